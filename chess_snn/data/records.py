@@ -1,0 +1,67 @@
+"""Played games as columns: what self-play emits, shards store and the replay window serves.
+
+Dimensions: n games, N positions in all, R record words, E entries of all sparse policy targets.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+
+import numpy as np
+
+from chess_snn.types import (
+    Float32Array,
+    Int8Array,
+    Int16Array,
+    Int64Array,
+    UInt8Array,
+    UInt64Array,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class GameRecords:
+    """n whole games, one after the other; positions of a game are in playing order."""
+
+    states: UInt64Array
+    """uint64[N, R]: each position before its action was played."""
+    actions: Int16Array
+    """int16[N]: the action played."""
+    values_stm: Float32Array
+    """float32[N] in [-1, 1]: root value when it was played, side to move's view."""
+    target_offsets: Int64Array
+    """int64[N + 1]: the policy target of position i is entries offsets[i] to offsets[i + 1]."""
+    target_actions: Int16Array
+    """int16[E]: legal actions with a positive weight."""
+    target_weights: Float32Array
+    """float32[E]: they sum to 1 a position. A game played without search has the one played
+    action with weight 1."""
+    game_offsets: Int64Array
+    """int64[n + 1]: the positions of game k are game_offsets[k] to game_offsets[k + 1]."""
+    outcomes_white: Int8Array
+    """int8[n]: +1 the first player won, 0 drawn or cut, -1 the second won."""
+    terminations: UInt8Array
+    """uint8[n]: why it ended; ``ONGOING`` (0) where the ply cap cut the game."""
+
+    @property
+    def num_games(self) -> int:
+        """Number of games, n."""
+        return len(self.outcomes_white)
+
+    @property
+    def num_positions(self) -> int:
+        """Number of positions, N."""
+        return len(self.actions)
+
+
+def concatenate(parts: Sequence[GameRecords]) -> GameRecords:
+    """The games of all ``parts``, in order; ``parts`` must not be empty."""
+    joined: dict[str, np.ndarray] = {}
+    for field in fields(GameRecords):
+        columns = [getattr(part, field.name) for part in parts]
+        if field.name.endswith("_offsets"):
+            ends = np.cumsum([0, *(column[-1] for column in columns)])
+            shifted = [column[1:] + end for column, end in zip(columns, ends, strict=False)]
+            joined[field.name] = np.concatenate([np.zeros(1, np.int64), *shifted])
+        else:
+            joined[field.name] = np.concatenate(columns)
+    return GameRecords(**joined)

@@ -1,0 +1,53 @@
+"""The exceptions of chess-snn.
+
+::
+
+    ChessSnnError
+     ├─ UsageError                what was asked for cannot be done; nothing was changed
+     │   ├─ ConfigError           an unknown setting, or a value out of range
+     │   ├─ PositionError         a malformed or impossible position (FEN)
+     │   ├─ IllegalMoveError      a well-formed move that the position does not allow
+     │   └─ CampaignError         a campaign folder that cannot be used as asked
+     │       └─ CampaignLockedError   another process is writing it
+     ├─ CorruptDataError          bytes that do not match their manifest, or no manifest
+     └─ TrainingDivergedError     a loss or gradient that is not finite
+
+Every message names the value, the place and the way out, in one line. The command line prints
+that line and exits with code 2; a traceback there is a bug.
+"""
+
+
+class ChessSnnError(Exception):
+    """Base of every error this package raises on purpose."""
+
+
+class UsageError(ChessSnnError):
+    """What was asked for cannot be done; nothing was changed."""
+
+
+class ConfigError(UsageError):
+    """An unknown setting, or a value out of its range."""
+
+
+class PositionError(UsageError):
+    """A position that is malformed or cannot occur."""
+
+
+class IllegalMoveError(UsageError):
+    """A well-formed move that the position does not allow."""
+
+
+class CampaignError(UsageError):
+    """A campaign folder that cannot be used as asked."""
+
+
+class CampaignLockedError(CampaignError):
+    """Another process is writing this campaign."""
+
+
+class CorruptDataError(ChessSnnError):
+    """Stored bytes do not match their manifest, or the manifest is missing."""
+
+
+class TrainingDivergedError(ChessSnnError):
+    """A loss or a gradient is not finite."""

@@ -1,0 +1,176 @@
+"""What the rest of the system may know of a game.
+
+A game is a set of batched kernels over rows of ``uint64``. Nothing above this package asks *which*
+game it is; it reads :class:`GameSpec` and calls :class:`Game`. The protocol covers one- and
+two-player games, deterministic or with chance events.
+
+Dimensions: G games, W words a state row, R words of it that a record keeps, M most legal actions,
+K history length, P bitplanes.
+"""
+
+import enum
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import Protocol
+
+import numpy as np
+
+from chess_snn.types import (
+    Float32Array,
+    Int16Array,
+    Int32Array,
+    Int64Array,
+    UInt8Array,
+    UInt64Array,
+)
+
+ONGOING = 0
+"""Termination code of a game that goes on, in every game."""
+
+
+class ValueKind(enum.Enum):
+    """What a value head predicts for this game."""
+
+    WDL = "wdl"
+    """Probabilities of win, draw and loss."""
+    SCALAR = "scalar"
+    """An unbounded expected return."""
+
+
+@dataclass(frozen=True, slots=True)
+class GameSpec:
+    """The constants of a game."""
+
+    name: str
+    num_actions: int
+    """A: actions are integers in [0, A), in the side to move's frame."""
+    policy_planes: int | None
+    """Where A = H * W * policy_planes and action = square * policy_planes + plane, the number of
+    action planes (a convolutional policy head); None for a dense head."""
+    num_planes: int
+    """P: binary input planes."""
+    board_shape: tuple[int, int]
+    """(H, W) of a plane; H * W <= 64, square s is bit s of the plane's word."""
+    state_words: int
+    """W: ``uint64`` words in a state row."""
+    record_words: int
+    """R <= W: the leading words that a stored record keeps; planes depend on these alone."""
+    history_length: int
+    """K: words of repetition history a game carries; 0 for a game without memory."""
+    max_legal: int
+    """M: an upper bound on the legal actions of any position."""
+    num_players: int
+    value_kind: ValueKind
+    is_stochastic: bool
+    """Whether :meth:`Game.step` draws a chance event after the action."""
+    terminations: tuple[str, ...]
+    """Name of each termination code; code 0 is ``"ongoing"``."""
+
+    @property
+    def value_sign(self) -> float:
+        """Factor from a child's value to its parent's view: -1 with two players, +1 with one."""
+        return -1.0 if self.num_players == 2 else 1.0
+
+
+@dataclass(slots=True)
+class GameBatch:
+    """G positions with everything the rules need to go on; arrays that kernels change in place."""
+
+    state: UInt64Array
+    """uint64[G, W]."""
+    history: UInt64Array
+    """uint64[G, K]: what the rules remember of earlier positions (chess: their keys)."""
+    legal_actions: Int16Array
+    """int16[G, M]: the legal actions, in the first ``num_legal`` columns; the rest is undefined."""
+    num_legal: Int32Array
+    """int32[G]: 0 exactly where the game has ended."""
+    termination: UInt8Array
+    """uint8[G]: index into ``GameSpec.terminations``."""
+    reward: Float32Array
+    """float32[G]: of the last step, for the player who made it. A two-player game rewards the
+    winning action with 1 and everything else with 0."""
+
+    def take(self, rows: Int64Array) -> "GameBatch":
+        """A copy of ``rows`` (int64[n]), in that order; rows may repeat."""
+        return GameBatch(*(getattr(self, field.name)[rows] for field in fields(self)))
+
+    def __len__(self) -> int:
+        """Number of games, G."""
+        return len(self.state)
+
+
+class Game(Protocol):
+    """The rules of one game, for many positions at once.
+
+    Methods that take arrays trust them: validation happens where text or files come in.
+    """
+
+    @property
+    def spec(self) -> GameSpec:
+        """The game's constants."""
+        ...
+
+    def initial_states(self, seeds: UInt64Array) -> UInt64Array:
+        """Start rows uint64[G, W]; ``seeds`` uint64[G] matter only to games with a random start."""
+        ...
+
+    def allocate(self, num_games: int) -> GameBatch:
+        """Arrays for ``num_games`` games, all at the initial position (seed 0)."""
+        ...
+
+    def reset(self, batch: GameBatch, rows: Int64Array, states: UInt64Array) -> None:
+        """Put ``states`` uint64[n, W] into ``rows`` int64[n], without any earlier history."""
+        ...
+
+    def step(
+        self, batch: GameBatch, actions: Int16Array, chance: UInt64Array | None = None,
+        lo: int = 0, hi: int | None = None,
+    ) -> None:
+        """Play ``actions`` int16[G] in rows ``lo`` to ``hi`` and update every field of the batch.
+
+        A negative action, or a game that has ended, leaves its row alone. ``chance`` uint64[G]
+        holds 64 random bits a game where the game is stochastic. Releases the GIL.
+        """
+        ...
+
+    def planes(self, states: UInt64Array) -> UInt64Array:
+        """Bitplanes uint64[B, P] of ``states`` uint64[B, >= R], side to move's perspective."""
+        ...
+
+    def side_to_move(self, states: UInt64Array) -> UInt8Array:
+        """uint8[B]: 0 where the first player (white) is to move, of ``states`` uint64[B, >= R]."""
+        ...
+
+    def heuristic_stm(self, states: UInt64Array) -> Float32Array:
+        """float32[B]: a hand-made estimate for the side to move (chess: material in pawns)."""
+        ...
+
+    def parse_state(self, text: str) -> UInt64Array:
+        """State row uint64[W] of a position in the game's notation (chess: FEN).
+
+        Raises:
+            PositionError: the text is malformed or the position cannot occur.
+        """
+        ...
+
+    def format_state(self, state: UInt64Array) -> str:
+        """The position uint64[W] in the game's notation (chess: FEN)."""
+        ...
+
+    def parse_action(self, state: UInt64Array, text: str) -> int:
+        """Action of a move in the game's notation (chess: UCI) at ``state`` uint64[W].
+
+        Raises:
+            IllegalMoveError: the move is malformed or not legal there.
+        """
+        ...
+
+    def format_action(self, state: UInt64Array, action: int) -> str:
+        """A legal action at ``state`` uint64[W] in the game's notation (chess: UCI)."""
+        ...
+
+
+def termination_counts(spec: GameSpec, codes: Sequence[int] | UInt8Array) -> dict[str, int]:
+    """How many of ``codes`` ended in each way, by name; ways that did not occur are left out."""
+    counts = np.bincount(np.asarray(codes, dtype=np.int64), minlength=len(spec.terminations))
+    return {spec.terminations[code]: int(n) for code, n in enumerate(counts) if n}

@@ -1,0 +1,53 @@
+"""The one decorator for compiled kernels, and where their machine code is cached.
+
+numba's file cache does not notice an edit in *another* file that a kernel calls, so the cache
+folder is keyed on a digest of every kernel source in the package: an edit anywhere opens a new
+folder instead of running stale code.
+
+The folder is ``$CHESS_SNN_CACHE`` or ``$XDG_CACHE_HOME/chess-snn`` or ``~/.cache/chess-snn``. A
+``NUMBA_CACHE_DIR`` set by the user wins.
+"""
+
+import hashlib
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+import numba
+
+_Kernel = TypeVar("_Kernel", bound=Callable[..., object])
+
+
+def cache_root() -> Path:
+    """Folder for everything that can be computed again (kernels, calibrations)."""
+    if explicit := os.environ.get("CHESS_SNN_CACHE"):
+        return Path(explicit)
+    base = os.environ.get("XDG_CACHE_HOME")
+    return (Path(base) if base else Path.home() / ".cache") / "chess-snn"
+
+
+def _kernel_sources_digest() -> str:
+    package = Path(__file__).parent
+    digest = hashlib.sha256(numba.__version__.encode())
+    for source in sorted(package.rglob("*.py")):
+        text = source.read_bytes()
+        if b"chess_snn.jit" in text or source.name == "jit.py":
+            digest.update(source.relative_to(package).as_posix().encode())
+            digest.update(text)
+    return digest.hexdigest()[:16]
+
+
+if not os.environ.get("NUMBA_CACHE_DIR"):
+    # numba picks a cache folder when a function is decorated, so this must run before any is.
+    numba.config.CACHE_DIR = str(cache_root() / "kernels" / _kernel_sources_digest())
+
+
+def kernel(function: _Kernel) -> _Kernel:
+    """Compile ``function`` on first call, release the GIL while it runs, cache it on disk.
+
+    Inside a kernel use ``np.uint64`` constants only: numba turns ``uint64 + 1`` into ``int64`` and
+    mixes of ``uint64`` and ``int64`` into ``float64``.
+    """
+    compiled: _Kernel = numba.njit(nogil=True, cache=True)(function)
+    return compiled

@@ -1,0 +1,39 @@
+"""What search, players and benchmarks may know of a network: positions in, logits and WDL out.
+
+Dimensions: B positions, P bitplanes, M columns for legal actions.
+"""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from chess_snn.types import Float32Array, Int16Array, Int32Array, UInt64Array
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """What the network says of B positions."""
+
+    legal_logits: Float32Array
+    """float32[B, M]: the logit of each listed legal action; -inf in the columns behind them."""
+    wdl_stm: Float32Array
+    """float32[B, 3]: probabilities of win, draw and loss for the side to move; rows sum to 1."""
+
+    @property
+    def value_stm(self) -> Float32Array:
+        """float32[B] in [-1, 1]: win minus loss."""
+        value: Float32Array = self.wdl_stm[:, 0] - self.wdl_stm[:, 2]
+        return value
+
+
+class Evaluator(Protocol):
+    """A network ready to answer on one device."""
+
+    def evaluate(
+        self, planes: UInt64Array, legal_actions: Int16Array, num_legal: Int32Array
+    ) -> Evaluation:
+        """Evaluate ``planes`` uint64[B, P] with legal lists int16[B, M] and counts int32[B].
+
+        Rows do not influence each other: the answer for a row is the same, to the rounding of the
+        device, whatever stands in the other rows.
+        """
+        ...

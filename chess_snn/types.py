@@ -1,0 +1,19 @@
+"""Array types used across the library; shapes stand beside each field's docstring."""
+
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+UInt64Array: TypeAlias = NDArray[np.uint64]
+Int64Array: TypeAlias = NDArray[np.int64]
+Int32Array: TypeAlias = NDArray[np.int32]
+Int16Array: TypeAlias = NDArray[np.int16]
+Int8Array: TypeAlias = NDArray[np.int8]
+UInt8Array: TypeAlias = NDArray[np.uint8]
+Float32Array: TypeAlias = NDArray[np.float32]
+Float64Array: TypeAlias = NDArray[np.float64]
+BoolArray: TypeAlias = NDArray[np.bool_]
+
+Json: TypeAlias = dict[str, Any]
+"""A JSON object as Python sees it."""
