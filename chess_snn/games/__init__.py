@@ -1,0 +1,48 @@
+"""The rules of games, for many positions at once.
+
+``get_game("chess")`` gives the rules; :mod:`chess_snn.games.base` says what they promise.
+"""
+
+import functools
+import importlib
+from typing import Final
+
+from chess_snn.errors import ConfigError
+from chess_snn.games.base import (
+    ONGOING,
+    Game,
+    GameBatch,
+    GameSpec,
+    ValueKind,
+    termination_counts,
+)
+
+__all__ = [
+    "GAME_NAMES",
+    "ONGOING",
+    "Game",
+    "GameBatch",
+    "GameSpec",
+    "ValueKind",
+    "get_game",
+    "termination_counts",
+]
+
+_GAMES: Final = {"chess": ("chess_snn.games.chess", "ChessGame")}
+"""Module and class of each game, imported on first use."""
+GAME_NAMES: Final = tuple(_GAMES)
+"""What :func:`get_game` accepts."""
+
+
+@functools.cache
+def get_game(name: str) -> Game:
+    """The game called ``name``, one of ``GAME_NAMES``.
+
+    Raises:
+        ConfigError: there is no such game.
+    """
+    if name not in _GAMES:
+        raise ConfigError(f"unknown game {name!r}; known: {', '.join(GAME_NAMES)}")
+    module, cls = _GAMES[name]
+    game: Game = getattr(importlib.import_module(module), cls)()
+    return game

@@ -133,6 +133,13 @@ class Game(Protocol):
         """
         ...
 
+    def legal_actions(self, states: UInt64Array) -> tuple[Int16Array, Int32Array]:
+        """Legal lists int16[B, M] and counts int32[B] of ``states`` uint64[B, >= R].
+
+        Repetition and other history do not count here: a drawn position still has its moves.
+        """
+        ...
+
     def planes(self, states: UInt64Array) -> UInt64Array:
         """Bitplanes uint64[B, P] of ``states`` uint64[B, >= R], side to move's perspective."""
         ...

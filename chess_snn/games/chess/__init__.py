@@ -1,0 +1,23 @@
+"""Chess as batched kernels over rows of ``uint64``; python-chess only where text comes in."""
+
+from chess_snn.games.chess.game import CHESS_SPEC, ChessGame
+from chess_snn.games.chess.notation import (
+    action_of_move,
+    from_board,
+    move_of_action,
+    to_board,
+)
+from chess_snn.games.chess.perft import perft, perft_divide
+from chess_snn.games.chess.planes import PLANE_NAMES
+
+__all__ = [
+    "CHESS_SPEC",
+    "PLANE_NAMES",
+    "ChessGame",
+    "action_of_move",
+    "from_board",
+    "move_of_action",
+    "perft",
+    "perft_divide",
+    "to_board",
+]

@@ -1,0 +1,154 @@
+"""Chess behind the :class:`chess_snn.games.base.Game` protocol."""
+
+from typing import Final
+
+import chess
+import numpy as np
+
+from chess_snn.games.base import GameBatch, GameSpec, ValueKind
+from chess_snn.games.chess import actions as chess_actions
+from chess_snn.games.chess.layout import (
+    BLACK_BIT,
+    HISTORY_LENGTH,
+    MAX_LEGAL,
+    META,
+    RECORD_WORDS,
+    STATE_WORDS,
+    TERMINATIONS,
+)
+from chess_snn.games.chess.notation import (
+    action_of_move,
+    from_board,
+    move_of_action,
+    parse_fen,
+    parse_uci,
+    to_board,
+)
+from chess_snn.games.chess.planes import PLANE_NAMES, write_material, write_planes
+from chess_snn.games.chess.step import list_legal, reset_games, step_games
+from chess_snn.types import (
+    Float32Array,
+    Int16Array,
+    Int32Array,
+    Int64Array,
+    UInt8Array,
+    UInt64Array,
+)
+
+CHESS_SPEC: Final = GameSpec(
+    name="chess",
+    num_actions=chess_actions.NUM_ACTIONS,
+    policy_planes=chess_actions.NUM_PLANES,
+    num_planes=len(PLANE_NAMES),
+    board_shape=(8, 8),
+    state_words=STATE_WORDS,
+    record_words=RECORD_WORDS,
+    history_length=HISTORY_LENGTH,
+    max_legal=MAX_LEGAL,
+    num_players=2,
+    value_kind=ValueKind.WDL,
+    is_stochastic=False,
+    terminations=TERMINATIONS,
+)
+
+_INITIAL_STATE: Final = from_board(chess.Board())
+
+
+class ChessGame:
+    """Chess; state rows are described in :mod:`chess_snn.games.chess.layout`.
+
+    Checkmate rewards the mover with 1. Fifty moves, threefold repetition and insufficient material
+    end a game at once, without a claim. An ended game has no legal actions.
+    """
+
+    spec: Final = CHESS_SPEC
+
+    def initial_states(self, seeds: UInt64Array) -> UInt64Array:
+        """uint64[G, 6]: the initial position, whatever ``seeds`` uint64[G] hold."""
+        return np.tile(_INITIAL_STATE, (len(seeds), 1))
+
+    def allocate(self, num_games: int) -> GameBatch:
+        """Arrays for ``num_games`` games, all at the initial position."""
+        batch = GameBatch(
+            state=np.zeros((num_games, STATE_WORDS), dtype=np.uint64),
+            history=np.zeros((num_games, HISTORY_LENGTH), dtype=np.uint64),
+            legal_actions=np.zeros((num_games, MAX_LEGAL), dtype=np.int16),
+            num_legal=np.zeros(num_games, dtype=np.int32),
+            termination=np.zeros(num_games, dtype=np.uint8),
+            reward=np.zeros(num_games, dtype=np.float32),
+        )
+        seeds = np.zeros(num_games, dtype=np.uint64)
+        self.reset(batch, np.arange(num_games), self.initial_states(seeds))
+        return batch
+
+    def reset(self, batch: GameBatch, rows: Int64Array, states: UInt64Array) -> None:
+        """Put ``states`` uint64[n, 6] into ``rows`` int64[n], without any earlier history.
+
+        Repetition counts start again at 0. A state may be over at once, e.g. by its clock.
+        """
+        reset_games(
+            batch.state, batch.history, batch.legal_actions, batch.num_legal, batch.termination,
+            batch.reward, np.asarray(rows, dtype=np.int64), np.ascontiguousarray(states),
+        )
+
+    def step(
+        self, batch: GameBatch, actions: Int16Array, chance: UInt64Array | None = None,
+        lo: int = 0, hi: int | None = None,
+    ) -> None:
+        """Play legal ``actions`` int16[G] in rows ``lo`` to ``hi``; ``chance`` is not used."""
+        step_games(
+            batch.state, batch.history, batch.legal_actions, batch.num_legal, batch.termination,
+            batch.reward, np.ascontiguousarray(actions, dtype=np.int16), lo,
+            len(batch) if hi is None else hi,
+        )
+
+    def legal_actions(self, states: UInt64Array) -> tuple[Int16Array, Int32Array]:
+        """Legal lists int16[B, 224], 0 behind them, and counts int32[B] of ``states``.
+
+        ``states`` is uint64[B, >= 5]. Draws do not count here: a drawn position has its moves.
+        """
+        legal_actions = np.zeros((len(states), MAX_LEGAL), dtype=np.int16)
+        num_legal = np.empty(len(states), dtype=np.int32)
+        list_legal(np.ascontiguousarray(states), legal_actions, num_legal)
+        return legal_actions, num_legal
+
+    def planes(self, states: UInt64Array) -> UInt64Array:
+        """Bitplanes uint64[B, 28] of ``states`` uint64[B, >= 5]; see ``PLANE_NAMES``."""
+        planes = np.empty((len(states), len(PLANE_NAMES)), dtype=np.uint64)
+        write_planes(np.ascontiguousarray(states), planes)
+        return planes
+
+    def side_to_move(self, states: UInt64Array) -> UInt8Array:
+        """uint8[B]: 0 where white is to move, 1 where black is, of ``states`` uint64[B, >= 5]."""
+        return (states[:, META] & BLACK_BIT).astype(np.uint8)
+
+    def heuristic_stm(self, states: UInt64Array) -> Float32Array:
+        """float32[B]: material balance in pawns (1, 3, 3, 5, 9), side to move's view."""
+        material = np.empty(len(states), dtype=np.float32)
+        write_material(np.ascontiguousarray(states), material)
+        return material
+
+    def parse_state(self, text: str) -> UInt64Array:
+        """State row uint64[6] of a FEN.
+
+        Raises:
+            PositionError: the FEN is malformed or the position cannot occur.
+        """
+        return from_board(parse_fen(text))
+
+    def format_state(self, state: UInt64Array) -> str:
+        """FEN of ``state`` uint64[>= 5]; names an en passant square only if a capture is legal."""
+        return to_board(state).fen()
+
+    def parse_action(self, state: UInt64Array, text: str) -> int:
+        """Action of a move in UCI, such as ``e2e4`` or ``a7a8q``, at ``state`` uint64[6].
+
+        Raises:
+            IllegalMoveError: the move is malformed or not legal there.
+        """
+        board = to_board(state)
+        return action_of_move(parse_uci(board, text), board.turn)
+
+    def format_action(self, state: UInt64Array, action: int) -> str:
+        """A legal action at ``state`` uint64[6] in UCI."""
+        return move_of_action(to_board(state), action).uci()

@@ -1,0 +1,86 @@
+"""Reading and writing a state row from the side to move's point of view.
+
+A *view* is a row's boards with rank 1 on the side to move's end: the words as they are for white,
+byte-swapped for black. Everything below move generation and move making sees views only, so there
+is one case to get right instead of two.
+"""
+
+import numpy as np
+
+from chess_snn.games.chess.bits import swap_bytes
+from chess_snn.games.chess.layout import (
+    BLACK_BIT,
+    CASTLING_MASK,
+    CASTLING_PAIR,
+    CASTLING_SHIFT,
+    CLOCK_MASK,
+    CLOCK_SHIFT,
+    CODE0,
+    CODE1,
+    CODE2,
+    EP_MASK,
+    EP_SHIFT,
+    META,
+    NO_SQUARE,
+    VERTICAL_FLIP,
+    WHITE,
+)
+from chess_snn.jit import kernel
+from chess_snn.types import UInt64Array
+
+
+@kernel
+def black_to_move(row: UInt64Array) -> bool:
+    """Whether black is to move."""
+    return bool(row[META] & BLACK_BIT)
+
+
+@kernel
+def load_view(row: UInt64Array) -> tuple[np.uint64, np.uint64, np.uint64, np.uint64]:
+    """(code0, code1, code2, own): the boards and the side to move's squares, in its view."""
+    code0, code1, code2, white = row[CODE0], row[CODE1], row[CODE2], row[WHITE]
+    if not black_to_move(row):
+        return code0, code1, code2, white
+    black = (code0 | code1 | code2) ^ white
+    return swap_bytes(code0), swap_bytes(code1), swap_bytes(code2), swap_bytes(black)
+
+
+@kernel
+def store_view(
+    row: UInt64Array, black: bool, code0: np.uint64, code1: np.uint64, code2: np.uint64,
+    own: np.uint64,
+) -> None:
+    """Write the boards that :func:`load_view` would read if ``black`` were to move or not."""
+    if black:
+        code0, code1, code2 = swap_bytes(code0), swap_bytes(code1), swap_bytes(code2)
+        own = (code0 | code1 | code2) ^ swap_bytes(own)
+    row[CODE0], row[CODE1], row[CODE2], row[WHITE] = code0, code1, code2, own
+
+
+@kernel
+def swap_sides(rights: np.uint64) -> np.uint64:
+    """Castling rights (4 bits) as the other side sees them."""
+    return ((rights >> CASTLING_PAIR) | (rights << CASTLING_PAIR)) & CASTLING_MASK
+
+
+@kernel
+def castling_view(row: UInt64Array) -> np.uint64:
+    """Castling rights (4 bits): own king side, own queen side, theirs likewise."""
+    rights: np.uint64 = row[META] >> CASTLING_SHIFT & CASTLING_MASK
+    return swap_sides(rights) if black_to_move(row) else rights
+
+
+@kernel
+def ep_view(row: UInt64Array) -> np.uint64:
+    """The en passant square in the side to move's view, or NO_SQUARE."""
+    square: np.uint64 = row[META] >> EP_SHIFT & EP_MASK
+    if square != NO_SQUARE and black_to_move(row):
+        return square ^ VERTICAL_FLIP
+    return square
+
+
+@kernel
+def halfmove_clock(row: UInt64Array) -> np.uint64:
+    """Plies since the last capture or pawn move, at most 255."""
+    clock: np.uint64 = row[META] >> CLOCK_SHIFT & CLOCK_MASK
+    return clock

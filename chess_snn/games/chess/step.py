@@ -1,0 +1,98 @@
+"""The batched kernels behind ``step``, ``reset`` and ``legal_actions``: one call a batch.
+
+G games, B positions; the arrays are those of :class:`chess_snn.games.base.GameBatch`.
+"""
+
+from chess_snn.games.chess.bits import ZERO
+from chess_snn.games.chess.layout import (
+    CHECKMATE,
+    EP_MASK,
+    EP_SHIFT,
+    FILE_OF_SQUARE,
+    HISTORY_LENGTH,
+    KEY,
+    META,
+    NO_SQUARE,
+    ONGOING,
+    REPETITIONS_MASK,
+    REPETITIONS_SHIFT,
+)
+from chess_snn.games.chess.movegen import generate
+from chess_snn.games.chess.moves import key_without_ep, make_move
+from chess_snn.games.chess.rows import halfmove_clock
+from chess_snn.games.chess.rules import count_earlier, termination_code
+from chess_snn.games.chess.tables import ZOBRIST_EP_FILE
+from chess_snn.jit import kernel
+from chess_snn.types import (
+    Float32Array,
+    Int16Array,
+    Int32Array,
+    Int64Array,
+    UInt8Array,
+    UInt64Array,
+)
+
+
+@kernel
+def step_games(
+    state: UInt64Array, history: UInt64Array, legal_actions: Int16Array, num_legal: Int32Array,
+    termination: UInt8Array, reward: Float32Array, actions: Int16Array, lo: int, hi: int,
+) -> None:
+    """Play ``actions`` int16[G] in rows ``lo`` to ``hi``; skip ended games and negative actions."""
+    for g in range(lo, hi):
+        if actions[g] < 0 or termination[g] != ONGOING:
+            continue
+        make_move(state[g], state[g], actions[g])
+        num_legal[g], termination[g] = _settle(state[g], history[g], legal_actions[g])
+        reward[g] = 1.0 if termination[g] == CHECKMATE else 0.0
+
+
+@kernel
+def reset_games(
+    state: UInt64Array, history: UInt64Array, legal_actions: Int16Array, num_legal: Int32Array,
+    termination: UInt8Array, reward: Float32Array, rows: Int64Array, states: UInt64Array,
+) -> None:
+    """Put ``states`` uint64[n, 6] into ``rows`` int64[n] as positions without a past."""
+    for i in range(len(rows)):
+        g = rows[i]
+        key = key_without_ep(states[i])
+        state[g] = states[i]
+        state[g, KEY] = key
+        state[g, META] &= ~(REPETITIONS_MASK << REPETITIONS_SHIFT)
+        history[g] = ZERO
+        num_legal[g], termination[g] = _settle(state[g], history[g], legal_actions[g])
+        reward[g] = 0.0
+
+
+@kernel
+def list_legal(states: UInt64Array, legal_actions: Int16Array, num_legal: Int32Array) -> None:
+    """Fill int16[B, 224] and int32[B] from ``states`` uint64[B, >= 5], whether drawn or not."""
+    for i in range(len(states)):
+        num_moves, _, _ = generate(states[i], legal_actions[i])
+        num_legal[i] = num_moves
+
+
+@kernel
+def _settle(row: UInt64Array, history: UInt64Array, legal: Int16Array) -> tuple[int, int]:
+    """Complete a row that a move or a reset has just written.
+
+    Drops the en passant square unless a capture there is legal (the KEY of ``row`` comes without
+    it), enters the key into the history and counts repetitions.
+
+    Returns:
+        The number of legal actions, 0 if the game is over, and the termination code.
+    """
+    num_moves, in_check, ep_is_legal = generate(row, legal)
+    ep = row[META] >> EP_SHIFT & EP_MASK
+    if ep_is_legal:
+        row[KEY] ^= ZOBRIST_EP_FILE[ep & FILE_OF_SQUARE]
+    else:
+        row[META] ^= (ep ^ NO_SQUARE) << EP_SHIFT
+    clock = int(halfmove_clock(row))
+    num_earlier = ZERO
+    if clock < HISTORY_LENGTH:
+        history[clock] = row[KEY]
+        num_earlier = count_earlier(history, clock, row[KEY])
+        row[META] |= min(num_earlier, REPETITIONS_MASK) << REPETITIONS_SHIFT
+    code = termination_code(row, num_moves, in_check, num_earlier)
+    return (int(num_moves) if code == ONGOING else 0), code

@@ -1,0 +1,265 @@
+"""What every game promises, as one abstract test class: subclass it and give it a game."""
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import fields
+
+import numpy as np
+import pytest
+
+from chess_snn.errors import IllegalMoveError, PositionError
+from chess_snn.games import ONGOING, GameBatch
+from chess_snn.games.sampling import random_legal_actions
+
+NUM_GAMES = 48
+MAX_PLIES = 600
+
+
+def keys(num_games, seed=0):
+    return np.arange(seed, seed + num_games, dtype=np.uint64)
+
+
+def chance_words(num_games, ply):
+    return np.random.default_rng(ply).integers(0, 2**64, num_games, dtype=np.uint64)
+
+
+def snapshot(batch):
+    return batch.take(np.arange(len(batch)))
+
+
+def assert_rows_equal(batch, other, rows, other_rows=None):
+    """Every defined word of ``rows`` equals that of ``other_rows`` (default: the same rows)."""
+    other_rows = rows if other_rows is None else other_rows
+    for field in fields(GameBatch):
+        if field.name != "legal_actions":
+            mine, theirs = getattr(batch, field.name)[rows], getattr(other, field.name)[other_rows]
+            np.testing.assert_array_equal(mine, theirs, err_msg=field.name)
+    for row, other_row in zip(rows, other_rows, strict=True):
+        count = batch.num_legal[row]
+        np.testing.assert_array_equal(
+            batch.legal_actions[row, :count], other.legal_actions[other_row, :count]
+        )
+
+
+class GameContract:
+    """Subclasses define the fixtures ``game``, ``bad_states`` and ``bad_actions``."""
+
+    @pytest.fixture
+    def game(self):
+        raise NotImplementedError
+
+    @pytest.fixture
+    def bad_states(self):
+        """Texts that are no position of the game."""
+        raise NotImplementedError
+
+    @pytest.fixture
+    def bad_actions(self):
+        """Texts that are no legal action at the game's first position."""
+        raise NotImplementedError
+
+    def start(self, game, num_games=NUM_GAMES):
+        batch = game.allocate(num_games)
+        game.reset(batch, np.arange(num_games), game.initial_states(keys(num_games)))
+        return batch
+
+    def random_ply(self, game, batch, ply, **bounds):
+        plies = np.full(len(batch), ply, dtype=np.int32)
+        actions = random_legal_actions(batch, keys(len(batch)), plies)
+        game.step(batch, actions, chance_words(len(batch), ply), **bounds)
+        return actions
+
+    @pytest.fixture
+    def midgame(self, game):
+        """Games of which some have ended."""
+        batch = self.start(game)
+        for ply in range(MAX_PLIES):
+            self.random_ply(game, batch, ply)
+            if np.count_nonzero(batch.termination) >= NUM_GAMES // 4:
+                return batch
+        raise AssertionError(f"a quarter of the games should end within {MAX_PLIES} random plies")
+
+    def test_spec_is_consistent(self, game):
+        spec = game.spec
+        height, width = spec.board_shape
+        assert height * width <= 64
+        assert spec.record_words <= spec.state_words
+        assert spec.terminations[ONGOING] == "ongoing"
+        assert spec.num_actions <= np.iinfo(np.int16).max
+        if spec.policy_planes is not None:
+            assert spec.num_actions == height * width * spec.policy_planes
+
+    def test_allocate_gives_the_shapes_and_types_of_the_protocol(self, game):
+        batch, spec = game.allocate(3), game.spec
+        expected = {
+            "state": ((3, spec.state_words), np.uint64),
+            "history": ((3, spec.history_length), np.uint64),
+            "legal_actions": ((3, spec.max_legal), np.int16),
+            "num_legal": ((3,), np.int32),
+            "termination": ((3,), np.uint8),
+            "reward": ((3,), np.float32),
+        }
+        for name, (shape, dtype) in expected.items():
+            array = getattr(batch, name)
+            assert (array.shape, array.dtype) == (shape, dtype), name
+        first = game.initial_states(keys(1))
+        np.testing.assert_array_equal(batch.state, np.repeat(first, 3, axis=0))
+        assert (batch.num_legal > 0).all()
+
+    def test_legal_actions_are_distinct_and_in_range(self, game, midgame):
+        for row in range(NUM_GAMES):
+            legal = midgame.legal_actions[row, : midgame.num_legal[row]]
+            assert len(np.unique(legal)) == len(legal)
+            assert ((legal >= 0) & (legal < game.spec.num_actions)).all()
+
+    def test_a_game_has_legal_actions_exactly_while_it_goes_on(self, game):
+        batch = self.start(game)
+        for ply in range(MAX_PLIES):
+            np.testing.assert_array_equal(batch.num_legal == 0, batch.termination != ONGOING)
+            assert batch.termination.max() < len(game.spec.terminations)
+            self.random_ply(game, batch, ply)
+        assert batch.termination.any()
+
+    def test_two_players_get_reward_for_winning_only(self, game):
+        if game.spec.num_players != 2:
+            pytest.skip("not a two-player game")
+        batch = self.start(game)
+        for ply in range(MAX_PLIES):
+            self.random_ply(game, batch, ply)
+            assert np.isin(batch.reward, (0, 1)).all()
+            assert not batch.reward[batch.termination == ONGOING].any()
+
+    def test_a_negative_action_leaves_its_row_alone(self, game, midgame):
+        before = snapshot(midgame)
+        game.step(midgame, np.full(NUM_GAMES, -1, np.int16), chance_words(NUM_GAMES, 0))
+        assert_rows_equal(midgame, before, np.arange(NUM_GAMES))
+
+    def test_an_ended_game_is_left_alone(self, game, midgame):
+        before = snapshot(midgame)
+        ended = np.flatnonzero(midgame.termination)
+        actions = random_legal_actions(midgame, keys(NUM_GAMES), np.zeros(NUM_GAMES, np.int32))
+        actions[ended] = game.allocate(1).legal_actions[0, 0]
+        game.step(midgame, actions, chance_words(NUM_GAMES, 0))
+        assert_rows_equal(midgame, before, ended)
+
+    def test_lo_and_hi_bound_what_is_touched(self, game, midgame):
+        before = snapshot(midgame)
+        self.random_ply(game, midgame, 7, lo=10, hi=20)
+        outside = np.r_[0:10, 20:NUM_GAMES]
+        assert_rows_equal(midgame, before, outside)
+        whole = snapshot(before)
+        self.random_ply(game, whole, 7)
+        assert_rows_equal(midgame, whole, np.arange(10, 20))
+
+    def test_threads_may_split_a_batch(self, game):
+        whole, split = self.start(game), self.start(game)
+        middle = NUM_GAMES // 2
+        with ThreadPoolExecutor(2) as pool:
+            for ply in range(40):
+                actions = self.random_ply(game, whole, ply)
+                chance = chance_words(NUM_GAMES, ply)
+                halves = [
+                    pool.submit(game.step, split, actions, chance, lo, hi)
+                    for lo, hi in ((0, middle), (middle, NUM_GAMES))
+                ]
+                for half in halves:
+                    half.result()
+        assert_rows_equal(split, whole, np.arange(NUM_GAMES))
+
+    def test_rows_do_not_depend_on_each_other(self, game, midgame):
+        order = np.random.default_rng(0).permutation(NUM_GAMES)
+        shuffled = midgame.take(order)
+        actions = random_legal_actions(midgame, keys(NUM_GAMES), np.zeros(NUM_GAMES, np.int32))
+        chance = chance_words(NUM_GAMES, 0)
+        game.step(midgame, actions, chance)
+        game.step(shuffled, actions[order], chance[order])
+        assert_rows_equal(shuffled, midgame, np.arange(NUM_GAMES), order)
+        np.testing.assert_array_equal(
+            game.planes(shuffled.state), game.planes(midgame.state)[order]
+        )
+
+    def test_take_copies(self, game, midgame):
+        before = snapshot(midgame)
+        copy = midgame.take(np.arange(NUM_GAMES))
+        self.random_ply(game, copy, 3)
+        assert_rows_equal(midgame, before, np.arange(NUM_GAMES))
+
+    def test_reset_forgets_what_the_row_held(self, game, midgame):
+        rows = np.flatnonzero(midgame.termination)
+        starts = game.initial_states(keys(len(rows)))
+        game.reset(midgame, rows, starts)
+        fresh = game.allocate(len(rows))
+        game.reset(fresh, np.arange(len(rows)), starts)
+        assert_rows_equal(midgame, fresh, rows, np.arange(len(rows)))
+
+    def test_planes_and_heuristic_need_a_record_only(self, game, midgame):
+        spec = game.spec
+        record = midgame.state[:, : spec.record_words]
+        planes = game.planes(midgame.state)
+        assert (planes.shape, planes.dtype) == ((NUM_GAMES, spec.num_planes), np.uint64)
+        np.testing.assert_array_equal(game.planes(record), planes)
+        heuristic = game.heuristic_stm(midgame.state)
+        assert (heuristic.shape, heuristic.dtype) == ((NUM_GAMES,), np.float32)
+        np.testing.assert_array_equal(game.heuristic_stm(record), heuristic)
+        side = game.side_to_move(midgame.state)
+        assert (side.shape, side.dtype) == ((NUM_GAMES,), np.uint8)
+        np.testing.assert_array_equal(game.side_to_move(record), side)
+
+    def test_legal_lists_of_records_are_those_of_the_games(self, game, midgame):
+        records = midgame.state[:, : game.spec.record_words]
+        legal_actions, num_legal = game.legal_actions(records)
+        assert (legal_actions.shape, legal_actions.dtype) == (
+            (NUM_GAMES, game.spec.max_legal), np.int16,
+        )
+        assert (num_legal.shape, num_legal.dtype) == ((NUM_GAMES,), np.int32)
+        for row in np.flatnonzero(midgame.termination == ONGOING):
+            listed = legal_actions[row, : num_legal[row]]
+            np.testing.assert_array_equal(
+                listed, midgame.legal_actions[row, : midgame.num_legal[row]]
+            )
+        assert ((legal_actions >= 0) & (legal_actions < game.spec.num_actions)).all()
+
+    def test_planes_have_no_bit_off_the_board(self, game, midgame):
+        height, width = game.spec.board_shape
+        on_board = np.uint64(2 ** (height * width) - 1)
+        assert not (game.planes(midgame.state) & ~on_board).any()
+
+    def test_an_empty_batch_is_fine(self, game):
+        batch = game.allocate(0)
+        game.step(batch, np.zeros(0, np.int16), np.zeros(0, np.uint64))
+        assert game.planes(batch.state).shape == (0, game.spec.num_planes)
+        assert len(batch) == 0
+
+    def test_players_take_turns(self, game):
+        batch = self.start(game)
+        for ply in range(10):
+            expected = ply % 2 if game.spec.num_players == 2 else 0
+            alive = batch.termination == ONGOING
+            assert (game.side_to_move(batch.state)[alive] == expected).all()
+            self.random_ply(game, batch, ply)
+
+    def test_states_survive_text(self, game, midgame):
+        for state in midgame.state:
+            text = game.format_state(state)
+            again = game.parse_state(text)
+            assert (again.shape, again.dtype) == (state.shape, state.dtype)
+            assert game.format_state(again) == text
+
+    def test_actions_survive_text(self, game, midgame):
+        for row in range(0, NUM_GAMES, 4):
+            state = midgame.state[row]
+            for action in midgame.legal_actions[row, : midgame.num_legal[row]].tolist():
+                assert game.parse_action(state, game.format_action(state, action)) == action
+
+    def test_bad_states_are_position_errors(self, game, bad_states):
+        for text in bad_states:
+            with pytest.raises(PositionError) as raised:
+                game.parse_state(text)
+            assert "\n" not in str(raised.value)
+
+    def test_bad_actions_are_illegal_move_errors(self, game, bad_actions):
+        state = game.initial_states(keys(1))[0]
+        for text in bad_actions:
+            with pytest.raises(IllegalMoveError) as raised:
+                game.parse_action(state, text)
+            assert repr(text) in str(raised.value)
+            assert "\n" not in str(raised.value)

@@ -1,0 +1,149 @@
+"""How and when games end, and what a reset keeps."""
+
+import itertools
+
+import chess
+import chess_oracle as oracle
+import numpy as np
+import pytest
+
+from chess_snn.games import get_game
+from chess_snn.games.chess.layout import KEY, META, REPETITIONS_MASK, REPETITIONS_SHIFT
+
+GAME = get_game("chess")
+KNIGHTS_OUT_AND_BACK = ("g1f3", "g8f6", "f3g1", "f6g8")
+
+
+def at(fen):
+    batch = GAME.allocate(1)
+    GAME.reset(batch, np.array([0]), GAME.parse_state(fen)[None])
+    return batch
+
+
+def play(batch, *moves):
+    for uci in moves:
+        action = GAME.parse_action(batch.state[0], uci)
+        GAME.step(batch, np.array([action], dtype=np.int16))
+    return batch
+
+
+def ending(batch):
+    return GAME.spec.terminations[batch.termination[0]]
+
+
+def repetitions(batch):
+    return int(batch.state[0, META] >> REPETITIONS_SHIFT & REPETITIONS_MASK)
+
+
+def test_mate_rewards_the_mover():
+    batch = play(at(chess.STARTING_FEN), "f2f3", "e7e5", "g2g4")
+    assert (ending(batch), batch.reward[0]) == ("ongoing", 0)
+    play(batch, "d8h4")
+    assert (ending(batch), batch.reward[0], batch.num_legal[0]) == ("checkmate", 1, 0)
+
+
+def test_stalemate_rewards_nobody():
+    batch = play(at("7k/8/5KQ1/8/8/8/8/8 b - - 0 1"))
+    assert ending(batch) == "stalemate"
+    batch = play(at("7k/8/5K2/6Q1/8/8/8/8 w - - 0 1"), "g5g6")
+    assert (ending(batch), batch.reward[0], batch.num_legal[0]) == ("stalemate", 0, 0)
+
+
+def test_third_occurrence_ends_the_game():
+    batch = at(chess.STARTING_FEN)
+    play(batch, *KNIGHTS_OUT_AND_BACK)
+    assert (ending(batch), repetitions(batch)) == ("ongoing", 1)
+    play(batch, *KNIGHTS_OUT_AND_BACK)
+    assert (ending(batch), repetitions(batch)) == ("threefold_repetition", 2)
+    assert batch.num_legal[0] == 0
+
+
+def test_lost_castling_right_makes_another_position():
+    batch = at("r3k2r/8/8/8/8/8/8/R3K2R w KQkq - 0 1")
+    play(batch, "a1b1", "a8b8", "b1a1", "b8a8")
+    assert repetitions(batch) == 0
+    play(batch, "a1b1", "a8b8", "b1a1", "b8a8")
+    assert repetitions(batch) == 1
+
+
+def test_lost_en_passant_makes_another_position():
+    batch = at("4k3/8/8/8/4p3/8/3P4/4K3 w - - 0 1")
+    play(batch, "d2d4")
+    assert GAME.format_state(batch.state[0]).split()[3] == "d3"
+    play(batch, "e8e7", "e1e2", "e7e8", "e2e1")
+    assert repetitions(batch) == 0
+
+
+def test_pinned_en_passant_is_the_same_position():
+    """The capture is illegal, so the position after it could have been made is no different."""
+    batch = at("8/8/8/8/k3p2Q/8/3P4/4K3 w - - 0 1")
+    play(batch, "d2d4")
+    assert GAME.format_state(batch.state[0]).split()[3] == "-"
+    play(batch, "a4b4", "e1e2", "b4a4", "e2e1")
+    assert repetitions(batch) == 1
+
+
+def test_fifty_moves_end_the_game_at_clock_100():
+    batch = play(at("4k3/8/8/8/8/8/8/R3K3 w - - 98 80"), "a1a2")
+    assert ending(batch) == "ongoing"
+    assert (ending(play(batch, "e8e7")), batch.num_legal[0]) == ("fifty_moves", 0)
+
+
+def test_mate_on_the_hundredth_ply_is_mate():
+    batch = play(at("4k3/8/4K3/8/8/8/8/R7 w - - 99 80"), "a1a8")
+    assert (ending(batch), batch.reward[0]) == ("checkmate", 1)
+
+
+def test_capture_on_the_hundredth_ply_goes_on():
+    batch = play(at("4k3/8/8/8/8/8/r7/R3K3 w - - 99 80"), "a1a2")
+    assert ending(batch) == "ongoing"
+    assert GAME.format_state(batch.state[0]).split()[4] == "0"
+
+
+@pytest.mark.parametrize("clock", [100, 127, 128, 150, 255])
+def test_reset_beyond_fifty_moves_is_over(clock):
+    batch = at(f"4k3/8/8/8/8/8/8/R3K3 w - - {clock} 200")
+    assert (ending(batch), batch.num_legal[0], batch.reward[0]) == ("fifty_moves", 0, 0)
+    assert GAME.format_state(batch.state[0]).split()[4] == str(clock)
+
+
+@pytest.mark.parametrize("black_from", [chess.A7, chess.B7])
+@pytest.mark.parametrize("step", [1, 2])
+def test_insufficient_material_equals_python_chess(black_from, step):
+    """A step of 2 keeps an army on one shade; ``black_from`` chooses which black's is."""
+    seen = set()
+    materials = ("", "N", "B", "NN", "BN", "BB", "R", "Q", "P")
+    for white, black in itertools.product(materials, repeat=2):
+        board = chess.Board(None)
+        armies = (("K", chess.H4), ("k", chess.H6), (white, chess.A2), (black.lower(), black_from))
+        for army, first in armies:
+            for i, symbol in enumerate(army):
+                board.set_piece_at(first + i * step, chess.Piece.from_symbol(symbol))
+        assert ending(at(board.fen())) == oracle.termination(board), board.fen()
+        seen.add(ending(at(board.fen())))
+    assert seen == {"ongoing", "insufficient_material"}
+
+
+@pytest.mark.parametrize("fen", oracle.ODD_POSITIONS)
+def test_legal_lists_pay_no_heed_to_draws(fen):
+    board = chess.Board(fen)
+    board.halfmove_clock = 130
+    actions, counts = GAME.legal_actions(GAME.parse_state(board.fen())[None])
+    assert set(actions[0, : counts[0]].tolist()) == set(oracle.legal_actions(board))
+
+
+def test_reset_forgets_repetitions():
+    batch = play(at(chess.STARTING_FEN), *KNIGHTS_OUT_AND_BACK)
+    state = batch.state[0].copy()
+    assert repetitions(batch) == 1
+    GAME.reset(batch, np.array([0]), state[None])
+    assert repetitions(batch) == 0
+    assert batch.history[0, 4] == state[KEY]
+    assert np.count_nonzero(batch.history[0]) == 1
+    play(batch, *KNIGHTS_OUT_AND_BACK)
+    assert repetitions(batch) == 1
+
+
+def test_all_218_moves_fit():
+    batch = at("R6R/3Q4/1Q4Q1/4Q3/2Q4Q/Q4Q2/pp1Q4/kBNN1KB1 w - - 0 1")
+    assert batch.num_legal[0] == 218
