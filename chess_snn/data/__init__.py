@@ -1,0 +1,44 @@
+"""Played games on the disk and in memory: records, shards, the commit protocol, the replay window.
+
+::
+
+    write_shard(folder, records, meta={"game": "chess"})     # once, whole, checked
+    window = ReplayWindow.load(game, shard_folders, capacity=250_000)
+    samples = window.sample(256, rng)
+"""
+
+from chess_snn.data.commit import StagedFolder, staged_folder
+from chess_snn.data.files import read_json, sweep_temporaries, write_json
+from chess_snn.data.manifest import (
+    MANIFEST_NAME,
+    Manifest,
+    StoredFile,
+    is_committed,
+    read_manifest,
+    verify_folder,
+)
+from chess_snn.data.records import GameRecords, concatenate
+from chess_snn.data.samples import Samples
+from chess_snn.data.shard import read_shard, write_shard
+from chess_snn.data.window import ReplayWindow, Subset
+
+__all__ = [
+    "MANIFEST_NAME",
+    "GameRecords",
+    "Manifest",
+    "ReplayWindow",
+    "Samples",
+    "StagedFolder",
+    "StoredFile",
+    "Subset",
+    "concatenate",
+    "is_committed",
+    "read_json",
+    "read_manifest",
+    "read_shard",
+    "staged_folder",
+    "sweep_temporaries",
+    "verify_folder",
+    "write_json",
+    "write_shard",
+]

@@ -1,0 +1,108 @@
+"""The commit protocol: a folder appears under its name complete and on the disk, or not at all.
+
+Write into a temporary sibling, sync every file and folder, write MANIFEST.json last, sync it,
+rename the sibling onto its target, sync the parent. A process killed at any instant leaves at most
+a temporary folder, which nobody reads and :func:`chess_snn.data.sweep_temporaries` removes.
+"""
+
+import errno
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+
+from chess_snn.data.files import (
+    make_folder,
+    sync_folder,
+    temporary_sibling,
+    write_synced,
+    writing,
+)
+from chess_snn.data.manifest import (
+    MANIFEST_NAME,
+    Manifest,
+    StoredFile,
+    describe_file,
+    read_manifest,
+)
+from chess_snn.types import Json
+
+
+class StagedFolder:
+    """A folder in the making: write into :attr:`path`, then :meth:`commit` once."""
+
+    def __init__(self, target: Path, path: Path) -> None:
+        self.target = target
+        self.path = path
+
+    def commit(self, kind: str, meta: Json) -> Manifest:
+        """Make the folder visible as its target, for good.
+
+        Args:
+            kind: what the folder is, e.g. ``"shard"``.
+            meta: what to note in the manifest; JSON values only.
+
+        Returns:
+            The manifest of the target. Where another writer committed the same target first, that
+            is the other's manifest, and this folder's content is discarded.
+
+        Raises:
+            CorruptDataError: the target exists, and not as a committed folder.
+        """
+        created = datetime.now(UTC).isoformat(timespec="seconds")
+        manifest = Manifest(kind, created, meta, _sync_tree(self.path))
+        write_synced(self.path / MANIFEST_NAME, manifest.to_text())
+        sync_folder(self.path)
+        try:
+            self.path.rename(self.target)
+        except OSError as error:
+            if error.errno not in {errno.EEXIST, errno.ENOTEMPTY}:
+                raise
+            return read_manifest(self.target)
+        sync_folder(self.target.parent)
+        return manifest
+
+
+@contextmanager
+def staged_folder(target: Path) -> Iterator[StagedFolder]:
+    """A temporary sibling of ``target`` to write into; leaving without a commit removes it.
+
+    ::
+
+        with staged_folder(target) as stage:
+            (stage.path / "weights.bin").write_bytes(weights)
+            manifest = stage.commit(kind="weights", meta={"generation": 3})
+
+    Raises:
+        UsageError: the disk is full or the place may not be written; nothing is left behind.
+    """
+    with writing(target):
+        make_folder(target.parent)
+        stage = StagedFolder(target, temporary_sibling(target))
+        stage.path.mkdir()
+        try:
+            yield stage
+        finally:
+            # Gone after a commit. Where removal fails, the error on its way up says more.
+            shutil.rmtree(stage.path, ignore_errors=True)
+
+
+def _sync_tree(folder: Path) -> dict[str, StoredFile]:
+    files = {}
+    for parent, _, names in os.walk(folder):
+        for name in sorted(names):
+            path = Path(parent, name)
+            files[path.relative_to(folder).as_posix()] = describe_file(path)
+            _sync_file(path)
+        sync_folder(Path(parent))
+    return files
+
+
+def _sync_file(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

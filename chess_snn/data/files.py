@@ -1,0 +1,152 @@
+"""Files and folders that are either there, whole and on the disk, or not there at all.
+
+Everything new is written under a temporary name beside its target and renamed when it is complete
+and synced. The temporary name carries host and process, so that :func:`sweep_temporaries` can tell
+the leftovers of a dead writer from the work of a living one::
+
+    .tmp-<target>@<host>-<pid>-<8 hex digits>
+"""
+
+import errno
+import json
+import os
+import re
+import secrets
+import shutil
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from chess_snn.errors import CorruptDataError, UsageError
+from chess_snn.types import Json
+
+_TEMPORARY_NAME = re.compile(r"\.tmp-.+@(?P<host>[^@]+)-(?P<pid>\d{1,9})-[0-9a-f]{8}")
+
+_WAYS_OUT = {
+    errno.ENOSPC: "free space on that disk, then run again",
+    errno.EDQUOT: "free some of the disk quota, then run again",
+    errno.EFBIG: "raise the file-size limit (ulimit -f), then run again",
+    errno.EACCES: "choose a folder that this user may write to",
+    errno.EPERM: "choose a folder that this user may write to",
+    errno.EROFS: "choose a folder that is not mounted read-only",
+    errno.ENOTDIR: "choose a place where no part of the path is a file",
+    errno.EEXIST: "choose a place where no part of the path is a file",
+    errno.EISDIR: "choose a place that is not taken by a folder",
+}
+
+
+@contextmanager
+def writing(target: Path) -> Iterator[None]:
+    """Say in one line why ``target`` could not be written, and what helps.
+
+    Raises:
+        UsageError: the disk is full, a size limit was met, or the place may not be written.
+    """
+    try:
+        yield
+    except OSError as error:
+        way_out = _WAYS_OUT.get(error.errno or 0)
+        if way_out is None:
+            raise
+        raise UsageError(f"cannot write {target}: {error.strerror}; {way_out}") from error
+
+
+def temporary_sibling(target: Path) -> Path:
+    """A fresh name beside ``target``; nothing is created."""
+    owner = f"{socket.gethostname()}-{os.getpid()}"
+    return target.with_name(f".tmp-{target.name}@{owner}-{secrets.token_hex(4)}")
+
+
+def sweep_temporaries(parent: Path) -> list[Path]:
+    """Remove what dead writers left in ``parent``, and return the paths removed.
+
+    Only names with this host's name and a process id that is not alive here are touched: on a
+    shared disk the leftovers of another machine are that machine's to sweep.
+    """
+    removed = []
+    for path in sorted(parent.glob(".tmp-*")):
+        name = _TEMPORARY_NAME.fullmatch(path.name)
+        if name is None or name["host"] != socket.gethostname() or _is_alive(int(name["pid"])):
+            continue
+        with suppress(FileNotFoundError):  # another sweep was faster
+            if path.is_dir():
+                shutil.rmtree(path)
+            else:
+                path.unlink()
+            removed.append(path)
+    return removed
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+def sync_folder(folder: Path) -> None:
+    """Force the names in ``folder`` to the disk."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def make_folder(folder: Path) -> None:
+    """Create ``folder`` and its missing parents, each on the disk before the next."""
+    if folder.is_dir():
+        return
+    make_folder(folder.parent)
+    folder.mkdir(exist_ok=True)
+    sync_folder(folder.parent)
+
+
+def write_synced(path: Path, text: str) -> None:
+    """Write ``text`` to a new file and force its bytes to the disk; its name is not synced."""
+    with path.open("x", encoding="utf-8") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def write_json(path: Path, obj: Json) -> None:
+    """Put ``obj`` at ``path`` in one step, replacing what was there; a crash leaves old or new.
+
+    Raises:
+        UsageError: the place cannot be written; what was there is intact.
+    """
+    text = json.dumps(obj, indent=2, allow_nan=False) + "\n"
+    temporary = temporary_sibling(path)
+    with writing(path):
+        make_folder(path.parent)
+        try:
+            write_synced(temporary, text)
+            temporary.replace(path)
+        finally:
+            temporary.unlink(missing_ok=True)
+        sync_folder(path.parent)
+
+
+def read_json(path: Path) -> Json:
+    """The JSON object at ``path``.
+
+    Raises:
+        CorruptDataError: it is missing, or not a JSON object.
+    """
+    way_out = "restore it from a copy, or delete it so that it is made again"
+    try:
+        obj = json.loads(path.read_bytes())
+    except (FileNotFoundError, NotADirectoryError):
+        raise CorruptDataError(f"{path} is missing; {way_out}") from None
+    except (ValueError, RecursionError) as error:
+        raise CorruptDataError(f"{path} is not JSON ({error}); {way_out}") from None
+    if not isinstance(obj, dict):
+        raise CorruptDataError(
+            f"{path} must hold a JSON object, found {type(obj).__name__}; {way_out}"
+        )
+    return obj

@@ -1,0 +1,248 @@
+"""The replay window: the newest games, packed in memory, to train on and to hold out.
+
+A window is defined by the sequence of shards it was given, oldest first: it holds the longest run
+of newest whole games whose positions fit the capacity. How the shards arrived, at once or one
+iteration at a time, makes no difference.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Literal, get_args
+
+import numpy as np
+
+from chess_snn.config import check_choice, check_range
+from chess_snn.data.records import GameRecords, concatenate
+from chess_snn.data.samples import Samples, gather
+from chess_snn.data.shard import read_shard
+from chess_snn.errors import CorruptDataError, UsageError
+from chess_snn.games.base import Game, GameSpec
+from chess_snn.rng import derive_seed
+from chess_snn.types import BoolArray, Int32Array
+
+Subset = Literal["training", "holdout"]
+"""The two parts of a window; every game is in exactly one."""
+
+_HOLDOUT_SEED: Final = 0
+"""Not a campaign's seed: a game is held out in every window that contains it, or in none."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Games:
+    """Some whole games and what the window knows of each."""
+
+    records: GameRecords
+    is_holdout: BoolArray
+    """bool[n]."""
+    shard_names: tuple[str, ...]
+    """n names: the shard each game came from."""
+
+    def newest(self, num_positions: int) -> "_Games":
+        """The longest run of newest games with at most ``num_positions`` positions in all.
+
+        It is empty where not even the newest fits, and ``self`` where all do.
+        """
+        starts = self.records.game_offsets[:-1]
+        first = int(np.searchsorted(starts, self.records.num_positions - num_positions))
+        if first == 0:
+            return self
+        return _Games(
+            _drop_games(self.records, first), self.is_holdout[first:], self.shard_names[first:]
+        )
+
+
+class ReplayWindow:
+    """The newest whole games of some shards, at most ``capacity`` positions of them.
+
+    Memory is 8 R + 22 bytes a position and 6 bytes an entry of its policy target, R being the
+    game's record words: for chess (R = 5) 68 bytes a position played without search, 254 with
+    targets of 32 entries. :meth:`extend` needs up to twice that while it runs. Zarr is touched in
+    :meth:`load` and :meth:`extend` only.
+    """
+
+    def __init__(self, game: Game, capacity: int, holdout_every: int = 16) -> None:
+        """An empty window, to be extended.
+
+        Args:
+            game: whose shards it will hold.
+            capacity: positions, held-out ones included.
+            holdout_every: about one game in this many is held out, chosen by a hash of its shard's
+                name and its place there.
+
+        Raises:
+            ConfigError: a number is out of its range.
+        """
+        check_range("window.capacity", capacity, ge=1)
+        check_range("window.holdout_every", holdout_every, ge=2)
+        self._game = game
+        self._capacity = capacity
+        self._holdout_every = holdout_every
+        self._games: _Games | None = None
+        self._game_of: Int32Array = np.empty(0, np.int32)
+        self._rows: dict[str, Int32Array] = {}
+
+    @classmethod
+    def load(
+        cls, game: Game, shard_folders: Sequence[Path], capacity: int, holdout_every: int = 16
+    ) -> "ReplayWindow":
+        """The window over ``shard_folders``, oldest first; see ``__init__`` and :meth:`extend`."""
+        window = cls(game, capacity, holdout_every)
+        window.extend(shard_folders)
+        return window
+
+    def extend(self, shard_folders: Sequence[Path]) -> None:
+        """Add shards, oldest first, all newer than what the window holds; drop what no longer fits.
+
+        Shards are read newest first and only until the capacity is met. On an error the window
+        stays as it was.
+
+        Raises:
+            CorruptDataError: a shard is damaged; it is named.
+            UsageError: a shard is of another game or already here, the newest game alone exceeds
+                the capacity, or no game is left to train on.
+        """
+        self._check_new(shard_folders)
+        kept: list[_Games] = []
+        room = self._capacity
+        for games in self._newest_first(shard_folders):
+            kept.append(games.newest(room))
+            room -= kept[-1].records.num_positions
+            if kept[-1] is not games:
+                break
+        games = _join(kept[::-1])
+        if not games.shard_names:
+            raise UsageError(
+                f"the newest game of {shard_folders[-1]} alone has more than window.capacity = "
+                f"{self._capacity} positions; raise window.capacity"
+            )
+        self._replace(games)
+
+    @property
+    def records(self) -> GameRecords:
+        """All games held, oldest first, training and held out; not to be changed."""
+        if self._games is None:
+            raise UsageError("the replay window is empty; extend it with at least one shard")
+        return self._games.records
+
+    @property
+    def shard_names(self) -> tuple[str, ...]:
+        """``<parent>/<folder>`` of each shard with a game in the window, oldest first."""
+        return tuple(dict.fromkeys(self._games.shard_names)) if self._games else ()
+
+    def rows(self, subset: Subset) -> Int32Array:
+        """int32[...]: the positions of ``records`` in ``subset``, in order; not to be changed."""
+        check_choice("window.subset", subset, get_args(Subset))
+        return self._rows.get(subset, np.empty(0, np.int32))
+
+    def sample(self, batch_size: int, rng: np.random.Generator) -> Samples:
+        """``batch_size`` training positions, each drawn uniformly and independently.
+
+        Raises:
+            UsageError: the window is empty.
+        """
+        rows = self.rows("training")
+        if not len(rows):
+            raise UsageError("cannot sample from an empty replay window; extend it first")
+        return self.gather(rows[rng.integers(0, len(rows), size=batch_size)])
+
+    def iterate(self, batch_size: int, subset: Subset = "holdout") -> Iterator[Samples]:
+        """Every position of ``subset`` once, in a fixed order; the last batch may be smaller."""
+        rows = self.rows(subset)
+        for start in range(0, len(rows), batch_size):
+            yield self.gather(rows[start : start + batch_size])
+
+    def gather(self, rows: Int32Array) -> Samples:
+        """The samples at ``rows`` (int32[B]) of ``records``; rows may repeat."""
+        return gather(self._game, self.records, self._game_of, rows.astype(np.int64))
+
+    def _check_new(self, shard_folders: Sequence[Path]) -> None:
+        if not shard_folders:
+            raise UsageError("a replay window needs at least one shard, got none; play games first")
+        seen = set(self.shard_names)
+        for folder in shard_folders:
+            name = _shard_name(folder)
+            if name in seen:
+                raise UsageError(f"shard {folder} is in the window already; give it only once")
+            seen.add(name)
+
+    def _newest_first(self, shard_folders: Sequence[Path]) -> Iterator[_Games]:
+        """The given shards and then what the window holds, each read when it is asked for."""
+        for folder in reversed(shard_folders):
+            yield self._read(folder)
+        if self._games:
+            yield self._games
+
+    def _read(self, folder: Path) -> _Games:
+        records, manifest = read_shard(folder)
+        spec = self._game.spec
+        found = (manifest.meta.get("game"), manifest.meta["record_words"])
+        if found != (spec.name, spec.record_words):
+            raise UsageError(
+                f"shard {folder} holds {found[0]} records of {found[1]} words, this window needs "
+                f"{spec.name} records of {spec.record_words} words; leave it out"
+            )
+        _check_codes(folder, records, spec)
+        name = _shard_name(folder)
+        draws = [derive_seed(_HOLDOUT_SEED, name, k) for k in range(records.num_games)]
+        is_holdout = np.array([draw % self._holdout_every == 0 for draw in draws])
+        return _Games(records, is_holdout, (name,) * records.num_games)
+
+    def _replace(self, games: _Games) -> None:
+        if games.is_holdout.all():
+            raise UsageError(
+                f"all games of the window are held out ({len(games.is_holdout)} in all); "
+                "add games, or raise window.holdout_every"
+            )
+        lengths = np.diff(games.records.game_offsets)
+        is_holdout = np.repeat(games.is_holdout, lengths)
+        self._games = games
+        self._game_of = np.repeat(np.arange(len(lengths), dtype=np.int32), lengths)
+        self._rows = {
+            "training": np.flatnonzero(~is_holdout).astype(np.int32),
+            "holdout": np.flatnonzero(is_holdout).astype(np.int32),
+        }
+
+
+def _shard_name(folder: Path) -> str:
+    """What tells a shard from others, wherever its campaign lies: iteration and shard."""
+    return f"{folder.parent.name}/{folder.name}"
+
+
+def _check_codes(folder: Path, records: GameRecords, spec: GameSpec) -> None:
+    """Codes beyond the game's would index out of range in a network or a table."""
+    for name, limit in {
+        "actions": spec.num_actions,
+        "target_actions": spec.num_actions,
+        "terminations": len(spec.terminations),
+    }.items():
+        if (found := getattr(records, name).max()) >= limit:
+            raise CorruptDataError(
+                f"shard {folder}: {name} must be < {limit}, found {found}; delete the shard so "
+                "that it is played again"
+            )
+
+
+def _drop_games(records: GameRecords, num_games: int) -> GameRecords:
+    """``records`` less the first ``num_games`` games."""
+    row = records.game_offsets[num_games]
+    entry = records.target_offsets[row]
+    return GameRecords(
+        states=records.states[row:],
+        actions=records.actions[row:],
+        values_stm=records.values_stm[row:],
+        target_offsets=records.target_offsets[row:] - entry,
+        target_actions=records.target_actions[entry:],
+        target_weights=records.target_weights[entry:],
+        game_offsets=records.game_offsets[num_games:] - row,
+        outcomes_white=records.outcomes_white[num_games:],
+        terminations=records.terminations[num_games:],
+    )
+
+
+def _join(parts: Sequence[_Games]) -> _Games:
+    return _Games(
+        concatenate([part.records for part in parts]),
+        np.concatenate([part.is_holdout for part in parts]),
+        tuple(name for part in parts for name in part.shard_names),
+    )

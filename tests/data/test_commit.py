@@ -1,0 +1,122 @@
+import errno
+import threading
+
+import pytest
+
+from chess_snn.data import is_committed, read_manifest, staged_folder, verify_folder
+from chess_snn.errors import CorruptDataError, UsageError
+
+
+def names(folder):
+    return sorted(path.name for path in folder.iterdir())
+
+
+def commit(target, text):
+    with staged_folder(target) as stage:
+        (stage.path / "data").write_text(text)
+        return stage.commit(kind="thing", meta={"text": text})
+
+
+def test_nothing_is_visible_before_the_commit_and_nothing_else_after(tmp_path):
+    target = tmp_path / "games" / "iter-000001" / "shard-0000"
+    with staged_folder(target) as stage:
+        (stage.path / "data").write_text("x")
+        assert not target.exists()
+        assert stage.path.parent == target.parent
+        manifest = stage.commit(kind="thing", meta={"a": 1})
+    assert names(target.parent) == ["shard-0000"]
+    assert names(target) == ["MANIFEST.json", "data"]
+    assert verify_folder(target) == manifest
+
+
+def test_leaving_without_a_commit_leaves_nothing(tmp_path):
+    with staged_folder(tmp_path / "thing") as stage:
+        (stage.path / "data").write_text("x")
+    assert names(tmp_path) == []
+    assert not is_committed(tmp_path / "thing")
+
+
+def test_an_error_inside_leaves_nothing_and_is_not_disguised(tmp_path):
+    def write():
+        with staged_folder(tmp_path / "thing") as stage:
+            (stage.path / "data").write_text("x")
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        write()
+    assert names(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    ("code", "way_out"),
+    [(errno.ENOSPC, "free space"), (errno.EROFS, "read-only"), (errno.EFBIG, "ulimit")],
+)
+def test_an_error_of_the_disk_says_what_helps(tmp_path, code, way_out):
+    def write():
+        with staged_folder(tmp_path / "thing"):
+            raise OSError(code, "as the kernel says it")
+
+    with pytest.raises(UsageError, match=f"cannot write .*thing.*{way_out}"):
+        write()
+    assert names(tmp_path) == []
+
+
+def test_the_second_writer_gets_the_first_ones_manifest(tmp_path):
+    target = tmp_path / "thing"
+    with staged_folder(target) as first, staged_folder(target) as second:
+        (first.path / "data").write_text("first")
+        (second.path / "data").write_text("second")
+        won = first.commit(kind="thing", meta={"writer": 1})
+        assert second.commit(kind="thing", meta={"writer": 2}) == won
+    assert (target / "data").read_text() == "first"
+    assert names(tmp_path) == ["thing"]
+
+
+def test_of_many_writers_at_once_one_wins_and_all_agree(tmp_path):
+    barrier, manifests = threading.Barrier(8), []
+
+    def write(k):
+        with staged_folder(tmp_path / "thing") as stage:
+            (stage.path / "data").write_text(str(k))
+            barrier.wait()
+            manifests.append(stage.commit(kind="thing", meta={"writer": k}))
+
+    threads = [threading.Thread(target=write, args=(k,)) for k in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(manifests) == 8
+    assert all(manifest == verify_folder(tmp_path / "thing") for manifest in manifests)
+    assert names(tmp_path) == ["thing"]
+
+
+def test_a_target_that_is_no_committed_folder_is_refused_and_kept(tmp_path):
+    target = tmp_path / "thing"
+    target.mkdir()
+    (target / "precious").write_text("x")
+    with pytest.raises(CorruptDataError, match=r"thing/MANIFEST\.json is missing"):
+        commit(target, "new")
+    assert names(tmp_path) == ["thing"]
+    assert (target / "precious").read_text() == "x"
+
+
+def test_a_target_that_is_a_file_is_refused_and_kept(tmp_path):
+    target = tmp_path / "thing"
+    target.write_text("x")
+    with pytest.raises(UsageError, match=r"cannot write .*thing"):
+        commit(target, "new")
+    assert target.read_text() == "x"
+    assert names(tmp_path) == ["thing"]
+
+
+def test_meta_that_json_cannot_hold_leaves_nothing(tmp_path):
+    with pytest.raises(TypeError), staged_folder(tmp_path / "thing") as stage:
+        stage.commit(kind="thing", meta={"bad": object()})
+    assert names(tmp_path) == []
+
+
+def test_commit_can_be_read_back_alone(tmp_path):
+    manifest = commit(tmp_path / "thing", "x")
+    assert read_manifest(tmp_path / "thing") == manifest
+    assert is_committed(tmp_path / "thing")

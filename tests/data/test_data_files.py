@@ -1,0 +1,93 @@
+import json
+import os
+import socket
+import subprocess
+import sys
+
+import pytest
+
+from chess_snn.data import read_json, sweep_temporaries, write_json
+from chess_snn.data.files import temporary_sibling
+from chess_snn.errors import CorruptDataError, UsageError
+
+
+def names(folder):
+    return sorted(path.name for path in folder.iterdir())
+
+
+@pytest.fixture
+def dead_pid():
+    process = subprocess.Popen([sys.executable, "-c", ""])
+    process.wait()
+    return process.pid
+
+
+def test_json_comes_back_and_leaves_nothing_else(tmp_path):
+    path = tmp_path / "receipts" / "iter-000001.json"
+    write_json(path, {"shards": ["a", "b"], "loss": 0.25})
+    write_json(path, {"shards": ["c"]})
+    assert read_json(path) == {"shards": ["c"]}
+    assert names(path.parent) == ["iter-000001.json"]
+
+
+def test_a_value_json_cannot_hold_changes_nothing(tmp_path):
+    path = tmp_path / "r.json"
+    write_json(path, {"loss": 1.0})
+    with pytest.raises(ValueError, match="Out of range float"):
+        write_json(path, {"loss": float("nan")})
+    assert read_json(path) == {"loss": 1.0}
+    assert names(tmp_path) == ["r.json"]
+
+
+@pytest.mark.parametrize("text", ["", "{", "\xff", "[1]", "null", "{} {}", "[" * 100_000])
+def test_what_is_not_a_json_object_is_refused_by_name(tmp_path, text):
+    path = tmp_path / "r.json"
+    path.write_text(text, encoding="latin-1")
+    with pytest.raises(CorruptDataError, match=r"r\.json"):
+        read_json(path)
+
+
+@pytest.mark.parametrize("place", ["r.json", "file/r.json"])
+def test_a_missing_json_file_is_refused_by_name(tmp_path, place):
+    (tmp_path / "file").touch()
+    with pytest.raises(CorruptDataError, match=r"r\.json is missing"):
+        read_json(tmp_path / place)
+
+
+def test_a_place_taken_by_a_folder_or_under_a_file_is_a_clear_error(tmp_path):
+    (tmp_path / "file").touch()
+    (tmp_path / "folder").mkdir()
+    for place in ("file/r.json", "file/deeper/r.json", "folder"):
+        with pytest.raises(UsageError, match=r"cannot write .*; choose a place"):
+            write_json(tmp_path / place, {})
+    assert names(tmp_path) == ["file", "folder"]
+    assert names(tmp_path / "folder") == []
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
+def test_a_read_only_folder_is_a_clear_error(tmp_path):
+    tmp_path.chmod(0o500)
+    with pytest.raises(UsageError, match="this user may write"):
+        write_json(tmp_path / "r.json", {})
+
+
+def test_the_sweep_removes_leftovers_of_dead_writers_only(tmp_path, dead_pid):
+    host = socket.gethostname()
+    dead_folder = tmp_path / f".tmp-shard-0001@{host}-{dead_pid}-00c0ffee"
+    dead_file = tmp_path / f".tmp-iter-1.json@{host}-{dead_pid}-00c0ffee"
+    kept = [
+        temporary_sibling(tmp_path / "shard-0002").name,
+        f".tmp-shard-0003@elsewhere-{dead_pid}-00c0ffee",
+        f".tmp-shard-0004@not-{host}-{dead_pid}-00c0ffee",
+        ".tmp-notes",
+        "shard-0005",
+    ]
+    (dead_folder / "deep").mkdir(parents=True)
+    (dead_folder / "deep" / "chunk").write_bytes(b"x")
+    dead_file.write_text(json.dumps({}))
+    for name in kept:
+        (tmp_path / name).mkdir()
+
+    assert sorted(sweep_temporaries(tmp_path)) == sorted([dead_folder, dead_file])
+    assert names(tmp_path) == sorted(kept)
+    assert sweep_temporaries(tmp_path) == []

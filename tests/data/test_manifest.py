@@ -1,0 +1,151 @@
+import hashlib
+import json
+import random
+
+import pytest
+
+from chess_snn.data import (
+    MANIFEST_NAME,
+    Manifest,
+    StoredFile,
+    read_manifest,
+    staged_folder,
+    verify_folder,
+)
+from chess_snn.errors import CorruptDataError
+
+EMPTY_SHA256 = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+
+
+@pytest.fixture
+def committed(tmp_path):
+    target = tmp_path / "thing"
+    with staged_folder(target) as stage:
+        (stage.path / "sub").mkdir()
+        (stage.path / "sub" / "data.bin").write_bytes(bytes(range(200)))
+        (stage.path / "empty").touch()
+        stage.commit(kind="thing", meta={"generation": 12, "score": 0.5, "name": "é"})
+    return target
+
+
+def write_manifest(folder, **files):
+    entry = StoredFile(0, EMPTY_SHA256)
+    manifest = Manifest("thing", "2026-01-01T00:00:00+00:00", {}, dict.fromkeys(files, entry))
+    folder.mkdir(exist_ok=True)
+    (folder / MANIFEST_NAME).write_text(manifest.to_text(), encoding="utf-8")
+
+
+def signed(body):
+    """``body`` with the digest that a writer of the format would give it."""
+    unsigned = {key: value for key, value in body.items() if key != "digest"}
+    text = json.dumps(unsigned, sort_keys=True, separators=(",", ":"))
+    return unsigned | {"digest": hashlib.sha256(text.encode()).hexdigest()}
+
+
+def edit_manifest(folder, **changes):
+    path = folder / MANIFEST_NAME
+    body = json.loads(path.read_text(encoding="utf-8"))
+    path.write_text(json.dumps(body | changes), encoding="utf-8")
+
+
+def test_a_manifest_says_what_was_committed(committed):
+    manifest = verify_folder(committed)
+    assert manifest.kind == "thing"
+    assert manifest.meta == {"generation": 12, "score": 0.5, "name": "é"}
+    assert manifest.files["empty"] == StoredFile(0, EMPTY_SHA256)
+    assert manifest.files.keys() == {"empty", "sub/data.bin"}
+    assert manifest.num_bytes == 200
+
+
+def test_a_flipped_bit_anywhere_in_the_manifest_is_refused(committed):
+    path = committed / MANIFEST_NAME
+    original = path.read_bytes()
+    stream = random.Random(1)
+    for place in range(len(original)):
+        damaged = bytearray(original)
+        damaged[place] ^= 1 << stream.randrange(8)
+        path.write_bytes(damaged)
+        with pytest.raises(CorruptDataError, match=MANIFEST_NAME):
+            read_manifest(committed)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"meta": {"generation": 13}}, "digest"),
+        ({"files": {}}, "digest"),
+        ({"version": 2}, r"chess-snn/manifest version 2 is unknown.* reads version 1"),
+        ({"version": None}, "version None is unknown"),
+        ({"schema": "other"}, "schema must be 'chess-snn/manifest', found 'other'"),
+        ({"surprise": 1}, "surprise"),
+    ],
+)
+def test_an_edited_manifest_is_refused(committed, changes, message):
+    edit_manifest(committed, **changes)
+    with pytest.raises(CorruptDataError, match=message):
+        read_manifest(committed)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["../outside", "/etc/passwd", "a/../../outside", "..", ".", "", "a//b", "./a", "a/", "a\0b",
+     MANIFEST_NAME],
+)
+def test_a_path_that_leaves_the_folder_is_refused(tmp_path, name):
+    (tmp_path / "outside").touch()
+    write_manifest(tmp_path / "thing", **{name: None})
+    with pytest.raises(CorruptDataError, match="not a path inside the folder"):
+        read_manifest(tmp_path / "thing")
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [None, 3, [], {}, {"bytes": 0}, {"bytes": -1, "sha256": EMPTY_SHA256},
+     {"bytes": "0", "sha256": EMPTY_SHA256}, {"bytes": 0, "sha256": "E" * 64},
+     {"bytes": 0, "sha256": EMPTY_SHA256, "mode": 1}],
+)
+def test_a_malformed_file_entry_is_refused(tmp_path, entry):
+    write_manifest(tmp_path / "thing", data=None)
+    path = tmp_path / "thing" / MANIFEST_NAME
+    body = json.loads(path.read_text())
+    body["files"]["data"] = entry
+    path.write_text(json.dumps(signed(body)))
+    with pytest.raises(CorruptDataError, match="entry of 'data'"):
+        read_manifest(tmp_path / "thing")
+
+
+def test_a_folder_without_manifest_is_refused(tmp_path):
+    with pytest.raises(CorruptDataError, match=r"MANIFEST\.json is missing"):
+        verify_folder(tmp_path)
+
+
+@pytest.mark.parametrize("digests", [True, False])
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (lambda f: (f / "sub/data.bin").unlink(), r"sub/data\.bin: listed .* but missing"),
+        (lambda f: (f / "sub/data.bin").write_bytes(b""), r"must have 200 bytes, found 0"),
+        (lambda f: (f / "empty").write_bytes(b"x"), "must have 0 bytes, found 1"),
+        (lambda f: (f / "sub/new").touch(), "sub/new: not listed"),
+        (lambda f: (f / "link").symlink_to(f), "link: neither a plain file nor a folder"),
+    ],
+)
+def test_missing_extra_and_resized_files_are_refused(committed, damage, message, digests):
+    damage(committed)
+    with pytest.raises(CorruptDataError, match=message):
+        verify_folder(committed, digests=digests)
+
+
+def test_a_link_in_place_of_a_file_is_refused(committed, tmp_path):
+    elsewhere = tmp_path / "elsewhere"
+    (committed / "sub" / "data.bin").rename(elsewhere)
+    (committed / "sub" / "data.bin").symlink_to(elsewhere)
+    with pytest.raises(CorruptDataError, match="neither a plain file"):
+        verify_folder(committed)
+
+
+def test_changed_content_of_the_same_size_is_refused_by_digest(committed):
+    (committed / "sub" / "data.bin").write_bytes(bytes(200))
+    verify_folder(committed, digests=False)
+    with pytest.raises(CorruptDataError, match=r"data\.bin: must have SHA-256 .*, found"):
+        verify_folder(committed)

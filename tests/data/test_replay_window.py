@@ -1,0 +1,314 @@
+import dataclasses
+import itertools
+import math
+import shutil
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from made_records import assert_same_records, make_records
+
+from chess_snn.data import GameRecords, ReplayWindow, concatenate, read_shard, write_shard
+from chess_snn.errors import ConfigError, CorruptDataError, UsageError
+from chess_snn.games import get_game
+
+GAME = get_game("chess")
+LENGTHS = [[3, 9, 4], [12, 1], [5, 5, 5, 5], [7], [2, 20, 2, 6], [1, 1, 8]]
+TOTAL = sum(map(sum, LENGTHS))
+
+
+def write(parent, index, lengths, seed=0):
+    """A shard whose positions name themselves in word 0: shard, then row."""
+    records = make_records(np.random.default_rng([seed, index]), lengths, max_entries=6)
+    records.states[:, 0] = (index << 32) + np.arange(records.num_positions)
+    folder = parent / f"iter-{index:06d}" / "shard-0000"
+    write_shard(folder, records, {"game": "chess"})
+    return folder
+
+
+@pytest.fixture(scope="module")
+def shards(tmp_path_factory):
+    parent = tmp_path_factory.mktemp("games")
+    return [write(parent, index, lengths) for index, lengths in enumerate(LENGTHS)]
+
+
+@pytest.fixture(scope="module")
+def all_records(shards):
+    return [read_shard(folder)[0] for folder in shards]
+
+
+def assert_sample_matches(samples, b, all_records):
+    """Recompute every column of sample ``b`` from the records its state names."""
+    index, row = divmod(int(samples.states[b, 0]), 1 << 32)
+    records = all_records[index]
+    game = next(k for k in range(records.num_games) if records.game_offsets[k + 1] > row)
+    black_moves = int(records.states[row, 4]) & 1
+    outcome = int(records.outcomes_white[game]) * (-1 if black_moves else 1)
+    lo, hi = records.target_offsets[row : row + 2]
+
+    np.testing.assert_array_equal(samples.states[b], records.states[row])
+    assert samples.actions[b] == records.actions[row]
+    assert samples.values_stm[b] == records.values_stm[row]
+    assert samples.outcomes_stm[b] == outcome
+    assert samples.plies_left[b] == records.game_offsets[game + 1] - row
+    assert samples.terminations[b] == records.terminations[game]
+    np.testing.assert_array_equal(
+        samples.target_actions[b, : hi - lo], records.target_actions[lo:hi]
+    )
+    np.testing.assert_array_equal(
+        samples.target_weights[b, : hi - lo], records.target_weights[lo:hi]
+    )
+    assert (samples.target_actions[b, hi - lo :] == -1).all()
+    assert (samples.target_weights[b, hi - lo :] == 0).all()
+
+
+def test_samples_are_what_the_records_say(shards, all_records):
+    window = ReplayWindow.load(GAME, shards, capacity=1000, holdout_every=4)
+    samples = window.sample(500, np.random.default_rng(1))
+    assert len(samples) == 500
+    for b in range(500):
+        assert_sample_matches(samples, b, all_records)
+    assert samples.target_actions.shape[1] == max((samples.target_actions >= 0).sum(axis=1))
+
+
+def test_samples_have_the_promised_types(shards):
+    samples = ReplayWindow.load(GAME, shards, 1000).sample(8, np.random.default_rng(1))
+    dtypes = {f.name: getattr(samples, f.name).dtype.name for f in dataclasses.fields(samples)}
+    assert dtypes == {
+        "states": "uint64", "actions": "int16", "values_stm": "float32",
+        "outcomes_stm": "float32", "plies_left": "int32", "terminations": "uint8",
+        "target_actions": "int16", "target_weights": "float32",
+    }
+    for field in dataclasses.fields(samples):
+        assert len(getattr(samples, field.name)) == 8
+
+
+def test_the_outcome_is_in_the_view_of_the_side_to_move(tmp_path):
+    """Fool's mate: black wins on ply 3, so black's positions are won and white's are lost."""
+    batch = GAME.allocate(1)
+    states, actions = [], []
+    for move in ("f2f3", "e7e5", "g2g4", "d8h4"):
+        states.append(batch.state[0, : GAME.spec.record_words].copy())
+        actions.append(GAME.parse_action(batch.state[0], move))
+        GAME.step(batch, np.array(actions[-1:], np.int16))
+    assert GAME.spec.terminations[batch.termination[0]] == "checkmate"
+    mate = GameRecords(
+        states=np.array(states),
+        actions=np.array(actions, np.int16),
+        values_stm=np.zeros(4, np.float32),
+        target_offsets=np.arange(5),
+        target_actions=np.array(actions, np.int16),
+        target_weights=np.ones(4, np.float32),
+        game_offsets=np.array([0, 4]),
+        outcomes_white=np.array([-1], np.int8),
+        terminations=batch.termination.copy(),
+    )
+    write_shard(tmp_path / "shard", concatenate([mate] * 8), {"game": "chess"})
+    window = ReplayWindow.load(GAME, [tmp_path / "shard"], 100)
+    (samples,) = window.iterate(100, subset="training")
+    num_games = len(samples) // 4
+    assert list(samples.outcomes_stm) == [-1, 1, -1, 1] * num_games
+    assert list(samples.plies_left) == [4, 3, 2, 1] * num_games
+    np.testing.assert_array_equal(samples.target_actions[:, 0], samples.actions)
+
+
+def newest_games(all_records, capacity):
+    """The definition: first positions of the longest run of newest whole games that fits."""
+    games, room = [], capacity
+    for index in reversed(range(len(all_records))):
+        offsets = all_records[index].game_offsets
+        for k in reversed(range(all_records[index].num_games)):
+            room -= offsets[k + 1] - offsets[k]
+            if room < 0:
+                return games[::-1]
+            games.append((index << 32) + int(offsets[k]))
+    return games[::-1]
+
+
+def first_positions(window):
+    return [int(window.records.states[row, 0]) for row in window.records.game_offsets[:-1]]
+
+
+@given(capacity=st.integers(8, TOTAL + 10))
+@settings(max_examples=30, deadline=None)
+def test_the_newest_whole_games_that_fit_are_kept(shards, all_records, capacity):
+    window = ReplayWindow.load(GAME, shards, capacity, holdout_every=1000)
+    assert window.records.num_positions <= capacity
+    assert first_positions(window) == newest_games(all_records, capacity)
+
+
+@given(
+    capacity=st.integers(20, TOTAL + 10),
+    cuts=st.lists(st.integers(1, len(LENGTHS) - 1), unique=True).map(sorted),
+)
+@settings(max_examples=30, deadline=None)
+def test_extending_equals_loading_at_once(shards, capacity, cuts):
+    at_once = ReplayWindow.load(GAME, shards, capacity, holdout_every=5)
+    grown = ReplayWindow(GAME, capacity, holdout_every=5)
+    for lo, hi in itertools.pairwise([0, *cuts, len(shards)]):
+        grown.extend(shards[lo:hi])
+    assert_same_records(grown.records, at_once.records)
+    assert grown.shard_names == at_once.shard_names
+    for subset in ("training", "holdout"):
+        np.testing.assert_array_equal(grown.rows(subset), at_once.rows(subset))
+    drawn = [window.sample(32, np.random.default_rng(5)) for window in (at_once, grown)]
+    for field in dataclasses.fields(drawn[0]):
+        np.testing.assert_array_equal(*(getattr(samples, field.name) for samples in drawn))
+
+
+def test_shards_that_cannot_fit_are_not_read(shards, tmp_path):
+    absent = tmp_path / "iter-000000" / "shard-0000"
+    window = ReplayWindow.load(GAME, [absent, *shards[-2:]], capacity=20)
+    assert window.shard_names == ("iter-000004/shard-0000", "iter-000005/shard-0000")
+    assert window.records.num_positions == (2 + 6) + (1 + 1 + 8)
+
+
+def test_samples_depend_on_the_generator_alone(shards):
+    window = ReplayWindow.load(GAME, shards, 1000)
+    first, again = (window.sample(64, np.random.default_rng(3)) for _ in range(2))
+    np.testing.assert_array_equal(first.states, again.states)
+    assert (window.sample(64, np.random.default_rng(4)).states != first.states).any()
+
+
+def test_every_training_position_is_drawn_equally_often(shards):
+    window = ReplayWindow.load(GAME, shards, 1000, holdout_every=4)
+    expected = 400
+    n = len(window.rows("training"))
+    samples = window.sample(expected * n, np.random.default_rng(2))
+    drawn, counts = np.unique(samples.states[:, 0], return_counts=True)
+    np.testing.assert_array_equal(
+        drawn, np.sort(window.records.states[window.rows("training"), 0])
+    )
+    assert np.abs(counts - expected).max() < 5 * math.sqrt(expected)
+
+
+def test_held_out_games_are_whole_disjoint_and_never_sampled(shards):
+    window = ReplayWindow.load(GAME, shards, 1000, holdout_every=3)
+    training, holdout = window.rows("training"), window.rows("holdout")
+    assert len(holdout) > 0
+    together = np.sort(np.concatenate([training, holdout]))
+    np.testing.assert_array_equal(together, np.arange(window.records.num_positions))
+    for lo, hi in itertools.pairwise(window.records.game_offsets):
+        assert len(set(np.isin(np.arange(lo, hi), holdout))) == 1
+    sampled = window.sample(20_000, np.random.default_rng(1)).states[:, 0]
+    assert not np.isin(window.records.states[holdout, 0], sampled).any()
+
+
+def test_a_game_stays_held_out_whatever_else_is_in_the_window(shards):
+    def held_out(folders, capacity):
+        window = ReplayWindow.load(GAME, folders, capacity, holdout_every=3)
+        return set(window.records.states[window.rows("holdout"), 0].tolist()), set(
+            window.records.states[:, 0].tolist()
+        )
+
+    everything, _ = held_out(shards, 1000)
+    for folders, capacity in ((shards[2:5], 1000), (shards[::-1], 1000), (shards, 40)):
+        some, present = held_out(folders, capacity)
+        assert some == everything & present
+
+
+def test_about_one_game_in_so_many_is_held_out(tmp_path):
+    folder = write(tmp_path, 0, [1] * 4000)
+    window = ReplayWindow.load(GAME, [folder], 10_000, holdout_every=16)
+    expected, sigma = 250, math.sqrt(4000 * 15) / 16
+    assert abs(len(window.rows("holdout")) - expected) < 5 * sigma
+
+
+@pytest.mark.parametrize("subset", ["training", "holdout"])
+def test_iterating_gives_each_position_once_in_order(shards, all_records, subset):
+    window = ReplayWindow.load(GAME, shards, 1000, holdout_every=3)
+    batches = list(window.iterate(7, subset=subset))
+    assert [len(batch) for batch in batches[:-1]] == [7] * (len(batches) - 1)
+    visited = np.concatenate([batch.states[:, 0] for batch in batches])
+    np.testing.assert_array_equal(visited, window.records.states[window.rows(subset), 0])
+    for batch in batches:
+        for b in range(len(batch)):
+            assert_sample_matches(batch, b, all_records)
+
+
+def test_samples_come_from_memory(shards, tmp_path):
+    copies = [shutil.copytree(s, tmp_path / s.parent.name / s.name) for s in shards]
+    window = ReplayWindow.load(GAME, copies, 1000)
+    shutil.rmtree(tmp_path)
+    assert len(window.sample(16, np.random.default_rng(0))) == 16
+
+
+def test_a_corrupt_shard_is_named_and_the_window_stays(shards, tmp_path):
+    bad = shutil.copytree(shards[-1], tmp_path / "iter-000009" / "shard-0007")
+    (bad / "states" / "c.0.0").write_bytes(b"")
+    window = ReplayWindow.load(GAME, shards[:-1], 1000)
+    before, rows = window.records, window.rows("training")
+    with pytest.raises(CorruptDataError, match=r"iter-000009/shard-0007/states/c\.0\.0"):
+        window.extend([shards[-1], bad])
+    assert window.records is before
+    assert window.rows("training") is rows
+
+
+@pytest.mark.parametrize("column", ["actions", "target_actions", "terminations"])
+def test_codes_the_game_does_not_have_are_refused(tmp_path, column):
+    records = make_records(np.random.default_rng(1), [4])
+    getattr(records, column)[-1] = {"terminations": 6}.get(column, 4672)
+    write_shard(tmp_path / "shard", records, {"game": "chess"})
+    with pytest.raises(CorruptDataError, match=f"shard: {column} must be <"):
+        ReplayWindow.load(GAME, [tmp_path / "shard"], 100)
+
+
+@pytest.mark.parametrize(("game", "words"), [("go", 5), ("chess", 6)])
+def test_a_shard_of_another_game_is_refused(tmp_path, game, words):
+    records = make_records(np.random.default_rng(1), [4], words=words)
+    write_shard(tmp_path / "shard", records, {"game": game})
+    message = f"holds {game} records of {words} words, this window needs chess records of 5 words"
+    with pytest.raises(UsageError, match=message):
+        ReplayWindow.load(GAME, [tmp_path / "shard"], 100)
+
+
+def test_a_window_smaller_than_the_newest_game_is_refused(shards):
+    with pytest.raises(UsageError, match=r"window\.capacity = 7 positions; raise"):
+        ReplayWindow.load(GAME, shards, capacity=7)
+
+
+def test_a_window_without_a_training_game_is_refused(tmp_path, shards):
+    window = ReplayWindow.load(GAME, shards, 1000, holdout_every=2)
+    holdout_games = window.records.states[window.rows("holdout"), 0] >> np.uint64(32)
+    training_games = window.records.states[window.rows("training"), 0] >> np.uint64(32)
+    alone = sorted(set(holdout_games.tolist()) - set(training_games.tolist()))
+    assert alone, "no shard is held out as a whole: choose other lengths"
+    with pytest.raises(UsageError, match=r"are held out .*window\.holdout_every"):
+        ReplayWindow.load(GAME, [shards[alone[0]]], 1000, holdout_every=2)
+
+
+def test_a_shard_given_twice_is_refused(shards):
+    with pytest.raises(UsageError, match="in the window already"):
+        ReplayWindow.load(GAME, [shards[0], shards[0]], 1000)
+    window = ReplayWindow.load(GAME, shards[:2], 1000)
+    with pytest.raises(UsageError, match="iter-000001/shard-0000 is in the window already"):
+        window.extend(shards[1:])
+
+
+def test_an_empty_window_says_so():
+    with pytest.raises(UsageError, match="at least one shard, got none"):
+        ReplayWindow.load(GAME, [], 100)
+    empty = ReplayWindow(GAME, 100)
+    assert empty.shard_names == ()
+    assert list(empty.iterate(8)) == []
+    with pytest.raises(UsageError, match="empty"):
+        empty.sample(8, np.random.default_rng(0))
+    with pytest.raises(UsageError, match="empty"):
+        _ = empty.records
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [({"capacity": 0}, r"window\.capacity must be >= 1, got 0"),
+     ({"capacity": 9, "holdout_every": 1}, r"window\.holdout_every must be >= 2, got 1")],
+)
+def test_settings_out_of_range_are_refused(wrong, message):
+    with pytest.raises(ConfigError, match=message):
+        ReplayWindow(GAME, **wrong)
+
+
+def test_an_unknown_subset_is_refused(shards):
+    window = ReplayWindow.load(GAME, shards, 1000)
+    with pytest.raises(ConfigError, match=r"window\.subset must be one of training, holdout"):
+        window.rows("test")

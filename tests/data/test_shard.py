@@ -1,0 +1,272 @@
+import dataclasses
+import shutil
+import tempfile
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+import zarr
+from hypothesis import given, settings
+from made_records import any_records, assert_same_records, make_records
+
+from chess_snn.data import GameRecords, concatenate, read_shard, staged_folder, write_shard
+from chess_snn.data.schema import from_columns, to_columns
+from chess_snn.errors import CorruptDataError
+
+META = {"game": "chess", "iteration": 3}
+
+
+@pytest.fixture
+def records():
+    return make_records(np.random.default_rng(1), [5, 30, 1, 14])
+
+
+@pytest.fixture
+def shard(tmp_path, records):
+    folder = tmp_path / "iter-000003" / "shard-0000"
+    write_shard(folder, records, META)
+    return folder
+
+
+@given(any_records())
+def test_columns_hold_everything_to_float16(records):
+    assert_same_records(from_columns(to_columns(records)), records, exact=False)
+
+
+@given(any_records())
+@settings(max_examples=15, deadline=None)
+def test_a_shard_holds_everything_to_float16(records):
+    with tempfile.TemporaryDirectory() as parent:
+        folder = Path(parent, "shard")
+        manifest = write_shard(folder, records, META)
+        read, read_manifest = read_shard(folder)
+    assert read_manifest == manifest
+    assert_same_records(read, records, exact=False)
+
+
+@given(any_records())
+def test_weights_read_back_sum_to_one_and_stay_positive(records):
+    read = from_columns(to_columns(records))
+    sums = np.add.reduceat(read.target_weights, read.target_offsets[:-1])
+    np.testing.assert_allclose(sums, 1, atol=1e-6)
+    assert (read.target_weights > 0).all()
+
+
+def test_a_tiny_weight_stays_an_entry(records):
+    weights = np.array([1 - 1e-12, 1e-12], np.float32)
+    tiny = dataclasses.replace(
+        make_records(np.random.default_rng(0), [1], max_entries=1),
+        target_offsets=np.array([0, 2]),
+        target_actions=np.array([7, 8], np.int16),
+        target_weights=weights,
+    )
+    np.testing.assert_allclose(from_columns(to_columns(tiny)).target_weights, weights, atol=1e-7)
+
+
+def test_played_actions_alone_come_back_exactly():
+    records = make_records(np.random.default_rng(2), [40, 60], max_entries=1)
+    assert (from_columns(to_columns(records)).target_weights == 1).all()
+
+
+def test_many_chunks_come_back(tmp_path):
+    records = make_records(np.random.default_rng(3), [400] * 300, max_entries=2)
+    write_shard(tmp_path / "shard", records, META)
+    assert len(list((tmp_path / "shard" / "states").glob("c.*"))) > 1
+    assert_same_records(read_shard(tmp_path / "shard")[0], records, exact=False)
+
+
+def test_zeros_are_written_too(tmp_path):
+    drawn = make_records(np.random.default_rng(4), [3, 3])
+    drawn = dataclasses.replace(
+        drawn, outcomes_white=np.zeros(2, np.int8), terminations=np.zeros(2, np.uint8)
+    )
+    write_shard(tmp_path / "shard", drawn, META)
+    assert (tmp_path / "shard" / "outcomes_white" / "c.0").is_file()
+
+
+def test_the_manifest_counts_what_is_there(shard, records):
+    _, manifest = read_shard(shard)
+    assert manifest.kind == "shard"
+    assert manifest.meta == {
+        "game": "chess", "iteration": 3, "num_games": 4, "num_positions": 50,
+        "record_words": 5, "shard_version": 1,
+    }
+
+
+def test_any_zarr_reader_finds_the_columns(shard, records):
+    states = zarr.open_group(shard, mode="r")["states"]
+    np.testing.assert_array_equal(states[...], records.states)
+
+
+def test_concatenated_shards_hold_the_games_of_both():
+    rng = np.random.default_rng(5)
+    parts = [make_records(rng, lengths) for lengths in ([2, 3], [4], [1, 1, 1])]
+    both = concatenate(parts)
+    assert both.num_games == 6
+    assert both.num_positions == 12
+    k, row = 2, 5  # the only game of the second part
+    assert list(both.game_offsets[k : k + 2]) == [row, row + 4]
+    np.testing.assert_array_equal(both.states[row : row + 4], parts[1].states)
+    lo, hi = both.target_offsets[row], both.target_offsets[row + 4]
+    np.testing.assert_array_equal(both.target_actions[lo:hi], parts[1].target_actions)
+
+
+def test_a_second_writer_gets_what_is_there(shard, records):
+    first = read_shard(shard)
+    other = make_records(np.random.default_rng(9), [8, 8])
+    assert write_shard(shard, other, {"game": "chess"}) == first[1]
+    assert_same_records(read_shard(shard)[0], records, exact=False)
+
+
+def test_writers_at_once_agree_on_one_shard(tmp_path):
+    barrier, manifests = threading.Barrier(4), []
+
+    def write(seed):
+        mine = make_records(np.random.default_rng(seed), [20])
+        barrier.wait()
+        manifests.append(write_shard(tmp_path / "shard", mine, META | {"writer": seed}))
+
+    threads = [threading.Thread(target=write, args=(seed,)) for seed in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    read, manifest = read_shard(tmp_path / "shard")
+    assert manifests == [manifest] * 4
+    winner = make_records(np.random.default_rng(manifest.meta["writer"]), [20])
+    assert_same_records(read, winner, exact=False)
+    assert [path.name for path in tmp_path.iterdir()] == ["shard"]
+
+
+def flip_a_bit(path):
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 4
+    path.write_bytes(content)
+
+
+DAMAGE = {
+    "bit flipped": flip_a_bit,
+    "truncated": lambda path: path.write_bytes(path.read_bytes()[:-1]),
+    "emptied": lambda path: path.write_bytes(b""),
+    "grown": lambda path: path.write_bytes(path.read_bytes() + b"\0"),
+    "deleted": Path.unlink,
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGE.values(), ids=DAMAGE.keys())
+def test_damage_to_any_file_is_refused_by_name(shard, damage):
+    files = [path.relative_to(shard) for path in shard.rglob("*") if path.is_file()]
+    assert len(files) >= 20
+    for file in files:
+        copy = shard.with_name("copy")
+        shutil.copytree(shard, copy)
+        damage(copy / file)
+        with pytest.raises(CorruptDataError, match=f"{file.as_posix()}.*(restore|delete)"):
+            read_shard(copy)
+        shutil.rmtree(copy)
+
+
+@pytest.mark.parametrize("damage", DAMAGE.values(), ids=DAMAGE.keys())
+def test_damage_to_a_chunk_is_refused_without_digests_too(shard, damage):
+    for chunk in [path.relative_to(shard) for path in shard.rglob("c.*")]:
+        copy = shard.with_name("copy")
+        shutil.copytree(shard, copy)
+        damage(copy / chunk)
+        with pytest.raises(CorruptDataError, match="copy"):
+            read_shard(copy, verify=False)
+        shutil.rmtree(copy)
+
+
+def test_an_extra_file_is_refused(shard):
+    (shard / "states" / "c.9.0").write_bytes(b"")
+    with pytest.raises(CorruptDataError, match=r"c\.9\.0: not listed"):
+        read_shard(shard)
+
+
+def commit_columns(folder, columns, meta):
+    """A shard with sound digests whose columns were never checked."""
+    with staged_folder(folder) as stage:
+        group = zarr.create_group(store=str(stage.path), zarr_format=3)
+        for name, column in columns.items():
+            group.create_array(name, data=column)
+        stage.commit(kind="shard", meta=meta)
+
+
+SOUND_META = {
+    "game": "chess", "num_games": 4, "num_positions": 50, "record_words": 5, "shard_version": 1,
+}
+
+
+@pytest.mark.parametrize(
+    ("column", "change", "message"),
+    [
+        ("actions", lambda c: c[:-1], "states must have 49 rows, found 50"),
+        ("actions", lambda c: -c - 1, "actions must be >= 0"),
+        ("actions", lambda c: c.astype(np.int32), "actions must have type int16, found int32"),
+        ("values_stm", lambda c: c * 0 + 2, "values_stm must be finite and in"),
+        ("values_stm", lambda c: c * np.nan, "values_stm must be finite and in"),
+        ("target_lengths", lambda c: c * 0, "target_offsets must rise strictly"),
+        ("target_lengths", lambda c: c + 1, "target_offsets must rise strictly from 0 to"),
+        ("target_actions", lambda c: -c - 1, "target_actions must be >= 0"),
+        ("target_weights", lambda c: c * 0, "target_weights must be positive"),
+        ("target_weights", lambda c: c * np.nan, "target_weights must be positive"),
+        ("target_weights", lambda c: c / 2, "target_weights must sum to 1"),
+        ("game_lengths", lambda c: c[::-1] - 1, "game_offsets must rise strictly"),
+        ("game_lengths", lambda c: c[:-1], "game_offsets must have 5 rows, found 4"),
+        ("outcomes_white", lambda c: c + 2, "outcomes_white must be -1, 0 or 1"),
+        ("terminations", lambda c: c[:0], "terminations must have 4 rows, found 0"),
+        ("states", lambda c: c[:, 0], "states must have 2 dimensions, found 1"),
+        ("states", lambda c: c[:, :4], "record_words must be 5, found 4"),
+    ],
+)
+def test_columns_that_contradict_each_other_are_refused(
+    tmp_path, records, column, change, message
+):
+    columns = to_columns(records)
+    commit_columns(tmp_path / "sound", columns, SOUND_META)
+    assert_same_records(read_shard(tmp_path / "sound")[0], records, exact=False)
+
+    columns[column] = change(columns[column])
+    commit_columns(tmp_path / "bad", columns, SOUND_META)
+    with pytest.raises(CorruptDataError, match=rf"bad cannot be decoded: .*{message}"):
+        read_shard(tmp_path / "bad")
+
+
+def test_a_missing_column_is_refused(tmp_path, records):
+    columns = to_columns(records)
+    del columns["values_stm"]
+    commit_columns(tmp_path / "bad", columns, SOUND_META)
+    with pytest.raises(CorruptDataError, match="values_stm"):
+        read_shard(tmp_path / "bad")
+
+
+@pytest.mark.parametrize(
+    ("kind", "version", "message"),
+    [("shard", 2, "version 2"), ("shard", None, "version None"), ("checkpoint", 1, "'checkpoint'")],
+)
+def test_another_kind_or_version_is_refused_by_name(tmp_path, kind, version, message):
+    with staged_folder(tmp_path / "thing") as stage:
+        stage.commit(kind=kind, meta=SOUND_META | {"shard_version": version})
+    with pytest.raises(CorruptDataError, match=f"shard of version 1, found .*{message}"):
+        read_shard(tmp_path / "thing")
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"values_stm": np.full(50, np.nan, np.float32)}, "values_stm"),
+        ({"outcomes_white": np.zeros(0, np.int8)}, "at least one game"),
+        ({"actions": np.zeros(49, np.int16)}, "rows"),
+    ],
+)
+def test_unsound_records_are_not_stored(tmp_path, records, changes, message):
+    bad: GameRecords = dataclasses.replace(records, **changes)
+    with pytest.raises(ValueError, match=message):
+        write_shard(tmp_path / "shard", bad, META)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_shard_must_name_its_game(tmp_path, records):
+    with pytest.raises(ValueError, match="name its game"):
+        write_shard(tmp_path / "shard", records, {})
