@@ -1,0 +1,36 @@
+"""Networks: spiking ones and their ordinary twins, in training and in play.
+
+:func:`build_network` makes one, :func:`make_evaluator` lets it answer, :func:`save_network` and
+:func:`load_network` keep it. The neuron's equations stand in :mod:`chess_snn.nets.neuron`.
+"""
+
+from chess_snn.nets.config import SIZES, NetConfig, net_config
+from chess_snn.nets.evaluator import Evaluation, Evaluator
+from chess_snn.nets.inference import InferenceNetwork, Precision, freeze
+from chess_snn.nets.network import Network, NetworkOutput, build_network
+from chess_snn.nets.planes import expand_planes
+from chess_snn.nets.spike_rates import spike_rates, spikes_per_evaluation
+from chess_snn.nets.torch_evaluator import TorchEvaluator, make_evaluator
+from chess_snn.nets.weights import load_network, network_digest, save_network
+
+__all__ = [
+    "SIZES",
+    "Evaluation",
+    "Evaluator",
+    "InferenceNetwork",
+    "NetConfig",
+    "Network",
+    "NetworkOutput",
+    "Precision",
+    "TorchEvaluator",
+    "build_network",
+    "expand_planes",
+    "freeze",
+    "load_network",
+    "make_evaluator",
+    "net_config",
+    "network_digest",
+    "save_network",
+    "spike_rates",
+    "spikes_per_evaluation",
+]

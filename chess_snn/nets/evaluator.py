@@ -28,6 +28,11 @@ class Evaluation:
 class Evaluator(Protocol):
     """A network ready to answer on one device."""
 
+    @property
+    def network_seconds(self) -> float:
+        """Seconds spent waiting for answers since the evaluator was made; only grows."""
+        ...
+
     def evaluate(
         self, planes: UInt64Array, legal_actions: Int16Array, num_legal: Int32Array
     ) -> Evaluation:

@@ -1,0 +1,105 @@
+"""The network as it plays: normalisation folded, channels-last, in one precision, not trainable.
+
+Precision is part of what a network is: in bf16 some spikes fall otherwise than in fp32, and the
+two do not always prefer the same move. Readouts are float32 in both.
+
+Dimensions: T ticks, B batch, P planes, C channels, H and W board.
+"""
+
+import copy
+from typing import Final, Literal
+
+import torch
+from torch import Tensor, nn
+from torch.nn.utils.fusion import fuse_conv_bn_eval
+
+from chess_snn.config import check_choice
+from chess_snn.nets.inference_neurons import InferenceNeurons, choose_neurons
+from chess_snn.nets.layers import (
+    Block,
+    ConvNorm,
+    each_tick,
+    read_float32,
+    read_policy,
+    squares_first,
+)
+from chess_snn.nets.network import Network, NetworkOutput
+
+Precision = Literal["fp32", "bf16"]
+PRECISIONS: Final = {"fp32": torch.float32, "bf16": torch.bfloat16}
+"""Of convolutions and currents; membranes and readouts are float32 always."""
+
+
+class InferenceNetwork(nn.Module):
+    """What :func:`freeze` makes of a network. The same spikes, in fewer passes over memory."""
+
+    def __init__(
+        self, network: Network, precision: Precision, neurons: InferenceNeurons,
+        device: torch.device,
+    ) -> None:
+        super().__init__()
+        self.spec, self.config = network.spec, network.config
+        self.precision: Precision = precision
+        self.dtype = PRECISIONS[precision]
+        self.neurons = neurons
+        # Folded in float32, rounded after.
+        source = copy.deepcopy(network).eval().requires_grad_(False).float()
+        policy, value = source.policy, source.value
+        self.stem = _fold(source.stem)
+        blocks = [block for block in source.blocks if isinstance(block, Block)]
+        self.convs1 = nn.ModuleList(_fold(block.conv1) for block in blocks)
+        self.convs2 = nn.ModuleList(_fold(block.conv2) for block in blocks)
+        self.policy_conv, self.value_conv = _fold(policy.conv), _fold(value.conv)
+        self.value_hidden = value.hidden
+        self.to(device=device, dtype=self.dtype, memory_format=torch.channels_last)  # type: ignore[call-overload]
+        self.policy_readout = policy.readout.to(device)
+        self.value_readout = value.readout.to(device)
+        self.policy_is_dense = policy.is_dense
+
+    def forward(self, planes_BPHW: Tensor) -> NetworkOutput:
+        """Evaluate planes in {0, 1} of any type, on the network's device."""
+        planes = planes_BPHW.to(self.dtype, memory_format=torch.channels_last)
+        stem_BCHW = self.stem(planes)
+        u_TBCHW = stem_BCHW.unsqueeze(0)
+        fired_TBCHW = self.neurons.fire_static(stem_BCHW, self.config.ticks)
+        for conv1, conv2 in zip(self.convs1, self.convs2, strict=True):
+            inner_TBCHW = self.neurons.fire(each_tick(conv1, fired_TBCHW))
+            branch_TBCHW = each_tick(conv2, inner_TBCHW)
+            u_TBCHW, fired_TBCHW = self.neurons.add_and_fire(u_TBCHW, branch_TBCHW)
+        return NetworkOutput(self._policy(fired_TBCHW), self._value(fired_TBCHW))
+
+    def _policy(self, fired_TBCHW: Tensor) -> Tensor:
+        rate_BCHW = self.neurons.mean_rate(each_tick(self.policy_conv, fired_TBCHW))
+        return read_policy(self.policy_readout, rate_BCHW, self.policy_is_dense)
+
+    def _value(self, fired_TBCHW: Tensor) -> Tensor:
+        seen_TBF = squares_first(self.neurons.fire(each_tick(self.value_conv, fired_TBCHW)))
+        return read_float32(
+            self.value_readout, self.neurons.mean_rate(self.value_hidden(seen_TBF))
+        )
+
+
+def freeze(
+    network: Network, precision: Precision, *, device: torch.device | str = "cpu",
+    neurons: InferenceNeurons | None = None,
+) -> InferenceNetwork:
+    """An inference copy of ``network``, which is left as it is.
+
+    Args:
+        network: in training or evaluation mode; running statistics are used either way.
+        precision: of convolutions and currents.
+        device: where it will run.
+        neurons: instead of the device's usual ones (``neurons.kind`` of the result names them).
+
+    Raises:
+        ConfigError: an unknown precision.
+    """
+    check_choice("precision", precision, PRECISIONS)
+    device = torch.device(device)
+    if neurons is None:
+        neurons = choose_neurons(network.config, device)
+    return InferenceNetwork(network, precision, neurons, device).eval()
+
+
+def _fold(layer: ConvNorm) -> nn.Conv2d:
+    return fuse_conv_bn_eval(layer.conv, layer.norm)

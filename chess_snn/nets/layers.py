@@ -1,0 +1,162 @@
+"""The parts a network is built of. A part keeps no state between calls.
+
+Dimensions: T ticks, B batch, C channels, H and W board, F features, X any of them. The heads take
+what the last neurons of the trunk fired.
+"""
+
+import math
+from collections.abc import Callable
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import relu
+
+from chess_snn.games.base import GameSpec, ValueKind
+from chess_snn.nets.config import NetConfig
+from chess_snn.nets.neuron import lif
+from chess_snn.nets.neuron_cpu import lif_cpu
+
+BRANCH_GAIN = 0.2
+"""Initial scale of a block's second normalisation: a deep network starts near the identity."""
+READOUT_GAIN = 0.5
+"""Initial standard deviation of a readout's weights, times the square root of its fan-in: small,
+so that the first policy is near uniform over legal moves and the first value near even."""
+
+
+class Neurons(nn.Module):
+    """A layer of neurons: currents [T, B, X] to spikes [T, B, X], or ReLU in the ordinary twin."""
+
+    def __init__(self, config: NetConfig) -> None:
+        super().__init__()
+        self.config = config
+
+    def forward(self, current_TBX: Tensor) -> Tensor:
+        """Spikes in {0, 1}, or values >= 0 in the twin; the state starts at zero in every call."""
+        config = self.config
+        if not config.is_spiking:
+            return relu(current_TBX)
+        # One definition, two implementations with the same bits: the device decides.
+        neuron = lif_cpu if current_TBX.device.type == "cpu" else lif
+        return neuron(current_TBX, config.decay, config.threshold, config.surrogate_alpha)
+
+
+class ConvNorm(nn.Module):
+    """Convolution and batch normalisation, with the ticks folded into the batch for both."""
+
+    def __init__(self, channels_in: int, channels_out: int, kernel_size: int) -> None:
+        super().__init__()
+        self.conv = nn.Conv2d(
+            channels_in, channels_out, kernel_size, padding=kernel_size // 2, bias=False
+        )
+        self.norm = nn.BatchNorm2d(channels_out)
+
+    def forward(self, x_TBCHW: Tensor) -> Tensor:
+        """Currents [T, B, C, H, W]."""
+        return each_tick(lambda x_XCHW: self.norm(self.conv(x_XCHW)), x_TBCHW)
+
+
+class Block(nn.Module):
+    """``u + BN(conv(neurons(BN(conv(neurons(u))))))``: the shortcut carries membrane input.
+
+    Membrane shortcut of arXiv 2112.08954, section 3.3: no spike is added to a spike, so the
+    network stays binary between neurons and convolution at any depth.
+    """
+
+    def __init__(self, config: NetConfig) -> None:
+        super().__init__()
+        self.neurons1, self.neurons2 = Neurons(config), Neurons(config)
+        self.conv1 = ConvNorm(config.channels, config.channels, kernel_size=3)
+        self.conv2 = ConvNorm(config.channels, config.channels, kernel_size=3)
+
+    def forward(self, u_TBCHW: Tensor) -> Tensor:
+        """The next block's ``u``."""
+        branch: Tensor = self.conv2(self.neurons2(self.conv1(self.neurons1(u_TBCHW))))
+        return u_TBCHW + branch
+
+
+class PolicyHead(nn.Module):
+    """conv3x3, neurons, mean over ticks, and a readout: 1x1 convolution, or linear if dense."""
+
+    def __init__(self, spec: GameSpec, config: NetConfig) -> None:
+        super().__init__()
+        self.conv = ConvNorm(config.channels, config.channels, kernel_size=3)
+        self.neurons = Neurons(config)
+        squares = math.prod(spec.board_shape)
+        self.readout = (
+            nn.Linear(config.channels * squares, spec.num_actions)
+            if spec.policy_planes is None
+            else nn.Linear(config.channels, spec.policy_planes)
+        )
+        self.is_dense = spec.policy_planes is None
+
+    def forward(self, fired_TBCHW: Tensor) -> Tensor:
+        """Logits float32[B, A]."""
+        rate_BCHW = mean_over_ticks(self.neurons(self.conv(fired_TBCHW)))
+        return read_policy(self.readout, rate_BCHW, self.is_dense)
+
+
+class ValueHead(nn.Module):
+    """conv1x1, neurons, linear, neurons, mean over ticks, and a linear readout."""
+
+    def __init__(self, spec: GameSpec, config: NetConfig) -> None:
+        super().__init__()
+        self.conv = ConvNorm(config.channels, config.value_channels, kernel_size=1)
+        self.neurons1, self.neurons2 = Neurons(config), Neurons(config)
+        squares = math.prod(spec.board_shape)
+        self.hidden = nn.Linear(config.value_channels * squares, config.value_hidden)
+        num_outputs = 3 if spec.value_kind is ValueKind.WDL else 1
+        self.readout = nn.Linear(config.value_hidden, num_outputs)
+
+    def forward(self, fired_TBCHW: Tensor) -> Tensor:
+        """Logits float32[B, 3] of win, draw and loss, or the return float32[B, 1]."""
+        seen_TBF = squares_first(self.neurons1(self.conv(fired_TBCHW)))
+        rate_BF = mean_over_ticks(self.neurons2(self.hidden(seen_TBF)))
+        return read_float32(self.readout, rate_BF)
+
+
+def each_tick(layer: Callable[[Tensor], Tensor], x_TBX: Tensor) -> Tensor:
+    """``layer`` of all ticks in one call, with the ticks folded into the batch."""
+    y_XX = layer(x_TBX.flatten(0, 1))
+    return y_XX.view(x_TBX.shape[:2] + y_XX.shape[1:])
+
+
+def mean_over_ticks(fired_TBX: Tensor) -> Tensor:
+    """Spike rates float32[B, X]."""
+    return fired_TBX.mean(0, dtype=torch.float32)
+
+
+def squares_first(x_XCHW: Tensor) -> Tensor:
+    """[..., C, H, W] as features [..., H * W * C]: a view of channels-last memory."""
+    return x_XCHW.movedim(-3, -1).flatten(-3)
+
+
+def read_policy(readout: nn.Linear, rate_BCHW: Tensor, is_dense: bool) -> Tensor:
+    """Logits float32[B, A]; without a dense readout, action = square * policy planes + plane."""
+    if is_dense:
+        return read_float32(readout, squares_first(rate_BCHW))
+    return read_float32(readout, rate_BCHW.movedim(-3, -1)).flatten(1)
+
+
+def read_float32(readout: nn.Linear, rate_BX: Tensor) -> Tensor:
+    """A readout in float32, under autocast too: a logit needs more than 8 bits."""
+    with torch.autocast(rate_BX.device.type, enabled=False):
+        logits: Tensor = readout(rate_BX.float())
+    return logits
+
+
+def initialise(network: nn.Module) -> None:
+    """Kaiming for everything but readouts, ``BRANCH_GAIN`` and ``READOUT_GAIN`` for the rest.
+
+    Kaiming et al., arXiv 1502.01852, section 2.2.
+    """
+    for name, module in network.named_modules():
+        if isinstance(module, nn.Conv2d | nn.Linear):
+            if name.endswith("readout"):
+                fan_in = module.weight.shape[1]
+                nn.init.normal_(module.weight, std=READOUT_GAIN / math.sqrt(fan_in))
+            else:
+                nn.init.kaiming_normal_(module.weight, nonlinearity="relu")
+            if module.bias is not None:
+                nn.init.zeros_(module.bias)
+        elif isinstance(module, Block):
+            nn.init.constant_(module.conv2.norm.weight, BRANCH_GAIN)

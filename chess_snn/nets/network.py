@@ -1,0 +1,65 @@
+"""The network: bitplanes in, policy logits and win-draw-loss logits out.
+
+A membrane-shortcut spiking residual network (arXiv 2112.08954), or with ``activation = "relu"`` its
+ordinary twin. The input does not change over the ticks, so the stem is computed once.
+
+Dimensions: T ticks, B batch, P planes, C channels, H and W board, A actions.
+"""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from chess_snn.games.base import GameSpec
+from chess_snn.nets.config import NetConfig
+from chess_snn.nets.layers import Block, ConvNorm, Neurons, PolicyHead, ValueHead, initialise
+
+
+@dataclass(frozen=True, slots=True)
+class NetworkOutput:
+    """What a network says of B positions, from the side to move's view."""
+
+    policy_logits_BA: Tensor
+    """float32[B, A], legal or not."""
+    wdl_logits_B3: Tensor
+    """float32[B, 3]: win, draw, loss. Of a game with a scalar value, its return float32[B, 1]."""
+
+
+class Network(nn.Module):
+    """A network for one game. No part of it keeps state between calls."""
+
+    def __init__(self, spec: GameSpec, config: NetConfig) -> None:
+        super().__init__()
+        self.spec, self.config = spec, config
+        self.stem = ConvNorm(spec.num_planes, config.channels, kernel_size=3)
+        self.blocks = nn.ModuleList(Block(config) for _ in range(config.blocks))
+        self.neurons = Neurons(config)
+        self.policy = PolicyHead(spec, config)
+        self.value = ValueHead(spec, config)
+
+    def forward(self, planes_BPHW: Tensor) -> NetworkOutput:
+        """Evaluate ``planes_BPHW``, floating point in {0, 1}."""
+        u_TBCHW = self.stem(planes_BPHW.unsqueeze(0)).expand(self.config.ticks, -1, -1, -1, -1)
+        for block in self.blocks:
+            u_TBCHW = block(u_TBCHW)
+        fired_TBCHW = self.neurons(u_TBCHW)
+        return NetworkOutput(self.policy(fired_TBCHW), self.value(fired_TBCHW))
+
+    @property
+    def num_parameters(self) -> int:
+        """Trained numbers."""
+        return sum(parameter.numel() for parameter in self.parameters())
+
+
+def build_network(spec: GameSpec, config: NetConfig, seed: int) -> Network:
+    """A new network for ``spec``; ``seed`` alone decides its weights.
+
+    torch's global random state is left as it was.
+    """
+    with torch.random.fork_rng(devices=[]):
+        # Not torch.manual_seed, which would reseed the accelerators too.
+        torch.default_generator.manual_seed(seed % 2**63)
+        network = Network(spec, config)
+        initialise(network)
+    return network

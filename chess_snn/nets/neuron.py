@@ -1,0 +1,109 @@
+"""The leaky integrate-and-fire neuron, as pure functions with the state passed explicitly.
+
+For the current x of tick t, with the membrane at v = 0 before the first tick::
+
+    h[t] = decay * v[t-1] + x[t]            charge
+    s[t] = 1 if h[t] >= threshold else 0    fire
+    v[t] = h[t] * (1 - s[t])                hard reset
+
+The derivative of s is a convention, that of an arctangent (ATan surrogate; Fang et al. 2021,
+arXiv 2007.05785, appendix A.5)::
+
+    ds/dh = (alpha / 2) / (1 + (pi / 2 * alpha * (h - threshold))^2)
+
+and the reset is detached: dv/dh = 1 - s. The membrane is float32 whatever the precision of the
+currents; spikes come in the precision of the currents.
+
+Dimensions: T ticks, X anything (the neurons do not see each other).
+"""
+
+import math
+from typing import Any
+
+import torch
+from torch import Tensor
+
+
+def lif_step(
+    current_X: Tensor, membrane_X: Tensor | None, decay: float, threshold: float
+) -> tuple[Tensor, Tensor, Tensor]:
+    """One tick.
+
+    Args:
+        current_X: x, in any floating point precision.
+        membrane_X: float32, v of the tick before; None for zero.
+        decay: share of v that is left after a tick.
+        threshold: h from which a neuron spikes.
+
+    Returns:
+        h (float32), s (bool) and the new v (float32).
+    """
+    charge_X = current_X.float()
+    if membrane_X is not None:
+        charge_X = membrane_X * decay + charge_X
+    fired_X = charge_X >= threshold
+    return charge_X, fired_X, charge_X.masked_fill(fired_X, 0.0)
+
+
+def lif(current_TX: Tensor, decay: float, threshold: float, alpha: float = 2.0) -> Tensor:
+    """Spikes in {0, 1} of T ticks, [T, X] in the precision of ``current_TX``.
+
+    ``current_TX`` may be an expanded view, for a current that does not change.
+    """
+    spikes_TX: Tensor = _Lif.apply(current_TX, decay, threshold, alpha)  # type: ignore[no-untyped-call]
+    return spikes_TX
+
+
+def surrogate_derivative(distance_X: Tensor, alpha: float) -> Tensor:
+    """ds/dh at ``distance_X`` = h - threshold."""
+    return (alpha / 2) / (1 + (math.pi / 2 * alpha * distance_X).square())
+
+
+class _Lif(torch.autograd.Function):
+    """Backpropagation through time by hand: it keeps h, and nothing else of its own.
+
+    The spikes it also refers to are its output, which the next convolution keeps anyway; a reset
+    mask taken from them is exact, even where h was rounded to bfloat16.
+    """
+
+    @staticmethod
+    def forward(
+        ctx: Any, current_TX: Tensor, decay: float, threshold: float, alpha: float
+    ) -> Tensor:
+        spikes_TX = like_ticks_of(current_TX)
+        charge_TX = like_ticks_of(current_TX) if ctx.needs_input_grad[0] else None
+        membrane_X = None
+        for tick, current_X in enumerate(current_TX):
+            charge_X, fired_X, membrane_X = lif_step(current_X, membrane_X, decay, threshold)
+            spikes_TX[tick] = fired_X
+            if charge_TX is not None:
+                charge_TX[tick] = charge_X
+        ctx.save_for_backward(charge_TX, spikes_TX)
+        ctx.constants = decay, threshold, alpha
+        return spikes_TX
+
+    @staticmethod
+    def backward(ctx: Any, grad_TX: Tensor) -> tuple[Tensor, None, None, None]:
+        charge_TX, spikes_TX = ctx.saved_tensors
+        decay, threshold, alpha = ctx.constants
+        result_TX = torch.empty_like(charge_TX)
+        grad_charge_X = None
+        for tick in reversed(range(len(charge_TX))):
+            slope_X = surrogate_derivative(charge_TX[tick].float() - threshold, alpha)
+            through_spike_X = slope_X * grad_TX[tick]
+            if grad_charge_X is None:
+                grad_charge_X = through_spike_X
+            else:
+                kept_X = 1 - spikes_TX[tick].float()
+                grad_charge_X = through_spike_X + grad_charge_X * decay * kept_X
+            result_TX[tick] = grad_charge_X
+        return result_TX, None, None, None
+
+
+def like_ticks_of(current_TX: Tensor) -> Tensor:
+    """An empty tensor of this shape whose ticks have the memory layout of one tick.
+
+    ``empty_like`` would lose channels-last where the ticks are an expanded view.
+    """
+    one_tick = torch.empty_like(current_TX[0])
+    return one_tick.new_empty_strided(current_TX.shape, (one_tick.numel(), *one_tick.stride()))

@@ -1,0 +1,206 @@
+"""The :class:`chess_snn.nets.evaluator.Evaluator` of networks in torch, on a CPU or a GPU.
+
+Only bitboards and legal lists go to the device, and only legal logits and WDL come back. On the
+CPU a batch is cut into chunks that stay in the cache, and threads take whole chunks.
+
+Dimensions: B positions, P bitplanes, M columns for legal actions, L columns in use.
+"""
+
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from types import TracebackType
+from typing import Self
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from chess_snn.config import check_range
+from chess_snn.errors import ConfigError
+from chess_snn.games.base import ValueKind
+from chess_snn.nets.evaluator import Evaluation
+from chess_snn.nets.inference import InferenceNetwork, Precision, freeze
+from chess_snn.nets.network import Network
+from chess_snn.nets.planes import expand_planes
+from chess_snn.types import Float32Array, Int16Array, Int32Array, UInt64Array
+
+_MIN_IMAGES = 16
+"""Fewest images (positions times ticks) in a call of the network. Below it, matrix products sum in
+another order in float32, and a row's answer would depend on how many rows come with it."""
+
+
+def make_evaluator(
+    network: Network, *, device: torch.device | str = "cpu", precision: Precision = "bf16",
+    num_threads: int = 1, chunk_size: int = 64,
+) -> "TorchEvaluator":
+    """Freeze ``network`` and make it answer on ``device``.
+
+    Args:
+        network: left as it is; later training does not change the evaluator.
+        device: ``"cpu"``, ``"cuda"`` or ``"cuda:1"``.
+        precision: of convolutions and currents.
+        num_threads: CPU threads that evaluate chunks side by side.
+        chunk_size: positions a chunk on the CPU; a GPU takes the batch whole.
+
+    Raises:
+        ConfigError: a setting out of range, a device that is not here, or a game without WDL.
+    """
+    check_range("num_threads", num_threads, ge=1, le=1024)
+    check_range("chunk_size", chunk_size, ge=1, le=1_000_000)
+    if network.spec.value_kind is not ValueKind.WDL:
+        raise ConfigError(
+            f"an evaluator answers win, draw and loss, and {network.spec.name} has a "
+            f"{network.spec.value_kind.value} value; call the network itself"
+        )
+    frozen = freeze(network, precision, device=_find_device(device))
+    return TorchEvaluator(frozen, num_threads, chunk_size)
+
+
+class TorchEvaluator:
+    """A frozen network with its threads. Use it in a ``with`` block, or call :meth:`close`.
+
+    Calls from several threads are safe. On the CPU the network runs in threads of the evaluator's
+    own with one torch thread each, whatever torch's setting is in the thread that calls.
+    """
+
+    def __init__(self, network: InferenceNetwork, num_threads: int, chunk_size: int) -> None:
+        self.network = network
+        self.precision: Precision = network.precision
+        self.device = next(network.parameters()).device
+        self.num_threads = num_threads
+        self.network_seconds = 0.0
+        """Wall clock spent in :meth:`evaluate` so far, over all calls."""
+        self.positions = 0
+        """Positions evaluated so far."""
+        self._chunk_size = chunk_size
+        self._counters_lock = threading.Lock()
+        self._threads = None if self.device.type == "cuda" else _single_torch_threads(num_threads)
+
+    def evaluate(
+        self, planes: UInt64Array, legal_actions: Int16Array, num_legal: Int32Array
+    ) -> Evaluation:
+        """Evaluate ``planes`` uint64[B, P] with legal lists int16[B, M] and counts int32[B].
+
+        On the CPU a row's answer is the same to the bit whatever rows come with it.
+        """
+        start = time.perf_counter()
+        num_columns = int(num_legal.max(initial=0))
+        in_use = legal_actions[:, :num_columns]
+        legal_logits = np.full(legal_actions.shape, -np.inf, dtype=np.float32)
+        wdl_stm = np.empty((len(planes), 3), dtype=np.float32)
+
+        def answer(rows: slice) -> None:
+            legal_logits[rows, :num_columns], wdl_stm[rows] = self._answer(
+                planes[rows], in_use[rows], num_legal[rows]
+            )
+
+        if self._threads is None:
+            if len(planes):
+                answer(slice(None))
+        else:
+            # list: wait for all, and raise what a thread raised.
+            list(self._threads.map(answer, self._chunks(len(planes))))
+        with self._counters_lock:
+            self.network_seconds += time.perf_counter() - start
+            self.positions += len(planes)
+        return Evaluation(legal_logits, wdl_stm)
+
+    def close(self) -> None:
+        """End the threads; the evaluator cannot be used afterwards."""
+        if self._threads is not None:
+            self._threads.shutdown()
+
+    def __enter__(self) -> Self:
+        """The evaluator itself."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Close it."""
+        self.close()
+
+    def _chunks(self, num_rows: int) -> Iterator[slice]:
+        for lo in range(0, num_rows, self._chunk_size):
+            yield slice(lo, min(lo + self._chunk_size, num_rows))
+
+    @torch.inference_mode()
+    def _answer(
+        self, planes: UInt64Array, legal_actions: Int16Array, num_legal: Int32Array
+    ) -> tuple[Float32Array, Float32Array]:
+        """Legal logits float32[B, L] and WDL float32[B, 3] of one chunk."""
+        num_rows = len(planes)
+        words_BP = self._send(_pad(planes.view(np.int64), self._padded_size(num_rows)))
+        output = self.network(expand_planes(words_BP, self.network.spec.board_shape))
+        logits_BL = _gather_legal(
+            output.policy_logits_BA[:num_rows], self._send(legal_actions), self._send(num_legal)
+        )
+        wdl_B3 = output.wdl_logits_B3[:num_rows].softmax(dim=1)
+        return logits_BL.cpu().numpy(), wdl_B3.cpu().numpy()
+
+    def _send(self, array: np.ndarray) -> Tensor:
+        tensor = torch.from_numpy(np.ascontiguousarray(array))
+        if self.device.type == "cuda":
+            tensor = tensor.pin_memory().to(self.device, non_blocking=True)
+        return tensor
+
+    def _padded_size(self, num_rows: int) -> int:
+        """The next power of two, and enough images: few shapes, and each with the same sums."""
+        fewest = -(-_MIN_IMAGES // self.network.config.ticks)
+        return 1 << (max(num_rows, fewest) - 1).bit_length()
+
+
+def _pad(array: np.ndarray, num_rows: int) -> np.ndarray:
+    if len(array) == num_rows:
+        return array
+    padded = np.zeros((num_rows, *array.shape[1:]), dtype=array.dtype)
+    padded[: len(array)] = array
+    return padded
+
+
+def _gather_legal(logits_BA: Tensor, legal_actions_BL: Tensor, num_legal_B: Tensor) -> Tensor:
+    """The logits of the listed actions, -inf behind each list, whatever stands there."""
+    columns_L = torch.arange(legal_actions_BL.shape[1], device=logits_BA.device)
+    behind_BL = columns_L >= num_legal_B.unsqueeze(1)
+    actions_BL = legal_actions_BL.long().masked_fill_(behind_BL, 0)
+    return logits_BA.gather(1, actions_BL).masked_fill_(behind_BL, float("-inf"))
+
+
+def _single_torch_threads(num_threads: int) -> ThreadPoolExecutor:
+    """Threads in each of which torch uses one thread.
+
+    torch keeps the number for each thread, but remembers the last one set for threads to come.
+    So all are started here, and what the caller's threads will see is set back.
+    """
+    before = torch.get_num_threads()
+    threads = ThreadPoolExecutor(
+        num_threads, thread_name_prefix="evaluator", initializer=_use_one_torch_thread
+    )
+    all_started = threading.Barrier(num_threads)
+    list(threads.map(lambda _: all_started.wait(), range(num_threads)))
+    torch.set_num_threads(before)
+    return threads
+
+
+def _use_one_torch_thread() -> None:
+    torch.set_num_threads(1)
+    # A thread that has not asked yet takes the remembered number when it first does: ask now.
+    torch.get_num_threads()
+
+
+def _find_device(device: torch.device | str) -> torch.device:
+    try:
+        found = torch.device(device)
+    except RuntimeError as error:
+        raise ConfigError(f"unknown device {device!r}; use cpu, cuda or cuda:N") from error
+    if found.type == "cuda" and (found.index or 0) >= torch.cuda.device_count():
+        raise ConfigError(
+            f"device {device} is not here, torch sees {torch.cuda.device_count()} CUDA devices; "
+            "use cpu, or look at CUDA_VISIBLE_DEVICES"
+        )
+    if found.type not in ("cpu", "cuda"):
+        raise ConfigError(f"device {device} is not supported; use cpu, cuda or cuda:N")
+    return found

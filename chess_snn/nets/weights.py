@@ -1,0 +1,103 @@
+"""Networks in files: safetensors, never a pickle.
+
+A file's metadata says what it is (``format``, ``version``), which game it plays (``game``) and how
+it is built (``config``, JSON), so that a file is enough to get the network back.
+"""
+
+import hashlib
+import json
+import os
+from dataclasses import asdict
+from pathlib import Path
+from typing import Final
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+from torch import Tensor
+
+from chess_snn.errors import ConfigError, CorruptDataError, UsageError
+from chess_snn.games import get_game
+from chess_snn.nets.config import NetConfig
+from chess_snn.nets.network import Network
+
+FORMAT: Final = "chess-snn network"
+VERSION: Final = "1"
+
+
+def save_network(path: Path, network: Network) -> None:
+    """Write ``network`` to ``path``; a file that was there is replaced at once or not at all."""
+    metadata = {
+        "format": FORMAT,
+        "version": VERSION,
+        "game": network.spec.name,
+        "config": json.dumps(asdict(network.config)),
+    }
+    tensors = {name: tensor.contiguous() for name, tensor in network.state_dict().items()}
+    unfinished = path.with_name(path.name + ".partial")
+    save_file(tensors, unfinished, metadata)
+    with unfinished.open("rb") as file:
+        os.fsync(file.fileno())
+    unfinished.replace(path)
+
+
+def load_network(path: Path) -> Network:
+    """The network stored at ``path``, on the CPU, in evaluation mode.
+
+    Raises:
+        UsageError: there is no such file.
+        CorruptDataError: it is truncated, not a network of this program, or does not fit together.
+    """
+    tensors, metadata = _read(path)
+    if metadata.get("format") != FORMAT:
+        raise CorruptDataError(f"{path} is no {FORMAT} file; only files of save_network are loaded")
+    if metadata.get("version") != VERSION:
+        raise CorruptDataError(
+            f"{path} has version {metadata.get('version')!r} of the {FORMAT} format, this program "
+            f"reads version {VERSION!r}; load it with the program that wrote it"
+        )
+    try:
+        spec = get_game(metadata["game"]).spec
+        config = NetConfig(**json.loads(metadata["config"]))
+    except (KeyError, TypeError, ValueError, ConfigError) as error:
+        raise CorruptDataError(f"{path} does not describe its network: {error}") from error
+    network = Network(spec, config)
+    _check_fit(path, tensors, network.state_dict())
+    network.load_state_dict(tensors)
+    return network.eval()
+
+
+def network_digest(network: Network) -> str:
+    """SHA-256, in hex, over names, types, shapes and bytes of all tensors, on any device."""
+    digest = hashlib.sha256()
+    for name, tensor in sorted(network.state_dict().items()):
+        digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}\n".encode())
+        digest.update(tensor.detach().cpu().contiguous().numpy().tobytes())
+    return digest.hexdigest()
+
+
+def _read(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
+    if not path.is_file():
+        raise UsageError(f"no network at {path}; give the file that save_network wrote")
+    try:
+        with safe_open(path, framework="pt", device="cpu") as file:
+            return {name: file.get_tensor(name) for name in file.keys()}, file.metadata() or {}  # noqa: SIM118
+    except (SafetensorError, ValueError) as error:
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise CorruptDataError(
+            f"{path} is no safetensors file, or damaged ({reason}); use an earlier one"
+        ) from error
+
+
+def _check_fit(path: Path, stored: dict[str, Tensor], expected: dict[str, Tensor]) -> None:
+    if odd := sorted(stored.keys() ^ expected.keys()):
+        raise CorruptDataError(f"{path} does not hold the tensors its config asks for: {odd[0]}, …")
+    for name, tensor in stored.items():
+        wanted = expected[name]
+        if tensor.shape != wanted.shape or tensor.dtype != wanted.dtype:
+            raise CorruptDataError(
+                f"{path}: {name} is {tensor.dtype}{list(tensor.shape)}, its config asks for "
+                f"{wanted.dtype}{list(wanted.shape)}"
+            )
+        if not torch.isfinite(tensor).all():
+            raise CorruptDataError(f"{path}: {name} holds numbers that are not finite")

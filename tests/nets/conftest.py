@@ -1,0 +1,76 @@
+"""Real positions for networks to look at."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+from torch.nn.functional import cross_entropy
+
+from chess_snn.games import get_game
+from chess_snn.games.sampling import random_starts
+from chess_snn.nets import expand_planes
+from chess_snn.types import Int16Array, Int32Array, UInt64Array
+
+NUM_POSITIONS = 96
+LONGEST_START = 80
+
+
+@dataclass(frozen=True)
+class Positions:
+    planes: UInt64Array
+    legal_actions: Int16Array
+    num_legal: Int32Array
+
+    def __getitem__(self, rows) -> "Positions":
+        return Positions(self.planes[rows], self.legal_actions[rows], self.num_legal[rows])
+
+    def tensor(self) -> Tensor:
+        words = torch.from_numpy(self.planes.view(np.int64))
+        return expand_planes(words, (8, 8)).float()
+
+    def legal_logits(self, policy_logits_BA: Tensor) -> Tensor:
+        behind = np.arange(self.legal_actions.shape[1]) >= self.num_legal[:, None]
+        actions = torch.from_numpy(np.where(behind, 0, self.legal_actions).astype(np.int64))
+        return policy_logits_BA.gather(1, actions).masked_fill(torch.from_numpy(behind), -np.inf)
+
+
+@pytest.fixture(scope="session")
+def positions() -> Positions:
+    """Positions of random games, from the first ply to ply 80."""
+    game = get_game("chess")
+    plies = np.linspace(0, LONGEST_START, NUM_POSITIONS).astype(np.int32)
+    states = random_starts(game, np.arange(NUM_POSITIONS, dtype=np.uint64), plies)
+    legal_actions, num_legal = game.legal_actions(states)
+    return Positions(game.planes(states), legal_actions, num_legal)
+
+
+def overfit(network, positions: Positions, *, steps: int) -> list[float]:
+    """Train on one batch of made-up moves and results; the loss of every step."""
+    planes = positions.tensor().contiguous(memory_format=torch.channels_last)
+    rows = torch.arange(len(planes))
+    choice, result = rows % torch.from_numpy(positions.num_legal), rows % 3
+    optimizer = torch.optim.AdamW(network.parameters(), lr=1e-2, weight_decay=0.0)
+    losses = []
+    network.train()
+    for _ in range(steps):
+        output = network(planes)
+        policy_loss = cross_entropy(positions.legal_logits(output.policy_logits_BA), choice)
+        loss = policy_loss + cross_entropy(output.wdl_logits_B3, result)
+        optimizer.zero_grad()
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(network.parameters(), 1.0)
+        optimizer.step()
+        losses.append(loss.item())
+    return losses
+
+
+@pytest.fixture(scope="session", name="overfit")
+def overfit_fixture():
+    return overfit
+
+
+@pytest.fixture(scope="session")
+def spec():
+    return get_game("chess").spec

@@ -1,0 +1,121 @@
+"""The frozen network against the one it was made of, and precisions against each other."""
+
+import pytest
+import torch
+from torch.nn.functional import kl_div
+
+from chess_snn.errors import ConfigError
+from chess_snn.nets import build_network, freeze, net_config, network_digest
+from chess_snn.nets.inference_neurons import ReferenceNeurons
+
+TINY = net_config("tiny")
+CONFIGS = [TINY, net_config("tiny", ticks=1), net_config("tiny", ticks=3), TINY.twin()]
+
+
+def trained_statistics(spec, config, planes):
+    """A network whose running means and variances are no longer 0 and 1."""
+    network = build_network(spec, config, 0).train()
+    with torch.no_grad():
+        for _ in range(20):
+            network(planes)
+    return network.eval()
+
+
+def policies(positions, output):
+    return positions.legal_logits(output.policy_logits_BA).softmax(1)
+
+
+@pytest.mark.parametrize("config", CONFIGS, ids=["T2", "T1", "T3", "twin"])
+def test_folding_changes_nothing_but_rounding(spec, positions, config):
+    planes = positions.tensor()
+    network = trained_statistics(spec, config, planes)
+    with torch.inference_mode():
+        expected, folded = network(planes), freeze(network, "fp32")(planes)
+    error = (folded.policy_logits_BA - expected.policy_logits_BA).abs().amax(1)
+    value_error = (folded.wdl_logits_B3 - expected.wdl_logits_B3).abs().amax(1)
+    # A current within rounding of the threshold may spike in one and not in the other, and a whole
+    # row then differs a little; without spikes nothing may.
+    exact = (error < 1e-4) & (value_error < 1e-4)
+    if config.is_spiking:
+        assert exact.float().mean() > 0.8
+        assert error.max() < 1
+    else:
+        assert exact.all()
+
+
+@pytest.mark.parametrize("precision", ["fp32", "bf16"])
+@pytest.mark.parametrize("config", CONFIGS[:3], ids=["T2", "T1", "T3"])
+def test_compiled_neurons_give_the_references_logits(spec, positions, config, precision):
+    planes = positions.tensor()
+    network = trained_statistics(spec, config, planes)
+    compiled = freeze(network, precision)
+    reference = freeze(network, precision, neurons=ReferenceNeurons(config))
+    assert (compiled.neurons.kind, reference.neurons.kind) == ("compiled", "reference")
+    with torch.inference_mode():
+        ours, expected = compiled(planes), reference(planes)
+    assert torch.equal(ours.policy_logits_BA, expected.policy_logits_BA)
+    assert torch.equal(ours.wdl_logits_B3, expected.wdl_logits_B3)
+
+
+@pytest.mark.parametrize("config", [TINY, TINY.twin()], ids=["spiking", "twin"])
+def test_bf16_says_nearly_what_fp32_says(spec, positions, overfit, config):
+    network = build_network(spec, config, 0)
+    overfit(network, positions, steps=60)
+    planes = positions.tensor()
+    with torch.inference_mode():
+        fp32, bf16 = freeze(network, "fp32")(planes), freeze(network, "bf16")(planes)
+    ours, expected = policies(positions, bf16), policies(positions, fp32)
+    divergence = kl_div(ours.clamp_min(1e-12).log(), expected, reduction="batchmean")
+    agreement = (ours.argmax(1) == expected.argmax(1)).float().mean()
+    wdl_distance = (bf16.wdl_logits_B3.softmax(1) - fp32.wdl_logits_B3.softmax(1)).abs().sum(1) / 2
+    assert 0 < divergence < 0.1
+    assert agreement > 0.7
+    assert wdl_distance.mean() < 0.05
+
+
+def test_bf16_flips_few_spikes(spec, positions):
+    planes = positions.tensor()
+    network = trained_statistics(spec, TINY, planes)
+    spikes = {}
+    for precision in ("fp32", "bf16"):
+        frozen = freeze(network, precision, neurons=RecordingNeurons(TINY))
+        with torch.inference_mode():
+            frozen(planes)
+        spikes[precision] = torch.cat(frozen.neurons.fired)
+    flips = (spikes["fp32"] != spikes["bf16"]).float().mean()
+    assert 0 < flips < 0.1
+
+
+class RecordingNeurons(ReferenceNeurons):
+    """Keeps all that is fired."""
+
+    def __init__(self, config):
+        super().__init__(config)
+        self.fired = []
+
+    def fire(self, current_TBX):
+        spikes_TBX = super().fire(current_TBX)
+        self.fired.append(spikes_TBX.float().flatten())
+        return spikes_TBX
+
+
+def test_a_frozen_network_is_a_copy_without_gradient(spec, positions):
+    network = build_network(spec, TINY, 0).train()
+    before = network_digest(network)
+    frozen = freeze(network, "bf16")
+    output = frozen(positions[:2].tensor())
+    assert network.training
+    assert network_digest(network) == before
+    assert not output.policy_logits_BA.requires_grad
+    assert output.policy_logits_BA.dtype == torch.float32
+    with torch.no_grad():
+        for parameter in network.parameters():
+            parameter.zero_()
+    assert torch.equal(
+        frozen(positions[:2].tensor()).policy_logits_BA, output.policy_logits_BA
+    )
+
+
+def test_an_unknown_precision_is_refused(spec):
+    with pytest.raises(ConfigError, match="precision must be one of fp32, bf16, got 'fp16'"):
+        freeze(build_network(spec, TINY, 0), "fp16")

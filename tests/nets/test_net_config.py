@@ -1,0 +1,42 @@
+"""Settings of networks."""
+
+import pytest
+
+from chess_snn.errors import ConfigError
+from chess_snn.nets import SIZES, NetConfig, net_config
+
+
+def test_sizes_are_those_of_the_documentation():
+    shapes = {name: (c.blocks, c.channels, c.ticks) for name, c in SIZES.items()}
+    assert shapes == {
+        "tiny": (3, 32, 2), "small": (6, 64, 4), "base": (10, 128, 4), "large": (20, 256, 4),
+    }
+
+
+def test_overrides_change_one_field():
+    assert net_config("small", ticks=2) == NetConfig(blocks=6, channels=64, ticks=2)
+
+
+def test_the_twin_differs_in_activation_and_ticks_alone():
+    assert net_config("small").twin() == NetConfig(
+        blocks=6, channels=64, ticks=1, activation="relu"
+    )
+
+
+@pytest.mark.parametrize(
+    ("size", "overrides", "message"),
+    [
+        ("huge", {}, "net.size must be one of tiny, small, base, large, got 'huge'"),
+        ("tiny", {"channel": 3}, "unknown setting net.channel; known: blocks, channels"),
+        ("tiny", {"channels": 0}, "net.channels must be >= 1 and <= 4096, got 0"),
+        ("tiny", {"activation": "tanh"}, "net.activation must be one of lif, relu"),
+        ("tiny", {"activation": "relu"}, 'net.ticks must be 1 with net.activation = "relu", got 2'),
+        ("tiny", {"decay": float("nan")}, "net.decay must be"),
+        ("tiny", {"threshold": 0.0}, "net.threshold must be > 0"),
+    ],
+)
+def test_bad_settings_are_named(size, overrides, message):
+    with pytest.raises(ConfigError) as error:
+        net_config(size, **overrides)
+    assert message in str(error.value)
+    assert "\n" not in str(error.value)

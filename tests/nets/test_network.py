@@ -1,0 +1,125 @@
+"""The network in training: shapes, a soft start, gradients, learning, no memory."""
+
+import dataclasses
+
+import pytest
+import torch
+
+from chess_snn.games import ValueKind
+from chess_snn.nets import SIZES, build_network, net_config, network_digest
+
+TINY = net_config("tiny")
+BOTH = pytest.mark.parametrize("config", [TINY, TINY.twin()], ids=["spiking", "twin"])
+
+
+@BOTH
+def test_logits_are_float32_under_autocast_too(spec, positions, config):
+    network = build_network(spec, config, 0)
+    for enabled in (False, True):
+        with torch.autocast("cpu", torch.bfloat16, enabled=enabled):
+            output = network(positions[:4].tensor())
+        assert output.policy_logits_BA.shape == (4, spec.num_actions)
+        assert output.wdl_logits_B3.shape == (4, 3)
+        assert output.policy_logits_BA.dtype == output.wdl_logits_B3.dtype == torch.float32
+
+
+def test_an_action_is_square_times_planes_plus_plane(spec, positions):
+    network = build_network(spec, TINY, 0).eval()
+    before = network(positions[:1].tensor()).policy_logits_BA.view(64, 73)
+    with torch.no_grad():
+        network.policy.readout.bias[7] += 100
+    after = network(positions[:1].tensor()).policy_logits_BA.view(64, 73)
+    raised = (after - before) > 50
+    assert raised[:, 7].all()
+    assert raised.sum() == 64
+
+
+def test_squares_of_actions_are_squares_of_planes(spec):
+    config = net_config("tiny", blocks=1)
+    network = build_network(spec, config, 0).eval()
+    # What is seen in one corner changes the logits near that corner alone.
+    probe = torch.zeros(2, spec.num_planes, 8, 8)
+    probe[1, :, 0, 7] = 1
+    difference = network(probe).policy_logits_BA.view(2, 8, 8, 73).diff(dim=0)[0].abs().sum(-1)
+    assert difference[0, 7] > 0
+    reach = 1 + 2 * config.blocks + 1  # 3x3 convolutions between input and readout
+    assert (difference[reach + 1 :] == 0).all()
+    assert (difference[:, : 7 - reach] == 0).all()
+
+
+@pytest.mark.parametrize("size", ["tiny", "small"])
+@pytest.mark.parametrize("twin", [False, True], ids=["spiking", "twin"])
+@pytest.mark.parametrize("seed", [0, 1])
+def test_the_first_policy_is_near_uniform(spec, positions, size, twin, seed):
+    config = SIZES[size].twin() if twin else SIZES[size]
+    network = build_network(spec, config, seed).eval()
+    with torch.no_grad():
+        output = network(positions.tensor())
+    legal_logits = positions.legal_logits(output.policy_logits_BA)
+    policy = legal_logits.softmax(1)
+    entropy = torch.special.entr(policy).sum(1)
+    choices = torch.from_numpy(positions.num_legal)
+    ratio = entropy[choices > 1] / choices[choices > 1].log()
+    assert ratio.min() >= 0.9
+    assert 0.01 < legal_logits[legal_logits.isfinite()].std() <= 1.5
+    assert output.wdl_logits_B3.abs().max() < 3
+
+
+@BOTH
+def test_gradient_reaches_every_parameter(spec, positions, config):
+    network = build_network(spec, config, 0).train()
+    output = network(positions[:16].tensor())
+    (output.policy_logits_BA.square().mean() + output.wdl_logits_B3.square().mean()).backward()
+    for name, parameter in network.named_parameters():
+        assert parameter.grad is not None, name
+        assert parameter.grad.isfinite().all(), name
+        assert parameter.grad.abs().sum() > 0, name
+
+
+@BOTH
+def test_one_batch_can_be_overfitted(spec, positions, overfit, config):
+    losses = overfit(build_network(spec, config, 0), positions[:32], steps=100)
+    assert losses[0] > 3.0
+    assert losses[-1] < 0.4
+
+
+@BOTH
+def test_no_state_between_calls_nor_between_rows(spec, positions, config):
+    network = build_network(spec, config, 0).eval()
+    planes = positions[:24].tensor()
+    with torch.no_grad():
+        first = network(planes)
+        network(1 - planes)
+        again = network(planes)
+        shuffled = network(planes.flip(0))
+    assert torch.equal(first.policy_logits_BA, again.policy_logits_BA)
+    assert torch.equal(first.wdl_logits_B3, again.wdl_logits_B3)
+    assert torch.equal(first.policy_logits_BA, shuffled.policy_logits_BA.flip(0))
+    assert torch.equal(first.wdl_logits_B3, shuffled.wdl_logits_B3.flip(0))
+
+
+def test_the_seed_alone_decides_the_weights(spec):
+    torch.manual_seed(1)
+    state = torch.get_rng_state()
+    first = network_digest(build_network(spec, TINY, 5))
+    assert torch.equal(torch.get_rng_state(), state)
+    torch.rand(3)
+    assert network_digest(build_network(spec, TINY, 5)) == first
+    assert network_digest(build_network(spec, TINY, 6)) != first
+    build_network(spec, TINY, 2**64 - 1)
+
+
+def test_the_twin_has_the_same_parameters(spec):
+    spiking, twin = build_network(spec, TINY, 0), build_network(spec, TINY.twin(), 0)
+    assert network_digest(spiking) == network_digest(twin)
+
+
+def test_a_game_with_few_actions_and_a_scalar_value(spec):
+    small_game = dataclasses.replace(
+        spec, name="slide", num_actions=4, policy_planes=None, num_planes=5, board_shape=(4, 4),
+        value_kind=ValueKind.SCALAR,
+    )
+    network = build_network(small_game, TINY, 0)
+    output = network(torch.rand(3, 5, 4, 4).round())
+    assert output.policy_logits_BA.shape == (3, 4)
+    assert output.wdl_logits_B3.shape == (3, 1)

@@ -1,0 +1,126 @@
+"""Networks in files, and files that are none."""
+
+import json
+import pickle
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+from chess_snn.errors import CorruptDataError, UsageError
+from chess_snn.nets import build_network, load_network, net_config, network_digest, save_network
+
+TINY = net_config("tiny", threshold=0.625)
+
+
+class Payload:
+    """Unpickling it leaves a trace."""
+
+    def __init__(self, trace):
+        self.trace = trace
+
+    def __reduce__(self):
+        return (open, (str(self.trace), "w"))
+
+
+@pytest.fixture
+def stored(tmp_path, spec):
+    path = tmp_path / "weights.safetensors"
+    save_network(path, build_network(spec, TINY, 3))
+    return path
+
+
+def metadata_of(path):
+    size = int.from_bytes(path.read_bytes()[:8], "little")
+    return json.loads(path.read_bytes()[8 : 8 + size])["__metadata__"]
+
+
+@pytest.mark.parametrize("config", [TINY, TINY.twin()], ids=["spiking", "twin"])
+def test_round_trip(tmp_path, spec, positions, config):
+    path = tmp_path / "n.safetensors"
+    network = build_network(spec, config, 3).train()
+    network(positions[:8].tensor())  # moves the running statistics
+    save_network(path, network.to(memory_format=torch.channels_last))
+    again = load_network(path)
+    assert (again.spec, again.config) == (spec, config)
+    assert network_digest(again) == network_digest(network)
+    assert not again.training
+    assert [file.name for file in tmp_path.iterdir()] == ["n.safetensors"]
+    with torch.no_grad():
+        expected = network.eval()(positions[:8].tensor()).policy_logits_BA
+        torch.testing.assert_close(again(positions[:8].tensor()).policy_logits_BA, expected)
+
+
+def test_the_digest_sees_names_and_every_bit(spec):
+    network = build_network(spec, TINY, 3)
+    before = network_digest(network)
+    with torch.no_grad():
+        bits = network.value.readout.bias.view(torch.int32)
+        bits[0] ^= 1
+    assert network_digest(network) != before
+    with torch.no_grad():
+        bits[0] ^= 1
+    assert network_digest(network) == before
+
+
+@pytest.mark.parametrize("kept", [0, 4, 8, 100, 5000, -1])
+def test_a_truncated_file_is_refused(stored, kept):
+    stored.write_bytes(stored.read_bytes()[:kept])
+    assert_refused(stored)
+
+
+def test_garbage_is_refused(stored):
+    stored.write_bytes(bytes(range(256)) * 40)
+    assert_refused(stored)
+
+
+@pytest.mark.parametrize("save", [torch.save, lambda o, p: p.write_bytes(pickle.dumps(o))])
+def test_a_pickle_is_refused_and_not_run(stored, tmp_path, save):
+    trace = tmp_path / "trace"
+    save({"weights": Payload(trace)}, stored)
+    assert_refused(stored)
+    assert not trace.exists()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"format": "something"}, "is no chess-snn network file"),
+        ({"version": "2"}, "has version '2'"),
+        ({"game": "checkers"}, "unknown game 'checkers'"),
+        ({"config": "{"}, "does not describe its network"),
+        ({"config": "[]"}, "does not describe its network"),
+        ({"config": '{"channels": 0}'}, "net.channels must be"),
+        ({"config": '{"colour": 1}'}, "colour"),
+        ({"config": json.dumps({"channels": 16})}, "its config asks for"),
+        ({"config": json.dumps({"blocks": 4})}, "does not hold the tensors"),
+    ],
+)
+def test_a_file_that_does_not_fit_together_is_refused(stored, change, message):
+    save_file(load_file(stored), stored, metadata_of(stored) | change)
+    assert message in assert_refused(stored)
+
+
+def test_other_types_and_numbers_are_refused(stored):
+    metadata, tensors = metadata_of(stored), load_file(stored)
+    name = "value.readout.bias"
+    save_file(tensors | {name: tensors[name].double()}, stored, metadata)
+    assert "float64" in assert_refused(stored)
+    save_file(tensors | {name: torch.full_like(tensors[name], torch.nan)}, stored, metadata)
+    assert "not finite" in assert_refused(stored)
+    save_file(tensors, stored)
+    assert "is no chess-snn network file" in assert_refused(stored)
+
+
+def test_a_missing_file_is_named(tmp_path):
+    with pytest.raises(UsageError, match=r"no network at .*absent"):
+        load_network(tmp_path / "absent.safetensors")
+
+
+def assert_refused(path):
+    with pytest.raises(CorruptDataError) as error:
+        load_network(path)
+    message = str(error.value)
+    assert str(path) in message
+    assert "\n" not in message
+    return message

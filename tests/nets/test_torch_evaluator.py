@@ -1,0 +1,180 @@
+"""The evaluator: its answers against the network's, rows that do not see each other, threads."""
+
+import dataclasses
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+import torch
+
+from chess_snn.errors import ConfigError
+from chess_snn.games import ValueKind
+from chess_snn.nets import build_network, freeze, make_evaluator, net_config
+
+TINY = net_config("tiny")
+NETS = {"T2": TINY, "T1": net_config("tiny", ticks=1), "twin": TINY.twin()}
+
+
+def evaluate(evaluator, positions):
+    return evaluator.evaluate(positions.planes, positions.legal_actions, positions.num_legal)
+
+
+def assert_same(ours, expected):
+    np.testing.assert_array_equal(ours.legal_logits, expected.legal_logits)
+    np.testing.assert_array_equal(ours.wdl_stm, expected.wdl_stm)
+
+
+@pytest.fixture(scope="module")
+def network(spec):
+    return build_network(spec, TINY, 0)
+
+
+@pytest.mark.parametrize("precision", ["fp32", "bf16"])
+def test_answers_are_the_networks(spec, positions, network, precision):
+    with torch.inference_mode():
+        output = freeze(network, precision)(positions.tensor())
+    with make_evaluator(network, precision=precision, num_threads=2, chunk_size=32) as evaluator:
+        answer = evaluate(evaluator, positions)
+    expected = positions.legal_logits(output.policy_logits_BA).numpy()
+    np.testing.assert_array_equal(answer.legal_logits, expected)
+    np.testing.assert_allclose(answer.wdl_stm, output.wdl_logits_B3.softmax(1), rtol=1e-6)
+    np.testing.assert_allclose(answer.wdl_stm.sum(1), 1, rtol=1e-6)
+    assert answer.legal_logits.dtype == answer.wdl_stm.dtype == np.float32
+
+
+@pytest.mark.parametrize("precision", ["fp32", "bf16"])
+@pytest.mark.parametrize("net", NETS)
+def test_a_rows_answer_is_the_same_to_the_bit_in_every_company(spec, positions, net, precision):
+    network = build_network(spec, NETS[net], 0)
+    with (
+        make_evaluator(network, precision=precision, chunk_size=64) as one,
+        make_evaluator(network, precision=precision, chunk_size=13, num_threads=2) as other,
+    ):
+        whole = evaluate(one, positions)
+        assert_same(evaluate(other, positions), whole)
+        for rows in (slice(0, 1), slice(5, 7), slice(3, 20), slice(31, 96), [40, 2, 40]):
+            answer = evaluate(one, positions[rows])
+            np.testing.assert_array_equal(answer.legal_logits, whole.legal_logits[rows])
+            np.testing.assert_array_equal(answer.wdl_stm, whole.wdl_stm[rows])
+        among_others = dataclasses.replace(positions, planes=~positions.planes)
+        among_others.planes[17] = positions.planes[17]
+        answer = evaluate(one, among_others)
+        np.testing.assert_array_equal(answer.legal_logits[17], whole.legal_logits[17])
+        np.testing.assert_array_equal(answer.wdl_stm[17], whole.wdl_stm[17])
+
+
+def test_what_stands_behind_a_list_does_not_matter(positions, network):
+    behind = np.arange(positions.legal_actions.shape[1]) >= positions.num_legal[:, None]
+    answers = []
+    with make_evaluator(network) as evaluator:
+        for rubbish in (0, -1, -32768, 32767):
+            lists = np.where(behind, np.int16(rubbish), positions.legal_actions)
+            answers.append(evaluate(evaluator, dataclasses.replace(positions, legal_actions=lists)))
+    for answer in answers:
+        assert (answer.legal_logits[behind] == -np.inf).all()
+        assert np.isfinite(answer.legal_logits[~behind]).all()
+        assert_same(answer, answers[0])
+
+
+def test_no_rows_and_rows_without_actions(positions, network):
+    with make_evaluator(network) as evaluator:
+        empty = evaluate(evaluator, positions[:0])
+        ended = dataclasses.replace(positions, num_legal=np.zeros_like(positions.num_legal))
+        answer = evaluate(evaluator, ended)
+    assert empty.legal_logits.shape == (0, positions.legal_actions.shape[1])
+    assert empty.wdl_stm.shape == (0, 3)
+    assert (answer.legal_logits == -np.inf).all()
+    assert np.isfinite(answer.wdl_stm).all()
+
+
+def test_counters_and_identity(positions, network):
+    with make_evaluator(network, precision="fp32") as evaluator:
+        evaluate(evaluator, positions)
+        seconds = evaluator.network_seconds
+        evaluate(evaluator, positions[:10])
+        assert evaluator.positions == len(positions.planes) + 10
+        assert evaluator.network_seconds > seconds > 0
+        assert (evaluator.precision, evaluator.device.type) == ("fp32", "cpu")
+        assert evaluator.network.neurons.kind == "compiled"
+
+
+def test_calls_from_several_threads_do_not_mix(positions, network):
+    with make_evaluator(network, num_threads=2, chunk_size=16) as evaluator:
+        whole = evaluate(evaluator, positions)
+        parts = [slice(lo, lo + 24) for lo in range(0, 96, 24)] * 3
+        with ThreadPoolExecutor(4) as callers:
+            answers = list(callers.map(lambda rows: evaluate(evaluator, positions[rows]), parts))
+        assert evaluator.positions == 96 + 24 * len(parts)
+    for rows, answer in zip(parts, answers, strict=True):
+        np.testing.assert_array_equal(answer.legal_logits, whole.legal_logits[rows])
+
+
+def test_torch_threads_of_others_are_left_alone(positions, network):
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        with make_evaluator(network, num_threads=2) as evaluator:
+            evaluate(evaluator, positions[:8])
+            inside = list(evaluator._threads.map(lambda _: torch.get_num_threads(), range(4)))
+            with ThreadPoolExecutor(1) as later:
+                assert later.submit(torch.get_num_threads).result() == 2
+        assert torch.get_num_threads() == 2
+        assert inside == [1] * 4
+    finally:
+        torch.set_num_threads(before)
+
+
+def test_the_same_seed_gives_the_same_answers(spec, positions):
+    answers = []
+    for _ in range(2):
+        with make_evaluator(build_network(spec, TINY, 9)) as evaluator:
+            answers.append(evaluate(evaluator, positions[:20]))
+    assert_same(*answers)
+
+
+def test_later_training_does_not_change_it(spec, positions):
+    network = build_network(spec, TINY, 0)
+    with make_evaluator(network) as evaluator:
+        before = evaluate(evaluator, positions[:20])
+        with torch.no_grad():
+            for parameter in network.parameters():
+                parameter.zero_()
+        assert_same(evaluate(evaluator, positions[:20]), before)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"num_threads": 0}, "num_threads must be >= 1"),
+        ({"chunk_size": 0}, "chunk_size must be >= 1"),
+        ({"precision": "fp8"}, "precision must be one of fp32, bf16, got 'fp8'"),
+        ({"device": "abacus"}, "unknown device 'abacus'; use cpu, cuda or cuda:N"),
+        ({"device": "cuda:99"}, "device cuda:99 is not here"),
+        ({"device": "meta"}, "device meta is not supported"),
+    ],
+)
+def test_bad_options_are_refused(network, options, message):
+    with pytest.raises(ConfigError) as error:
+        make_evaluator(network, **options)
+    assert message in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_a_game_without_wdl_is_refused(spec):
+    scalar = dataclasses.replace(spec, value_kind=ValueKind.SCALAR)
+    with pytest.raises(ConfigError, match="has a scalar value"):
+        make_evaluator(build_network(scalar, TINY, 0))
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
+@pytest.mark.parametrize("config", [TINY, TINY.twin()], ids=["spiking", "twin"])
+def test_a_gpu_says_nearly_what_the_cpu_says(spec, positions, config):
+    network = build_network(spec, config, 0)
+    with make_evaluator(network, precision="fp32") as cpu:
+        expected = evaluate(cpu, positions)
+    with make_evaluator(network, precision="fp32", device="cuda") as gpu:
+        answer = evaluate(gpu, positions)
+    assert (np.isinf(answer.legal_logits) == np.isinf(expected.legal_logits)).all()
+    distance = np.abs(answer.wdl_stm - expected.wdl_stm).sum(1) / 2
+    assert np.mean(distance) < 0.02
