@@ -30,6 +30,11 @@ class SearchResult:
 class Search(Protocol):
     """Chooses actions for many root positions at once."""
 
+    @property
+    def network_seconds(self) -> float:
+        """Seconds spent waiting for the network since the search was made; only grows."""
+        ...
+
     def run(
         self,
         batch: GameBatch,

@@ -1,0 +1,94 @@
+"""Search without a tree: one evaluation a position, the action drawn from the network's policy.
+
+The degenerate case of every search, and the fastest way to play many games.
+"""
+
+import numpy as np
+
+from chess_snn.games.base import Game, GameBatch
+from chess_snn.jit import kernel
+from chess_snn.nets.evaluator import Evaluator
+from chess_snn.rng import random_unit, random_word
+from chess_snn.search.base import SearchResult
+from chess_snn.types import Float32Array, Int16Array, Int32Array, UInt64Array
+
+
+class PolicySearch:
+    """Plays from the network's policy over the legal actions, at a temperature.
+
+    The policy target is the action played, with weight 1: training weighs it by its advantage.
+    """
+
+    def __init__(self, game: Game, evaluator: Evaluator) -> None:
+        self._game = game
+        self._evaluator = evaluator
+
+    @property
+    def network_seconds(self) -> float:
+        """Seconds spent in the network so far."""
+        return self._evaluator.network_seconds
+
+    def run(
+        self,
+        batch: GameBatch,
+        keys: UInt64Array,
+        plies: Int32Array,
+        temperatures: Float32Array,
+    ) -> SearchResult:
+        """See :meth:`chess_snn.search.base.Search.run`."""
+        evaluation = self._evaluator.evaluate(
+            self._game.planes(batch.state), batch.legal_actions, batch.num_legal
+        )
+        num_games = len(batch)
+        actions = np.empty(num_games, np.int16)
+        targets = np.zeros(batch.legal_actions.shape, np.float32)
+        entropies = np.empty(num_games, np.float32)
+        _draw_actions(
+            evaluation.legal_logits, batch.legal_actions, batch.num_legal,
+            keys, plies, temperatures, actions, targets, entropies,
+        )
+        return SearchResult(
+            actions=actions,
+            values_stm=evaluation.value_stm,
+            policy_targets=targets,
+            prior_entropies=entropies,
+        )
+
+
+@kernel
+def _draw_actions(
+    logits: Float32Array,
+    legal_actions: Int16Array,
+    num_legal: Int32Array,
+    keys: UInt64Array,
+    plies: Int32Array,
+    temperatures: Float32Array,
+    actions: Int16Array,
+    targets: Float32Array,
+    entropies: Float32Array,
+) -> None:
+    """Draw each game's action by the Gumbel-max trick (Gumbel 1954; Maddison et al. 2014, §2)."""
+    for g in range(len(num_legal)):
+        count = num_legal[g]
+        # One sub-stream a ply: draw j of it belongs to the j-th legal action.
+        stream = random_word(keys[g], np.uint64(plies[g]))
+        temperature = float(temperatures[g])
+        best_slot, best_score = 0, -np.inf
+        peak = -np.inf
+        for j in range(count):
+            logit = float(logits[g, j])
+            peak = max(peak, logit)
+            score = logit
+            if temperature > 0.0:
+                score = logit / temperature - np.log(-np.log(random_unit(stream, np.uint64(j))))
+            if score > best_score:
+                best_slot, best_score = j, score
+        actions[g] = legal_actions[g, best_slot]
+        targets[g, best_slot] = 1.0
+        total, weighted = 0.0, 0.0
+        for j in range(count):
+            shifted = float(logits[g, j]) - peak
+            weight = np.exp(shifted)
+            total += weight
+            weighted += weight * shifted
+        entropies[g] = np.log(total) - weighted / total if count else 0.0
