@@ -1,0 +1,27 @@
+"""Players, the matches between them, and what a score is worth."""
+
+from chess_snn.evaluation.intervals import wilson_interval
+from chess_snn.evaluation.ladder import evaluate_against, mean_score
+from chess_snn.evaluation.match_result import MatchResult
+from chess_snn.evaluation.matches import DEFAULT_MAX_PLIES, play_match
+from chess_snn.evaluation.minimax import GreedyPlayer, MinimaxPlayer
+from chess_snn.evaluation.named_players import KNOWN_PLAYERS, make_player
+from chess_snn.evaluation.openings import random_openings
+from chess_snn.evaluation.players import Player, RandomPlayer, SearchPlayer
+
+__all__ = [
+    "DEFAULT_MAX_PLIES",
+    "KNOWN_PLAYERS",
+    "GreedyPlayer",
+    "MatchResult",
+    "MinimaxPlayer",
+    "Player",
+    "RandomPlayer",
+    "SearchPlayer",
+    "evaluate_against",
+    "make_player",
+    "mean_score",
+    "play_match",
+    "random_openings",
+    "wilson_interval",
+]

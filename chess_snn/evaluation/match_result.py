@@ -1,0 +1,104 @@
+"""What a match between two players came to.
+
+Dimensions: n games, in pairs of one opening with the colours swapped.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from chess_snn.evaluation.intervals import wilson_interval
+from chess_snn.games.base import ONGOING, GameSpec, termination_counts
+from chess_snn.types import BoolArray, Float32Array, Int32Array, Json, UInt8Array
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MatchResult:
+    """Every game of a match of a against b; counts and scores are a's."""
+
+    spec: GameSpec
+    """The game played; its ``terminations`` name the termination codes."""
+    player_a: str
+    player_b: str
+    opening_index: Int32Array
+    """int32[n]: row of the openings the game started from; each occurs in two games."""
+    a_is_white: BoolArray
+    """bool[n]: whether a was the first player; once True and once False an opening."""
+    scores_a: Float32Array
+    """float32[n]: 1 where a won, 0.5 drawn or capped, 0 where b won."""
+    terminations: UInt8Array
+    """uint8[n]: why the game ended; ``ONGOING`` (0) where the ply cap cut it."""
+    plies: Int32Array
+    """int32[n]: half-moves played from the opening on."""
+    @property
+    def num_games(self) -> int:
+        """Number of games, n."""
+        return len(self.scores_a)
+
+    @property
+    def wins(self) -> int:
+        """Games that a won."""
+        return int(np.count_nonzero(self.scores_a == 1.0))
+
+    @property
+    def losses(self) -> int:
+        """Games that b won."""
+        return int(np.count_nonzero(self.scores_a == 0.0))
+
+    @property
+    def capped(self) -> int:
+        """Games cut by the ply cap; they score as draws and are not counted as such."""
+        return int(np.count_nonzero(self.terminations == ONGOING))
+
+    @property
+    def draws(self) -> int:
+        """Games drawn by the rules."""
+        return self.num_games - self.wins - self.losses - self.capped
+
+    @property
+    def score(self) -> float:
+        """Mean score of a, in [0, 1]."""
+        return float(np.mean(self.scores_a, dtype=np.float64))
+
+    def interval(self, confidence: float = 0.95) -> tuple[float, float]:
+        """Confidence interval (low, high) of the score; a pair of games is one trial.
+
+        The two games of an opening are not independent, pairs are: see
+        :func:`chess_snn.evaluation.intervals.wilson_interval`.
+        """
+        return wilson_interval(self.score, self.num_games // 2, confidence)
+
+    @property
+    def terminations_by_name(self) -> dict[str, int]:
+        """Games by way of ending; capped ones are ``"ongoing"``, ways that did not occur absent."""
+        return termination_counts(self.spec, self.terminations)
+
+    def summary(self) -> Json:
+        """Game, names, counts, score with its 95 % interval, terminations and mean plies."""
+        low, high = self.interval()
+        return {
+            "game": self.spec.name,
+            "player_a": self.player_a,
+            "player_b": self.player_b,
+            "num_games": self.num_games,
+            "wins": self.wins,
+            "draws": self.draws,
+            "losses": self.losses,
+            "capped": self.capped,
+            "score": self.score,
+            "score_low": low,
+            "score_high": high,
+            "mean_plies": float(np.mean(self.plies)),
+            "terminations": self.terminations_by_name,
+        }
+
+    def to_json(self) -> Json:
+        """:meth:`summary` and, under ``"per_game"``, the columns of every game."""
+        columns = {
+            "opening_index": self.opening_index.tolist(),
+            "a_is_white": self.a_is_white.tolist(),
+            "score_a": self.scores_a.tolist(),
+            "termination": [self.spec.terminations[code] for code in self.terminations],
+            "plies": self.plies.tolist(),
+        }
+        return self.summary() | {"per_game": columns}

@@ -1,0 +1,168 @@
+"""Plays a match: all its games at once, one half-move of each at a time.
+
+Dimensions: n games of the match, G of them still going on, W words a state row.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from chess_snn.config import check_range
+from chess_snn.errors import ConfigError, IllegalMoveError
+from chess_snn.evaluation.match_result import MatchResult
+from chess_snn.evaluation.players import Player
+from chess_snn.games.base import ONGOING, Game, GameBatch
+from chess_snn.rng import generator
+from chess_snn.types import BoolArray, Int16Array, Int64Array, UInt64Array
+
+DEFAULT_MAX_PLIES = 200
+"""Half-moves after which a game is cut."""
+
+_SEAT_A, _SEAT_B = 0, 1
+
+
+def play_match(
+    game: Game,
+    player_a: Player,
+    player_b: Player,
+    openings: UInt64Array,
+    *,
+    seed: int,
+    max_plies: int = DEFAULT_MAX_PLIES,
+    on_progress: Callable[[int, int], None] | None = None,
+) -> MatchResult:
+    """Play every opening twice, once with each player as white.
+
+    A player's random stream in a game depends on ``seed``, its name, the opening and its colour
+    alone: neither on the opponent nor on being named first, so swapping a and b plays the same
+    games.
+
+    Args:
+        game: a game of two players.
+        player_a: whose score it is.
+        player_b: the opponent.
+        openings: uint64[n / 2, W], states of games that have not ended.
+        seed: of all random streams.
+        max_plies: a game is cut after so many half-moves and scored as a draw.
+        on_progress: called after every half-move with games finished and games in all.
+
+    Returns:
+        The result; games 2i and 2i + 1 start from opening i, with a as white in the first.
+
+    Raises:
+        ConfigError: the game, the names, the openings or ``max_plies`` cannot make a match.
+        IllegalMoveError: a player chose an action that is not legal.
+    """
+    check_range("evaluation.max_plies", max_plies, ge=1)
+    _check_seats(game, player_a, player_b)
+    batch = _start(game, openings)
+    result = _unplayed(game, player_a, player_b, len(openings), max_plies)
+    keys = _stream_keys(result, seed)
+    live = np.arange(result.num_games)
+    for ply in range(max_plies):
+        a_to_move = (game.side_to_move(batch.state) == 0) == result.a_is_white[live]
+        actions = np.empty(len(live), dtype=np.int16)
+        for player, seat, to_move in (
+            (player_a, _SEAT_A, a_to_move),
+            (player_b, _SEAT_B, ~a_to_move),
+        ):
+            rows = np.flatnonzero(to_move)
+            actions[rows] = _choose(game, player, batch.take(rows), keys[seat, live[rows]], ply)
+        game.step(batch, actions)
+        ended = batch.num_legal == 0
+        if ended.any():
+            _record_ended(result, batch, live, ended, a_to_move, ply + 1)
+            batch, live = batch.take(np.flatnonzero(~ended)), live[~ended]
+        if on_progress is not None:
+            on_progress(result.num_games - len(live), result.num_games)
+        if not len(live):
+            break
+    return result
+
+
+def _check_seats(game: Game, player_a: Player, player_b: Player) -> None:
+    if game.spec.num_players != 2:
+        raise ConfigError(
+            f"a match needs a game of two players, {game.spec.name!r} has {game.spec.num_players}"
+        )
+    if player_a.name == player_b.name:
+        raise ConfigError(
+            f"both players of the match are named {player_a.name!r}; give one another name"
+        )
+
+
+def _start(game: Game, openings: UInt64Array) -> GameBatch:
+    """Every opening twice in a row, in a fresh batch."""
+    check_range("evaluation.num_openings", len(openings), ge=1)
+    num_games = 2 * len(openings)
+    batch = game.allocate(num_games)
+    game.reset(batch, np.arange(num_games), np.repeat(openings, 2, axis=0))
+    ended = np.flatnonzero(batch.num_legal == 0)
+    if len(ended):
+        text = game.format_state(batch.state[ended[0]])
+        raise ConfigError(f"opening {ended[0] // 2} has already ended: {text!r}; leave it out")
+    return batch
+
+
+def _unplayed(
+    game: Game, player_a: Player, player_b: Player, num_openings: int, max_plies: int
+) -> MatchResult:
+    """The result if the cap cut every game; games that end overwrite their entries."""
+    num_games = 2 * num_openings
+    return MatchResult(
+        spec=game.spec,
+        player_a=player_a.name,
+        player_b=player_b.name,
+        opening_index=np.repeat(np.arange(num_openings, dtype=np.int32), 2),
+        a_is_white=np.tile([True, False], num_openings),
+        scores_a=np.full(num_games, 0.5, dtype=np.float32),
+        terminations=np.full(num_games, ONGOING, dtype=np.uint8),
+        plies=np.full(num_games, max_plies, dtype=np.int32),
+    )
+
+
+def _stream_keys(result: MatchResult, seed: int) -> UInt64Array:
+    """uint64[2, n]: the random stream of each seat in each game."""
+    keys = np.empty((2, result.num_games), dtype=np.uint64)
+    for seat, name, is_white in (
+        (_SEAT_A, result.player_a, result.a_is_white),
+        (_SEAT_B, result.player_b, ~result.a_is_white),
+    ):
+        stream = generator(seed, "match", name)
+        by_colour = stream.integers(0, 2**64, size=(result.num_games // 2, 2), dtype=np.uint64)
+        keys[seat] = by_colour[result.opening_index, is_white.astype(np.int64)]
+    return keys
+
+
+def _choose(
+    game: Game, player: Player, batch: GameBatch, keys: UInt64Array, ply: int
+) -> Int16Array:
+    """The player's actions for ``batch``, none of whose games has ended."""
+    if not len(batch):
+        return np.empty(0, dtype=np.int16)
+    actions = player.choose(batch, keys, np.full(len(batch), ply, dtype=np.int32))
+    listed = np.arange(batch.legal_actions.shape[1]) < batch.num_legal[:, None]
+    is_legal = ((batch.legal_actions == actions[:, None]) & listed).any(axis=1)
+    if not is_legal.all():
+        row = int(np.argmin(is_legal))
+        raise IllegalMoveError(
+            f"player {player.name!r} chose action {actions[row]}, which is illegal in "
+            f"{game.format_state(batch.state[row])!r}"
+        )
+    return actions
+
+
+def _record_ended(
+    result: MatchResult,
+    batch: GameBatch,
+    live: Int64Array,
+    ended: BoolArray,
+    a_moved: BoolArray,
+    num_plies: int,
+) -> None:
+    """Write the rows of ``batch`` that just ended into their games' places, ``live[row]``."""
+    games = live[ended]
+    reward_a = np.where(a_moved, batch.reward, -batch.reward)[ended]
+    result.scores_a[games] = 0.5 + 0.5 * reward_a
+    result.terminations[games] = batch.termination[ended]
+    result.plies[games] = num_plies

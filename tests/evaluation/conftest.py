@@ -1,0 +1,44 @@
+import random
+
+import chess
+import numpy as np
+import pytest
+
+from chess_snn.games import get_game
+
+
+@pytest.fixture(scope="session")
+def chess_game():
+    return get_game("chess")
+
+
+@pytest.fixture
+def batch_of(chess_game):
+    """Builds a GameBatch from FENs."""
+
+    def build(fens):
+        batch = chess_game.allocate(len(fens))
+        states = np.stack([chess_game.parse_state(fen) for fen in fens])
+        chess_game.reset(batch, np.arange(len(fens)), states)
+        return batch
+
+    return build
+
+
+@pytest.fixture(scope="session")
+def random_fens():
+    """Draws n positions with legal moves by random play in python-chess."""
+
+    def draw(n, seed, max_moves=100):
+        stream, fens = random.Random(seed), []
+        while len(fens) < n:
+            board = chess.Board()
+            for _ in range(stream.randint(2, 120)):
+                if board.is_game_over(claim_draw=True):
+                    break
+                board.push(stream.choice(list(board.legal_moves)))
+            if not board.is_game_over(claim_draw=True) and board.legal_moves.count() <= max_moves:
+                fens.append(board.fen())
+        return fens
+
+    return draw

@@ -1,0 +1,69 @@
+"""A second two-player game, solved in closed form, to show that evaluation asks nothing of chess.
+
+One heap; a move takes 1, 2 or 3; who takes the last one wins. The side to move wins exactly where
+the heap is not a multiple of 4, by taking ``heap % 4`` (Bouton 1901, one heap of bounded Nim).
+"""
+
+import numpy as np
+
+from chess_snn.games.base import GameBatch, GameSpec, ValueKind
+
+_SIDE_BIT = np.uint64(1 << 32)
+_HEAP_MASK = np.uint64((1 << 32) - 1)
+
+
+class SubtractionGame:
+    """Action k takes k + 1; the state word is the heap, and bit 32 where black is to move."""
+
+    def __init__(self, heap: int = 21, num_players: int = 2) -> None:
+        self._heap = heap
+        self.spec = GameSpec(
+            name="subtraction", num_actions=3, policy_planes=None, num_planes=1,
+            board_shape=(1, 1), state_words=1, record_words=1, history_length=0, max_legal=3,
+            num_players=num_players, value_kind=ValueKind.WDL, is_stochastic=False,
+            terminations=("ongoing", "took_last"),
+        )
+
+    def initial_states(self, seeds):
+        return np.full((len(seeds), 1), self._heap, np.uint64)
+
+    def allocate(self, num_games):
+        batch = GameBatch(
+            state=np.zeros((num_games, 1), np.uint64),
+            history=np.zeros((num_games, 0), np.uint64),
+            legal_actions=np.zeros((num_games, 3), np.int16),
+            num_legal=np.zeros(num_games, np.int32),
+            termination=np.zeros(num_games, np.uint8),
+            reward=np.zeros(num_games, np.float32),
+        )
+        rows = np.arange(num_games)
+        self.reset(batch, rows, self.initial_states(rows))
+        return batch
+
+    def reset(self, batch, rows, states):
+        batch.state[rows] = states
+        batch.reward[rows] = 0
+        self._settle(batch, rows)
+
+    def step(self, batch, actions, chance=None, lo=0, hi=None):
+        rows = np.arange(lo, len(batch) if hi is None else hi)
+        rows = rows[(actions[rows] >= 0) & (batch.num_legal[rows] > 0)]
+        batch.state[rows, 0] -= (actions[rows] + 1).astype(np.uint64)
+        batch.state[rows, 0] ^= _SIDE_BIT
+        self._settle(batch, rows)
+        batch.reward[rows] = batch.termination[rows]
+
+    def _settle(self, batch, rows):
+        heap = (batch.state[rows, 0] & _HEAP_MASK).astype(np.int32)
+        batch.legal_actions[rows] = np.arange(3, dtype=np.int16)
+        batch.num_legal[rows] = np.minimum(heap, 3)
+        batch.termination[rows] = heap == 0
+
+    def side_to_move(self, states):
+        return ((states[:, 0] & _SIDE_BIT) > 0).astype(np.uint8)
+
+    def heuristic_stm(self, states):
+        return np.zeros(len(states), np.float32)
+
+    def format_state(self, state):
+        return f"{state[0] & _HEAP_MASK} {'wb'[int(state[0] >= _SIDE_BIT)]}"

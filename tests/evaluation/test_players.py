@@ -1,0 +1,127 @@
+import chess
+import numpy as np
+import pytest
+
+from chess_snn.errors import ConfigError
+from chess_snn.evaluation import (
+    GreedyPlayer,
+    MinimaxPlayer,
+    RandomPlayer,
+    SearchPlayer,
+    make_player,
+)
+from chess_snn.nets.evaluator import Evaluation
+from chess_snn.search.policy import PolicySearch
+
+CHECKMATED = "7k/6Q1/6K1/8/8/8/8/8 b - - 0 1"
+
+
+class FirstActionEvaluator:
+    """Prefers the first listed action by a margin that temperature 1 does not overcome."""
+
+    network_seconds = 0.0
+
+    def evaluate(self, planes, legal_actions, num_legal):
+        assert num_legal.all(), "ended rows must not reach the network"
+        logits = np.where(np.arange(legal_actions.shape[1]) < num_legal[:, None], 0.0, -np.inf)
+        logits[:, 0] = 50.0
+        wdl = np.full((len(planes), 3), 1 / 3, np.float32)
+        return Evaluation(logits.astype(np.float32), wdl)
+
+
+@pytest.fixture(params=["random", "greedy", "minimax:2", "search"])
+def player(request, chess_game):
+    if request.param == "search":
+        return SearchPlayer(PolicySearch(chess_game, FirstActionEvaluator()), "search", 20.0)
+    return make_player(chess_game, request.param)
+
+
+@pytest.fixture
+def positions(batch_of, random_fens):
+    fens = random_fens(8, seed=5)
+    return batch_of([*fens[:3], CHECKMATED, *fens[3:]])
+
+
+def streams(num_games):
+    keys = np.random.default_rng(3).integers(0, 2**64, num_games, dtype=np.uint64)
+    return keys, np.arange(num_games, dtype=np.int32)
+
+
+def test_choices_are_legal_and_ended_games_get_none(player, positions):
+    actions = player.choose(positions, *streams(len(positions)))
+    assert actions.dtype == np.int16
+    for row, action in enumerate(actions):
+        legal = positions.legal_actions[row, : positions.num_legal[row]]
+        assert action in legal if len(legal) else action == -1
+
+
+def test_choosing_alone_equals_choosing_in_a_batch(player, positions):
+    keys, plies = streams(len(positions))
+    together = player.choose(positions, keys, plies)
+    for row in range(len(positions)):
+        alone = player.choose(positions.take(np.array([row])), keys[[row]], plies[[row]])
+        assert alone[0] == together[row]
+
+
+def test_choosing_leaves_the_batch_alone(player, positions):
+    before = positions.take(np.arange(len(positions)))
+    player.choose(positions, *streams(len(positions)))
+    for name in ("state", "history", "legal_actions", "num_legal", "termination", "reward"):
+        np.testing.assert_array_equal(getattr(positions, name), getattr(before, name))
+
+
+def test_random_player_is_uniform(batch_of):
+    batch = batch_of([chess.STARTING_FEN]).take(np.zeros(4000, np.int64))
+    keys, _ = streams(4000)
+    actions = RandomPlayer().choose(batch, keys, np.zeros(4000, np.int32))
+    _, counts = np.unique(actions, return_counts=True)
+    assert len(counts) == 20
+    expected = 4000 / 20
+    assert np.sum((counts - expected) ** 2 / expected) < 43.8  # 99.9 % at 19 degrees of freedom
+
+
+def test_search_player_plays_at_its_temperature(chess_game, batch_of):
+    batch = batch_of([chess.STARTING_FEN]).take(np.zeros(200, np.int64))
+    keys, _ = streams(200)
+    search = PolicySearch(chess_game, FirstActionEvaluator())
+    distinct = {
+        temperature: len(
+            np.unique(
+                SearchPlayer(search, "s", temperature).choose(batch, keys, np.zeros(200, np.int32))
+            )
+        )
+        for temperature in (0.0, 1.0, 50.0)
+    }
+    assert distinct[0.0] == distinct[1.0] == 1
+    assert distinct[50.0] > 10
+
+
+@pytest.mark.parametrize("temperature", [-0.1, float("nan"), float("inf")])
+def test_search_player_refuses_temperature(chess_game, temperature):
+    search = PolicySearch(chess_game, FirstActionEvaluator())
+    with pytest.raises(ConfigError, match="temperature must be"):
+        SearchPlayer(search, "s", temperature)
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [("random", RandomPlayer), ("greedy", GreedyPlayer), ("minimax:3", MinimaxPlayer)],
+)
+def test_players_by_name(chess_game, text, kind):
+    player = make_player(chess_game, text)
+    assert type(player) is kind
+    assert player.name == text
+
+
+@pytest.mark.parametrize(
+    "text", ["stockfish", "", "Random", "random:1", "greedy:", "minimax", "minimax:", ":2"]
+)
+def test_unknown_player_lists_the_known(chess_game, text):
+    with pytest.raises(ConfigError, match=r"unknown player .*known: random, greedy, minimax:N"):
+        make_player(chess_game, text)
+
+
+@pytest.mark.parametrize("depth", ["0", "7", "99", "-1", "two", "2.0", "²", "2:2"])
+def test_minimax_depth_out_of_range(chess_game, depth):
+    with pytest.raises(ConfigError, match="depth must be"):
+        make_player(chess_game, f"minimax:{depth}")
