@@ -1,0 +1,233 @@
+"""Servers that run as our children: started, awaited, and never left behind.
+
+A server is one child in a session of its own, so a Ctrl-C in the terminal reaches it only through
+us. It is stopped on every way out of :func:`running_server`; the kernel stops it when this process
+is killed (:mod:`flows.reaped`); and where that is not possible either, the next start finds the
+record the child left and reaps it. A record whose owner still lives is not stale: its server is
+shared, not killed.
+"""
+
+import http.client
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import psutil
+
+from chess_snn.errors import ChessSnnError
+from flows import reaped
+
+HOST = "127.0.0.1"
+"""Embedded servers listen on loopback only: they ask nobody for a password."""
+
+POLL_INTERVAL_S = 0.1
+HEALTH_TIMEOUT_S = 2.0
+STOP_TIMEOUT_S = 10.0
+START_TIME_TOLERANCE_S = 1.0
+"""The system reconstructs a process's start from its uptime, to a few hundredths of a second."""
+
+LOG_TAIL_LINES = 15
+
+Progress = Callable[[str, float], None]
+"""Called while a server starts, with its name and the seconds waited so far."""
+
+
+class ServerStartError(ChessSnnError):
+    """A server did not come up; the message ends with the tail of its log."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServerSpec:
+    """How to run one server."""
+
+    name: str
+    """For messages: ``"Prefect server"``."""
+    command: Sequence[str]
+    """Program and arguments."""
+    environment: Mapping[str, str]
+    """Added to this process's environment."""
+    url: str
+    """What its users are given."""
+    port: int
+    """On loopback."""
+    health_path: str
+    """Answers 200 once the server works."""
+    log_file: Path
+    """Receives its standard output and error, appended."""
+    record_file: Path
+    """Holds its :class:`ChildRecord` while it runs."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChildRecord:
+    """Which process a server is and who owns it; a start time tells a process from a reused pid."""
+
+    pid: int
+    started: float
+    """Seconds since the epoch, as the operating system tells it."""
+    owner_pid: int
+    owner_started: float
+    url: str
+
+
+def free_port() -> int:
+    """A TCP port on loopback that was free a moment ago."""
+    with socket.socket() as probe:
+        probe.bind((HOST, 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+@contextmanager
+def running_server(
+    spec: ServerSpec, *, progress: Progress | None = None, start_timeout_s: float
+) -> Iterator[str]:
+    """Run a server for the length of the block and yield its URL.
+
+    If another live process already runs it (same record file), that one's URL is yielded and
+    nothing is started or stopped.
+
+    On Linux the server's life hangs on the *thread* that enters: enter from one that lasts.
+
+    Raises:
+        ServerStartError: it exited early, or was not healthy after ``start_timeout_s`` seconds.
+    """
+    shared_url = reap_stale(spec.record_file)
+    if shared_url is not None:
+        yield shared_url
+        return
+    child = _start(spec)
+    try:
+        _write_record(spec, child.pid)
+        _wait_until_healthy(spec, child, progress, start_timeout_s)
+        yield spec.url
+    finally:
+        _stop(child)
+        spec.record_file.unlink(missing_ok=True)
+
+
+def reap_stale(record_file: Path) -> str | None:
+    """End the server that a dead owner left behind; return the URL if its owner is alive.
+
+    A process is touched only if both its pid and its start time are the recorded ones.
+    """
+    try:
+        record = ChildRecord(**json.loads(record_file.read_text()))
+    except FileNotFoundError:
+        return None
+    except (ValueError, TypeError):  # cut short by a crash: it names no process
+        record_file.unlink()
+        return None
+    server = _same_process(record.pid, record.started)
+    if server is not None:
+        if _same_process(record.owner_pid, record.owner_started) is not None:
+            return record.url
+        _end_processes([server, *server.children(recursive=True)])
+    record_file.unlink(missing_ok=True)
+    return None
+
+
+def _start(spec: ServerSpec) -> subprocess.Popen[bytes]:
+    launcher = [sys.executable, "-I", reaped.__file__, str(os.getpid())]
+    spec.log_file.parent.mkdir(parents=True, exist_ok=True)
+    with spec.log_file.open("ab") as log:
+        return subprocess.Popen(
+            [*launcher, *spec.command],
+            env=os.environ | dict(spec.environment),
+            stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+
+
+def _write_record(spec: ServerSpec, pid: int) -> None:
+    owner = psutil.Process()
+    started = psutil.Process(pid).create_time()
+    record = ChildRecord(pid, started, owner.pid, owner.create_time(), spec.url)
+    partial = spec.record_file.with_suffix(".partial")
+    partial.write_text(json.dumps(asdict(record)))
+    partial.replace(spec.record_file)
+
+
+def _wait_until_healthy(
+    spec: ServerSpec, child: subprocess.Popen[bytes], progress: Progress | None, timeout_s: float
+) -> None:
+    begun = time.monotonic()
+    while not _is_healthy(spec):
+        waited_s = time.monotonic() - begun
+        if child.poll() is not None:
+            raise ServerStartError(
+                f"{spec.name} exited with code {child.returncode} after {waited_s:.0f} s; "
+                f"the end of {spec.log_file}:\n{_log_tail(spec.log_file)}"
+            )
+        if waited_s > timeout_s:
+            raise ServerStartError(
+                f"{spec.name} did not answer {spec.health_path} within {timeout_s:.0f} s; "
+                f"the end of {spec.log_file}:\n{_log_tail(spec.log_file)}"
+            )
+        if progress is not None:
+            progress(spec.name, waited_s)
+        time.sleep(POLL_INTERVAL_S)
+
+
+def _is_healthy(spec: ServerSpec) -> bool:
+    connection = http.client.HTTPConnection(HOST, spec.port, timeout=HEALTH_TIMEOUT_S)
+    try:
+        connection.request("GET", spec.health_path)
+        return connection.getresponse().status == http.HTTPStatus.OK
+    except (OSError, http.client.HTTPException):
+        return False
+    finally:
+        connection.close()
+
+
+def _log_tail(log_file: Path) -> str:
+    lines = log_file.read_text(errors="replace").splitlines()
+    return "\n".join(lines[-LOG_TAIL_LINES:]) or "(empty)"
+
+
+def _stop(child: subprocess.Popen[bytes]) -> None:
+    """End the child and everything in its session: TERM, then KILL."""
+    for signal_number in (signal.SIGTERM, signal.SIGKILL):
+        try:
+            os.killpg(child.pid, signal_number)
+        except ProcessLookupError:  # all of them have ended
+            break
+        try:
+            child.wait(STOP_TIMEOUT_S)
+        except subprocess.TimeoutExpired:
+            continue
+    child.wait()
+
+
+def _same_process(pid: int, started: float) -> psutil.Process | None:
+    try:
+        process = psutil.Process(pid)
+        is_same = abs(process.create_time() - started) < START_TIME_TOLERANCE_S
+        is_alive = process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return None
+    return process if is_same and is_alive else None
+
+
+def _end_processes(processes: list[psutil.Process]) -> None:
+    for process in processes:
+        _signal(process, signal.SIGTERM)
+    _, alive = psutil.wait_procs(processes, timeout=STOP_TIMEOUT_S)
+    for process in alive:
+        _signal(process, signal.SIGKILL)
+    psutil.wait_procs(alive, timeout=STOP_TIMEOUT_S)
+
+
+def _signal(process: psutil.Process, signal_number: signal.Signals) -> None:
+    try:
+        process.send_signal(signal_number)
+    except psutil.NoSuchProcess:
+        return  # it ended by itself

@@ -1,0 +1,232 @@
+"""The servers a campaign brings along: Prefect's, and MLflow's for looking at its results.
+
+Both are views on the campaign folder and keep their own data in it. Neither is started where one
+is given: a Prefect server by ``PREFECT_API_URL``, an MLflow server by its tracking URI.
+"""
+
+import os
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+from prefect.client.orchestration import SyncPrefectClient, get_client
+from prefect.client.schemas.filters import (
+    FlowRunFilter,
+    FlowRunFilterState,
+    FlowRunFilterStateType,
+    TaskRunFilter,
+    TaskRunFilterState,
+    TaskRunFilterStateType,
+)
+from prefect.client.schemas.objects import TERMINAL_STATES, StateType
+from prefect.events.worker import EventsWorker
+from prefect.logging import get_logger
+from prefect.logging.handlers import APILogWorker
+from prefect.settings import PREFECT_API_URL, PREFECT_HOME, temporary_settings
+
+from flows.child_process import (
+    HOST,
+    Progress,
+    ServerSpec,
+    ServerStartError,
+    free_port,
+    running_server,
+)
+from flows.stale_runs import campaign_tag, close_stale_flow_runs
+from tasks.tracking import artifact_directory, is_server, local_tracking_uri
+
+__all__ = [
+    "ServerStartError",
+    "campaign_tag",
+    "close_stale_flow_runs",
+    "mlflow_server",
+    "prefect_server",
+]
+
+API_URL_VARIABLE = "PREFECT_API_URL"
+HOME_VARIABLE = "PREFECT_HOME"
+
+UNUSED_SERVICES = (
+    "CANCELLATION_CLEANUP", "CLEANUP_RECONCILER", "FOREMAN", "LATE_RUNS", "PAUSE_EXPIRATIONS",
+    "REPOSSESSOR", "SCHEDULER", "TRIGGERS",
+)
+"""They watch deployments, work pools, schedules and automations, which an embedded run has none of.
+The event persister and the task-run recorder stay: task-run states arrive through them."""
+
+PREFECT_START_TIMEOUT_S = 90.0
+"""The first start creates the database, which takes about 8 s on a quick machine."""
+
+MLFLOW_START_TIMEOUT_S = 90.0
+
+FLUSH_TIMEOUT_S = 5.0
+"""Longest wait, when a server is about to stop, for the states of task runs that have ended."""
+
+FLUSH_POLL_S = 0.1
+
+
+@contextmanager
+def prefect_server(
+    directory: Path, *, progress: Progress | None = None,
+    start_timeout_s: float = PREFECT_START_TIMEOUT_S,
+) -> Iterator[str]:
+    """Have a Prefect server for the length of the block, and yield its API URL.
+
+    Where ``PREFECT_API_URL`` is set in the environment, that server is used and nothing started.
+    Otherwise one is started on loopback with its database, home and log in ``directory``, and
+    exported to this process and to those it starts. It is gone when the block ends, however it
+    ends; if another live process runs one on ``directory`` already, that one is shared.
+
+    Raises:
+        ServerStartError: the server did not come up.
+    """
+    if given_url := os.environ.get(API_URL_VARIABLE):
+        yield given_url
+        return
+    directory = directory.resolve()
+    spec = _prefect_spec(directory, free_port())
+    with (
+        running_server(spec, progress=progress, start_timeout_s=start_timeout_s) as api_url,
+        _prefect_client_settings(api_url, directory),
+    ):
+        try:
+            yield api_url
+        finally:
+            _flush_prefect_client(api_url)
+
+
+@contextmanager
+def mlflow_server(
+    directory: Path, port: int | None = None, *, tracking_uri: str | None = None,
+    progress: Progress | None = None, start_timeout_s: float = MLFLOW_START_TIMEOUT_S,
+) -> Iterator[str]:
+    """Have MLflow's web pages for the length of the block, and yield their URL.
+
+    Args:
+        directory: where the artifacts are and the log goes.
+        port: on loopback; a free one by default.
+        tracking_uri: the store to show, by default the SQLite one in ``directory``. Where it is a
+            server's address already, that is yielded and nothing started.
+        progress: called while the server starts.
+        start_timeout_s: longest wait for it.
+
+    Raises:
+        ServerStartError: the server did not come up.
+    """
+    store = tracking_uri or local_tracking_uri(directory)
+    if is_server(store):
+        yield store
+        return
+    spec = _mlflow_spec(directory.resolve(), port or free_port(), store)
+    with running_server(spec, progress=progress, start_timeout_s=start_timeout_s) as url:
+        yield url
+
+
+def _prefect_spec(directory: Path, port: int) -> ServerSpec:
+    environment = {
+        HOME_VARIABLE: str(directory / "prefect-home"),
+        "PREFECT_API_DATABASE_CONNECTION_URL": f"sqlite+aiosqlite:///{directory / 'prefect.db'}",
+        "PREFECT_API_BLOCKS_REGISTER_ON_START": "false",
+        "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
+        "PREFECT_UI_API_URL": f"http://{HOST}:{port}/api",
+        "DO_NOT_TRACK": "1",
+    } | {f"PREFECT_SERVER_SERVICES_{service}_ENABLED": "false" for service in UNUSED_SERVICES}
+    return ServerSpec(
+        name="Prefect server",
+        command=[
+            sys.executable, "-m", "uvicorn", "--factory", "prefect.server.api.server:create_app",
+            "--host", HOST, "--port", str(port), "--log-level", "warning",
+        ],
+        environment=environment,
+        url=f"http://{HOST}:{port}/api",
+        port=port,
+        health_path="/api/health",
+        log_file=directory / "prefect-server.log",
+        record_file=directory / "prefect-server.json",
+    )
+
+
+def _mlflow_spec(directory: Path, port: int, tracking_uri: str) -> ServerSpec:
+    return ServerSpec(
+        name="MLflow server",
+        command=[
+            sys.executable, "-m", "mlflow", "server", "--host", HOST, "--port", str(port),
+            "--backend-store-uri", tracking_uri, "--workers", "1",
+            "--artifacts-destination", artifact_directory(directory).as_uri(),
+        ],
+        environment={
+            "MLFLOW_DISABLE_TELEMETRY": "true",
+            # Seven job runners that nothing here uses, and that outlive the server's parent.
+            "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false",
+        },
+        url=f"http://{HOST}:{port}",
+        port=port,
+        health_path="/health",
+        log_file=directory / "mlflow-server.log",
+        record_file=directory / "mlflow-server.json",
+    )
+
+
+@contextmanager
+def _prefect_client_settings(api_url: str, directory: Path) -> Iterator[None]:
+    """Point this process, and those it starts, at the embedded server."""
+    home = directory / "prefect-home"
+    with (
+        _environment({API_URL_VARIABLE: api_url, HOME_VARIABLE: str(home)}),
+        temporary_settings({PREFECT_API_URL: api_url, PREFECT_HOME: home}),
+    ):
+        yield
+
+
+@contextmanager
+def _environment(variables: Mapping[str, str]) -> Iterator[None]:
+    before = {name: os.environ.get(name) for name in variables}
+    os.environ.update(variables)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+
+
+def _flush_prefect_client(api_url: str) -> None:
+    """Wait until the server has written what this process told it.
+
+    A task run's state travels as an event: from a background thread here to a queue in the server
+    and from there to the database. A server stopped too early leaves finished tasks "Running".
+    """
+    EventsWorker.drain_all(timeout=FLUSH_TIMEOUT_S)
+    APILogWorker.drain_all(timeout=FLUSH_TIMEOUT_S)
+    deadline = time.monotonic() + FLUSH_TIMEOUT_S
+    try:
+        with get_client(sync_client=True) as client:
+            while unwritten := _count_unwritten_states(client):
+                if time.monotonic() > deadline:
+                    get_logger(__name__).warning(
+                        "Stopping the Prefect server with %d task states not yet written", unwritten
+                    )
+                    return
+                time.sleep(FLUSH_POLL_S)
+    except httpx.HTTPError as error:
+        get_logger(__name__).warning("The Prefect server at %s is gone: %s", api_url, error)
+
+
+def _count_unwritten_states(client: SyncPrefectClient) -> int:
+    """Task runs that look open although their flow run has ended."""
+    open_states = [state for state in StateType if state not in TERMINAL_STATES]
+    ended_states = [StateType.COMPLETED, StateType.FAILED]
+    return len(
+        client.read_task_runs(
+            flow_run_filter=FlowRunFilter(
+                state=FlowRunFilterState(type=FlowRunFilterStateType(any_=ended_states))
+            ),
+            task_run_filter=TaskRunFilter(
+                state=TaskRunFilterState(type=TaskRunFilterStateType(any_=open_states))
+            ),
+        )
+    )

@@ -1,0 +1,53 @@
+"""What the rest of the project tells the tracker, free of MLflow."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from chess_snn.errors import ChessSnnError
+
+EXPERIMENT = "chess-snn"
+"""The MLflow experiment that holds one run a campaign."""
+
+MODEL_NAME = "chess-snn"
+"""The registered model whose versions are the checkpoints of all campaigns."""
+
+
+class TrackingError(ChessSnnError):
+    """The tracking store is away or refused; the campaign folder has everything to try again."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelVersionFacts:
+    """One checkpoint, as the model registry should know it."""
+
+    generation: int
+    """Network version, from 0; unique within the campaign."""
+    weights_path: Path
+    """The checkpoint's ``weights.safetensors``; copied into the store."""
+    size: str
+    """Name of the network's size: ``"tiny"``."""
+    ticks: int
+    """T: spiking time steps."""
+    score: float
+    """Of the checkpoint's evaluation, in [0, 1]; NaN where it was not evaluated."""
+    score_interval: tuple[float, float]
+    """Lower and upper bound of ``score``."""
+    digest: str
+    """SHA-256 of the weights, from the checkpoint's manifest."""
+    tags: Mapping[str, str] = field(default_factory=dict)
+    """More tags, as they are."""
+
+    def registry_tags(self) -> dict[str, str]:
+        """Every tag of the model version, a score that is not finite left out."""
+        low, high = self.score_interval
+        scores = {"score": self.score, "score_low": low, "score_high": high}
+        return {
+            **self.tags,
+            "generation": str(self.generation),
+            "size": self.size,
+            "ticks": str(self.ticks),
+            "digest": self.digest,
+            **{name: f"{value:.4f}" for name, value in scores.items() if math.isfinite(value)},
+        }

@@ -1,0 +1,179 @@
+"""One MLflow run a campaign: its configuration, its curves by iteration, its model versions."""
+
+import json
+import logging
+import math
+import time
+from collections.abc import Iterator, Mapping
+from types import TracebackType
+from typing import Any, Self
+
+from mlflow.entities import Metric, Param, Run, RunStatus
+from mlflow.tracking import MlflowClient
+from mlflow.utils.validation import MAX_PARAM_VAL_LENGTH, MAX_PARAMS_TAGS_PER_BATCH
+
+from tasks.tracking.facts import EXPERIMENT, ModelVersionFacts
+from tasks.tracking.registry import ModelRegistry
+from tasks.tracking.store import tracking_errors
+
+CAMPAIGN_ID_TAG = "chess_snn.campaign_id"
+
+MARKER_METRIC = "iteration"
+"""Written in the same transaction as an iteration's metrics: its history says which are there."""
+
+CUT_MARK = "…[cut]"
+"""Ends a configuration value that is longer than MLflow stores."""
+
+logger = logging.getLogger(__name__)
+
+
+class CampaignTracker:
+    """Records a campaign; as a context manager it also closes the run with the right status.
+
+    Every method may be repeated, in this process or a later one, without a duplicate. One process
+    at a time may track a campaign, as its lock guarantees.
+
+    Raises:
+        TrackingError: from every method, where the store is away or refuses.
+    """
+
+    def __init__(
+        self, tracking_uri: str, campaign_id: str, campaign_name: str, *,
+        configuration: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Find the campaign's run or create it, and set it running.
+
+        Args:
+            tracking_uri: as :func:`tasks.tracking.store.prepare_store` returned it.
+            campaign_id: never changes; the run is found by it.
+            campaign_name: for people.
+            configuration: nested settings, logged as dotted parameters. Parameters that the run
+                has already stay as they are, for MLflow does not change them.
+        """
+        self._uri = tracking_uri
+        self._client = MlflowClient(tracking_uri=tracking_uri, registry_uri=tracking_uri)
+        with tracking_errors(tracking_uri):
+            run = self._find_run(campaign_id) or self._create_run(campaign_id, campaign_name)
+            self._run_id: str = run.info.run_id
+            self._client.update_run(self._run_id, RunStatus.to_string(RunStatus.RUNNING))
+            self._log_configuration(configuration or {}, known=run.data.params)
+        self._registry = ModelRegistry(
+            self._client, run.info.experiment_id, self._run_id,
+            campaign_tags={"campaign": campaign_name, "campaign_id": campaign_id},
+        )
+
+    @property
+    def run_id(self) -> str:
+        """MLflow's name of the campaign's run."""
+        return self._run_id
+
+    def recorded_iterations(self) -> frozenset[int]:
+        """The iterations whose metrics are in the store."""
+        with tracking_errors(self._uri):
+            history = self._client.get_metric_history(self._run_id, MARKER_METRIC)
+        return frozenset(metric.step for metric in history)
+
+    def record_iteration(
+        self, iteration: int, metrics: Mapping[str, float],
+        version: ModelVersionFacts | None = None,
+    ) -> bool:
+        """Record what an iteration committed, unless it is recorded.
+
+        Args:
+            iteration: from 0; the step of every metric.
+            metrics: by name; a value that is not finite is left out with a warning.
+            version: the checkpoint the iteration made, which becomes a version of the registered
+                model and its ``candidate``.
+
+        Returns:
+            Whether the iteration's metrics were new to the store.
+        """
+        with tracking_errors(self._uri):
+            # The version first: the marker below then vouches for both.
+            model_id = None if version is None else self._registry.add(version)
+            if iteration in self.recorded_iterations():
+                return False
+            self._client.log_batch(
+                self._run_id, metrics=self._rows(iteration, metrics, model_id)
+            )
+        return True
+
+    def promote(self, generation: int) -> None:
+        """Make the version of ``generation`` the ``champion``."""
+        with tracking_errors(self._uri):
+            self._registry.promote(generation)
+
+    def close(self, status: str = "FINISHED") -> None:
+        """End the run as ``"FINISHED"``, ``"KILLED"`` or ``"FAILED"``."""
+        with tracking_errors(self._uri):
+            self._client.set_terminated(self._run_id, status)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if error is None:
+            self.close("FINISHED")
+        elif isinstance(error, Exception):
+            self.close("FAILED")
+        else:  # Ctrl-C or a termination signal
+            self.close("KILLED")
+
+    def _find_run(self, campaign_id: str) -> Run | None:
+        experiment = self._client.get_experiment_by_name(EXPERIMENT)
+        found = self._client.search_runs(
+            [experiment.experiment_id], f"tags.`{CAMPAIGN_ID_TAG}` = '{campaign_id}'",
+            order_by=["attributes.start_time ASC"], max_results=1,
+        )
+        return found[0] if found else None
+
+    def _create_run(self, campaign_id: str, campaign_name: str) -> Run:
+        experiment = self._client.get_experiment_by_name(EXPERIMENT)
+        tags = {CAMPAIGN_ID_TAG: campaign_id, "chess_snn.campaign": campaign_name}
+        return self._client.create_run(experiment.experiment_id, tags=tags, run_name=campaign_name)
+
+    def _log_configuration(
+        self, configuration: Mapping[str, Any], known: Mapping[str, str]
+    ) -> None:
+        params = [
+            Param(key, _legal_length(value))
+            for key, value in flatten(configuration) if key not in known
+        ]
+        for start in range(0, len(params), MAX_PARAMS_TAGS_PER_BATCH):
+            batch = params[start : start + MAX_PARAMS_TAGS_PER_BATCH]
+            self._client.log_batch(self._run_id, params=batch)
+
+    def _rows(
+        self, iteration: int, metrics: Mapping[str, float], model_id: str | None
+    ) -> list[Metric]:
+        finite = {name: float(value) for name, value in metrics.items() if math.isfinite(value)}
+        if skipped := sorted(set(metrics) - set(finite)):
+            logger.warning(
+                "iteration %d: not recorded because not finite: %s", iteration, ", ".join(skipped)
+            )
+        now_ms = int(time.time() * 1000)
+        return [
+            Metric(name, value, now_ms, iteration, model_id=model_id, run_id=self._run_id)
+            for name, value in {**finite, MARKER_METRIC: float(iteration)}.items()
+        ]
+
+
+def flatten(configuration: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
+    """Dotted names and texts of nested settings; lists become JSON."""
+    for key, value in configuration.items():
+        name = f"{prefix}{key}"
+        if isinstance(value, Mapping):
+            yield from flatten(value, f"{name}.")
+        elif isinstance(value, (list, tuple)):
+            yield name, json.dumps(value)
+        else:
+            yield name, str(value)
+
+
+def _legal_length(value: str) -> str:
+    if len(value) <= MAX_PARAM_VAL_LENGTH:
+        return value
+    return value[: MAX_PARAM_VAL_LENGTH - len(CUT_MARK)] + CUT_MARK

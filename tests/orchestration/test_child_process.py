@@ -1,0 +1,184 @@
+"""No way out of a block leaves its server behind; shown on the smallest real server there is."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.orchestration
+psutil = pytest.importorskip("psutil")
+
+from flows import reaped  # noqa: E402
+from flows.child_process import (  # noqa: E402
+    HOST,
+    ServerSpec,
+    ServerStartError,
+    free_port,
+    reap_stale,
+    running_server,
+)
+
+GONE_WITHIN_S = 5.0
+
+PARENT = """
+import sys, time
+from pathlib import Path
+from tests_support import web_server
+from flows.child_process import running_server
+with running_server(web_server(Path(sys.argv[1])), start_timeout_s=20):
+    print("up", flush=True)
+    time.sleep(60)
+"""
+
+
+def web_server(directory: Path, arguments: tuple[str, ...] = ()) -> ServerSpec:
+    port = free_port()
+    command = [sys.executable, "-m", "http.server", str(port), "--bind", HOST, *arguments]
+    return ServerSpec(
+        name="test server", command=command, environment={}, url=f"http://{HOST}:{port}",
+        port=port, health_path="/", log_file=directory / "server.log",
+        record_file=directory / "server.json",
+    )
+
+
+def start_parent(directory: Path) -> subprocess.Popen:
+    """A process that holds a server open; returns once the server is up."""
+    parent = subprocess.Popen(
+        [sys.executable, "-c", PARENT.replace("tests_support", Path(__file__).stem), directory],
+        env=os.environ | {"PYTHONPATH": str(Path(__file__).parent)},
+        stdout=subprocess.PIPE, text=True, start_new_session=True,
+    )
+    assert parent.stdout.readline() == "up\n"
+    return parent
+
+
+def recorded_server(directory: Path) -> "psutil.Process":
+    return psutil.Process(json.loads((directory / "server.json").read_text())["pid"])
+
+
+def is_gone(process: "psutil.Process") -> bool:
+    deadline = time.monotonic() + GONE_WITHIN_S
+    while time.monotonic() < deadline:
+        if not process.is_running() or process.status() == psutil.STATUS_ZOMBIE:
+            return True
+        time.sleep(0.02)
+    return False
+
+
+def test_the_server_answers_inside_the_block_and_is_gone_after_it(tmp_path):
+    waits = []
+    with running_server(
+        web_server(tmp_path), progress=lambda *wait: waits.append(wait), start_timeout_s=20
+    ) as url:
+        server = recorded_server(tmp_path)
+        assert urllib.request.urlopen(url).status == 200
+        assert os.getsid(server.pid) == server.pid, "a Ctrl-C of the terminal would reach it"
+    assert not server.is_running()
+    assert not (tmp_path / "server.json").exists()
+    assert waits
+    assert all(name == "test server" and 0 <= seconds < 20 for name, seconds in waits)
+
+
+@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
+def test_an_exception_in_the_block_ends_the_server(tmp_path, error):
+    seen = []
+
+    def fail_inside():
+        with running_server(web_server(tmp_path), start_timeout_s=20):
+            seen.append(recorded_server(tmp_path))
+            raise error
+
+    with pytest.raises(error):
+        fail_inside()
+    assert not seen[0].is_running()
+
+
+@pytest.mark.parametrize("signal_name", ["SIGINT", "SIGTERM", "SIGKILL"])
+@pytest.mark.skipif(sys.platform != "linux", reason="the parent-death signal is Linux's")
+def test_a_signal_to_the_parent_ends_the_server(tmp_path, signal_name):
+    parent = start_parent(tmp_path)
+    server = recorded_server(tmp_path)
+    os.killpg(parent.pid, getattr(signal, signal_name))
+    assert is_gone(server)
+    parent.wait(GONE_WITHIN_S)
+
+
+def test_a_launcher_whose_parent_has_died_already_does_not_start_the_command():
+    stranger = os.getppid()
+    launched = subprocess.run(
+        [sys.executable, reaped.__file__, str(stranger), "echo", "started"],
+        stdout=subprocess.PIPE, check=False,
+    )
+    assert (launched.returncode, launched.stdout) == (reaped.PARENT_IS_DEAD, b"")
+
+
+def test_a_server_that_dies_early_is_reported_with_its_log(tmp_path):
+    with (
+        pytest.raises(ServerStartError, match=r"exited with code 2(.|\n)*--no-such-option"),
+        running_server(web_server(tmp_path, ("--no-such-option",)), start_timeout_s=20),
+    ):
+        pytest.fail("it cannot have come up")
+
+
+def test_a_server_that_is_never_healthy_is_ended_in_time(tmp_path):
+    spec = web_server(tmp_path, ("--directory", str(tmp_path / "missing")))
+    with (
+        pytest.raises(ServerStartError, match=r"did not answer / within 1 s(.|\n)*File not found"),
+        running_server(spec, start_timeout_s=1),
+    ):
+        pytest.fail("it cannot have been healthy")
+    assert not spec.record_file.exists()
+
+
+def test_the_server_of_a_live_owner_is_shared_and_left_running(tmp_path):
+    parent = start_parent(tmp_path)
+    server = recorded_server(tmp_path)
+    try:
+        with running_server(web_server(tmp_path), start_timeout_s=20) as url:
+            assert urllib.request.urlopen(url).status == 200
+        assert server.is_running()
+        assert recorded_server(tmp_path) == server
+    finally:
+        parent.kill()
+        parent.wait()
+
+
+def test_a_stale_server_is_reaped(tmp_path):
+    orphan = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
+    write_record(tmp_path, orphan.pid, psutil.Process(orphan.pid).create_time())
+    assert reap_stale(tmp_path / "server.json") is None
+    assert orphan.poll() is not None
+    assert not (tmp_path / "server.json").exists()
+
+
+def test_a_process_that_reuses_the_recorded_pid_is_left_alone(tmp_path):
+    stranger = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
+    try:
+        write_record(tmp_path, stranger.pid, psutil.Process(stranger.pid).create_time() - 3600)
+        assert reap_stale(tmp_path / "server.json") is None
+        assert stranger.poll() is None
+        assert not (tmp_path / "server.json").exists()
+    finally:
+        stranger.kill()
+        stranger.wait()
+
+
+@pytest.mark.parametrize("text", ["", '{"pid": 1', '{"pid": 1}', "[]"])
+def test_a_record_cut_short_is_dropped(tmp_path, text):
+    (tmp_path / "server.json").write_text(text)
+    assert reap_stale(tmp_path / "server.json") is None
+    assert not (tmp_path / "server.json").exists()
+
+
+def write_record(directory: Path, pid: int, started: float) -> None:
+    """A record whose owner, this process an hour before it started, is dead."""
+    owner_started = psutil.Process().create_time() - 3600
+    record = {"pid": pid, "started": started, "owner_pid": os.getpid(),
+              "owner_started": owner_started, "url": "http://127.0.0.1:1"}
+    (directory / "server.json").write_text(json.dumps(record))

@@ -1,0 +1,200 @@
+"""Real Prefect and MLflow servers: what they show, what they leave, what a kill -9 leaves."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+import urllib.request
+from collections import Counter
+
+import pytest
+
+pytestmark = pytest.mark.orchestration
+psutil = pytest.importorskip("psutil")
+pytest.importorskip("prefect")
+pytest.importorskip("mlflow")
+
+from prefect import flow, tags, task  # noqa: E402
+from prefect.client.orchestration import get_client  # noqa: E402
+from prefect.settings import PREFECT_API_URL  # noqa: E402
+
+from flows.servers import (  # noqa: E402
+    campaign_tag,
+    close_stale_flow_runs,
+    mlflow_server,
+    prefect_server,
+)
+from tasks.tracking import prepare_store  # noqa: E402
+
+GONE_WITHIN_S = 5.0
+NUM_SHARDS = 8
+
+KILLED_CAMPAIGN = """
+import sys, time
+from pathlib import Path
+from prefect import flow, tags, task
+from flows.servers import campaign_tag, prefect_server
+
+@task
+def play(shard):
+    Path(sys.argv[1], f"playing-{shard}").touch()
+    time.sleep(300)
+
+@flow
+def iteration():
+    play.map([0, 1]).wait()
+
+@flow
+def campaign():
+    iteration()
+
+with prefect_server(Path(sys.argv[1])), tags(campaign_tag("killed")):
+    campaign()
+"""
+
+
+@task
+def play(shard):
+    return shard
+
+
+@flow
+def iteration(number):
+    return sum(future.result() for future in play.map(range(NUM_SHARDS)))
+
+
+@flow
+def campaign():
+    return [iteration(number) for number in range(2)]
+
+
+@flow
+def resumed():
+    return close_stale_flow_runs("killed")
+
+
+@pytest.fixture(autouse=True)
+def no_given_server(monkeypatch):
+    monkeypatch.delenv("PREFECT_API_URL", raising=False)
+
+
+@pytest.fixture(scope="module")
+def directory(tmp_path_factory):
+    """One folder for all servers of this module: creating the database takes most of the time."""
+    return tmp_path_factory.mktemp("prefect")
+
+
+def run_states(name: str) -> tuple[Counter, Counter]:
+    """State names of a campaign's flow runs and of their task runs."""
+    with get_client(sync_client=True) as client:
+        flow_runs = [r for r in client.read_flow_runs() if campaign_tag(name) in r.tags]
+        ids = {run.id for run in flow_runs}
+        task_runs = [run for run in client.read_task_runs() if run.flow_run_id in ids]
+    return Counter(r.state_name for r in flow_runs), Counter(r.state_name for r in task_runs)
+
+
+def all_gone(processes: list) -> bool:
+    _, alive = psutil.wait_procs(processes, timeout=GONE_WITHIN_S)
+    return all(process.status() == psutil.STATUS_ZOMBIE for process in alive)
+
+
+def test_runs_and_mapped_tasks_are_completed_when_read_back(directory):
+    waits = []
+    with prefect_server(directory, progress=lambda *wait: waits.append(wait)) as api_url:
+        server = psutil.Process(json.loads((directory / "prefect-server.json").read_text())["pid"])
+        assert os.environ["PREFECT_API_URL"] == PREFECT_API_URL.value() == api_url
+        with prefect_server(directory) as inner_url:
+            assert inner_url == api_url, "a server inside a server"
+        with tags(campaign_tag("whole")):
+            assert campaign() == [sum(range(NUM_SHARDS))] * 2
+    assert not server.is_running()
+    assert "PREFECT_API_URL" not in os.environ
+    assert waits
+
+    # A new server on the same database shows only what was written before the first one stopped.
+    with prefect_server(directory):
+        flow_states, task_states = run_states("whole")
+    assert flow_states == {"Completed": 1 + 2}
+    assert task_states == {"Completed": 2 + 2 * NUM_SHARDS}, "2 stand for the sub-flows"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the parent-death signal is Linux's")
+def test_a_killed_campaign_leaves_no_process_and_its_runs_can_be_closed(directory):
+    script = directory / "killed_campaign.py"
+    script.write_text(KILLED_CAMPAIGN)
+    parent = subprocess.Popen(
+        [sys.executable, script, directory], stderr=subprocess.DEVNULL, start_new_session=True
+    )
+    wait_for(lambda: (directory / "playing-0").exists() and (directory / "playing-1").exists())
+    family = [psutil.Process(parent.pid), *psutil.Process(parent.pid).children(recursive=True)]
+    assert len(family) >= 2, "the campaign and its Prefect server"
+    time.sleep(1)  # the tasks' Running states are on their way to the database
+    parent.kill()
+    parent.wait()
+    assert all_gone(family)
+
+    with prefect_server(directory):
+        assert run_states("killed")[0] == {"Running": 2}
+        assert close_stale_flow_runs("other") == 0
+        with tags(campaign_tag("killed")):
+            assert resumed() == 2, "and not the run that asks"
+        flow_states, task_states = run_states("killed")
+        assert flow_states == {"Crashed": 2, "Completed": 1}
+        assert task_states == {"Crashed": 1 + 2}, "1 stands for the sub-flow"
+        assert close_stale_flow_runs("killed") == 0
+
+
+def test_a_given_prefect_server_is_used_and_nothing_started(tmp_path, monkeypatch):
+    monkeypatch.setenv("PREFECT_API_URL", "http://127.0.0.1:9/api")
+    with prefect_server(tmp_path) as api_url:
+        assert api_url == "http://127.0.0.1:9/api"
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.slow
+def test_mlflow_shows_the_campaign_and_is_gone_after_the_block(tmp_path):
+    prepare_store(tmp_path)
+    with mlflow_server(tmp_path) as url:
+        leader = psutil.Process(json.loads((tmp_path / "mlflow-server.json").read_text())["pid"])
+        family = [leader, *leader.children(recursive=True)]
+        request = urllib.request.Request(
+            f"{url}/api/2.0/mlflow/experiments/search", data=b'{"max_results": 10}',
+            headers={"Content-Type": "application/json"},
+        )
+        answer = json.load(urllib.request.urlopen(request))
+        names = {experiment["name"] for experiment in answer["experiments"]}
+        page = urllib.request.urlopen(url).read()
+    assert "chess-snn" in names
+    assert b"MLflow" in page
+    assert all_gone(family)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="the parent-death signal is Linux's")
+def test_a_killed_viewer_leaves_no_mlflow_process(tmp_path):
+    code = (
+        "import sys, time; from pathlib import Path; from flows.servers import mlflow_server\n"
+        "with mlflow_server(Path(sys.argv[1])): print('up', flush=True); time.sleep(300)"
+    )
+    prepare_store(tmp_path)
+    parent = subprocess.Popen([sys.executable, "-c", code, tmp_path], stdout=subprocess.PIPE)
+    assert parent.stdout.readline() == b"up\n"
+    family = psutil.Process(parent.pid).children(recursive=True)
+    assert family
+    parent.kill()
+    parent.wait()
+    assert all_gone(family)
+
+
+def test_a_given_mlflow_server_is_used_and_nothing_started(tmp_path):
+    with mlflow_server(tmp_path, tracking_uri="http://127.0.0.1:9") as url:
+        assert url == "http://127.0.0.1:9"
+    assert not list(tmp_path.iterdir())
+
+
+def wait_for(condition, timeout_s: float = 60.0) -> None:
+    deadline = time.monotonic() + timeout_s
+    while not condition():
+        assert time.monotonic() < deadline, "waited too long"
+        time.sleep(0.05)

@@ -1,0 +1,308 @@
+"""A real MLflow, on SQLite and behind a server: nothing twice, nothing pickled, nothing lost."""
+
+import json
+import logging
+import math
+import os
+import subprocess
+import sys
+import time
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.orchestration
+pytest.importorskip("mlflow")
+pytest.importorskip("prefect")
+
+import pandas as pd  # noqa: E402
+from mlflow import pyfunc  # noqa: E402
+from mlflow.tracking import MlflowClient  # noqa: E402
+
+from chess_snn.games import get_game  # noqa: E402
+from chess_snn.nets import (  # noqa: E402
+    build_network,
+    load_network,
+    make_evaluator,
+    net_config,
+    save_network,
+)
+from flows.child_process import HOST, ServerSpec, free_port, running_server  # noqa: E402
+from flows.servers import mlflow_server  # noqa: E402
+from tasks.tracking import (  # noqa: E402
+    MODEL_NAME,
+    CampaignTracker,
+    ModelVersionFacts,
+    TrackingError,
+    prepare_store,
+)
+
+START_FEN = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1"
+MATED_FEN = "7k/6Q1/6K1/8/8/8/8/8 b - - 0 1"
+METRICS = {"train/loss": 3.25, "self_play/draw_rate": 0.5}
+CAMPAIGN = ("4f0c", "first light")
+
+
+@pytest.fixture(scope="module")
+def weights(tmp_path_factory) -> Path:
+    path = tmp_path_factory.mktemp("checkpoint") / "weights.safetensors"
+    save_network(path, build_network(get_game("chess").spec, net_config("tiny"), seed=3))
+    return path
+
+
+@pytest.fixture(scope="module")
+def empty_store(tmp_path_factory) -> Path:
+    """The folder of a store that only copies are made of: creating one takes 2 s."""
+    directory = tmp_path_factory.mktemp("store")
+    prepare_store(directory)
+    return directory
+
+
+@pytest.fixture
+def uri(empty_store, tmp_path, monkeypatch) -> str:
+    """A store of its own, whose artifacts stay in the module's folder."""
+    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mlflow.db").write_bytes((empty_store / "mlflow.db").read_bytes())
+    return prepare_store(tmp_path)
+
+
+def version(weights: Path, generation: int, **changes) -> ModelVersionFacts:
+    facts = {
+        "generation": generation, "weights_path": weights, "size": "tiny", "ticks": 2,
+        "score": 0.75, "score_interval": (0.5, 0.875), "digest": f"d{generation}",
+    }
+    return ModelVersionFacts(**(facts | changes))
+
+
+def client(uri: str) -> MlflowClient:
+    return MlflowClient(tracking_uri=uri, registry_uri=uri)
+
+
+def history(uri: str, run_id: str, metric: str) -> list[tuple[int, float]]:
+    rows = client(uri).get_metric_history(run_id, metric)
+    return sorted((row.step, row.value) for row in rows)
+
+
+def load_served(uri: str, alias: str) -> pyfunc.PyFuncModel:
+    return pyfunc.load_model(client(uri).get_model_version_by_alias(MODEL_NAME, alias).source)
+
+
+def test_importing_the_package_does_not_import_mlflow():
+    code = "import sys, tasks.tracking; print('mlflow' in sys.modules)"
+    assert subprocess.check_output([sys.executable, "-c", code], text=True) == "False\n"
+
+
+def test_an_iteration_is_recorded_once(uri):
+    with CampaignTracker(uri, *CAMPAIGN) as tracker:
+        assert tracker.record_iteration(0, METRICS)
+        assert tracker.record_iteration(1, {"train/loss": 3.0})
+        assert not tracker.record_iteration(0, {"train/loss": 9.0})
+    with CampaignTracker(uri, *CAMPAIGN) as resumed:
+        assert resumed.run_id == tracker.run_id
+        assert resumed.recorded_iterations() == {0, 1}
+        assert not resumed.record_iteration(1, {"train/loss": 3.0})
+    assert history(uri, tracker.run_id, "train/loss") == [(0, 3.25), (1, 3.0)]
+    assert history(uri, tracker.run_id, "self_play/draw_rate") == [(0, 0.5)]
+
+
+def test_a_value_that_is_not_finite_is_named_and_left_out(uri, caplog):
+    with CampaignTracker(uri, *CAMPAIGN) as tracker, caplog.at_level(logging.WARNING):
+        tracker.record_iteration(7, METRICS | {"grad": math.inf, "elo": math.nan})
+    assert "iteration 7: not recorded because not finite: elo, grad" in caplog.text
+    assert history(uri, tracker.run_id, "grad") == []
+    assert history(uri, tracker.run_id, "train/loss") == [(7, 3.25)]
+
+
+def test_two_campaigns_have_two_runs(uri):
+    with CampaignTracker(uri, *CAMPAIGN) as one, CampaignTracker(uri, "77aa", "other") as two:
+        assert one.run_id != two.run_id
+        one.record_iteration(0, METRICS)
+        assert two.recorded_iterations() == frozenset()
+
+
+@pytest.mark.parametrize(
+    ("error", "status"),
+    [(None, "FINISHED"), (ValueError, "FAILED"), (KeyboardInterrupt, "KILLED")],
+)
+def test_the_run_ends_as_the_campaign_did_and_runs_again_when_resumed(uri, error, status):
+    tracker = CampaignTracker(uri, *CAMPAIGN)
+
+    def campaign():
+        with tracker:
+            if error is not None:
+                raise error
+
+    if error is None:
+        campaign()
+    else:
+        with pytest.raises(error):
+            campaign()
+    assert client(uri).get_run(tracker.run_id).info.status == status
+    CampaignTracker(uri, *CAMPAIGN)
+    assert client(uri).get_run(tracker.run_id).info.status == "RUNNING"
+
+
+def test_the_configuration_becomes_dotted_parameters_of_legal_length(uri):
+    many = {f"key{i}": i for i in range(150)}
+    configuration = {"net": {"size": "tiny", "shape": [1, 2]}, "long": "x" * 10_000, "many": many}
+    tracker = CampaignTracker(uri, *CAMPAIGN, configuration=configuration)
+    CampaignTracker(uri, *CAMPAIGN, configuration=configuration | {"net": {"size": "base"}})
+    params = client(uri).get_run(tracker.run_id).data.params
+    assert params["net.size"] == "tiny", "MLflow keeps a parameter's first value"
+    assert params["net.shape"] == "[1, 2]"
+    assert len(params["long"]) == 6000
+    assert params["long"].endswith("x…[cut]")
+    assert len(params) == 153
+
+
+def test_every_checkpoint_is_one_version_with_tags_and_aliases(uri, weights):
+    with CampaignTracker(uri, *CAMPAIGN) as tracker:
+        for generation in (0, 1, 0):
+            facts = version(weights, generation, tags={"gate": "won"})
+            tracker.record_iteration(generation, METRICS, facts)
+        tracker.promote(0)
+    versions = client(uri).search_model_versions(f"name = '{MODEL_NAME}'")
+    assert sorted(found.tags["generation"] for found in versions) == ["0", "1"]
+    candidate = client(uri).get_model_version_by_alias(MODEL_NAME, "candidate")
+    champion = client(uri).get_model_version_by_alias(MODEL_NAME, "champion")
+    assert (candidate.tags["generation"], champion.tags["generation"]) == ("1", "0")
+    assert champion.tags.pop("model_id") != candidate.tags["model_id"]
+    assert champion.tags == {
+        "generation": "0", "campaign_id": "4f0c", "campaign": "first light", "size": "tiny",
+        "ticks": "2", "score": "0.7500", "score_low": "0.5000", "score_high": "0.8750",
+        "digest": "d0", "gate": "won",
+    }
+    model_metrics = client(uri).get_logged_model(candidate.tags["model_id"]).metrics
+    assert {metric.key: metric.value for metric in model_metrics}["train/loss"] == 3.25
+
+
+def test_a_checkpoint_without_evaluation_has_no_score(uri, weights):
+    facts = version(weights, 0, score=math.nan, score_interval=(math.nan, math.nan))
+    CampaignTracker(uri, *CAMPAIGN).record_iteration(0, METRICS, facts)
+    found = client(uri).get_model_version_by_alias(MODEL_NAME, "candidate")
+    assert not [name for name in found.tags if name.startswith("score")]
+
+
+def test_only_a_recorded_generation_can_be_promoted(uri):
+    with pytest.raises(TrackingError, match="generation 4 has no version"):
+        CampaignTracker(uri, *CAMPAIGN).promote(4)
+
+
+def test_the_stored_model_answers_like_the_network_it_was_made_of(uri, weights):
+    CampaignTracker(uri, *CAMPAIGN).record_iteration(0, METRICS, version(weights, 0))
+    answer, = load_served(uri, "candidate").predict(pd.DataFrame({"fen": [START_FEN]}))
+
+    game = get_game("chess")
+    batch = game.allocate(1)
+    evaluation = make_evaluator(load_network(weights), precision="fp32").evaluate(
+        game.planes(batch.state), batch.legal_actions, batch.num_legal
+    )
+    best = evaluation.legal_logits[0].argmax()
+    assert answer["best_move"] == game.format_action(batch.state[0], batch.legal_actions[0, best])
+    assert answer["wdl_stm"] == pytest.approx(evaluation.wdl_stm[0].tolist(), abs=1e-6)
+    assert len(answer["policy"]) == 20
+    assert sum(answer["policy"].values()) == pytest.approx(1)
+    assert answer["error"] is None
+    json.dumps(answer)
+
+
+def test_bad_and_finished_positions_are_named_and_the_others_answered(uri, weights):
+    CampaignTracker(uri, *CAMPAIGN).record_iteration(0, METRICS, version(weights, 0))
+    fens = ["nonsense", START_FEN, "8/8/8/8/8/8/8/8 w - - 0 1", MATED_FEN]
+    nonsense, start, kingless, mated = load_served(uri, "candidate").predict({"fen": fens})
+    assert "nonsense" in nonsense["error"]
+    assert "8/8/8/8/8/8/8/8" in kingless["error"]
+    assert mated["error"] == "the game is over: checkmate"
+    assert start["error"] is None
+    assert start["best_move"]
+    assert [row["fen"] for row in (nonsense, start, kingless, mated)] == fens
+    assert nonsense["policy"] is kingless["wdl_stm"] is mated["best_move"] is None
+
+
+def test_nothing_stored_is_a_pickle_and_nothing_lands_in_the_working_folder(uri, weights, tmp_path):
+    tracker = CampaignTracker(uri, *CAMPAIGN)
+    tracker.record_iteration(0, METRICS, version(weights, 0))
+    source = client(uri).get_model_version_by_alias(MODEL_NAME, "candidate").source
+    stored = Path(urllib.request.url2pathname(source.removeprefix("file://")))
+    names = {str(path.relative_to(stored)) for path in stored.rglob("*") if path.is_file()}
+    assert names == {
+        "MLmodel", "artifacts/weights.safetensors", "conda.yaml", "input_example.json",
+        "python_env.yaml", "requirements.txt", "served_model.py", "serving_input_example.json",
+    }
+    assert (stored / "artifacts/weights.safetensors").read_bytes() == weights.read_bytes()
+    assert {path.name for path in tmp_path.iterdir()} <= {
+        "mlflow.db", "mlflow.db-shm", "mlflow.db-wal"
+    }
+
+
+@pytest.mark.parametrize("damage", ["a folder", "noise"])
+def test_an_unusable_database_is_said_at_once(tmp_path, monkeypatch, damage):
+    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
+    if damage == "a folder":
+        (tmp_path / "mlflow.db").mkdir()
+    else:
+        (tmp_path / "mlflow.db").write_bytes(b"not a database" * 100)
+    begun = time.monotonic()
+    with pytest.raises(TrackingError, match=r"mlflow\.db failed: .*database"):
+        prepare_store(tmp_path)
+    assert time.monotonic() - begun < 5
+
+
+@pytest.mark.slow
+def test_a_server_that_goes_away_delays_the_curves_and_nothing_else(tmp_path, weights):
+    port = free_port()
+    with mlflow_server(tmp_path, port) as url:
+        uri = prepare_store(tmp_path / "unused", url)
+        assert uri == url
+        tracker = CampaignTracker(uri, *CAMPAIGN)
+        tracker.record_iteration(0, METRICS, version(weights, 0))
+    begun = time.monotonic()
+    with pytest.raises(TrackingError, match=r"http://127\.0\.0\.1"):
+        tracker.record_iteration(1, METRICS, version(weights, 1))
+    assert time.monotonic() - begun < 20
+    with mlflow_server(tmp_path, port):
+        assert tracker.record_iteration(1, METRICS, version(weights, 1))
+        assert tracker.recorded_iterations() == {0, 1}
+        assert history(uri, tracker.run_id, "train/loss") == [(0, 3.25), (1, 3.25)]
+        assert len(client(uri).search_model_versions(f"name = '{MODEL_NAME}'")) == 2
+        stored = client(uri).get_model_version_by_alias(MODEL_NAME, "candidate").source
+        assert stored.startswith("mlflow-artifacts:")
+    assert not (tmp_path / "unused").exists()
+
+
+@pytest.mark.slow
+def test_mlflow_serves_the_registered_model_over_http(uri, weights, tmp_path):
+    CampaignTracker(uri, *CAMPAIGN).record_iteration(0, METRICS, version(weights, 0))
+    port = free_port()
+    spec = ServerSpec(
+        name="model server",
+        command=[
+            sys.executable, "-m", "mlflow", "models", "serve", "--env-manager", "local",
+            "--model-uri", f"models:/{MODEL_NAME}@candidate", "--host", HOST, "--port", str(port),
+        ],
+        environment={"MLFLOW_TRACKING_URI": uri, "PATH": path_with_our_programs()},
+        url=f"http://{HOST}:{port}/invocations",
+        port=port, health_path="/health", log_file=tmp_path / "serve.log",
+        record_file=tmp_path / "serve.json",
+    )
+    with running_server(spec, start_timeout_s=120) as url:
+        good, bad = post(url, {"dataframe_split": {"columns": ["fen"],
+                                                   "data": [[START_FEN], ["nonsense"]]}})
+        listed, = post(url, {"inputs": {"fen": [START_FEN]}})
+    assert len(good["policy"]) == 20
+    assert good["best_move"] == listed["best_move"]
+    assert "nonsense" in bad["error"]
+
+
+def path_with_our_programs() -> str:
+    """`mlflow models serve` looks for `uvicorn` there, as it is in an activated environment."""
+    return os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+
+
+def post(url: str, body: dict) -> list[dict]:
+    request = urllib.request.Request(
+        url, data=json.dumps(body).encode(), headers={"Content-Type": "application/json"}
+    )
+    return json.load(urllib.request.urlopen(request))["predictions"]
