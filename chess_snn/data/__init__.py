@@ -8,7 +8,7 @@
 """
 
 from chess_snn.data.commit import StagedFolder, staged_folder
-from chess_snn.data.files import read_json, sweep_temporaries, write_json
+from chess_snn.data.files import read_json, sweep_temporaries, write_json, write_text
 from chess_snn.data.manifest import (
     MANIFEST_NAME,
     Manifest,
@@ -41,4 +41,5 @@ __all__ = [
     "verify_folder",
     "write_json",
     "write_shard",
+    "write_text",
 ]

@@ -120,7 +120,15 @@ def write_json(path: Path, obj: Json) -> None:
     Raises:
         UsageError: the place cannot be written; what was there is intact.
     """
-    text = json.dumps(obj, indent=2, allow_nan=False) + "\n"
+    write_text(path, json.dumps(obj, indent=2, allow_nan=False) + "\n")
+
+
+def write_text(path: Path, text: str) -> None:
+    """Put ``text`` at ``path`` in one step, as :func:`write_json` does.
+
+    Raises:
+        UsageError: the place cannot be written; what was there is intact.
+    """
     temporary = temporary_sibling(path)
     with writing(path):
         make_folder(path.parent)

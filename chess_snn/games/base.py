@@ -136,7 +136,8 @@ class Game(Protocol):
     def legal_actions(self, states: UInt64Array) -> tuple[Int16Array, Int32Array]:
         """Legal lists int16[B, M] and counts int32[B] of ``states`` uint64[B, >= R].
 
-        Repetition and other history do not count here: a drawn position still has its moves.
+        Repetition and other history do not count here: a drawn position still has its moves. The
+        columns behind each list hold 0, so that they can be gathered.
         """
         ...
 

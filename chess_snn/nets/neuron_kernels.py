@@ -170,7 +170,7 @@ def _store(block: Float32Array, target: np.ndarray) -> None:
     raise NotImplementedError("compiled code only")
 
 
-@overload(_load, inline="always")
+@overload(_load, inline="always")  # type: ignore[untyped-decorator]
 def _compile_load(source: Any, block: Any) -> Any:
     def load_float32(source: Any, block: Any) -> None:
         for i in range(len(source)):
@@ -184,7 +184,7 @@ def _compile_load(source: Any, block: Any) -> Any:
     return load_float32 if source.dtype.bitwidth == 32 else load_bfloat16
 
 
-@overload(_store, inline="always")
+@overload(_store, inline="always")  # type: ignore[untyped-decorator]
 def _compile_store(block: Any, target: Any) -> Any:
     def store_float32(block: Any, target: Any) -> None:
         for i in range(len(target)):

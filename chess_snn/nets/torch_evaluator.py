@@ -148,9 +148,9 @@ class TorchEvaluator:
         return tensor
 
     def _padded_size(self, num_rows: int) -> int:
-        """The next power of two, and enough images: few shapes, and each with the same sums."""
+        """Up to the next multiple of the fewest rows that are ``_MIN_IMAGES`` images."""
         fewest = -(-_MIN_IMAGES // self.network.config.ticks)
-        return 1 << (max(num_rows, fewest) - 1).bit_length()
+        return -(-num_rows // fewest) * fewest
 
 
 def _pad(array: np.ndarray, num_rows: int) -> np.ndarray:

@@ -1,0 +1,118 @@
+"""The campaign folder: where each thing lies. The folder is the truth; all else is a view on it.
+
+::
+
+    <campaign>/
+      campaign.toml                    the configuration, frozen at the start
+      campaign.lock                    who is writing
+      games/iter-000012/shard-0003/    one immutable shard
+      checkpoints/gen-000012/          one generation
+      matches/gen-000012/random.json   one match of that generation
+      receipts/iter-000012.json        what the iteration committed
+      services/                        databases and logs of the embedded servers
+"""
+
+import uuid
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from chess_snn.campaign.loading import build_config, config_values, format_toml, read_toml
+from chess_snn.campaign.settings import CampaignConfig
+from chess_snn.data import write_text
+from chess_snn.errors import CampaignError
+
+CONFIG_FILE = "campaign.toml"
+_IDENTITY = "identity"
+
+
+@dataclass(frozen=True, slots=True)
+class CampaignFolder:
+    """A campaign on disk."""
+
+    path: Path
+    """Absolute."""
+    campaign_id: str
+    """Never changes, wherever the folder is moved."""
+    config: CampaignConfig
+
+    @classmethod
+    def create(cls, path: Path, config: CampaignConfig) -> "CampaignFolder":
+        """Make a new campaign in ``path``, which must be missing or empty.
+
+        Raises:
+            CampaignError: it holds something already, or cannot be written.
+        """
+        path = path.absolute()
+        if (path / CONFIG_FILE).exists():
+            raise CampaignError(
+                f"{path} holds another campaign; go on with it by `chess-snn campaign resume "
+                f"{path}`, or choose another --dir"
+            )
+        try:
+            path.mkdir(parents=True, exist_ok=True)
+            if any(path.iterdir()):
+                raise CampaignError(f"{path} is not empty; choose a new folder with --dir")
+        except OSError as error:
+            raise CampaignError(
+                f"cannot use {path} as a campaign folder: {error.strerror}; choose another --dir"
+            ) from error
+        identity = {
+            "id": uuid.uuid4().hex,
+            "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        }
+        text = format_toml({_IDENTITY: identity} | config_values(config))
+        write_text(path / CONFIG_FILE, text)
+        return cls(path, identity["id"], config)
+
+    @classmethod
+    def open(cls, path: Path) -> "CampaignFolder":
+        """The campaign in ``path``.
+
+        Raises:
+            CampaignError: there is none.
+            ConfigError: its configuration is damaged.
+        """
+        path = path.absolute()
+        if not (path / CONFIG_FILE).is_file():
+            raise CampaignError(
+                f"{path} holds no campaign ({CONFIG_FILE} is missing); start one with "
+                "`chess-snn campaign start`"
+            )
+        values = read_toml(path / CONFIG_FILE)
+        identity = values.pop(_IDENTITY, {})
+        if not isinstance(identity, dict) or not isinstance(identity.get("id"), str):
+            raise CampaignError(f"{path / CONFIG_FILE} has no identity.id; it was edited or cut")
+        return cls(path, identity["id"], build_config(values))
+
+    @property
+    def name(self) -> str:
+        """For people: the folder's name."""
+        return self.path.name
+
+    @property
+    def lock_file(self) -> Path:
+        """Names the one writer."""
+        return self.path / "campaign.lock"
+
+    @property
+    def services(self) -> Path:
+        """Data of the embedded servers; may be deleted between runs."""
+        return self.path / "services"
+
+    def shard(self, iteration: int, shard: int) -> Path:
+        """Folder of one shard."""
+        return self.path / "games" / f"iter-{iteration:06d}" / f"shard-{shard:04d}"
+
+    def checkpoint(self, generation: int) -> Path:
+        """Folder of one generation."""
+        return self.path / "checkpoints" / f"gen-{generation:06d}"
+
+    def match(self, generation: int, opponent: str) -> Path:
+        """Result of one match."""
+        name = opponent.replace(":", "-")
+        return self.path / "matches" / f"gen-{generation:06d}" / f"{name}.json"
+
+    def receipt(self, iteration: int) -> Path:
+        """What one iteration committed."""
+        return self.path / "receipts" / f"iter-{iteration:06d}.json"

@@ -1,0 +1,129 @@
+"""Receipts: what each finished iteration committed, in one small JSON file.
+
+An iteration is finished when its receipt exists. Everything that MLflow shows can be computed from
+the receipts again.
+"""
+
+from dataclasses import asdict, dataclass, fields
+
+from chess_snn.campaign.folder import CampaignFolder
+from chess_snn.data import read_json, write_json
+from chess_snn.errors import CorruptDataError
+from chess_snn.self_play import SelfPlayStatistics, combine
+from chess_snn.types import Json
+
+SCHEMA = 1
+
+
+@dataclass(frozen=True, slots=True)
+class ShardFacts:
+    """One committed shard."""
+
+    name: str
+    """``iter-000012/shard-0003``."""
+    bytes: int
+    statistics: Json
+    """A :class:`SelfPlayStatistics` as JSON."""
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingFacts:
+    """One committed generation."""
+
+    generation: int
+    weights_digest: str
+    window_shards: list[str]
+    """Names of the shards in the replay window, oldest first."""
+    window_positions: int
+    metrics: dict[str, float]
+    """Losses, gradient norm, entropy, learning rate, speed; by name."""
+
+
+@dataclass(frozen=True, slots=True)
+class StageSeconds:
+    """Wall clock of an iteration's stages."""
+
+    self_play: float
+    training: float
+    evaluation: float
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """What one iteration committed."""
+
+    iteration: int
+    shards: list[ShardFacts]
+    training: TrainingFacts
+    matches: list[Json]
+    """Summaries of the candidate's matches."""
+    score: float
+    """The candidate's mean score over the opponents, in [0, 1]."""
+    champion: int
+    """Generation of the champion after this iteration."""
+    seconds: StageSeconds
+
+    @property
+    def statistics(self) -> SelfPlayStatistics:
+        """Self-play statistics over all shards."""
+        return combine([SelfPlayStatistics.from_json(shard.statistics) for shard in self.shards])
+
+    @property
+    def promoted(self) -> bool:
+        """Whether this iteration's candidate became the champion."""
+        return self.champion == self.training.generation
+
+    def metrics(self) -> dict[str, float]:
+        """Everything to plot by iteration, grouped by the part before the slash."""
+        statistics = self.statistics
+        wall = self.seconds.self_play
+        return {
+            **{f"self_play/{name}": value for name, value in statistics.metrics().items()},
+            "self_play/games_per_s": statistics.games / wall,
+            "self_play/positions_per_s": statistics.positions / wall,
+            **{f"train/{name}": value for name, value in self.training.metrics.items()},
+            "train/window_positions": float(self.training.window_positions),
+            **{f"evaluation/score_{m['player_b']}".replace(":", "_"): m["score"]
+               for m in self.matches},
+            "evaluation/score": self.score,
+            "evaluation/champion": float(self.champion),
+            **{f"seconds/{name}": value for name, value in asdict(self.seconds).items()},
+        }
+
+
+def write_receipt(folder: CampaignFolder, receipt: Receipt) -> None:
+    """Finish the iteration."""
+    write_json(folder.receipt(receipt.iteration), {"schema": SCHEMA} | asdict(receipt))
+
+
+def read_receipt(folder: CampaignFolder, iteration: int) -> Receipt:
+    """The receipt of a finished iteration.
+
+    Raises:
+        CorruptDataError: it is missing, damaged or of another version.
+    """
+    path = folder.receipt(iteration)
+    body = read_json(path)
+    if body.pop("schema", None) != SCHEMA:
+        raise CorruptDataError(f"{path} is not a receipt of schema {SCHEMA}")
+    try:
+        if set(body) != {f.name for f in fields(Receipt)} or body["iteration"] != iteration:
+            raise CorruptDataError(f"{path} is not the receipt of iteration {iteration}")
+        return Receipt(
+            **body
+            | {
+                "shards": [ShardFacts(**shard) for shard in body["shards"]],
+                "training": TrainingFacts(**body["training"]),
+                "seconds": StageSeconds(**body["seconds"]),
+            }
+        )
+    except TypeError as error:
+        raise CorruptDataError(f"{path} is damaged: {error}; restore it from a copy") from error
+
+
+def read_receipts(folder: CampaignFolder) -> list[Receipt]:
+    """The receipts of all finished iterations, in order; they have no gaps."""
+    receipts: list[Receipt] = []
+    while folder.receipt(len(receipts)).exists():
+        receipts.append(read_receipt(folder, len(receipts)))
+    return receipts

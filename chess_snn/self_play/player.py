@@ -1,0 +1,146 @@
+"""Plays many games against itself at once on one device: one search call a ply for all of them.
+
+Games live in *rows* of one batch. A game that ends frees its row for the next game; when no game
+is left to start, rows are dropped, so that the network never sees a dead row.
+
+Dimensions: G rows in play, n games.
+"""
+
+import time
+from collections.abc import Callable
+
+import numpy as np
+
+from chess_snn.data.records import GameRecords
+from chess_snn.games.base import Game, GameBatch
+from chess_snn.games.sampling import random_starts
+from chess_snn.rng import derive_seed, random_word
+from chess_snn.search.base import Search
+from chess_snn.self_play.recorder import GameRecorder
+from chess_snn.self_play.settings import SelfPlaySettings
+from chess_snn.self_play.statistics import SelfPlayStatistics, statistics_of
+from chess_snn.types import Int32Array, Int64Array, UInt64Array
+
+Progress = Callable[[int, int], None]
+"""Called after every ply with (games finished, positions played) so far."""
+
+
+def play_games(
+    game: Game,
+    search: Search,
+    settings: SelfPlaySettings,
+    *,
+    num_games: int,
+    seed: int,
+    on_progress: Progress | None = None,
+) -> tuple[GameRecords, SelfPlayStatistics]:
+    """Play ``num_games`` whole games and return them with their statistics.
+
+    Game k draws every random number from a stream of its own, named by ``seed`` and k: the games
+    do not depend on ``settings.concurrent_games``, beyond the rounding of the device.
+    """
+    session = _Session(game, settings, num_games, seed)
+    network_start, start = search.network_seconds, time.perf_counter()
+    while session.rows:
+        session.play_ply(search)
+        if on_progress is not None:
+            on_progress(session.num_finished, session.num_positions)
+    records = session.records()
+    return records, statistics_of(
+        game.spec, records,
+        entropy_sum=session.entropy_sum,
+        uniform_entropy_sum=session.uniform_entropy_sum,
+        seconds=time.perf_counter() - start,
+        network_seconds=search.network_seconds - network_start,
+    )
+
+
+class _Session:
+    """The games of one call of :func:`play_games`."""
+
+    def __init__(self, game: Game, settings: SelfPlaySettings, num_games: int, seed: int) -> None:
+        self._game, self._settings, self._num_games = game, settings, num_games
+        self._keys = _streams(seed, "actions", num_games)
+        self._chance_keys = _streams(seed, "chance", num_games)
+        start_keys = _streams(seed, "starts", num_games)
+        start_plies = start_keys % np.uint64(settings.random_start_plies + 1)
+        self._starts = random_starts(game, start_keys, start_plies.astype(np.int32))
+        self._recorder = GameRecorder(num_games, game.spec.record_words)
+        self._outcomes = np.zeros(num_games, np.int8)
+        self._terminations = np.zeros(num_games, np.uint8)
+        self.num_finished = 0
+        self.num_positions = 0
+        self.entropy_sum = 0.0
+        self.uniform_entropy_sum = 0.0
+
+        rows = min(num_games, settings.concurrent_games)
+        self._next_game = rows
+        self._row_game: Int64Array = np.arange(rows)
+        self._row_ply: Int32Array = np.zeros(rows, np.int32)
+        self._batch: GameBatch = game.allocate(rows)
+        game.reset(self._batch, self._row_game, self._starts[:rows])
+
+    @property
+    def rows(self) -> int:
+        """G, the games in play."""
+        return len(self._row_game)
+
+    def play_ply(self, search: Search) -> None:
+        """One ply in every game in play."""
+        batch, game = self._batch, self._game
+        result = search.run(
+            batch,
+            self._keys[self._row_game],
+            self._row_ply,
+            self._settings.temperatures(self._row_ply),
+        )
+        self._recorder.add_ply(self._row_game, batch, result)
+        self.num_positions += self.rows
+        self.entropy_sum += float(result.prior_entropies.sum())
+        self.uniform_entropy_sum += float(np.log(batch.num_legal).sum())
+
+        white_moves = game.side_to_move(batch.state) == 0
+        chance = None
+        if game.spec.is_stochastic:
+            chance = _chance_words(self._chance_keys[self._row_game], self._row_ply)
+        game.step(batch, result.actions, chance)
+        self._row_ply += 1
+        ended = batch.termination > 0
+        over = np.flatnonzero(ended | (self._row_ply >= self._settings.max_plies))
+        if over.size:
+            self._finish(over, white_moves)
+
+    def _finish(self, rows: Int64Array, white_moved: np.ndarray) -> None:
+        games = self._row_game[rows]
+        reward = np.sign(self._batch.reward[rows])
+        self._outcomes[games] = np.where(white_moved[rows], reward, -reward)
+        self._terminations[games] = self._batch.termination[rows]
+        self.num_finished += rows.size
+
+        num_new = min(rows.size, self._num_games - self._next_game)
+        refill, drop = rows[:num_new], rows[num_new:]
+        if num_new:
+            new_games = np.arange(self._next_game, self._next_game + num_new)
+            self._game.reset(self._batch, refill, self._starts[new_games])
+            self._row_game[refill], self._row_ply[refill] = new_games, 0
+            self._next_game += num_new
+        if drop.size:
+            keep = np.setdiff1d(np.arange(self.rows), drop)
+            self._batch = self._batch.take(keep)
+            self._row_game, self._row_ply = self._row_game[keep], self._row_ply[keep]
+
+    def records(self) -> GameRecords:
+        """The finished games."""
+        return self._recorder.finish(self._outcomes, self._terminations)
+
+
+def _streams(seed: int, purpose: str, num_games: int) -> UInt64Array:
+    """uint64[n]: for each game the key of its own random stream for ``purpose``."""
+    key = np.uint64(derive_seed(seed, purpose))
+    return np.array([random_word(key, np.uint64(k)) for k in range(num_games)], np.uint64)
+
+
+def _chance_words(keys: UInt64Array, plies: Int32Array) -> UInt64Array:
+    """uint64[G]: the word of each stream at its ply."""
+    words = [random_word(key, np.uint64(ply)) for key, ply in zip(keys, plies, strict=True)]
+    return np.array(words, np.uint64)

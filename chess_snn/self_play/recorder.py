@@ -1,0 +1,69 @@
+"""Collects the plies of concurrent games and sorts them into whole games.
+
+Concurrent games interleave: ply t of every running game arrives together. The recorder keeps the
+columns as they arrive and orders them once, at the end.
+
+Dimensions: G rows of one ply, N positions in all, n games, M columns for legal actions.
+"""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from chess_snn.data.records import GameRecords
+from chess_snn.games.base import GameBatch
+from chess_snn.search.base import SearchResult
+from chess_snn.types import Int8Array, Int64Array, UInt8Array
+
+
+@dataclass(slots=True)
+class GameRecorder:
+    """Columns of ``num_games`` games in play; games are named by their index in [0, num_games)."""
+
+    num_games: int
+    record_words: int
+    _game: list[np.ndarray] = field(default_factory=list)
+    _states: list[np.ndarray] = field(default_factory=list)
+    _actions: list[np.ndarray] = field(default_factory=list)
+    _values: list[np.ndarray] = field(default_factory=list)
+    _target_counts: list[np.ndarray] = field(default_factory=list)
+    _target_actions: list[np.ndarray] = field(default_factory=list)
+    _target_weights: list[np.ndarray] = field(default_factory=list)
+
+    def add_ply(self, games: Int64Array, batch: GameBatch, result: SearchResult) -> None:
+        """Record one ply, before it is played, of ``games`` int64[G] at the rows of ``batch``."""
+        rows, slots = np.nonzero(result.policy_targets)
+        self._game.append(games.copy())
+        self._states.append(batch.state[:, : self.record_words].copy())
+        self._actions.append(result.actions)
+        self._values.append(result.values_stm)
+        self._target_counts.append(np.bincount(rows, minlength=len(games)))
+        self._target_actions.append(batch.legal_actions[rows, slots])
+        self._target_weights.append(result.policy_targets[rows, slots])
+
+    def finish(self, outcomes_white: Int8Array, terminations: UInt8Array) -> GameRecords:
+        """All games in index order, given int8[n] outcomes and uint8[n] termination codes."""
+        game = np.concatenate(self._game)
+        # Stable: within a game the plies arrived in playing order and stay in it.
+        order = np.argsort(game, kind="stable")
+        counts = np.concatenate(self._target_counts)
+        starts = np.cumsum(counts) - counts
+        counts, starts = counts[order], starts[order]
+        target_offsets = _offsets(counts)
+        entries = np.repeat(starts - target_offsets[:-1], counts) + np.arange(target_offsets[-1])
+        return GameRecords(
+            states=np.concatenate(self._states)[order],
+            actions=np.concatenate(self._actions)[order],
+            values_stm=np.concatenate(self._values)[order],
+            target_offsets=target_offsets,
+            target_actions=np.concatenate(self._target_actions)[entries],
+            target_weights=np.concatenate(self._target_weights)[entries],
+            game_offsets=_offsets(np.bincount(game, minlength=self.num_games)),
+            outcomes_white=outcomes_white,
+            terminations=terminations,
+        )
+
+
+def _offsets(counts: np.ndarray) -> Int64Array:
+    """int64[n + 1]: where each run of ``counts`` int[n] starts, and the end of the last."""
+    return np.concatenate([np.zeros(1, np.int64), np.cumsum(counts, dtype=np.int64)])
