@@ -36,6 +36,15 @@ class Positions:
         return policy_logits_BA.gather(1, actions).masked_fill(torch.from_numpy(behind), -np.inf)
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _one_torch_thread():
+    """Small tensors gain nothing from two threads, and lose much where the machine is shared."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
 @pytest.fixture(scope="session")
 def positions() -> Positions:
     """Positions of random games, from the first ply to ply 80."""
