@@ -25,7 +25,12 @@ from prefect.client.schemas.objects import TERMINAL_STATES, StateType
 from prefect.events.worker import EventsWorker
 from prefect.logging import get_logger
 from prefect.logging.handlers import APILogWorker
-from prefect.settings import PREFECT_API_URL, PREFECT_HOME, temporary_settings
+from prefect.settings import (
+    PREFECT_API_URL,
+    PREFECT_HOME,
+    PREFECT_SERVER_ALLOW_EPHEMERAL_MODE,
+    temporary_settings,
+)
 
 from flows.child_process import (
     HOST,
@@ -175,7 +180,12 @@ def _prefect_client_settings(api_url: str, directory: Path) -> Iterator[None]:
     home = directory / "prefect-home"
     with (
         _environment({API_URL_VARIABLE: api_url, HOME_VARIABLE: str(home)}),
-        temporary_settings({PREFECT_API_URL: api_url, PREFECT_HOME: home}),
+        temporary_settings({
+            PREFECT_API_URL: api_url,
+            PREFECT_HOME: home,
+            # A client that loses its way must fail, not start a server of its own.
+            PREFECT_SERVER_ALLOW_EPHEMERAL_MODE: False,
+        }),
     ):
         yield
 

@@ -110,6 +110,7 @@ def train_generation(
         num_iterations=config.campaign.iterations,
         num_steps=config.training.num_steps(_new_positions(folder, iteration)),
     )
+    # Before training: on games it has not seen, from the iteration it has just played.
     before = trainer.holdout_value_loss(window)
     report = trainer.run(window, plan, on_progress=on_progress)
     facts = {
@@ -124,8 +125,8 @@ def train_generation(
             "gradient_norm": report.gradient_norm,
             "learning_rate": report.learning_rate,
             "samples_per_s": report.samples_per_s,
-            "holdout_value_loss_before": before,
-            "holdout_value_loss": trainer.holdout_value_loss(window),
+            "holdout_value_loss": before,
+            "holdout_value_loss_after": trainer.holdout_value_loss(window),
         },
     }
     return _training_facts(save_checkpoint(target, trainer, meta=facts))

@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from chess_snn.config import check_range
 from chess_snn.data.records import GameRecords
 from chess_snn.games.base import Game, GameBatch
 from chess_snn.games.sampling import random_starts
@@ -38,7 +39,11 @@ def play_games(
 
     Game k draws every random number from a stream of its own, named by ``seed`` and k: the games
     do not depend on ``settings.concurrent_games``, beyond the rounding of the device.
+
+    Raises:
+        ConfigError: ``num_games`` is below 1, or random starts end within ``random_start_plies``.
     """
+    check_range("num_games", num_games, ge=1)
     session = _Session(game, settings, num_games, seed)
     network_start, start = search.network_seconds, time.perf_counter()
     while session.rows:

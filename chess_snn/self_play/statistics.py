@@ -53,7 +53,7 @@ class SelfPlayStatistics:
     @property
     def draw_rate(self) -> float:
         """Share of games nobody won, cut games included."""
-        return 1.0 - self.white_rate - self.black_rate
+        return (self.games - self.white_wins - self.black_wins) / self.games
 
     @property
     def network_share(self) -> float:

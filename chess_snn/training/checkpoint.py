@@ -31,6 +31,10 @@ WEIGHTS = "weights.safetensors"
 _OPTIMIZER = "optimizer.safetensors"
 _TRAINER = "trainer.json"
 _TORCH_RNG = "torch_rng_state"
+_STEP = "step"
+"""AdamW's name for the one entry of a parameter's state that has not the parameter's shape."""
+_MISFITS = (KeyError, TypeError, ValueError, IndexError, SafetensorError)
+"""What bytes raise that are intact and yet not the state of this trainer and network."""
 
 
 def save_checkpoint(folder: Path, trainer: Trainer, meta: Json) -> Manifest:
@@ -60,7 +64,7 @@ def load_trainer(folder: Path, game: Game, device: torch.device | str = "cpu") -
         trainer.step_in_iteration = state["step_in_iteration"]
         trainer.rng.bit_generator.state = state["sampling_rng"]
         _restore_optimizer(trainer, load_file(folder / _OPTIMIZER))
-    except (KeyError, TypeError, SafetensorError) as error:
+    except _MISFITS as error:
         raise CorruptDataError(
             f"checkpoint {folder} does not hold a trainer this version can read: {error!r}; "
             "resume from an earlier generation"
@@ -98,6 +102,10 @@ def _restore_optimizer(trainer: Trainer, tensors: dict[str, Tensor]) -> None:
     for key, stored in tensors.items():
         index, name = key.split(".", 1)
         parameter = parameters[int(index)]
-        is_moment = stored.shape == parameter.shape
-        value = torch.empty_like(parameter).copy_(stored) if is_moment else stored
+        # Moments take the parameter's memory format. The fused optimiser wants its count of steps
+        # on the parameter's device too.
+        like = stored if name == _STEP else parameter
+        if stored.shape != like.shape:
+            raise ValueError(f"{key} has shape {list(stored.shape)}, not {list(like.shape)}")
+        value = torch.empty_like(like, device=parameter.device).copy_(stored)
         trainer.optimizer.state[parameter][name] = value

@@ -1,0 +1,84 @@
+"""Self-play in batches, beside the way the seed played: one game, a batch of one, python-chess.
+
+Both sides use the same network at the same precision, on the same cores, in the same run.
+"""
+
+import os
+import time
+
+import chess
+import numpy as np
+
+from chess_snn.bench.report import BenchReport
+from chess_snn.games import get_game
+from chess_snn.games.chess import action_of_move, from_board
+from chess_snn.nets import Evaluator, build_network, make_evaluator, net_config
+from chess_snn.search import PolicySearch
+from chess_snn.self_play import SelfPlaySettings, SelfPlayStatistics, play_games
+
+_BARS = {"tiny": 40.0, "small": 10.0}
+"""Least ratio of positions/s to the loop with a batch of one."""
+
+_LEAST_NETWORK_SHARE = 0.8
+_MAX_PLIES = 120
+_GAMES = {"tiny": 256, "small": 256}
+_PEER_SECONDS = 10.0
+_PEER_SECONDS_QUICK = 1.0
+
+
+def run(quick: bool = False) -> BenchReport:
+    """Measure `tiny` and `small` in bf16; about 2 minutes on two cores, or a few seconds."""
+    report = BenchReport("selfplay")
+    num_threads = os.cpu_count() or 1
+    for size, bar in _BARS.items():
+        network = build_network(get_game("chess").spec, net_config(size), seed=0)
+        with make_evaluator(network, num_threads=num_threads) as evaluator:
+            peer = _peer_positions_per_s(
+                evaluator, _PEER_SECONDS_QUICK if quick else _PEER_SECONDS
+            )
+            ours = _play(evaluator, _GAMES[size], 4 if quick else _MAX_PLIES)
+        per_s = ours.positions / ours.seconds
+        report.add(f"{size}: one game, batch of one", peer, "positions/s")
+        report.add(f"{size}: self-play", per_s, "positions/s")
+        report.add(f"{size}: self-play", ours.games / ours.seconds, "games/s")
+        report.add(f"{size}: ratio", per_s / peer, "times", at_least=bar)
+        least = _LEAST_NETWORK_SHARE if size == "small" else None
+        report.add(f"{size}: time in the network", ours.network_share, "share", at_least=least)
+    report.notes.append(
+        f"Both sides: bf16, {num_threads} threads, policy only, games cut at {_MAX_PLIES} plies."
+    )
+    return report
+
+
+def _play(evaluator: Evaluator, num_games: int, max_plies: int) -> SelfPlayStatistics:
+    game = get_game("chess")
+    search = PolicySearch(game, evaluator)
+    play_games(game, search, SelfPlaySettings(max_plies=2), num_games=num_games, seed=0)
+    settings = SelfPlaySettings(max_plies=max_plies)
+    return play_games(game, search, settings, num_games=num_games, seed=1)[1]
+
+
+def _peer_positions_per_s(evaluator: Evaluator, seconds: float) -> float:
+    """Positions/s of one game at a time, its rules by python-chess, the network asked for each."""
+    rng = np.random.default_rng(0)
+    board, num_positions = chess.Board(), 0
+    _peer_move(evaluator, board, rng)  # the first call compiles
+    start = time.perf_counter()
+    while time.perf_counter() - start < seconds:
+        if board.is_game_over(claim_draw=False) or board.ply() >= _MAX_PLIES:
+            board = chess.Board()
+        board.push(_peer_move(evaluator, board, rng))
+        num_positions += 1
+    return num_positions / (time.perf_counter() - start)
+
+
+def _peer_move(
+    evaluator: Evaluator, board: chess.Board, rng: np.random.Generator
+) -> chess.Move:
+    moves = list(board.legal_moves)
+    actions = np.array([[action_of_move(move, board.turn) for move in moves]], np.int16)
+    planes = get_game("chess").planes(from_board(board)[None])
+    evaluation = evaluator.evaluate(planes, actions, np.array([len(moves)], np.int32))
+    logits = evaluation.legal_logits[0].astype(np.float64)
+    policy = np.exp(logits - logits.max())
+    return moves[int(rng.choice(len(moves), p=policy / policy.sum()))]

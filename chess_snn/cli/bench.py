@@ -1,0 +1,46 @@
+"""``chess-snn bench``: what this machine does, as ratios inside one run."""
+
+import importlib
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from chess_snn.bench.report import BenchReport
+
+app = typer.Typer(
+    help="Measure one part of the system, beside what it is compared with, in one run.",
+    no_args_is_help=True,
+)
+
+Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
+JsonFile = Annotated[Path | None, typer.Option(help="Write the JSON to this file as well.")]
+Quick = Annotated[bool, typer.Option(help="A few seconds only; figures are rough.")]
+
+
+def _command(module: str, summary: str) -> None:
+    name = module.replace("_", "")
+
+    def bench(json: Json = False, json_file: JsonFile = None, quick: Quick = False) -> None:
+        # Here, because a benchmark loads what it measures.
+        run = importlib.import_module(f"chess_snn.bench.{module}").run
+        report: BenchReport = run(quick=quick)
+        if json_file is not None:
+            json_file.parent.mkdir(parents=True, exist_ok=True)
+            json_file.write_text(report.to_json() + "\n", encoding="utf-8")
+        if json:
+            typer.echo(report.to_json())
+        else:
+            report.print_table(Console())
+        if not report.passes and not quick:
+            raise typer.Exit(1)
+
+    bench.__doc__ = f"{summary}\n\nExits with 1 where a bar is missed (not with --quick)."
+    app.command(name)(bench)
+
+
+_command("env", "Rules and bitplanes of chess, beside python-chess, on one core.")
+_command("self_play", "Self-play, beside one game at a time with a batch of one.")
+_command("store", "Writing and reading shards, and sampling from the window.")
+_command("train", "Training steps, spiking and ordinary, in both precisions.")

@@ -1,0 +1,120 @@
+"""``chess-snn campaign``: start one, go on with one, look at one."""
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from chess_snn.campaign import CampaignFolder, load_config, preset_names, read_receipts
+from chess_snn.campaign.naming import next_campaign_path
+from chess_snn.cli.console import TerminalListener, announce_once, print_message, print_summary
+from chess_snn.errors import CampaignError
+
+_EXIT_INTERRUPTED = 130
+
+app = typer.Typer(
+    help="Learn by self-play: each iteration plays, trains, evaluates and registers a network.",
+    no_args_is_help=True,
+)
+
+Directory = Annotated[Path, typer.Argument(help="The campaign folder.")]
+
+
+@app.command()
+def start(
+    preset: Annotated[
+        str, typer.Option(help=f"Where to begin: {', '.join(preset_names())}.")
+    ] = "smoke",
+    dir: Annotated[  # the option's name
+        Path | None, typer.Option(help="New folder; by default campaigns/<preset>-001 and so on.")
+    ] = None,
+    config: Annotated[
+        Path | None, typer.Option(help="TOML file with settings, over the preset's.")
+    ] = None,
+    set: Annotated[  # the option's name
+        list[str] | None,
+        typer.Option(help="One setting, such as training.batch_size=512. May be repeated."),
+    ] = None,
+) -> None:
+    """Start a campaign in a new folder, and run it to its end.
+
+    chess-snn campaign start --preset smoke --set campaign.iterations=5
+    """
+    configuration = load_config(preset, config, set or [])
+    folder = CampaignFolder.create(dir or next_campaign_path(preset), configuration)
+    _run(folder)
+
+
+@app.command()
+def resume(directory: Directory) -> None:
+    """Go on with a campaign, under the configuration it was started with.
+
+    What was committed is not done again. To see what is left: chess-snn campaign status D
+    """
+    _run(CampaignFolder.open(directory))
+
+
+@app.command()
+def status(
+    directory: Directory,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead.")] = False,
+) -> None:
+    """Show what a campaign has done, from its folder alone."""
+    folder = CampaignFolder.open(directory)
+    receipts = read_receipts(folder)
+    wanted = folder.config.campaign.iterations
+    if as_json:
+        rows = [{"iteration": r.iteration} | r.metrics() for r in receipts]
+        body = {
+            "campaign": folder.name,
+            "id": folder.campaign_id,
+            "iterations": wanted,
+            "finished": len(receipts),
+            "metrics": rows,
+        }
+        typer.echo(json.dumps(body, indent=2))
+        return
+    print_summary(folder, receipts)
+    print_message(f"{len(receipts)} of {wanted} iterations are finished.")
+    if len(receipts) < wanted:
+        print_message(f"Go on with it: chess-snn campaign resume {directory}")
+
+
+def _run(folder: CampaignFolder) -> None:
+    finished = len(read_receipts(folder))
+    wanted = folder.config.campaign.iterations
+    if finished >= wanted:
+        print_message(f"{folder.path}: all {wanted} iterations are finished.")
+        _next_steps(folder)
+        return
+    print_message(f"campaign {folder.path}: iterations {finished + 1} to {wanted}")
+    # Here, because Prefect and MLflow take seconds to load, and bad input should not wait for them.
+    from chess_snn.cli.orchestration import load_flows  # noqa: PLC0415
+
+    listener = TerminalListener()
+    try:
+        launch = load_flows("launch")
+        with listener.live():
+            launch.launch_campaign(folder, listener, announce_once())
+    except KeyboardInterrupt:
+        print_message(
+            "stopped; everything committed is safe. Go on with it: "
+            f"chess-snn campaign resume {folder.path}"
+        )
+        raise typer.Exit(_EXIT_INTERRUPTED) from None
+    print_summary(folder, read_receipts(folder))
+    _next_steps(folder)
+
+
+def _next_steps(folder: CampaignFolder) -> None:
+    receipts = read_receipts(folder)
+    if not receipts:
+        raise CampaignError(f"{folder.path} has no finished iteration")
+    champion = folder.checkpoint(receipts[-1].champion)
+    print_message(
+        f"The champion is {champion.name}. What to do next:\n"
+        f"  chess-snn ui {folder.path}               its curves and runs, in a browser\n"
+        f"  chess-snn campaign status {folder.path}  this table again\n"
+        "  chess-snn campaign start --preset cpu    a longer campaign"
+    )

@@ -1,0 +1,59 @@
+"""The commands in one tree, and what an error or Ctrl-C looks like from outside."""
+
+import os
+import sys
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from chess_snn import __version__
+from chess_snn.cli import bench, campaign, perft, ui
+from chess_snn.errors import ChessSnnError
+
+EXIT_BAD_INPUT = 2
+EXIT_INTERRUPTED = 130
+
+app = typer.Typer(
+    name="chess-snn",
+    help="A spiking neural network learns chess by playing itself.\n\n"
+    "Begin with: chess-snn campaign start --preset smoke",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+app.add_typer(campaign.app, name="campaign")
+app.add_typer(bench.app, name="bench")
+app.command("perft")(perft.perft_command)
+app.command("ui")(ui.ui_command)
+
+
+@app.callback(invoke_without_command=True)
+def _options(
+    version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
+) -> None:
+    if version:
+        typer.echo(f"chess-snn {__version__}")
+        raise typer.Exit
+
+
+def main() -> None:
+    """Run the command line; errors of ours are one line on standard error and exit code 2."""
+    try:
+        app()
+    except ChessSnnError as error:
+        _fail(str(error), EXIT_BAD_INPUT)
+    except KeyboardInterrupt:
+        _fail("interrupted", EXIT_INTERRUPTED)
+    except BrokenPipeError:
+        # The reader of a pipe has gone: nothing to say, and nobody to say it to.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise SystemExit(1) from None
+
+
+def _fail(message: str, code: int) -> None:
+    Console(stderr=True, highlight=False, soft_wrap=True).print(
+        f"error: {message}", markup=False
+    )
+    raise SystemExit(code)

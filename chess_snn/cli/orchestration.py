@@ -1,0 +1,35 @@
+"""The one door from the command line to Prefect, Dask and MLflow, which are an extra."""
+
+import importlib
+import os
+from types import ModuleType
+
+from chess_snn.errors import UsageError
+
+_ENVIRONMENT = {
+    "DO_NOT_TRACK": "1",
+    "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
+    # Without a server a client must fail, not start one of its own that nobody reaps.
+    "PREFECT_SERVER_EPHEMERAL_ENABLED": "false",
+    "MLFLOW_DISABLE_TELEMETRY": "true",
+    # Our own progress is on the terminal; Prefect's lines are in its UI.
+    "PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL": "WARNING",
+}
+"""Read when the libraries are imported; what the user has set wins."""
+
+
+def load_flows(module: str) -> ModuleType:
+    """The module ``flows.<module>``; it takes seconds to load, so only commands that need it ask.
+
+    Raises:
+        UsageError: the extra ``orchestration`` is not installed.
+    """
+    for name, value in _ENVIRONMENT.items():
+        os.environ.setdefault(name, value)
+    try:
+        return importlib.import_module(f"flows.{module}")
+    except ModuleNotFoundError as error:
+        raise UsageError(
+            f"this command needs {error.name}; install it with: "
+            "pip install 'chess-snn[orchestration]'"
+        ) from error

@@ -1,0 +1,43 @@
+"""``chess-snn perft``: count the leaves of the game tree, to check the rules."""
+
+import time
+from typing import Annotated
+
+import typer
+
+from chess_snn.config import check_range
+
+_START = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1"
+
+_DEEPEST = 12
+"""No position of interest has been counted deeper; a typing error should not run for years."""
+
+
+def perft_command(
+    fen: Annotated[str, typer.Argument(help='A position in FEN, or "startpos".')],
+    depth: Annotated[int, typer.Argument(help="Plies to look ahead.")],
+    divide: Annotated[bool, typer.Option(help="Count for each first move.")] = False,
+) -> None:
+    """Count the positions reached after DEPTH plies.
+
+    Published counts exist for many positions, which makes this a test of the rules:
+
+    chess-snn perft startpos 5
+    """
+    # Here, because the kernels take a moment to load and --help should not wait for them.
+    from chess_snn.games import get_game  # noqa: PLC0415
+    from chess_snn.games.chess import perft, perft_divide  # noqa: PLC0415
+
+    check_range("DEPTH", depth, ge=0, le=_DEEPEST)
+    state = get_game("chess").parse_state(_START if fen == "startpos" else fen)
+    start = time.perf_counter()
+    if divide and depth > 0:
+        counts = perft_divide(state, depth)
+        for move, count in counts.items():
+            typer.echo(f"{move}: {count}")
+        total = sum(counts.values())
+    else:
+        total = perft(state, depth)
+    seconds = time.perf_counter() - start
+    typer.echo(total)
+    typer.echo(f"{seconds:.2f} s, {total / max(seconds, 1e-9) / 1e6:.1f} million/s", err=True)

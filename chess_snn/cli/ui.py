@@ -1,0 +1,36 @@
+"""``chess-snn ui``: look at a campaign in Prefect and MLflow."""
+
+import signal
+import threading
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from chess_snn.campaign import CampaignFolder
+from chess_snn.cli.console import announce_once
+
+
+def ui_command(
+    directory: Annotated[Path, typer.Argument(help="The campaign folder.")],
+) -> None:
+    """Serve the campaign's Prefect and MLflow pages on this machine until Ctrl-C."""
+    folder = CampaignFolder.open(directory)
+    # Here, because Prefect takes seconds to load.
+    from chess_snn.cli.orchestration import load_flows  # noqa: PLC0415
+
+    servers = load_flows("servers")
+    with (
+        servers.prefect_server(folder.services, progress=announce_once()) as prefect_url,
+        servers.mlflow_server(folder.services, progress=announce_once()) as mlflow_url,
+    ):
+        typer.echo(f"Prefect  {prefect_url.removesuffix('/api')}")
+        typer.echo(f"MLflow   {mlflow_url}")
+        typer.echo("Ctrl-C ends both.")
+        stop = threading.Event()
+        signal.signal(signal.SIGTERM, lambda *_: stop.set())
+        try:
+            stop.wait()
+        except KeyboardInterrupt:
+            typer.echo("stopping")
+

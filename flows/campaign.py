@@ -1,0 +1,85 @@
+"""The campaign flow: iterations until there are enough, from wherever the folder stands."""
+
+from contextlib import ExitStack
+from pathlib import Path
+
+from prefect import flow, get_run_logger, tags
+
+from chess_snn.campaign import (
+    CampaignFolder,
+    campaign_lock,
+    load_config,
+    read_receipts,
+)
+from chess_snn.campaign.folder import CONFIG_FILE
+from chess_snn.campaign.naming import next_campaign_path
+from chess_snn.campaign.stages import prepare_first_generation
+from chess_snn.campaign.sweep import sweep_leftovers
+from chess_snn.campaign.warm_up import warm_up
+from flows.cluster import local_crew
+from flows.context import CampaignRun, running
+from flows.iteration import iteration
+from flows.listeners import ArtifactListener, LogListener, extra_listeners
+from flows.stale_runs import campaign_tag, close_stale_flow_runs
+from tasks import compute
+from tasks.progress import ProgressBoard
+from tasks.record import tracked_run
+from tasks.remote import PROGRESS_TOPIC
+from tasks.tracking import prepare_store
+
+
+@flow(name="campaign", flow_run_name="campaign-{directory}")
+def campaign(
+    directory: str | None = None,
+    preset: str = "smoke",
+    settings: list[str] | None = None,
+) -> str:
+    """Learn a game by self-play: start a campaign, or go on with one.
+
+    Args:
+        directory: the campaign folder. One that holds a campaign is gone on with, under its own
+            frozen configuration; left out, a new folder under ./campaigns is made.
+        preset: configuration of a new campaign.
+        settings: changes to it, such as "campaign.iterations=10".
+
+    Returns:
+        The campaign folder.
+    """
+    folder = _open_or_create(directory, preset, settings or [])
+    with campaign_lock(folder):
+        run_campaign(folder)
+    return str(folder.path)
+
+
+def run_campaign(folder: CampaignFolder) -> None:
+    """Run what is left of the campaign in ``folder``, whose lock the caller holds."""
+    board = ProgressBoard(
+        [*extra_listeners(), LogListener(get_run_logger()), ArtifactListener()]
+    )
+    if closed := close_stale_flow_runs(folder.campaign_id):
+        board.message(f"closed {closed} flow runs that a killed process had left open")
+    sweep_leftovers(folder)
+    board.message("compiling kernels: about 30 s the first time on a machine")
+    warm_up(folder.config)
+    prepare_first_generation(folder)
+
+    with ExitStack() as stack:
+        tracking_uri = prepare_store(folder.services)
+        stack.enter_context(tracked_run(folder, tracking_uri, board.message))
+        compute.start()
+        crew = stack.enter_context(local_crew(folder.config))
+        crew.client.subscribe_topic(PROGRESS_TOPIC, board.handle_event)
+        board.message(f"{crew.num_workers} workers with {crew.threads_each} threads each")
+        stack.enter_context(running(CampaignRun(folder, crew, board, tracking_uri)))
+        stack.enter_context(tags(campaign_tag(folder.campaign_id)))
+        num_iterations = folder.config.campaign.iterations
+        for number in range(len(read_receipts(folder)), num_iterations):
+            receipt = iteration(str(folder.path), number)
+            board.iteration_finished(receipt, num_iterations)
+
+
+def _open_or_create(directory: str | None, preset: str, settings: list[str]) -> CampaignFolder:
+    if directory is not None and (Path(directory) / CONFIG_FILE).exists():
+        return CampaignFolder.open(Path(directory))
+    path = next_campaign_path(preset) if directory is None else Path(directory)
+    return CampaignFolder.create(path, load_config(preset, settings=settings))

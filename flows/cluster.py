@@ -1,0 +1,63 @@
+"""The Dask cluster of a campaign on this machine: warm worker processes, one device each."""
+
+import logging
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import dask
+from distributed import Client, LocalCluster
+
+from chess_snn.campaign import CampaignConfig
+from tasks.compute import DEVICE
+
+_DASK_SETTINGS = {
+    # A worker that says nothing for this long is taken for frozen, and replaced.
+    "distributed.scheduler.worker-ttl": "30s",
+    # Our own processes already share the cores out; Dask's defaults would fight with torch.
+    "distributed.comm.timeouts.connect": "30s",
+    "distributed.worker.daemon": True,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Crew:
+    """The workers of a campaign."""
+
+    client: Client
+    num_workers: int
+    num_cores: int
+    """Of this machine."""
+
+    @property
+    def threads_each(self) -> int:
+        """Cores of a worker while all work side by side."""
+        return max(1, self.num_cores // self.num_workers)
+
+
+def num_workers(config: CampaignConfig, num_cores: int) -> int:
+    """Workers to start: as set, or one a core and no more than an iteration has shards."""
+    return config.execution.workers or max(1, min(num_cores, config.self_play.num_shards))
+
+
+@contextmanager
+def local_crew(config: CampaignConfig) -> Iterator[Crew]:
+    """Have the campaign's workers for the length of the block; they end with this process."""
+    num_cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    cores = num_cores or 1
+    count = num_workers(config, cores)
+    with (
+        dask.config.set(_DASK_SETTINGS),
+        LocalCluster(
+            n_workers=count,
+            threads_per_worker=1,
+            processes=True,
+            host="127.0.0.1",
+            dashboard_address=None,
+            resources={DEVICE: 1},
+            silence_logs=logging.ERROR,
+        ) as cluster,
+        Client(cluster) as client,
+    ):
+        yield Crew(client, count, cores)

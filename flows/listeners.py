@@ -1,0 +1,108 @@
+"""Who hears of progress: the flow's log, a Prefect progress artifact, whoever starts the flow."""
+
+import logging
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from uuid import UUID
+
+import httpx
+from prefect import get_client
+from prefect.artifacts import create_progress_artifact
+from prefect.client.schemas.actions import ArtifactUpdate
+
+from chess_snn.campaign import Receipt
+from tasks.progress import Listener, StageProgress
+
+_extra: ContextVar[tuple[Listener, ...]] = ContextVar("listeners", default=())
+
+_LOG_PERIOD_S = 15.0
+_ARTIFACT_PERIOD_S = 2.0
+_PAUSE_AFTER_FAILURE_S = 30.0
+
+_logger = logging.getLogger(__name__)
+
+
+@contextmanager
+def listening(listener: Listener) -> Iterator[None]:
+    """Let ``listener`` hear every campaign that runs in the block."""
+    token = _extra.set((*_extra.get(), listener))
+    try:
+        yield
+    finally:
+        _extra.reset(token)
+
+
+def extra_listeners() -> list[Listener]:
+    """Those of the enclosing :func:`listening` blocks."""
+    return list(_extra.get())
+
+
+def describe(progress: StageProgress) -> str:
+    """One line for people."""
+    total = f"/{progress.total:,}" if progress.total else ""
+    line = (
+        f"iteration {progress.iteration} {progress.stage}: {progress.done:,}{total} "
+        f"{progress.unit}, {progress.per_s:,.1f}/s"
+    )
+    left = progress.seconds_left
+    return line if left is None else f"{line}, {left:,.0f} s left"
+
+
+class LogListener:
+    """Lines in the flow run's log."""
+
+    def __init__(self, logger: logging.Logger | logging.LoggerAdapter[logging.Logger]) -> None:
+        self._logger = logger
+        self._next_line = 0.0
+
+    def message(self, text: str) -> None:
+        """Log it."""
+        self._logger.info("%s", text)
+
+    def stage(self, progress: StageProgress) -> None:
+        """Log a line now and then."""
+        now = time.monotonic()
+        if now >= self._next_line:
+            self._next_line = now + _LOG_PERIOD_S
+            self._logger.info("%s", describe(progress))
+
+    def iteration_finished(self, receipt: Receipt, num_iterations: int) -> None:
+        """Log the figures that matter."""
+        self._logger.info(
+            "iteration %d of %d: draw rate %.2f, held-out value loss %.3f, score %.3f",
+            receipt.iteration, num_iterations, receipt.statistics.draw_rate,
+            receipt.training.metrics["holdout_value_loss"], receipt.score,
+        )
+
+
+class ArtifactListener:
+    """One progress artifact, for the Prefect UI."""
+
+    def __init__(self) -> None:
+        """Create it; only inside a flow run."""
+        created = create_progress_artifact(0.0, key="iteration-progress", description="starting")
+        self._artifact: UUID = created  # type: ignore[assignment]  # sync here: a UUID
+        self._next_update = 0.0
+
+    def message(self, text: str) -> None:
+        """The log has it."""
+
+    def stage(self, progress: StageProgress) -> None:
+        """Update the artifact now and then, and when the stage is done."""
+        now = time.monotonic()
+        if now < self._next_update and progress.done < progress.total:
+            return
+        self._next_update = now + _ARTIFACT_PERIOD_S
+        update = ArtifactUpdate(data=progress.share * 100, description=describe(progress))
+        try:
+            with get_client(sync_client=True) as client:
+                client.update_artifact(self._artifact, update)
+        except httpx.HTTPError as error:
+            # The picture of progress may lag; the work goes on.
+            _logger.warning("progress is not shown in Prefect: %s", error)
+            self._next_update = now + _PAUSE_AFTER_FAILURE_S
+
+    def iteration_finished(self, receipt: Receipt, num_iterations: int) -> None:
+        """The log has it."""

@@ -1,0 +1,65 @@
+"""From a Prefect task to a Dask worker: submit, wait, and let go when the flow is stopping."""
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any, Final, TypeVar
+
+from distributed import Client, Future, TimeoutError, default_client
+
+_Result = TypeVar("_Result")
+
+DEVICE: Final = "device"
+"""Dask resource of which a worker has one; a function that needs a device takes it whole."""
+
+_POLL_S: Final = 0.5
+
+_stopping = threading.Event()
+
+
+class StoppedError(RuntimeError):
+    """The campaign is stopping; what this task had committed stays committed."""
+
+
+def run_on_device(function: Callable[..., _Result], *arguments: Any) -> _Result:
+    """Run ``function(*arguments)`` on a worker and return its result.
+
+    Dask redoes it where its worker dies; an exception of the function itself is raised here.
+
+    Raises:
+        StoppedError: :func:`stop` was called meanwhile.
+    """
+    return run_all_on_devices(function, [arguments])[0]
+
+
+def run_all_on_devices(
+    function: Callable[..., _Result], calls: Sequence[Sequence[Any]]
+) -> list[_Result]:
+    """Run ``function`` once with each of ``calls``, side by side; results in their order."""
+    client = default_client()
+    futures = [
+        client.submit(function, *call, pure=False, resources={DEVICE: 1}) for call in calls
+    ]
+    try:
+        return [_wait(client, future) for future in futures]
+    finally:
+        client.cancel([future for future in futures if not future.done()])
+
+
+def _wait(client: Client, future: Future) -> Any:
+    while not _stopping.is_set():
+        try:
+            return future.result(timeout=_POLL_S)
+        except TimeoutError:
+            if client.status != "running":
+                break
+    raise StoppedError("the campaign is stopping")
+
+
+def stop() -> None:
+    """Make every waiting task give up within a second."""
+    _stopping.set()
+
+
+def start() -> None:
+    """Allow tasks to wait again."""
+    _stopping.clear()
