@@ -1,0 +1,53 @@
+"""Settings of self-play: ranges, shards, the temperature schedule."""
+
+import numpy as np
+import pytest
+
+from chess_snn.errors import ConfigError
+from chess_snn.self_play import SelfPlaySettings
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("games_per_iteration", 0),
+        ("games_per_shard", 0),
+        ("concurrent_games", 0),
+        ("max_plies", 0),
+        ("max_plies", 10_001),
+        ("random_start_plies", -1),
+        ("random_start_plies", 201),
+        ("temperature_first", -0.1),
+        ("temperature_first", float("nan")),
+        ("temperature_last", -1e-9),
+        ("temperature_last", 101),
+        ("temperature_plies", 0),
+    ],
+)
+def test_value_out_of_range_names_its_setting(field, value):
+    with pytest.raises(ConfigError, match=rf"^self_play\.{field} must be .*, got {value}$"):
+        SelfPlaySettings(**{field: value})
+
+
+def test_temperature_falls_on_a_straight_line_and_stays():
+    settings = SelfPlaySettings(temperature_first=1.5, temperature_last=0.5, temperature_plies=40)
+    temperatures = settings.temperatures(np.array([0, 10, 20, 30, 40, 41, 5000], np.int32))
+    assert temperatures.dtype == np.float32
+    np.testing.assert_allclose(temperatures, [1.5, 1.25, 1.0, 0.75, 0.5, 0.5, 0.5], rtol=1e-6)
+
+
+def test_temperature_may_rise_or_switch_at_once():
+    rising = SelfPlaySettings(temperature_first=0.0, temperature_last=2.0, temperature_plies=4)
+    np.testing.assert_allclose(rising.temperatures(np.arange(6, dtype=np.int32)),
+                               [0.0, 0.5, 1.0, 1.5, 2.0, 2.0])
+    switch = SelfPlaySettings(temperature_first=1.0, temperature_last=0.0, temperature_plies=1)
+    np.testing.assert_array_equal(switch.temperatures(np.arange(3, dtype=np.int32)), [1, 0, 0])
+
+
+@pytest.mark.parametrize(("games", "per_shard"), [(400, 100), (401, 100), (99, 100), (1, 1)])
+def test_shards_share_all_games_of_an_iteration(games, per_shard):
+    settings = SelfPlaySettings(games_per_iteration=games, games_per_shard=per_shard)
+    shards = [settings.games_in_shard(shard) for shard in range(settings.num_shards)]
+    assert sum(shards) == games
+    assert all(0 < shard <= per_shard for shard in shards)
+    assert all(shard == per_shard for shard in shards[:-1])

@@ -1,0 +1,134 @@
+"""Played games to train on, and the smallest trainer."""
+
+import numpy as np
+import pytest
+import torch
+
+from chess_snn.data import GameRecords, ReplayWindow, concatenate, write_shard
+from chess_snn.games import get_game
+from chess_snn.nets import build_network, make_evaluator, net_config
+from chess_snn.search import PolicySearch
+from chess_snn.self_play import SelfPlaySettings, play_games
+from chess_snn.training import Trainer, TrainingSettings
+
+GAME = get_game("chess")
+
+
+@pytest.fixture(scope="package", autouse=True)
+def _one_torch_thread():
+    """Small tensors gain nothing from two threads, and lose much where the machine is shared."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.fixture(scope="session")
+def game():
+    return GAME
+
+
+def tiny_network(seed=0, **overrides):
+    shape = {"blocks": 1, "channels": 8, "value_channels": 2, "value_hidden": 8} | overrides
+    return build_network(GAME.spec, net_config("tiny", **shape), seed)
+
+
+@pytest.fixture(scope="session", name="tiny_network")
+def tiny_network_fixture():
+    return tiny_network
+
+
+@pytest.fixture(scope="session")
+def new_trainer():
+    """Makes a trainer of a fresh tiny network; arguments are settings."""
+
+    def make(*, seed=7, network_seed=0, **settings):
+        defaults = {"batch_size": 32, "warmup_steps": 3, "learning_rate": 1e-2}
+        return Trainer(
+            GAME, tiny_network(network_seed), TrainingSettings(**(defaults | settings)), seed
+        )
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def records():
+    """Games of a fresh network, which plays nearly at random; some are decided."""
+    settings = SelfPlaySettings(max_plies=300, temperature_first=2.0)
+    with make_evaluator(tiny_network(), precision="fp32") as evaluator:
+        played, _ = play_games(GAME, PolicySearch(GAME, evaluator), settings, num_games=32, seed=3)
+    return played
+
+
+@pytest.fixture(scope="session")
+def shard(records, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("games") / "iter-000000" / "shard-0000"
+    write_shard(folder, records, {"game": "chess"})
+    return folder
+
+
+@pytest.fixture(scope="session")
+def window(shard):
+    window = ReplayWindow.load(GAME, [shard], capacity=100_000, holdout_every=5)
+    assert len(window.rows("holdout")) > 100
+    return window
+
+
+def last_plies(records, game, num_plies):
+    """The last positions of one game, as a game of their own."""
+    stop = records.game_offsets[game + 1]
+    rows = np.arange(max(records.game_offsets[game], stop - num_plies), stop)
+    parts = {name: getattr(records, name)[rows] for name in ("states", "actions", "values_stm")}
+    assert (records.target_weights[rows] == 1).all()
+    return GameRecords(
+        **parts,
+        target_offsets=np.arange(len(rows) + 1),
+        target_actions=records.target_actions[rows],
+        target_weights=records.target_weights[rows],
+        game_offsets=np.array([0, len(rows)]),
+        outcomes_white=records.outcomes_white[game : game + 1],
+        terminations=records.terminations[game : game + 1],
+    )
+
+
+@pytest.fixture(scope="session")
+def endgames(records, tmp_path_factory):
+    """A window over the last 8 positions of each of a few games, won, drawn and lost."""
+    chosen = [k for outcome in (-1, 0, 1)
+              for k in np.flatnonzero(records.outcomes_white == outcome)[:3]]
+    folder = tmp_path_factory.mktemp("endgames") / "shard"
+    joined = concatenate([last_plies(records, game, 8) for game in chosen])
+    write_shard(folder, joined, {"game": "chess"})
+    return ReplayWindow.load(GAME, [folder], capacity=1000, holdout_every=10**9)
+
+
+def state_of(trainer):
+    """Everything a trainer carries on with: weights, running statistics, moments, counters."""
+    state = {f"network.{name}": tensor.clone()
+             for name, tensor in trainer.network.state_dict().items()}
+    for group, settings in enumerate(trainer.optimizer.param_groups):
+        for index, parameter in enumerate(settings["params"]):
+            for name, tensor in trainer.optimizer.state[parameter].items():
+                state[f"optimizer.{group}.{index}.{name}"] = tensor.clone()
+    return state
+
+
+def assert_same_trainers(one, other):
+    state, expected = state_of(one), state_of(other)
+    assert state.keys() == expected.keys()
+    for name, tensor in state.items():
+        assert tensor.dtype == expected[name].dtype, name
+        assert torch.equal(tensor, expected[name]), name
+    assert one.rng.bit_generator.state == other.rng.bit_generator.state
+    for field in ("seed", "steps_done", "step_in_iteration", "settings"):
+        assert getattr(one, field) == getattr(other, field), field
+
+
+@pytest.fixture(scope="session", name="state_of")
+def state_of_fixture():
+    return state_of
+
+
+@pytest.fixture(scope="session", name="assert_same_trainers")
+def assert_same_trainers_fixture():
+    return assert_same_trainers

@@ -1,0 +1,44 @@
+"""Settings of training: ranges, choices, steps of an iteration."""
+
+import pytest
+
+from chess_snn.errors import ConfigError
+from chess_snn.training import TrainingSettings
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("batch_size", 1),
+        ("presentations", 0),
+        ("presentations", float("inf")),
+        ("learning_rate", 0),
+        ("learning_rate", float("nan")),
+        ("final_learning_rate", 1.1),
+        ("final_learning_rate", -0.1),
+        ("warmup_steps", -1),
+        ("weight_decay", -1e-9),
+        ("clip_norm", 0),
+        ("advantage_clip", 0),
+        ("entropy_bonus", -0.1),
+        ("value_weight", -1),
+        ("window_positions", 255),
+    ],
+)
+def test_value_out_of_range_names_its_setting(field, value):
+    with pytest.raises(ConfigError, match=rf"^training\.{field} must be .*, got {value}$"):
+        TrainingSettings(**{field: value})
+
+
+@pytest.mark.parametrize(("field", "value"), [("policy_loss", "ppo"), ("precision", "fp16")])
+def test_unknown_choice_names_its_setting(field, value):
+    with pytest.raises(ConfigError, match=rf"^training\.{field} must be one of .* got '{value}'$"):
+        TrainingSettings(**{field: value})
+
+
+@pytest.mark.parametrize(
+    ("new_positions", "steps"), [(6400, 100), (6430, 100), (6433, 101), (10, 1), (0, 1)]
+)
+def test_steps_present_new_positions_as_often_as_asked(new_positions, steps):
+    settings = TrainingSettings(batch_size=256, presentations=4.0)
+    assert settings.num_steps(new_positions) == steps
