@@ -12,12 +12,13 @@ from distributed import Client, LocalCluster
 from chess_snn.campaign import CampaignConfig
 from tasks.compute import DEVICE
 
+_LOOPBACK = "127.0.0.1"
+_ANY_LOOPBACK_PORT = f"{_LOOPBACK}:0"
+
 _DASK_SETTINGS = {
     # A worker that says nothing for this long is taken for frozen, and replaced.
     "distributed.scheduler.worker-ttl": "30s",
-    # Our own processes already share the cores out; Dask's defaults would fight with torch.
     "distributed.comm.timeouts.connect": "30s",
-    "distributed.worker.daemon": True,
 }
 
 
@@ -53,8 +54,9 @@ def local_crew(config: CampaignConfig) -> Iterator[Crew]:
             n_workers=count,
             threads_per_worker=1,
             processes=True,
-            host="127.0.0.1",
-            dashboard_address=None,
+            host=_LOOPBACK,
+            dashboard_address=_ANY_LOOPBACK_PORT,
+            worker_dashboard_address=_ANY_LOOPBACK_PORT,
             resources={DEVICE: 1},
             silence_logs=logging.ERROR,
         ) as cluster,

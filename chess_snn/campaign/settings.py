@@ -24,7 +24,7 @@ class RunSettings:
     """The game to learn."""
 
     def __post_init__(self) -> None:
-        check_range("campaign.iterations", self.iterations, ge=1)
+        check_range("campaign.iterations", self.iterations, ge=1, le=1_000_000)
         check_range("campaign.seed", self.seed, ge=0, le=2**63 - 1)
 
 
