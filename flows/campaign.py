@@ -12,10 +12,11 @@ from chess_snn.campaign import (
     read_receipts,
 )
 from chess_snn.campaign.folder import CONFIG_FILE
-from chess_snn.campaign.naming import next_campaign_path
+from chess_snn.campaign.naming import campaigns_home, next_campaign_path
 from chess_snn.campaign.stages import prepare_first_generation
 from chess_snn.campaign.sweep import sweep_leftovers
 from chess_snn.campaign.warm_up import warm_up
+from chess_snn.errors import ConfigError
 from flows.cluster import local_crew
 from flows.context import CampaignRun, running
 from flows.iteration import iteration
@@ -37,8 +38,9 @@ def campaign(
     """Learn a game by self-play: start a campaign, or go on with one.
 
     Args:
-        directory: the campaign folder. One that holds a campaign is gone on with, under its own
-            frozen configuration; left out, a new folder under ./campaigns is made.
+        directory: the campaign folder, absolute. One that holds a campaign is gone on with, under
+            its own frozen configuration; left out, a new folder is made in
+            $CHESS_SNN_HOME/campaigns, by default ~/chess-snn/campaigns.
         preset: configuration of a new campaign.
         settings: changes to it, such as "campaign.iterations=10".
 
@@ -75,11 +77,18 @@ def run_campaign(folder: CampaignFolder) -> None:
         num_iterations = folder.config.campaign.iterations
         for number in range(len(read_receipts(folder)), num_iterations):
             receipt = iteration(str(folder.path), number)
+            sweep_leftovers(folder)  # of workers that were killed meanwhile
             board.iteration_finished(receipt, num_iterations)
 
 
 def _open_or_create(directory: str | None, preset: str, settings: list[str]) -> CampaignFolder:
-    if directory is not None and (Path(directory) / CONFIG_FILE).exists():
-        return CampaignFolder.open(Path(directory))
-    path = next_campaign_path(preset) if directory is None else Path(directory)
+    if directory is None:
+        path = next_campaign_path(preset, campaigns_home())
+    else:
+        path = Path(directory)
+        if not path.is_absolute():
+            # A deployment's run starts in a temporary folder, which ends with it.
+            raise ConfigError(f"directory must be an absolute path, got {directory!r}")
+    if (path / CONFIG_FILE).exists():
+        return CampaignFolder.open(path)
     return CampaignFolder.create(path, load_config(preset, settings=settings))

@@ -10,6 +10,7 @@ import dask
 from distributed import Client, LocalCluster
 
 from chess_snn.campaign import CampaignConfig
+from tasks import worker_setup
 from tasks.compute import DEVICE
 
 _LOOPBACK = "127.0.0.1"
@@ -58,6 +59,7 @@ def local_crew(config: CampaignConfig) -> Iterator[Crew]:
             dashboard_address=_ANY_LOOPBACK_PORT,
             worker_dashboard_address=_ANY_LOOPBACK_PORT,
             resources={DEVICE: 1},
+            preload=[worker_setup.__name__],
             silence_logs=logging.ERROR,
         ) as cluster,
         Client(cluster) as client,

@@ -1,6 +1,7 @@
 """One iteration as a DAG: self-play shards side by side, then training, evaluation, promotion."""
 
 import time
+from typing import Any
 
 from prefect import flow, unmapped
 from prefect.task_runners import ThreadPoolTaskRunner
@@ -46,11 +47,14 @@ def _stages(
     folder: CampaignFolder, number: int, crew: Crew, board: ProgressBoard, tracking_uri: str
 ) -> Receipt:
     config, directory = folder.config, str(folder.path)
-    retries = config.execution.retries
+    options: dict[str, Any] = {
+        "retries": config.execution.retries,
+        "retry_condition_fn": compute.is_worth_retrying,
+    }
 
     with board.stage(number, "self_play", "games", config.self_play.games_per_iteration):
         began = time.monotonic()
-        shards = self_play.with_options(retries=retries).map(
+        shards = self_play.with_options(**options).map(
             unmapped(directory), unmapped(number), range(config.self_play.num_shards),
             unmapped(crew.threads_each),
         )
@@ -61,7 +65,7 @@ def _stages(
         sum(shard.statistics["positions"] for shard in shard_facts)
     )):
         began = time.monotonic()
-        trained = train.with_options(retries=retries).submit(
+        trained = train.with_options(**options).submit(
             directory, number, crew.num_cores, wait_for=shards
         )
         training_facts = trained.result()
@@ -71,7 +75,7 @@ def _stages(
     num_games = 2 * config.evaluation.num_openings * len(opponents)
     with board.stage(number, "evaluate", "games", num_games):
         began = time.monotonic()
-        matches = evaluate.with_options(retries=retries).submit(
+        matches = evaluate.with_options(**options).submit(
             directory, number + 1, opponents, crew.threads_each, wait_for=[trained]
         )
         match_facts = matches.result()

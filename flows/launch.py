@@ -9,6 +9,8 @@ from flows.campaign import campaign
 from flows.listeners import listening
 from flows.servers import campaign_tag, prefect_server
 from tasks.progress import Listener
+from tasks.record import record_missing, tracked_run
+from tasks.tracking import CampaignTracker, prepare_store
 
 
 def launch_campaign(
@@ -33,3 +35,16 @@ def launch_campaign(
     ):
         campaign(directory=str(folder.path))
 
+
+def record_campaign(folder: CampaignFolder, listener: Listener) -> int:
+    """Tell MLflow the finished iterations it lacks, without running any; how many those were.
+
+    Raises:
+        CampaignLockedError: another process is at it.
+        TrackingError: the store is away.
+    """
+    with campaign_lock(folder):
+        tracking_uri = prepare_store(folder.services)
+        with tracked_run(folder, tracking_uri, listener.message):
+            tracker = CampaignTracker(tracking_uri, folder.campaign_id, folder.name)
+            return record_missing(folder, tracker)

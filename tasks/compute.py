@@ -5,6 +5,9 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final, TypeVar
 
 from distributed import Client, Future, TimeoutError, default_client
+from prefect.client.schemas.objects import State
+
+from chess_snn.errors import ChessSnnError
 
 _Result = TypeVar("_Result")
 
@@ -53,6 +56,13 @@ def _wait(client: Client, future: Future) -> Any:
             if client.status != "running":
                 break
     raise StoppedError("the campaign is stopping")
+
+
+def is_worth_retrying(task: object, task_run: object, state: State[Any]) -> bool:
+    """Whether a failed task may do better next time: not with damaged data, nor when stopping."""
+    del task, task_run
+    error = state.result(raise_on_failure=False)
+    return not isinstance(error, ChessSnnError | StoppedError)
 
 
 def stop() -> None:

@@ -19,20 +19,29 @@ def record(directory: str, iteration: int, tracking_uri: str) -> int:
     MLflow away delays the curves and nothing else: the next call sends what is missing.
     """
     folder = CampaignFolder.open(Path(directory))
-    receipts = read_receipts(folder)
     try:
         tracker = CampaignTracker(tracking_uri, folder.campaign_id, folder.name)
-        recorded = tracker.recorded_iterations()
-        missing = [receipt for receipt in receipts if receipt.iteration not in recorded]
-        for receipt in missing:
-            tracker.record_iteration(
-                receipt.iteration, receipt.metrics(), _version_facts(folder, receipt)
-            )
-        if receipts:
-            tracker.promote(receipts[-1].champion)
+        return record_missing(folder, tracker)
     except TrackingError as error:
         get_run_logger().warning("not recorded yet: %s", error)
         return 0
+
+
+def record_missing(folder: CampaignFolder, tracker: CampaignTracker) -> int:
+    """Record every finished iteration that MLflow lacks; how many those were.
+
+    Raises:
+        TrackingError: the store is away.
+    """
+    receipts = read_receipts(folder)
+    recorded = tracker.recorded_iterations()
+    missing = [receipt for receipt in receipts if receipt.iteration not in recorded]
+    for receipt in missing:
+        tracker.record_iteration(
+            receipt.iteration, receipt.metrics(), _version_facts(folder, receipt)
+        )
+    if receipts:
+        tracker.promote(receipts[-1].champion)
     return len(missing)
 
 

@@ -44,12 +44,12 @@ class CampaignFolder:
             CampaignError: it holds something already, or cannot be written.
         """
         path = path.absolute()
-        if (path / CONFIG_FILE).exists():
-            raise CampaignError(
-                f"{path} holds another campaign; go on with it by `chess-snn campaign resume "
-                f"{path}`, or choose another --dir"
-            )
         try:
+            if (path / CONFIG_FILE).exists():
+                raise CampaignError(
+                    f"{path} holds another campaign; go on with it by `chess-snn campaign resume "
+                    f"{path}`, or choose another --dir"
+                )
             path.mkdir(parents=True, exist_ok=True)
             if any(path.iterdir()):
                 raise CampaignError(f"{path} is not empty; choose a new folder with --dir")

@@ -56,7 +56,9 @@ def build_config(values: Mapping[str, Any]) -> CampaignConfig:
     """
     _refuse_unknown(values, CampaignConfig, prefix="")
     try:
-        return TypeAdapter(CampaignConfig).validate_json(json.dumps(values), strict=True)
+        # TOML has dates and JSON has not: as a text it is refused where a number is wanted.
+        text = json.dumps(values, default=str)
+        return TypeAdapter(CampaignConfig).validate_json(text, strict=True)
     except ValidationError as error:
         first = error.errors()[0]
         setting = ".".join(str(part) for part in first["loc"])

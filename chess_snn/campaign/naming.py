@@ -1,10 +1,22 @@
 """Folders for campaigns nobody named."""
 
+import os
 from itertools import count
 from pathlib import Path
+
+HOME_VARIABLE = "CHESS_SNN_HOME"
 
 
 def next_campaign_path(preset: str, parent: Path = Path("campaigns")) -> Path:
     """The first of ``campaigns/<preset>-001``, ``-002``, … that does not exist."""
     names = (parent / f"{preset}-{number:03d}" for number in count(1))
     return next(path for path in names if not path.exists())
+
+
+def campaigns_home() -> Path:
+    """Where campaigns go that no terminal's working folder gives a place to.
+
+    ``$CHESS_SNN_HOME/campaigns``; ``~/chess-snn/campaigns`` where that is not set.
+    """
+    home = os.environ.get(HOME_VARIABLE)
+    return (Path(home) if home else Path.home() / "chess-snn").absolute() / "campaigns"

@@ -109,7 +109,7 @@ def read_receipt(folder: CampaignFolder, iteration: int) -> Receipt:
     try:
         if set(body) != {f.name for f in fields(Receipt)} or body["iteration"] != iteration:
             raise CorruptDataError(f"{path} is not the receipt of iteration {iteration}")
-        return Receipt(
+        receipt = Receipt(
             **body
             | {
                 "shards": [ShardFacts(**shard) for shard in body["shards"]],
@@ -117,8 +117,10 @@ def read_receipt(folder: CampaignFolder, iteration: int) -> Receipt:
                 "seconds": StageSeconds(**body["seconds"]),
             }
         )
-    except TypeError as error:
-        raise CorruptDataError(f"{path} is damaged: {error}; restore it from a copy") from error
+        receipt.metrics()  # reads every part, so that nobody after this meets a missing one
+    except (AttributeError, KeyError, TypeError, ValueError, ZeroDivisionError) as error:
+        raise CorruptDataError(f"{path} is damaged: {error!r}; restore it from a copy") from error
+    return receipt
 
 
 def read_receipts(folder: CampaignFolder) -> list[Receipt]:

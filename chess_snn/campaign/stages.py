@@ -24,6 +24,7 @@ from chess_snn.data import (
     write_json,
     write_shard,
 )
+from chess_snn.errors import CorruptDataError
 from chess_snn.evaluation import SearchPlayer, make_player, play_match, random_openings
 from chess_snn.games import Game, get_game
 from chess_snn.nets import (
@@ -101,8 +102,14 @@ def train_generation(
     config, game = folder.config, game_of(folder)
     torch.set_num_threads(num_threads)
 
-    shards = window_shards(folder, iteration)
-    window = ReplayWindow.load(game, shards, config.training.window_positions)
+    try:
+        shards = window_shards(folder, iteration)
+        window = ReplayWindow.load(game, shards, config.training.window_positions)
+    except CorruptDataError as error:
+        raise CorruptDataError(
+            f"{error} (the shard is made again by `chess-snn campaign resume` once its folder and "
+            f"the receipt of its iteration, if it has one, are deleted)"
+        ) from error
     trainer = load_trainer(folder.checkpoint(iteration), game)
     trainer.begin_iteration(iteration)
     plan = IterationPlan(
@@ -110,7 +117,7 @@ def train_generation(
         num_iterations=config.campaign.iterations,
         num_steps=config.training.num_steps(_new_positions(folder, iteration)),
     )
-    # Before training: on games it has not seen, from the iteration it has just played.
+    # Before training: what it has learnt so far says of games that no step was ever made on.
     before = trainer.holdout_value_loss(window)
     report = trainer.run(window, plan, on_progress=on_progress)
     facts = {

@@ -9,6 +9,7 @@ import typer
 from chess_snn.campaign import CampaignFolder, load_config, preset_names, read_receipts
 from chess_snn.campaign.naming import next_campaign_path
 from chess_snn.cli.console import TerminalListener, announce_once, print_message, print_summary
+from chess_snn.cli.orchestration import load_flows
 from chess_snn.errors import CampaignError
 
 _EXIT_INTERRUPTED = 130
@@ -86,12 +87,13 @@ def _run(folder: CampaignFolder) -> None:
     wanted = folder.config.campaign.iterations
     if finished >= wanted:
         print_message(f"{folder.path}: all {wanted} iterations are finished.")
+        # MLflow may have been away, or its store deleted; the folder has all it lacks.
+        recorded = load_flows("launch").record_campaign(folder, TerminalListener())
+        if recorded:
+            print_message(f"recorded {recorded} of them in MLflow, which lacked them")
         _next_steps(folder)
         return
     print_message(f"campaign {folder.path}: iterations {finished + 1} to {wanted}")
-    # Here, because Prefect and MLflow take seconds to load, and bad input should not wait for them.
-    from chess_snn.cli.orchestration import load_flows  # noqa: PLC0415
-
     listener = TerminalListener()
     try:
         launch = load_flows("launch")

@@ -15,8 +15,8 @@ console = Console(highlight=False)
 
 
 def print_message(text: str) -> None:
-    """One line for people."""
-    console.print(text, markup=False)
+    """One line for people; one line in a log file too, however long."""
+    console.print(text, markup=False, soft_wrap=True)
 
 
 def announce_once() -> Callable[[str, float], None]:
@@ -49,6 +49,7 @@ class TerminalListener:
         self._lock = threading.Lock()
         self._task: TaskID | None = None
         self._next_line_s = self._LINE_PERIOD_S
+        self._last_line = ("", 0)
 
     @contextmanager
     def live(self) -> Iterator[None]:
@@ -61,7 +62,7 @@ class TerminalListener:
 
     def message(self, text: str) -> None:
         """A line above the bar."""
-        self._bar.console.print(text, markup=False)
+        print_message(text)
 
     # The library's command line does not import tasks: progress is any object with these fields.
     def stage(self, progress: Any) -> None:
@@ -82,10 +83,14 @@ class TerminalListener:
             )
 
     def _print_now_and_then(self, progress: Any, label: str, pace: str) -> None:
+        line = (label, progress.done)
         if progress.seconds < 1:
             self._next_line_s = self._LINE_PERIOD_S
+        elif progress.done == progress.total and line == self._last_line:
+            return  # a finished stage is told of once more when its block ends
         elif progress.seconds >= self._next_line_s or progress.done == progress.total:
             self._next_line_s = progress.seconds + self._LINE_PERIOD_S
+            self._last_line = line
             print_message(f"{label}{progress.done:,}/{progress.total:,} {progress.unit}, {pace}")
 
     def iteration_finished(self, receipt: Receipt, num_iterations: int) -> None:

@@ -25,7 +25,8 @@ app = typer.Typer(
 )
 app.add_typer(campaign.app, name="campaign")
 app.add_typer(bench.app, name="bench")
-app.command("perft")(perft.perft_command)
+# So that a depth of -1 is a bad depth and not an unknown option.
+app.command("perft", context_settings={"ignore_unknown_options": True})(perft.perft_command)
 app.command("ui")(ui.ui_command)
 
 
@@ -41,7 +42,7 @@ def _options(
 def main() -> None:
     """Run the command line; errors of ours are one line on standard error and exit code 2."""
     try:
-        app()
+        app(prog_name="chess-snn")
     except ChessSnnError as error:
         _fail(str(error), EXIT_BAD_INPUT)
     except KeyboardInterrupt:

@@ -12,8 +12,9 @@ _ENVIRONMENT = {
     # Without a server a client must fail, not start one of its own that nobody reaps.
     "PREFECT_SERVER_EPHEMERAL_ENABLED": "false",
     "MLFLOW_DISABLE_TELEMETRY": "true",
-    # Our own progress is on the terminal; Prefect's lines are in its UI.
-    "PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL": "WARNING",
+    # Our own progress is on the terminal; Prefect's lines are in its UI, and an error that ends
+    # the campaign reaches the terminal as the error it is.
+    "PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL": "CRITICAL",
 }
 """Read when the libraries are imported; what the user has set wins."""
 

@@ -9,6 +9,7 @@ import typer
 
 from chess_snn.campaign import CampaignFolder
 from chess_snn.cli.console import announce_once
+from chess_snn.cli.orchestration import load_flows
 
 
 def ui_command(
@@ -16,9 +17,6 @@ def ui_command(
 ) -> None:
     """Serve the campaign's Prefect and MLflow pages on this machine until Ctrl-C."""
     folder = CampaignFolder.open(directory)
-    # Here, because Prefect takes seconds to load.
-    from chess_snn.cli.orchestration import load_flows  # noqa: PLC0415
-
     servers = load_flows("servers")
     with (
         servers.prefect_server(folder.services, progress=announce_once()) as prefect_url,

@@ -1,0 +1,104 @@
+"""One folder, one identity, one writer; leftovers of the dead are swept, the rest is left alone."""
+
+import signal
+import socket
+import subprocess
+import sys
+
+import pytest
+
+from chess_snn.campaign import CampaignFolder, campaign_lock
+from chess_snn.campaign.naming import campaigns_home, next_campaign_path
+from chess_snn.campaign.sweep import sweep_leftovers
+from chess_snn.errors import CampaignError, CampaignLockedError
+
+HOLDER = """
+import sys, time
+from pathlib import Path
+from chess_snn.campaign import CampaignFolder, campaign_lock
+with campaign_lock(CampaignFolder.open(Path(sys.argv[1]))):
+    print("held", flush=True)
+    time.sleep(60)
+"""
+
+
+def test_opening_finds_what_was_created_even_after_a_move(new_folder):
+    folder = new_folder()
+    assert CampaignFolder.open(folder.path) == folder
+    moved = folder.path.rename(folder.path.with_name("elsewhere"))
+    opened = CampaignFolder.open(moved)
+    assert (opened.campaign_id, opened.config) == (folder.campaign_id, folder.config)
+    assert (opened.path, opened.name) == (moved, "elsewhere")
+
+
+def test_campaigns_of_one_configuration_have_their_own_identity(new_folder):
+    assert new_folder("a").campaign_id != new_folder("b").campaign_id
+
+
+def test_a_folder_is_not_taken_twice(new_folder, tmp_path):
+    new_folder()
+    with pytest.raises(CampaignError, match="holds another campaign"):
+        new_folder()
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "file").touch()
+    with pytest.raises(CampaignError, match="is not empty"):
+        new_folder("full")
+    with pytest.raises(CampaignError, match="holds no campaign"):
+        CampaignFolder.open(tmp_path / "full")
+
+
+def test_a_second_writer_is_refused_until_the_first_is_killed(new_folder):
+    folder = new_folder()
+    holder = subprocess.Popen(
+        [sys.executable, "-c", HOLDER, folder.path], stdout=subprocess.PIPE, text=True
+    )
+    try:
+        assert holder.stdout.readline() == "held\n"
+        wanted = f"process {holder.pid} on {socket.gethostname()} since 20"
+        with pytest.raises(CampaignLockedError, match=wanted), campaign_lock(folder):
+            pytest.fail("two writers")
+    finally:
+        holder.send_signal(signal.SIGKILL)
+        holder.wait()
+    with campaign_lock(folder):
+        pass
+
+
+def test_a_lock_is_free_after_its_block_and_after_an_error_in_it(new_folder):
+    folder = new_folder()
+    with pytest.raises(ZeroDivisionError), campaign_lock(folder):
+        1 / 0  # noqa: B018
+    with campaign_lock(folder), pytest.raises(CampaignLockedError), campaign_lock(folder):
+        pytest.fail("two writers in one process")
+
+
+def test_unnamed_campaigns_are_numbered(tmp_path, monkeypatch):
+    assert next_campaign_path("smoke", tmp_path) == tmp_path / "smoke-001"
+    (tmp_path / "smoke-001").mkdir()
+    assert next_campaign_path("smoke", tmp_path) == tmp_path / "smoke-002"
+    assert next_campaign_path("cpu", tmp_path) == tmp_path / "cpu-001"
+    monkeypatch.setenv("CHESS_SNN_HOME", str(tmp_path))
+    assert campaigns_home() == tmp_path / "campaigns"
+    monkeypatch.delenv("CHESS_SNN_HOME")
+    monkeypatch.setenv("HOME", "/home/somebody")
+    assert str(campaigns_home()) == "/home/somebody/chess-snn/campaigns"
+
+
+def test_leftovers_of_the_dead_are_swept_and_nothing_else(new_folder):
+    folder = new_folder()
+    dead = subprocess.Popen([sys.executable, "-c", ""])
+    dead.wait()
+    shards = folder.shard(0, 0).parent
+    leftover = shards / f".tmp-shard-0000@{socket.gethostname()}-{dead.pid}-00000000"
+    elsewhere = shards / f".tmp-shard-0001@another-host-{dead.pid}-00000000"
+    committed = folder.shard(0, 2)
+    for path in (leftover, elsewhere, committed):
+        path.mkdir(parents=True)
+    receipt = folder.receipt(0).parent / f".tmp-x.json@{socket.gethostname()}-{dead.pid}-00000000"
+    receipt.parent.mkdir()
+    receipt.touch()
+    assert sweep_leftovers(folder) == 2
+    assert (leftover.exists(), receipt.exists()) == (False, False)
+    assert elsewhere.exists()
+    assert committed.exists()
+    assert sweep_leftovers(folder) == 0

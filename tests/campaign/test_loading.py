@@ -1,0 +1,61 @@
+"""Defaults, preset, file and single settings, in this order; nothing unknown passes."""
+
+import tomllib
+
+import pytest
+
+from chess_snn.campaign import CampaignConfig, load_config, preset_names
+from chess_snn.campaign.loading import build_config, config_values, format_toml
+from chess_snn.errors import ConfigError
+
+
+def test_later_sources_win(tmp_path):
+    file = tmp_path / "mine.toml"
+    file.write_text("[campaign]\niterations = 7\n[training]\nbatch_size = 64\n")
+    assert load_config() == CampaignConfig()
+    preset = load_config("smoke")
+    assert preset.campaign.iterations == 4 != CampaignConfig().campaign.iterations
+    with_file = load_config("smoke", file)
+    assert (with_file.campaign.iterations, with_file.training.batch_size) == (7, 64)
+    assert with_file.self_play == preset.self_play, "what the file leaves out is the preset's"
+    with_setting = load_config("smoke", file, ["campaign.iterations=9"])
+    assert (with_setting.campaign.iterations, with_setting.training.batch_size) == (9, 64)
+
+
+@pytest.mark.parametrize("name", preset_names())
+def test_every_preset_survives_toml(name):
+    config = load_config(name)
+    assert build_config(tomllib.loads(format_toml(config_values(config)))) == config
+
+
+def test_settings_are_typed_as_toml_and_bare_words_are_texts():
+    config = load_config(settings=[
+        "net.size=small", 'net.precision="fp32"', "training.learning_rate=1e-3",
+        'evaluation.opponents=["random", "minimax:1"]',
+    ])
+    assert (config.net.size, config.net.precision) == ("small", "fp32")
+    assert config.training.learning_rate == 1e-3
+    assert config.evaluation.opponents == ("random", "minimax:1")
+
+
+@pytest.mark.parametrize(("setting", "reason"), [
+    ("training.batch_sise=3", "unknown setting training.batch_sise; did you mean training"),
+    ("zzz=3", "unknown setting zzz; known: campaign, net"),
+    ("training=3", "training is a group of settings"),
+    ("training.batch_size.x=3", r"training.batch_size = \{'x': 3\}"),
+    ("training.batch_size=2.5", "training.batch_size = 2.5"),
+    ("campaign.iterations=true", "campaign.iterations = True"),
+    ("campaign.seed=2020-01-01", "campaign.seed = '2020-01-01'"),
+    ("campaign.iterations=0", "campaign.iterations must be >= 1 .*, got 0"),
+    ('evaluation.opponents=["random", "random"]', "names a player twice"),
+    ("evaluation.opponents=[]", "must name a player"),
+    ("=3", "--set takes name=value"),
+])
+def test_bad_settings(setting, reason):
+    with pytest.raises(ConfigError, match=reason):
+        load_config(settings=[setting])
+
+
+def test_the_configuration_of_a_campaign_begins_another(new_folder):
+    folder = new_folder("first", "campaign.seed=5")
+    assert load_config(file=folder.path / "campaign.toml") == folder.config

@@ -1,0 +1,69 @@
+"""docs/configuration.md says what the settings are, and the settings say it of themselves."""
+
+from dataclasses import fields
+from pathlib import Path
+from typing import get_type_hints
+
+import pytest
+
+from chess_snn.campaign import CampaignConfig, load_config
+from chess_snn.campaign.reference import MARKER, field_docs, main, settings_reference
+from chess_snn.errors import ConfigError
+
+DOCUMENT = Path(__file__).parents[2] / "docs" / "configuration.md"
+GROUPS = get_type_hints(CampaignConfig)
+
+
+def row_of(setting: str) -> str:
+    (row,) = [line for line in settings_reference().splitlines()
+              if line.startswith(f"| `{setting}` |")]
+    return row
+
+
+def test_the_document_is_up_to_date():
+    _, marker, below = DOCUMENT.read_text(encoding="utf-8").partition(MARKER)
+    assert marker, f"{DOCUMENT} has lost the line {MARKER}"
+    assert below.strip() == settings_reference().strip(), (
+        f"run: python -m chess_snn.campaign.reference {DOCUMENT.name}"
+    )
+
+
+@pytest.mark.parametrize("group", GROUPS)
+def test_every_setting_has_a_sentence(group):
+    docs = field_docs(GROUPS[group])
+    assert list(docs) == [field.name for field in fields(GROUPS[group])]
+    assert all(len(text.split()) >= 3 and text.endswith(".") for text in docs.values())
+
+
+@pytest.mark.parametrize(
+    ("setting", "bound", "allowed", "refused"),
+    [
+        ("training.batch_size", "≥ 2", "2", "1"),
+        ("self_play.max_plies", "≥ 1, ≤ 10000", "10000", "10001"),
+        ("training.learning_rate", "> 0, ≤ 10", "10.0", "0.0"),
+        ("net.precision", "`bf16`, `fp32`", '"fp32"', '"fp64"'),
+        ("training.window_positions", "≥ batch_size", "256", "255"),
+    ],
+)
+def test_the_bounds_shown_are_the_bounds_kept(setting, bound, allowed, refused):
+    assert f"| {bound} |" in row_of(setting)
+    load_config(settings=[f"{setting}={allowed}"])
+    with pytest.raises(ConfigError, match=setting):
+        load_config(settings=[f"{setting}={refused}"])
+
+
+def test_a_setting_with_a_default_shows_it():
+    assert f"| `{CampaignConfig().training.batch_size}` |" in row_of("training.batch_size")
+    assert '| `["random", "greedy", "minimax:2"]` |' in row_of("evaluation.opponents")
+
+
+def test_writing_keeps_what_stands_before_the_marker(tmp_path):
+    document = tmp_path / "configuration.md"
+    document.write_text(f"# Settings\n\nby hand\n\n{MARKER}\nold\n", encoding="utf-8")
+    main(document)
+    first = document.read_text(encoding="utf-8")
+    assert first.startswith("# Settings\n\nby hand\n\n")
+    assert first.endswith(settings_reference())
+    assert "\nold\n" not in first
+    main(document)
+    assert document.read_text(encoding="utf-8") == first

@@ -1,0 +1,43 @@
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from chess_snn.cli import main
+
+Run = Callable[..., subprocess.CompletedProcess]
+
+
+@pytest.fixture
+def chess_snn(tmp_path, monkeypatch, capfd) -> Run:
+    """Run the command line in ``tmp_path``, in this process: loading torch takes seconds.
+
+    An exception that a user would see as a traceback fails the test as itself.
+    """
+
+    def run(*arguments: object) -> subprocess.CompletedProcess:
+        command = ["chess-snn", *map(str, arguments)]
+        monkeypatch.setattr(sys, "argv", command)
+        monkeypatch.chdir(tmp_path)
+        capfd.readouterr()
+        with pytest.raises(SystemExit) as ended:
+            main()
+        return subprocess.CompletedProcess(command, ended.value.code or 0, *capfd.readouterr())
+
+    return run
+
+
+@pytest.fixture
+def chess_snn_process(tmp_path) -> Run:
+    """Run the installed command in ``tmp_path``, in a process of its own."""
+    command = str(Path(sys.executable).with_name("chess-snn"))
+
+    def run(*arguments: object) -> subprocess.CompletedProcess:
+        return subprocess.run(
+            [command, *map(str, arguments)], cwd=tmp_path, capture_output=True, text=True,
+            timeout=120, check=False,
+        )
+
+    return run

@@ -1,0 +1,46 @@
+"""Every command explains itself; benchmarks print what programs can read."""
+
+import json
+
+import pytest
+
+COMMANDS = {
+    (): "chess-snn campaign start --preset smoke",
+    ("campaign",): "Learn by self-play",
+    ("campaign", "start"): "--set campaign.iterations=5",
+    ("campaign", "resume"): "chess-snn campaign status",
+    ("campaign", "status"): "from its folder alone",
+    ("perft",): "chess-snn perft startpos 5",
+    ("ui",): "until Ctrl-C",
+    ("bench",): "Measure one part",
+    ("bench", "env"): "beside python-chess",
+    ("bench", "selfplay"): "batch of one",
+    ("bench", "store"): "shards",
+    ("bench", "train"): "Training steps",
+}
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help(chess_snn, command):
+    done = chess_snn(*command, "--help")
+    assert done.returncode == 0
+    assert "Usage: chess-snn" in done.stdout
+    assert COMMANDS[command] in " ".join(done.stdout.split())
+
+
+def test_version(chess_snn):
+    assert chess_snn("--version").stdout.startswith("chess-snn 0.")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["env", "selfplay", "store", "train"])
+def test_a_quick_benchmark_prints_its_report_as_json(chess_snn_process, tmp_path, name):
+    done = chess_snn_process("bench", name, "--quick", "--json", "--json-file", "out/report.json")
+    assert done.returncode == 0, done.stderr
+    report = json.loads(done.stdout)
+    assert json.loads((tmp_path / "out" / "report.json").read_text()) == report
+    assert set(report) == {"name", "measurements", "notes", "started", "machine", "passes"}
+    assert report["measurements"]
+    for row in report["measurements"]:
+        assert set(row) == {"name", "value", "unit", "at_least", "at_most", "passes"}
+        assert row["value"] > 0

@@ -1,0 +1,45 @@
+"""Published node counts through the command line (chessprogramming.org/Perft_Results)."""
+
+import pytest
+
+KIWIPETE = "r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1"
+ENDGAME = "8/2p5/3p4/KP5r/1R3p1k/8/4P1P1/8 w - - 0 1"
+
+
+@pytest.mark.parametrize(("position", "depth", "count"), [
+    ("startpos", 0, 1), ("startpos", 4, 197_281), (KIWIPETE, 3, 97_862), (ENDGAME, 4, 43_238),
+])
+def test_published_counts(chess_snn, position, depth, count):
+    done = chess_snn("perft", position, depth)
+    assert (done.returncode, done.stdout) == (0, f"{count}\n")
+
+
+def test_divide_names_every_first_move_and_adds_up(chess_snn):
+    *lines, total = chess_snn("perft", "startpos", 3, "--divide").stdout.splitlines()
+    counts = {move: int(count) for move, count in (line.split(": ") for line in lines)}
+    assert len(counts) == 20
+    assert counts["e2e4"] == 600
+    assert sum(counts.values()) == int(total) == 8902
+
+
+@pytest.mark.parametrize(("arguments", "reason"), [
+    (("8/8 w", 2), "not a FEN: '8/8 w'"),
+    (("8/8/8/8/8/8/8/8 w - - 0 1", 2), "no white king"),
+    (("startpos", -1), "DEPTH must be >= 0"),
+    (("startpos", 99), "DEPTH must be >= 0 and <= 12, got 99"),
+])
+def test_bad_input_is_one_line(chess_snn, arguments, reason):
+    done = chess_snn("perft", *arguments)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("error: ")
+    assert reason in line
+
+
+@pytest.mark.parametrize("arguments", [("startpos", "abc"), ("startpos",), ("startpos", 2, "--x")])
+def test_bad_syntax_is_explained(chess_snn, arguments):
+    done = chess_snn("perft", *arguments)
+    assert done.returncode == 2
+    assert "Usage: chess-snn perft" in done.stderr
+    assert "Traceback" not in done.stderr

@@ -1,0 +1,104 @@
+"""Real campaigns in processes of their own, to be killed and resumed."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import psutil
+
+from chess_snn.campaign import CampaignFolder, read_receipts
+from chess_snn.data import is_committed, read_shard, verify_folder
+
+START_TIMEOUT_S = 120.0
+FINISH_TIMEOUT_S = 240.0
+POLL_S = 0.02
+
+
+def launch(*arguments: str, log: Path) -> subprocess.Popen[bytes]:
+    """Run ``chess-snn campaign ...`` in a process group of its own."""
+    environment = {k: v for k, v in os.environ.items() if not k.startswith(("PREFECT", "MLFLOW"))}
+    with log.open("ab") as output:
+        return subprocess.Popen(
+            [sys.executable, "-m", "chess_snn", "campaign", *arguments],
+            stdout=output, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
+            env=environment, start_new_session=True,
+        )
+
+
+def settings(**values: object) -> list[str]:
+    """``--set`` options; a double underscore is a dot."""
+    return [f"--set={name.replace('__', '.')}={value}" for name, value in values.items()]
+
+
+def wait_until(condition: Callable[[], bool], process: subprocess.Popen[bytes], log: Path) -> None:
+    """Wait for ``condition`` while ``process`` is alive."""
+    deadline = time.monotonic() + START_TIMEOUT_S
+    while not condition():
+        assert process.poll() is None, f"ended too early:\n{log.read_text()[-3000:]}"
+        assert time.monotonic() < deadline, f"waited too long:\n{log.read_text()[-3000:]}"
+        time.sleep(POLL_S)
+
+
+def finish(process: subprocess.Popen[bytes], log: Path) -> None:
+    """Wait for a good end."""
+    try:
+        process.wait(FINISH_TIMEOUT_S)
+    finally:
+        if process.poll() is None:
+            process.kill()
+    assert process.returncode == 0, log.read_text()[-3000:]
+
+
+def descendants(process: subprocess.Popen[bytes]) -> list[psutil.Process]:
+    """Every process that ``process`` has started, directly or not."""
+    return psutil.Process(process.pid).children(recursive=True)
+
+
+def dask_workers(process: subprocess.Popen[bytes]) -> list[psutil.Process]:
+    """The worker processes of a running campaign."""
+    return [
+        child for child in descendants(process)
+        if any("multiprocessing" in part and "spawn_main" in part for part in child.cmdline())
+    ]
+
+
+def kill_campaign(process: subprocess.Popen[bytes]) -> None:
+    """kill -9, and see that everything it had started goes with it."""
+    started = descendants(process)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    assert_gone(started)
+
+
+def assert_gone(processes: list[psutil.Process], within_s: float = 5.0) -> None:
+    """No process of the list is left, zombies aside."""
+    _, alive = psutil.wait_procs(processes, timeout=within_s)
+    left = [p for p in alive if p.is_running() and p.status() != psutil.STATUS_ZOMBIE]
+    assert not left, [p.cmdline() for p in left]
+
+
+def committed_shards(folder: Path, iteration: int) -> list[Path]:
+    """Shards of one iteration that are committed."""
+    parent = folder / "games" / f"iter-{iteration:06d}"
+    return [path for path in sorted(parent.glob("shard-*")) if is_committed(path)]
+
+
+def assert_whole(path: Path, iterations: int) -> CampaignFolder:
+    """Every iteration is finished, every game there once, every digest right."""
+    folder = CampaignFolder.open(path)
+    receipts = read_receipts(folder)
+    assert len(receipts) == iterations
+    wanted = folder.config.self_play
+    for receipt in receipts:
+        shards = committed_shards(path, receipt.iteration)
+        assert len(shards) == len(receipt.shards) == wanted.num_shards
+        games = [read_shard(shard, verify=True)[0].num_games for shard in shards]
+        assert sum(games) == receipt.statistics.games == wanted.games_per_iteration
+        verify_folder(folder.checkpoint(receipt.training.generation))
+    leftovers = [entry for entry in path.rglob(".tmp-*") if "services" not in entry.parts]
+    assert leftovers == []
+    return folder

@@ -1,0 +1,131 @@
+"""Rows 1, 3 and 22 of the faults a campaign survives: killed workers, killed campaigns, Ctrl-C."""
+
+import os
+import signal
+from pathlib import Path
+
+import pytest
+from campaign_driver import (
+    assert_gone,
+    assert_whole,
+    committed_shards,
+    dask_workers,
+    descendants,
+    finish,
+    kill_campaign,
+    launch,
+    settings,
+    wait_until,
+)
+
+from chess_snn.data import is_committed, read_manifest, read_shard
+
+pytestmark = [pytest.mark.orchestration, pytest.mark.timeout(600)]
+
+SETTINGS = settings(
+    campaign__iterations=1,
+    campaign__seed=7,
+    self_play__games_per_iteration=160,
+    self_play__games_per_shard=40,
+    self_play__max_plies=100,
+    training__presentations=1.0,
+    evaluation__opponents='["random", "minimax:2"]',
+    evaluation__num_openings=10,
+    execution__workers=2,
+)
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A finished campaign with SETTINGS that nobody touched."""
+    base = tmp_path_factory.mktemp("undisturbed")
+    process = launch("start", "--dir", str(base / "c"), *SETTINGS, log=base / "log")
+    finish(process, base / "log")
+    return base / "c"
+
+
+def test_killed_worker_costs_only_its_shard(tmp_path: Path, undisturbed: Path) -> None:
+    path, log = tmp_path / "c", tmp_path / "log"
+    process = launch("start", "--dir", str(path), *SETTINGS, log=log)
+    # In the middle of self-play: one shard is there, others are being played.
+    wait_until(lambda: len(committed_shards(path, 0)) >= 1, process, log)
+    workers = dask_workers(process)
+    assert len(workers) == 2
+    workers[0].kill()
+    finish(process, log)
+    assert_same_result(path, undisturbed)
+
+
+def test_campaign_killed_in_every_stage_resumes_to_the_same_result(
+    tmp_path: Path, undisturbed: Path
+) -> None:
+    path, log = tmp_path / "c", tmp_path / "log"
+    checkpoint = path / "checkpoints" / "gen-000001"
+    num_shards = 4
+
+    process = launch("start", "--dir", str(path), *SETTINGS, log=log)
+    wait_until(lambda: len(committed_shards(path, 0)) >= 1, process, log)
+    kill_campaign(process)
+    before = identities(path)
+    assert 1 <= len(before) < num_shards, "killed too late to be in self-play"
+
+    process = launch("resume", str(path), log=log)
+    wait_until(lambda: len(committed_shards(path, 0)) == num_shards, process, log)
+    kill_campaign(process)
+    assert not is_committed(checkpoint), "killed too late to be in training"
+    assert before.items() <= identities(path).items(), "a committed shard was played again"
+    before = identities(path)
+
+    process = launch("resume", str(path), log=log)
+    wait_until(lambda: is_committed(checkpoint), process, log)
+    kill_campaign(process)
+    assert not (path / "receipts" / "iter-000000.json").exists(), "killed too late"
+
+    process = launch("resume", str(path), log=log)
+    finish(process, log)
+    assert identities(path) == before, "a committed shard was played again"
+    assert_same_result(path, undisturbed)
+
+
+@pytest.mark.parametrize("whole_group", [False, True], ids=["process", "terminal"])
+def test_ctrl_c_leaves_a_campaign_that_resumes(
+    tmp_path: Path, undisturbed: Path, whole_group: bool
+) -> None:
+    path, log = tmp_path / "c", tmp_path / "log"
+    process = launch("start", "--dir", str(path), *SETTINGS, log=log)
+    wait_until(lambda: len(committed_shards(path, 0)) >= 1, process, log)
+    started = descendants(process)
+    if whole_group:  # what a terminal does: every process in the foreground hears it
+        os.killpg(process.pid, signal.SIGINT)
+    else:
+        process.send_signal(signal.SIGINT)
+    assert process.wait(30) == 130, log.read_text()[-3000:]
+    text = log.read_text()
+    assert "chess-snn campaign resume" in text
+    assert "Traceback" not in text
+    assert_gone(started)
+
+    finish(launch("resume", str(path), log=log), log)
+    assert_same_result(path, undisturbed)
+
+
+def identities(path: Path) -> dict[str, tuple[int, int]]:
+    """Which file each committed shard's manifest is: changes when a shard is written again."""
+    stats = {
+        shard.name: (shard / "MANIFEST.json").stat() for shard in committed_shards(path, 0)
+    }
+    return {name: (stat.st_ino, stat.st_mtime_ns) for name, stat in stats.items()}
+
+
+def assert_same_result(path: Path, undisturbed: Path) -> None:
+    """The same games and weights as the campaign that nobody touched."""
+    assert_whole(path, iterations=1)
+    for shard in committed_shards(path, 0):
+        games, _ = read_shard(shard)
+        expected, _ = read_shard(undisturbed / shard.relative_to(path))
+        assert games.actions.tolist() == expected.actions.tolist()
+    digests = [
+        read_manifest(base / "checkpoints" / "gen-000001").meta["weights_digest"]
+        for base in (path, undisturbed)
+    ]
+    assert digests[0] == digests[1]

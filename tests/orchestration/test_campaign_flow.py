@@ -1,0 +1,205 @@
+"""A small campaign as a user runs it: what is in its folder, in Prefect and in MLflow after it."""
+
+import json
+import subprocess
+import sys
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+pytestmark = [pytest.mark.orchestration, pytest.mark.timeout(300)]
+psutil = pytest.importorskip("psutil")
+pytest.importorskip("prefect")
+pytest.importorskip("mlflow")
+
+import pandas as pd  # noqa: E402
+from mlflow import pyfunc  # noqa: E402
+from mlflow.tracking import MlflowClient  # noqa: E402
+from prefect.client.orchestration import get_client  # noqa: E402
+
+from chess_snn.campaign import CampaignFolder, read_receipts  # noqa: E402
+from chess_snn.data import verify_folder  # noqa: E402
+from flows.servers import prefect_server  # noqa: E402
+from tasks.tracking import EXPERIMENT, MODEL_NAME, local_tracking_uri  # noqa: E402
+
+NUM_ITERATIONS = 2
+NUM_SHARDS = 4
+NUM_WORKERS = 2
+SETTINGS = (
+    f"campaign.iterations={NUM_ITERATIONS}", f"execution.workers={NUM_WORKERS}", "net.size=tiny",
+    f"self_play.games_per_iteration={4 * NUM_SHARDS}", "self_play.games_per_shard=4",
+    "self_play.max_plies=6", "training.batch_size=16", "evaluation.num_openings=1",
+    "evaluation.max_plies=6", 'evaluation.opponents=["random", "greedy"]',
+)
+METRICS = (
+    "train/value_loss", "train/policy_loss", "train/holdout_value_loss", "train/samples_per_s",
+    "self_play/draw_rate", "self_play/plies_mean", "self_play/games_per_s",
+    "self_play/positions_per_s", "evaluation/score", "evaluation/score_random",
+    "evaluation/score_greedy", "evaluation/champion",
+    "seconds/self_play", "seconds/training", "seconds/evaluation",
+)
+START_FEN = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1"
+
+
+@dataclass(frozen=True)
+class Finished:
+    folder: CampaignFolder
+    output: str
+    survivors: list[str]
+
+
+def chess_snn(*arguments: str) -> subprocess.CompletedProcess:
+    command = [str(Path(sys.executable).with_name("chess-snn")), *arguments]
+    return subprocess.run(command, capture_output=True, text=True, timeout=240, check=False)
+
+
+def processes_of(directory: Path) -> list[str]:
+    """Command lines of living processes that hold a file in ``directory`` or name it."""
+    found = []
+    for process in psutil.process_iter():
+        try:
+            words = " ".join([*process.cmdline(), process.cwd(), *process.environ().values()])
+            if str(directory) in words and process.status() != psutil.STATUS_ZOMBIE:
+                found.append(f"{process.pid} {words[:200]}")
+        except (psutil.AccessDenied, psutil.NoSuchProcess):
+            continue
+    return found
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory) -> Finished:
+    directory = tmp_path_factory.mktemp("flow") / "small-campaign"
+    settings = [f"--set={setting}" for setting in SETTINGS]
+    done = chess_snn("campaign", "start", "--dir", str(directory), *settings)
+    survivors = processes_of(directory)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return Finished(CampaignFolder.open(directory), done.stdout, survivors)
+
+
+def test_no_process_is_left(finished):
+    assert finished.survivors == []
+
+
+def test_the_terminal_says_what_was_learned_and_what_to_do_next(finished):
+    for number in range(1, NUM_ITERATIONS + 1):
+        (line,) = [x for x in finished.output.splitlines()
+                   if x.startswith(f"iteration {number}/{NUM_ITERATIONS}: ")]
+        assert "held-out value loss" in line
+        assert "score" in line
+    assert f"{NUM_WORKERS} workers" in finished.output
+    assert f"chess-snn ui {finished.folder.path}" in finished.output
+
+
+def test_everything_committed_is_whole(finished):
+    folder = finished.folder
+    receipts = read_receipts(folder)
+    assert [receipt.iteration for receipt in receipts] == list(range(NUM_ITERATIONS))
+    for iteration, receipt in enumerate(receipts):
+        assert len(receipt.shards) == NUM_SHARDS
+        assert receipt.statistics.games == 4 * NUM_SHARDS
+        assert receipt.training.generation == iteration + 1
+        assert [match["player_b"] for match in receipt.matches] == ["random", "greedy"]
+        for shard in range(NUM_SHARDS):
+            verify_folder(folder.shard(iteration, shard))
+    for generation in range(NUM_ITERATIONS + 1):
+        verify_folder(folder.checkpoint(generation))
+    assert not list(folder.path.rglob(".tmp-*"))
+
+
+def test_prefect_shows_every_run_completed(finished):
+    with prefect_server(finished.folder.services), get_client(sync_client=True) as client:
+        flow_runs = client.read_flow_runs()
+        flows = Counter((client.read_flow(r.flow_id).name, r.state_name) for r in flow_runs)
+        iterations = {run.id for run in flow_runs if run.parent_task_run_id is not None}
+        tasks = {
+            flow_run: Counter(
+                (run.name.rsplit("-", 2)[0] if "self_play" in run.name else run.name.split("-")[0],
+                 run.state_name)
+                for run in client.read_task_runs() if run.flow_run_id == flow_run
+            )
+            for flow_run in iterations
+        }
+    assert flows == {
+        ("campaign", "Completed"): 1, ("iteration", "Completed"): NUM_ITERATIONS
+    }
+    assert len(tasks) == NUM_ITERATIONS
+    for counts in tasks.values():
+        assert counts == {
+            ("self_play", "Completed"): NUM_SHARDS,
+            **{(name, "Completed"): 1 for name in ("train", "evaluate", "promote", "record")},
+        }
+
+
+@pytest.fixture(scope="module")
+def tracking(finished) -> MlflowClient:
+    uri = local_tracking_uri(finished.folder.services)
+    return MlflowClient(tracking_uri=uri, registry_uri=uri)
+
+
+def test_mlflow_has_one_finished_run_with_a_point_an_iteration(finished, tracking):
+    experiment = tracking.get_experiment_by_name(EXPERIMENT)
+    (run,) = tracking.search_runs([experiment.experiment_id])
+    assert run.info.status == "FINISHED"
+    assert run.data.params["net.size"] == "tiny"
+    receipts = read_receipts(finished.folder)
+    for name in METRICS:
+        points = [(p.step, p.value) for p in tracking.get_metric_history(run.info.run_id, name)]
+        expected = [(r.iteration, pytest.approx(r.metrics()[name])) for r in receipts]
+        assert points == expected, name
+
+
+def test_every_generation_is_a_version_and_two_have_aliases(finished, tracking):
+    receipts = read_receipts(finished.folder)
+    versions = tracking.search_model_versions(f"name = '{MODEL_NAME}'")
+    assert sorted(int(version.tags["generation"]) for version in versions) == [
+        receipt.training.generation for receipt in receipts
+    ]
+    candidate = tracking.get_model_version_by_alias(MODEL_NAME, "candidate")
+    champion = tracking.get_model_version_by_alias(MODEL_NAME, "champion")
+    assert int(candidate.tags["generation"]) == NUM_ITERATIONS
+    assert int(champion.tags["generation"]) == receipts[-1].champion
+    assert candidate.tags["digest"] == receipts[-1].training.weights_digest
+    assert candidate.tags["campaign_id"] == finished.folder.campaign_id
+    assert {"size", "ticks", "precision", "score", "score_low", "score_high"} <= set(candidate.tags)
+
+
+def test_the_champion_answers_a_position(tracking):
+    champion = tracking.get_model_version_by_alias(MODEL_NAME, "champion")
+    (answer,) = pyfunc.load_model(champion.source).predict(pd.DataFrame({"fen": [START_FEN]}))
+    assert answer["error"] is None
+    assert len(answer["policy"]) == 20
+    assert sum(answer["policy"].values()) == pytest.approx(1)
+    assert sum(answer["wdl_stm"]) == pytest.approx(1)
+
+
+def test_status_reads_the_folder_alone(finished):
+    directory = str(finished.folder.path)
+    table = chess_snn("campaign", "status", directory)
+    assert table.returncode == 0
+    assert f"{NUM_ITERATIONS} of {NUM_ITERATIONS} iterations are finished." in table.stdout
+    body = json.loads(chess_snn("campaign", "status", directory, "--json").stdout)
+    assert (body["finished"], body["iterations"]) == (NUM_ITERATIONS, NUM_ITERATIONS)
+    assert body["id"] == finished.folder.campaign_id
+    assert [row["iteration"] for row in body["metrics"]] == list(range(NUM_ITERATIONS))
+    assert set(METRICS) <= set(body["metrics"][0])
+
+
+def modified(directory: Path) -> dict[Path, int]:
+    """When each thing that a campaign commits was last written."""
+    kinds = ("games", "checkpoints", "matches", "receipts")
+    paths = [path for kind in kinds for path in (directory / kind).rglob("*")]
+    return {path: path.stat().st_mtime_ns for path in [directory / "campaign.toml", *paths]}
+
+
+def test_a_finished_campaign_is_neither_run_again_nor_written_over(finished):
+    directory = finished.folder.path
+    before = modified(directory)
+    resumed = chess_snn("campaign", "resume", str(directory))
+    assert resumed.returncode == 0
+    assert f"all {NUM_ITERATIONS} iterations are finished" in resumed.stdout
+    started = chess_snn("campaign", "start", "--dir", str(directory))
+    assert started.returncode == 2
+    assert "holds another campaign" in started.stderr
+    assert modified(directory) == before
