@@ -87,6 +87,7 @@ def test_campaign_killed_in_every_stage_resumes_to_the_same_result(
     assert_same_result(path, undisturbed)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("whole_group", [False, True], ids=["process", "terminal"])
 def test_ctrl_c_leaves_a_campaign_that_resumes(
     tmp_path: Path, undisturbed: Path, whole_group: bool
