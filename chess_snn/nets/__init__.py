@@ -4,6 +4,7 @@
 :func:`load_network` keep it. The neuron's equations stand in :mod:`chess_snn.nets.neuron`.
 """
 
+from chess_snn.nets.allocator import keep_freed_memory
 from chess_snn.nets.config import SIZES, NetConfig, net_config
 from chess_snn.nets.evaluator import Evaluation, Evaluator
 from chess_snn.nets.inference import InferenceNetwork, Precision, freeze
@@ -26,6 +27,7 @@ __all__ = [
     "build_network",
     "expand_planes",
     "freeze",
+    "keep_freed_memory",
     "load_network",
     "make_evaluator",
     "net_config",

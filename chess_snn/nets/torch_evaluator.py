@@ -20,6 +20,7 @@ from torch import Tensor
 from chess_snn.config import check_range
 from chess_snn.errors import ConfigError
 from chess_snn.games.base import ValueKind
+from chess_snn.nets.allocator import keep_freed_memory
 from chess_snn.nets.evaluator import Evaluation
 from chess_snn.nets.inference import InferenceNetwork, Precision, freeze
 from chess_snn.nets.network import Network
@@ -54,6 +55,7 @@ def make_evaluator(
             f"an evaluator answers win, draw and loss, and {network.spec.name} has a "
             f"{network.spec.value_kind.value} value; call the network itself"
         )
+    keep_freed_memory()
     frozen = freeze(network, precision, device=_find_device(device))
     return TorchEvaluator(frozen, num_threads, chunk_size)
 

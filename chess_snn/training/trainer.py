@@ -10,7 +10,7 @@ import torch
 from chess_snn.data import ReplayWindow, Samples
 from chess_snn.errors import TrainingDivergedError
 from chess_snn.games.base import Game
-from chess_snn.nets import Network
+from chess_snn.nets import Network, keep_freed_memory
 from chess_snn.rng import generator
 from chess_snn.training.batch import assemble
 from chess_snn.training.losses import Losses, compute_losses, value_loss
@@ -58,6 +58,7 @@ class Trainer:
         self, game: Game, network: Network, settings: TrainingSettings, seed: int,
         device: torch.device | str = "cpu",
     ) -> None:
+        keep_freed_memory()
         self.game, self.settings, self.seed = game, settings, seed
         self.device = torch.device(device)
         self.network = network.to(self.device, memory_format=torch.channels_last)  # type: ignore[call-overload]
