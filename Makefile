@@ -36,7 +36,7 @@ $(VENV)/.ready: $(VENV)/.installed
 	  || echo "WARNING: $(ORACLES) could not be installed; the tests that compare with them will say SKIPPED."
 	@touch $@
 
-campaign: $(VENV)/.installed  ## play, train, evaluate and register: the main job, about 6 minutes
+campaign: $(VENV)/.installed  ## play, train, evaluate and register: the main job, about 3 minutes
 	$(BIN)/chess-snn campaign start --preset smoke
 
 test: $(VENV)/.ready          ## the default tests, under 8 minutes on 2 cores
@@ -51,9 +51,9 @@ check: $(VENV)/.ready         ## style, types, and the direction of imports
 	$(BIN)/lint-imports
 
 bench: $(VENV)/.ready         ## every benchmark: a table each, and JSON under bench-results/
-	@mkdir -p bench-results
-	@for name in env selfplay store train; do \
-	  $(BIN)/chess-snn bench $$name --json-file bench-results/$$name.json || exit $$?; done
+	@missed=0; for name in env selfplay store train; do \
+	  $(BIN)/chess-snn bench $$name --json-file bench-results/$$name.json || missed=1; done; \
+	  exit $$missed
 
 clean:               ## remove the environment and what tools left; campaigns stay
 	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis bench-results
