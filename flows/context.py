@@ -27,7 +27,7 @@ def current_run() -> CampaignRun:
     """The campaign that this code runs in.
 
     Raises:
-        LookupError: none; an iteration runs inside the campaign flow only.
+        LookupError: called outside the campaign flow.
     """
     return _current.get()
 

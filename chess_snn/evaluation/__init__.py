@@ -1,7 +1,6 @@
 """Players, the matches between them, and what a score is worth."""
 
 from chess_snn.evaluation.intervals import wilson_interval
-from chess_snn.evaluation.ladder import evaluate_against, mean_score
 from chess_snn.evaluation.match_result import MatchResult
 from chess_snn.evaluation.matches import DEFAULT_MAX_PLIES, play_match
 from chess_snn.evaluation.minimax import GreedyPlayer, MinimaxPlayer
@@ -18,9 +17,7 @@ __all__ = [
     "Player",
     "RandomPlayer",
     "SearchPlayer",
-    "evaluate_against",
     "make_player",
-    "mean_score",
     "play_match",
     "random_openings",
     "wilson_interval",
