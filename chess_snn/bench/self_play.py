@@ -21,7 +21,8 @@ _BARS = {"tiny": 40.0, "small": 10.0}
 
 _LEAST_NETWORK_SHARE = 0.8
 _MAX_PLIES = 120
-_GAMES = {"tiny": 256, "small": 256}
+_GAMES = {"tiny": 512, "small": 256}
+_GROUPS = 2
 _PEER_SECONDS = 10.0
 _PEER_SECONDS_QUICK = 1.0
 
@@ -52,10 +53,10 @@ def run(quick: bool = False) -> BenchReport:
 
 def _play(evaluator: Evaluator, num_games: int, max_plies: int) -> SelfPlayStatistics:
     game = get_game("chess")
-    search = PolicySearch(game, evaluator)
-    play_games(game, search, SelfPlaySettings(max_plies=2), num_games=num_games, seed=0)
-    settings = SelfPlaySettings(max_plies=max_plies)
-    return play_games(game, search, settings, num_games=num_games, seed=1)[1]
+    searches = [PolicySearch(game, evaluator) for _ in range(_GROUPS)]
+    play_games(game, searches, SelfPlaySettings(max_plies=2), num_games=num_games, seed=0)
+    settings = SelfPlaySettings(max_plies=max_plies, concurrent_games=num_games)
+    return play_games(game, searches, settings, num_games=num_games, seed=1)[1]
 
 
 def _peer_positions_per_s(evaluator: Evaluator, seconds: float) -> float:

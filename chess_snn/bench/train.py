@@ -59,7 +59,7 @@ def _window() -> ReplayWindow:
     network = build_network(game.spec, net_config("tiny"), seed=0)
     with make_evaluator(network, num_threads=os.cpu_count() or 1) as evaluator:
         search = PolicySearch(game, evaluator)
-        records, _ = play_games(game, search, settings, num_games=64, seed=0)
+        records, _ = play_games(game, [search], settings, num_games=64, seed=0)
     with tempfile.TemporaryDirectory() as scratch:
         shard = Path(scratch) / "shard"
         write_shard(shard, records, {"game": "chess"})

@@ -75,7 +75,7 @@ def play_shard(
     num_games = config.self_play.games_in_shard(shard)
     records, statistics = play_games(
         game,
-        PolicySearch(game, _evaluator(folder, iteration, num_threads)),
+        [PolicySearch(game, _evaluator(folder, iteration, num_threads))],
         config.self_play,
         num_games=num_games,
         seed=derive_seed(config.campaign.seed, "self_play", iteration, shard),

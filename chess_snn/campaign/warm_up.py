@@ -28,7 +28,7 @@ def warm_up(config: CampaignConfig) -> None:
     network = build_network(game.spec, config.net.network(), seed=0)
     with make_evaluator(network, precision=config.net.precision) as evaluator:
         search = PolicySearch(game, evaluator)
-        records, _ = play_games(game, search, _SETTINGS, num_games=2, seed=0)
+        records, _ = play_games(game, [search], _SETTINGS, num_games=2, seed=0)
         for opponent in config.evaluation.opponents:
             play_match(
                 game, SearchPlayer(search, "warm-up"), make_player(game, opponent),

@@ -30,7 +30,10 @@ class Evaluator(Protocol):
 
     @property
     def network_seconds(self) -> float:
-        """Seconds spent waiting for answers since the evaluator was made; only grows."""
+        """Seconds the device was busy with answers since the evaluator was made; only grows.
+
+        Of a CPU: the mean over the evaluator's threads of the processor time each has used.
+        """
         ...
 
     def evaluate(

@@ -3,7 +3,7 @@
 Precision is part of what a network is: in bf16 some spikes fall otherwise than in fp32, and the
 two do not always prefer the same move. Readouts are float32 in both.
 
-Dimensions: T ticks, B batch, P planes, C channels, H and W board.
+Dimensions: T ticks, B batch, P planes, C channels, H and W board, L columns for legal actions.
 """
 
 import copy
@@ -23,6 +23,7 @@ from chess_snn.nets.layers import (
     read_policy,
     squares_first,
 )
+from chess_snn.nets.legal_readout import read_legal_policy
 from chess_snn.nets.network import Network, NetworkOutput
 
 Precision = Literal["fp32", "bf16"]
@@ -58,6 +59,27 @@ class InferenceNetwork(nn.Module):
 
     def forward(self, planes_BPHW: Tensor) -> NetworkOutput:
         """Evaluate planes in {0, 1} of any type, on the network's device."""
+        fired_TBCHW = self._trunk(planes_BPHW)
+        rate_BCHW = self._policy_rate(fired_TBCHW)
+        logits_BA = read_policy(self.policy_readout, rate_BCHW, self.policy_is_dense)
+        return NetworkOutput(logits_BA, self._value(fired_TBCHW))
+
+    def answer(
+        self, planes_BPHW: Tensor, legal_actions_BL: Tensor, num_legal_B: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """Logits float32[B, L] of the listed actions, -inf behind each list, and WDL logits.
+
+        Rows of planes beyond the lists (padding) are evaluated and left out of the answer.
+        """
+        num_rows = len(num_legal_B)
+        fired_TBCHW = self._trunk(planes_BPHW)
+        legal_logits_BL = read_legal_policy(
+            self.policy_readout, self._policy_rate(fired_TBCHW)[:num_rows],
+            legal_actions_BL, num_legal_B, self.policy_is_dense,
+        )
+        return legal_logits_BL, self._value(fired_TBCHW)[:num_rows]
+
+    def _trunk(self, planes_BPHW: Tensor) -> Tensor:
         planes = planes_BPHW.to(self.dtype, memory_format=torch.channels_last)
         stem_BCHW = self.stem(planes)
         u_TBCHW = stem_BCHW.unsqueeze(0)
@@ -66,11 +88,10 @@ class InferenceNetwork(nn.Module):
             inner_TBCHW = self.neurons.fire(each_tick(conv1, fired_TBCHW))
             branch_TBCHW = each_tick(conv2, inner_TBCHW)
             u_TBCHW, fired_TBCHW = self.neurons.add_and_fire(u_TBCHW, branch_TBCHW)
-        return NetworkOutput(self._policy(fired_TBCHW), self._value(fired_TBCHW))
+        return fired_TBCHW
 
-    def _policy(self, fired_TBCHW: Tensor) -> Tensor:
-        rate_BCHW = self.neurons.mean_rate(each_tick(self.policy_conv, fired_TBCHW))
-        return read_policy(self.policy_readout, rate_BCHW, self.policy_is_dense)
+    def _policy_rate(self, fired_TBCHW: Tensor) -> Tensor:
+        return self.neurons.mean_rate(each_tick(self.policy_conv, fired_TBCHW))
 
     def _value(self, fired_TBCHW: Tensor) -> Tensor:
         seen_TBF = squares_first(self.neurons.fire(each_tick(self.value_conv, fired_TBCHW)))

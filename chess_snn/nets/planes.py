@@ -1,24 +1,64 @@
-"""From bitboards to the network's input, on the device."""
+"""From bitboards to the network's input, on the device.
 
+Dimensions: B positions, P planes, S = H * W squares.
+"""
+
+import numpy as np
 import torch
 from torch import Tensor
 
+from chess_snn.jit import kernel
+from chess_snn.types import UInt64Array
+
 _BITS_A_BYTE = 8
+_BYTES_A_WORD = 8
+_BIT_MASKS = tuple(1 << bit for bit in range(_BITS_A_BYTE))
+_INTEGERS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
+"""By their size in bytes: numpy has no bfloat16, and a pattern of bits needs none."""
+_LOW_BIT = np.uint64(1)
 
 
-def expand_planes(words_BP: Tensor, board_shape: tuple[int, int]) -> Tensor:
-    """Planes uint8[B, P, H, W] in {0, 1} of ``words_BP``, on its device.
+def expand_planes(words_BP: Tensor, board_shape: tuple[int, int], dtype: torch.dtype) -> Tensor:
+    """Planes [B, P, H, W] in {0, 1} of ``words_BP``, on its device, in channels-last memory.
 
     Args:
         words_BP: int64[B, P]: the bits of ``uint64`` bitplanes (``array.view(np.int64)``); bit s is
             square s = row * W + column.
         board_shape: (H, W), at most 64 squares.
+        dtype: of the result.
     """
     height, width = board_shape
+    spread = spread_compiled if words_BP.device.type == "cpu" else spread_by_bytes
+    squares_BSP = spread(words_BP, height * width, dtype)
+    return squares_BSP.unflatten(1, board_shape).permute(0, 3, 1, 2)
+
+
+def spread_by_bytes(words_BP: Tensor, num_squares: int, dtype: torch.dtype) -> Tensor:
+    """Squares [B, S, P] of int64[B, P], on any device."""
     # Bytes of a word come least significant first on every platform torch runs on, so bit k of
     # byte j is square 8 j + k; bytes are expanded eight times as fast as 64-bit words.
-    batch, planes = words_BP.shape
-    bytes_BPK1 = words_BP.contiguous().view(torch.uint8).view(batch, planes, -1, 1)
-    masks = torch.tensor([1 << bit for bit in range(_BITS_A_BYTE)], dtype=torch.uint8)
-    squares_BPS = (bytes_BPK1 & masks.to(words_BP.device)).ne(0).flatten(2)[..., : height * width]
-    return squares_BPS.reshape(batch, planes, height, width).to(torch.uint8)
+    bytes_BPJ = words_BP.contiguous().view(torch.uint8).unflatten(1, (-1, _BYTES_A_WORD))
+    bytes_BJ1P = bytes_BPJ.transpose(1, 2).unsqueeze(2)
+    masks_K1 = torch.tensor(_BIT_MASKS, dtype=torch.uint8, device=words_BP.device).unsqueeze(1)
+    return (bytes_BJ1P & masks_K1).ne(0).flatten(1, 2)[:, :num_squares].to(dtype)
+
+
+def spread_compiled(words_BP: Tensor, num_squares: int, dtype: torch.dtype) -> Tensor:
+    """The same on the CPU, in one pass over the result."""
+    squares_BSP = torch.empty((len(words_BP), num_squares, words_BP.shape[1]), dtype=dtype)
+    same_size = _INTEGERS[dtype.itemsize]
+    one = torch.ones(1, dtype=dtype).view(same_size).numpy()[0]
+    _spread_bits(words_BP.numpy().view(np.uint64), one, squares_BSP.view(same_size).numpy())
+    return squares_BSP
+
+
+@kernel
+def _spread_bits(words: UInt64Array, one: np.generic, spread: np.ndarray) -> None:
+    """``spread`` int[B, S, P] = ``one`` where bit s of ``words`` uint64[B, P] is set, else 0."""
+    zero = one ^ one
+    batch, squares, planes = spread.shape
+    for b in range(batch):
+        for square in range(squares):
+            shift = np.uint64(square)
+            for p in range(planes):
+                spread[b, square, p] = one if (words[b, p] >> shift) & _LOW_BIT else zero

@@ -81,13 +81,16 @@ class TorchEvaluator:
         self.network = network
         self.precision: Precision = network.precision
         self.device = next(network.parameters()).device
-        self.num_threads = num_threads
+        self.num_threads = 1 if self.device.type == "cuda" else num_threads
         self.network_seconds = 0.0
-        """Wall clock spent in :meth:`evaluate` so far, over all calls."""
+        """See :attr:`chess_snn.nets.evaluator.Evaluator.network_seconds`."""
         self.positions = 0
         """Positions evaluated so far."""
         self._chunk_size = chunk_size
         self._counters_lock = threading.Lock()
+        self._device_lock = threading.Lock()
+        # A thread of the CPU may lose its core to others meanwhile; a GPU has no such clock.
+        self._clock = time.perf_counter if self.device.type == "cuda" else time.thread_time
         self._threads = None if self.device.type == "cuda" else _single_torch_threads(num_threads)
 
     def evaluate(
@@ -97,26 +100,27 @@ class TorchEvaluator:
 
         On the CPU a row's answer is the same to the bit whatever rows come with it.
         """
-        start = time.perf_counter()
         num_columns = int(num_legal.max(initial=0))
         in_use = legal_actions[:, :num_columns]
         legal_logits = np.full(legal_actions.shape, -np.inf, dtype=np.float32)
         wdl_stm = np.empty((len(planes), 3), dtype=np.float32)
 
         def answer(rows: slice) -> None:
+            start = self._clock()
             legal_logits[rows, :num_columns], wdl_stm[rows] = self._answer(
                 planes[rows], in_use[rows], num_legal[rows]
             )
+            with self._counters_lock:
+                self.network_seconds += (self._clock() - start) / self.num_threads
+                self.positions += rows.stop - rows.start
 
         if self._threads is None:
-            if len(planes):
-                answer(slice(None))
+            with self._device_lock:
+                if len(planes):
+                    answer(slice(0, len(planes)))
         else:
             # list: wait for all, and raise what a thread raised.
             list(self._threads.map(answer, self._chunks(len(planes))))
-        with self._counters_lock:
-            self.network_seconds += time.perf_counter() - start
-            self.positions += len(planes)
         return Evaluation(legal_logits, wdl_stm)
 
     def close(self) -> None:
@@ -149,11 +153,11 @@ class TorchEvaluator:
         """Legal logits float32[B, L] and WDL float32[B, 3] of one chunk."""
         num_rows = len(planes)
         words_BP = self._send(_pad(planes.view(np.int64), self._padded_size(num_rows)))
-        output = self.network(expand_planes(words_BP, self.network.spec.board_shape))
-        logits_BL = _gather_legal(
-            output.policy_logits_BA[:num_rows], self._send(legal_actions), self._send(num_legal)
+        logits_BL, wdl_logits_B3 = self.network.answer(
+            expand_planes(words_BP, self.network.spec.board_shape, self.network.dtype),
+            self._send(legal_actions), self._send(num_legal),
         )
-        wdl_B3 = output.wdl_logits_B3[:num_rows].softmax(dim=1)
+        wdl_B3 = wdl_logits_B3.softmax(dim=1)
         return logits_BL.cpu().numpy(), wdl_B3.cpu().numpy()
 
     def _send(self, array: np.ndarray) -> Tensor:
@@ -174,14 +178,6 @@ def _pad(array: np.ndarray, num_rows: int) -> np.ndarray:
     padded = np.zeros((num_rows, *array.shape[1:]), dtype=array.dtype)
     padded[: len(array)] = array
     return padded
-
-
-def _gather_legal(logits_BA: Tensor, legal_actions_BL: Tensor, num_legal_B: Tensor) -> Tensor:
-    """The logits of the listed actions, -inf behind each list, whatever stands there."""
-    columns_L = torch.arange(legal_actions_BL.shape[1], device=logits_BA.device)
-    behind_BL = columns_L >= num_legal_B.unsqueeze(1)
-    actions_BL = legal_actions_BL.long().masked_fill_(behind_BL, 0)
-    return logits_BA.gather(1, actions_BL).masked_fill_(behind_BL, float("-inf"))
 
 
 def _single_torch_threads(num_threads: int) -> ThreadPoolExecutor:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from chess_snn.games.base import GameBatch
+from chess_snn.nets.evaluator import Evaluator
 from chess_snn.types import Float32Array, Int16Array, Int32Array, UInt64Array
 
 
@@ -31,8 +32,8 @@ class Search(Protocol):
     """Chooses actions for many root positions at once."""
 
     @property
-    def network_seconds(self) -> float:
-        """Seconds spent waiting for the network since the search was made; only grows."""
+    def evaluator(self) -> Evaluator:
+        """The network it asks; searches may share one."""
         ...
 
     def run(

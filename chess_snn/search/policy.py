@@ -21,12 +21,7 @@ class PolicySearch:
 
     def __init__(self, game: Game, evaluator: Evaluator) -> None:
         self._game = game
-        self._evaluator = evaluator
-
-    @property
-    def network_seconds(self) -> float:
-        """Seconds spent in the network so far."""
-        return self._evaluator.network_seconds
+        self.evaluator = evaluator
 
     def run(
         self,
@@ -36,7 +31,7 @@ class PolicySearch:
         temperatures: Float32Array,
     ) -> SearchResult:
         """See :meth:`chess_snn.search.base.Search.run`."""
-        evaluation = self._evaluator.evaluate(
+        evaluation = self.evaluator.evaluate(
             self._game.planes(batch.state), batch.legal_actions, batch.num_legal
         )
         num_games = len(batch)

@@ -33,9 +33,8 @@ def assemble(game: Game, samples: Samples, device: torch.device) -> TrainingBatc
     target_actions = np.maximum(samples.target_actions, 0)
 
     words = torch.from_numpy(game.planes(samples.states).view(np.int64)).to(device)
-    planes = expand_planes(words, game.spec.board_shape).float()
     return TrainingBatch(
-        planes_BPHW=planes.contiguous(memory_format=torch.channels_last),
+        planes_BPHW=expand_planes(words, game.spec.board_shape, torch.float32),
         targets=Targets(
             legal_actions_BL=_tensor(legal_actions.astype(np.int64), device),
             num_legal_B=_tensor(num_legal.astype(np.int64), device),

@@ -28,7 +28,7 @@ class Positions:
 
     def tensor(self) -> Tensor:
         words = torch.from_numpy(self.planes.view(np.int64))
-        return expand_planes(words, (8, 8)).float()
+        return expand_planes(words, (8, 8), torch.float32)
 
     def legal_logits(self, policy_logits_BA: Tensor) -> Tensor:
         behind = np.arange(self.legal_actions.shape[1]) >= self.num_legal[:, None]

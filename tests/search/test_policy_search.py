@@ -192,9 +192,3 @@ def test_search_leaves_the_batch_alone(search):
     run(search, batch)
     for name in ("state", "history", "legal_actions", "num_legal", "termination", "reward"):
         np.testing.assert_array_equal(getattr(batch, name), getattr(before, name), name)
-
-
-def test_network_seconds_are_the_evaluators(search, evaluator):
-    before = search.network_seconds
-    run(search, copies(chess.STARTING_FEN, 4))
-    assert search.network_seconds == evaluator.network_seconds > before

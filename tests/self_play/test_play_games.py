@@ -48,7 +48,7 @@ def played(search):
 
     def play(settings):
         if settings not in done:
-            done[settings] = play_games(GAME, search, settings, num_games=NUM_GAMES, seed=3)
+            done[settings] = play_games(GAME, [search], settings, num_games=NUM_GAMES, seed=3)
         return done[settings]
 
     return play
@@ -162,27 +162,52 @@ def test_statistics_are_those_of_the_records(played):
 
 @pytest.mark.parametrize("count", [1, 3, 7, 64])
 def test_games_do_not_depend_on_how_many_are_played_at_once(search, count):
-    together, _ = play_games(GAME, search, concurrent(SHORT, 8), num_games=8, seed=5)
-    records, _ = play_games(GAME, search, concurrent(SHORT, count), num_games=8, seed=5)
+    together, _ = play_games(GAME, [search], concurrent(SHORT, 8), num_games=8, seed=5)
+    records, _ = play_games(GAME, [search], concurrent(SHORT, count), num_games=8, seed=5)
     assert_same_games(records, together)
+
+
+@pytest.mark.parametrize("groups", [2, 3, 9])
+def test_games_do_not_depend_on_their_groups(search, groups):
+    together, alone = play_games(GAME, [search], concurrent(SHORT, 8), num_games=8, seed=5)
+    records, statistics = play_games(
+        GAME, [search] * groups, concurrent(SHORT, 8), num_games=8, seed=5
+    )
+    assert_same_games(records, together)
+    assert statistics.terminations == alone.terminations
+    assert statistics.entropy_sum == pytest.approx(alone.entropy_sum)
+
+
+def test_a_group_that_fails_stops_the_others(search):
+    class Broken(SizeOfEachCall):
+        def run(self, batch, keys, plies, temperatures):
+            raise RuntimeError("out of memory")
+
+    told = []
+    with pytest.raises(RuntimeError, match="out of memory"):
+        play_games(
+            GAME, [search, Broken(search)], SHORT, num_games=8, seed=5,
+            on_progress=lambda *done: told.append(done),
+        )
+    assert not told or told[-1][0] < 8
 
 
 def test_long_games_do_not_depend_on_how_many_are_played_at_once(played, search):
     """Games that end at different plies, so that rows are refilled and dropped in another order."""
     expected, _ = played(ANY_WAY)
     settings = SelfPlaySettings(concurrent_games=24, max_plies=300, temperature_first=2.0)
-    records, _ = play_games(GAME, search, settings, num_games=NUM_GAMES, seed=3)
+    records, _ = play_games(GAME, [search], settings, num_games=NUM_GAMES, seed=3)
     assert_same_games(records, expected)
 
 
 def test_same_seed_plays_the_first_games_of_a_longer_session(search):
-    few, _ = play_games(GAME, search, SHORT, num_games=5, seed=5)
-    many, _ = play_games(GAME, search, SHORT, num_games=11, seed=5)
+    few, _ = play_games(GAME, [search], SHORT, num_games=5, seed=5)
+    many, _ = play_games(GAME, [search], SHORT, num_games=11, seed=5)
     assert_same_games(many, few, num_games=5)
 
 
 def test_games_of_a_session_and_of_two_seeds_all_differ(search):
-    sessions = [play_games(GAME, search, SHORT, num_games=12, seed=seed)[0] for seed in (5, 6)]
+    sessions = [play_games(GAME, [search], SHORT, num_games=12, seed=seed)[0] for seed in (5, 6)]
     games = [tuple(records.actions[positions_of(records, game)])
              for records in sessions for game in range(12)]
     for one, other in itertools.combinations(games, 2):
@@ -196,8 +221,8 @@ class SizeOfEachCall:
         self._search, self.sizes = search, []
 
     @property
-    def network_seconds(self):
-        return self._search.network_seconds
+    def evaluator(self):
+        return self._search.evaluator
 
     def run(self, batch, keys, plies, temperatures):
         assert (batch.num_legal > 0).all()
@@ -209,7 +234,7 @@ class SizeOfEachCall:
 def test_rows_are_refilled_and_then_dropped(search):
     watched = SizeOfEachCall(search)
     settings = SelfPlaySettings(concurrent_games=9, max_plies=300, temperature_first=2.0)
-    records, _ = play_games(GAME, watched, settings, num_games=NUM_GAMES, seed=3)
+    records, _ = play_games(GAME, [watched], settings, num_games=NUM_GAMES, seed=3)
 
     # The row a game gets is the first one free; who ends first, by index, is followed by the next.
     waiting = list(np.diff(records.game_offsets))
@@ -230,7 +255,7 @@ def test_progress_is_told_after_every_ply(search):
     watched, told = SizeOfEachCall(search), []
     settings = concurrent(SHORT, 4)
     records, _ = play_games(
-        GAME, watched, settings, num_games=10, seed=1, on_progress=lambda *done: told.append(done)
+        GAME, [watched], settings, num_games=10, seed=1, on_progress=lambda *done: told.append(done)
     )
     finished, positions = zip(*told, strict=True)
     np.testing.assert_array_equal(positions, np.cumsum(watched.sizes))
@@ -248,14 +273,14 @@ def test_a_game_that_ends_at_the_cap_has_ended(played, search):
         (lengths[game] - 1, 0, 0),
     ]:
         settings = SelfPlaySettings(max_plies=int(cap), temperature_first=2.0)
-        capped, _ = play_games(GAME, search, settings, num_games=NUM_GAMES, seed=3)
+        capped, _ = play_games(GAME, [search], settings, num_games=NUM_GAMES, seed=3)
         assert len(positions_of(capped, game)) == cap
         assert (capped.terminations[game], capped.outcomes_white[game]) == (code, outcome)
 
 
 def test_games_start_after_any_number_of_random_plies(search):
     settings = SelfPlaySettings(random_start_plies=3, max_plies=1)
-    records, _ = play_games(GAME, search, settings, num_games=400, seed=2)
+    records, _ = play_games(GAME, [search], settings, num_games=400, seed=2)
     assert records.num_positions == 400
     boards = [chess.Board(GAME.format_state(state)) for state in records.states]
     plies = Counter(board.ply() for board in boards)
@@ -282,4 +307,4 @@ def test_records_make_a_shard(played, tmp_path):
 @pytest.mark.parametrize("num_games", [0, -3])
 def test_no_games_are_refused(search, num_games):
     with pytest.raises(ConfigError, match=f"num_games must be >= 1, got {num_games}"):
-        play_games(GAME, search, SHORT, num_games=num_games, seed=0)
+        play_games(GAME, [search], SHORT, num_games=num_games, seed=0)

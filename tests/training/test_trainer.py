@@ -39,10 +39,11 @@ def test_advantage_training_prefers_the_winners_actions(new_trainer, endgames):
         samples = endgames.gather(rows)
         samples = endgames.gather(rows[samples.outcomes_stm == sign])
         planes = expand_planes(
-            torch.from_numpy(trainer.game.planes(samples.states).view(np.int64)), (8, 8)
+            torch.from_numpy(trainer.game.planes(samples.states).view(np.int64)), (8, 8),
+            torch.float32,
         )
         with torch.no_grad():
-            logits = trainer.network.eval()(planes.float()).policy_logits_BA.numpy()
+            logits = trainer.network.eval()(planes).policy_logits_BA.numpy()
         legal, num_legal = trainer.game.legal_actions(samples.states)
         log_policy = [
             logits[b, action] - np.logaddexp.reduce(logits[b, legal[b, : num_legal[b]]])
@@ -198,7 +199,7 @@ def test_held_out_value_loss_by_hand(new_trainer, window, game):
         outcome = white if game.side_to_move(state)[0] == 0 else -white
         words = torch.from_numpy(game.planes(state).view(np.int64))
         with torch.no_grad():
-            logits = network(expand_planes(words, (8, 8)).float()).wdl_logits_B3[0].double()
+            logits = network(expand_planes(words, (8, 8), torch.float32)).wdl_logits_B3[0].double()
         total -= logits.log_softmax(0)[{1: 0, 0: 1, -1: 2}[outcome]].item()
     by_hand = total / len(rows)
     assert len(rows) % 7  # the last batch is a short one
