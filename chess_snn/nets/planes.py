@@ -3,6 +3,8 @@
 Dimensions: B positions, P planes, S = H * W squares.
 """
 
+from typing import Any
+
 import numpy as np
 import torch
 from torch import Tensor
@@ -30,32 +32,37 @@ def expand_planes(words_BP: Tensor, board_shape: tuple[int, int], dtype: torch.d
     height, width = board_shape
     spread = spread_compiled if words_BP.device.type == "cpu" else spread_by_bytes
     squares_BSP = spread(words_BP, height * width, dtype)
-    return squares_BSP.unflatten(1, board_shape).permute(0, 3, 1, 2)
+    batch, _, planes = squares_BSP.shape
+    return squares_BSP.view(batch, height, width, planes).permute(0, 3, 1, 2)
 
 
 def spread_by_bytes(words_BP: Tensor, num_squares: int, dtype: torch.dtype) -> Tensor:
     """Squares [B, S, P] of int64[B, P], on any device."""
     # Bytes of a word come least significant first on every platform torch runs on, so bit k of
     # byte j is square 8 j + k; bytes are expanded eight times as fast as 64-bit words.
-    bytes_BPJ = words_BP.contiguous().view(torch.uint8).unflatten(1, (-1, _BYTES_A_WORD))
+    batch, planes = words_BP.shape
+    bytes_BPJ = words_BP.contiguous().view(torch.uint8).view(batch, planes, _BYTES_A_WORD)
     bytes_BJ1P = bytes_BPJ.transpose(1, 2).unsqueeze(2)
     masks_K1 = torch.tensor(_BIT_MASKS, dtype=torch.uint8, device=words_BP.device).unsqueeze(1)
-    return (bytes_BJ1P & masks_K1).ne(0).flatten(1, 2)[:, :num_squares].to(dtype)
+    bits_BSP = (bytes_BJ1P & masks_K1).ne(0).flatten(1, 2)
+    return bits_BSP[:, :num_squares].to(dtype)
 
 
 def spread_compiled(words_BP: Tensor, num_squares: int, dtype: torch.dtype) -> Tensor:
     """The same on the CPU, in one pass over the result."""
     squares_BSP = torch.empty((len(words_BP), num_squares, words_BP.shape[1]), dtype=dtype)
     same_size = _INTEGERS[dtype.itemsize]
-    one = torch.ones(1, dtype=dtype).view(same_size).numpy()[0]
-    _spread_bits(words_BP.numpy().view(np.uint64), one, squares_BSP.view(same_size).numpy())
+    zero, one = torch.tensor([0, 1], dtype=dtype).view(same_size).numpy()
+    words = words_BP.numpy().view(np.uint64)
+    _spread_bits(words, zero, one, squares_BSP.view(same_size).numpy())
     return squares_BSP
 
 
 @kernel
-def _spread_bits(words: UInt64Array, one: np.generic, spread: np.ndarray) -> None:
-    """``spread`` int[B, S, P] = ``one`` where bit s of ``words`` uint64[B, P] is set, else 0."""
-    zero = one ^ one
+def _spread_bits(
+    words: UInt64Array, zero: np.integer[Any], one: np.integer[Any], spread: np.ndarray
+) -> None:
+    """Fill ``spread`` int[B, S, P] with ``one`` where bit s of ``words`` uint64[B, P] is set."""
     batch, squares, planes = spread.shape
     for b in range(batch):
         for square in range(squares):

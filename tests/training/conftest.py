@@ -56,7 +56,8 @@ def records():
     """Games of a fresh network, which plays nearly at random; some are decided."""
     settings = SelfPlaySettings(max_plies=300, temperature_first=2.0)
     with make_evaluator(tiny_network(), precision="fp32") as evaluator:
-        played, _ = play_games(GAME, [PolicySearch(GAME, evaluator)], settings, num_games=32, seed=3)
+        searches = [PolicySearch(GAME, evaluator)]
+        played, _ = play_games(GAME, searches, settings, num_games=32, seed=3)
     return played
 
 
