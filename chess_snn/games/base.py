@@ -57,6 +57,8 @@ class GameSpec:
     """R <= W: the leading words that a stored record keeps; planes depend on these alone."""
     history_length: int
     """K: words of repetition history a game carries; 0 for a game without memory."""
+    history_word: int
+    """The column of the state row that is remembered of each position; -1 without memory."""
     max_legal: int
     """M: an upper bound on the legal actions of any position."""
     num_players: int
@@ -79,7 +81,10 @@ class GameBatch:
     state: UInt64Array
     """uint64[G, W]."""
     history: UInt64Array
-    """uint64[G, K]: what the rules remember of earlier positions (chess: their keys)."""
+    """uint64[G, K]: what the rules remember of the K newest positions: the ``history_word`` of the
+    position at ply p since the reset stands in column p mod K."""
+    ply: Int32Array
+    """int32[G]: plies since the reset."""
     legal_actions: Int16Array
     """int16[G, M]: the legal actions, in the first ``num_legal`` columns; the rest is undefined."""
     num_legal: Int32Array
@@ -119,7 +124,10 @@ class Game(Protocol):
         ...
 
     def reset(self, batch: GameBatch, rows: Int64Array, states: UInt64Array) -> None:
-        """Put ``states`` uint64[n, W] into ``rows`` int64[n], without any earlier history."""
+        """Put ``states`` uint64[n, W] into ``rows`` int64[n], without any earlier history.
+
+        Of a state only the R words that records keep matter; the rest follows from them.
+        """
         ...
 
     def step(
@@ -147,6 +155,25 @@ class Game(Protocol):
 
     def side_to_move(self, states: UInt64Array) -> UInt8Array:
         """uint8[B]: 0 where the first player (white) is to move, of ``states`` uint64[B, >= R]."""
+        ...
+
+    def practice_states(self, seeds: UInt64Array) -> UInt64Array:
+        """Rows uint64[n, W] of simple positions that one side should win (chess: KQK, KRK, KPK).
+
+        Either side may be to move, and none of them has ended. Row i depends on ``seeds[i]`` of
+        uint64[n] alone.
+        """
+        ...
+
+    def mirror(
+        self, states: UInt64Array, actions: Int16Array
+    ) -> tuple[UInt64Array, Int16Array]:
+        """Copies of ``states`` uint64[B, >= R] and ``actions`` int16[B, K] seen in a mirror.
+
+        A row comes back as it was where the rules know left from right there (chess: a castling
+        right is left). Negative actions stay as they are. Rows come settled, as from games or
+        records.
+        """
         ...
 
     def heuristic_stm(self, states: UInt64Array) -> Float32Array:

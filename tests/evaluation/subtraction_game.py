@@ -19,8 +19,8 @@ class SubtractionGame:
         self._heap = heap
         self.spec = GameSpec(
             name="subtraction", num_actions=3, policy_planes=None, num_planes=1,
-            board_shape=(1, 1), state_words=1, record_words=1, history_length=0, max_legal=3,
-            num_players=num_players, value_kind=ValueKind.WDL, is_stochastic=False,
+            board_shape=(1, 1), state_words=1, record_words=1, history_length=0, history_word=-1,
+            max_legal=3, num_players=num_players, value_kind=ValueKind.WDL, is_stochastic=False,
             terminations=("ongoing", "took_last"),
         )
 
@@ -31,6 +31,7 @@ class SubtractionGame:
         batch = GameBatch(
             state=np.zeros((num_games, 1), np.uint64),
             history=np.zeros((num_games, 0), np.uint64),
+            ply=np.zeros(num_games, np.int32),
             legal_actions=np.zeros((num_games, 3), np.int16),
             num_legal=np.zeros(num_games, np.int32),
             termination=np.zeros(num_games, np.uint8),
@@ -42,6 +43,7 @@ class SubtractionGame:
 
     def reset(self, batch, rows, states):
         batch.state[rows] = states
+        batch.ply[rows] = 0
         batch.reward[rows] = 0
         self._settle(batch, rows)
 
@@ -50,6 +52,7 @@ class SubtractionGame:
         rows = rows[(actions[rows] >= 0) & (batch.num_legal[rows] > 0)]
         batch.state[rows, 0] -= (actions[rows] + 1).astype(np.uint64)
         batch.state[rows, 0] ^= _SIDE_BIT
+        batch.ply[rows] += 1
         self._settle(batch, rows)
         batch.reward[rows] = batch.termination[rows]
 
@@ -61,6 +64,16 @@ class SubtractionGame:
 
     def side_to_move(self, states):
         return ((states[:, 0] & _SIDE_BIT) > 0).astype(np.uint8)
+
+    def practice_states(self, seeds):
+        """Heaps of 1 to 3, which the side to move wins at once; bit 2 of a seed says who it is."""
+        heaps = seeds % np.uint64(3) + np.uint64(1)
+        side = np.where(seeds & np.uint64(4), _SIDE_BIT, np.uint64(0))
+        return (heaps | side)[:, None]
+
+    def mirror(self, states, actions):
+        """A heap has neither left nor right."""
+        return states.copy(), actions.copy()
 
     def heuristic_stm(self, states):
         return np.zeros(len(states), np.float32)

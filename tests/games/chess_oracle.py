@@ -119,6 +119,10 @@ class TrackedBoard:
         self.earlier = self._seen[self.key]
         self._seen[self.key] += 1
 
+    def times_seen(self, board):
+        """How often the position of ``board`` has occurred in this game."""
+        return self._seen[board._transposition_key()]
+
     @property
     def termination(self):
         return termination(self.board, self.earlier)

@@ -22,6 +22,28 @@ def chance_words(num_games, ply):
     return np.random.default_rng(ply).integers(0, 2**64, num_games, dtype=np.uint64)
 
 
+def remembered(spec, batch):
+    """uint64[G]: what the ring holds of each game's newest position."""
+    return batch.history[np.arange(len(batch)), batch.ply % spec.history_length]
+
+
+def step_below_root(game, root, path, actions, chance=None):
+    """What a search does: play ``actions`` as if ``path`` had been played from ``root``.
+
+    ``path`` lists the states uint64[G, W] of plies 1, 2, ... below the root.
+    """
+    spec, batch = game.spec, snapshot(root)
+    for states in path:
+        batch.state = states.copy()
+        batch.ply += 1
+        if spec.history_length:
+            newest = np.arange(len(batch)), batch.ply % spec.history_length
+            batch.history[newest] = states[:, spec.history_word]
+    batch.termination[:] = ONGOING
+    game.step(batch, actions, chance)
+    return batch
+
+
 def snapshot(batch):
     return batch.take(np.arange(len(batch)))
 
@@ -84,6 +106,10 @@ class GameContract:
         assert height * width <= 64
         assert spec.record_words <= spec.state_words
         assert spec.terminations[ONGOING] == "ongoing"
+        if spec.history_length:
+            assert 0 <= spec.history_word < spec.state_words
+        else:
+            assert spec.history_word == -1
         assert spec.num_actions <= np.iinfo(np.int16).max
         if spec.policy_planes is not None:
             assert spec.num_actions == height * width * spec.policy_planes
@@ -93,6 +119,7 @@ class GameContract:
         expected = {
             "state": ((3, spec.state_words), np.uint64),
             "history": ((3, spec.history_length), np.uint64),
+            "ply": ((3,), np.int32),
             "legal_actions": ((3, spec.max_legal), np.int16),
             "num_legal": ((3,), np.int32),
             "termination": ((3,), np.uint8),
@@ -190,6 +217,90 @@ class GameContract:
         fresh = game.allocate(len(rows))
         game.reset(fresh, np.arange(len(rows)), starts)
         assert_rows_equal(midgame, fresh, rows, np.arange(len(rows)))
+
+    def test_reset_needs_a_record_only(self, game, midgame):
+        rows = np.arange(NUM_GAMES)
+        records = np.zeros_like(midgame.state)
+        records[:, : game.spec.record_words] = midgame.state[:, : game.spec.record_words]
+        from_states, from_records = game.allocate(NUM_GAMES), game.allocate(NUM_GAMES)
+        game.reset(from_states, rows, midgame.state)
+        game.reset(from_records, rows, records)
+        assert_rows_equal(from_records, from_states, rows)
+
+    def test_plies_count_the_actions_played_since_the_reset(self, game):
+        batch = self.start(game)
+        played = np.zeros(NUM_GAMES, dtype=np.int32)
+        for ply in range(30):
+            np.testing.assert_array_equal(batch.ply, played)
+            played += self.random_ply(game, batch, ply) >= 0
+        game.reset(batch, np.array([3]), game.initial_states(keys(1)))
+        assert (batch.ply == 0).tolist() == [row == 3 for row in range(NUM_GAMES)]
+
+    def test_history_is_a_ring_of_the_newest_positions(self, game):
+        spec, batch = game.spec, self.start(game)
+        if not spec.history_length:
+            pytest.skip("a game without memory")
+        expected = np.zeros_like(batch.history)
+        for ply in range(2 * spec.history_length + 3):
+            newest = np.arange(NUM_GAMES), batch.ply % spec.history_length
+            expected[newest] = batch.state[:, spec.history_word]
+            np.testing.assert_array_equal(batch.history, expected)
+            self.random_ply(game, batch, ply)
+        assert batch.ply.max() > spec.history_length, "no game is long enough to come round"
+
+    def test_a_step_below_a_root_equals_a_step_in_the_game(self, game, midgame):
+        root, path = snapshot(midgame), []
+        for ply in range(12):
+            alive = np.flatnonzero(midgame.termination == ONGOING)
+            before = snapshot(midgame)
+            actions = self.random_ply(game, midgame, ply)
+            below = step_below_root(game, root, path, actions, chance_words(NUM_GAMES, ply))
+            assert_rows_equal(below, midgame, alive)
+            np.testing.assert_array_equal(before.ply[alive] + 1, midgame.ply[alive])
+            path.append(midgame.state.copy())
+
+    def test_practice_states_go_on(self, game):
+        batch = game.allocate(NUM_GAMES)
+        states = game.practice_states(keys(NUM_GAMES))
+        assert (states.shape, states.dtype) == ((NUM_GAMES, game.spec.state_words), np.uint64)
+        game.reset(batch, np.arange(NUM_GAMES), states)
+        assert (batch.termination == ONGOING).all()
+        np.testing.assert_array_equal(batch.state, states)
+        sides = set(game.side_to_move(states).tolist())
+        assert sides == set(range(game.spec.num_players))
+
+    def test_a_practice_state_depends_on_its_own_seed_alone(self, game):
+        seeds = np.random.default_rng(1).integers(0, 2**64, NUM_GAMES, dtype=np.uint64)
+        states = game.practice_states(seeds)
+        assert len(np.unique(states, axis=0)) > 1
+        np.testing.assert_array_equal(game.practice_states(seeds[::-1]), states[::-1])
+        np.testing.assert_array_equal(game.practice_states(seeds[5:6]), states[5:6])
+
+    def test_mirror_gives_copies_and_keeps_negative_actions(self, game, midgame):
+        states, actions = midgame.state.copy(), midgame.legal_actions.copy()
+        actions[:, ::2] = -1
+        before = states.copy(), actions.copy()
+        mirrored = game.mirror(states, actions)
+        for array, old, new in zip((states, actions), before, mirrored, strict=True):
+            np.testing.assert_array_equal(array, old)
+            assert (new.shape, new.dtype) == (old.shape, old.dtype)
+            assert not np.shares_memory(array, new)
+        np.testing.assert_array_equal(mirrored[1] == -1, actions == -1)
+
+    def test_mirrored_twice_is_as_before(self, game, midgame):
+        states, actions = midgame.state, midgame.legal_actions
+        twice = game.mirror(*game.mirror(states, actions))
+        np.testing.assert_array_equal(twice[0], states)
+        np.testing.assert_array_equal(twice[1], actions)
+
+    def test_mirrored_positions_have_the_mirrored_actions(self, game, midgame):
+        records = midgame.state[:, : game.spec.record_words]
+        legal_actions, num_legal = game.legal_actions(records)
+        mirrored_records, mirrored_actions = game.mirror(records, legal_actions)
+        relisted, num_relisted = game.legal_actions(mirrored_records)
+        np.testing.assert_array_equal(num_relisted, num_legal)
+        for row, count in enumerate(num_legal):
+            assert set(mirrored_actions[row, :count]) == set(relisted[row, :count])
 
     def test_planes_and_heuristic_need_a_record_only(self, game, midgame):
         spec = game.spec

@@ -138,7 +138,8 @@ def test_reset_forgets_repetitions():
     assert repetitions(batch) == 1
     GAME.reset(batch, np.array([0]), state[None])
     assert repetitions(batch) == 0
-    assert batch.history[0, 4] == state[KEY]
+    assert batch.ply[0] == 0
+    assert batch.history[0, 0] == state[KEY]
     assert np.count_nonzero(batch.history[0]) == 1
     play(batch, *KNIGHTS_OUT_AND_BACK)
     assert repetitions(batch) == 1

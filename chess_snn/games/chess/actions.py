@@ -29,7 +29,7 @@ from typing import Final
 
 import numpy as np
 
-from chess_snn.games.chess.layout import KNIGHT, NO_PIECE, ROOK
+from chess_snn.games.chess.layout import HORIZONTAL_FLIP, KNIGHT, NO_PIECE, ROOK
 from chess_snn.types import Int16Array
 
 NUM_PLANES: Final = 73
@@ -91,9 +91,21 @@ def _build_tables() -> tuple[Int16Array, Int16Array]:
     return action_of, decoded
 
 
+def _mirror_table() -> Int16Array:
+    planes = {tuple(move): plane for plane, *move in _plane_moves()}
+    mirrored_plane = [
+        planes[-file, rank, underpromotion] for _, file, rank, underpromotion in _plane_moves()
+    ]
+    squares = np.arange(64, dtype=np.int16) ^ np.int16(HORIZONTAL_FLIP)
+    table = squares[:, None] * NUM_PLANES + np.array(mirrored_plane, dtype=np.int16)
+    return table.ravel()
+
+
 ACTION_OF, DECODED_ACTION = _build_tables()
 """ACTION_OF, int16[64, 64]: the action from a square to a square that is not an underpromotion.
 
 DECODED_ACTION, int16[4672]: origin, target << 6 and underpromotion code << 12 of an action (it
 fits 15 bits). Both are OFF_BOARD where there is no such move.
 """
+MIRRORED_ACTION: Final = _mirror_table()
+"""int16[4672]: the action seen in a mirror that swaps the a-file with the h-file."""

@@ -10,12 +10,14 @@ from chess_snn.games.chess import actions as chess_actions
 from chess_snn.games.chess.layout import (
     BLACK_BIT,
     HISTORY_LENGTH,
+    KEY,
     MAX_LEGAL,
     META,
     RECORD_WORDS,
     STATE_WORDS,
     TERMINATIONS,
 )
+from chess_snn.games.chess.mirror import mirror_rows
 from chess_snn.games.chess.notation import (
     action_of_move,
     from_board,
@@ -25,6 +27,7 @@ from chess_snn.games.chess.notation import (
     to_board,
 )
 from chess_snn.games.chess.planes import PLANE_NAMES, write_material, write_planes
+from chess_snn.games.chess.practice import write_practice_states
 from chess_snn.games.chess.step import list_legal, reset_games, step_games
 from chess_snn.types import (
     Float32Array,
@@ -44,6 +47,7 @@ CHESS_SPEC: Final = GameSpec(
     state_words=STATE_WORDS,
     record_words=RECORD_WORDS,
     history_length=HISTORY_LENGTH,
+    history_word=KEY,
     max_legal=MAX_LEGAL,
     num_players=2,
     value_kind=ValueKind.WDL,
@@ -72,6 +76,7 @@ class ChessGame:
         batch = GameBatch(
             state=np.zeros((num_games, STATE_WORDS), dtype=np.uint64),
             history=np.zeros((num_games, HISTORY_LENGTH), dtype=np.uint64),
+            ply=np.zeros(num_games, dtype=np.int32),
             legal_actions=np.zeros((num_games, MAX_LEGAL), dtype=np.int16),
             num_legal=np.zeros(num_games, dtype=np.int32),
             termination=np.zeros(num_games, dtype=np.uint8),
@@ -82,13 +87,15 @@ class ChessGame:
         return batch
 
     def reset(self, batch: GameBatch, rows: Int64Array, states: UInt64Array) -> None:
-        """Put ``states`` uint64[n, 6] into ``rows`` int64[n], without any earlier history.
+        """Put ``states`` uint64[n, >= 5] into ``rows`` int64[n], without any earlier history.
 
-        Repetition counts start again at 0. A state may be over at once, e.g. by its clock.
+        Keys are computed anew and repetition counts start again at 0. A state may be over at
+        once, e.g. by its clock.
         """
         reset_games(
-            batch.state, batch.history, batch.legal_actions, batch.num_legal, batch.termination,
-            batch.reward, np.asarray(rows, dtype=np.int64), np.ascontiguousarray(states),
+            batch.state, batch.history, batch.ply, batch.legal_actions, batch.num_legal,
+            batch.termination, batch.reward, np.asarray(rows, dtype=np.int64),
+            np.ascontiguousarray(states),
         )
 
     def step(
@@ -97,8 +104,8 @@ class ChessGame:
     ) -> None:
         """Play legal ``actions`` int16[G] in rows ``lo`` to ``hi``; ``chance`` is not used."""
         step_games(
-            batch.state, batch.history, batch.legal_actions, batch.num_legal, batch.termination,
-            batch.reward, np.ascontiguousarray(actions, dtype=np.int16), lo,
+            batch.state, batch.history, batch.ply, batch.legal_actions, batch.num_legal,
+            batch.termination, batch.reward, np.ascontiguousarray(actions, dtype=np.int16), lo,
             len(batch) if hi is None else hi,
         )
 
@@ -121,6 +128,27 @@ class ChessGame:
     def side_to_move(self, states: UInt64Array) -> UInt8Array:
         """uint8[B]: 0 where white is to move, 1 where black is, of ``states`` uint64[B, >= 5]."""
         return (states[:, META] & BLACK_BIT).astype(np.uint8)
+
+    def practice_states(self, seeds: UInt64Array) -> UInt64Array:
+        """Rows uint64[n, 6] of won endings against a bare king, one of each of ``seeds`` uint64[n].
+
+        See :mod:`chess_snn.games.chess.practice` for which.
+        """
+        states = np.empty((len(seeds), STATE_WORDS), dtype=np.uint64)
+        write_practice_states(np.ascontiguousarray(seeds, dtype=np.uint64), states)
+        return states
+
+    def mirror(
+        self, states: UInt64Array, actions: Int16Array
+    ) -> tuple[UInt64Array, Int16Array]:
+        """Copies of ``states`` uint64[B, >= 5] and ``actions`` int16[B, K], files a and h swapped.
+
+        A row with a castling right left comes back as it was. Negative actions stay as they are.
+        """
+        states = np.array(states, dtype=np.uint64, order="C")
+        actions = np.array(actions, dtype=np.int16, order="C")
+        mirror_rows(states, actions)
+        return states, actions
 
     def heuristic_stm(self, states: UInt64Array) -> Float32Array:
         """float32[B]: material balance in pawns (1, 3, 3, 5, 9), side to move's view."""

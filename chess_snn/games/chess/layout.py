@@ -53,7 +53,8 @@ STATE_WORDS: Final = 6
 RECORD_WORDS: Final = 5
 """All but KEY, which follows from the others."""
 HISTORY_LENGTH: Final = 128
-"""Keys since the last irreversible ply, by halfmove clock; games end at clock 100."""
+"""K: keys that a game remembers, in a ring by ply. Games end at clock 100, so no repetition lies
+further back than 100 plies."""
 MAX_LEGAL: Final = 224
 """No position has more than 218 legal moves."""
 
@@ -90,6 +91,8 @@ FILE_OF_SQUARE: Final = np.uint64(7)
 """Square & FILE_OF_SQUARE is the file, 0 to 7."""
 VERTICAL_FLIP: Final = np.uint64(56)
 """Square ^ VERTICAL_FLIP is the square seen from the other side of the board."""
+HORIZONTAL_FLIP: Final = np.uint64(7)
+"""Square ^ HORIZONTAL_FLIP is the square in a mirror that swaps the a-file with the h-file."""
 
 ONGOING: Final = 0
 CHECKMATE: Final = 1

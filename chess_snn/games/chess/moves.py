@@ -12,15 +12,14 @@ from chess_snn.games.chess.actions import (
     UNDERPROMOTION_SHIFT,
 )
 from chess_snn.games.chess.bits import ONE, ZERO
+from chess_snn.games.chess.keys import key_without_ep
 from chess_snn.games.chess.layout import (
     BLACK_BIT,
     CASTLING_MASK,
     CASTLING_SHIFT,
     CLOCK_MASK,
     CLOCK_SHIFT,
-    EP_MASK,
     EP_SHIFT,
-    FILE_OF_SQUARE,
     FULLMOVE_MASK,
     FULLMOVE_SHIFT,
     KEY,
@@ -36,6 +35,7 @@ from chess_snn.games.chess.layout import (
 from chess_snn.games.chess.rows import (
     black_to_move,
     castling_view,
+    code_at,
     ep_view,
     halfmove_clock,
     load_view,
@@ -46,7 +46,6 @@ from chess_snn.games.chess.tables import (
     CASTLING_KEPT,
     ZOBRIST_BLACK,
     ZOBRIST_CASTLING,
-    ZOBRIST_EP_FILE,
     ZOBRIST_PIECE,
 )
 from chess_snn.jit import kernel
@@ -76,8 +75,8 @@ def make_move(before: UInt64Array, after: UInt64Array, action: int) -> None:
     decoded = np.uint64(DECODED_ACTION[action])
     origin = decoded & ORIGIN_MASK
     target = (decoded >> TARGET_SHIFT) & TARGET_MASK
-    moved = _code_at(code0, code1, code2, origin)
-    captured = _code_at(code0, code1, code2, target)
+    moved = code_at(code0, code1, code2, origin)
+    captured = code_at(code0, code1, code2, target)
     placed = _code_placed(moved, target, decoded >> UNDERPROMOTION_SHIFT)
 
     key = (
@@ -113,27 +112,6 @@ def make_move(before: UInt64Array, after: UInt64Array, action: int) -> None:
     store_view(after, black != ZERO, code0, code1, code2, own)
     is_reversible = moved != PAWN and captured == NO_PIECE
     _store_meta_and_key(before, after, key, origin, target, ep, is_reversible)
-
-
-@kernel
-def key_without_ep(row: UInt64Array) -> np.uint64:
-    """The key of a settled row as if nothing could be captured en passant."""
-    key: np.uint64 = row[KEY]
-    ep = row[META] >> EP_SHIFT & EP_MASK
-    if ep != NO_SQUARE:
-        key ^= ZOBRIST_EP_FILE[ep & FILE_OF_SQUARE]
-    return key
-
-
-@kernel
-def _code_at(
-    code0: np.uint64, code1: np.uint64, code2: np.uint64, square: np.uint64
-) -> np.uint64:
-    return (
-        code0 >> square & ONE
-        | (code1 >> square & ONE) << _CODE_BIT_1
-        | (code2 >> square & ONE) << _CODE_BIT_2
-    )
 
 
 @kernel

@@ -5,9 +5,11 @@ byte-swapped for black. Everything below move generation and move making sees vi
 is one case to get right instead of two.
 """
 
+from typing import Final
+
 import numpy as np
 
-from chess_snn.games.chess.bits import swap_bytes
+from chess_snn.games.chess.bits import ONE, swap_bytes
 from chess_snn.games.chess.layout import (
     BLACK_BIT,
     CASTLING_MASK,
@@ -27,6 +29,9 @@ from chess_snn.games.chess.layout import (
 )
 from chess_snn.jit import kernel
 from chess_snn.types import UInt64Array
+
+_CODE_BIT_1: Final = np.uint64(1)
+_CODE_BIT_2: Final = np.uint64(2)
 
 
 @kernel
@@ -55,6 +60,18 @@ def store_view(
         code0, code1, code2 = swap_bytes(code0), swap_bytes(code1), swap_bytes(code2)
         own = (code0 | code1 | code2) ^ swap_bytes(own)
     row[CODE0], row[CODE1], row[CODE2], row[WHITE] = code0, code1, code2, own
+
+
+@kernel
+def code_at(
+    code0: np.uint64, code1: np.uint64, code2: np.uint64, square: np.uint64
+) -> np.uint64:
+    """The code of the piece on ``square``, NO_PIECE where there is none."""
+    return (
+        code0 >> square & ONE
+        | (code1 >> square & ONE) << _CODE_BIT_1
+        | (code2 >> square & ONE) << _CODE_BIT_2
+    )
 
 
 @kernel

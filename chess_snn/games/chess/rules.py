@@ -11,6 +11,7 @@ from chess_snn.games.chess.layout import (
     CODE1,
     CODE2,
     FIFTY_MOVES,
+    HISTORY_LENGTH,
     INSUFFICIENT_MATERIAL,
     ONGOING,
     STALEMATE,
@@ -23,17 +24,32 @@ from chess_snn.types import UInt64Array
 _DARK_SQUARES: Final = np.uint64(0xAA55AA55AA55AA55)
 _FIFTY_MOVES_CLOCK: Final = np.uint64(100)
 _EARLIER_FOR_THREEFOLD: Final = np.uint64(2)
-_SHORTEST_REPETITION: Final = 4
-_SAME_SIDE: Final = 2
+_SHORTEST_REPETITION: Final = np.uint64(4)
+_SAME_SIDE: Final = np.uint64(2)
+_RING: Final = np.uint64(HISTORY_LENGTH)
 
 
 @kernel
-def count_earlier(history: UInt64Array, clock: int, key: np.uint64) -> np.uint64:
-    """How often ``key`` stands in ``history`` uint64[128] before ``clock``, same side to move."""
+def remember(history: UInt64Array, ply: np.uint64, key: np.uint64) -> None:
+    """Enter ``key`` into ``history`` uint64[128], the ring that ``GameBatch`` describes."""
+    history[ply % _RING] = key
+
+
+@kernel
+def count_earlier(
+    history: UInt64Array, ply: np.uint64, clock: np.uint64, key: np.uint64
+) -> np.uint64:
+    """How often ``key`` stands in ``history`` uint64[128] before ``ply``, same side to move.
+
+    Looks back over the plies since the reset, and no further than the last capture or pawn move.
+    """
     earlier = ZERO
-    for ply in range(clock - _SHORTEST_REPETITION, -1, -_SAME_SIDE):
-        if history[ply] == key:
+    distance = _SHORTEST_REPETITION
+    farthest = min(clock, ply)
+    while distance <= farthest:
+        if history[(ply - distance) % _RING] == key:
             earlier += ONE
+        distance += _SAME_SIDE
     return earlier
 
 

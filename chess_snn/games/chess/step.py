@@ -3,24 +3,27 @@
 G games, B positions; the arrays are those of :class:`chess_snn.games.base.GameBatch`.
 """
 
+import numpy as np
+
 from chess_snn.games.chess.bits import ZERO
+from chess_snn.games.chess.keys import compute_key, key_without_ep
 from chess_snn.games.chess.layout import (
     CHECKMATE,
     EP_MASK,
     EP_SHIFT,
     FILE_OF_SQUARE,
-    HISTORY_LENGTH,
     KEY,
     META,
     NO_SQUARE,
     ONGOING,
+    RECORD_WORDS,
     REPETITIONS_MASK,
     REPETITIONS_SHIFT,
 )
 from chess_snn.games.chess.movegen import generate
-from chess_snn.games.chess.moves import key_without_ep, make_move
+from chess_snn.games.chess.moves import make_move
 from chess_snn.games.chess.rows import halfmove_clock
-from chess_snn.games.chess.rules import count_earlier, termination_code
+from chess_snn.games.chess.rules import count_earlier, remember, termination_code
 from chess_snn.games.chess.tables import ZOBRIST_EP_FILE
 from chess_snn.jit import kernel
 from chess_snn.types import (
@@ -35,32 +38,36 @@ from chess_snn.types import (
 
 @kernel
 def step_games(
-    state: UInt64Array, history: UInt64Array, legal_actions: Int16Array, num_legal: Int32Array,
-    termination: UInt8Array, reward: Float32Array, actions: Int16Array, lo: int, hi: int,
+    state: UInt64Array, history: UInt64Array, plies: Int32Array, legal_actions: Int16Array,
+    num_legal: Int32Array, termination: UInt8Array, reward: Float32Array, actions: Int16Array,
+    lo: int, hi: int,
 ) -> None:
     """Play ``actions`` int16[G] in rows ``lo`` to ``hi``; skip ended games and negative actions."""
     for g in range(lo, hi):
         if actions[g] < 0 or termination[g] != ONGOING:
             continue
         make_move(state[g], state[g], actions[g])
-        num_legal[g], termination[g] = _settle(state[g], history[g], legal_actions[g])
+        plies[g] += 1
+        num_legal[g], termination[g] = _settle(state[g], history[g], plies[g], legal_actions[g])
         reward[g] = 1.0 if termination[g] == CHECKMATE else 0.0
 
 
 @kernel
 def reset_games(
-    state: UInt64Array, history: UInt64Array, legal_actions: Int16Array, num_legal: Int32Array,
-    termination: UInt8Array, reward: Float32Array, rows: Int64Array, states: UInt64Array,
+    state: UInt64Array, history: UInt64Array, plies: Int32Array, legal_actions: Int16Array,
+    num_legal: Int32Array, termination: UInt8Array, reward: Float32Array, rows: Int64Array,
+    states: UInt64Array,
 ) -> None:
-    """Put ``states`` uint64[n, 6] into ``rows`` int64[n] as positions without a past."""
+    """Put ``states`` uint64[n, >= 5] into ``rows`` int64[n] as positions without a past."""
     for i in range(len(rows)):
         g = rows[i]
-        key = key_without_ep(states[i])
-        state[g] = states[i]
-        state[g, KEY] = key
+        state[g, :RECORD_WORDS] = states[i, :RECORD_WORDS]
+        state[g, KEY] = compute_key(state[g])
+        state[g, KEY] = key_without_ep(state[g])
         state[g, META] &= ~(REPETITIONS_MASK << REPETITIONS_SHIFT)
         history[g] = ZERO
-        num_legal[g], termination[g] = _settle(state[g], history[g], legal_actions[g])
+        plies[g] = 0
+        num_legal[g], termination[g] = _settle(state[g], history[g], plies[g], legal_actions[g])
         reward[g] = 0.0
 
 
@@ -73,7 +80,9 @@ def list_legal(states: UInt64Array, legal_actions: Int16Array, num_legal: Int32A
 
 
 @kernel
-def _settle(row: UInt64Array, history: UInt64Array, legal: Int16Array) -> tuple[int, int]:
+def _settle(
+    row: UInt64Array, history: UInt64Array, plies: int, legal: Int16Array
+) -> tuple[int, int]:
     """Complete a row that a move or a reset has just written.
 
     Drops the en passant square unless a capture there is legal (the KEY of ``row`` comes without
@@ -88,11 +97,9 @@ def _settle(row: UInt64Array, history: UInt64Array, legal: Int16Array) -> tuple[
         row[KEY] ^= ZOBRIST_EP_FILE[ep & FILE_OF_SQUARE]
     else:
         row[META] ^= (ep ^ NO_SQUARE) << EP_SHIFT
-    clock = int(halfmove_clock(row))
-    num_earlier = ZERO
-    if clock < HISTORY_LENGTH:
-        history[clock] = row[KEY]
-        num_earlier = count_earlier(history, clock, row[KEY])
-        row[META] |= min(num_earlier, REPETITIONS_MASK) << REPETITIONS_SHIFT
+    ply = np.uint64(plies)
+    remember(history, ply, row[KEY])
+    num_earlier = count_earlier(history, ply, halfmove_clock(row), row[KEY])
+    row[META] |= min(num_earlier, REPETITIONS_MASK) << REPETITIONS_SHIFT
     code = termination_code(row, num_moves, in_check, num_earlier)
     return (int(num_moves) if code == ONGOING else 0), code
