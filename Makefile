@@ -11,6 +11,8 @@ export MLFLOW_DISABLE_TELEMETRY = true
 # Projects the tests compare with. They pin a torch of their own, so they come without dependencies.
 ORACLES      := spikingjelly==2.0.0 snntorch==1.0.0
 ORACLE_NEEDS := scipy loguru tqdm h5py
+# What benchmarks compare with.
+PEERS        := open_spiel==2.0.2
 
 .DEFAULT_GOAL := help
 .PHONY: help setup campaign test test-all check bench clean
@@ -51,7 +53,9 @@ check: $(VENV)/.ready         ## style, types, and the direction of imports
 	$(BIN)/lint-imports
 
 bench: $(VENV)/.ready         ## every benchmark: a table each, and JSON under bench-results/
-	@missed=0; for name in env selfplay store train; do \
+	@$(PIP) install --quiet --constraint constraints.txt $(PEERS) \
+	  || echo "WARNING: $(PEERS) could not be installed; bench search will not compare with it."
+	@missed=0; for name in env search selfplay store train; do \
 	  $(BIN)/chess-snn bench $$name --json-file bench-results/$$name.json || missed=1; done; \
 	  exit $$missed
 

@@ -1,6 +1,24 @@
 """Choosing actions with a network: every search behind one interface."""
 
 from chess_snn.search.base import Search, SearchResult
+from chess_snn.search.make import make_search, make_tree_search
 from chess_snn.search.policy import PolicySearch
+from chess_snn.search.report import RootReport
+from chess_snn.search.settings import MAX_SIMULATIONS, SearchKind, SearchSettings
+from chess_snn.search.tree_search import TreeSearch
+from chess_snn.search.trees import check_memory, tree_bytes
 
-__all__ = ["PolicySearch", "Search", "SearchResult"]
+__all__ = [
+    "MAX_SIMULATIONS",
+    "PolicySearch",
+    "RootReport",
+    "Search",
+    "SearchKind",
+    "SearchResult",
+    "SearchSettings",
+    "TreeSearch",
+    "check_memory",
+    "make_search",
+    "make_tree_search",
+    "tree_bytes",
+]

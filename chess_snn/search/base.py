@@ -26,6 +26,8 @@ class SearchResult:
     """float32[G, M]: weight of each listed legal action; rows sum to 1, 0 behind the list."""
     prior_entropies: Float32Array
     """float32[G], nats: entropy of the network's policy over the legal actions."""
+    surprises: Float32Array
+    """float32[G] >= 0, nats: divergence KL(policy target || network's policy); 0 without a tree."""
 
 
 class Search(Protocol):

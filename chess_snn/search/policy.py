@@ -47,6 +47,7 @@ class PolicySearch:
             values_stm=evaluation.value_stm,
             policy_targets=targets,
             prior_entropies=entropies,
+            surprises=np.zeros(num_games, np.float32),
         )
 
 

@@ -1,0 +1,199 @@
+"""One descent of every tree: from the root along chosen edges to a leaf that is new or has ended.
+
+Below the root an edge is chosen by one of two rules, both without noise:
+
+``GUMBEL_RULE``
+    the edge whose share of the visits lags most behind the improved policy (Danihelka et al. 2022,
+    §5 and eq. 14);
+``PUCT_RULE``
+    the edge with the largest sum of value and prior bonus (Silver et al. 2017, Methods, *Search
+    algorithm*), an edge without visits taking its parent's value less a reduction.
+
+Dimensions: G games, K history length.
+"""
+
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from chess_snn.jit import kernel
+from chess_snn.search.trees import NO_NODE, Trees
+from chess_snn.types import Int16Array, Int32Array, UInt8Array, UInt64Array
+
+GUMBEL_RULE: Final = 0
+PUCT_RULE: Final = 1
+RULE_CHOOSES: Final = -1
+"""Instead of a root edge: the rule below the root chooses at the root too."""
+
+_LARGEST_EXPONENT: Final = np.float32(60)
+
+
+class Rule(NamedTuple):
+    """How edges are chosen, as numbers that kernels can read."""
+
+    kind: int
+    q_scale: float
+    visit_offset: float
+    exploration: float
+    unvisited_reduction: float
+
+
+@kernel
+def descend(
+    trees: Trees, rule: Rule, root_edges: Int32Array,
+    root_history: UInt64Array, root_plies: Int32Array, history_word: int,
+    states: UInt64Array, history: UInt64Array, plies: Int32Array, termination: UInt8Array,
+    actions: Int16Array, leaves: Int32Array, is_new: UInt8Array, lo: int, hi: int,
+) -> None:
+    """Walk down the trees ``lo`` to ``hi`` and set the leaves' parents up for a step of the game.
+
+    Args:
+        trees: gains a node, not yet filled, where a descent met an edge without a child.
+        rule: for edges below the root.
+        root_edges: int32[G], the edge to take at the root, or ``RULE_CHOOSES``.
+        root_history: uint64[G, K] of the root positions.
+        root_plies: int32[G], likewise.
+        history_word: see :class:`chess_snn.games.base.GameSpec`.
+        states: uint64[G, W], filled with the position before the new leaf; with the next three a
+            scratch batch for :meth:`chess_snn.games.base.Game.step`.
+        history: uint64[G, K].
+        plies: int32[G].
+        termination: uint8[G], set to ongoing.
+        actions: int16[G], the action to the new leaf; -1 where the leaf is not new.
+        leaves: int32[G], the leaf.
+        is_new: uint8[G].
+        lo: first game.
+        hi: behind the last game.
+    """
+    length = root_history.shape[1]
+    for g in range(lo, hi):
+        history[g] = root_history[g]
+        node, ply = 0, root_plies[g]
+        edge = root_edges[g]
+        if edge == RULE_CHOOSES:
+            edge = _choose_edge(trees, rule, g, node)
+        while True:
+            child = trees.child[g, edge]
+            if child == NO_NODE:
+                break
+            node = child
+            ply += 1
+            if length > 0:
+                history[g, ply % length] = trees.state[g, node, history_word]
+            if trees.num_edges[g, node] == 0:
+                break
+            edge = _choose_edge(trees, rule, g, node)
+        is_new[g] = child == NO_NODE
+        leaves[g] = node
+        actions[g] = -1
+        if is_new[g]:
+            leaf = trees.nodes_used[g]
+            trees.nodes_used[g] = leaf + 1
+            trees.child[g, edge] = leaf
+            trees.parent[g, leaf] = node
+            trees.parent_edge[g, leaf] = edge
+            leaves[g] = leaf
+            actions[g] = trees.action[g, edge]
+            states[g] = trees.state[g, node]
+            plies[g] = ply
+            termination[g] = 0
+
+
+@kernel
+def mixed_value(trees: Trees, g: int, node: int) -> np.float32:
+    """What an edge without visits is taken to be worth (Danihelka et al. 2022, eq. 33).
+
+    The network's value and the values of the visited edges, weighted by their priors.
+    """
+    first = trees.first_edge[g, node]
+    visits = 0
+    prior_sum, weighted = np.float32(0), np.float32(0)
+    for edge in range(first, first + trees.num_edges[g, node]):
+        count = trees.visits[g, edge]
+        if count > 0:
+            visits += count
+            prior_sum += trees.prior[g, edge]
+            weighted += trees.prior[g, edge] * trees.value_sum[g, edge] / np.float32(count)
+    own: np.float32 = trees.value[g, node]
+    if visits == 0 or prior_sum <= np.float32(0):
+        return own
+    mixed: np.float32 = (own + np.float32(visits) * weighted / prior_sum) / np.float32(1 + visits)
+    return mixed
+
+
+@kernel
+def q_factor(trees: Trees, rule: Rule, g: int, node: int) -> np.float32:
+    """What values are multiplied with before they join logits: sigma of eq. 8 of the same paper."""
+    first = trees.first_edge[g, node]
+    most = 0
+    for edge in range(first, first + trees.num_edges[g, node]):
+        most = max(most, trees.visits[g, edge])
+    return np.float32((rule.visit_offset + most) * rule.q_scale)
+
+
+@kernel
+def policy_gain(
+    trees: Trees, g: int, edge: int, mixed: np.float32, factor: np.float32
+) -> np.float32:
+    """How much likelier its value makes an edge in the improved policy, before normalisation.
+
+    1 for an edge without visits: all of those share one value.
+    """
+    count = trees.visits[g, edge]
+    if count == 0:
+        return np.float32(1)
+    q = trees.value_sum[g, edge] / np.float32(count)
+    gain: np.float32 = np.exp(min(factor * (q - mixed), _LARGEST_EXPONENT))
+    return gain
+
+
+@kernel
+def _choose_edge(trees: Trees, rule: Rule, g: int, node: int) -> int:
+    if rule.kind == PUCT_RULE:
+        return _choose_by_puct(trees, rule, g, node)
+    return _choose_by_improved_policy(trees, rule, g, node)
+
+
+@kernel
+def _choose_by_improved_policy(trees: Trees, rule: Rule, g: int, node: int) -> int:
+    first = trees.first_edge[g, node]
+    last = first + trees.num_edges[g, node]
+    mixed = mixed_value(trees, g, node)
+    factor = q_factor(trees, rule, g, node)
+    total, visits = np.float32(0), 0
+    for edge in range(first, last):
+        total += trees.prior[g, edge] * policy_gain(trees, g, edge, mixed, factor)
+        visits += trees.visits[g, edge]
+    share_a_visit = np.float32(1) / np.float32(1 + visits)
+    best, best_lag = int(first), np.float32(-np.inf)
+    for edge in range(first, last):
+        weight = trees.prior[g, edge] * policy_gain(trees, g, edge, mixed, factor)
+        lag = weight / total - np.float32(trees.visits[g, edge]) * share_a_visit
+        if lag > best_lag:
+            best, best_lag = edge, lag
+    return best
+
+
+@kernel
+def _choose_by_puct(trees: Trees, rule: Rule, g: int, node: int) -> int:
+    first = trees.first_edge[g, node]
+    last = first + trees.num_edges[g, node]
+    visits = 0
+    value_sum, visited_prior = trees.value[g, node], np.float32(0)
+    for edge in range(first, last):
+        count = trees.visits[g, edge]
+        if count > 0:
+            visits += count
+            value_sum += trees.value_sum[g, edge]
+            visited_prior += trees.prior[g, edge]
+    value = value_sum / np.float32(1 + visits)
+    unvisited = value - np.float32(rule.unvisited_reduction) * np.sqrt(visited_prior)
+    bonus = np.float32(rule.exploration) * np.sqrt(np.float32(1 + visits))
+    best, best_score = int(first), np.float32(-np.inf)
+    for edge in range(first, last):
+        count = trees.visits[g, edge]
+        q = trees.value_sum[g, edge] / np.float32(count) if count > 0 else unvisited
+        score = q + bonus * trees.prior[g, edge] / np.float32(1 + count)
+        if score > best_score:
+            best, best_score = edge, score
+    return best

@@ -1,0 +1,62 @@
+"""The settings of search."""
+
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from chess_snn.config import check_choice, check_range
+
+SearchKind = Literal["gumbel", "puct", "policy"]
+
+MAX_SIMULATIONS = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class SearchSettings:
+    """How an action is chosen with the network, in self-play and everywhere else."""
+
+    kind: SearchKind = "gumbel"
+    """`gumbel` (Gumbel AlphaZero) learns from few simulations; `puct` is for hundreds; `policy`
+    asks the network once and grows no tree."""
+    simulations_first: int = 16
+    """Simulations a position at the start of the campaign."""
+    simulations_last: int = 32
+    """Simulations a position at its end; it changes on a straight line in between."""
+    considered_actions: int = 16
+    """Gumbel: root actions that sequential halving starts from."""
+    q_scale: float = 0.1
+    """Gumbel: how far a better value moves the policy; c_scale of Danihelka et al. 2022, for values
+    in [-1, 1]."""
+    visit_offset: float = 50.0
+    """Gumbel: c_visit of Danihelka et al. 2022, added to the largest visit count."""
+    discount: float = 0.998
+    """Value of a win one ply later, as a share of a win now; below 1 a faster mate is better."""
+    exploration: float = 1.5
+    """PUCT: weight of the prior against the value."""
+    unvisited_reduction: float = 0.25
+    """PUCT: how much worse than its parent an action without visits is taken to be, times the root
+    of the prior already visited."""
+    noise_alpha: float = 0.3
+    """PUCT: concentration of the Dirichlet noise on the root's prior."""
+    noise_share: float = 0.25
+    """PUCT: share of that noise; where the temperature is 0 there is none."""
+    memory_mib: int = 4096
+    """Most memory for the trees of one search, in MiB; more is an error before it starts."""
+
+    def __post_init__(self) -> None:
+        check_choice("search.kind", self.kind, get_args(SearchKind))
+        for name in ("simulations_first", "simulations_last"):
+            check_range(f"search.{name}", getattr(self, name), ge=1, le=MAX_SIMULATIONS)
+        check_range("search.considered_actions", self.considered_actions, ge=2, le=1024)
+        check_range("search.q_scale", self.q_scale, gt=0, le=100)
+        check_range("search.visit_offset", self.visit_offset, ge=0, le=1e6)
+        check_range("search.discount", self.discount, gt=0, le=1)
+        check_range("search.exploration", self.exploration, gt=0, le=100)
+        check_range("search.unvisited_reduction", self.unvisited_reduction, ge=0, le=2)
+        check_range("search.noise_alpha", self.noise_alpha, gt=0, le=100)
+        check_range("search.noise_share", self.noise_share, ge=0, le=1)
+        check_range("search.memory_mib", self.memory_mib, ge=1)
+
+    def simulations(self, progress: float) -> int:
+        """Simulations a position when ``progress`` in [0, 1] of the campaign is done."""
+        first, last = self.simulations_first, self.simulations_last
+        return round(first + (last - first) * progress)

@@ -1,0 +1,186 @@
+"""The batched search: all trees advance together, one simulation of each a wave.
+
+A wave descends every tree to a leaf, steps the game there, asks the network about all new leaves at
+once, and backs the values up. Trees know no game and the game knows no tree.
+
+Dimensions: G games, B leaves that the network is asked about, M columns for legal actions.
+"""
+
+from typing import Protocol
+
+import numpy as np
+
+from chess_snn.errors import ConfigError
+from chess_snn.games.base import Game, GameBatch
+from chess_snn.jit import kernel
+from chess_snn.nets.evaluator import Evaluation, Evaluator
+from chess_snn.search.base import SearchResult
+from chess_snn.search.descent import Rule, descend
+from chess_snn.search.growth import grow, plant
+from chess_snn.search.report import RootReport, report_root
+from chess_snn.search.trees import Trees, allocate_trees, check_memory
+from chess_snn.types import (
+    Float32Array,
+    Int16Array,
+    Int32Array,
+    Int64Array,
+    UInt8Array,
+    UInt64Array,
+)
+
+
+class RootRule(Protocol):
+    """What distinguishes searches at the root."""
+
+    def begin(
+        self, trees: Trees, keys: UInt64Array, plies: Int32Array, temperatures: Float32Array
+    ) -> None:
+        """Prepare G planted trees; the arguments are those of :meth:`TreeSearch.run`."""
+        ...
+
+    def choose_edges(self, trees: Trees, simulation: int, edges: Int32Array) -> None:
+        """Fill ``edges`` int32[G] with the root edges of ``simulation``, or ``RULE_CHOOSES``."""
+        ...
+
+    def finish(
+        self, trees: Trees, actions: Int16Array, values_stm: Float32Array, targets: Float32Array
+    ) -> None:
+        """Fill actions int16[G], root values float32[G] and policy targets float32[G, M]."""
+        ...
+
+
+class TreeSearch:
+    """Grows one tree a game by a fixed number of simulations.
+
+    Not for two threads at once; searches of one evaluator may run side by side.
+    """
+
+    def __init__(
+        self, game: Game, evaluator: Evaluator, rule: Rule, root: RootRule, *,
+        simulations: int, num_games: int, discount: float, memory_mib: int,
+    ) -> None:
+        """``num_games`` is the largest batch to expect; the other arguments are in range.
+
+        Raises:
+            ConfigError: the trees may need more than ``memory_mib``, or the game has chance events.
+        """
+        if game.spec.is_stochastic:
+            raise ConfigError(
+                f"a tree search needs a game without chance events, {game.spec.name} has them; "
+                "set search.kind = \"policy\""
+            )
+        check_memory(game.spec, simulations, num_games, memory_mib)
+        self.evaluator = evaluator
+        self.simulations = simulations
+        self._game, self._rule, self._root = game, rule, root
+        self._discount = discount
+        self._trees = allocate_trees(game.spec, simulations, num_games)
+        self._wave = _Wave(game, num_games)
+        self._result: SearchResult | None = None
+
+    @property
+    def num_games(self) -> int:
+        """The largest batch it can search."""
+        return len(self._trees.nodes_used)
+
+    def run(
+        self, batch: GameBatch, keys: UInt64Array, plies: Int32Array, temperatures: Float32Array
+    ) -> SearchResult:
+        """See :meth:`chess_snn.search.base.Search.run`."""
+        if len(batch) > self.num_games:
+            raise ValueError(f"this search holds {self.num_games} trees, got {len(batch)} games")
+        trees, game, num_games = self._trees, self._game, len(batch)
+        answer = self._ask(batch.state, batch.legal_actions, batch.num_legal)
+        plant(
+            trees, batch.state, batch.legal_actions, batch.num_legal,
+            answer.legal_logits, answer.value_stm, 0, num_games,
+        )
+        self._root.begin(trees, keys, plies, temperatures)
+        for simulation in range(self.simulations):
+            self._root.choose_edges(trees, simulation, self._wave.root_edges[:num_games])
+            self._simulate(batch)
+
+        actions = np.empty(num_games, np.int16)
+        values_stm = np.empty(num_games, np.float32)
+        targets = np.empty((num_games, game.spec.max_legal), np.float32)
+        self._root.finish(trees, actions, values_stm, targets)
+        entropies, surprises = np.empty((2, num_games), np.float32)
+        _compare(trees, targets, entropies, surprises)
+        self._result = SearchResult(
+            actions=actions, values_stm=values_stm, policy_targets=targets,
+            prior_entropies=entropies, surprises=surprises,
+        )
+        return self._result
+
+    def inspect(self, row: int) -> RootReport:
+        """What the last run found at ``row`` of its batch; valid until the next run."""
+        if self._result is None:
+            raise ValueError("nothing was searched yet")
+        result = self._result
+        return report_root(
+            self._trees, row, int(result.actions[row]), float(result.values_stm[row]),
+            result.policy_targets[row],
+        )
+
+    def _simulate(self, roots: GameBatch) -> None:
+        """One descent of every tree, and what follows from it."""
+        num_games, wave, leaf = len(roots), self._wave, self._wave.leaf
+        spec = self._game.spec
+        descend(
+            self._trees, self._rule, wave.root_edges, roots.history, roots.ply, spec.history_word,
+            leaf.state, leaf.history, leaf.ply, leaf.termination,
+            wave.actions, wave.leaves, wave.is_new, 0, num_games,
+        )
+        self._game.step(leaf, wave.actions, None, 0, num_games)
+        asked = wave.number_questions(num_games)
+        num_columns = int(leaf.num_legal[asked].max(initial=0))
+        answer = self._ask(
+            leaf.state[asked], leaf.legal_actions[asked, :num_columns], leaf.num_legal[asked]
+        )
+        grow(
+            self._trees, wave.leaves, wave.is_new, leaf.state, leaf.legal_actions, leaf.num_legal,
+            leaf.reward, wave.answers, answer.legal_logits, answer.value_stm,
+            self._discount, spec.value_sign, 0, num_games,
+        )
+
+    def _ask(
+        self, states: UInt64Array, legal_actions: Int16Array, num_legal: Int32Array
+    ) -> Evaluation:
+        return self.evaluator.evaluate(self._game.planes(states), legal_actions, num_legal)
+
+
+class _Wave:
+    """What one wave passes from kernel to kernel; allocated once, for the largest batch."""
+
+    def __init__(self, game: Game, num_games: int) -> None:
+        self.leaf = game.allocate(num_games)
+        self.root_edges: Int32Array = np.empty(num_games, np.int32)
+        self.actions: Int16Array = np.empty(num_games, np.int16)
+        self.leaves: Int32Array = np.empty(num_games, np.int32)
+        self.is_new: UInt8Array = np.empty(num_games, np.uint8)
+        self.answers: Int32Array = np.empty(num_games, np.int32)
+
+    def number_questions(self, num_games: int) -> Int64Array:
+        """int64[B]: the games whose new leaf the network must be asked about; numbers them."""
+        goes_on = self.leaf.num_legal[:num_games] > 0
+        asked = np.flatnonzero(goes_on & (self.is_new[:num_games] > 0))
+        self.answers[asked] = np.arange(len(asked))
+        return asked
+
+
+@kernel
+def _compare(
+    trees: Trees, targets: Float32Array, entropies: Float32Array, surprises: Float32Array
+) -> None:
+    """Entropy of each root's prior and divergence of its target from it, both float32[G], nats."""
+    for g in range(len(targets)):
+        first = trees.first_edge[g, 0]
+        entropy, divergence = 0.0, 0.0
+        for j in range(trees.num_edges[g, 0]):
+            prior, target = float(trees.prior[g, first + j]), float(targets[g, j])
+            if prior > 0:
+                entropy -= prior * np.log(prior)
+                if target > 0:
+                    divergence += target * np.log(target / prior)
+        entropies[g] = entropy
+        surprises[g] = max(divergence, 0.0)

@@ -1,0 +1,102 @@
+"""Search trees of many games as flat arrays: one allocation, no objects, rows that are independent.
+
+Node 0 of every tree is its root. A node that the rules went on from has *edges*, one for each legal
+action, in a run of the game's edge columns; a node without edges has ended the game. An edge points
+to its child node once it was first visited.
+
+Dimensions: G games, N nodes a game, E edges a game, W words a state row, M most legal actions.
+"""
+
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from chess_snn.errors import ConfigError
+from chess_snn.games.base import GameSpec
+from chess_snn.types import Float32Array, Int16Array, Int32Array, UInt64Array
+
+NO_NODE: Final = -1
+_MIB: Final = 2**20
+
+
+class Trees(NamedTuple):
+    """G trees. Values without a suffix are seen by the player who moves at the edge's own node."""
+
+    state: UInt64Array
+    """uint64[G, N, W]: each node's position."""
+    value: Float32Array
+    """float32[G, N]: the network's value for the side to move at the node; 0 at the game's end."""
+    reward: Float32Array
+    """float32[G, N]: of the step that led here, for the player who made it."""
+    parent: Int32Array
+    """int32[G, N]; undefined at the root."""
+    parent_edge: Int32Array
+    """int32[G, N]: the edge that leads here; undefined at the root."""
+    first_edge: Int32Array
+    """int32[G, N]."""
+    num_edges: Int32Array
+    """int32[G, N]: 0 where the game has ended."""
+    action: Int16Array
+    """int16[G, E]."""
+    prior: Float32Array
+    """float32[G, E]: the network's policy; sums to 1 over a node's edges."""
+    visits: Int32Array
+    """int32[G, E]."""
+    value_sum: Float32Array
+    """float32[G, E]: over the visits, discounted, rewards included."""
+    child: Int32Array
+    """int32[G, E]: ``NO_NODE`` before the first visit."""
+    nodes_used: Int32Array
+    """int32[G]."""
+    edges_used: Int32Array
+    """int32[G]."""
+
+
+def tree_bytes(spec: GameSpec, simulations: int) -> int:
+    """Bytes of one game's tree after ``simulations``, at most: every node with M edges.
+
+    The system backs a page once it is written, so a tree of ordinary positions takes a sixth.
+    """
+    nodes = simulations + 1
+    a_node = 8 * spec.state_words + 4 * 6
+    an_edge = 2 + 4 * 4
+    return nodes * (a_node + spec.max_legal * an_edge) + 8
+
+
+def check_memory(spec: GameSpec, simulations: int, num_games: int, memory_mib: int) -> None:
+    """Check that the trees of ``num_games`` games fit.
+
+    Raises:
+        ConfigError: they may need more than ``memory_mib``; names what to change.
+    """
+    needed = tree_bytes(spec, simulations) * num_games
+    if needed > memory_mib * _MIB:
+        most = memory_mib * _MIB // (tree_bytes(spec, 1) * num_games // 2)
+        raise ConfigError(
+            f"trees of {simulations} simulations for {num_games} games at once may need "
+            f"{needed // _MIB:,} MiB, more than search.memory_mib = {memory_mib:,}; lower the "
+            f"simulations (about {most:,} fit), play fewer games at once, or raise "
+            "search.memory_mib"
+        )
+
+
+def allocate_trees(spec: GameSpec, simulations: int, num_games: int) -> Trees:
+    """Uninitialised trees with room for every node that ``simulations`` can add."""
+    nodes = (num_games, simulations + 1)
+    edges = (num_games, (simulations + 1) * spec.max_legal)
+    return Trees(
+        state=np.empty((*nodes, spec.state_words), np.uint64),
+        value=np.empty(nodes, np.float32),
+        reward=np.empty(nodes, np.float32),
+        parent=np.empty(nodes, np.int32),
+        parent_edge=np.empty(nodes, np.int32),
+        first_edge=np.empty(nodes, np.int32),
+        num_edges=np.empty(nodes, np.int32),
+        action=np.empty(edges, np.int16),
+        prior=np.empty(edges, np.float32),
+        visits=np.empty(edges, np.int32),
+        value_sum=np.empty(edges, np.float32),
+        child=np.empty(edges, np.int32),
+        nodes_used=np.empty(num_games, np.int32),
+        edges_used=np.empty(num_games, np.int32),
+    )

@@ -1,0 +1,164 @@
+"""Both tree searches again, the slow way: objects, recursion, Python floats, one game at a time.
+
+Written from the papers' equations, not from the kernels; nodes play the game's moves one after the
+other, so repetition and every other rule come out as in a real game.
+"""
+
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from chess_snn.rng import random_unit, random_word
+
+
+@dataclass
+class Node:
+    game: object  # a GameBatch of one
+    reward: float = 0.0
+    value: float = 0.0
+    prior: list = field(default_factory=list)
+    visits: list = field(default_factory=list)
+    sums: list = field(default_factory=list)
+    children: dict = field(default_factory=dict)
+
+    def q(self, j):
+        return self.sums[j] / self.visits[j]
+
+
+class ReferenceSearch:
+    def __init__(self, game, evaluator, settings, simulations):
+        self.game, self.evaluator = game, evaluator
+        self.settings, self.simulations = settings, simulations
+
+    def search(self, batch, key, ply, temperature):
+        """The searched root of one position, a batch of one, and the index of the chosen action."""
+        root = self._evaluate(Node(batch))
+        if self.settings.kind == "gumbel":
+            noise = self._gumbel(key, ply, len(root.prior), temperature)
+            plan = self._plan(len(root.prior))
+            for t in range(self.simulations):
+                self._simulate(root, self._best(root, noise, plan[t]))
+            return root, self._best(root, noise, max(root.visits))
+        for _ in range(self.simulations):
+            self._simulate(root, self._puct(root))
+        most = max(root.visits)
+        return root, max(
+            (j for j in range(len(root.prior)) if root.visits[j] == most),
+            key=lambda j: root.prior[j],
+        )
+
+    def improved_policy(self, node):
+        """softmax(logits + sigma(completed Q))."""
+        mixed, scale = self._mixed(node), self._scale(node)
+        logits = [
+            math.log(p) + scale * (node.q(j) if node.visits[j] else mixed)
+            for j, p in enumerate(node.prior)
+        ]
+        peak = max(logits)
+        weights = [math.exp(logit - peak) for logit in logits]
+        return [weight / sum(weights) for weight in weights]
+
+    def improved_value(self, node):
+        mixed = self._mixed(node)
+        return sum(
+            p * (node.q(j) if node.visits[j] else mixed)
+            for j, p in enumerate(self.improved_policy(node))
+        )
+
+    def _simulate(self, node, j):
+        """Take edge j of ``node``; returns the value for the player who moves there."""
+        if j not in node.children:
+            child = node.children[j] = self._step(node, j)
+        else:
+            child = node.children[j]
+            if child.prior:
+                choose = self._puct if self.settings.kind == "puct" else self._most_behind
+                child_value = self._simulate(child, choose(child))
+                return self._record(node, j, child, child_value)
+        return self._record(node, j, child, child.value)
+
+    def _record(self, node, j, child, child_value):
+        sign = self.game.spec.value_sign
+        value = child.reward + self.settings.discount * sign * child_value
+        node.visits[j] += 1
+        node.sums[j] += value
+        return value
+
+    def _step(self, node, j):
+        game = node.game.take(np.zeros(1, np.int64))
+        self.game.step(game, node.game.legal_actions[:, j].copy())
+        child = Node(game, reward=float(game.reward[0]))
+        return self._evaluate(child) if game.num_legal[0] else child
+
+    def _evaluate(self, node):
+        game = node.game
+        answer = self.evaluator.evaluate(
+            self.game.planes(game.state), game.legal_actions, game.num_legal
+        )
+        count = int(game.num_legal[0])
+        logits = answer.legal_logits[0, :count].astype(float)
+        weights = np.exp(logits - logits.max())
+        node.prior = list(weights / weights.sum())
+        node.value = float(answer.value_stm[0])
+        node.visits, node.sums = [0] * count, [0.0] * count
+        return node
+
+    def _mixed(self, node):
+        visited = [j for j, n in enumerate(node.visits) if n]
+        if not visited:
+            return node.value
+        weighted = sum(node.prior[j] * node.q(j) for j in visited)
+        mean = weighted / sum(node.prior[j] for j in visited)
+        total = sum(node.visits)
+        return (node.value + total * mean) / (1 + total)
+
+    def _scale(self, node):
+        return (self.settings.visit_offset + max(node.visits)) * self.settings.q_scale
+
+    def _most_behind(self, node):
+        policy, total = self.improved_policy(node), sum(node.visits)
+        lag = [p - n / (1 + total) for p, n in zip(policy, node.visits, strict=True)]
+        return lag.index(max(lag))
+
+    def _best(self, root, noise, wanted):
+        scale = self._scale(root)
+        score = {
+            j: noise[j] + math.log(p) + (scale * root.q(j) if wanted else 0.0)
+            for j, p in enumerate(root.prior)
+            if root.visits[j] == wanted
+        }
+        return max(score, key=score.get)
+
+    def _puct(self, node):
+        total = sum(node.visits)
+        value = (node.value + sum(node.sums)) / (1 + total)
+        seen = sum(p for p, n in zip(node.prior, node.visits, strict=True) if n)
+        unvisited = value - self.settings.unvisited_reduction * math.sqrt(seen)
+        score = [
+            (node.q(j) if node.visits[j] else unvisited)
+            + self.settings.exploration * p * math.sqrt(1 + total) / (1 + node.visits[j])
+            for j, p in enumerate(node.prior)
+        ]
+        return score.index(max(score))
+
+    def _plan(self, count):
+        """Sequential halving by hand: rounds over survivors, the number of which halves."""
+        survivors = min(count, self.settings.considered_actions)
+        if survivors == 1:
+            return list(range(self.simulations))
+        phases = math.ceil(math.log2(survivors))
+        plan, done = [], 0
+        while len(plan) < self.simulations:
+            for _ in range(max(1, self.simulations // (phases * survivors))):
+                plan.extend([done] * survivors)
+                done += 1
+            survivors = max(2, survivors // 2)
+        return plan[: self.simulations]
+
+    def _gumbel(self, key, ply, count, temperature):
+        stream = np.uint64(random_word(np.uint64(key), np.uint64(ply)))
+        return [
+            -math.log(-math.log(random_unit(stream, np.uint64(j)))) * temperature
+            for j in range(count)
+        ]

@@ -1,0 +1,228 @@
+"""Tree searches against a plain Python reference, and what must hold of any tree."""
+
+import dataclasses
+
+import chess
+import numpy as np
+import pytest
+from reference_search import ReferenceSearch
+from search_inputs import HashEvaluator, UninformedEvaluator, chess_positions
+
+from chess_snn.errors import ConfigError
+from chess_snn.games import get_game
+from chess_snn.search import PolicySearch, SearchSettings, make_search, make_tree_search
+from chess_snn.search.puct import draw_gamma
+
+GAME = get_game("chess")
+QUIET_PUCT = SearchSettings(kind="puct", noise_share=0.0)
+GUMBEL = SearchSettings(kind="gumbel")
+KINDS = {"gumbel": GUMBEL, "puct": QUIET_PUCT}
+
+
+def keys(count):
+    return np.random.default_rng(count).integers(2**64, size=count, dtype=np.uint64)
+
+
+def run(search, batch, temperature=1.0, ply=7, chosen_keys=None):
+    count = len(batch)
+    return search.run(
+        batch, keys(count) if chosen_keys is None else chosen_keys,
+        np.full(count, ply, np.int32), np.full(count, temperature, np.float32),
+    )
+
+
+def tree_search(settings, simulations, num_games, evaluator=None):
+    return make_tree_search(
+        GAME, evaluator or HashEvaluator(), settings, simulations=simulations, num_games=num_games
+    )
+
+
+def position(fen, moves=""):
+    batch = GAME.allocate(1)
+    GAME.reset(batch, np.zeros(1, np.int64), GAME.parse_state(fen)[None])
+    for move in moves.split():
+        GAME.step(batch, np.array([GAME.parse_action(batch.state[0], move)], np.int16))
+    return batch
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("simulations", [1, 2, 5, 16, 50, 200])
+def test_trees_are_the_references(kind, simulations):
+    settings = KINDS[kind]
+    batch = chess_positions(24 if simulations < 100 else 6, seed=simulations)
+    temperature = 1.0 if kind == "gumbel" else 0.0
+    search = tree_search(settings, simulations, len(batch))
+    result = run(search, batch, temperature)
+    reference = ReferenceSearch(GAME, HashEvaluator(), settings, simulations)
+    for row in range(len(batch)):
+        alone = batch.take(np.array([row]))
+        root, chosen = reference.search(alone, keys(len(batch))[row], 7, temperature)
+        report = search.inspect(row)
+        assert list(report.visits) == root.visits
+        assert result.actions[row] == alone.legal_actions[0, chosen]
+        np.testing.assert_allclose(report.priors, root.prior, rtol=1e-5)
+        q = [root.q(j) if n else np.nan for j, n in enumerate(root.visits)]
+        np.testing.assert_allclose(report.q_stm, q, atol=1e-5)
+        count = len(root.prior)
+        target = result.policy_targets[row, :count]
+        if kind == "gumbel":
+            np.testing.assert_allclose(target, reference.improved_policy(root), atol=1e-5)
+            assert result.values_stm[row] == pytest.approx(reference.improved_value(root), abs=1e-5)
+        else:
+            np.testing.assert_allclose(target, np.array(root.visits) / simulations, atol=1e-6)
+            value = (root.value + sum(root.sums)) / (1 + simulations)
+            assert result.values_stm[row] == pytest.approx(value, abs=1e-5)
+        prior = np.array(root.prior)
+        assert result.prior_entropies[row] == pytest.approx(-(prior * np.log(prior)).sum(), 1e-4)
+        kept = target > 0
+        divergence = (target[kept] * np.log(target[kept] / prior[kept])).sum()
+        assert result.surprises[row] == pytest.approx(divergence, abs=1e-4)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_visits_add_up_and_targets_sum_to_one(kind):
+    batch = chess_positions(40)
+    search = tree_search(KINDS[kind], 33, len(batch))
+    result = run(search, batch)
+    np.testing.assert_allclose(result.policy_targets.sum(1), 1, rtol=1e-5)
+    for row in range(len(batch)):
+        report = search.inspect(row)
+        assert report.visits.sum() == 33
+        assert len(report.actions) == batch.num_legal[row]
+        assert (result.policy_targets[row, batch.num_legal[row] :] == 0).all()
+        assert result.actions[row] in report.actions
+        assert report.principal_variation[0] == result.actions[row]
+    assert (np.abs(result.values_stm) <= 1).all()
+
+
+@pytest.mark.parametrize("settings", [GUMBEL, SearchSettings(kind="puct")], ids=["gumbel", "puct"])
+def test_the_rows_of_a_batch_do_not_influence_each_other(settings):
+    batch = chess_positions(30)
+    all_keys = keys(len(batch))
+    search = tree_search(settings, 24, len(batch))
+    whole = run(search, batch, chosen_keys=all_keys)
+    for rows in ([0], [3, 9, 27], [9, 9], list(range(12, 24))):
+        part = run(search, batch.take(np.array(rows)), chosen_keys=all_keys[rows])
+        for name in ("actions", "values_stm", "policy_targets", "surprises"):
+            np.testing.assert_array_equal(getattr(part, name), getattr(whole, name)[rows], name)
+
+
+def test_the_batch_is_left_alone():
+    batch = chess_positions(20)
+    before = batch.take(np.arange(len(batch)))
+    run(tree_search(GUMBEL, 20, len(batch)), batch)
+    for field in dataclasses.fields(batch):
+        np.testing.assert_array_equal(getattr(batch, field.name), getattr(before, field.name))
+
+
+def test_the_network_is_asked_once_for_each_new_position_that_has_not_ended():
+    batch = chess_positions(20)
+    evaluator = HashEvaluator()
+    run(tree_search(GUMBEL, 16, len(batch), evaluator), batch)
+    assert len(evaluator.calls) == 17
+    assert 16 * len(batch) < evaluator.positions <= 17 * len(batch)
+
+
+MATES_IN_ONE = (
+    "6k1/5ppp/8/8/8/8/8/R3K3 w Q - 0 1",
+    "r1bqkb1r/pppp1ppp/2n2n2/4p2Q/2B1P3/8/PPPP1PPP/RNB1K1NR w KQkq - 4 4",
+    "rnbqkbnr/pppp1ppp/8/4p3/6P1/5P2/PPPPP2P/RNBQKBNR b KQkq - 0 2",
+)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("fen", MATES_IN_ONE)
+def test_a_mate_in_one_is_found_and_valued_by_one(kind, fen):
+    batch = position(fen)
+    # Every action must be considered for a mate to be found for certain.
+    settings = dataclasses.replace(KINDS[kind], considered_actions=64)
+    search = tree_search(settings, 128, 1, UninformedEvaluator())
+    result = run(search, batch, temperature=0.0)
+    board = chess.Board(fen)
+    board.push_uci(GAME.format_action(batch.state[0], int(result.actions[0])))
+    assert board.is_checkmate()
+    report = search.inspect(0)
+    assert report.q_stm[list(report.actions).index(result.actions[0])] == pytest.approx(1.0)
+    assert result.values_stm[0] > 0.3
+
+
+def test_repetition_is_seen_along_the_tree_and_in_the_games_history():
+    fen = "7k/8/8/8/8/1r6/8/K6N w - - 0 1"
+    batch = position(fen, "h1g3 b3c3 g3h1 c3b3 h1g3 b3c3 g3h1")
+    every_action = dataclasses.replace(GUMBEL, considered_actions=64)
+    search = tree_search(every_action, 64, 1)
+    run(search, batch, temperature=0.0)
+    report = search.inspect(0)
+    # c3b3 brings the first position about for the third time: a draw, however often it is tried.
+    back = list(report.actions).index(GAME.parse_action(batch.state[0], "c3b3"))
+    assert report.visits[back] > 0
+    assert report.q_stm[back] == 0.0
+    fresh = position(GAME.format_state(batch.state[0]))
+    run(search, fresh, temperature=0.0)
+    assert search.inspect(0).q_stm[back] != 0.0
+
+
+def test_a_longer_mate_is_worth_less():
+    fen = "7k/8/5K2/8/8/8/8/6Q1 w - - 0 1"
+    batch = position(fen)
+    settings = dataclasses.replace(GUMBEL, discount=0.9, considered_actions=64)
+    search = tree_search(settings, 400, 1, UninformedEvaluator())
+    run(search, batch, temperature=0.0)
+    report = search.inspect(0)
+    mate = list(report.actions).index(GAME.parse_action(batch.state[0], "g1g7"))
+    assert report.q_stm[mate] == pytest.approx(1.0)
+    others = np.delete(report.q_stm, mate)
+    assert np.nanmax(others) <= 0.9**2 + 1e-6
+
+
+def test_noise_depends_on_key_and_ply_and_vanishes_at_temperature_0():
+    batch = chess_positions(1).take(np.zeros(64, np.int64))
+    for settings in (GUMBEL, SearchSettings(kind="puct")):
+        search = tree_search(settings, 8, 64)
+        warm = run(search, batch)
+        assert len(set(warm.actions.tolist())) > 3
+        assert (run(search, batch, ply=8).actions != warm.actions).any()
+        cold = run(search, batch, temperature=0.0)
+        assert len(set(cold.actions.tolist())) == 1
+        np.testing.assert_array_equal(cold.policy_targets, cold.policy_targets[:1].repeat(64, 0))
+
+
+def test_noise_is_drawn_from_gamma_variables():
+    alpha = 0.3
+    draws = np.array([draw_gamma(np.uint64(key), alpha) for key in keys(20_000)])
+    assert draws.mean() == pytest.approx(alpha, abs=4 * np.sqrt(alpha / len(draws)))
+    assert draws.var() == pytest.approx(alpha, rel=0.1)
+
+
+def test_gumbel_plays_actions_as_often_as_the_improved_policy_says():
+    """With every action visited alike, Gumbel-max draws from softmax(logits + scaled values)."""
+    batch = position("k7/p7/8/8/3K4/8/8/8 w - - 0 1").take(np.zeros(4000, np.int64))
+    settings = dataclasses.replace(GUMBEL, considered_actions=2)
+    search = tree_search(settings, 1, 4000)
+    result = run(search, batch)
+    report = search.inspect(0)
+    expected = report.priors * 4000
+    counts = np.array([(result.actions == action).sum() for action in report.actions])
+    chi_squared = ((counts - expected) ** 2 / expected).sum()
+    assert chi_squared < 29.9  # 99.99 % at 7 degrees of freedom
+
+
+def test_no_simulations_is_the_policy():
+    search = make_search(GAME, HashEvaluator(), GUMBEL, simulations=0, num_games=4)
+    assert isinstance(search, PolicySearch)
+    policy = SearchSettings(kind="policy")
+    search = make_search(GAME, HashEvaluator(), policy, simulations=50, num_games=4)
+    assert isinstance(search, PolicySearch)
+
+
+def test_what_does_not_fit_is_an_error_before_any_work():
+    with pytest.raises(ConfigError, match=r"search\.memory_mib = 64.*lower the simulations"):
+        tree_search(dataclasses.replace(GUMBEL, memory_mib=64), 800, 256)
+    with pytest.raises(ConfigError, match="simulations must be >= 1"):
+        tree_search(GUMBEL, 0, 1)
+    with pytest.raises(ConfigError, match="simulations must be"):
+        make_search(GAME, HashEvaluator(), GUMBEL, simulations=-1, num_games=1)
+    with pytest.raises(ConfigError, match="simulations must be"):
+        make_search(GAME, HashEvaluator(), GUMBEL, simulations=10**6, num_games=1)
+    with pytest.raises(ValueError, match="holds 4 trees, got 5 games"):
+        run(tree_search(GUMBEL, 2, 4), chess_positions(200).take(np.arange(5)))
