@@ -17,7 +17,7 @@ from typing import Final
 import numpy as np
 
 from chess_snn.bench.report import BenchReport
-from chess_snn.data import GameRecords, ReplayWindow, read_shard, write_shard
+from chess_snn.data import START_KINDS, GameRecords, ReplayWindow, read_shard, write_shard
 from chess_snn.games import ONGOING, Game, get_game
 from chess_snn.games.sampling import random_legal_actions
 from chess_snn.rng import generator
@@ -51,7 +51,7 @@ def run(quick: bool = False) -> BenchReport:
         searched = with_search_targets(game, records)
         name = f", {_TARGET_ENTRIES}-entry targets"
         _measure_shards(report, Path(folder, "search"), searched, num_rounds, name)
-        _measure_window(report, game, Path(folder, "policy", "shard-0"), num_rounds)
+        _measure_window(report, game, Path(folder, "search", "shard-0"), num_rounds)
     report.notes.append(
         f"one shard of {records.num_games} random games, {records.num_positions:,} positions; "
         "sync, manifest and verification included; medians"
@@ -83,17 +83,20 @@ def play_random_games(game: Game, num_games: int, ply_cap: int) -> GameRecords:
         states=states[is_played],
         actions=actions[is_played],
         values_stm=np.tanh(rng.normal(scale=0.3, size=num_positions)).astype(np.float32),
+        surprises=np.zeros(num_positions, np.float32),
         target_offsets=np.arange(num_positions + 1),
         target_actions=actions[is_played],
         target_weights=np.ones(num_positions, np.float32),
         game_offsets=np.concatenate([[0], np.cumsum(lengths)]),
         outcomes_white=outcomes_white,
         terminations=batch.termination.copy(),
+        cut_values_white=np.zeros(num_games, np.float32),
+        start_kinds=np.full(num_games, START_KINDS.index("ordinary"), np.uint8),
     )
 
 
 def with_search_targets(game: Game, records: GameRecords) -> GameRecords:
-    """``records`` with made-up visit fractions over up to 32 legal actions a position."""
+    """``records`` with made-up visit fractions over up to 32 legal actions, and surprises."""
     rng = generator(_SEED, "bench", "search_targets")
     legal_actions, num_legal = game.legal_actions(records.states)
     lengths = np.minimum(num_legal, _TARGET_ENTRIES)
@@ -104,6 +107,7 @@ def with_search_targets(game: Game, records: GameRecords) -> GameRecords:
     weights = (visits / visits.sum(axis=1)[:, None]).astype(np.float32)
     return replace(
         records,
+        surprises=rng.exponential(size=len(lengths)).astype(np.float32),
         target_offsets=np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)]),
         target_actions=legal_actions[:, :_TARGET_ENTRIES][is_entry],
         target_weights=weights[is_entry],
@@ -137,10 +141,11 @@ def _measure_window(report: BenchReport, game: Game, shard: Path, num_rounds: in
     rng = generator(_SEED, "bench", "sample")
     for batch_size in _BATCH_SIZES:
         window.sample(batch_size, rng)  # compiles
-        sample = partial(window.sample, batch_size, rng)
-        sampled = [_seconds(sample) for _ in range(_BATCHES_PER_ROUND * num_rounds)]
-        rate = batch_size / statistics.median(sampled)
-        report.add(f"sampled, batches of {batch_size}", rate, "samples/s")
+        for name, share in {"uniformly": 0.0, "by surprise": 1.0}.items():
+            sample = partial(window.sample, batch_size, rng, surprise_share=share)
+            sampled = [_seconds(sample) for _ in range(_BATCHES_PER_ROUND * num_rounds)]
+            rate = batch_size / statistics.median(sampled)
+            report.add(f"sampled {name}, batches of {batch_size}", rate, "samples/s")
 
 
 def _seconds(work: Callable[[], object]) -> float:

@@ -1,4 +1,7 @@
-"""Training steps: spiking network and ordinary twin, fp32 and bf16, on random games."""
+"""Training steps: spiking network and ordinary twin, fp32 and bf16, on random games.
+
+All that a campaign trains with is on: search targets, mirror, surprise, plies left.
+"""
 
 import os
 import tempfile
@@ -7,11 +10,10 @@ from pathlib import Path
 import torch
 
 from chess_snn.bench.report import BenchReport
+from chess_snn.bench.store import play_random_games, with_search_targets
 from chess_snn.data import ReplayWindow, write_shard
 from chess_snn.games import get_game
-from chess_snn.nets import NetConfig, build_network, make_evaluator, net_config
-from chess_snn.search import PolicySearch
-from chess_snn.self_play import SelfPlaySettings, play_games
+from chess_snn.nets import NetConfig, build_network, net_config
 from chess_snn.training import IterationPlan, Trainer, TrainingSettings
 from chess_snn.training.settings import Precision
 
@@ -19,6 +21,8 @@ _BATCH_SIZE = 256
 _STEPS = {"tiny": 40, "small": 8}
 _STEPS_QUICK = 2
 _WARM_STEPS = 3
+_NUM_GAMES = 64
+_PLY_CAP = 60
 
 
 def run(quick: bool = False) -> BenchReport:
@@ -48,18 +52,15 @@ def _samples_per_s(
     game = get_game("chess")
     settings = TrainingSettings(batch_size=_BATCH_SIZE, precision=precision)
     trainer = Trainer(game, build_network(game.spec, config, seed=0), settings, seed=0)
-    plan = IterationPlan(iteration=0, num_iterations=1, num_steps=_WARM_STEPS + steps)
+    plan = IterationPlan(_WARM_STEPS + steps, progress_first=0.0, progress_last=1.0)
     trainer.run(window, plan, stop_at=_WARM_STEPS)
     return trainer.run(window, plan).samples_per_s
 
 
 def _window() -> ReplayWindow:
-    """A window over games of an untrained network, which plays nearly at random."""
-    game, settings = get_game("chess"), SelfPlaySettings(max_plies=60)
-    network = build_network(game.spec, net_config("tiny"), seed=0)
-    with make_evaluator(network, num_threads=os.cpu_count() or 1) as evaluator:
-        search = PolicySearch(game, evaluator)
-        records, _ = play_games(game, [search], settings, num_games=64, seed=0)
+    """A window over random games with targets as a search writes them."""
+    game = get_game("chess")
+    records = with_search_targets(game, play_random_games(game, _NUM_GAMES, _PLY_CAP))
     with tempfile.TemporaryDirectory() as scratch:
         shard = Path(scratch) / "shard"
         write_shard(shard, records, {"game": "chess"})

@@ -17,13 +17,15 @@ from chess_snn.data.manifest import (
     read_manifest,
     verify_folder,
 )
-from chess_snn.data.records import GameRecords, concatenate
+from chess_snn.data.records import START_KINDS, GameRecords, concatenate
+from chess_snn.data.restarts import restart_states
 from chess_snn.data.samples import Samples
 from chess_snn.data.shard import read_shard, write_shard
 from chess_snn.data.window import ReplayWindow, Subset
 
 __all__ = [
     "MANIFEST_NAME",
+    "START_KINDS",
     "GameRecords",
     "Manifest",
     "ReplayWindow",
@@ -36,6 +38,7 @@ __all__ = [
     "read_json",
     "read_manifest",
     "read_shard",
+    "restart_states",
     "staged_folder",
     "sweep_temporaries",
     "verify_folder",

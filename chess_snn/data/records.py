@@ -5,6 +5,7 @@ Dimensions: n games, N positions in all, R record words, E entries of all sparse
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
+from typing import Final
 
 import numpy as np
 
@@ -17,6 +18,10 @@ from chess_snn.types import (
     UInt64Array,
 )
 
+START_KINDS: Final = ("ordinary", "practice", "restart")
+"""Where a game began: at the game's beginning (after a few random plies), at a simple position that
+one side should win, or in the middle of an earlier game."""
+
 
 @dataclass(frozen=True, slots=True)
 class GameRecords:
@@ -28,6 +33,8 @@ class GameRecords:
     """int16[N]: the action played."""
     values_stm: Float32Array
     """float32[N] in [-1, 1]: root value when it was played, side to move's view."""
+    surprises: Float32Array
+    """float32[N] >= 0, nats: how far the search moved the network's policy; 0 without a tree."""
     target_offsets: Int64Array
     """int64[N + 1]: the policy target of position i is entries offsets[i] to offsets[i + 1]."""
     target_actions: Int16Array
@@ -40,7 +47,13 @@ class GameRecords:
     outcomes_white: Int8Array
     """int8[n]: +1 the first player won, 0 drawn or cut, -1 the second won."""
     terminations: UInt8Array
-    """uint8[n]: why it ended; ``ONGOING`` (0) where the ply cap cut the game."""
+    """uint8[n]: why it ended; ``ONGOING`` (0) where the ply cap cut the game, or, with an outcome,
+    where one side resigned."""
+    cut_values_white: Float32Array
+    """float32[n] in [-1, 1]: what a cut game counts as in training, first player's view; 0 for
+    every other game."""
+    start_kinds: UInt8Array
+    """uint8[n]: index into ``START_KINDS``."""
 
     @property
     def num_games(self) -> int:

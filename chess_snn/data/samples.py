@@ -34,12 +34,17 @@ class Samples:
     """int16[B]: the action played."""
     values_stm: Float32Array
     """float32[B] in [-1, 1]: root value when it was played, side to move's view."""
+    results_stm: Float32Array
+    """float32[B] in [-1, 1]: the game's end, +1 won, 0 drawn, -1 lost by the side to move; of a
+    game cut by the ply cap, what it counts as."""
     outcomes_stm: Float32Array
-    """float32[B]: the game's end, +1 won, 0 drawn or cut, -1 lost by the side to move."""
+    """float32[B]: ``results_stm`` times the window's discount to the power of ``plies_left``, so
+    that a quick win is worth more than a slow one."""
     plies_left: Int32Array
     """int32[B] >= 1: plies from here to the end of the game, the played action included."""
     terminations: UInt8Array
-    """uint8[B]: why the game ended; ``ONGOING`` (0) where the ply cap cut it."""
+    """uint8[B]: why the game ended; ``ONGOING`` (0) where the ply cap cut it or one side resigned,
+    and ``plies_left`` does not lead to an end on the board."""
     target_actions: Int16Array
     """int16[B, K]: policy target, -1 behind its entries."""
     target_weights: Float32Array
@@ -51,7 +56,8 @@ class Samples:
 
 
 def gather(
-    game: Game, records: GameRecords, game_of: Int32Array, rows: Int64Array
+    game: Game, records: GameRecords, game_of: Int32Array, rows: Int64Array,
+    discount: float = 1.0,
 ) -> Samples:
     """The samples of ``rows``.
 
@@ -60,11 +66,15 @@ def gather(
         records: where they are.
         game_of: int32[N], the game of each position of ``records``.
         rows: int64[B] of positions; they may repeat.
+        discount: factor of an outcome a ply, in (0, 1].
     """
     games = game_of[rows]
     states = records.states[rows]
-    outcomes_white = records.outcomes_white[games].astype(np.float32)
+    # One of the two is 0 in every game.
+    results_white = records.outcomes_white[games] + records.cut_values_white[games]
     white_moves = game.side_to_move(states) == 0
+    results_stm = np.where(white_moves, results_white, -results_white)
+    plies_left = (records.game_offsets[games + 1] - rows).astype(np.int32)
     starts = records.target_offsets[rows]
     lengths = records.target_offsets[rows + 1] - starts
     shape = (len(rows), int(lengths.max(initial=0)))
@@ -78,8 +88,9 @@ def gather(
         states=states,
         actions=records.actions[rows],
         values_stm=records.values_stm[rows],
-        outcomes_stm=np.where(white_moves, outcomes_white, -outcomes_white),
-        plies_left=(records.game_offsets[games + 1] - rows).astype(np.int32),
+        results_stm=results_stm,
+        outcomes_stm=(results_stm * discount**plies_left).astype(np.float32),
+        plies_left=plies_left,
         terminations=records.terminations[games],
         target_actions=target_actions,
         target_weights=target_weights,

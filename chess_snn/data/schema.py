@@ -1,35 +1,41 @@
 """What is true of every :class:`GameRecords`, and how its columns look on the disk.
 
-On the disk offsets become lengths, and values and weights float16: that is 2^-11 of their size,
-far below the noise of a search. Weights are divided by their sum again on reading.
+On the disk offsets become lengths, and values, surprises and weights float16: that is 2^-11 of
+their size, far below the noise of a search. Weights are divided by their sum again on reading.
 """
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from itertools import chain
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from chess_snn.data.records import GameRecords
+from chess_snn.data.records import START_KINDS, GameRecords
+from chess_snn.games.base import ONGOING
 from chess_snn.types import Float32Array, Int64Array
 
 STORED_DTYPES: Final[Mapping[str, type[np.generic]]] = {
     "states": np.uint64,
     "actions": np.int16,
     "values_stm": np.float16,
+    "surprises": np.float16,
     "target_lengths": np.uint16,
     "target_actions": np.int16,
     "target_weights": np.float16,
     "game_lengths": np.int32,
     "outcomes_white": np.int8,
     "terminations": np.uint8,
+    "cut_values_white": np.float16,
+    "start_kinds": np.uint8,
 }
 """The stored columns, one array each."""
 
 _SMALLEST_WEIGHT: Final = np.finfo(np.float16).smallest_subnormal
 """A positive weight must stay positive in float16."""
 _WEIGHT_SUM_TOLERANCE: Final = 2e-3
+_MOST_SURPRISE: Final = float(np.finfo(np.float16).max)
 
 
 def to_columns(records: GameRecords) -> dict[str, NDArray[Any]]:
@@ -38,12 +44,15 @@ def to_columns(records: GameRecords) -> dict[str, NDArray[Any]]:
         "states": records.states,
         "actions": records.actions,
         "values_stm": records.values_stm,
+        "surprises": records.surprises,
         "target_lengths": np.diff(records.target_offsets),
         "target_actions": records.target_actions,
         "target_weights": np.maximum(records.target_weights, _SMALLEST_WEIGHT),
         "game_lengths": np.diff(records.game_offsets),
         "outcomes_white": records.outcomes_white,
         "terminations": records.terminations,
+        "cut_values_white": records.cut_values_white,
+        "start_kinds": records.start_kinds,
     }
     return {name: columns[name].astype(dtype) for name, dtype in STORED_DTYPES.items()}
 
@@ -62,12 +71,15 @@ def from_columns(columns: Mapping[str, NDArray[Any]]) -> GameRecords:
         states=columns["states"],
         actions=columns["actions"],
         values_stm=columns["values_stm"].astype(np.float32),
+        surprises=columns["surprises"].astype(np.float32),
         target_offsets=_offsets(columns["target_lengths"]),
         target_actions=columns["target_actions"],
         target_weights=columns["target_weights"].astype(np.float32),
         game_offsets=_offsets(columns["game_lengths"]),
         outcomes_white=columns["outcomes_white"],
         terminations=columns["terminations"],
+        cut_values_white=columns["cut_values_white"].astype(np.float32),
+        start_kinds=columns["start_kinds"],
     )
     check_records(records)
     sums: Float32Array = np.repeat(_sums(records), columns["target_lengths"])
@@ -80,20 +92,21 @@ def check_records(records: GameRecords) -> None:
     Raises:
         ValueError: naming the first column that is wrong.
     """
-    for fault in _faults(records):
+    # In an order in which each check may rely on those before it.
+    for fault in chain(_shape_faults(records), _position_faults(records), _game_faults(records)):
         raise ValueError(fault)
 
 
-def _faults(records: GameRecords) -> Iterator[str]:
-    """What is wrong, in an order in which each check may rely on those before it."""
+def _shape_faults(records: GameRecords) -> Iterator[str]:
     n, N, E = records.num_games, records.num_positions, len(records.target_actions)
     if n == 0:
         yield "there must be at least one game"
     if records.states.ndim != 2:
         yield f"states must have 2 dimensions, found {records.states.ndim}"
     for name, length in {
-        "states": N, "values_stm": N, "target_offsets": N + 1, "target_weights": E,
-        "game_offsets": n + 1, "terminations": n,
+        "states": N, "values_stm": N, "surprises": N, "target_offsets": N + 1,
+        "target_weights": E, "game_offsets": n + 1, "terminations": n, "cut_values_white": n,
+        "start_kinds": n,
     }.items():
         if (found := len(getattr(records, name))) != length:
             yield f"{name} must have {length} rows, found {found}"
@@ -101,17 +114,32 @@ def _faults(records: GameRecords) -> Iterator[str]:
         offsets = getattr(records, name)
         if offsets[0] != 0 or offsets[-1] != end or not np.all(offsets[1:] > offsets[:-1]):
             yield f"{name} must rise strictly from 0 to {end}"
+
+
+def _position_faults(records: GameRecords) -> Iterator[str]:
     for name in ("actions", "target_actions"):
         if getattr(records, name).min() < 0:
             yield f"{name} must be >= 0, found {getattr(records, name).min()}"
     if not np.all(np.abs(records.values_stm) <= 1):
         yield "values_stm must be finite and in [-1, 1]"
+    if not np.all((records.surprises >= 0) & (records.surprises <= _MOST_SURPRISE)):
+        yield f"surprises must be finite and in [0, {_MOST_SURPRISE:g}]"
     if not np.all(records.target_weights > 0):
         yield "target_weights must be positive"
     if not np.all(np.abs(_sums(records) - 1) <= _WEIGHT_SUM_TOLERANCE):
         yield "target_weights must sum to 1 in each position"
+
+
+def _game_faults(records: GameRecords) -> Iterator[str]:
     if not np.all(np.abs(records.outcomes_white) <= 1):
         yield "outcomes_white must be -1, 0 or 1"
+    if not np.all(np.abs(records.cut_values_white) <= 1):
+        yield "cut_values_white must be finite and in [-1, 1]"
+    is_cut = (records.terminations == ONGOING) & (records.outcomes_white == 0)
+    if np.any(records.cut_values_white[~is_cut]):
+        yield "cut_values_white must be 0 for a game that was not cut"
+    if records.start_kinds.max() >= len(START_KINDS):
+        yield f"start_kinds must be < {len(START_KINDS)}, found {records.start_kinds.max()}"
 
 
 def _offsets(lengths: NDArray[Any]) -> Int64Array:

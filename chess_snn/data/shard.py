@@ -24,7 +24,7 @@ from chess_snn.errors import CorruptDataError
 from chess_snn.types import Json
 
 SHARD_KIND: Final = "shard"
-SHARD_VERSION: Final = 1
+SHARD_VERSION: Final = 2
 
 _CHUNK_BYTES: Final = 2 << 20
 _ZSTD_LEVEL: Final = 1

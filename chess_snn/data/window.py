@@ -16,6 +16,7 @@ from chess_snn.config import check_choice, check_range
 from chess_snn.data.records import GameRecords, concatenate
 from chess_snn.data.samples import Samples, gather
 from chess_snn.data.shard import read_shard
+from chess_snn.data.surprise import SurpriseDraw
 from chess_snn.errors import CorruptDataError, UsageError
 from chess_snn.games.base import Game, GameSpec
 from chess_snn.rng import derive_seed
@@ -55,13 +56,15 @@ class _Games:
 class ReplayWindow:
     """The newest whole games of some shards, at most ``capacity`` positions of them.
 
-    Memory is 8 R + 22 bytes a position and 6 bytes an entry of its policy target, R being the
-    game's record words: for chess (R = 5) 68 bytes a position played without search, 254 with
-    targets of 32 entries. :meth:`extend` needs up to twice that while it runs. Zarr is touched in
-    :meth:`load` and :meth:`extend` only.
+    Memory is 8 R + 26 bytes a position and 6 bytes an entry of its policy target, R being the
+    game's record words: for chess (R = 5) 72 bytes a position played without search, 258 with
+    targets of 32 entries. Sampling by surprise adds 8 bytes a position. :meth:`extend` needs up to
+    twice that while it runs. Zarr is touched in :meth:`load` and :meth:`extend` only.
     """
 
-    def __init__(self, game: Game, capacity: int, holdout_every: int = 16) -> None:
+    def __init__(
+        self, game: Game, capacity: int, holdout_every: int = 16, discount: float = 1.0
+    ) -> None:
         """An empty window, to be extended.
 
         Args:
@@ -69,25 +72,30 @@ class ReplayWindow:
             capacity: positions, held-out ones included.
             holdout_every: about one game in this many is held out, chosen by a hash of its shard's
                 name and its place there.
+            discount: factor of an outcome for each ply between a position and the game's end.
 
         Raises:
             ConfigError: a number is out of its range.
         """
         check_range("window.capacity", capacity, ge=1)
         check_range("window.holdout_every", holdout_every, ge=2)
+        check_range("window.discount", discount, gt=0, le=1)
         self._game = game
         self._capacity = capacity
         self._holdout_every = holdout_every
+        self._discount = discount
         self._games: _Games | None = None
         self._game_of: Int32Array = np.empty(0, np.int32)
         self._rows: dict[str, Int32Array] = {}
+        self._surprises: SurpriseDraw | None = None
 
     @classmethod
     def load(
-        cls, game: Game, shard_folders: Sequence[Path], capacity: int, holdout_every: int = 16
+        cls, game: Game, shard_folders: Sequence[Path], capacity: int, holdout_every: int = 16,
+        discount: float = 1.0,
     ) -> "ReplayWindow":
         """The window over ``shard_folders``, oldest first; see ``__init__`` and :meth:`extend`."""
-        window = cls(game, capacity, holdout_every)
+        window = cls(game, capacity, holdout_every, discount)
         window.extend(shard_folders)
         return window
 
@@ -135,16 +143,33 @@ class ReplayWindow:
         check_choice("window.subset", subset, get_args(Subset))
         return self._rows.get(subset, np.empty(0, np.int32))
 
-    def sample(self, batch_size: int, rng: np.random.Generator) -> Samples:
-        """``batch_size`` training positions, each drawn uniformly and independently.
+    def sample(
+        self, batch_size: int, rng: np.random.Generator, *, surprise_share: float = 0.0,
+        surprise_cap: float = 2.0,
+    ) -> Samples:
+        """``batch_size`` training positions, drawn independently and with replacement.
+
+        Args:
+            batch_size: how many.
+            rng: decides the draw.
+            surprise_share: probability that a position is drawn by its surprise and not uniformly;
+                see :class:`chess_snn.data.surprise.SurpriseDraw`.
+            surprise_cap: most weight of one position there, in units of the mean surprise.
 
         Raises:
             UsageError: the window is empty.
+            ConfigError: a share or cap out of its range.
         """
+        check_range("window.surprise_share", surprise_share, ge=0, le=1)
         rows = self.rows("training")
         if not len(rows):
             raise UsageError("cannot sample from an empty replay window; extend it first")
-        return self.gather(rows[rng.integers(0, len(rows), size=batch_size)])
+        chosen = rng.integers(0, len(rows), size=batch_size)
+        if surprise_share:
+            by_surprise = rng.random(batch_size) < surprise_share
+            surprising = self._draw_by_surprise(surprise_cap).draw(batch_size, rng)
+            chosen = np.where(by_surprise, surprising, chosen)
+        return self.gather(rows[chosen])
 
     def iterate(self, batch_size: int, subset: Subset = "holdout") -> Iterator[Samples]:
         """Every position of ``subset`` once, in a fixed order; the last batch may be smaller."""
@@ -154,7 +179,14 @@ class ReplayWindow:
 
     def gather(self, rows: Int32Array) -> Samples:
         """The samples at ``rows`` (int32[B]) of ``records``; rows may repeat."""
-        return gather(self._game, self.records, self._game_of, rows.astype(np.int64))
+        return gather(
+            self._game, self.records, self._game_of, rows.astype(np.int64), self._discount
+        )
+
+    def _draw_by_surprise(self, cap: float) -> SurpriseDraw:
+        if self._surprises is None or self._surprises.cap != cap:
+            self._surprises = SurpriseDraw(self.records.surprises[self.rows("training")], cap)
+        return self._surprises
 
     def _check_new(self, shard_folders: Sequence[Path]) -> None:
         if not shard_folders:
@@ -197,6 +229,7 @@ class ReplayWindow:
         lengths = np.diff(games.records.game_offsets)
         is_holdout = np.repeat(games.is_holdout, lengths)
         self._games = games
+        self._surprises = None
         self._game_of = np.repeat(np.arange(len(lengths), dtype=np.int32), lengths)
         self._rows = {
             "training": np.flatnonzero(~is_holdout).astype(np.int32),
@@ -231,12 +264,15 @@ def _drop_games(records: GameRecords, num_games: int) -> GameRecords:
         states=records.states[row:],
         actions=records.actions[row:],
         values_stm=records.values_stm[row:],
+        surprises=records.surprises[row:],
         target_offsets=records.target_offsets[row:] - entry,
         target_actions=records.target_actions[entry:],
         target_weights=records.target_weights[entry:],
         game_offsets=records.game_offsets[num_games:] - row,
         outcomes_white=records.outcomes_white[num_games:],
         terminations=records.terminations[num_games:],
+        cut_values_white=records.cut_values_white[num_games:],
+        start_kinds=records.start_kinds[num_games:],
     )
 
 

@@ -7,10 +7,10 @@
 from chess_snn.nets.allocator import keep_freed_memory
 from chess_snn.nets.config import SIZES, NetConfig, net_config
 from chess_snn.nets.evaluator import Evaluation, Evaluator
-from chess_snn.nets.inference import InferenceNetwork, Precision, freeze
+from chess_snn.nets.inference import InferenceNetwork, InferenceOutput, Precision, freeze
 from chess_snn.nets.network import Network, NetworkOutput, build_network
 from chess_snn.nets.planes import expand_planes
-from chess_snn.nets.spike_rates import spike_rates, spikes_per_evaluation
+from chess_snn.nets.spike_rates import spike_rates, spike_share, spikes_per_evaluation
 from chess_snn.nets.torch_evaluator import TorchEvaluator, make_evaluator
 from chess_snn.nets.weights import load_network, network_digest, save_network
 
@@ -19,6 +19,7 @@ __all__ = [
     "Evaluation",
     "Evaluator",
     "InferenceNetwork",
+    "InferenceOutput",
     "NetConfig",
     "Network",
     "NetworkOutput",
@@ -34,5 +35,6 @@ __all__ = [
     "network_digest",
     "save_network",
     "spike_rates",
+    "spike_share",
     "spikes_per_evaluation",
 ]

@@ -7,6 +7,7 @@ Dimensions: T ticks, B batch, P planes, C channels, H and W board, L columns for
 """
 
 import copy
+from dataclasses import dataclass
 from typing import Final, Literal
 
 import torch
@@ -24,15 +25,28 @@ from chess_snn.nets.layers import (
     squares_first,
 )
 from chess_snn.nets.legal_readout import read_legal_policy
-from chess_snn.nets.network import Network, NetworkOutput
+from chess_snn.nets.network import Network
 
 Precision = Literal["fp32", "bf16"]
 PRECISIONS: Final = {"fp32": torch.float32, "bf16": torch.bfloat16}
 """Of convolutions and currents; membranes and readouts are float32 always."""
 
 
+@dataclass(frozen=True, slots=True)
+class InferenceOutput:
+    """What a network that plays says of B positions, from the side to move's view."""
+
+    policy_logits_BA: Tensor
+    """float32[B, A], legal or not."""
+    wdl_logits_B3: Tensor
+    """float32[B, 3]: win, draw, loss. Of a game with a scalar value, its return float32[B, 1]."""
+
+
 class InferenceNetwork(nn.Module):
-    """What :func:`freeze` makes of a network. The same spikes, in fewer passes over memory."""
+    """What :func:`freeze` makes of a network. The same spikes, in fewer passes over memory.
+
+    What only training asks for, the plies left, it cannot say.
+    """
 
     def __init__(
         self, network: Network, precision: Precision, neurons: InferenceNeurons,
@@ -57,12 +71,12 @@ class InferenceNetwork(nn.Module):
         self.value_readout = value.readout.to(device)
         self.policy_is_dense = policy.is_dense
 
-    def forward(self, planes_BPHW: Tensor) -> NetworkOutput:
+    def forward(self, planes_BPHW: Tensor) -> InferenceOutput:
         """Evaluate planes in {0, 1} of any type, on the network's device."""
         fired_TBCHW = self._trunk(planes_BPHW)
         rate_BCHW = self._policy_rate(fired_TBCHW)
         logits_BA = read_policy(self.policy_readout, rate_BCHW, self.policy_is_dense)
-        return NetworkOutput(logits_BA, self._value(fired_TBCHW))
+        return InferenceOutput(logits_BA, self._value(fired_TBCHW))
 
     def answer(
         self, planes_BPHW: Tensor, legal_actions_BL: Tensor, num_legal_B: Tensor

@@ -21,6 +21,9 @@ BRANCH_GAIN = 0.2
 READOUT_GAIN = 0.5
 """Initial standard deviation of a readout's weights, times the square root of its fan-in: small,
 so that the first policy is near uniform over legal moves and the first value near even."""
+TYPICAL_LOG_PLIES = 4.0
+"""Log(1 + plies left) of some 50 plies, which is added to what the readout says: no step is wasted
+on learning the scale."""
 
 
 class Neurons(nn.Module):
@@ -96,7 +99,7 @@ class PolicyHead(nn.Module):
 
 
 class ValueHead(nn.Module):
-    """conv1x1, neurons, linear, neurons, mean over ticks, and a linear readout."""
+    """conv1x1, neurons, linear, neurons, mean over ticks, and two linear readouts."""
 
     def __init__(self, spec: GameSpec, config: NetConfig) -> None:
         super().__init__()
@@ -106,12 +109,18 @@ class ValueHead(nn.Module):
         self.hidden = nn.Linear(config.value_channels * squares, config.value_hidden)
         num_outputs = 3 if spec.value_kind is ValueKind.WDL else 1
         self.readout = nn.Linear(config.value_hidden, num_outputs)
+        self.plies_left_readout = nn.Linear(config.value_hidden, 1)
 
-    def forward(self, fired_TBCHW: Tensor) -> Tensor:
-        """Logits float32[B, 3] of win, draw and loss, or the return float32[B, 1]."""
+    def forward(self, fired_TBCHW: Tensor) -> tuple[Tensor, Tensor]:
+        """What is predicted of the game's end, and of how far away it is.
+
+        Logits float32[B, 3] of win, draw and loss, or the return float32[B, 1]; and log(1 + plies
+        left) float32[B].
+        """
         seen_TBF = squares_first(self.neurons1(self.conv(fired_TBCHW)))
         rate_BF = mean_over_ticks(self.neurons2(self.hidden(seen_TBF)))
-        return read_float32(self.readout, rate_BF)
+        plies_left_B1 = read_float32(self.plies_left_readout, rate_BF)
+        return read_float32(self.readout, rate_BF), TYPICAL_LOG_PLIES + plies_left_B1.squeeze(1)
 
 
 def each_tick(layer: Callable[[Tensor], Tensor], x_TBX: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""The network: bitplanes in, policy logits and win-draw-loss logits out.
+"""The network: bitplanes in, policy logits, win-draw-loss logits and the plies left out.
 
 A membrane-shortcut spiking residual network (arXiv 2112.08954), or with ``activation = "relu"`` its
 ordinary twin. The input does not change over the ticks, so the stem is computed once.
@@ -24,6 +24,9 @@ class NetworkOutput:
     """float32[B, A], legal or not."""
     wdl_logits_B3: Tensor
     """float32[B, 3]: win, draw, loss. Of a game with a scalar value, its return float32[B, 1]."""
+    plies_left_B: Tensor
+    """float32[B]: log(1 + plies to the end of the game). It is learnt for what it teaches the
+    trunk; networks that play leave it out."""
 
 
 class Network(nn.Module):
@@ -44,7 +47,7 @@ class Network(nn.Module):
         for block in self.blocks:
             u_TBCHW = block(u_TBCHW)
         fired_TBCHW = self.neurons(u_TBCHW)
-        return NetworkOutput(self.policy(fired_TBCHW), self.value(fired_TBCHW))
+        return NetworkOutput(self.policy(fired_TBCHW), *self.value(fired_TBCHW))
 
     @property
     def num_parameters(self) -> int:

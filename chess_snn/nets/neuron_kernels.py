@@ -133,7 +133,8 @@ def backward(
             _load(grad_spikes[tick, lo:hi], grad_spike)
             for i in range(hi - lo):
                 scaled = steepness * (charge[i] - threshold)
-                slope = half_alpha / (_ONE + scaled * scaled)
+                # Not "/": its check for zero would keep this loop from becoming vector code.
+                slope = np.divide(half_alpha, _ONE + scaled * scaled)
                 kept = grad_charge[i] * decay * (_ONE - spike[i])
                 grad_charge[i] = slope * grad_spike[i] + kept
             _store(grad_charge, grad_currents[tick, lo:hi])

@@ -34,6 +34,13 @@ def spikes_per_evaluation(network: Network, planes_BPHW: Tensor) -> float:
     return sum(count.spikes for count in counts.values()) / len(planes_BPHW)
 
 
+def spike_share(network: Network, planes_BPHW: Tensor) -> float:
+    """Share of all neurons and ticks of the network that spike, in [0, 1]; 0 for a twin."""
+    counts = _count_spikes(network, planes_BPHW).values()
+    chances = sum(count.chances for count in counts)
+    return sum(count.spikes for count in counts) / chances if chances else 0.0
+
+
 @torch.no_grad()
 def _count_spikes(network: Network, planes_BPHW: Tensor) -> dict[str, _Count]:
     if not network.config.is_spiking:

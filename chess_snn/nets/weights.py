@@ -22,7 +22,7 @@ from chess_snn.nets.config import NetConfig
 from chess_snn.nets.network import Network
 
 FORMAT: Final = "chess-snn network"
-VERSION: Final = "1"
+VERSION: Final = "2"
 
 
 def save_network(path: Path, network: Network) -> None:

@@ -1,15 +1,23 @@
 """The losses, in fp32, over one batch of positions.
 
-Dimensions: B positions, L columns for legal actions, K columns of the sparse policy target.
+Dimensions: B positions, L columns for legal actions.
 """
 
 from dataclasses import dataclass
+from typing import Final
 
 import torch
 import torch.nn.functional as F  # noqa: N812
 from torch import Tensor
 
+from chess_snn.nets import NetworkOutput
 from chess_snn.training.settings import TrainingSettings
+
+LEAST_LOG_PROBABILITY: Final = -7.0
+"""An action that a game spoke against is made no less likely than this (0.1 %): without a bound,
+the loss of a bad action falls for ever."""
+_BEHIND: Final = -1e9
+"""A logit so low that its probability is 0 and its product with 0 is 0."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,8 +30,15 @@ class Losses:
     """Cross-entropy of the WDL prediction, nats."""
     policy: Tensor
     """The policy term, weighted where the target is a played action."""
+    plies_left: Tensor
+    """Smooth L1 distance of log(1 + plies left), over the positions whose game ended on the board;
+    0 where none did."""
     entropy: Tensor
     """Entropy of the policy over the legal actions, nats."""
+    target_entropy: Tensor
+    """Entropy of the policy target, nats: the least that the policy loss of a search can be."""
+    value_mean_abs: Tensor
+    """Mean size of the predicted value, in [0, 1]; near 0 where everything looks like a draw."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,23 +49,29 @@ class Targets:
     """int64; any valid action behind the list."""
     num_legal_B: Tensor
     """int64."""
-    target_actions_BK: Tensor
-    """int64; any valid action where the weight is 0."""
-    target_weights_BK: Tensor
-    """float32; rows sum to 1."""
+    policy_BL: Tensor
+    """float32: weight of each listed legal action; rows sum to 1, 0 behind the list."""
     outcomes_stm_B: Tensor
-    """float32 in [-1, 1]: how the game ended, side to move's view."""
+    """float32 in [-1, 1]: how the game ended, discounted, side to move's view."""
+    results_stm_B: Tensor
+    """float32 in [-1, 1]: the same without discount."""
+    root_values_stm_B: Tensor
+    """float32 in [-1, 1]: what the search said, side to move's view."""
+    log_plies_left_B: Tensor
+    """float32: log(1 + plies to the end of the game)."""
+    ended_B: Tensor
+    """float32 in {0, 1}: whether the game ended on the board, so that the plies left are true."""
 
 
-def wdl_target(outcomes_stm_B: Tensor) -> Tensor:
-    """WDL float32[B, 3] whose win minus loss is the outcome, and without win *and* loss at once."""
-    win_B, loss_B = outcomes_stm_B.clamp_min(0), (-outcomes_stm_B).clamp_min(0)
+def wdl_target(values_stm_B: Tensor) -> Tensor:
+    """WDL float32[B, 3] whose win minus loss is the value, and without win *and* loss at once."""
+    win_B, loss_B = values_stm_B.clamp_min(0), (-values_stm_B).clamp_min(0)
     return torch.stack([win_B, 1 - win_B - loss_B, loss_B], dim=1)
 
 
-def value_loss(wdl_logits_B3: Tensor, outcomes_stm_B: Tensor) -> Tensor:
+def value_loss(wdl_logits_B3: Tensor, values_stm_B: Tensor) -> Tensor:
     """Mean cross-entropy with :func:`wdl_target`, nats."""
-    return F.cross_entropy(wdl_logits_B3, wdl_target(outcomes_stm_B))
+    return F.cross_entropy(wdl_logits_B3, wdl_target(values_stm_B))
 
 
 def value_stm(wdl_logits_B3: Tensor) -> Tensor:
@@ -59,35 +80,59 @@ def value_stm(wdl_logits_B3: Tensor) -> Tensor:
     return wdl_B3[:, 0] - wdl_B3[:, 2]
 
 
-def compute_losses(
-    policy_logits_BA: Tensor, wdl_logits_B3: Tensor, targets: Targets, settings: TrainingSettings
-) -> Losses:
+def blended_value(targets: Targets, root_value_share: float) -> Tensor:
+    """float32[B] in [-1, 1]: discounted outcome and, to the share given, root value."""
+    return torch.lerp(targets.outcomes_stm_B, targets.root_values_stm_B, root_value_share)
+
+
+def plies_left_loss(plies_left_B: Tensor, targets: Targets) -> Tensor:
+    """Smooth L1 distance (Girshick, arXiv 1504.08083, equation 3) where the truth is known."""
+    distance_B = F.smooth_l1_loss(plies_left_B, targets.log_plies_left_B, reduction="none")
+    return (distance_B * targets.ended_B).sum() / targets.ended_B.sum().clamp_min(1)
+
+
+def compute_losses(output: NetworkOutput, targets: Targets, settings: TrainingSettings) -> Losses:
     """The losses of one batch.
 
     With ``policy_loss = "advantage"`` each position's cross-entropy is weighted by how much better
     the game went than the network itself expected (REINFORCE with a baseline; Williams 1992, §4):
-    a positive advantage makes the played action likelier, a negative one less likely. The baseline
-    is not differentiated.
+    a positive advantage makes the played action likelier, a negative one less likely, down to
+    ``LEAST_LOG_PROBABILITY``. The baseline is not differentiated.
     """
-    logits_BL = policy_logits_BA.gather(1, targets.legal_actions_BL)
-    behind_BL = (
-        torch.arange(logits_BL.shape[1], device=logits_BL.device) >= targets.num_legal_B[:, None]
-    )
-    logits_BL = logits_BL.masked_fill(behind_BL, float("-inf"))
-    normaliser_B1 = logits_BL.logsumexp(dim=1, keepdim=True)
-    # 0 behind the list: 0 * -inf would poison the gradient.
-    log_policy_BL = (logits_BL - normaliser_B1).masked_fill(behind_BL, 0.0)
-    policy_BL = log_policy_BL.exp().masked_fill(behind_BL, 0.0)
+    log_policy_BL = _log_policy(output.policy_logits_BA, targets)
+    policy_BL = log_policy_BL.exp()
     entropy = -(policy_BL * log_policy_BL).sum(dim=1).mean()
+    expected_B = value_stm(output.wdl_logits_B3.detach())
 
-    log_target_BK = policy_logits_BA.gather(1, targets.target_actions_BK) - normaliser_B1
-    cross_entropy_B = -(targets.target_weights_BK * log_target_BK).sum(dim=1)
+    cross_entropy_B = -(targets.policy_BL * log_policy_BL).sum(dim=1)
     if settings.policy_loss == "advantage":
-        advantage_B = targets.outcomes_stm_B - value_stm(wdl_logits_B3).detach()
         limit = settings.advantage_clip
-        cross_entropy_B = cross_entropy_B * advantage_B.clamp(-limit, limit)
+        advantage_B = (targets.outcomes_stm_B - expected_B).clamp(-limit, limit)
+        bounded_B = cross_entropy_B.clamp_max(-LEAST_LOG_PROBABILITY)
+        cross_entropy_B = advantage_B * torch.where(advantage_B < 0, bounded_B, cross_entropy_B)
     policy = cross_entropy_B.mean()
 
-    value = value_loss(wdl_logits_B3, targets.outcomes_stm_B)
-    total = policy + settings.value_weight * value - settings.entropy_bonus * entropy
-    return Losses(total=total, value=value, policy=policy, entropy=entropy)
+    value = value_loss(
+        output.wdl_logits_B3, blended_value(targets, settings.root_value_share)
+    )
+    plies_left = plies_left_loss(output.plies_left_B, targets)
+    total = (
+        policy
+        + settings.value_weight * value
+        + settings.plies_left_weight * plies_left
+        - settings.entropy_bonus * entropy
+    )
+    return Losses(
+        total=total, value=value, policy=policy, plies_left=plies_left, entropy=entropy,
+        target_entropy=torch.special.entr(targets.policy_BL).sum(dim=1).mean(),
+        value_mean_abs=expected_B.abs().mean(),
+    )
+
+
+def _log_policy(policy_logits_BA: Tensor, targets: Targets) -> Tensor:
+    """Log probabilities float32[B, L] of the legal actions, a very large negative one behind."""
+    logits_BL = policy_logits_BA.gather(1, targets.legal_actions_BL)
+    columns_L = torch.arange(logits_BL.shape[1], device=logits_BL.device)
+    behind_BL = columns_L >= targets.num_legal_B.unsqueeze(1)
+    # Not -inf: 0 * -inf would poison the sums and the gradient.
+    return logits_BL.masked_fill(behind_BL, _BEHIND).log_softmax(dim=1)

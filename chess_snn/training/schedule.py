@@ -10,15 +10,17 @@ from chess_snn.training.settings import TrainingSettings
 class IterationPlan:
     """Where one iteration's training stands in its campaign."""
 
-    iteration: int
-    """From 0."""
-    num_iterations: int
     num_steps: int
     """Optimiser steps of this iteration."""
+    progress_first: float
+    """Share of the campaign done when it starts, in [0, 1]."""
+    progress_last: float
+    """Share done when it ends, as far as one knows before."""
 
     def progress(self, step: int) -> float:
         """Share of the campaign done before ``step`` of this iteration, in [0, 1]."""
-        return min(1.0, (self.iteration + step / self.num_steps) / self.num_iterations)
+        gain = self.progress_last - self.progress_first
+        return min(1.0, self.progress_first + gain * step / self.num_steps)
 
 
 def learning_rate(settings: TrainingSettings, steps_done: int, progress: float) -> float:

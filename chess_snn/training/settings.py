@@ -1,5 +1,6 @@
 """The settings of training."""
 
+import math
 from dataclasses import dataclass
 from typing import Literal
 
@@ -28,17 +29,33 @@ class TrainingSettings:
     """Decoupled weight decay; normalisation layers and biases have none."""
     clip_norm: float = 1.0
     """Largest norm of the whole gradient."""
-    policy_loss: PolicyLoss = "advantage"
+    policy_loss: PolicyLoss = "search"
     """`advantage`: the played action weighted by its clipped advantage over the value, for games
     played without search. `search`: cross-entropy with the search's policy target."""
     advantage_clip: float = 1.0
     """Advantages are clipped to this size on both sides."""
-    entropy_bonus: float = 0.01
-    """Weight of the policy's entropy, which the loss rewards."""
+    entropy_bonus: float = 0.0
+    """Weight of the policy's entropy, which the loss rewards; for games without search."""
     value_weight: float = 1.0
     """Weight of the value loss beside the policy loss."""
+    root_value_share: float = 0.25
+    """Share of the search's root value in the value target; the rest is the game's outcome."""
+    plies_left_weight: float = 0.1
+    """Weight of the auxiliary loss: plies from a position to the end of its game."""
     window_positions: int = 250_000
-    """Most positions the replay window holds; the oldest games leave first."""
+    """Positions of the replay window while the campaign has not played more; c of `window_growth`.
+    The oldest games leave first."""
+    window_growth: float = 0.4
+    """How the window grows when n > c positions were played: to c (1 + b ((n / c)^a - 1) / a), of
+    which this is b; 0 keeps it at c."""
+    window_exponent: float = 0.7
+    """a of the same formula."""
+    surprise_share: float = 0.7
+    """Share of the samples drawn by how far the search moved the policy; the rest is uniform."""
+    surprise_cap: float = 2.0
+    """Most weight of one position in that draw, in units of the mean weight."""
+    mirror: bool = True
+    """Whether half the samples are mirrored, left to right, where no castling right is left."""
     precision: Precision = "bf16"
     """`bf16` runs convolutions in bfloat16 (autocast); weights, logits and losses stay fp32."""
 
@@ -54,8 +71,23 @@ class TrainingSettings:
         check_range("training.advantage_clip", self.advantage_clip, gt=0)
         check_range("training.entropy_bonus", self.entropy_bonus, ge=0)
         check_range("training.value_weight", self.value_weight, ge=0)
+        check_range("training.root_value_share", self.root_value_share, ge=0, le=1)
+        check_range("training.plies_left_weight", self.plies_left_weight, ge=0, le=10)
         check_range("training.window_positions", self.window_positions, ge=self.batch_size)
+        check_range("training.window_growth", self.window_growth, ge=0, le=10)
+        check_range("training.window_exponent", self.window_exponent, gt=0, le=1)
+        check_range("training.surprise_share", self.surprise_share, ge=0, le=1)
+        check_range("training.surprise_cap", self.surprise_cap, ge=1, le=1000)
         check_choice("training.precision", self.precision, ("fp32", "bf16"))
+
+    def window_capacity(self, num_played: int) -> int:
+        """Positions of the window after ``num_played`` positions of self-play in all."""
+        base = self.window_positions
+        if num_played <= base:
+            return base
+        exponent = self.window_exponent
+        grown = 1 + self.window_growth * (math.pow(num_played / base, exponent) - 1) / exponent
+        return round(base * grown)
 
     def num_steps(self, num_new_positions: int) -> int:
         """Optimiser steps that present ``num_new_positions`` as often as asked; at least one."""

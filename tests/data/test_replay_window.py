@@ -11,7 +11,7 @@ from made_records import assert_same_records, make_records
 
 from chess_snn.data import GameRecords, ReplayWindow, concatenate, read_shard, write_shard
 from chess_snn.errors import ConfigError, CorruptDataError, UsageError
-from chess_snn.games import get_game
+from chess_snn.games import ONGOING, get_game
 
 GAME = get_game("chess")
 LENGTHS = [[3, 9, 4], [12, 1], [5, 5, 5, 5], [7], [2, 20, 2, 6], [1, 1, 8]]
@@ -38,20 +38,24 @@ def all_records(shards):
     return [read_shard(folder)[0] for folder in shards]
 
 
-def assert_sample_matches(samples, b, all_records):
+def assert_sample_matches(samples, b, all_records, discount=1.0):
     """Recompute every column of sample ``b`` from the records its state names."""
     index, row = divmod(int(samples.states[b, 0]), 1 << 32)
     records = all_records[index]
     game = next(k for k in range(records.num_games) if records.game_offsets[k + 1] > row)
     black_moves = int(records.states[row, 4]) & 1
-    outcome = int(records.outcomes_white[game]) * (-1 if black_moves else 1)
+    is_cut = records.terminations[game] == ONGOING and records.outcomes_white[game] == 0
+    column = records.cut_values_white if is_cut else records.outcomes_white
+    result = float(column[game]) * (-1 if black_moves else 1)
+    plies_left = records.game_offsets[game + 1] - row
     lo, hi = records.target_offsets[row : row + 2]
 
     np.testing.assert_array_equal(samples.states[b], records.states[row])
     assert samples.actions[b] == records.actions[row]
     assert samples.values_stm[b] == records.values_stm[row]
-    assert samples.outcomes_stm[b] == outcome
-    assert samples.plies_left[b] == records.game_offsets[game + 1] - row
+    assert samples.results_stm[b] == result
+    assert samples.outcomes_stm[b] == pytest.approx(result * discount**plies_left, rel=1e-6)
+    assert samples.plies_left[b] == plies_left
     assert samples.terminations[b] == records.terminations[game]
     np.testing.assert_array_equal(
         samples.target_actions[b, : hi - lo], records.target_actions[lo:hi]
@@ -63,12 +67,14 @@ def assert_sample_matches(samples, b, all_records):
     assert (samples.target_weights[b, hi - lo :] == 0).all()
 
 
-def test_samples_are_what_the_records_say(shards, all_records):
-    window = ReplayWindow.load(GAME, shards, capacity=1000, holdout_every=4)
-    samples = window.sample(500, np.random.default_rng(1))
+@pytest.mark.parametrize("discount", [1.0, 0.9])
+@pytest.mark.parametrize("surprise_share", [0.0, 0.7])
+def test_samples_are_what_the_records_say(shards, all_records, discount, surprise_share):
+    window = ReplayWindow.load(GAME, shards, 1000, holdout_every=4, discount=discount)
+    samples = window.sample(500, np.random.default_rng(1), surprise_share=surprise_share)
     assert len(samples) == 500
     for b in range(500):
-        assert_sample_matches(samples, b, all_records)
+        assert_sample_matches(samples, b, all_records, discount)
     assert samples.target_actions.shape[1] == max((samples.target_actions >= 0).sum(axis=1))
 
 
@@ -77,7 +83,8 @@ def test_samples_have_the_promised_types(shards):
     dtypes = {f.name: getattr(samples, f.name).dtype.name for f in dataclasses.fields(samples)}
     assert dtypes == {
         "states": "uint64", "actions": "int16", "values_stm": "float32",
-        "outcomes_stm": "float32", "plies_left": "int32", "terminations": "uint8",
+        "results_stm": "float32", "outcomes_stm": "float32", "plies_left": "int32",
+        "terminations": "uint8",
         "target_actions": "int16", "target_weights": "float32",
     }
     for field in dataclasses.fields(samples):
@@ -97,18 +104,22 @@ def test_the_outcome_is_in_the_view_of_the_side_to_move(tmp_path):
         states=np.array(states),
         actions=np.array(actions, np.int16),
         values_stm=np.zeros(4, np.float32),
+        surprises=np.zeros(4, np.float32),
         target_offsets=np.arange(5),
         target_actions=np.array(actions, np.int16),
         target_weights=np.ones(4, np.float32),
         game_offsets=np.array([0, 4]),
         outcomes_white=np.array([-1], np.int8),
         terminations=batch.termination.copy(),
+        cut_values_white=np.zeros(1, np.float32),
+        start_kinds=np.zeros(1, np.uint8),
     )
     write_shard(tmp_path / "shard", concatenate([mate] * 8), {"game": "chess"})
-    window = ReplayWindow.load(GAME, [tmp_path / "shard"], 100)
+    window = ReplayWindow.load(GAME, [tmp_path / "shard"], 100, discount=0.5)
     (samples,) = window.iterate(100, subset="training")
     num_games = len(samples) // 4
-    assert list(samples.outcomes_stm) == [-1, 1, -1, 1] * num_games
+    assert list(samples.results_stm) == [-1, 1, -1, 1] * num_games
+    assert list(samples.outcomes_stm) == [-1 / 16, 1 / 8, -1 / 4, 1 / 2] * num_games
     assert list(samples.plies_left) == [4, 3, 2, 1] * num_games
     np.testing.assert_array_equal(samples.target_actions[:, 0], samples.actions)
 
@@ -152,9 +163,11 @@ def test_extending_equals_loading_at_once(shards, capacity, cuts):
     assert grown.shard_names == at_once.shard_names
     for subset in ("training", "holdout"):
         np.testing.assert_array_equal(grown.rows(subset), at_once.rows(subset))
-    drawn = [window.sample(32, np.random.default_rng(5)) for window in (at_once, grown)]
-    for field in dataclasses.fields(drawn[0]):
-        np.testing.assert_array_equal(*(getattr(samples, field.name) for samples in drawn))
+    for share in (0.0, 0.5):
+        drawn = [window.sample(32, np.random.default_rng(5), surprise_share=share)
+                 for window in (at_once, grown)]
+        for field in dataclasses.fields(drawn[0]):
+            np.testing.assert_array_equal(*(getattr(samples, field.name) for samples in drawn))
 
 
 def test_shards_that_cannot_fit_are_not_read(shards, tmp_path):
@@ -181,6 +194,74 @@ def test_every_training_position_is_drawn_equally_often(shards):
         drawn, np.sort(window.records.states[window.rows("training"), 0])
     )
     assert np.abs(counts - expected).max() < 5 * math.sqrt(expected)
+
+
+def surprising_window(tmp_path, surprises, holdout_every=10**9):
+    """A window over one game for each of ``surprises``, each of one position."""
+    records = make_records(np.random.default_rng(1), [1] * len(surprises))
+    records.states[:, 0] = np.arange(len(surprises))
+    records.surprises[:] = surprises
+    write_shard(tmp_path / "shard", records, {"game": "chess"})
+    return ReplayWindow.load(GAME, [tmp_path / "shard"], 10_000, holdout_every)
+
+
+def chi_square(window, expected_share, **arguments):
+    """Of 40,000 draws, over the positions that may be drawn at all; and its degrees of freedom."""
+    samples = window.sample(40_000, np.random.default_rng(2), **arguments)
+    counts = np.bincount(samples.states[:, 0].astype(int), minlength=len(expected_share))
+    assert (counts[expected_share == 0] == 0).all()
+    possible = expected_share > 0
+    expected = 40_000 * expected_share[possible]
+    return ((counts[possible] - expected) ** 2 / expected).sum(), possible.sum() - 1
+
+
+@pytest.mark.parametrize("share", [0.3, 0.7, 1.0])
+@pytest.mark.parametrize("cap", [1.0, 2.0, 1000.0])
+def test_surprising_positions_are_drawn_by_their_capped_surprise(tmp_path, share, cap):
+    surprises = np.float32([0, 0.25, 0.5, 1, 2, 4, 8, 0, 0.25])  # exact in float16; mean 16 / 9
+    window = surprising_window(tmp_path, surprises)
+    weights = np.minimum(surprises / surprises.mean(), cap)
+    expected = share * weights / weights.sum() + (1 - share) / len(surprises)
+    statistic, freedom = chi_square(window, expected, surprise_share=share, surprise_cap=cap)
+    assert statistic < freedom + 5 * math.sqrt(2 * freedom)
+
+
+def test_without_surprises_the_draw_is_uniform(tmp_path):
+    window = surprising_window(tmp_path, np.zeros(20, np.float32))
+    statistic, freedom = chi_square(window, np.full(20, 1 / 20), surprise_share=1.0)
+    assert statistic < freedom + 5 * math.sqrt(2 * freedom)
+
+
+def test_held_out_surprises_do_not_count(tmp_path):
+    surprises = np.random.default_rng(3).choice([0.5, 1.0, 8.0], size=60).astype(np.float32)
+    window = surprising_window(tmp_path, surprises, holdout_every=3)
+    training = window.rows("training")
+    assert 10 < len(training) < 60
+    expected = np.zeros(60)
+    expected[training] = np.minimum(surprises[training] / surprises[training].mean(), 2.0)
+    expected /= expected.sum()
+    statistic, freedom = chi_square(window, expected, surprise_share=1.0)
+    assert statistic < freedom + 5 * math.sqrt(2 * freedom)
+
+
+def test_surprises_of_new_shards_count(shards):
+    window = ReplayWindow.load(GAME, shards[:1], 1000)
+    window.sample(8, np.random.default_rng(0), surprise_share=1.0)
+    window.extend(shards[1:])
+    drawn = window.sample(2000, np.random.default_rng(0), surprise_share=1.0).states[:, 0]
+    assert set((drawn >> np.uint64(32)).tolist()) > {0, 1}
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [({"surprise_share": 1.5}, r"window\.surprise_share must be >= 0 and <= 1, got 1\.5"),
+     ({"surprise_share": -0.1}, r"window\.surprise_share must be >= 0 and <= 1, got -0\.1"),
+     ({"surprise_share": 0.5, "surprise_cap": 0.5}, r"window\.surprise_cap must be >= 1, got")],
+)
+def test_shares_and_caps_out_of_range_are_refused(shards, wrong, message):
+    window = ReplayWindow.load(GAME, shards, 1000)
+    with pytest.raises(ConfigError, match=message):
+        window.sample(8, np.random.default_rng(0), **wrong)
 
 
 def test_held_out_games_are_whole_disjoint_and_never_sampled(shards):
@@ -301,7 +382,9 @@ def test_an_empty_window_says_so():
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [({"capacity": 0}, r"window\.capacity must be >= 1, got 0"),
-     ({"capacity": 9, "holdout_every": 1}, r"window\.holdout_every must be >= 2, got 1")],
+     ({"capacity": 9, "holdout_every": 1}, r"window\.holdout_every must be >= 2, got 1"),
+     ({"capacity": 9, "discount": 0.0}, r"window\.discount must be > 0 and <= 1, got 0"),
+     ({"capacity": 9, "discount": 1.01}, r"window\.discount must be > 0 and <= 1, got 1\.01")],
 )
 def test_settings_out_of_range_are_refused(wrong, message):
     with pytest.raises(ConfigError, match=message):

@@ -90,7 +90,7 @@ def test_the_manifest_counts_what_is_there(shard, records):
     assert manifest.kind == "shard"
     assert manifest.meta == {
         "game": "chess", "iteration": 3, "num_games": 4, "num_positions": 50,
-        "record_words": 5, "shard_version": 1,
+        "record_words": 5, "shard_version": 2,
     }
 
 
@@ -194,7 +194,7 @@ def commit_columns(folder, columns, meta):
 
 
 SOUND_META = {
-    "game": "chess", "num_games": 4, "num_positions": 50, "record_words": 5, "shard_version": 1,
+    "game": "chess", "num_games": 4, "num_positions": 50, "record_words": 5, "shard_version": 2,
 }
 
 
@@ -206,6 +206,9 @@ SOUND_META = {
         ("actions", lambda c: c.astype(np.int32), "actions must have type int16, found int32"),
         ("values_stm", lambda c: c * 0 + 2, "values_stm must be finite and in"),
         ("values_stm", lambda c: c * np.nan, "values_stm must be finite and in"),
+        ("surprises", lambda c: c - 100, "surprises must be finite and in"),
+        ("surprises", lambda c: c * np.inf, "surprises must be finite and in"),
+        ("surprises", lambda c: c[1:], "surprises must have 50 rows, found 49"),
         ("target_lengths", lambda c: c * 0, "target_offsets must rise strictly"),
         ("target_lengths", lambda c: c + 1, "target_offsets must rise strictly from 0 to"),
         ("target_actions", lambda c: -c - 1, "target_actions must be >= 0"),
@@ -216,6 +219,11 @@ SOUND_META = {
         ("game_lengths", lambda c: c[:-1], "game_offsets must have 5 rows, found 4"),
         ("outcomes_white", lambda c: c + 2, "outcomes_white must be -1, 0 or 1"),
         ("terminations", lambda c: c[:0], "terminations must have 4 rows, found 0"),
+        ("cut_values_white", lambda c: c + 3, "cut_values_white must be finite and in"),
+        ("cut_values_white", lambda c: c * np.nan, "cut_values_white must be finite and in"),
+        ("cut_values_white", lambda c: c + 0.5, "cut_values_white must be 0 for a game that was"),
+        ("start_kinds", lambda c: c + 3, "start_kinds must be < 3, found"),
+        ("start_kinds", lambda c: c[:2], "start_kinds must have 4 rows, found 2"),
         ("states", lambda c: c[:, 0], "states must have 2 dimensions, found 1"),
         ("states", lambda c: c[:, :4], "record_words must be 5, found 4"),
     ],
@@ -243,12 +251,14 @@ def test_a_missing_column_is_refused(tmp_path, records):
 
 @pytest.mark.parametrize(
     ("kind", "version", "message"),
-    [("shard", 2, "version 2"), ("shard", None, "version None"), ("checkpoint", 1, "'checkpoint'")],
+    [("shard", 1, "version 1; open it with the program that wrote it"),
+     ("shard", 3, "version 3"), ("shard", None, "version None"),
+     ("checkpoint", 2, "'checkpoint'")],
 )
 def test_another_kind_or_version_is_refused_by_name(tmp_path, kind, version, message):
     with staged_folder(tmp_path / "thing") as stage:
         stage.commit(kind=kind, meta=SOUND_META | {"shard_version": version})
-    with pytest.raises(CorruptDataError, match=f"shard of version 1, found .*{message}"):
+    with pytest.raises(CorruptDataError, match=f"shard of version 2, found .*{message}"):
         read_shard(tmp_path / "thing")
 
 

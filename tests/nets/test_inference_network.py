@@ -1,5 +1,7 @@
 """The frozen network against the one it was made of, and precisions against each other."""
 
+from dataclasses import fields
+
 import pytest
 import torch
 from torch.nn.functional import kl_div
@@ -115,6 +117,15 @@ def test_a_frozen_network_is_a_copy_without_gradient(spec, positions):
     assert torch.equal(
         frozen(positions[:2].tensor()).policy_logits_BA, output.policy_logits_BA
     )
+
+
+def test_a_frozen_network_does_not_carry_what_only_training_asks_for(spec, positions):
+    network = build_network(spec, TINY, 0)
+    frozen = freeze(network, "fp32")
+    output = frozen(positions[:4].tensor())
+    assert {field.name for field in fields(output)} == {"policy_logits_BA", "wdl_logits_B3"}
+    kept = {tensor.shape for tensor in frozen.state_dict().values()}
+    assert network.value.plies_left_readout.weight.shape not in kept
 
 
 def test_an_unknown_precision_is_refused(spec):

@@ -1,6 +1,7 @@
 """The network in training: shapes, a soft start, gradients, learning, no memory."""
 
 import dataclasses
+import math
 
 import pytest
 import torch
@@ -20,7 +21,9 @@ def test_logits_are_float32_under_autocast_too(spec, positions, config):
             output = network(positions[:4].tensor())
         assert output.policy_logits_BA.shape == (4, spec.num_actions)
         assert output.wdl_logits_B3.shape == (4, 3)
-        assert output.policy_logits_BA.dtype == output.wdl_logits_B3.dtype == torch.float32
+        assert output.plies_left_B.shape == (4,)
+        assert {output.policy_logits_BA.dtype, output.wdl_logits_B3.dtype,
+                output.plies_left_B.dtype} == {torch.float32}
 
 
 def test_an_action_is_square_times_planes_plus_plane(spec, positions):
@@ -63,13 +66,15 @@ def test_the_first_policy_is_near_uniform(spec, positions, size, twin, seed):
     assert ratio.min() >= 0.9
     assert 0.01 < legal_logits[legal_logits.isfinite()].std() <= 1.5
     assert output.wdl_logits_B3.abs().max() < 3
+    assert (output.plies_left_B - math.log(1 + 50)).abs().max() < 1.5
 
 
 @BOTH
 def test_gradient_reaches_every_parameter(spec, positions, config):
     network = build_network(spec, config, 0).train()
     output = network(positions[:16].tensor())
-    (output.policy_logits_BA.square().mean() + output.wdl_logits_B3.square().mean()).backward()
+    loss = output.policy_logits_BA.square().mean() + output.wdl_logits_B3.square().mean()
+    (loss + output.plies_left_B.square().mean()).backward()
     for name, parameter in network.named_parameters():
         assert parameter.grad is not None, name
         assert parameter.grad.isfinite().all(), name
@@ -96,6 +101,7 @@ def test_no_state_between_calls_nor_between_rows(spec, positions, config):
     assert torch.equal(first.wdl_logits_B3, again.wdl_logits_B3)
     assert torch.equal(first.policy_logits_BA, shuffled.policy_logits_BA.flip(0))
     assert torch.equal(first.wdl_logits_B3, shuffled.wdl_logits_B3.flip(0))
+    assert torch.equal(first.plies_left_B, shuffled.plies_left_B.flip(0))
 
 
 def test_the_seed_alone_decides_the_weights(spec):
@@ -123,3 +129,4 @@ def test_a_game_with_few_actions_and_a_scalar_value(spec):
     output = network(torch.rand(3, 5, 4, 4).round())
     assert output.policy_logits_BA.shape == (3, 4)
     assert output.wdl_logits_B3.shape == (3, 1)
+    assert output.plies_left_B.shape == (3,)

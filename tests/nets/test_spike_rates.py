@@ -3,7 +3,13 @@
 import pytest
 import torch
 
-from chess_snn.nets import build_network, net_config, spike_rates, spikes_per_evaluation
+from chess_snn.nets import (
+    build_network,
+    net_config,
+    spike_rates,
+    spike_share,
+    spikes_per_evaluation,
+)
 
 TINY = net_config("tiny")
 
@@ -30,6 +36,8 @@ def test_the_total_is_the_rates_times_neurons_and_ticks(spec, positions):
     sizes = dict.fromkeys(rates, 32 * 64) | {"value.neurons1": 8 * 64, "value.neurons2": 64}
     expected = sum(rate * sizes[name] * TINY.ticks for name, rate in rates.items())
     assert spikes_per_evaluation(network, planes) == pytest.approx(expected, rel=1e-6)
+    share = expected / (sum(sizes.values()) * TINY.ticks)
+    assert spike_share(network, planes) == pytest.approx(share, rel=1e-6)
 
 
 def test_rates_follow_the_threshold(spec, positions):
@@ -47,4 +55,6 @@ def test_hooks_are_gone_after_an_error(spec):
 
 
 def test_the_twin_has_no_spikes(spec, positions):
-    assert spike_rates(build_network(spec, TINY.twin(), 0), positions[:2].tensor()) == {}
+    twin, planes = build_network(spec, TINY.twin(), 0), positions[:2].tensor()
+    assert spike_rates(twin, planes) == {}
+    assert spike_share(twin, planes) == 0

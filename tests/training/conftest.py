@@ -1,14 +1,15 @@
 """Played games to train on, and the smallest trainer."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
 
+from chess_snn.bench.store import play_random_games, with_search_targets
 from chess_snn.data import GameRecords, ReplayWindow, concatenate, write_shard
-from chess_snn.games import get_game
-from chess_snn.nets import build_network, make_evaluator, net_config
-from chess_snn.search import PolicySearch
-from chess_snn.self_play import SelfPlaySettings, play_games
+from chess_snn.games import ONGOING, get_game
+from chess_snn.nets import build_network, net_config
 from chess_snn.training import Trainer, TrainingSettings
 
 GAME = get_game("chess")
@@ -53,12 +54,21 @@ def new_trainer():
 
 @pytest.fixture(scope="session")
 def records():
-    """Games of a fresh network, which plays nearly at random; some are decided."""
-    settings = SelfPlaySettings(max_plies=300, temperature_first=2.0)
-    with make_evaluator(tiny_network(), precision="fp32") as evaluator:
-        searches = [PolicySearch(GAME, evaluator)]
-        played, _ = play_games(GAME, searches, settings, num_games=32, seed=3)
-    return played
+    """Random games without search; some are decided, and the cut ones count as something."""
+    played = play_random_games(GAME, num_games=96, ply_cap=300)
+    is_cut = played.terminations == ONGOING
+    assert is_cut.any()
+    assert not is_cut.all()
+    cut_values = np.where(is_cut, np.linspace(-0.8, 0.8, len(is_cut)), 0)
+    return replace(played, cut_values_white=cut_values.astype(np.float32))
+
+
+@pytest.fixture(scope="session")
+def searched_window(records, tmp_path_factory):
+    """The same games with targets and surprises as a search writes them."""
+    folder = tmp_path_factory.mktemp("searched") / "iter-000000" / "shard-0000"
+    write_shard(folder, with_search_targets(GAME, records), {"game": "chess"})
+    return ReplayWindow.load(GAME, [folder], capacity=100_000, holdout_every=20, discount=0.99)
 
 
 @pytest.fixture(scope="session")
@@ -79,7 +89,8 @@ def last_plies(records, game, num_plies):
     """The last positions of one game, as a game of their own."""
     stop = records.game_offsets[game + 1]
     rows = np.arange(max(records.game_offsets[game], stop - num_plies), stop)
-    parts = {name: getattr(records, name)[rows] for name in ("states", "actions", "values_stm")}
+    parts = {name: getattr(records, name)[rows]
+             for name in ("states", "actions", "values_stm", "surprises")}
     assert (records.target_weights[rows] == 1).all()
     return GameRecords(
         **parts,
@@ -89,14 +100,18 @@ def last_plies(records, game, num_plies):
         game_offsets=np.array([0, len(rows)]),
         outcomes_white=records.outcomes_white[game : game + 1],
         terminations=records.terminations[game : game + 1],
+        cut_values_white=records.cut_values_white[game : game + 1],
+        start_kinds=records.start_kinds[game : game + 1],
     )
 
 
 @pytest.fixture(scope="session")
 def endgames(records, tmp_path_factory):
     """A window over the last 8 positions of each of a few games, won, drawn and lost."""
+    ended = records.terminations != ONGOING
     chosen = [k for outcome in (-1, 0, 1)
-              for k in np.flatnonzero(records.outcomes_white == outcome)[:3]]
+              for k in np.flatnonzero(ended & (records.outcomes_white == outcome))[:3]]
+    assert len(chosen) == 9
     folder = tmp_path_factory.mktemp("endgames") / "shard"
     joined = concatenate([last_plies(records, game, 8) for game in chosen])
     write_shard(folder, joined, {"game": "chess"})

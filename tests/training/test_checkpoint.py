@@ -22,7 +22,7 @@ from chess_snn.training import (
 )
 
 FILES = ["MANIFEST.json", "optimizer.safetensors", "trainer.json", "weights.safetensors"]
-PLAN = IterationPlan(iteration=1, num_iterations=3, num_steps=8)
+PLAN = IterationPlan(num_steps=8, progress_first=1 / 3, progress_last=2 / 3)
 
 
 @pytest.fixture
@@ -49,14 +49,18 @@ def names_in(folder):
 
 @pytest.mark.parametrize("precision", ["fp32", "bf16"])
 @pytest.mark.parametrize("stop_at", [0, 1, 5])
+@pytest.mark.parametrize("draw", [{"mirror": True, "surprise_share": 0.7},
+                                  {"mirror": False, "surprise_share": 0.0}],
+                         ids=["mirror and surprise", "plain"])
 def test_resumed_training_equals_training_that_never_stopped(
-    new_trainer, window, game, tmp_path, assert_same_trainers, precision, stop_at
+    new_trainer, searched_window, game, tmp_path, assert_same_trainers, precision, stop_at, draw
 ):
-    whole = new_trainer(precision=precision)
+    window = searched_window
+    whole = new_trainer(precision=precision, **draw)
     whole.begin_iteration(1)
     whole.run(window, PLAN)
 
-    stopped = new_trainer(precision=precision)
+    stopped = new_trainer(precision=precision, **draw)
     stopped.begin_iteration(1)
     stopped.run(window, PLAN, stop_at=stop_at)
     save_checkpoint(tmp_path / "gen", stopped, {})
@@ -72,7 +76,7 @@ def test_the_next_iteration_goes_on_from_a_checkpoint(
 ):
     save_checkpoint(tmp_path / "gen", trained, {})
     resumed = load_trainer(tmp_path / "gen", game)
-    plan = IterationPlan(iteration=2, num_iterations=3, num_steps=4)
+    plan = IterationPlan(num_steps=4, progress_first=2 / 3, progress_last=1.0)
     for trainer in (trained, resumed):
         trainer.begin_iteration(2)
         trainer.run(window, plan)
@@ -80,7 +84,7 @@ def test_the_next_iteration_goes_on_from_a_checkpoint(
 
 
 def test_settings_and_shape_come_from_the_checkpoint(game, tiny_network, tmp_path):
-    settings = TrainingSettings(batch_size=64, policy_loss="search", precision="fp32")
+    settings = TrainingSettings(batch_size=64, policy_loss="advantage", precision="fp32")
     trainer = Trainer(game, tiny_network(channels=4, ticks=3), settings, seed=2**63 + 5)
     save_checkpoint(tmp_path / "gen", trainer, {})
     loaded = load_trainer(tmp_path / "gen", game)
@@ -221,7 +225,7 @@ def test_a_state_of_another_version_is_refused(saved, game, tmp_path, change):
 
 def test_an_optimizer_of_another_network_is_refused(saved, game, window, tiny_network, tmp_path):
     other = Trainer(game, tiny_network(channels=4), TrainingSettings(batch_size=8), seed=0)
-    other.run(window, IterationPlan(0, 1, 1))
+    other.run(window, IterationPlan(1, 0.0, 1.0))
     save_checkpoint(tmp_path / "other", other, {})
     content = (tmp_path / "other" / "optimizer.safetensors").read_bytes()
     folder = recommit(saved, tmp_path / "gen", {"optimizer.safetensors": content})

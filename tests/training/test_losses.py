@@ -6,22 +6,52 @@ import numpy as np
 import pytest
 import torch
 
+from chess_snn.nets import NetworkOutput
 from chess_snn.training import TrainingSettings
-from chess_snn.training.losses import Targets, compute_losses, value_loss, value_stm, wdl_target
+from chess_snn.training.losses import (
+    LEAST_LOG_PROBABILITY,
+    Targets,
+    blended_value,
+    compute_losses,
+    plies_left_loss,
+    value_loss,
+    value_stm,
+    wdl_target,
+)
 
-SEARCH = TrainingSettings(policy_loss="search", entropy_bonus=0.0)
-ADVANTAGE = TrainingSettings(policy_loss="advantage", entropy_bonus=0.0)
+ALONE = {"root_value_share": 0.0, "plies_left_weight": 0.0}
+"""Outcome and policy, as they are."""
+SEARCH = TrainingSettings(policy_loss="search", **ALONE)
+ADVANTAGE = TrainingSettings(policy_loss="advantage", **ALONE)
 EVEN = [0.0, 0.0, 0.0]
 
 
-def targets(legal, num_legal, actions, weights, outcomes):
+def targets(legal, num_legal, actions, weights, outcomes, root_values=None, plies=None, ended=None):
+    """``actions`` and ``weights`` name the policy target sparsely."""
+    policy = np.zeros(np.shape(legal), np.float32)
+    for b, row in enumerate(actions):
+        for action, weight in zip(row, weights[b], strict=True):
+            if weight:
+                policy[b, list(legal[b]).index(action)] += weight
+    floats = {
+        "outcomes_stm_B": outcomes,
+        "results_stm_B": np.sign(outcomes),
+        "root_values_stm_B": np.zeros(len(outcomes)) if root_values is None else root_values,
+        "log_plies_left_B": np.log1p(np.ones(len(outcomes)) if plies is None else plies),
+        "ended_B": np.ones(len(outcomes)) if ended is None else ended,
+    }
     return Targets(
         legal_actions_BL=torch.tensor(legal),
         num_legal_B=torch.tensor(num_legal),
-        target_actions_BK=torch.tensor(actions),
-        target_weights_BK=torch.tensor(weights, dtype=torch.float32),
-        outcomes_stm_B=torch.tensor(outcomes, dtype=torch.float32),
+        policy_BL=torch.from_numpy(policy),
+        **{name: torch.tensor(column, dtype=torch.float32) for name, column in floats.items()},
     )
+
+
+def losses_of(policy, wdl, wanted, settings, plies_left=None):
+    if plies_left is None:
+        plies_left = torch.zeros(len(wdl))
+    return compute_losses(NetworkOutput(policy, wdl, plies_left), wanted, settings)
 
 
 def one_position(action=1, outcome=0.0, legal=(0, 1, 2)):
@@ -55,7 +85,7 @@ def test_search_loss_is_cross_entropy_over_legal_actions_alone():
     # Legal logits ln 1, ln 2, ln 5: the policy is (1, 2, 5) / 8 whatever the illegal ones say.
     policy = logits([0, math.log(2), math.log(5), 50.0, -3.0])
     target = targets([[0, 1, 2]], [3], [[2, 0]], [[0.75, 0.25]], [0.0])
-    losses = compute_losses(policy, logits(EVEN), target, SEARCH)
+    losses = losses_of(policy, logits(EVEN), target, SEARCH)
     by_hand = 0.75 * math.log(8 / 5) + 0.25 * math.log(8)
     assert losses.policy.item() == pytest.approx(by_hand, rel=1e-6)
     assert losses.value.item() == pytest.approx(math.log(3))
@@ -70,26 +100,110 @@ def test_advantage_loss_weighs_the_played_action(outcome, clip, weight):
     # The network expects -3/8, so a won game was worth 11/8 more than that.
     wdl = logits([math.log(2), 0, math.log(5)])
     policy = logits([0, math.log(2), math.log(5), 50.0])
-    settings = TrainingSettings(advantage_clip=clip, entropy_bonus=0.0)
-    losses = compute_losses(policy, wdl, one_position(action=1, outcome=outcome), settings)
+    settings = TrainingSettings(policy_loss="advantage", advantage_clip=clip, **ALONE)
+    losses = losses_of(policy, wdl, one_position(action=1, outcome=outcome), settings)
     assert losses.policy.item() == pytest.approx(weight * math.log(8 / 2), rel=1e-6)
 
 
 def test_entropy_and_total_by_hand():
     policy = logits([0, math.log(2), math.log(5), 9.0])
-    settings = TrainingSettings(policy_loss="search", entropy_bonus=0.1, value_weight=0.5)
-    losses = compute_losses(policy, logits(EVEN), one_position(action=2), settings)
+    settings = TrainingSettings(entropy_bonus=0.1, value_weight=0.5, **ALONE)
+    losses = losses_of(policy, logits(EVEN), one_position(action=2), settings)
     entropy = sum(p * math.log(1 / p) for p in (1 / 8, 2 / 8, 5 / 8))
     assert losses.entropy.item() == pytest.approx(entropy, rel=1e-6)
     total = math.log(8 / 5) + 0.5 * math.log(3) - 0.1 * entropy
     assert losses.total.item() == pytest.approx(total, rel=1e-6)
 
 
+def test_policy_loss_less_target_entropy_is_a_divergence():
+    policy = logits([0, math.log(2), math.log(5)])
+    target = targets([[0, 1, 2]], [3], [[2, 0]], [[0.75, 0.25]], [0.0])
+    losses = losses_of(policy, logits(EVEN), target, SEARCH)
+    divergence = 0.75 * math.log(0.75 / (5 / 8)) + 0.25 * math.log(0.25 / (1 / 8))
+    difference = losses.policy.item() - losses.target_entropy.item()
+    assert difference == pytest.approx(divergence, rel=1e-5)
+
+
+def test_value_target_blends_outcome_and_root_value():
+    wanted = targets([[0]] * 3, [1] * 3, [[0]] * 3, [[1.0]] * 3, [1.0, -0.5, 0.0],
+                     root_values=[0.2, 1.0, -0.4])
+    blends = {0.0: [1, -0.5, 0], 0.25: [0.8, -0.125, -0.1], 1.0: [0.2, 1, -0.4]}
+    for share, expected in blends.items():
+        np.testing.assert_allclose(blended_value(wanted, share), expected, atol=1e-7)
+
+
+def test_blended_value_loss_by_hand():
+    # 0.75 * 1 + 0.25 * -0.2 = 0.7 is 70 % win and 30 % draw; WDL is (2, 1, 5) / 8.
+    wdl = logits([math.log(2), 0, math.log(5)])
+    wanted = targets([[0]], [1], [[0]], [[1.0]], [1.0], root_values=[-0.2])
+    settings = TrainingSettings(root_value_share=0.25)
+    losses = losses_of(logits([0.0]), wdl, wanted, settings)
+    assert losses.value.item() == pytest.approx(0.7 * math.log(8 / 2) + 0.3 * math.log(8))
+    assert losses.value_mean_abs.item() == pytest.approx(3 / 8)
+
+
+def test_plies_left_loss_by_hand():
+    # Distances 0.5 (squared and halved) and 3 (less a half); the third game did not end.
+    plies = np.array([9, 99, 7])
+    said = torch.tensor([math.log(10) + 0.5, math.log(100) - 3, 50.0], requires_grad=True)
+    wanted = targets([[0]] * 3, [1] * 3, [[0]] * 3, [[1.0]] * 3, [0.0] * 3, plies=plies,
+                     ended=[1, 1, 0])
+    loss = plies_left_loss(said, wanted)
+    assert loss.item() == pytest.approx((0.125 + 2.5) / 2, rel=1e-5)
+    loss.backward()
+    np.testing.assert_allclose(said.grad, [0.25, -0.5, 0], rtol=1e-5)
+
+
+def test_no_finished_game_teaches_nothing_of_plies_left():
+    said = torch.tensor([3.0, 4.0], requires_grad=True)
+    wanted = targets([[0]] * 2, [1] * 2, [[0]] * 2, [[1.0]] * 2, [0.0] * 2, ended=[0, 0])
+    loss = plies_left_loss(said, wanted)
+    assert loss.item() == 0
+    loss.backward()
+    assert (said.grad == 0).all()
+
+
+def test_plies_left_weigh_in_the_total():
+    wanted = one_position(action=2)
+    totals = [
+        losses_of(logits([0.0, 1.0, 2.0]), logits(EVEN), wanted,
+                  TrainingSettings(plies_left_weight=weight), torch.tensor([2.0])).total.item()
+        for weight in (0.0, 0.1)
+    ]
+    miss = 2 - math.log(2)
+    assert totals[1] - totals[0] == pytest.approx(0.1 * (miss - 0.5), rel=1e-4)
+
+
+def policy_after_steps(outcome, num_steps):
+    """Log probabilities after repeated steps against the gradient of one game."""
+    policy = logits([0.3, -0.2, 0.8, 2.0], requires_grad=True)
+    target = one_position(action=1, outcome=outcome)
+    for _ in range(num_steps):
+        losses = losses_of(policy, logits(EVEN), target, ADVANTAGE)
+        (gradient,) = torch.autograd.grad(losses.total, policy)
+        policy = (policy - 2.0 * gradient).detach().requires_grad_()
+    return policy[0, :3].log_softmax(0), losses
+
+
+def test_a_lost_game_makes_its_action_no_less_likely_than_the_bound():
+    log_policy, losses = policy_after_steps(-1.0, 400)
+    assert LEAST_LOG_PROBABILITY - 2 < log_policy[1] <= LEAST_LOG_PROBABILITY
+    assert losses.policy.item() == pytest.approx(LEAST_LOG_PROBABILITY)
+    again, _ = policy_after_steps(-1.0, 800)
+    assert torch.equal(again, log_policy)
+
+
+def test_a_won_game_lifts_an_action_from_below_the_bound():
+    policy = logits([0.0, -20.0, 0.0], requires_grad=True)
+    losses_of(policy, logits(EVEN), one_position(action=1, outcome=1.0), ADVANTAGE).total.backward()
+    assert policy.grad[0, 1] < -0.9
+
+
 def probability_after_a_step(outcome, action=1):
     """Probability of the played action before and after one step against the gradient."""
     policy = logits([0.3, -0.2, 0.8, 2.0], requires_grad=True)
     target = one_position(action=action, outcome=outcome)
-    compute_losses(policy, logits(EVEN), target, ADVANTAGE).total.backward()
+    losses_of(policy, logits(EVEN), target, ADVANTAGE).total.backward()
     before = policy[0, :3].softmax(0)[action].item()
     after = (policy - 0.1 * policy.grad)[0, :3].softmax(0)[action].item()
     return before, after
@@ -114,15 +228,16 @@ def test_a_game_that_went_as_expected_teaches_the_policy_nothing():
 
 def test_policy_loss_does_not_move_the_baseline():
     wdl = logits([0.2, 0.0, 0.7], requires_grad=True)
-    settings = TrainingSettings(value_weight=0.0)
+    settings = TrainingSettings(policy_loss="advantage", value_weight=0.0, **ALONE)
     policy = logits([0.0, 1.0, 2.0], requires_grad=True)
     # A draw, because a clipped advantage would not move it in any case.
-    compute_losses(policy, wdl, one_position(outcome=0.0), settings).total.backward()
+    losses_of(policy, wdl, one_position(outcome=0.0), settings).total.backward()
     assert policy.grad.abs().max() > 0
     assert (wdl.grad == 0).all()
 
 
-@pytest.mark.parametrize("settings", [SEARCH, ADVANTAGE, TrainingSettings(entropy_bonus=1.0)])
+@pytest.mark.parametrize("settings", [SEARCH, ADVANTAGE, TrainingSettings(entropy_bonus=1.0)],
+                         ids=["search", "advantage", "entropy"])
 @pytest.mark.parametrize("rubbish", [0, 4])
 def test_columns_behind_lists_change_nothing(settings, rubbish):
     """Two positions in one batch, of three legal actions and of one, padded with ``rubbish``."""
@@ -131,19 +246,19 @@ def test_columns_behind_lists_change_nothing(settings, rubbish):
         policy = logits(*[[0.5, -1.0, 2.0, 0.1, 80.0]] * len(rows), requires_grad=True)
         wdl = logits(*[[0.2, 0.0, 0.7]] * len(rows), requires_grad=True)
         outcomes = [(1.0, -1.0)[row] for row in rows]
-        losses = compute_losses(
+        losses = losses_of(
             policy, wdl, targets(legal, num_legal, actions, weights, outcomes), settings
         )
         losses.total.backward()
         assert torch.isfinite(policy.grad).all()
         assert torch.isfinite(wdl.grad).all()
         values = [loss.item() for loss in (losses.total, losses.value, losses.policy,
-                                           losses.entropy)]
+                                           losses.entropy, losses.target_entropy)]
         return np.array(values), policy.grad, wdl.grad
 
     r = rubbish
     both, both_policy, both_wdl = run(
-        [[0, 1, 2, r], [3, r, r, r]], [3, 1], [[2, 1], [3, r]], [[0.5, 0.5], [1.0, 0.0]], (0, 1)
+        [[0, 1, 2, r], [3, r, r, r]], [3, 1], [[2, 1], [3]], [[0.5, 0.5], [1.0]], (0, 1)
     )
     first, first_policy, first_wdl = run([[0, 1, 2]], [3], [[2, 1]], [[0.5, 0.5]], (0,))
     second, second_policy, second_wdl = run([[3]], [1], [[3]], [[1.0]], (1,))
@@ -163,28 +278,40 @@ def test_losses_match_numpy_on_random_batches(policy_loss):
     num_legal = rng.integers(K, L + 1, size=B)
     weights = rng.dirichlet(np.ones(K), size=B)
     outcomes = rng.integers(-1, 2, size=B).astype(float)
+    root_values = rng.uniform(-1, 1, size=B)
+    plies, ended, plies_left = rng.integers(1, 90, B), rng.integers(0, 2, B), rng.normal(3, 1, B)
     settings = TrainingSettings(policy_loss=policy_loss, advantage_clip=0.8, entropy_bonus=0.3,
-                                value_weight=0.7)
+                                value_weight=0.7, root_value_share=0.4, plies_left_weight=0.2)
 
-    value, cross_entropy, entropy = np.zeros(B), np.zeros(B), np.zeros(B)
+    value, expected, cross_entropy, entropy = (np.zeros(B) for _ in range(4))
     for b in range(B):
         probabilities = np.exp(policy[b, legal[b, : num_legal[b]]])
         probabilities /= probabilities.sum()
         win, draw, loss = np.exp(wdl[b]) / np.exp(wdl[b]).sum()
-        value[b] = -np.log({1: win, 0: draw, -1: loss}[int(outcomes[b])])
+        blend = 0.6 * outcomes[b] + 0.4 * root_values[b]
+        value[b] = -max(blend, 0) * np.log(win) - max(-blend, 0) * np.log(loss)
+        value[b] -= (1 - abs(blend)) * np.log(draw)
+        expected[b] = win - loss
         cross_entropy[b] = -(weights[b] * np.log(probabilities[:K])).sum()
         if policy_loss == "advantage":
             cross_entropy[b] *= min(0.8, max(-0.8, outcomes[b] - (win - loss)))
         entropy[b] = -(probabilities * np.log(probabilities)).sum()
 
-    losses = compute_losses(
+    misses = np.abs(plies_left - np.log1p(plies))
+    distance = np.where(misses < 1, misses**2 / 2, misses - 0.5)[ended == 1].mean()
+
+    losses = losses_of(
         torch.tensor(policy, dtype=torch.float32), torch.tensor(wdl, dtype=torch.float32),
         targets(legal.tolist(), num_legal.tolist(), legal[:, :K].tolist(), weights.tolist(),
-                outcomes.tolist()),
-        settings,
+                outcomes.tolist(), root_values.tolist(), plies, ended),
+        settings, torch.tensor(plies_left, dtype=torch.float32),
     )
+    assert losses.plies_left.item() == pytest.approx(distance, rel=1e-5)
+    assert losses.value_mean_abs.item() == pytest.approx(np.abs(expected).mean(), rel=1e-5)
+    target_entropy = -(weights * np.log(weights)).sum(axis=1).mean()
+    assert losses.target_entropy.item() == pytest.approx(target_entropy, rel=1e-4)
     assert losses.value.item() == pytest.approx(value.mean(), rel=1e-5)
     assert losses.policy.item() == pytest.approx(cross_entropy.mean(), rel=1e-5, abs=1e-6)
     assert losses.entropy.item() == pytest.approx(entropy.mean(), rel=1e-5)
-    total = cross_entropy.mean() + 0.7 * value.mean() - 0.3 * entropy.mean()
+    total = cross_entropy.mean() + 0.7 * value.mean() + 0.2 * distance - 0.3 * entropy.mean()
     assert losses.total.item() == pytest.approx(total, rel=1e-5)

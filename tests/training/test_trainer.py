@@ -8,31 +8,38 @@ import torch
 
 from chess_snn.data import ReplayWindow
 from chess_snn.errors import TrainingDivergedError
+from chess_snn.games import ONGOING
 from chess_snn.nets import expand_planes
 from chess_snn.rng import generator
 from chess_snn.training import IterationPlan
+from chess_snn.training.batch import mirror
 from chess_snn.training.schedule import learning_rate
 
 
 def plan(num_steps, iteration=0, num_iterations=4):
-    return IterationPlan(iteration, num_iterations, num_steps)
+    first, last = iteration / num_iterations, (iteration + 1) / num_iterations
+    return IterationPlan(num_steps, first, last)
 
 
 @pytest.mark.parametrize("precision", ["fp32", "bf16"])
 def test_one_small_window_can_be_overfitted(new_trainer, endgames, precision):
     trainer = new_trainer(
-        policy_loss="search", precision=precision, learning_rate=2e-2, entropy_bonus=0.0
+        policy_loss="search", precision=precision, learning_rate=2e-2, root_value_share=0.0,
+        mirror=False,
     )
     first = trainer.run(endgames, plan(140, num_iterations=1), stop_at=10)
     trainer.run(endgames, plan(140, num_iterations=1), stop_at=130)
     last = trainer.run(endgames, plan(140, num_iterations=1))
     assert last.value_loss < 0.5 * first.value_loss
     assert last.policy_loss < 0.7 * first.policy_loss
+    assert last.plies_left_loss < 0.2 * first.plies_left_loss
 
 
 def test_advantage_training_prefers_the_winners_actions(new_trainer, endgames):
     """After it, what winners played is likelier and what losers played less likely than before."""
-    trainer = new_trainer(policy_loss="advantage", learning_rate=2e-2, precision="fp32")
+    trainer = new_trainer(
+        policy_loss="advantage", learning_rate=2e-2, precision="fp32", mirror=False
+    )
 
     def likelihood(sign):
         rows = endgames.rows("training")
@@ -58,18 +65,21 @@ def test_advantage_training_prefers_the_winners_actions(new_trainer, endgames):
 
 
 @pytest.mark.parametrize("precision", ["fp32", "bf16"])
-def test_training_again_gives_the_same_bits(new_trainer, window, assert_same_trainers, precision):
+def test_training_again_gives_the_same_bits(
+    new_trainer, searched_window, assert_same_trainers, precision
+):
     trainers = [new_trainer(precision=precision) for _ in range(2)]
     reports = []
     for trainer in trainers:
         trainer.begin_iteration(2)
-        reports.append(trainer.run(window, plan(6, iteration=2)))
+        reports.append(trainer.run(searched_window, plan(6, iteration=2)))
     assert_same_trainers(*trainers)
     assert reports[0].value_loss == reports[1].value_loss
     assert reports[0].gradient_norm == reports[1].gradient_norm
 
 
-def test_run_in_parts_equals_run_at_once(new_trainer, window, assert_same_trainers):
+def test_run_in_parts_equals_run_at_once(new_trainer, searched_window, assert_same_trainers):
+    window = searched_window
     whole, parts = new_trainer(), new_trainer()
     whole.run(window, plan(7))
     for stop in (2, 3, 7):
@@ -106,8 +116,9 @@ def test_an_iteration_starts_at_its_first_step_and_counts_on(new_trainer, window
     assert (trainer.step_in_iteration, trainer.steps_done) == (2, 5)
 
 
-def test_report_is_what_the_steps_did(new_trainer, window):
+def test_report_is_what_the_steps_did(new_trainer, searched_window):
     """A twin takes the same steps by hand: torch's own AdamW, on the same samples."""
+    window = searched_window
     trainer, twin = new_trainer(precision="fp32"), new_trainer(precision="fp32")
     told = []
     report = trainer.run(window, plan(4), on_progress=lambda *done: told.append(done))
@@ -120,14 +131,17 @@ def test_report_is_what_the_steps_did(new_trainer, window):
     rng, steps = generator(7, "samples", 0), []
     for step in range(4):
         rate = learning_rate(twin.settings, step, plan(4).progress(step))
-        losses = twin.losses(window.sample(32, rng))
+        samples = window.sample(32, rng, surprise_share=0.7, surprise_cap=2.0)
+        samples = mirror(twin.game, samples, rng.random(32) < 0.5)
+        losses = twin.losses(samples)
         optimizer.zero_grad()
         losses.total.backward()
         norm = torch.nn.utils.clip_grad_norm_(twin.network.parameters(), twin.settings.clip_norm)
         for group in optimizer.param_groups:
             group["lr"] = rate
         optimizer.step()
-        figures = (losses.value, losses.policy, losses.entropy, norm)
+        figures = (losses.value, losses.policy, losses.plies_left, losses.entropy,
+                   losses.target_entropy, losses.value_mean_abs, norm)
         steps.append([figure.item() for figure in figures])
 
     for one, other in zip(trainer.network.parameters(), twin.network.parameters(), strict=True):
@@ -135,7 +149,9 @@ def test_report_is_what_the_steps_did(new_trainer, window):
     assert told == [(1, 4), (2, 4), (3, 4), (4, 4)]
     assert (report.steps, report.samples) == (4, 128)
     assert report.learning_rate == rate
-    means = [report.value_loss, report.policy_loss, report.policy_entropy, report.gradient_norm]
+    means = [report.value_loss, report.policy_loss, report.plies_left_loss, report.policy_entropy,
+             report.target_entropy, report.value_mean_abs, report.gradient_norm]
+    assert min(means) > 0
     assert means == pytest.approx(np.mean(steps, axis=0).tolist())
     assert report.samples_per_s == pytest.approx(128 / report.seconds)
 
@@ -161,7 +177,7 @@ def test_gradient_is_clipped(new_trainer, window):
     assert torch.stack(moments).norm().item() == pytest.approx(1e-4, rel=1e-3)
 
 
-@pytest.mark.parametrize("column", ["target_weights", "outcomes_stm"])
+@pytest.mark.parametrize("column", ["target_weights", "outcomes_stm", "values_stm"])
 def test_a_poisoned_target_stops_training_before_it_does_harm(
     new_trainer, shard, game, state_of, column
 ):
@@ -187,23 +203,62 @@ def test_a_poisoned_target_stops_training_before_it_does_harm(
             assert torch.equal(tensor, before[name]), name
 
 
-def test_held_out_value_loss_by_hand(new_trainer, window, game):
+@pytest.mark.parametrize("switch", ["mirror", "surprise_share"])
+def test_a_switch_that_is_off_draws_nothing(new_trainer, searched_window, switch):
+    """Of the stream of samples: an ablation must not change what it does not switch."""
+
+    def draws_of(**settings):
+        trainer = new_trainer(**settings)
+        trainer.run(searched_window, plan(2))
+        return trainer.rng
+
+    rng, batches = generator(7, "samples", 0), 2
+    off = {"mirror": False, "surprise_share": 0.0}
+    share = 0.7 if switch == "mirror" else 0.0
+    for _ in range(batches):
+        samples = searched_window.sample(32, rng, surprise_share=share)
+        if switch == "surprise_share":
+            rng.random(len(samples))
+    on = {"mirror": True, "surprise_share": 0.7} | {switch: off[switch]}
+    assert draws_of(**on).bit_generator.state == rng.bit_generator.state
+
+
+def test_about_half_the_samples_are_mirrored(new_trainer, searched_window, game):
+    """Of those whose mirror image is another position."""
+    seen = {}
+    for is_on in (False, True):
+        trainer = new_trainer(mirror=is_on, batch_size=2000)
+        seen[is_on] = trainer._draw(searched_window)
+    changed = (seen[True].states != seen[False].states).any(axis=1)
+    everywhere, _ = game.mirror(seen[False].states, np.zeros((2000, 1), np.int16))
+    possible = (everywhere != seen[False].states).any(axis=1)
+    assert possible.sum() > 300
+    assert not changed[~possible].any()
+    share = changed[possible].mean()
+    assert abs(share - 0.5) < 5 * 0.5 / math.sqrt(possible.sum())
+
+
+def test_held_out_value_loss_by_hand(new_trainer, searched_window, game):
+    window = searched_window  # its discount must not matter
     trainer = new_trainer()
     trainer.run(window, plan(5))
     total, rows = 0.0, window.rows("holdout")
     network = trainer.network.eval()
     for row in rows:
         played_in = np.searchsorted(window.records.game_offsets, row, side="right") - 1
-        white = int(window.records.outcomes_white[played_in])
+        is_cut = window.records.terminations[played_in] == ONGOING
+        column = window.records.cut_values_white if is_cut else window.records.outcomes_white
+        white = float(column[played_in])
         state = window.records.states[row : row + 1]
-        outcome = white if game.side_to_move(state)[0] == 0 else -white
+        result = white if game.side_to_move(state)[0] == 0 else -white
+        target = torch.tensor([max(result, 0), 1 - abs(result), max(-result, 0)]).double()
         words = torch.from_numpy(game.planes(state).view(np.int64))
         with torch.no_grad():
             logits = network(expand_planes(words, (8, 8), torch.float32)).wdl_logits_B3[0].double()
-        total -= logits.log_softmax(0)[{1: 0, 0: 1, -1: 2}[outcome]].item()
+        total -= (target * logits.log_softmax(0)).sum().item()
     by_hand = total / len(rows)
-    assert len(rows) % 7  # the last batch is a short one
-    for batch_size in (7, 1024):
+    assert len(rows) % 11  # the last batch is a short one
+    for batch_size in (11, 1024):
         network.train()  # its own batch statistics would make a row depend on the others
         assert trainer.holdout_value_loss(window, batch_size) == pytest.approx(by_hand, rel=1e-4)
 

@@ -7,14 +7,16 @@ import numpy as np
 import pytest
 import torch
 
-from chess_snn.training.batch import assemble
+from chess_snn.errors import CorruptDataError
+from chess_snn.games import ONGOING
+from chess_snn.training.batch import assemble, mirror
 
 CPU = torch.device("cpu")
 
 
 @pytest.fixture(scope="module")
-def samples(window):
-    return window.sample(64, np.random.default_rng(1))
+def samples(searched_window):
+    return searched_window.sample(64, np.random.default_rng(1))
 
 
 @pytest.fixture(scope="module")
@@ -51,36 +53,116 @@ def test_legal_lists_are_python_chess_s(game, samples, batch):
         moves = {game.format_action(state, action) for action in listed}
         assert moves == {move.uci() for move in board.legal_moves}
         assert len(listed) == len(moves)
-        assert targets.target_actions_BK[b, 0] in listed
 
 
 def test_all_columns_can_be_gathered(game, batch):
+    actions = batch.targets.legal_actions_BL
+    assert actions.dtype == torch.int64
+    assert actions.min() >= 0
+    assert actions.max() < game.spec.num_actions
+
+
+def weights_by_action(targets, b):
+    """The policy target of one position as it reached the loss, without what weighs nothing."""
+    num_legal = int(targets.num_legal_B[b])
+    assert (targets.policy_BL[b, num_legal:] == 0).all()
+    pairs = zip(targets.legal_actions_BL[b, :num_legal].tolist(),
+                targets.policy_BL[b, :num_legal].tolist(), strict=True)
+    return {action: weight for action, weight in pairs if weight}
+
+
+def test_policy_targets_are_the_samples(samples, batch):
+    lengths = (samples.target_actions >= 0).sum(axis=1)
+    assert lengths.min() < lengths.max()  # some are padded
+    for b, length in enumerate(lengths):
+        actions = samples.target_actions[b, :length].tolist()
+        weights = samples.target_weights[b, :length].tolist()
+        assert weights_by_action(batch.targets, b) == dict(zip(actions, weights, strict=True))
+    assert batch.targets.policy_BL.dtype == torch.float32
+
+
+def test_values_and_plies_are_the_samples(samples, batch):
     targets = batch.targets
-    for actions in (targets.legal_actions_BL, targets.target_actions_BK):
-        assert actions.dtype == torch.int64
-        assert actions.min() >= 0
-        assert actions.max() < game.spec.num_actions
-
-
-def test_a_short_target_is_padded_with_weight_0(game, samples):
-    short = replace(
-        samples,
-        target_actions=np.column_stack([samples.target_actions, np.full((64, 2), -1, np.int16)]),
-        target_weights=np.column_stack([samples.target_weights, np.zeros((64, 2), np.float32)]),
+    columns = {
+        "outcomes_stm_B": samples.outcomes_stm,
+        "results_stm_B": samples.results_stm,
+        "root_values_stm_B": samples.values_stm,
+        "ended_B": samples.terminations != ONGOING,
+    }
+    for name, expected in columns.items():
+        np.testing.assert_array_equal(getattr(targets, name), expected, name)
+        assert getattr(targets, name).dtype == torch.float32
+    np.testing.assert_allclose(
+        targets.log_plies_left_B, np.log(1.0 + samples.plies_left), rtol=1e-6
     )
-    targets = assemble(game, short, CPU).targets
-    assert targets.target_actions_BK.shape == (64, 3)
-    assert targets.target_actions_BK.min() >= 0
-    np.testing.assert_array_equal(targets.target_actions_BK[:, 0], samples.target_actions[:, 0])
-    np.testing.assert_array_equal(targets.target_weights_BK, short.target_weights)
+    assert targets.log_plies_left_B.dtype == torch.float32
 
 
-def test_targets_are_the_samples(samples, batch):
-    targets = batch.targets
-    present = samples.target_actions >= 0
-    np.testing.assert_array_equal(
-        targets.target_actions_BK.numpy()[present], samples.target_actions[present]
-    )
-    np.testing.assert_array_equal(targets.target_weights_BK, samples.target_weights)
-    np.testing.assert_array_equal(targets.outcomes_stm_B, samples.outcomes_stm)
-    assert targets.target_weights_BK.dtype == targets.outcomes_stm_B.dtype == torch.float32
+def test_an_illegal_target_is_refused(game, samples):
+    board = chess.Board(game.format_state(samples.states[9]))
+    wrong = samples.target_actions.copy()
+    legal = set(assemble(game, samples, CPU).targets.legal_actions_BL[9].tolist())
+    wrong[9, 0] = next(action for action in range(1, 4672) if action not in legal)
+    with pytest.raises(CorruptDataError, match=f"not legal in {board.board_fen()}"):
+        assemble(game, replace(samples, target_actions=wrong), CPU)
+
+
+def mirrored_move(move):
+    return chess.Move(move.from_square ^ 7, move.to_square ^ 7, move.promotion)
+
+
+def test_a_mirrored_batch_asks_for_the_mirror_of_what_the_batch_asked(game, samples, batch):
+    mirrored = mirror(game, samples, np.ones(len(samples), bool))
+    targets = assemble(game, mirrored, CPU).targets
+    num_mirrored = 0
+    for b, state in enumerate(samples.states):
+        before, after = (chess.Board(game.format_state(s)) for s in (state, mirrored.states[b]))
+        is_same = bool(before.castling_rights)
+        num_mirrored += not is_same
+        expected = before if is_same else before.transform(chess.flip_horizontal)
+        assert after.board_fen() == expected.board_fen()
+        assert after.turn == before.turn
+
+        def moves(targets, board, state, b=b):
+            weights = weights_by_action(targets, b)
+            return {board.parse_uci(game.format_action(state, action)): weight
+                    for action, weight in weights.items()}
+
+        wanted = moves(batch.targets, before, state)
+        if not is_same:
+            wanted = {mirrored_move(move): weight for move, weight in wanted.items()}
+        assert moves(targets, after, mirrored.states[b]) == wanted
+        played = game.format_action(state, int(samples.actions[b]))
+        move = chess.Move.from_uci(played)
+        assert game.format_action(mirrored.states[b], int(mirrored.actions[b])) == (
+            played if is_same else mirrored_move(move).uci()
+        )
+    assert 10 < num_mirrored < len(samples)
+    for name in ("outcomes_stm_B", "results_stm_B", "root_values_stm_B", "log_plies_left_B",
+                 "ended_B", "num_legal_B"):
+        assert torch.equal(getattr(targets, name), getattr(batch.targets, name)), name
+
+
+def test_planes_of_a_mirrored_batch_are_the_mirrored_planes(game, samples, batch):
+    mirrored = mirror(game, samples, np.ones(len(samples), bool))
+    planes = assemble(game, mirrored, CPU).planes_BPHW
+    changed = (mirrored.states != samples.states).any(axis=1)
+    assert changed.sum() > 10
+    assert torch.equal(planes[changed, :12], batch.planes_BPHW[changed, :12].flip(3))
+    assert torch.equal(planes[~changed], batch.planes_BPHW[~changed])
+
+
+def test_only_the_chosen_samples_are_mirrored_and_in_a_copy(game, samples):
+    before = samples.states.copy(), samples.target_actions.copy()
+    chosen = np.arange(len(samples)) % 3 == 0
+    some = mirror(game, samples, chosen)
+    every = mirror(game, samples, np.ones(len(samples), bool))
+    for name in ("states", "actions", "target_actions"):
+        expected = getattr(samples, name).copy()
+        expected[chosen] = getattr(every, name)[chosen]
+        np.testing.assert_array_equal(getattr(some, name), expected)
+    assert (some.states != samples.states).any()
+    np.testing.assert_array_equal(samples.states, before[0])
+    np.testing.assert_array_equal(samples.target_actions, before[1])
+    nobody = mirror(game, samples, np.zeros(len(samples), bool))
+    np.testing.assert_array_equal(nobody.states, samples.states)

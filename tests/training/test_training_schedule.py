@@ -28,19 +28,24 @@ def test_rate_decays_on_a_cosine_to_the_final_share(progress, share):
 
 
 def test_progress_is_the_share_of_the_campaign_done():
-    plans = [IterationPlan(iteration, num_iterations=4, num_steps=5) for iteration in range(4)]
+    plans = [IterationPlan(5, k / 4, (k + 1) / 4) for k in range(4)]
     progress = [plan.progress(step) for plan in plans for step in range(5)]
     assert progress == pytest.approx([k / 20 for k in range(20)])
     assert plans[-1].progress(5) == 1.0
 
 
 def test_iterations_beyond_the_plan_keep_the_final_rate():
-    plan = IterationPlan(iteration=9, num_iterations=4, num_steps=5)
+    plan = IterationPlan(num_steps=5, progress_first=9 / 4, progress_last=10 / 4)
     assert learning_rate(SETTINGS, 1000, plan.progress(0)) == pytest.approx(0.002)
 
 
+def test_progress_is_a_straight_line_between_what_the_plan_names():
+    plan = IterationPlan(num_steps=4, progress_first=0.3, progress_last=0.7)
+    assert [plan.progress(step) for step in range(5)] == pytest.approx([0.3, 0.4, 0.5, 0.6, 0.7])
+
+
 def test_rate_of_a_campaign_never_rises_after_the_warm_up():
-    plans = [IterationPlan(iteration, num_iterations=3, num_steps=10) for iteration in range(3)]
+    plans = [IterationPlan(10, k / 3, (k + 1) / 3) for k in range(3)]
     progress = [plan.progress(step) for plan in plans for step in range(10)]
     rates = [learning_rate(SETTINGS, k, share) for k, share in enumerate(progress)]
     peak = max(rates)

@@ -22,6 +22,13 @@ from chess_snn.training import TrainingSettings
         ("advantage_clip", 0),
         ("entropy_bonus", -0.1),
         ("value_weight", -1),
+        ("root_value_share", 1.1),
+        ("root_value_share", -0.1),
+        ("plies_left_weight", -1),
+        ("surprise_share", 1.5),
+        ("surprise_cap", 0.5),
+        ("window_growth", -0.1),
+        ("window_exponent", 0),
         ("window_positions", 255),
     ],
 )
@@ -42,3 +49,16 @@ def test_unknown_choice_names_its_setting(field, value):
 def test_steps_present_new_positions_as_often_as_asked(new_positions, steps):
     settings = TrainingSettings(batch_size=256, presentations=4.0)
     assert settings.num_steps(new_positions) == steps
+
+
+def test_the_window_grows_from_its_first_size_by_the_formula():
+    settings = TrainingSettings(window_positions=1000, window_growth=0.4, window_exponent=0.5)
+    assert [settings.window_capacity(n) for n in (0, 999, 1000)] == [1000] * 3
+    # c (1 + 0.4 (4^0.5 - 1) / 0.5), and its slope at n = c is b.
+    assert settings.window_capacity(4000) == 1800
+    assert settings.window_capacity(1100) == pytest.approx(1000 + 0.4 * 100, abs=2)
+
+
+def test_a_window_without_growth_keeps_its_size():
+    settings = TrainingSettings(window_positions=1000, window_growth=0.0)
+    assert settings.window_capacity(10**9) == 1000
