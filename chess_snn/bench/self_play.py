@@ -54,9 +54,16 @@ def run(quick: bool = False) -> BenchReport:
 def _play(evaluator: Evaluator, num_games: int, max_plies: int) -> SelfPlayStatistics:
     game = get_game("chess")
     searches = [PolicySearch(game, evaluator) for _ in range(_GROUPS)]
-    play_games(game, searches, SelfPlaySettings(max_plies=2), num_games=num_games, seed=0)
-    settings = SelfPlaySettings(max_plies=max_plies, concurrent_games=num_games)
+    play_games(game, searches, _settings(2, num_games), num_games=num_games, seed=0)
+    settings = _settings(max_plies, num_games)
     return play_games(game, searches, settings, num_games=num_games, seed=1)[1]
+
+
+def _settings(max_plies: int, num_games: int) -> SelfPlaySettings:
+    """All games at once, from ordinary starts, as the loop beside them."""
+    return SelfPlaySettings(
+        concurrent_games=num_games, max_plies_first=max_plies, practice_share_first=0.0
+    )
 
 
 def _peer_positions_per_s(evaluator: Evaluator, seconds: float) -> float:

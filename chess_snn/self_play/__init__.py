@@ -1,7 +1,16 @@
 """Many concurrent games on one device, recorded for training."""
 
 from chess_snn.self_play.player import play_games
+from chess_snn.self_play.resignation import calibrate_threshold
 from chess_snn.self_play.settings import SelfPlaySettings
-from chess_snn.self_play.statistics import SelfPlayStatistics, combine
+from chess_snn.self_play.statistics import PLY_CAP, RESIGNED, SelfPlayStatistics, combine
 
-__all__ = ["SelfPlaySettings", "SelfPlayStatistics", "combine", "play_games"]
+__all__ = [
+    "PLY_CAP",
+    "RESIGNED",
+    "SelfPlaySettings",
+    "SelfPlayStatistics",
+    "calibrate_threshold",
+    "combine",
+    "play_games",
+]

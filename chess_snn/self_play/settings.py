@@ -1,16 +1,20 @@
-"""The settings of self-play."""
+"""The settings of self-play, and what they come to at one moment of the campaign."""
 
 from dataclasses import dataclass
 
 import numpy as np
 
 from chess_snn.config import check_range
+from chess_snn.errors import ConfigError
 from chess_snn.types import Float32Array, Int32Array
 
 
 @dataclass(frozen=True, slots=True)
 class SelfPlaySettings:
-    """How games are played for training."""
+    """How games are played for training.
+
+    What is called first and last changes over the campaign, on a straight line.
+    """
 
     games_per_iteration: int = 400
     """Games of one iteration, over all shards."""
@@ -19,26 +23,70 @@ class SelfPlaySettings:
     worker dies."""
     concurrent_games: int = 256
     """Games in play at once on one device; the batch of the network."""
-    max_plies: int = 200
-    """Games are cut after this many plies and counted as drawn, under their own name."""
+    max_plies_first: int = 150
+    """Ply cap at the start of the campaign: games are cut there and counted as drawn."""
+    max_plies_last: int = 200
+    """Ply cap at its end."""
+    material_share_first: float = 1.0
+    """Weight of the material balance in what a cut game counts as in training; the rest is the
+    value of the last search. At the start of the campaign, when values mean little."""
+    material_share_last: float = 0.2
+    """The same at its end."""
+    cut_value_limit: float = 0.8
+    """Largest size of what a cut game counts as; 0 makes every cut game a draw."""
     random_start_plies: int = 8
     """A game starts after a uniformly drawn number of random plies between 0 and this."""
+    practice_share_first: float = 0.2
+    """Share of games that start from simple won positions (queen, rook or pawn against king), at
+    the start of the campaign."""
+    practice_share_last: float = 0.05
+    """The same at its end."""
+    restart_share_first: float = 0.2
+    """Share of games that start in the middle of earlier games, at the start of the campaign."""
+    restart_share_last: float = 0.2
+    """The same at its end."""
+    restart_value_limit: float = 0.8
+    """Only positions whose root value is at most this in size are restarted from."""
     temperature_first: float = 1.0
-    """Temperature of the first ply; 1 plays the policy as it is."""
+    """Temperature of a game's first ply; 1 plays the policy as it is."""
     temperature_last: float = 0.5
     """Temperature from ply `temperature_plies` on; 0 plays the best action."""
     temperature_plies: int = 60
     """Plies over which the temperature falls, on a straight line."""
+    resignation: bool = False
+    """Whether a side gives up when its root value stays below a threshold. The threshold is
+    calibrated on games that are played on."""
+    resignation_error_limit: float = 0.025
+    """Most games that a resigning side would not have lost, as a share."""
+    resignation_played_on: float = 0.2
+    """Share of games in which nobody may resign, to calibrate on."""
 
     def __post_init__(self) -> None:
         check_range("self_play.games_per_iteration", self.games_per_iteration, ge=1)
         check_range("self_play.games_per_shard", self.games_per_shard, ge=1)
         check_range("self_play.concurrent_games", self.concurrent_games, ge=1)
-        check_range("self_play.max_plies", self.max_plies, ge=1, le=10_000)
         check_range("self_play.random_start_plies", self.random_start_plies, ge=0, le=200)
         check_range("self_play.temperature_first", self.temperature_first, ge=0, le=100)
         check_range("self_play.temperature_last", self.temperature_last, ge=0, le=100)
         check_range("self_play.temperature_plies", self.temperature_plies, ge=1)
+        check_range("self_play.cut_value_limit", self.cut_value_limit, ge=0, le=1)
+        check_range("self_play.restart_value_limit", self.restart_value_limit, ge=0, le=1)
+        check_range("self_play.resignation_error_limit", self.resignation_error_limit, gt=0, lt=1)
+        check_range("self_play.resignation_played_on", self.resignation_played_on, gt=0, le=1)
+        for when in ("first", "last"):
+            check_range(f"self_play.max_plies_{when}", self._at(when, "max_plies"), ge=1, le=10_000)
+            shares = {
+                f"self_play.{name}_{when}": self._at(when, name)
+                for name in ("material_share", "practice_share", "restart_share")
+            }
+            for name, share in shares.items():
+                check_range(name, share, ge=0, le=1)
+            practice, restart = list(shares.items())[1:]
+            if practice[1] + restart[1] > 1:
+                raise ConfigError(
+                    f"{practice[0]} = {practice[1]:g} and {restart[0]} = {restart[1]:g} add to "
+                    "more than 1; lower one of them"
+                )
 
     @property
     def num_shards(self) -> int:
@@ -54,3 +102,27 @@ class SelfPlaySettings:
         done = np.minimum(plies / self.temperature_plies, 1.0)
         schedule = self.temperature_first + (self.temperature_last - self.temperature_first) * done
         return schedule.astype(np.float32)
+
+    def max_plies(self, progress: float) -> int:
+        """Ply cap when ``progress`` in [0, 1] of the campaign is done."""
+        return round(self._between("max_plies", progress))
+
+    def material_share(self, progress: float) -> float:
+        """Weight of material in the value of a cut game."""
+        return self._between("material_share", progress)
+
+    def practice_share(self, progress: float) -> float:
+        """Share of games from simple won positions."""
+        return self._between("practice_share", progress)
+
+    def restart_share(self, progress: float) -> float:
+        """Share of games from the middle of earlier games."""
+        return self._between("restart_share", progress)
+
+    def _at(self, when: str, name: str) -> float:
+        setting: float = getattr(self, f"{name}_{when}")
+        return setting
+
+    def _between(self, name: str, progress: float) -> float:
+        first, last = self._at("first", name), self._at("last", name)
+        return first + (last - first) * progress

@@ -3,6 +3,9 @@
 from dataclasses import fields
 
 import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from chess_snn.data import GameRecords
 from chess_snn.games import get_game
@@ -11,6 +14,8 @@ from chess_snn.self_play.recorder import GameRecorder
 
 GAME = get_game("chess")
 LENGTHS = [3, 1, 4, 2, 5]
+TINY = 1e-3
+"""Below 1/512."""
 
 
 def test_interleaved_plies_become_whole_games_in_index_order():
@@ -25,41 +30,99 @@ def test_interleaved_plies_become_whole_games_in_index_order():
         targets = np.zeros(batch.legal_actions.shape, np.float32)
         for g in range(len(games)):
             slots = rng.choice(20, size=rng.integers(1, 6), replace=False)
-            targets[g, slots] = rng.dirichlet(np.ones(len(slots)))
+            targets[g, slots] = rng.dirichlet(np.ones(len(slots)) * 20)
         result = SearchResult(
             actions=rng.integers(4672, size=len(games)).astype(np.int16),
             values_stm=rng.uniform(-1, 1, len(games)).astype(np.float32),
             policy_targets=targets,
             prior_entropies=np.zeros(len(games), np.float32),
+            surprises=rng.exponential(size=len(games)).astype(np.float32),
         )
         for g, game in enumerate(games):
             slots = np.flatnonzero(targets[g])
             plies_of[game].append((
                 batch.state[g, :5].copy(), result.actions[g], result.values_stm[g],
-                batch.legal_actions[g, slots], targets[g, slots],
+                result.surprises[g], batch.legal_actions[g, slots], targets[g, slots],
             ))
         recorder.add_ply(games, batch, result)
         batch.state[:] = 0  # the caller plays on in the same arrays
         games[:] = 0
 
-    outcomes = np.array([1, 0, -1, 0, 1], np.int8)
-    terminations = np.array([1, 0, 1, 2, 1], np.uint8)
-    records = recorder.finish(outcomes, terminations)
+    ends = {
+        "outcomes_white": np.array([1, 0, -1, 0, 1], np.int8),
+        "terminations": np.array([1, 0, 1, 2, 1], np.uint8),
+        "cut_values_white": np.array([0, 0.5, 0, 0, 0], np.float32),
+        "start_kinds": np.array([0, 2, 1, 0, 2], np.uint8),
+    }
+    records = recorder.finish(**ends)
 
     columns = list(zip(*(ply for plies in plies_of for ply in plies), strict=True))
-    entries = [len(actions) for actions in columns[3]]
+    entries = [len(actions) for actions in columns[4]]
     expected = GameRecords(
         states=np.stack(columns[0]),
         actions=np.array(columns[1]),
         values_stm=np.array(columns[2]),
+        surprises=np.array(columns[3]),
         target_offsets=np.cumsum([0, *entries]),
-        target_actions=np.concatenate(columns[3]),
-        target_weights=np.concatenate(columns[4]),
+        target_actions=np.concatenate(columns[4]),
+        target_weights=np.concatenate(columns[5]),
         game_offsets=np.cumsum([0, *LENGTHS]),
-        outcomes_white=outcomes,
-        terminations=terminations,
+        **ends,
     )
     for field in fields(GameRecords):
         actual, wanted = getattr(records, field.name), getattr(expected, field.name)
-        np.testing.assert_array_equal(actual, wanted, field.name)
+        if field.name == "target_weights":  # divided by a sum of 1, up to rounding
+            np.testing.assert_allclose(actual, wanted, rtol=1e-6)
+        else:
+            np.testing.assert_array_equal(actual, wanted, field.name)
         assert actual.dtype == wanted.dtype, field.name
+
+
+def recorded_target(weights):
+    """(actions, weights) that one position with these target weights leaves in the record."""
+    batch = GAME.allocate(1)
+    batch.legal_actions[0] = np.arange(100, 100 + batch.legal_actions.shape[1])
+    targets = np.zeros(batch.legal_actions.shape, np.float32)
+    targets[0, : len(weights)] = weights
+    recorder = GameRecorder(1, record_words=5)
+    recorder.add_ply(np.zeros(1, np.int64), batch, SearchResult(
+        actions=np.zeros(1, np.int16),
+        values_stm=np.zeros(1, np.float32),
+        policy_targets=targets,
+        prior_entropies=np.zeros(1, np.float32),
+        surprises=np.zeros(1, np.float32),
+    ))
+    records = recorder.finish(
+        outcomes_white=np.zeros(1, np.int8), terminations=np.ones(1, np.uint8),
+        cut_values_white=np.zeros(1, np.float32), start_kinds=np.zeros(1, np.uint8),
+    )
+    return records.target_actions.tolist(), records.target_weights
+
+
+def test_tiny_weights_are_left_out_and_the_others_sum_to_1():
+    actions, weights = recorded_target([TINY, 0.6, TINY, TINY, 0.397, 0.0])
+    assert actions == [101, 104]
+    np.testing.assert_allclose(weights, [0.6 / 0.997, 0.397 / 0.997], rtol=1e-6)
+
+
+def test_a_weight_of_exactly_one_512th_stays():
+    actions, weights = recorded_target([1 / 512, 511 / 512])
+    assert actions == [100, 101]
+    np.testing.assert_array_equal(weights, np.float32([1 / 512, 511 / 512]))
+
+
+def test_a_position_of_tiny_weights_keeps_the_largest():
+    actions, weights = recorded_target([0.0001, 0.0005, 0.0002])
+    assert actions == [101]
+    np.testing.assert_array_equal(weights, [1])
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.lists(st.floats(1e-6, 1), min_size=1, max_size=200))
+def test_every_target_keeps_its_sum_and_loses_little(raw):
+    given_weights = np.array(raw) / sum(raw)
+    actions, weights = recorded_target(given_weights)
+    left_out = np.setdiff1d(np.arange(len(raw)), np.array(actions) - 100)
+    assert weights.sum() == pytest.approx(1, abs=1e-5)
+    assert (given_weights[left_out] < 1 / 512).all()
+    assert given_weights.argmax() + 100 in actions

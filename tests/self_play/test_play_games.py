@@ -2,30 +2,49 @@
 
 import itertools
 from collections import Counter
-from dataclasses import fields
+from dataclasses import fields, replace
 
 import chess
 import numpy as np
 import pytest
+from material_search import PAWNS_FOR_CERTAINTY, MaterialSearch
 
 from chess_snn.data import GameRecords, read_shard, write_shard
+from chess_snn.data.records import START_KINDS
 from chess_snn.errors import ConfigError
-from chess_snn.games import get_game
+from chess_snn.games import ONGOING, get_game
 from chess_snn.nets import build_network, make_evaluator, net_config
 from chess_snn.search import PolicySearch
 from chess_snn.self_play import SelfPlaySettings, play_games
 
 GAME = get_game("chess")
-NUM_GAMES = 24
+NUM_GAMES = 32
+SEED = 7
 CLAIMED_AT_ONCE = {"fifty_moves", "threefold_repetition"}
 """Draws that python-chess leaves to a player's claim, and the library does not."""
 
-ANY_WAY = SelfPlaySettings(concurrent_games=9, max_plies=300, temperature_first=2.0)
-GREEDY = SelfPlaySettings(
-    concurrent_games=9, max_plies=300, temperature_first=0.0, temperature_last=0.0
-)
-FROM_START = SelfPlaySettings(concurrent_games=9, max_plies=20, random_start_plies=0)
-SHORT = SelfPlaySettings(concurrent_games=8, max_plies=40)
+ORDINARY_ONLY = {"practice_share_first": 0.0, "restart_share_first": 0.0}
+
+
+def capped(max_plies, **changes):
+    """Settings with that ply cap at the start of the campaign."""
+    return SelfPlaySettings(max_plies_first=max_plies, **{"concurrent_games": 9} | changes)
+
+
+ANY_WAY = capped(300, temperature_first=2.0, **ORDINARY_ONLY)
+GREEDY = capped(300, temperature_first=0.0, temperature_last=0.0, **ORDINARY_ONLY)
+FROM_START = capped(20, random_start_plies=0, **ORDINARY_ONLY)
+PRACTICE = capped(80, practice_share_first=1.0, restart_share_first=0.0)
+SHORT = capped(40, concurrent_games=8)
+OF_ALL_KINDS = capped(30, practice_share_first=0.3, restart_share_first=0.4)
+EARLIER = [
+    "r1bqkbnr/pppp1ppp/2n5/4p3/4P3/5N2/PPPP1PPP/RNBQKB1R w KQkq - 2 3",
+    "4k3/8/8/8/8/8/4P3/4K2R w K - 100 90",  # over by its clock
+    "8/5k2/8/8/3R4/8/2K5/8 b - - 20 70",
+]
+PIECE_VALUES = {
+    chess.PAWN: 1, chess.KNIGHT: 3, chess.BISHOP: 3, chess.ROOK: 5, chess.QUEEN: 9, chess.KING: 0,
+}
 
 
 @pytest.fixture(scope="module")
@@ -48,17 +67,18 @@ def played(search):
 
     def play(settings):
         if settings not in done:
-            done[settings] = play_games(GAME, [search], settings, num_games=NUM_GAMES, seed=3)
+            done[settings] = play_games(GAME, [search], settings, num_games=NUM_GAMES, seed=SEED)
         return done[settings]
 
     return play
 
 
 def concurrent(settings, count):
-    return SelfPlaySettings(
-        concurrent_games=count, max_plies=settings.max_plies,
-        random_start_plies=settings.random_start_plies,
-    )
+    return replace(settings, concurrent_games=count)
+
+
+def earlier_rows():
+    return np.stack([GAME.parse_state(fen)[: GAME.spec.record_words] for fen in EARLIER])
 
 
 def positions_of(records, game):
@@ -71,8 +91,9 @@ def one_game(records, game):
     entries = slice(records.target_offsets[rows.start], records.target_offsets[rows.stop])
     return [
         records.states[rows], records.actions[rows], records.values_stm[rows],
-        records.target_actions[entries], records.target_weights[entries],
+        records.surprises[rows], records.target_actions[entries], records.target_weights[entries],
         records.outcomes_white[game], records.terminations[game],
+        records.cut_values_white[game], records.start_kinds[game],
     ]
 
 
@@ -95,7 +116,9 @@ def ending(board):
     return "ongoing", None
 
 
-@pytest.mark.parametrize("settings", [ANY_WAY, GREEDY, FROM_START], ids=["any", "greedy", "start"])
+@pytest.mark.parametrize(
+    "settings", [ANY_WAY, GREEDY, FROM_START, PRACTICE], ids=["any", "greedy", "start", "practice"]
+)
 def test_games_replay_in_python_chess(played, settings):
     records, _ = played(settings)
     assert records.num_games == NUM_GAMES
@@ -114,13 +137,13 @@ def test_games_replay_in_python_chess(played, settings):
         assert GAME.spec.terminations[records.terminations[game]] == name
         assert records.outcomes_white[game] == {True: 1, False: -1, None: 0}[winner]
         if name == "ongoing":
-            assert len(rows) == settings.max_plies
-        assert len(rows) <= settings.max_plies
+            assert len(rows) == settings.max_plies_first
+        assert len(rows) <= settings.max_plies_first
 
 
 def test_the_games_above_end_in_many_ways(played):
     ends, outcomes = Counter(), Counter()
-    for settings in (ANY_WAY, GREEDY, FROM_START):
+    for settings in (ANY_WAY, GREEDY, FROM_START, PRACTICE):
         records, statistics = played(settings)
         ends.update(statistics.terminations)
         outcomes.update(records.outcomes_white.tolist())
@@ -178,6 +201,100 @@ def test_games_do_not_depend_on_their_groups(search, groups):
     assert statistics.entropy_sum == pytest.approx(alone.entropy_sum)
 
 
+@pytest.mark.parametrize(("groups", "count"), [(1, 1), (1, 64), (2, 9), (3, 5)])
+def test_games_of_all_kinds_do_not_depend_on_groups(groups, count):
+    arguments = {"num_games": 30, "seed": 7, "restarts": earlier_rows()}
+    together, _ = play_games(GAME, [MaterialSearch(GAME)], OF_ALL_KINDS, **arguments)
+    assert set(together.start_kinds) == {0, 1, 2}
+    records, _ = play_games(
+        GAME, [MaterialSearch(GAME)] * groups, concurrent(OF_ALL_KINDS, count), **arguments
+    )
+    assert_same_games(records, together)
+    few, _ = play_games(
+        GAME, [MaterialSearch(GAME)] * groups, OF_ALL_KINDS, **arguments | {"num_games": 11}
+    )
+    assert_same_games(few, together, num_games=11)
+
+
+def test_games_begin_where_their_kind_says():
+    records, statistics = play_games(
+        GAME, [MaterialSearch(GAME)], replace(OF_ALL_KINDS, random_start_plies=0), num_games=60,
+        seed=7, restarts=earlier_rows(),
+    )
+    firsts = [GAME.format_state(state) for state in records.states[records.game_offsets[:-1]]]
+    kinds = [START_KINDS[kind] for kind in records.start_kinds]
+    for fen, kind in zip(firsts, kinds, strict=True):
+        assert (fen == chess.STARTING_FEN) == (kind == "ordinary")
+        assert (fen in EARLIER) == (kind == "restart")
+    assert {EARLIER[0], EARLIER[2]} <= set(firsts)
+    assert EARLIER[1] not in firsts
+    ordinary = np.array(kinds) == "ordinary"
+    practice = np.array(kinds) == "practice"
+    assert statistics.ordinary_games == ordinary.sum()
+    assert statistics.ordinary_draws == (records.outcomes_white[ordinary] == 0).sum()
+    assert statistics.ordinary_positions == np.diff(records.game_offsets)[ordinary].sum()
+    assert statistics.practice_games == practice.sum()
+    assert statistics.practice_wins == (records.outcomes_white[practice] != 0).sum()
+
+
+def last_board(records, game):
+    """The position in which a game stopped, by python-chess."""
+    row = records.game_offsets[game + 1] - 1
+    board = chess.Board(GAME.format_state(records.states[row]))
+    board.push_uci(GAME.format_action(records.states[row], records.actions[row]))
+    return board
+
+
+@pytest.mark.parametrize(("progress", "share"), [(0.0, 1.0), (0.75, 0.4), (1.0, 0.2)])
+def test_cut_games_count_as_material_and_last_root_value(progress, share):
+    records, _ = play_games(
+        GAME, [MaterialSearch(GAME)] * 2, replace(OF_ALL_KINDS, max_plies_last=30), num_games=60,
+        seed=7, progress=progress, restarts=earlier_rows(),
+    )
+    num_cut = 0
+    for game in range(records.num_games):
+        value = records.cut_values_white[game]
+        if records.terminations[game] != ONGOING:
+            assert value == 0
+            continue
+        board, row = last_board(records, game), records.game_offsets[game + 1] - 1
+        material = sum(
+            PIECE_VALUES[piece.piece_type] * (1 if piece.color else -1)
+            for piece in board.piece_map().values()
+        )
+        # Black is to move in the end where white's was the last search.
+        root = records.values_stm[row] * (1 if board.turn == chess.BLACK else -1)
+        mixed = share * np.tanh(material / 6) + (1 - share) * root
+        assert value == pytest.approx(0.8 * mixed, abs=1e-6)
+        num_cut += value != 0
+    assert num_cut > 20
+
+
+@pytest.mark.parametrize(("progress", "cap"), [(0.0, 10), (0.5, 15), (1.0, 20)])
+def test_the_ply_cap_is_that_of_the_moment(progress, cap):
+    settings = SelfPlaySettings(max_plies_first=10, max_plies_last=20, **ORDINARY_ONLY)
+    records, statistics = play_games(
+        GAME, [MaterialSearch(GAME)], settings, num_games=5, seed=1, progress=progress
+    )
+    assert statistics.plies_max == cap
+    assert statistics.cut_rate == (np.diff(records.game_offsets) == cap).mean()
+
+
+def test_surprises_and_values_are_the_searchs():
+    records, statistics = play_games(
+        GAME, [MaterialSearch(GAME)], OF_ALL_KINDS, num_games=20, seed=7
+    )
+    material = GAME.heuristic_stm(records.states) / PAWNS_FOR_CERTAINTY
+    np.testing.assert_allclose(records.values_stm, np.clip(material, -1, 1))
+    _, num_legal = GAME.legal_actions(records.states)
+    # Half the target lies on one of num_legal actions, the rest on all of them.
+    other, drawn = 0.5 / num_legal, 0.5 / num_legal + 0.5
+    surprises = drawn * np.log(drawn * num_legal) + (num_legal - 1) * other * np.log(0.5)
+    np.testing.assert_allclose(records.surprises, surprises, rtol=1e-4, atol=1e-6)
+    assert statistics.surprise_mean == pytest.approx(surprises.mean(), rel=1e-4)
+    assert statistics.mean_abs_value == pytest.approx(np.abs(records.values_stm).mean(), rel=1e-4)
+
+
 def test_a_group_that_fails_stops_the_others(search):
     class Broken(SizeOfEachCall):
         def run(self, batch, keys, plies, temperatures):
@@ -195,8 +312,8 @@ def test_a_group_that_fails_stops_the_others(search):
 def test_long_games_do_not_depend_on_how_many_are_played_at_once(played, search):
     """Games that end at different plies, so that rows are refilled and dropped in another order."""
     expected, _ = played(ANY_WAY)
-    settings = SelfPlaySettings(concurrent_games=24, max_plies=300, temperature_first=2.0)
-    records, _ = play_games(GAME, [search], settings, num_games=NUM_GAMES, seed=3)
+    settings = concurrent(ANY_WAY, 24)
+    records, _ = play_games(GAME, [search], settings, num_games=NUM_GAMES, seed=SEED)
     assert_same_games(records, expected)
 
 
@@ -233,8 +350,7 @@ class SizeOfEachCall:
 
 def test_rows_are_refilled_and_then_dropped(search):
     watched = SizeOfEachCall(search)
-    settings = SelfPlaySettings(concurrent_games=9, max_plies=300, temperature_first=2.0)
-    records, _ = play_games(GAME, [watched], settings, num_games=NUM_GAMES, seed=3)
+    records, _ = play_games(GAME, [watched], ANY_WAY, num_games=NUM_GAMES, seed=SEED)
 
     # The row a game gets is the first one free; who ends first, by index, is followed by the next.
     waiting = list(np.diff(records.game_offsets))
@@ -272,14 +388,14 @@ def test_a_game_that_ends_at_the_cap_has_ended(played, search):
         (lengths[game], records.terminations[game], records.outcomes_white[game]),
         (lengths[game] - 1, 0, 0),
     ]:
-        settings = SelfPlaySettings(max_plies=int(cap), temperature_first=2.0)
-        capped, _ = play_games(GAME, [search], settings, num_games=NUM_GAMES, seed=3)
+        settings = replace(ANY_WAY, max_plies_first=int(cap))
+        capped, _ = play_games(GAME, [search], settings, num_games=NUM_GAMES, seed=SEED)
         assert len(positions_of(capped, game)) == cap
         assert (capped.terminations[game], capped.outcomes_white[game]) == (code, outcome)
 
 
 def test_games_start_after_any_number_of_random_plies(search):
-    settings = SelfPlaySettings(random_start_plies=3, max_plies=1)
+    settings = capped(1, random_start_plies=3, concurrent_games=256, **ORDINARY_ONLY)
     records, _ = play_games(GAME, [search], settings, num_games=400, seed=2)
     assert records.num_positions == 400
     boards = [chess.Board(GAME.format_state(state)) for state in records.states]
@@ -300,7 +416,7 @@ def test_records_make_a_shard(played, tmp_path):
     write_shard(tmp_path / "shard", records, {"game": "chess"})
     stored, _ = read_shard(tmp_path / "shard")
     for field in fields(GameRecords):
-        if field.name != "values_stm":  # kept as float16
+        if field.name not in ("values_stm", "cut_values_white"):  # kept as float16
             np.testing.assert_array_equal(getattr(stored, field.name), getattr(records, field.name))
 
 
@@ -308,3 +424,9 @@ def test_records_make_a_shard(played, tmp_path):
 def test_no_games_are_refused(search, num_games):
     with pytest.raises(ConfigError, match=f"num_games must be >= 1, got {num_games}"):
         play_games(GAME, [search], SHORT, num_games=num_games, seed=0)
+
+
+@pytest.mark.parametrize("progress", [-0.01, 1.01, float("nan")])
+def test_a_moment_outside_the_campaign_is_refused(search, progress):
+    with pytest.raises(ConfigError, match=r"progress must be >= 0 and <= 1, got"):
+        play_games(GAME, [search], SHORT, num_games=3, seed=0, progress=progress)

@@ -2,11 +2,13 @@
 
 import dataclasses
 import json
+import math
 
 import numpy as np
 import pytest
 
 from chess_snn.data import GameRecords, concatenate
+from chess_snn.data.records import START_KINDS
 from chess_snn.games import get_game
 from chess_snn.self_play import SelfPlayStatistics, combine
 from chess_snn.self_play.statistics import statistics_of
@@ -15,25 +17,38 @@ SPEC = get_game("chess").spec
 CODES = {name: code for code, name in enumerate(SPEC.terminations)}
 
 
+VALUE, SURPRISE = -0.5, 0.25
+
+
 def made_records(games):
-    """Records of (plies, outcome, termination) a game; their positions hold nothing."""
-    plies, outcomes, endings = zip(*games, strict=True)
+    """Records of (plies, outcome, termination, start) a game; positions all hold the same."""
+    plies, outcomes, endings, starts = zip(*games, strict=True)
     N = sum(plies)
     return GameRecords(
         states=np.zeros((N, SPEC.record_words), np.uint64),
         actions=np.zeros(N, np.int16),
-        values_stm=np.zeros(N, np.float32),
+        values_stm=np.full(N, VALUE, np.float32),
+        surprises=np.full(N, SURPRISE, np.float32),
         target_offsets=np.arange(N + 1),
         target_actions=np.zeros(N, np.int16),
         target_weights=np.ones(N, np.float32),
         game_offsets=np.cumsum([0, *plies]),
         outcomes_white=np.array(outcomes, np.int8),
         terminations=np.array([CODES[ending] for ending in endings], np.uint8),
+        cut_values_white=np.zeros(len(games), np.float32),
+        start_kinds=np.array([START_KINDS.index(start) for start in starts], np.uint8),
     )
 
 
-FIRST = made_records([(10, 1, "checkmate"), (40, 0, "ongoing"), (25, -1, "checkmate")])
-SECOND = made_records([(7, -1, "checkmate"), (31, 0, "stalemate")])
+FIRST = made_records([
+    (10, 1, "checkmate", "ordinary"), (40, 0, "ongoing", "ordinary"),
+    (25, -1, "checkmate", "practice"), (5, -1, "ongoing", "ordinary"),
+])
+SECOND = made_records([
+    (7, -1, "checkmate", "restart"), (31, 0, "stalemate", "practice"),
+    (12, 0, "ongoing", "practice"), (20, 0, "stalemate", "ordinary"),
+])
+RESTARTED = made_records([(9, 1, "checkmate", "restart")])
 
 
 def statistics(records, entropy=6.0, uniform=8.0, seconds=2.0, network=1.5):
@@ -43,18 +58,40 @@ def statistics(records, entropy=6.0, uniform=8.0, seconds=2.0, network=1.5):
     )
 
 
-def test_statistics_of_three_games_by_hand():
+def test_statistics_of_four_games_by_hand():
     counted = statistics(FIRST)
     assert counted == SelfPlayStatistics(
-        games=3, positions=75, plies_min=10, plies_max=40, white_wins=1, black_wins=1,
-        terminations={"checkmate": 2, "ply_cap": 1}, entropy_sum=6.0, uniform_entropy_sum=8.0,
-        seconds=2.0, network_seconds=1.5,
+        games=4, positions=80, plies_min=5, plies_max=40, white_wins=1, black_wins=2,
+        terminations={"checkmate": 2, "ply_cap": 1, "resigned": 1},
+        ordinary_games=3, ordinary_draws=1, ordinary_positions=55,
+        practice_games=1, practice_wins=1, abs_value_sum=40.0, surprise_sum=20.0,
+        entropy_sum=6.0, uniform_entropy_sum=8.0, seconds=2.0, network_seconds=1.5,
     )
+    assert counted.resigned == 1
     assert counted.metrics() == pytest.approx({
-        "games": 3, "positions": 75, "plies_mean": 25.0, "plies_min": 10, "plies_max": 40,
-        "white_rate": 1 / 3, "draw_rate": 1 / 3, "black_rate": 1 / 3, "entropy_ratio": 0.75,
-        "network_share": 0.75, "ended_checkmate": 2 / 3, "ended_ply_cap": 1 / 3,
+        "games": 4, "positions": 80, "plies_mean": 20.0, "plies_min": 5, "plies_max": 40,
+        "white_rate": 1 / 4, "draw_rate": 1 / 4, "black_rate": 1 / 2, "cut_rate": 1 / 4,
+        "ordinary_draw_rate": 1 / 3, "ordinary_plies_mean": 55 / 3, "practice_win_rate": 1.0,
+        "mean_abs_value": 0.5, "surprise_mean": 0.25, "entropy_ratio": 0.75,
+        "network_share": 0.75, "ended_checkmate": 1 / 2, "ended_ply_cap": 1 / 4,
+        "ended_resigned": 1 / 4,
     })
+
+
+def test_a_cut_practice_game_is_not_won():
+    counted = statistics(SECOND)
+    assert (counted.practice_games, counted.practice_wins) == (2, 0)
+    assert counted.practice_win_rate == 0.0
+    assert counted.ordinary_draw_rate == 1.0
+    assert counted.resigned == 0
+
+
+def test_rates_of_games_there_are_none_of_are_left_out():
+    counted = statistics(RESTARTED)
+    assert math.isnan(counted.ordinary_draw_rate)
+    missing = {"ordinary_draw_rate", "ordinary_plies_mean", "practice_win_rate", "ended_ply_cap",
+               "ended_resigned"}
+    assert statistics(FIRST).metrics().keys() - counted.metrics().keys() == missing
 
 
 def test_parts_combine_to_the_statistics_of_their_union():

@@ -1,0 +1,120 @@
+"""A group of games on one search: one search call a ply for all of its games in play.
+
+The games in play live in *rows* of one batch. A game that ends frees its row for the group's next
+game; when no game is left to start, rows are dropped, so that the network never sees a dead row.
+
+Dimensions: G rows in play, n games of the group.
+"""
+
+import numpy as np
+
+from chess_snn.data.records import GameRecords
+from chess_snn.games.base import ONGOING, Game, GameBatch
+from chess_snn.search.base import Search
+from chess_snn.self_play.cut_value import cut_values_white
+from chess_snn.self_play.plan import GamePlan
+from chess_snn.self_play.recorder import GameRecorder
+from chess_snn.self_play.resignation import ResignationWatch
+from chess_snn.self_play.settings import SelfPlaySettings
+from chess_snn.self_play.streams import draw_words
+from chess_snn.types import BoolArray, Float32Array, Int32Array, Int64Array
+
+
+class GameGroup:
+    """Plays the games of ``plan``, at most ``num_rows`` of them at once."""
+
+    def __init__(
+        self, game: Game, search: Search, settings: SelfPlaySettings, plan: GamePlan,
+        num_rows: int,
+    ) -> None:
+        self._game, self._search, self._settings, self._plan = game, search, settings, plan
+        self._recorder = GameRecorder(len(plan), game.spec.record_words)
+        self._watch = ResignationWatch(plan.resignation_thresholds)
+        self._outcomes_white = np.zeros(len(plan), np.int8)
+        self._terminations = np.zeros(len(plan), np.uint8)
+        self._cut_values_white = np.zeros(len(plan), np.float32)
+        self.num_finished = 0
+        self.num_positions = 0
+        self.entropy_sum = 0.0
+        self.uniform_entropy_sum = 0.0
+
+        rows = min(len(plan), num_rows)
+        self._next_game = rows
+        self._row_game: Int64Array = np.arange(rows)
+        self._row_ply: Int32Array = np.zeros(rows, np.int32)
+        self._batch: GameBatch = game.allocate(rows)
+        game.reset(self._batch, self._row_game, plan.starts.states[:rows])
+
+    @property
+    def rows(self) -> int:
+        """G, the games in play."""
+        return len(self._row_game)
+
+    def play_ply(self) -> None:
+        """One ply in every game in play."""
+        batch, game, plan = self._batch, self._game, self._plan
+        result = self._search.run(
+            batch,
+            plan.action_keys[self._row_game],
+            self._row_ply,
+            self._settings.temperatures(self._row_ply),
+        )
+        self._recorder.add_ply(self._row_game, batch, result)
+        self.num_positions += self.rows
+        self.entropy_sum += float(result.prior_entropies.sum())
+        self.uniform_entropy_sum += float(np.log(batch.num_legal).sum())
+
+        movers = game.side_to_move(batch.state)
+        resigns = self._watch.add_ply(self._row_game, movers, result.values_stm)
+        chance = None
+        if game.spec.is_stochastic:
+            chance = draw_words(plan.chance_keys[self._row_game], self._row_ply)
+        game.step(batch, result.actions, chance)
+        self._row_ply += 1
+        over = (batch.termination != ONGOING) | resigns | (self._row_ply >= plan.max_plies)
+        if over.any():
+            white_moved = movers == 0
+            values_white = np.where(white_moved, result.values_stm, -result.values_stm)
+            rows = np.flatnonzero(over)
+            self._score(rows, white_moved[rows], resigns[rows], values_white[rows])
+            self._replace(rows)
+
+    def records(self) -> GameRecords:
+        """The finished games."""
+        return self._recorder.finish(
+            outcomes_white=self._outcomes_white,
+            terminations=self._terminations,
+            cut_values_white=self._cut_values_white,
+            start_kinds=self._plan.starts.kinds,
+        )
+
+    def _score(
+        self, rows: Int64Array, white_moved: BoolArray, resigns: BoolArray,
+        root_values_white: Float32Array,
+    ) -> None:
+        """Note how the games in ``rows`` ended: by the rules, else by resignation, else cut."""
+        games, batch = self._row_game[rows], self._batch
+        has_ended = batch.termination[rows] != ONGOING
+        outcomes_mover = np.where(has_ended, np.sign(batch.reward[rows]), -1.0 * resigns)
+        self._outcomes_white[games] = np.where(white_moved, outcomes_mover, -outcomes_mover)
+        self._terminations[games] = batch.termination[rows]
+        is_cut = ~has_ended & ~resigns
+        self._cut_values_white[games[is_cut]] = cut_values_white(
+            self._game, batch.state[rows[is_cut]], root_values_white[is_cut],
+            material_share=self._plan.material_share, limit=self._settings.cut_value_limit,
+        )
+        self.num_finished += rows.size
+
+    def _replace(self, rows: Int64Array) -> None:
+        """Start the next games in ``rows``, or drop those for which none is left."""
+        num_new = min(rows.size, len(self._plan) - self._next_game)
+        refill, drop = rows[:num_new], rows[num_new:]
+        if num_new:
+            new_games = np.arange(self._next_game, self._next_game + num_new)
+            self._game.reset(self._batch, refill, self._plan.starts.states[new_games])
+            self._row_game[refill], self._row_ply[refill] = new_games, 0
+            self._next_game += num_new
+        if drop.size:
+            keep = np.setdiff1d(np.arange(self.rows), drop)
+            self._batch = self._batch.take(keep)
+            self._row_game, self._row_ply = self._row_game[keep], self._row_ply[keep]

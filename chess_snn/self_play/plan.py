@@ -1,0 +1,73 @@
+"""What is settled about the games of one call before any of them begins.
+
+Dimensions: n games, W words a state row.
+"""
+
+from dataclasses import dataclass, replace
+
+from chess_snn.config import check_range
+from chess_snn.games.base import Game
+from chess_snn.self_play.resignation import game_thresholds
+from chess_snn.self_play.settings import SelfPlaySettings
+from chess_snn.self_play.starts import Starts, draw_starts
+from chess_snn.self_play.streams import game_streams
+from chess_snn.types import Float32Array, UInt64Array
+
+
+@dataclass(frozen=True, slots=True)
+class GamePlan:
+    """n games to be played, at one moment of the campaign."""
+
+    starts: Starts
+    """Where they begin."""
+    action_keys: UInt64Array
+    """uint64[n]: the stream of each game's searches."""
+    chance_keys: UInt64Array
+    """uint64[n]: the stream of its chance events."""
+    resignation_thresholds: Float32Array
+    """float32[n]: the root value below which a side gives up."""
+    max_plies: int
+    """Ply cap."""
+    material_share: float
+    """Weight of material in the value of a game that is cut."""
+
+    def __len__(self) -> int:
+        """Number of games, n."""
+        return len(self.action_keys)
+
+    def part(self, games: slice) -> "GamePlan":
+        """The plan of ``games`` alone."""
+        return replace(
+            self,
+            starts=self.starts.part(games),
+            action_keys=self.action_keys[games],
+            chance_keys=self.chance_keys[games],
+            resignation_thresholds=self.resignation_thresholds[games],
+        )
+
+
+def plan_games(
+    game: Game, settings: SelfPlaySettings, *, num_games: int, seed: int, progress: float,
+    restarts: UInt64Array | None, resignation_threshold: float | None,
+) -> GamePlan:
+    """Plan ``num_games`` games; arguments are those of :func:`chess_snn.self_play.play_games`.
+
+    Raises:
+        ConfigError: an argument is out of range, or a start cannot be drawn.
+    """
+    check_range("num_games", num_games, ge=1)
+    check_range("progress", progress, ge=0, le=1)
+    if resignation_threshold is not None:
+        check_range("resignation_threshold", resignation_threshold, ge=-1, lt=0)
+    return GamePlan(
+        starts=draw_starts(
+            game, settings, num_games=num_games, seed=seed, progress=progress, restarts=restarts
+        ),
+        action_keys=game_streams(seed, "actions", num_games),
+        chance_keys=game_streams(seed, "chance", num_games),
+        resignation_thresholds=game_thresholds(
+            resignation_threshold, settings.resignation_played_on, num_games=num_games, seed=seed
+        ),
+        max_plies=settings.max_plies(progress),
+        material_share=settings.material_share(progress),
+    )

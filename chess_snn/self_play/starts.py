@@ -1,0 +1,118 @@
+"""Where games begin: at the beginning, at a position one side should win, or in an earlier game.
+
+Games from the beginning alone teach little at first: hardly any is won. The other starts are nearer
+to decisions.
+
+Dimensions: n games, m restarts, W words a state row, R words of it in a record.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from chess_snn.data.records import START_KINDS
+from chess_snn.errors import ConfigError
+from chess_snn.games.base import ONGOING, Game
+from chess_snn.games.sampling import random_starts
+from chess_snn.self_play.settings import SelfPlaySettings
+from chess_snn.self_play.streams import draw_words, first_units, game_streams
+from chess_snn.types import BoolArray, UInt8Array, UInt64Array
+
+ORDINARY: Final = START_KINDS.index("ordinary")
+PRACTICE: Final = START_KINDS.index("practice")
+RESTART: Final = START_KINDS.index("restart")
+
+_MAX_ATTEMPTS: Final = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Starts:
+    """The first positions of n games; none of them has ended."""
+
+    states: UInt64Array
+    """uint64[n, W]."""
+    kinds: UInt8Array
+    """uint8[n]: index into ``START_KINDS``."""
+
+    def part(self, games: slice) -> "Starts":
+        """Those of ``games``."""
+        return Starts(self.states[games], self.kinds[games])
+
+
+def draw_starts(
+    game: Game, settings: SelfPlaySettings, *, num_games: int, seed: int, progress: float,
+    restarts: UInt64Array | None = None,
+) -> Starts:
+    """The starts of ``num_games`` games; that of game k follows from ``seed``, k and the rest.
+
+    A game is a practice game with the probability ``settings.practice_share(progress)``, and
+    restarts in the middle of an earlier one with ``settings.restart_share(progress)``. All others
+    are ordinary: they begin after up to ``settings.random_start_plies`` random plies. Without
+    restarts (there are none before the first games are played) their share is ordinary too, while
+    every practice game stays what it was.
+
+    Args:
+        game: to be played.
+        settings: shares and random plies.
+        num_games: n.
+        seed: of the games.
+        progress: share of the campaign done, in [0, 1].
+        restarts: uint64[m, R], positions to restart from. One that has ended, e.g. by its clock,
+            is passed over: the game draws again from its own stream.
+
+    Raises:
+        ConfigError: random plies end too early, or all of 100 restarts drawn have ended.
+    """
+    may_restart = restarts is not None and len(restarts) > 0
+    restart_share = settings.restart_share(progress) if may_restart else 0.0
+    kinds = _draw_kinds(seed, num_games, settings.practice_share(progress), restart_share)
+    states = np.empty((num_games, game.spec.state_words), np.uint64)
+
+    ordinary = kinds == ORDINARY
+    keys = game_streams(seed, "starts", num_games)[ordinary]
+    num_plies = keys % np.uint64(settings.random_start_plies + 1)
+    states[ordinary] = random_starts(game, keys, num_plies.astype(np.int32))
+
+    practice = kinds == PRACTICE
+    states[practice] = game.practice_states(game_streams(seed, "practice", num_games)[practice])
+
+    if restarts is not None and may_restart:
+        restarted = kinds == RESTART
+        keys = game_streams(seed, "restarts", num_games)[restarted]
+        states[restarted] = _draw_restarts(game, restarts, keys)
+    return Starts(states, kinds)
+
+
+def _draw_kinds(
+    seed: int, num_games: int, practice_share: float, restart_share: float
+) -> UInt8Array:
+    units = first_units(game_streams(seed, "start_kinds", num_games))
+    kinds = np.full(num_games, ORDINARY, np.uint8)
+    kinds[units < practice_share + restart_share] = RESTART
+    kinds[units < practice_share] = PRACTICE
+    return kinds
+
+
+def _draw_restarts(game: Game, restarts: UInt64Array, keys: UInt64Array) -> UInt64Array:
+    """uint64[n, W]: a row of ``restarts`` that has not ended for each of ``keys`` uint64[n]."""
+    states = np.zeros((len(keys), game.spec.state_words), np.uint64)
+    pending = np.arange(len(keys))
+    for attempt in range(_MAX_ATTEMPTS):
+        words = draw_words(keys[pending], np.full(len(pending), attempt, np.int32))
+        drawn = words % np.uint64(len(restarts))
+        states[pending, : game.spec.record_words] = restarts[drawn]
+        pending = pending[_have_ended(game, states[pending])]
+        if not len(pending):
+            return states
+    raise ConfigError(
+        f"{_MAX_ATTEMPTS} of the {len(restarts)} positions to restart from, drawn in a row, have "
+        "ended; give positions in which the game goes on, or none"
+    )
+
+
+def _have_ended(game: Game, states: UInt64Array) -> BoolArray:
+    batch = game.allocate(len(states))
+    game.reset(batch, np.arange(len(states)), states)
+    ended: BoolArray = batch.termination != ONGOING
+    return ended

@@ -1,0 +1,152 @@
+"""Starts: exact shares, own streams, and nothing that has ended."""
+
+from dataclasses import replace
+
+import chess
+import numpy as np
+import pytest
+from plain_streams import game_unit, game_word, splitmix_word
+
+from chess_snn.data.records import START_KINDS
+from chess_snn.errors import ConfigError
+from chess_snn.games import get_game
+from chess_snn.rng import derive_seed
+from chess_snn.self_play import SelfPlaySettings
+from chess_snn.self_play.starts import draw_starts
+
+GAME = get_game("chess")
+RECORD_WORDS = GAME.spec.record_words
+SETTINGS = SelfPlaySettings(
+    practice_share_first=0.3, practice_share_last=0.1,
+    restart_share_first=0.1, restart_share_last=0.5, random_start_plies=0,
+)
+CHI_SQUARED_999 = {2: 13.82, 6: 22.46}
+"""99.9 % quantiles by degrees of freedom."""
+ENDED_BY_CLOCK = "4k3/8/8/8/8/8/4P3/4K2R w - - 100 90"
+MATED = "rnb1kbnr/pppp1ppp/8/4p3/5PPq/8/PPPPP2P/RNBQKBNR w KQkq - 1 3"
+EARLIER = [
+    f"4k3/8/8/8/8/{pawns}/8/4K2R b K - {clock} 40"
+    for clock, pawns in enumerate(["P7", "1P6", "2P5", "3P4", "4P3", "5P2", "6P1"])
+]
+
+
+def records_of(fens):
+    rows = [GAME.parse_state(fen)[:RECORD_WORDS] for fen in fens]
+    return np.array(rows, np.uint64).reshape(-1, RECORD_WORDS)
+
+
+def draw(num_games=300, settings=SETTINGS, seed=4, progress=0.0, fens=EARLIER):
+    return draw_starts(
+        GAME, settings, num_games=num_games, seed=seed, progress=progress,
+        restarts=None if fens is None else records_of(fens),
+    )
+
+
+def fens_of(starts, kind):
+    return [GAME.format_state(state) for state in starts.states[starts.kinds == kind_code(kind)]]
+
+
+def kind_code(kind):
+    return START_KINDS.index(kind)
+
+
+def chi_squared(observed, expected):
+    return ((observed - expected) ** 2 / expected).sum()
+
+
+@pytest.mark.parametrize(("progress", "shares"), [
+    (0.0, [0.6, 0.3, 0.1]), (0.5, [0.5, 0.2, 0.3]), (1.0, [0.4, 0.1, 0.5]),
+])
+def test_kinds_have_the_shares_of_their_moment(progress, shares):
+    count = 20_000
+    observed = np.bincount(draw(count, progress=progress).kinds, minlength=3)
+    assert chi_squared(observed, count * np.array(shares)) < CHI_SQUARED_999[2]
+
+
+def test_kind_of_a_game_is_the_first_draw_of_its_stream():
+    kinds = draw(200).kinds
+    for k, kind in enumerate(kinds):
+        unit = game_unit(4, "start_kinds", k)
+        wanted = "practice" if unit < 0.3 else "restart" if unit < 0.4 else "ordinary"
+        assert START_KINDS[kind] == wanted
+
+
+def test_a_game_starts_the_same_among_more_games():
+    many = draw(300, replace(SETTINGS, random_start_plies=8))
+    few = draw(37, replace(SETTINGS, random_start_plies=8))
+    np.testing.assert_array_equal(few.states, many.states[:37])
+    np.testing.assert_array_equal(few.kinds, many.kinds[:37])
+
+
+def test_another_seed_draws_other_starts():
+    one, other = draw(300, seed=4), draw(300, seed=5)
+    assert (one.kinds != other.kinds).mean() > 0.3
+    assert not set(fens_of(one, "practice")) & set(fens_of(other, "practice"))
+
+
+def test_ordinary_games_start_at_the_beginning():
+    assert set(fens_of(draw(), "ordinary")) == {chess.STARTING_FEN}
+
+
+def test_practice_games_start_at_the_practice_state_of_their_stream():
+    starts = draw()
+    numbers = np.flatnonzero(starts.kinds == kind_code("practice")).tolist()
+    seeds = [splitmix_word(derive_seed(4, "practice"), k) for k in numbers]
+    states = starts.states[numbers]
+    np.testing.assert_array_equal(states, GAME.practice_states(np.array(seeds, np.uint64)))
+    boards = [chess.Board(GAME.format_state(state)) for state in states]
+    assert len({board.fen() for board in boards}) == len(boards) > 60
+    assert not any(board.is_game_over() for board in boards)
+
+
+def test_restarts_are_drawn_evenly():
+    everything = replace(SETTINGS, practice_share_first=0.0, restart_share_first=1.0)
+    fens = fens_of(draw(7000, everything), "restart")
+    assert set(fens) == set(EARLIER)
+    observed = np.array([fens.count(fen) for fen in EARLIER])
+    assert chi_squared(observed, 1000) < CHI_SQUARED_999[6]
+
+
+def test_restarts_that_have_ended_are_passed_over():
+    some_ended = [ENDED_BY_CLOCK, EARLIER[0], MATED, ENDED_BY_CLOCK, EARLIER[1]]
+    starts = draw(2000, fens=some_ended)
+    fens = fens_of(starts, "restart")
+    assert set(fens) == {EARLIER[0], EARLIER[1]}
+    # A game whose first draw goes on keeps it; the others draw again.
+    numbers = np.flatnonzero(starts.kinds == kind_code("restart"))
+    redrawn = 0
+    for k, fen in zip(numbers.tolist(), fens, strict=True):
+        draws = [some_ended[game_word(4, "restarts", k, attempt) % 5] for attempt in range(100)]
+        assert fen == next(candidate for candidate in draws if candidate in EARLIER)
+        redrawn += draws[0] not in EARLIER
+    assert redrawn > 50
+
+
+def test_restarts_that_have_all_ended_are_refused():
+    with pytest.raises(ConfigError, match=r"100 of the 2 positions to restart from.* have ended"):
+        draw(fens=[ENDED_BY_CLOCK, MATED])
+
+
+def test_starts_leave_the_restarts_alone():
+    restarts = records_of([ENDED_BY_CLOCK, *EARLIER])
+    before = restarts.copy()
+    draw_starts(GAME, SETTINGS, num_games=300, seed=4, progress=0.0, restarts=restarts)
+    np.testing.assert_array_equal(restarts, before)
+
+
+@pytest.mark.parametrize("fens", [None, []])
+def test_without_restarts_their_share_is_ordinary_and_practice_stays(fens):
+    with_restarts, without = draw(), draw(fens=fens)
+    restarted = with_restarts.kinds == kind_code("restart")
+    assert restarted.any()
+    assert (without.kinds[restarted] == kind_code("ordinary")).all()
+    np.testing.assert_array_equal(without.kinds[~restarted], with_restarts.kinds[~restarted])
+    np.testing.assert_array_equal(without.states[~restarted], with_restarts.states[~restarted])
+
+
+@pytest.mark.parametrize(("practice", "restart", "kind"), [
+    (0.0, 0.0, "ordinary"), (1.0, 0.0, "practice"), (0.0, 1.0, "restart"),
+])
+def test_a_share_of_1_leaves_nothing_to_the_others(practice, restart, kind):
+    settings = replace(SETTINGS, practice_share_first=practice, restart_share_first=restart)
+    assert (draw(500, settings).kinds == kind_code(kind)).all()

@@ -1,0 +1,231 @@
+"""Resignation: who gives up, and the calibrated threshold against a brute force."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from material_search import MaterialSearch
+from plain_streams import game_unit
+
+from chess_snn.data import GameRecords
+from chess_snn.errors import ConfigError
+from chess_snn.games import ONGOING, get_game
+from chess_snn.self_play import RESIGNED, SelfPlaySettings, calibrate_threshold, play_games
+from chess_snn.self_play.resignation import (
+    LEAST_RESIGNATIONS,
+    THRESHOLDS,
+    ResignationWatch,
+    is_resigned,
+)
+
+GAME = get_game("chess")
+WHITE_MOVES = GAME.parse_state("4k3/8/8/8/8/8/8/4K2R w K - 0 1")[:5]
+BLACK_MOVES = GAME.parse_state("4k3/8/8/8/8/8/8/4K2R b K - 0 1")[:5]
+CHECKMATE = GAME.spec.terminations.index("checkmate")
+STALEMATE = GAME.spec.terminations.index("stalemate")
+SETTINGS = SelfPlaySettings(max_plies_first=160, concurrent_games=32, practice_share_first=0.3)
+THRESHOLD = -0.85
+NUM_GAMES = 80
+
+
+def made_records(games):
+    """Records of (values_stm, outcome_white, termination, white begins) a game."""
+    values, outcomes, codes, begins = zip(*games, strict=True)
+    lengths = [len(game) for game in values]
+    N, n = sum(lengths), len(games)
+    states = [
+        WHITE_MOVES if (ply % 2 == 0) == first else BLACK_MOVES
+        for length, first in zip(lengths, begins, strict=True) for ply in range(length)
+    ]
+    return GameRecords(
+        states=np.stack(states),
+        actions=np.zeros(N, np.int16),
+        values_stm=np.concatenate(values).astype(np.float32),
+        surprises=np.zeros(N, np.float32),
+        target_offsets=np.arange(N + 1),
+        target_actions=np.zeros(N, np.int16),
+        target_weights=np.ones(N, np.float32),
+        game_offsets=np.cumsum([0, *lengths]),
+        outcomes_white=np.array(outcomes, np.int8),
+        terminations=np.array(codes, np.uint8),
+        cut_values_white=np.zeros(n, np.float32),
+        start_kinds=np.zeros(n, np.uint8),
+    )
+
+
+def first_resignation(records, game, threshold):
+    """(ply, side) of the side that gives up first, by walking the game; None if nobody does."""
+    start, end = records.game_offsets[game : game + 2]
+    plies = range(start, end if records.terminations[game] == ONGOING else end - 1)
+    low = [0, 0]
+    for row in plies:
+        side = GAME.side_to_move(records.states[row : row + 1])[0]
+        low[side] = low[side] + 1 if records.values_stm[row] < np.float32(threshold) else 0
+        if low[side] == 2:
+            return row - start, side
+    return None
+
+
+def brute_force(records, error_limit):
+    for threshold in sorted(THRESHOLDS, reverse=True):
+        resigned, mistakes = 0, 0
+        for game in range(records.num_games):
+            outcome = records.outcomes_white[game]
+            if records.terminations[game] == ONGOING and outcome != 0:
+                continue
+            found = first_resignation(records, game, threshold)
+            if found is not None:
+                resigned += 1
+                mistakes += outcome != (-1 if found[1] == 0 else 1)
+        if resigned >= LEAST_RESIGNATIONS and mistakes <= error_limit * resigned:
+            return threshold
+    return None
+
+
+def drifting_games(rng, num_games):
+    """Games whose values drift to one side, which wins the surer the further they drift."""
+    games = []
+    for _ in range(num_games):
+        length = int(rng.integers(1, 30))
+        begins = bool(rng.integers(2))
+        white = np.tanh(np.cumsum(rng.normal(0, 0.5, length)))
+        signs = np.where((np.arange(length) % 2 == 0) == begins, 1, -1)
+        outcome, code = 0, int(rng.choice([ONGOING, STALEMATE]))
+        if rng.random() < abs(white[-1]):
+            outcome, code = int(np.sign(white[-1])), CHECKMATE
+        elif rng.random() < 0.1:
+            outcome, code = int(rng.choice([-1, 1])), ONGOING  # resigned
+        games.append((white * signs, outcome, code, begins))
+    return games
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_calibration_is_the_brute_force(seed):
+    rng = np.random.default_rng(seed)
+    records = made_records(drifting_games(rng, 400))
+    limits = (0.001, 0.1, 0.2, 0.25, 0.3, 0.4, 0.9)
+    found = [calibrate_threshold(GAME, records, limit) for limit in limits]
+    assert found == [brute_force(records, limit) for limit in limits]
+    assert len(set(found)) >= 3  # the limit matters
+
+
+def lost(num_games, value):
+    """Games in which white's value is ``value`` and white loses."""
+    values = [0.0, 0.1, value, 0.1, value, 0.1]
+    return [(values, -1, CHECKMATE, True)] * num_games
+
+
+def test_fewer_games_than_the_least_number_say_nothing():
+    assert calibrate_threshold(GAME, made_records(lost(LEAST_RESIGNATIONS - 1, -0.8)), 0.5) is None
+    enough = made_records(lost(LEAST_RESIGNATIONS, -0.8))
+    assert calibrate_threshold(GAME, enough, 0.5) == max(THRESHOLDS)
+
+
+def test_games_in_which_nobody_despairs_say_nothing():
+    assert calibrate_threshold(GAME, made_records(lost(500, -0.4)), 0.5) is None
+
+
+def test_cut_games_count_as_mistakes_and_lower_the_threshold():
+    cut = [([0.0, 0.1, -0.7, 0.1, -0.7, 0.1], 0, ONGOING, True)] * 20
+    records = made_records(lost(100, -0.9) + cut)
+    assert calibrate_threshold(GAME, records, 0.15) == -0.70  # strictly below resigns
+    assert calibrate_threshold(GAME, records, 0.2) == max(THRESHOLDS)
+
+
+def test_resigned_games_say_nothing():
+    values, outcome, _, begins = lost(1, -0.9)[0]
+    resigned = [(values, outcome, ONGOING, begins)] * 500
+    assert calibrate_threshold(GAME, made_records(resigned), 0.5) is None
+    mistaken = [(values, -outcome, ONGOING, begins)] * 500
+    records = made_records(mistaken + lost(60, -0.9))
+    assert calibrate_threshold(GAME, records, 0.01) == max(THRESHOLDS)
+
+
+def test_one_bad_search_is_not_enough():
+    records = made_records([([-0.9, 0, 0.5, 0, -0.9, -0.9, 0.5, 0], -1, CHECKMATE, True)] * 500)
+    assert calibrate_threshold(GAME, records, 0.5) is None
+
+
+def test_values_of_two_games_are_not_joined():
+    records = made_records([([0.3, 0.1, -0.9], -1, CHECKMATE, True),
+                            ([-0.9, 0.1, 0.3], -1, CHECKMATE, True)] * 500)
+    assert calibrate_threshold(GAME, records, 0.5) is None
+
+
+def test_watch_counts_each_side_of_each_game():
+    watch = ResignationWatch(np.float32([-0.5, -0.5, -np.inf]))
+    plies = [  # games, sides, values, resigns
+        ([0, 1, 2], [0, 1, 0], [-0.6, -0.6, -1.0], [0, 0, 0]),
+        ([2, 1, 0], [1, 0, 1], [-1.0, 0.6, -0.9], [0, 0, 0]),
+        ([0, 1, 2], [0, 1, 0], [-0.5, -0.7, -1.0], [0, 1, 0]),
+        ([2, 0], [1, 1], [-1.0, -0.9], [0, 1]),
+    ]
+    for games, sides, values, resigns in plies:
+        told = watch.add_ply(np.array(games), np.uint8(sides), np.float32(values))
+        np.testing.assert_array_equal(told, np.array(resigns, bool))
+
+
+@pytest.fixture(scope="module")
+def search():
+    return MaterialSearch(GAME)
+
+
+@pytest.fixture(scope="module")
+def to_the_end(search):
+    return play_games(GAME, [search], SETTINGS, num_games=NUM_GAMES, seed=8)[0]
+
+
+def play_resigning(search, **changes):
+    arguments = {"num_games": NUM_GAMES, "seed": 8, "resignation_threshold": THRESHOLD} | changes
+    return play_games(GAME, [search] * 2, SETTINGS, **arguments)
+
+
+def is_played_on(game):
+    return game_unit(8, "played_on", game) < SETTINGS.resignation_played_on
+
+
+def test_resigned_games_are_the_beginnings_of_games_played_to_the_end(search, to_the_end):
+    records, statistics = play_resigning(search)
+    num_resigned, num_played_on = 0, 0
+    for game in range(NUM_GAMES):
+        start, end = records.game_offsets[game : game + 2]
+        whole_start, whole_end = to_the_end.game_offsets[game : game + 2]
+        found = first_resignation(to_the_end, game, THRESHOLD)
+        if found is None or is_played_on(game):
+            assert end - start == whole_end - whole_start
+            for name in ("outcomes_white", "terminations", "cut_values_white"):
+                assert getattr(records, name)[game] == getattr(to_the_end, name)[game]
+            num_played_on += found is not None
+        else:
+            ply, side = found
+            assert end - start == ply + 1
+            assert records.terminations[game] == ONGOING
+            assert records.outcomes_white[game] == (-1 if side == 0 else 1)
+            assert records.cut_values_white[game] == 0
+            num_resigned += 1
+        whole = slice(whole_start, whole_start + end - start)
+        np.testing.assert_array_equal(records.actions[start:end], to_the_end.actions[whole])
+    assert num_resigned > 15
+    assert num_played_on > 2
+    assert statistics.resigned == statistics.terminations[RESIGNED] == num_resigned
+    assert is_resigned(records).sum() == num_resigned
+
+
+def test_resigning_does_not_depend_on_groups(search):
+    alone, _ = play_games(
+        GAME, [search], replace(SETTINGS, concurrent_games=7), num_games=NUM_GAMES, seed=8,
+        resignation_threshold=THRESHOLD,
+    )
+    records, _ = play_resigning(search)
+    for name in ("actions", "game_offsets", "outcomes_white", "terminations"):
+        np.testing.assert_array_equal(getattr(records, name), getattr(alone, name), name)
+
+
+def test_without_a_threshold_nobody_resigns(to_the_end):
+    assert not is_resigned(to_the_end).any()
+
+
+@pytest.mark.parametrize("threshold", [0.0, 0.3, -1.01, float("nan")])
+def test_a_threshold_out_of_range_is_refused(search, threshold):
+    with pytest.raises(ConfigError, match=r"^resignation_threshold must be >= -1 and < 0, got"):
+        play_resigning(search, resignation_threshold=threshold)
