@@ -1,13 +1,19 @@
 """``chess-snn campaign``: start one, go on with one, look at one."""
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from chess_snn.campaign import CampaignFolder, load_config, preset_names, read_receipts
+from chess_snn.campaign.alarms import find_alarms
+from chess_snn.campaign.finish import is_finished
+from chess_snn.campaign.matches import read_final_matches
 from chess_snn.campaign.naming import next_campaign_path
+from chess_snn.campaign.plans import describe_length
+from chess_snn.campaign.receipts import recorded_seconds
 from chess_snn.cli.console import TerminalListener, announce_once, print_message, print_summary
 from chess_snn.cli.orchestration import load_flows
 from chess_snn.errors import CampaignError
@@ -64,36 +70,46 @@ def status(
     """Show what a campaign has done, from its folder alone."""
     folder = CampaignFolder.open(directory)
     receipts = read_receipts(folder)
-    wanted = folder.config.campaign.iterations
     if as_json:
         rows = [{"iteration": r.iteration} | r.metrics() for r in receipts]
         body = {
             "campaign": folder.name,
             "id": folder.campaign_id,
-            "iterations": wanted,
+            "iterations": folder.config.campaign.iterations,
+            "hours": folder.config.campaign.hours,
             "finished": len(receipts),
+            "is_finished": is_finished(folder),
+            "elapsed_s": recorded_seconds(folder),
             "metrics": rows,
+            "alarms": [asdict(alarm) for alarm in find_alarms(rows)],
+            "final_matches": read_final_matches(folder),
         }
         typer.echo(json.dumps(body, indent=2))
         return
     print_summary(folder, receipts)
-    print_message(f"{len(receipts)} of {wanted} iterations are finished.")
-    if len(receipts) < wanted:
+    print_message(
+        f"{len(receipts)} iterations are finished, in {recorded_seconds(folder) / 60:,.1f} min; "
+        f"the campaign is to last {describe_length(folder)}."
+    )
+    if not is_finished(folder):
         print_message(f"Go on with it: chess-snn campaign resume {directory}")
 
 
 def _run(folder: CampaignFolder) -> None:
-    finished = len(read_receipts(folder))
-    wanted = folder.config.campaign.iterations
-    if finished >= wanted:
-        print_message(f"{folder.path}: all {wanted} iterations are finished.")
+    if is_finished(folder):
+        print_message(
+            f"{folder.path}: all {len(read_receipts(folder))} iterations are finished."
+        )
         # MLflow may have been away, or its store deleted; the folder has all it lacks.
         recorded = load_flows("launch").record_campaign(folder, TerminalListener())
         if recorded:
             print_message(f"recorded {recorded} of them in MLflow, which lacked them")
         _next_steps(folder)
         return
-    print_message(f"campaign {folder.path}: iterations {finished + 1} to {wanted}")
+    print_message(
+        f"campaign {folder.path}: {describe_length(folder)}, from iteration "
+        f"{len(read_receipts(folder))} on"
+    )
     listener = TerminalListener()
     try:
         launch = load_flows("launch")

@@ -1,17 +1,31 @@
-"""A campaign in a terminal: one live bar, a line an iteration, a table at the end."""
+"""A campaign in a terminal: a live bar a stage, a line an iteration, a table at the end."""
 
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TaskID,
+    TextColumn,
+    TimeElapsedColumn,
+)
 from rich.table import Table
 
 from chess_snn.campaign import CampaignFolder, Receipt
+from chess_snn.campaign.alarms import Alarm, find_alarms
+from chess_snn.campaign.matches import read_final_matches
+from chess_snn.types import Json
 
 console = Console(highlight=False)
+
+_LINE_PERIOD_S = 10.0
+"""Between lines of progress, where there is no terminal for a bar."""
 
 
 def print_message(text: str) -> None:
@@ -32,10 +46,36 @@ def announce_once() -> Callable[[str, float], None]:
     return tell
 
 
+@contextmanager
+def work_bar(label: str, unit: str = "") -> Iterator[Callable[[int, int], None]]:
+    """A bar for the length of the block, moved by calling it with (done, in all).
+
+    On something that is no terminal, a line every ten seconds instead.
+    """
+    if not console.is_terminal:
+        yield _line_now_and_then(label, unit)
+        return
+    columns = (TextColumn("{task.description}"), BarColumn(bar_width=30), TimeElapsedColumn())
+    counter = (MofNCompleteColumn(), TextColumn(unit)) if unit else ()
+    with Progress(*columns, *counter, console=console, transient=True) as bar:
+        task = bar.add_task(label, total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)
+
+
+def _line_now_and_then(label: str, unit: str) -> Callable[[int, int], None]:
+    next_s = time.monotonic() + _LINE_PERIOD_S
+
+    def tell(done: int, total: int) -> None:
+        nonlocal next_s
+        if time.monotonic() >= next_s:
+            next_s = time.monotonic() + _LINE_PERIOD_S
+            print_message(f"{label}: {done:,}/{total:,} {unit}")
+
+    return tell
+
+
 class TerminalListener:
     """Hears a campaign and shows it; on something that is no terminal, plain lines instead."""
-
-    _LINE_PERIOD_S = 10.0
 
     def __init__(self) -> None:
         self._bar = Progress(
@@ -47,9 +87,8 @@ class TerminalListener:
             transient=True,
         )
         self._lock = threading.Lock()
-        self._task: TaskID | None = None
-        self._next_line_s = self._LINE_PERIOD_S
-        self._last_line = ("", 0)
+        self._bars: dict[tuple[int, str], TaskID] = {}
+        self._next_lines_s: dict[tuple[int, str], float] = {}
 
     @contextmanager
     def live(self) -> Iterator[None]:
@@ -66,58 +105,74 @@ class TerminalListener:
 
     # The library's command line does not import tasks: progress is any object with these fields.
     def stage(self, progress: Any) -> None:
-        """Move the bar, or print a line now and then."""
+        """Move the stage's bar, or print a line now and then."""
         left = progress.seconds_left
         pace = f"{progress.per_s:,.1f} {progress.unit}/s"
         pace += f", {left:,.0f} s left" if left is not None else ""
         label = f"iteration {progress.iteration} {progress.stage.replace('_', '-')}"
         with self._lock:
-            if not console.is_terminal:
-                self._print_now_and_then(progress, f"{label}: ", pace)
-                return
-            if self._task is None:
-                self._task = self._bar.add_task(label, pace=pace)
-            self._bar.update(
-                self._task, description=label, completed=progress.done,
-                total=progress.total or None, pace=pace,
-            )
+            if console.is_terminal:
+                self._move_bar(progress, label, pace)
+            else:
+                self._print_now_and_then(progress, label, pace)
+
+    def _move_bar(self, progress: Any, label: str, pace: str) -> None:
+        key = (progress.iteration, progress.stage)
+        if progress.has_ended:
+            if (bar := self._bars.pop(key, None)) is not None:
+                self._bar.remove_task(bar)
+            return
+        if key not in self._bars:
+            self._bars[key] = self._bar.add_task(label, pace=pace)
+        self._bar.update(
+            self._bars[key], completed=progress.done, total=progress.total or None, pace=pace
+        )
 
     def _print_now_and_then(self, progress: Any, label: str, pace: str) -> None:
-        line = (label, progress.done)
-        if progress.seconds < 1:
-            self._next_line_s = self._LINE_PERIOD_S
-        elif progress.done == progress.total and line == self._last_line:
-            return  # a finished stage is told of once more when its block ends
-        elif progress.seconds >= self._next_line_s or progress.done == progress.total:
-            self._next_line_s = progress.seconds + self._LINE_PERIOD_S
-            self._last_line = line
-            print_message(f"{label}{progress.done:,}/{progress.total:,} {progress.unit}, {pace}")
+        key = (progress.iteration, progress.stage)
+        due_s = self._next_lines_s.setdefault(key, _LINE_PERIOD_S)
+        if progress.has_ended:
+            del self._next_lines_s[key]
+        elif progress.seconds < due_s:
+            return
+        else:
+            self._next_lines_s[key] = progress.seconds + _LINE_PERIOD_S
+        print_message(f"{label}: {progress.done:,}/{progress.total:,} {progress.unit}, {pace}")
 
-    def iteration_finished(self, receipt: Receipt, num_iterations: int) -> None:
-        """A line with the figures that matter."""
+    def iteration_finished(self, receipt: Receipt, alarms: Sequence[Alarm]) -> None:
+        """A line with the figures that matter, and one for each new alarm."""
         statistics = receipt.statistics
+        score = "" if receipt.score is None else f", score {receipt.score:.3f}"
         self.message(
-            f"iteration {receipt.iteration + 1}/{num_iterations}: "
+            f"iteration {receipt.iteration} ({receipt.plan.progress_last:.0%} of the campaign): "
             f"{statistics.games:,} games, {statistics.positions / receipt.seconds.self_play:,.0f} "
             f"positions/s, draws {statistics.draw_rate:.0%}, held-out value loss "
             f"{receipt.training.metrics['holdout_value_loss']:.3f} -> "
-            f"{receipt.training.metrics['holdout_value_loss_after']:.3f}, "
-            f"score {receipt.score:.3f}"
+            f"{receipt.training.metrics['holdout_value_loss_after']:.3f}{score}"
             + (", new champion" if receipt.promoted else "")
         )
+        for alarm in alarms:
+            self.message(f"ALARM {alarm}")
 
 
 def print_summary(folder: CampaignFolder, receipts: Sequence[Receipt]) -> None:
-    """The finished iterations as a table, and the newest generation's matches as another."""
+    """The finished iterations as a table, the newest matches as another, and the alarms."""
     if not receipts:
         return
     console.print(_iterations_table(folder, receipts))
-    console.print(_matches_table(receipts[-1]))
+    evaluated = [receipt for receipt in receipts if receipt.matches]
+    if evaluated:
+        title = f"generation {evaluated[-1].training.generation}"
+        console.print(_matches_table(title, evaluated[-1].matches))
+    if finals := read_final_matches(folder):
+        console.print(_matches_table("at the end of the campaign", finals))
     first, last = receipts[0].training.metrics, receipts[-1].training.metrics
     print_message(
         f"Value loss on held-out games: {first['holdout_value_loss']:.3f} before the first "
         f"training, {last['holdout_value_loss_after']:.3f} after the last."
     )
+    for alarm in find_alarms([receipt.metrics() for receipt in receipts]):
+        print_message(f"ALARM {alarm}")
 
 
 def _iterations_table(folder: CampaignFolder, receipts: Sequence[Receipt]) -> Table:
@@ -129,7 +184,6 @@ def _iterations_table(folder: CampaignFolder, receipts: Sequence[Receipt]) -> Ta
     for receipt in receipts:
         statistics, training = receipt.statistics, receipt.training.metrics
         rates = (statistics.white_rate, statistics.draw_rate, statistics.black_rate)
-        seconds = receipt.seconds
         table.add_row(
             str(receipt.iteration),
             f"{statistics.games:,}",
@@ -137,19 +191,20 @@ def _iterations_table(folder: CampaignFolder, receipts: Sequence[Receipt]) -> Ta
             "/".join(f"{100 * rate:.0f}" for rate in rates),
             f"{training['holdout_value_loss_after']:.3f}",
             f"{training['policy_entropy']:.2f}",
-            f"{receipt.score:.3f}",
+            "" if receipt.score is None else f"{receipt.score:.3f}",
             f"gen {receipt.champion}",
-            f"{seconds.self_play + seconds.training + seconds.evaluation:,.0f}",
+            f"{receipt.seconds.iteration:,.0f}",
         )
     return table
 
 
-def _matches_table(receipt: Receipt) -> Table:
-    table = Table(title=f"generation {receipt.training.generation}", title_justify="left")
-    for heading in ("against", "W-D-L", "capped", "score", "95 % interval"):
+def _matches_table(title: str, matches: Sequence[Json]) -> Table:
+    table = Table(title=title, title_justify="left")
+    for heading in ("player", "against", "W-D-L", "capped", "score", "95 % interval"):
         table.add_column(heading, justify="right")
-    for match in receipt.matches:
+    for match in matches:
         table.add_row(
+            match["player_a"],
             match["player_b"],
             f"{match['wins']}-{match['draws']}-{match['losses']}",
             str(match["capped"]),

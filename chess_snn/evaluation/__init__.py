@@ -1,5 +1,8 @@
 """Players, the matches between them, and what a score is worth."""
 
+from chess_snn.evaluation.analysis import Analysis, analyse
+from chess_snn.evaluation.conversion import Conversion, conversion_rate, won_positions
+from chess_snn.evaluation.elo import elo_difference
 from chess_snn.evaluation.intervals import wilson_interval
 from chess_snn.evaluation.match_result import MatchResult
 from chess_snn.evaluation.matches import DEFAULT_MAX_PLIES, play_match
@@ -11,14 +14,20 @@ from chess_snn.evaluation.players import Player, RandomPlayer, SearchPlayer
 __all__ = [
     "DEFAULT_MAX_PLIES",
     "KNOWN_PLAYERS",
+    "Analysis",
+    "Conversion",
     "GreedyPlayer",
     "MatchResult",
     "MinimaxPlayer",
     "Player",
     "RandomPlayer",
     "SearchPlayer",
+    "analyse",
+    "conversion_rate",
+    "elo_difference",
     "make_player",
     "play_match",
     "random_openings",
     "wilson_interval",
+    "won_positions",
 ]

@@ -1,8 +1,12 @@
-"""Plays a match: all its games at once, one half-move of each at a time.
+"""Plays a match: all its games at once, the two players in turns.
+
+A player moves in every game in which it is to move. After its first turn that is every game that
+goes on, so a search gets all of them in one batch.
 
 Dimensions: n games of the match, G of them still going on, W words a state row.
 """
 
+import itertools
 from collections.abc import Callable
 
 import numpy as np
@@ -12,8 +16,9 @@ from chess_snn.errors import ConfigError, IllegalMoveError
 from chess_snn.evaluation.match_result import MatchResult
 from chess_snn.evaluation.players import Player
 from chess_snn.games.base import ONGOING, Game, GameBatch
+from chess_snn.games.sampling import NO_ACTION
 from chess_snn.rng import generator
-from chess_snn.types import BoolArray, Int16Array, Int64Array, UInt64Array
+from chess_snn.types import Int16Array, Int32Array, Int64Array, UInt64Array
 
 DEFAULT_MAX_PLIES = 200
 """Half-moves after which a game is cut."""
@@ -44,7 +49,7 @@ def play_match(
         openings: uint64[n / 2, W], states of games that have not ended.
         seed: of all random streams.
         max_plies: a game is cut after so many half-moves and scored as a draw.
-        on_progress: called after every half-move with games finished and games in all.
+        on_progress: called after every turn with games finished and games in all.
 
     Returns:
         The result; games 2i and 2i + 1 start from opening i, with a as white in the first.
@@ -56,23 +61,24 @@ def play_match(
     check_range("evaluation.max_plies", max_plies, ge=1)
     _check_seats(game, player_a, player_b)
     batch = _start(game, openings)
-    result = _unplayed(game, player_a, player_b, len(openings), max_plies)
+    result = _unplayed(game, player_a, player_b, len(openings))
     keys = _stream_keys(result, seed)
     live = np.arange(result.num_games)
-    for ply in range(max_plies):
+    for seat in itertools.cycle((_SEAT_A, _SEAT_B)):
+        player = (player_a, player_b)[seat]
         a_to_move = (game.side_to_move(batch.state) == 0) == result.a_is_white[live]
-        actions = np.empty(len(live), dtype=np.int16)
-        for player, seat, to_move in (
-            (player_a, _SEAT_A, a_to_move),
-            (player_b, _SEAT_B, ~a_to_move),
-        ):
-            rows = np.flatnonzero(to_move)
-            actions[rows] = _choose(game, player, batch.take(rows), keys[seat, live[rows]], ply)
+        rows = np.flatnonzero(a_to_move == (seat == _SEAT_A))
+        games = live[rows]
+        actions = np.full(len(live), NO_ACTION, dtype=np.int16)
+        actions[rows] = _choose(
+            game, player, batch.take(rows), keys[seat, games], result.plies[games]
+        )
         game.step(batch, actions)
-        ended = batch.num_legal == 0
-        if ended.any():
-            _record_ended(result, batch, live, ended, a_to_move, ply + 1)
-            batch, live = batch.take(np.flatnonzero(~ended)), live[~ended]
+        result.plies[games] += 1
+        _record_ended(result, batch, live, seat)
+        goes_on = np.flatnonzero((batch.num_legal > 0) & (result.plies[live] < max_plies))
+        if len(goes_on) < len(live):
+            batch, live = batch.take(goes_on), live[goes_on]
         if on_progress is not None:
             on_progress(result.num_games - len(live), result.num_games)
         if not len(live):
@@ -105,9 +111,9 @@ def _start(game: Game, openings: UInt64Array) -> GameBatch:
 
 
 def _unplayed(
-    game: Game, player_a: Player, player_b: Player, num_openings: int, max_plies: int
+    game: Game, player_a: Player, player_b: Player, num_openings: int
 ) -> MatchResult:
-    """The result if the cap cut every game; games that end overwrite their entries."""
+    """The result before the first ply, scored as if the cap cut every game."""
     num_games = 2 * num_openings
     return MatchResult(
         spec=game.spec,
@@ -117,7 +123,7 @@ def _unplayed(
         a_is_white=np.tile([True, False], num_openings),
         scores_a=np.full(num_games, 0.5, dtype=np.float32),
         terminations=np.full(num_games, ONGOING, dtype=np.uint8),
-        plies=np.full(num_games, max_plies, dtype=np.int32),
+        plies=np.zeros(num_games, dtype=np.int32),
     )
 
 
@@ -135,12 +141,10 @@ def _stream_keys(result: MatchResult, seed: int) -> UInt64Array:
 
 
 def _choose(
-    game: Game, player: Player, batch: GameBatch, keys: UInt64Array, ply: int
+    game: Game, player: Player, batch: GameBatch, keys: UInt64Array, plies: Int32Array
 ) -> Int16Array:
     """The player's actions for ``batch``, none of whose games has ended."""
-    if not len(batch):
-        return np.empty(0, dtype=np.int16)
-    actions = player.choose(batch, keys, np.full(len(batch), ply, dtype=np.int32))
+    actions = player.choose(batch, keys, plies)
     listed = np.arange(batch.legal_actions.shape[1]) < batch.num_legal[:, None]
     is_legal = ((batch.legal_actions == actions[:, None]) & listed).any(axis=1)
     if not is_legal.all():
@@ -152,17 +156,9 @@ def _choose(
     return actions
 
 
-def _record_ended(
-    result: MatchResult,
-    batch: GameBatch,
-    live: Int64Array,
-    ended: BoolArray,
-    a_moved: BoolArray,
-    num_plies: int,
-) -> None:
-    """Write the rows of ``batch`` that just ended into their games' places, ``live[row]``."""
-    games = live[ended]
-    reward_a = np.where(a_moved, batch.reward, -batch.reward)[ended]
-    result.scores_a[games] = 0.5 + 0.5 * reward_a
-    result.terminations[games] = batch.termination[ended]
-    result.plies[games] = num_plies
+def _record_ended(result: MatchResult, batch: GameBatch, live: Int64Array, mover: int) -> None:
+    """Write the rows of ``batch`` that ``mover``'s turn ended into their games, ``live[row]``."""
+    ended = batch.num_legal == 0
+    reward_a = batch.reward[ended] if mover == _SEAT_A else -batch.reward[ended]
+    result.scores_a[live[ended]] = 0.5 + 0.5 * reward_a
+    result.terminations[live[ended]] = batch.termination[ended]

@@ -37,7 +37,7 @@ def random_openings(game: Game, num_openings: int, num_plies: int, seed: int) ->
     for _ in range(_MAX_ROUNDS):
         keys = stream.integers(0, 2**64, size=2 * num_openings, dtype=np.uint64)
         drawn = random_starts(game, keys, np.full(len(keys), num_plies, dtype=np.int32))
-        openings = _distinct(np.concatenate([openings, drawn]))
+        openings = distinct_states(np.concatenate([openings, drawn]))
         if len(openings) >= num_openings:
             return openings[:num_openings]
     raise ConfigError(
@@ -47,7 +47,7 @@ def random_openings(game: Game, num_openings: int, num_plies: int, seed: int) ->
     )
 
 
-def _distinct(states: UInt64Array) -> UInt64Array:
+def distinct_states(states: UInt64Array) -> UInt64Array:
     """``states`` uint64[n, W] without repetitions, in order of first appearance."""
     _, first = np.unique(states, axis=0, return_index=True)
     distinct: UInt64Array = states[np.sort(first)]

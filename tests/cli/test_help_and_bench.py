@@ -10,6 +10,8 @@ COMMANDS = {
     ("campaign", "start"): "--set campaign.iterations=5",
     ("campaign", "resume"): "chess-snn campaign status",
     ("campaign", "status"): "from its folder alone",
+    ("match",): "chess-snn match campaigns/cpu-001:64 greedy",
+    ("analyse",): "chess-snn analyse startpos --simulations 800",
     ("perft",): "chess-snn perft startpos 5",
     ("ui",): "until Ctrl-C",
     ("bench",): "Measure one part",

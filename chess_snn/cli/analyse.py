@@ -1,0 +1,180 @@
+"""``chess-snn analyse``: what a network and its search think of one position."""
+
+import time
+from typing import Annotated
+
+import chess
+import numpy as np
+import torch
+import typer
+from rich.table import Table
+
+from chess_snn.cli.console import console, print_message, work_bar
+from chess_snn.cli.models import KNOWN_MODELS, Model, find_model, newest_or_untrained
+from chess_snn.cli.report_file import JsonFile, check_writable
+from chess_snn.config import check_range
+from chess_snn.data import write_json
+from chess_snn.errors import PositionError
+from chess_snn.evaluation import Analysis, analyse
+from chess_snn.games import get_game
+from chess_snn.games.base import Game, GameBatch
+from chess_snn.games.chess import move_of_action, to_board
+from chess_snn.nets import (
+    Network,
+    expand_planes,
+    make_evaluator,
+    spike_share,
+    spikes_per_evaluation,
+)
+from chess_snn.search import MAX_SIMULATIONS, make_tree_search
+from chess_snn.types import Json
+
+
+def analyse_command(
+    fen: Annotated[str, typer.Argument(help='A position in FEN, or "startpos".')],
+    simulations: Annotated[int, typer.Option(help="Descents of the search.")] = 200,
+    model: Annotated[
+        str | None, typer.Option(help="A campaign, CAMPAIGN@GENERATION, checkpoint or weights.")
+    ] = None,
+    top: Annotated[int, typer.Option(help="Moves to show.")] = 8,
+    json_file: JsonFile = None,
+) -> None:
+    """Search a position and show its candidate moves, best first.
+
+    Without --model the newest network in campaigns/ or $CHESS_SNN_HOME/campaigns is asked.
+
+    chess-snn analyse startpos --simulations 800 --model campaigns/cpu-001
+    """
+    check_range("--simulations", simulations, ge=1, le=MAX_SIMULATIONS)
+    check_range("--top", top, ge=1)
+    check_writable(json_file)
+    game = get_game("chess")
+    position = _set_up(game, chess.STARTING_FEN if fen == "startpos" else fen)
+    chosen = find_model(model) if model is not None else newest_or_untrained()
+    if chosen.weights is None:
+        print_message(
+            "NO TRAINED NETWORK was found: these are the opinions of an untrained one, which knows "
+            f"the rules alone. Give one with --model: {KNOWN_MODELS}."
+        )
+    network = chosen.load(game)
+    with make_evaluator(network, precision=chosen.precision) as evaluator:
+        search = make_tree_search(
+            game, evaluator, chosen.search, simulations=simulations, num_games=1
+        )
+        start = time.perf_counter()
+        with work_bar(f"{simulations:,} simulations"):
+            analysis = analyse(game, search, position)
+        seconds = time.perf_counter() - start
+    body = _to_json(analysis, chosen, to_board(position.state[0]), simulations) | {
+        "spikes": _spikes(game, network, position), "seconds": round(seconds, 3),
+    }
+    _print(body, top)
+    if json_file is not None:
+        write_json(json_file, body)
+
+
+def _set_up(game: Game, fen: str) -> GameBatch:
+    """The position as a batch of one.
+
+    Raises:
+        PositionError: the FEN is malformed or impossible, or the game is over there.
+    """
+    position = game.allocate(1)
+    game.reset(position, np.zeros(1, np.int64), game.parse_state(fen)[None])
+    if position.num_legal[0] == 0:
+        ending = game.spec.terminations[position.termination[0]].replace("_", " ")
+        raise PositionError(
+            f"nothing to analyse: the game is over in {fen!r} ({ending}); give an earlier position"
+        )
+    return position
+
+
+def _to_json(analysis: Analysis, model: Model, board: chess.Board, simulations: int) -> Json:
+    report = analysis.report
+    line = _moves(board, report.principal_variation)
+    candidates = []
+    for i in analysis.ranking():
+        move = move_of_action(board, int(report.actions[i]))
+        candidates.append({
+            "san": board.san(move),
+            "uci": move.uci(),
+            "visits": int(report.visits[i]),
+            "prior": float(report.priors[i]),
+            "policy": float(report.target[i]),
+            "q_stm": float(report.q_stm[i]) if report.visits[i] else None,
+            "wdl_stm": analysis.actions_wdl_stm[i].tolist(),
+        })
+    return {
+        "fen": board.fen(),
+        "model": model.label,
+        "search": model.search.kind,
+        "simulations": simulations,
+        "value_stm": report.value_stm,
+        "network_value_stm": report.network_value_stm,
+        "wdl_stm": analysis.wdl_stm.tolist(),
+        "principal_variation": {
+            "san": board.variation_san(line), "uci": [move.uci() for move in line],
+        },
+        "candidates": candidates,
+    }
+
+
+def _moves(board: chess.Board, actions: tuple[int, ...]) -> list[chess.Move]:
+    """Moves of a line of actions, each in the frame of the side that makes it."""
+    board, moves = board.copy(), []
+    for action in actions:
+        moves.append(move_of_action(board, action))
+        board.push(moves[-1])
+    return moves
+
+
+def _spikes(game: Game, network: Network, position: GameBatch) -> Json | None:
+    """Spikes of one evaluation of the position in float32; None for an ordinary twin."""
+    if not network.config.is_spiking:
+        return None
+    words_BP = torch.from_numpy(game.planes(position.state).view(np.int64))
+    planes_BPHW = expand_planes(words_BP, game.spec.board_shape, torch.float32)
+    return {
+        "total": spikes_per_evaluation(network, planes_BPHW),
+        "share": spike_share(network, planes_BPHW),
+        "ticks": network.config.ticks,
+    }
+
+
+def _print(body: Json, top: int) -> None:
+    mover = "White" if " w " in body["fen"] else "Black"
+    print_message(
+        f"{mover} to move. {body['model']}, {body['simulations']:,} simulations in "
+        f"{body['seconds']:.1f} s."
+    )
+    print_message(
+        f"Value {body['value_stm']:+.3f} for {mover} after the search, "
+        f"{body['network_value_stm']:+.3f} before; the network expects "
+        f"{_percent(body['wdl_stm'])} (win/draw/loss)."
+    )
+    table = Table()
+    for heading in ("move", "UCI", "visits", "prior", "policy", "Q", "win/draw/loss"):
+        table.add_column(heading, justify="left" if heading in {"move", "UCI"} else "right")
+    for move in body["candidates"][:top]:
+        q_stm = "" if move["q_stm"] is None else f"{move['q_stm']:+.3f}"
+        table.add_row(
+            move["san"], move["uci"], f"{move['visits']:,}", f"{move['prior']:.1%}",
+            f"{move['policy']:.1%}", q_stm, _percent(move["wdl_stm"]),
+        )
+    console.print(table)
+    left_out = len(body["candidates"]) - top
+    if left_out > 0:
+        print_message(f"{left_out} more legal moves; show them with --top")
+    print_message(f"Principal variation: {body['principal_variation']['san']}")
+    spikes = body["spikes"]
+    if spikes is None:
+        print_message("An ordinary network: it has no spikes.")
+    else:
+        print_message(
+            f"One evaluation costs {spikes['total']:,.0f} spikes: {spikes['share']:.1%} of "
+            f"neurons x ticks, in {spikes['ticks']} ticks."
+        )
+
+
+def _percent(wdl: list[float]) -> str:
+    return "/".join(f"{100 * share:.0f}" for share in wdl) + " %"

@@ -1,0 +1,123 @@
+"""``chess-snn match``: two players, many openings, both colours."""
+
+import math
+import os
+import time
+from contextlib import ExitStack
+from typing import Annotated
+
+import typer
+
+from chess_snn.cli.console import print_message, work_bar
+from chess_snn.cli.players import find_entrant
+from chess_snn.cli.report_file import JsonFile, check_writable
+from chess_snn.config import check_range
+from chess_snn.data import write_json
+from chess_snn.errors import UsageError
+from chess_snn.evaluation import (
+    DEFAULT_MAX_PLIES,
+    MatchResult,
+    elo_difference,
+    play_match,
+    random_openings,
+)
+from chess_snn.games import get_game
+from chess_snn.types import Json
+
+_MOST_GAMES = 100_000
+
+
+def match_command(
+    a: Annotated[str, typer.Argument(help="random, greedy, minimax:N, or a network.")],
+    b: Annotated[str, typer.Argument(help="Its opponent, written the same way.")],
+    games: Annotated[int, typer.Option(help="Even: each opening is played twice.")] = 200,
+    simulations: Annotated[
+        int, typer.Option(help="Of a network at each move; 0 plays its policy without search.")
+    ] = 64,
+    max_plies: Annotated[int, typer.Option(help="Longer games are cut.")] = DEFAULT_MAX_PLIES,
+    opening_plies: Annotated[int, typer.Option(help="Random plies of an opening.")] = 4,
+    seed: Annotated[int, typer.Option(help="Of openings and random players.")] = 0,
+    threads: Annotated[int, typer.Option(help="Of a network; 0 takes every core.")] = 0,
+    device: Annotated[str, typer.Option(help="cpu, cuda or cuda:N.")] = "cpu",
+    json_file: JsonFile = None,
+) -> None:
+    """Play a match of A against B and say what its score is worth.
+
+    A network is a campaign's folder (its newest generation), CAMPAIGN@12 (generation 12), a
+    checkpoint's folder or a weights.safetensors. PATH:32 gives it 32 simulations of its own.
+
+    chess-snn match campaigns/cpu-001:64 greedy
+
+    chess-snn match campaigns/cpu-001@40:64 campaigns/cpu-001@20:64
+    """
+    check_range("--games", games, ge=2, le=_MOST_GAMES)
+    if games % 2:
+        raise UsageError(
+            f"--games must be even, got {games}: each opening is played with both colours; "
+            f"use {games + 1}"
+        )
+    check_range("--max-plies", max_plies, ge=1, le=10_000)
+    check_range("--simulations", simulations, ge=0)
+    check_range("--threads", threads, ge=0, le=1024)
+    check_range("--seed", seed, ge=0, le=2**63 - 1)
+    check_writable(json_file)
+    game = get_game("chess")
+    entrants = [find_entrant(game, text, simulations) for text in (a, b)]
+    openings = random_openings(game, games // 2, opening_plies, seed)
+    start = time.perf_counter()
+    with ExitStack() as pools:
+        num_threads = threads or os.cpu_count() or 1
+        player_a, player_b = (
+            entrant.take_seat(game, games, num_threads, device, pools) for entrant in entrants
+        )
+        with work_bar(f"{player_a.name} against {player_b.name}", "games over") as on_progress:
+            result = play_match(
+                game, player_a, player_b, openings, seed=seed, max_plies=max_plies,
+                on_progress=on_progress,
+            )
+    seconds = time.perf_counter() - start
+    _print_result(result, seconds)
+    if json_file is not None:
+        settings = {
+            "seed": seed, "opening_plies": opening_plies, "max_plies": max_plies,
+            "seconds": round(seconds, 1),
+        }
+        write_json(json_file, result.to_json() | {"elo": elo_json(result)} | settings)
+
+
+def elo_json(result: MatchResult) -> Json:
+    """Elo difference with its 95 % interval; null where the score gives no bound on that side."""
+    low, high = result.interval()
+    values = {"difference": result.score, "low": low, "high": high}
+    return {name: elo if math.isfinite(elo := elo_difference(score)) else None
+            for name, score in values.items()}
+
+
+def _print_result(result: MatchResult, seconds: float) -> None:
+    low, high = result.interval()
+    endings = result.terminations_by_name
+    endings.pop(result.spec.terminations[0], None)
+    print_message(f"{result.player_a} against {result.player_b}")
+    rows = {
+        "games": f"{result.num_games}, {result.wins} won, {result.draws} drawn, "
+                 f"{result.losses} lost, {result.capped} cut",
+        "score": f"{result.score:.3f}, 95 % interval {low:.3f} to {high:.3f} "
+                 f"({result.num_games // 2} pairs; a cut game counts half)",
+        "Elo": elo_text(result.score, low, high),
+        "endings": ", ".join(f"{name.replace('_', ' ')} {count}"
+                             for name, count in endings.items()) or "none",
+        "mean plies": f"{result.plies.mean():.1f}",
+        "seconds": f"{seconds:.1f}",
+    }
+    for name, text in rows.items():
+        print_message(f"  {name:<11}{text}")
+
+
+def elo_text(score: float, low: float, high: float) -> str:
+    """Elo difference of a score and its 95 % interval (low, high), or the one bound there is."""
+    if score == 1.0:
+        return f"at least {elo_difference(low):+.0f} (95 %)"
+    if score == 0.0:
+        return f"at most {elo_difference(high):+.0f} (95 %)"
+    ends = " to ".join(f"{elo_difference(end):+.0f}" for end in (low, high))
+    return f"{elo_difference(score):+.0f}, 95 % interval {ends}"

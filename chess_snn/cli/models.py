@@ -1,0 +1,140 @@
+"""The networks that commands take: from a text to weights, and how those are searched with."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from chess_snn.campaign import CampaignFolder
+from chess_snn.campaign.folder import CONFIG_FILE
+from chess_snn.campaign.naming import campaigns_home
+from chess_snn.campaign.settings import NetworkSettings
+from chess_snn.data import is_committed, verify_folder
+from chess_snn.errors import CampaignError, UsageError
+from chess_snn.games.base import Game
+from chess_snn.nets import Network, Precision, build_network, load_network
+from chess_snn.search import SearchSettings
+from chess_snn.training import WEIGHTS
+
+KNOWN_MODELS: Final = (
+    "a campaign's folder (its newest generation), CAMPAIGN@GENERATION, a checkpoint's folder, or "
+    f"a {WEIGHTS}"
+)
+"""How a network is written."""
+
+_AT_GENERATION = re.compile(r"(?P<folder>.+)@(?P<generation>\d+)")
+_GENERATION_FOLDER = re.compile(r"gen-(\d+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """A network and what it is played with."""
+
+    label: str
+    """For people: what was asked for, with its generation."""
+    weights: Path | None
+    """None: untrained."""
+    precision: Precision
+    search: SearchSettings
+
+    def load(self, game: Game) -> Network:
+        """The network, after the digests of its checkpoint were checked.
+
+        Raises:
+            CorruptDataError: the file is damaged.
+            UsageError: it plays another game.
+        """
+        if self.weights is None:
+            return build_network(game.spec, NetworkSettings().network(), seed=0)
+        if is_committed(self.weights.parent):
+            verify_folder(self.weights.parent)
+        network = load_network(self.weights)
+        if network.spec.name != game.spec.name:
+            raise UsageError(
+                f"{self.weights} plays {network.spec.name}; give a network of {game.spec.name}"
+            )
+        return network
+
+
+def find_model(text: str) -> Model:
+    """The model that ``text`` names; see ``KNOWN_MODELS``.
+
+    Its campaign's frozen settings, where it has a campaign, say how it is searched with.
+
+    Raises:
+        UsageError: nothing of that name is there, or no network is in it.
+    """
+    path, generation = split_generation(text)
+    if (path / CONFIG_FILE).is_file():
+        return _of_campaign(path, generation)
+    if generation is not None:
+        raise UsageError(f"{path} holds no campaign, so it has no generation {generation}")
+    weights = path / WEIGHTS if path.is_dir() else path
+    if not weights.is_file():
+        fault = "holds no network" if path.exists() else "does not exist"
+        raise UsageError(f"{text!r} {fault}; a network is {KNOWN_MODELS}")
+    campaign = weights.absolute().parent.parent.parent
+    if (campaign / CONFIG_FILE).is_file():
+        return _model(str(path), weights, CampaignFolder.open(campaign))
+    return Model(str(path), weights, NetworkSettings().precision, SearchSettings())
+
+
+def split_generation(text: str) -> tuple[Path, int | None]:
+    """``runs/a@12`` as (``runs/a``, 12); a name that exists as it stands is left whole."""
+    parts = _AT_GENERATION.fullmatch(text)
+    if parts is None or Path(text).exists():
+        return Path(text), None
+    return Path(parts["folder"]), int(parts["generation"])
+
+
+def newest_or_untrained() -> Model:
+    """The newest generation in ``./campaigns`` and in the user's campaigns; else an untrained one.
+
+    The user's campaigns are those of :func:`chess_snn.campaign.naming.campaigns_home`.
+    """
+    checkpoints = [
+        (folder.checkpoint(generation).stat().st_mtime, path, generation)
+        for path, folder in _campaigns()
+        for generation in _generations(folder)[-1:]
+    ]
+    if checkpoints:
+        _, path, generation = max(checkpoints)
+        return _of_campaign(path, generation)
+    return Model("untrained", None, NetworkSettings().precision, SearchSettings())
+
+
+def _campaigns() -> Iterator[tuple[Path, CampaignFolder]]:
+    for parent in dict.fromkeys((Path("campaigns"), campaigns_home())):
+        for config in sorted(parent.glob(f"*/{CONFIG_FILE}")):
+            yield config.parent, CampaignFolder.open(config.parent)
+
+
+def _of_campaign(path: Path, generation: int | None) -> Model:
+    folder = CampaignFolder.open(path)
+    generations = _generations(folder)
+    if not generations:
+        raise CampaignError(
+            f"{path} has no network yet; go on with it: chess-snn campaign resume {path}"
+        )
+    if generation is None:
+        generation = generations[-1]
+    if generation not in generations:
+        raise CampaignError(
+            f"{path} has no generation {generation}; it has {len(generations)}, from "
+            f"{generations[0]} to {generations[-1]}"
+        )
+    return _model(f"{path}@{generation}", folder.checkpoint(generation) / WEIGHTS, folder)
+
+
+def _model(label: str, weights: Path, campaign: CampaignFolder) -> Model:
+    return Model(label, weights, campaign.config.net.precision, campaign.config.search)
+
+
+def _generations(folder: CampaignFolder) -> list[int]:
+    """Numbers of the committed generations, rising."""
+    names = (
+        (_GENERATION_FOLDER.fullmatch(path.name), path)
+        for path in folder.checkpoint(0).parent.glob("gen-*")
+    )
+    return sorted(int(name[1]) for name, path in names if name and is_committed(path))

@@ -1,0 +1,79 @@
+"""The players of ``chess-snn match``: fixed ones by name, networks with a search budget."""
+
+import re
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from chess_snn.cli.models import KNOWN_MODELS, Model, find_model, split_generation
+from chess_snn.config import check_range
+from chess_snn.errors import UsageError
+from chess_snn.evaluation import KNOWN_PLAYERS, Player, SearchPlayer, make_player
+from chess_snn.games.base import Game
+from chess_snn.nets import make_evaluator
+from chess_snn.search import MAX_SIMULATIONS, Search, make_search, make_tree_search
+
+_FIXED: Final = {name.partition(":")[0] for name in KNOWN_PLAYERS}
+_BUDGET = re.compile(r"(?P<model>.+):(?P<simulations>\d+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Entrant:
+    """A player of a match before anything heavy is loaded."""
+
+    name: str
+    model: Model | None
+    """None: the fixed player of that name."""
+    simulations: int
+    """Of a network, a move; 0 plays its policy without search."""
+
+    def take_seat(
+        self, game: Game, num_games: int, num_threads: int, device: str, threads: ExitStack
+    ) -> Player:
+        """The player, for ``num_games`` at once; ``threads`` ends the threads it needs."""
+        if self.model is None:
+            return make_player(game, self.name)
+        evaluator = threads.enter_context(make_evaluator(
+            self.model.load(game), device=device, precision=self.model.precision,
+            num_threads=num_threads,
+        ))
+        search: Search
+        if self.simulations == 0:
+            search = make_search(
+                game, evaluator, self.model.search, simulations=0, num_games=num_games
+            )
+        else:
+            search = make_tree_search(
+                game, evaluator, self.model.search, simulations=self.simulations,
+                num_games=num_games,
+            )
+        return SearchPlayer(search, self.name)
+
+
+def find_entrant(game: Game, text: str, simulations: int) -> Entrant:
+    """The player that ``text`` names.
+
+    Args:
+        game: that is played.
+        text: one of ``KNOWN_PLAYERS``, or a network (``KNOWN_MODELS``), which may be followed by
+            ``:N`` for its own number of simulations.
+        simulations: of a network that does not say.
+
+    Raises:
+        UsageError: there is no such player.
+    """
+    if text.partition(":")[0] in _FIXED:
+        return Entrant(make_player(game, text).name, None, 0)
+    budget = _BUDGET.fullmatch(text)
+    if budget is not None and not Path(text).exists():
+        text, simulations = budget["model"], int(budget["simulations"])
+    check_range(f"simulations of {text}", simulations, ge=0, le=MAX_SIMULATIONS)
+    path, _ = split_generation(text)
+    if not path.exists():
+        raise UsageError(
+            f"unknown player {text!r}; known: {', '.join(KNOWN_PLAYERS)}, or a network: "
+            f"{KNOWN_MODELS}; behind a network :N is its number of simulations"
+        )
+    model = find_model(text)
+    return Entrant(f"{model.label}:{simulations}", model, simulations)

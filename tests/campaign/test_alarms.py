@@ -1,0 +1,145 @@
+"""Each alarm rings when its trouble has lasted, names its figures, and is silent otherwise."""
+
+import dataclasses
+import math
+import re
+
+import pytest
+
+from chess_snn.campaign.alarms import Alarm, find_alarms
+from chess_snn.campaign.reference import field_docs
+from chess_snn.campaign.settings import CampaignConfig
+
+HEALTHY = {
+    "self_play/entropy_ratio": 0.92,
+    "self_play/ordinary_draw_rate": 0.8,
+    "self_play/draw_rate": 0.7,
+    "self_play/mean_abs_value": 0.25,
+    "self_play/positions": 40_000.0,
+    "train/samples": 160_000.0,
+    "train/steps": 625.0,
+    "train/window_positions": 100_000.0,
+    "evaluation/score": 0.6,
+    "evaluation/score_earlier": 0.7,
+    "evaluation/conversion_rate": 0.8,
+}
+
+
+def history(num_iterations, trouble=None, length=0):
+    """Healthy iterations, of which the newest ``length`` have the metrics of ``trouble``."""
+    return [HEALTHY] * (num_iterations - length) + [HEALTHY | (trouble or {})] * length
+
+
+def only_alarm(rows) -> Alarm:
+    (alarm,) = find_alarms(rows)
+    return alarm
+
+
+@pytest.mark.parametrize("num_iterations", [0, 1, 5, 30])
+def test_a_healthy_campaign_has_none(num_iterations):
+    assert find_alarms(history(num_iterations)) == []
+
+
+def test_missing_and_nan_metrics_raise_none():
+    assert find_alarms([{}] * 20) == []
+    assert find_alarms([dict.fromkeys(HEALTHY, math.nan)] * 20) == []
+    for name in HEALTHY:
+        rows = [{key: value for key, value in HEALTHY.items() if key != name}] * 20
+        assert find_alarms(rows) == []
+
+
+TROUBLES = {
+    "draw collapse": ({"self_play/ordinary_draw_rate": 0.97}, 3, "97%"),
+    "value stuck at the mean": ({"self_play/mean_abs_value": 0.02}, 3, "0.020, though 30%"),
+    "policy entropy collapsed": ({"self_play/entropy_ratio": 0.1}, 3, "10%"),
+    "policy entropy not falling": ({"self_play/entropy_ratio": 0.99}, 10, "99%"),
+    "newest not beating its elder": ({"evaluation/score_earlier": 0.4}, 3, "0.400"),
+    "won positions not converted": ({"evaluation/conversion_rate": 0.25}, 3, "25%"),
+    "replay starving": ({"train/samples": 1e6, "train/steps": 4000.0}, 1,
+                        "1,000,000 samples are drawn for 40,000 new positions"),
+}
+"""By name: metrics, iterations that they must last, and what the alarm says it saw."""
+
+
+@pytest.mark.parametrize("name", TROUBLES)
+def test_rings_once_it_has_lasted_and_says_since_when(name):
+    trouble, patience, figures = TROUBLES[name]
+    assert find_alarms(history(20, trouble, patience - 1)) == []
+    for length in (patience, patience + 4):
+        alarm = only_alarm(history(20, trouble, length))
+        assert (alarm.name, alarm.since_iteration) == (name, 20 - length)
+        assert figures in alarm.saw
+
+
+@pytest.mark.parametrize("name", TROUBLES)
+def test_falls_silent_when_the_trouble_ends(name):
+    trouble, patience, _ = TROUBLES[name]
+    rows = history(20, trouble, patience + 2)
+    assert find_alarms([*rows, HEALTHY]) == []
+    assert find_alarms([*rows, HEALTHY, *rows[-1:] * (patience - 1)]) == []
+
+
+@pytest.mark.parametrize("name", TROUBLES)
+def test_iterations_that_did_not_measure_are_passed_over(name):
+    trouble, patience, _ = TROUBLES[name]
+    gap = {key: figure for key, figure in HEALTHY.items() if key not in trouble}
+    alarm = only_alarm([HEALTHY] * 10 + [HEALTHY | trouble, gap] * patience)
+    assert (alarm.name, alarm.since_iteration) == (name, 10)
+
+
+def test_simple_wins_may_be_missed_at_the_beginning():
+    poor = [HEALTHY | {"evaluation/conversion_rate": 0.1}] * 6
+    assert find_alarms(poor[:5]) == []
+    assert only_alarm(poor).since_iteration == 0
+
+
+def test_a_value_near_zero_is_right_where_nobody_wins():
+    drawn = {"self_play/draw_rate": 0.95, "self_play/mean_abs_value": 0.001}
+    assert find_alarms([HEALTHY | drawn] * 9) == []
+
+
+def test_a_hard_start_is_told_of_for_ever():
+    rows = [HEALTHY | {"self_play/entropy_ratio": 0.7}, *history(12)]
+    for length in (1, 13):
+        alarm = only_alarm(rows[:length])
+        assert (alarm.name, alarm.since_iteration) == ("hard start", 0)
+        assert "70%" in alarm.saw
+
+
+def test_a_falling_score_is_measured_from_its_best():
+    scores = [0.5, 0.6, 0.7, 0.8, 0.8, 0.8, 0.7, 0.65, 0.6]
+    rows = [HEALTHY | {"evaluation/score": score} for score in scores]
+    assert find_alarms(rows[:8]) == []  # mean 0.72: within the noise
+    alarm = only_alarm(rows)
+    assert (alarm.name, alarm.since_iteration) == ("score falling", 6)
+    assert "0.650" in alarm.saw
+    assert "0.800" in alarm.saw
+    gaps = [row for scored in rows for row in ({}, scored)]
+    assert only_alarm(gaps).since_iteration == 13  # the seventh that was measured
+
+
+@pytest.mark.parametrize(("figures", "saw"), [
+    ({"train/window_positions": 1000.0}, "1,000 positions is 3.9 batches"),
+    ({"self_play/positions": 100.0, "train/samples": 512.0, "train/steps": 2.0},
+     "100 new positions do not fill a batch of 256"),
+])
+def test_the_replay_may_be_short_of_several_things(figures, saw):
+    assert saw in only_alarm([HEALTHY, HEALTHY | figures]).saw
+
+
+def test_advice_names_settings_that_exist():
+    config = CampaignConfig()
+    known = {
+        f"{group.name}.{name}"
+        for group in dataclasses.fields(config)
+        for name in field_docs(type(getattr(config, group.name)))
+    }
+    alarms = [only_alarm(history(20, trouble, 12)) for trouble, _, _ in TROUBLES.values()]
+    alarms.append(only_alarm([HEALTHY | {"self_play/entropy_ratio": 0.7}]))
+    alarms.append(only_alarm([HEALTHY | {"evaluation/score": s} for s in (0.9,) * 3 + (0.2,) * 3]))
+    for alarm in alarms:
+        names = re.findall(r"\b[a-z_]+\.[a-z_]+", alarm.advice)
+        assert names
+        assert set(names) <= known
+        assert str(alarm).startswith(f"{alarm.name} since iteration {alarm.since_iteration}: ")
+        assert "\n" not in str(alarm)

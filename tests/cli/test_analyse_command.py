@@ -1,0 +1,107 @@
+"""``chess-snn analyse``: a table that adds up, and errors before any work."""
+
+import json
+
+import chess
+import pytest
+from made_networks import make_campaign, make_weights
+
+from chess_snn.campaign.naming import HOME_VARIABLE
+
+SCHOLARS = "r1bqkbnr/pppp1ppp/2n5/4p2Q/2B1P3/8/PPPP1PPP/RNB1K1NR w KQkq - 4 4"
+BLACK = "rnbqkbnr/pppp1ppp/8/4p3/4P3/8/PPPP1PPP/RNBQKBNR b KQkq - 0 2"
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path, monkeypatch):
+    monkeypatch.setenv(HOME_VARIABLE, str(tmp_path / "home"))
+    return tmp_path / "home"
+
+
+@pytest.fixture
+def analysed(chess_snn, tmp_path):
+    """Analyse with the weights of an untrained network; returns the text and the JSON."""
+    make_weights(tmp_path / "net.safetensors")
+
+    def run(*arguments):
+        done = chess_snn("analyse", *arguments, "--model", "net.safetensors",
+                         "--json-file", "out/found.json")
+        assert done.returncode == 0, done.stderr
+        return done.stdout, json.loads((tmp_path / "out" / "found.json").read_text())
+
+    return run
+
+
+@pytest.mark.parametrize("fen", [SCHOLARS, BLACK, "startpos"])
+def test_candidates_are_the_legal_moves_and_add_up(analysed, fen):
+    text, body = analysed(fen, "--simulations", 50, "--top", 3)
+    board = chess.Board() if fen == "startpos" else chess.Board(fen)
+    assert body["fen"] == board.fen()
+    moves = {board.san(move): move.uci() for move in board.legal_moves}
+    assert {row["san"]: row["uci"] for row in body["candidates"]} == moves
+    assert sum(row["visits"] for row in body["candidates"]) == body["simulations"] == 50
+    for column in ("prior", "policy"):
+        assert sum(row[column] for row in body["candidates"]) == pytest.approx(1, abs=1e-4)
+    for row in body["candidates"]:
+        assert sum(row["wdl_stm"]) == pytest.approx(1, abs=1e-4)
+        assert (row["q_stm"] is None) == (row["visits"] == 0)
+    best = body["candidates"][0]
+    assert body["principal_variation"]["uci"][0] == best["uci"]
+    for uci in body["principal_variation"]["uci"]:
+        board.push_uci(uci)  # raises where the line is not legal
+    assert f"{len(moves) - 3} more legal moves" in text
+    assert f"Principal variation: {body['principal_variation']['san']}" in text
+    assert text.count("│ ") >= 3
+    assert best["san"] in text
+
+
+def test_spikes_of_the_evaluation_are_told(analysed):
+    text, body = analysed("startpos", "--simulations", 4)
+    assert 0 < body["spikes"]["share"] < 1
+    assert f"costs {body['spikes']['total']:,.0f} spikes: {body['spikes']['share']:.1%}" in text
+
+
+def test_a_mate_in_one_is_found_by_an_untrained_network(analysed):
+    _, body = analysed(SCHOLARS, "--simulations", 400)
+    best = body["candidates"][0]
+    assert (best["san"], best["wdl_stm"], best["q_stm"]) == ("Qxf7#", [1.0, 0.0, 0.0], 1.0)
+
+
+def test_without_a_model_an_untrained_one_is_named_loudly(chess_snn):
+    done = chess_snn("analyse", "startpos", "--simulations", 4)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("NO TRAINED NETWORK was found")
+
+
+def test_without_a_model_the_newest_campaign_is_asked(chess_snn, home):
+    make_campaign(home / "campaigns" / "mine", generations=(2,))
+    done = chess_snn("analyse", "startpos", "--simulations", 4)
+    assert "NO TRAINED NETWORK" not in done.stdout
+    assert f"{home}/campaigns/mine@2, 4 simulations" in done.stdout
+
+
+@pytest.mark.parametrize(("arguments", "reason"), [
+    (("startpos", "--simulations", 0), "--simulations must be >= 1 and <= 100000, got 0"),
+    (("startpos", "--simulations", 100_001), "--simulations must be >= 1 and <= 100000"),
+    (("startpos", "--simulations", 90_000, "--model", "mean"), "raise search.memory_mib"),
+    (("startpos", "--top", 0), "--top must be >= 1"),
+    (("8/8 w",), "not a FEN: '8/8 w'"),
+    (("8/8/8/8/8/8/8/8 w - - 0 1",), "no white king"),
+    (("7k/6Q1/6K1/8/8/8/8/8 b - - 0 1",), "the game is over in '7k/6Q1/6K1/8/8/8/8/8 b - - 0 1' "
+                                          "(checkmate)"),
+    (("7k/5Q2/6K1/8/8/8/8/8 b - - 0 1",), "(stalemate)"),
+    (("7k/8/6K1/8/8/8/8/8 w - - 0 1",), "(insufficient material)"),
+    (("7k/8/6K1/8/8/8/8/1Q6 w - - 100 90",), "(fifty moves)"),
+    (("startpos", "--model", "nowhere"), "'nowhere' does not exist; a network is"),
+    (("startpos", "--json-file", "mean"), "cannot write mean: it is a folder"),
+])
+def test_bad_input_is_one_line_before_any_work(chess_snn, tmp_path, arguments, reason):
+    folder = make_campaign(tmp_path / "mean", generations=(0,))
+    config = folder.path / "campaign.toml"
+    config.write_text(config.read_text().replace("memory_mib = 4096", "memory_mib = 100"))
+    done = chess_snn("analyse", *arguments)
+    assert done.returncode == 2, done.stdout + done.stderr
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("error: ")
+    assert reason in line
+    assert "Value" not in done.stdout

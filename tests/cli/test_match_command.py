@@ -1,0 +1,115 @@
+"""``chess-snn match``: what it prints is what was played; bad input is refused before any game."""
+
+import json
+
+import pytest
+from made_networks import make_campaign, make_weights
+
+QUICK = ("--max-plies", 8, "--threads", 1)
+
+
+@pytest.fixture
+def places(tmp_path):
+    make_campaign(tmp_path / "a", generations=(0, 1))
+    make_weights(tmp_path / "net.safetensors")
+    return tmp_path
+
+
+def read(path):
+    return json.loads(path.read_text())
+
+
+def test_fixed_players_and_what_is_said_of_them(chess_snn, tmp_path):
+    done = chess_snn("match", "greedy", "random", "--games", 40, "--seed", 3,
+                     "--json-file", "out/match.json")
+    assert done.returncode == 0, done.stderr
+    body = read(tmp_path / "out" / "match.json")
+    assert (body["player_a"], body["player_b"], body["num_games"]) == ("greedy", "random", 40)
+    assert (body["seed"], body["max_plies"], body["opening_plies"]) == (3, 200, 4)
+    assert body["score_low"] < body["score"] < body["score_high"]
+    assert body["elo"]["low"] < body["elo"]["difference"] < body["elo"]["high"]
+    text = done.stdout
+    assert "greedy against random" in text
+    assert (f"40, {body['wins']} won, {body['draws']} drawn, {body['losses']} lost, "
+            f"{body['capped']} cut") in text
+    assert (f"{body['score']:.3f}, 95 % interval {body['score_low']:.3f} to "
+            f"{body['score_high']:.3f} (20 pairs") in text
+    assert f"{body['elo']['difference']:+.0f}, 95 % interval" in text
+    assert f"checkmate {body['terminations']['checkmate']}" in text
+    assert f"mean plies {body['mean_plies']:.1f}" in text
+
+
+def test_the_seed_decides_the_match(chess_snn, tmp_path):
+    for name, seed in (("one", 1), ("two", 1), ("other", 2)):
+        chess_snn("match", "random", "greedy", "--games", 10, "--seed", seed,
+                  "--json-file", f"{name}.json")
+    one, two, other = (read(tmp_path / f"{name}.json")["per_game"]
+                       for name in ("one", "two", "other"))
+    assert one == two != other
+
+
+def test_a_clean_sweep_has_one_bound(chess_snn, tmp_path):
+    done = chess_snn("match", "minimax:2", "random", "--games", 4, "--max-plies", 400,
+                     "--json-file", "sweep.json")
+    body = read(tmp_path / "sweep.json")
+    assert body["score"] == 1.0, "another seed is needed"
+    assert body["elo"]["difference"] is None
+    assert body["elo"]["high"] is None
+    assert f"Elo        at least {body['elo']['low']:+.0f} (95 %)" in done.stdout
+    assert "at least -216 (95 %)" in done.stdout  # 0.05 ** (1 / 2) = 0.2236
+
+
+@pytest.mark.parametrize(("player", "options", "name"), [
+    ("a", (), "a@1:64"),
+    ("a@0:3", (), "a@0:3"),
+    ("a", ("--simulations", 0), "a@1:0"),
+    ("net.safetensors:0", (), "net.safetensors:0"),
+    ("a/checkpoints/gen-000000", ("--simulations", 2), "a/checkpoints/gen-000000:2"),
+])
+def test_networks_play_with_their_budget(chess_snn, places, player, options, name):
+    done = chess_snn("match", player, "random", "--games", 2, *QUICK, *options,
+                     "--json-file", "m.json")
+    assert done.returncode == 0, done.stderr
+    body = read(places / "m.json")
+    assert (body["player_a"], body["capped"]) == (name, 2)
+    assert f"{name} against random" in done.stdout
+    assert "endings    none" in done.stdout
+
+
+def test_a_network_plays_its_elder_and_itself_at_another_budget(chess_snn, places):
+    for a, b in (("a@1:2", "a@0:2"), ("a:2", "a:0")):
+        assert chess_snn("match", a, b, "--games", 2, *QUICK).returncode == 0
+
+
+@pytest.mark.parametrize(("arguments", "reason"), [
+    (("bob", "random"), "unknown player 'bob'; known: random, greedy, minimax:N (N from 1 to 6), "
+                        "or a network: a campaign's folder"),
+    (("random", "runs/none"), "unknown player 'runs/none'"),
+    (("greedy:2", "random"), "unknown player 'greedy:2'"),
+    (("minimax:7", "random"), "minimax depth must be >= 1 and <= 6, got 7"),
+    (("random", "random"), "both players of the match are named 'random'"),
+    (("a", "a@1"), "both players of the match are named 'a@1:64'"),
+    (("a@7", "random"), "a has no generation 7; it has 2, from 0 to 1"),
+    (("a/checkpoints", "random"), "'a/checkpoints' holds no network"),
+    (("net.safetensors:200000", "random"), "simulations of net.safetensors must be >= 0"),
+    (("a:100000", "random"), "play fewer games at once, or raise search.memory_mib"),
+    (("random", "greedy", "--games", 3), "--games must be even, got 3"),
+    (("random", "greedy", "--games", 0), "--games must be >= 2"),
+    (("random", "greedy", "--games", 500, "--opening-plies", 1), "distinct positions"),
+    (("random", "greedy", "--max-plies", 0), "--max-plies must be >= 1"),
+    (("random", "greedy", "--opening-plies", -1), "opening_plies must be >= 0"),
+    (("random", "greedy", "--threads", -1), "--threads must be >= 0"),
+    (("random", "greedy", "--seed", -1), "--seed must be >= 0"),
+    (("a:-2", "greedy"), "unknown player 'a:-2'"),
+    (("a", "greedy", "--simulations", -1), "--simulations must be >= 0"),
+    (("a", "greedy", "--device", "tpu"), "unknown device 'tpu'"),
+    (("random", "greedy", "--json-file", "a"), "cannot write a: it is a folder"),
+    (("random", "greedy", "--json-file", "net.safetensors/m.json"), "cannot write"),
+])
+def test_bad_input_is_one_line_and_nothing_is_played(chess_snn, places, arguments, reason):
+    done = chess_snn("match", *arguments)
+    assert done.returncode == 2, done.stdout + done.stderr
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("error: ")
+    assert reason in line
+    assert done.stdout == ""

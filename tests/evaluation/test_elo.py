@@ -1,0 +1,23 @@
+import math
+
+import pytest
+
+from chess_snn.errors import ConfigError
+from chess_snn.evaluation import elo_difference
+
+
+@pytest.mark.parametrize(("score", "elo"), [(0.5, 0), (10 / 11, 400), (100 / 101, 800)])
+def test_ten_to_one_is_400_points(score, elo):
+    assert elo_difference(score) == pytest.approx(elo)
+    assert elo_difference(1 - score) == pytest.approx(-elo)
+
+
+def test_a_clean_sweep_has_no_finite_difference():
+    assert elo_difference(1.0) == math.inf
+    assert elo_difference(0.0) == -math.inf
+
+
+@pytest.mark.parametrize("score", [-0.1, 1.1, math.nan])
+def test_refuses_what_is_no_score(score):
+    with pytest.raises(ConfigError, match="score must be"):
+        elo_difference(score)
