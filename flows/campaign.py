@@ -5,26 +5,26 @@ from pathlib import Path
 
 from prefect import flow, get_run_logger, tags
 
-from chess_snn.campaign import (
-    CampaignFolder,
-    campaign_lock,
-    load_config,
-    read_receipts,
-)
+from chess_snn.campaign import CampaignFolder, campaign_lock, load_config, read_receipts
 from chess_snn.campaign.folder import CONFIG_FILE
+from chess_snn.campaign.matches import FINAL, final_matches
 from chess_snn.campaign.naming import campaigns_home, next_campaign_path
+from chess_snn.campaign.plans import CampaignClock
+from chess_snn.campaign.receipts import recorded_seconds
 from chess_snn.campaign.stages import prepare_first_generation
 from chess_snn.campaign.sweep import sweep_leftovers
 from chess_snn.campaign.warm_up import warm_up
 from chess_snn.errors import ConfigError
 from flows.cluster import local_crew
-from flows.context import CampaignRun, running
-from flows.iteration import iteration
+from flows.context import CampaignRun
+from flows.iteration import task_options
 from flows.listeners import ArtifactListener, LogListener, extra_listeners
+from flows.pipeline import run_iterations
 from flows.stale_runs import campaign_tag, close_stale_flow_runs
 from tasks import compute
+from tasks.evaluate import evaluate_final
 from tasks.progress import ProgressBoard
-from tasks.record import tracked_run
+from tasks.record import record, tracked_run
 from tasks.remote import PROGRESS_TOPIC
 from tasks.tracking import prepare_store
 
@@ -55,6 +55,7 @@ def campaign(
 
 def run_campaign(folder: CampaignFolder) -> None:
     """Run what is left of the campaign in ``folder``, whose lock the caller holds."""
+    clock = CampaignClock(recorded_seconds(folder))
     board = ProgressBoard(
         [*extra_listeners(), LogListener(get_run_logger()), ArtifactListener()]
     )
@@ -63,7 +64,8 @@ def run_campaign(folder: CampaignFolder) -> None:
     sweep_leftovers(folder)
     board.message("compiling kernels: about 30 s the first time on a machine")
     warm_up(folder.config)
-    prepare_first_generation(folder)
+    entropy_ratio = prepare_first_generation(folder)
+    board.message(f"the untrained policy has {entropy_ratio:.1%} of a uniform policy's entropy")
 
     with ExitStack() as stack:
         tracking_uri = prepare_store(folder.services)
@@ -72,13 +74,25 @@ def run_campaign(folder: CampaignFolder) -> None:
         crew = stack.enter_context(local_crew(folder.config))
         crew.client.subscribe_topic(PROGRESS_TOPIC, board.handle_event)
         board.message(f"{crew.num_workers} workers with {crew.threads_each} threads each")
-        stack.enter_context(running(CampaignRun(folder, crew, board, tracking_uri)))
+        stack.enter_context(board.running())
         stack.enter_context(tags(campaign_tag(folder.campaign_id)))
-        num_iterations = folder.config.campaign.iterations
-        for number in range(len(read_receipts(folder)), num_iterations):
-            receipt = iteration(str(folder.path), number)
-            sweep_leftovers(folder)  # of workers that were killed meanwhile
-            board.iteration_finished(receipt, num_iterations)
+        run = CampaignRun(folder, crew, board, tracking_uri, clock)
+        run_iterations(run)
+        _play_final_matches(run)
+
+
+def _play_final_matches(run: CampaignRun) -> None:
+    folder, matches = run.folder, final_matches(run.folder)
+    if not matches:
+        return
+    directory, last = str(folder.path), len(read_receipts(folder)) - 1
+    num_games = sum(match.num_games for match in matches)
+    with compute.stopped_by_errors(), run.board.stage(last, FINAL, "games", num_games):
+        played = evaluate_final.with_options(**task_options(folder.config)).submit(
+            directory, last, run.crew.threads_each
+        )
+        played.result()
+        record.submit(directory, last, run.tracking_uri, wait_for=[played]).result()
 
 
 def _open_or_create(directory: str | None, preset: str, settings: list[str]) -> CampaignFolder:

@@ -10,6 +10,7 @@ import dask
 from distributed import Client, LocalCluster
 
 from chess_snn.campaign import CampaignConfig
+from chess_snn.campaign.devices import find_devices, is_gpu
 from tasks import worker_setup
 from tasks.compute import DEVICE
 
@@ -39,8 +40,12 @@ class Crew:
 
 
 def num_workers(config: CampaignConfig, num_cores: int) -> int:
-    """Workers to start: as set, or one a core and no more than an iteration has shards."""
-    return config.execution.workers or max(1, min(num_cores, config.self_play.num_shards))
+    """Workers to start: as set, or one a GPU, or one a core and no more than there are shards."""
+    if config.execution.workers:
+        return config.execution.workers
+    devices = find_devices(config.execution.device)
+    num_sites = len(devices) if is_gpu(devices[0]) else num_cores
+    return max(1, min(num_sites, config.self_play.num_shards))
 
 
 @contextmanager

@@ -6,7 +6,9 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 
 from chess_snn.campaign import CampaignFolder
+from chess_snn.campaign.plans import CampaignClock
 from flows.cluster import Crew
+from flows.relay import Relay
 from tasks.progress import ProgressBoard
 
 
@@ -18,24 +20,33 @@ class CampaignRun:
     crew: Crew
     board: ProgressBoard
     tracking_uri: str
+    clock: CampaignClock
 
 
-_current: ContextVar[CampaignRun] = ContextVar("campaign_run")
+@dataclass(frozen=True, slots=True)
+class IterationRun:
+    """One of its iterations."""
+
+    campaign: CampaignRun
+    relay: Relay
 
 
-def current_run() -> CampaignRun:
-    """The campaign that this code runs in.
+_current: ContextVar[IterationRun] = ContextVar("iteration_run")
+
+
+def current_iteration() -> IterationRun:
+    """The iteration that this code runs in.
 
     Raises:
-        LookupError: called outside the campaign flow.
+        LookupError: called outside a campaign.
     """
     return _current.get()
 
 
 @contextmanager
-def running(run: CampaignRun) -> Iterator[None]:
-    """Make ``run`` the current one for the length of the block."""
-    token = _current.set(run)
+def running(iteration: IterationRun) -> Iterator[None]:
+    """Make ``iteration`` the current one for the length of the block."""
+    token = _current.set(iteration)
     try:
         yield
     finally:

@@ -1,18 +1,20 @@
 """One iteration as a DAG: self-play shards side by side, then training, evaluation, promotion."""
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from prefect import flow, unmapped
 from prefect.task_runners import ThreadPoolTaskRunner
 
-from chess_snn.campaign import CampaignFolder, Receipt
+from chess_snn.campaign import CampaignConfig, CampaignFolder, Receipt
+from chess_snn.campaign.matches import generation_matches, is_evaluated
 from chess_snn.campaign.receipts import StageSeconds
-from flows.cluster import Crew
-from flows.context import current_run
+from chess_snn.evaluation.conversion import DEFAULT_POSITIONS as CONVERSION_GAMES
+from flows.context import IterationRun, current_iteration
 from tasks import compute
 from tasks.evaluate import evaluate
-from tasks.progress import ProgressBoard
 from tasks.promote import promote
 from tasks.record import record
 from tasks.self_play import self_play
@@ -32,60 +34,89 @@ def iteration(directory: str, iteration: int) -> Receipt:
 
     Args:
         directory: the campaign folder.
-        iteration: from 0; all earlier ones are finished.
+        iteration: from 0; its plan is committed, and all earlier ones are trained.
     """
-    run = current_run()
-    try:
-        return _stages(run.folder, iteration, run.crew, run.board, run.tracking_uri)
-    except BaseException:
-        # Prefect waits for running tasks before an error leaves the flow: let them give up.
-        compute.stop()
-        raise
+    # Prefect waits for running tasks before an error leaves the flow: let them give up.
+    with compute.stopped_by_errors():
+        return _stages(current_iteration(), directory, iteration)
 
 
-def _stages(
-    folder: CampaignFolder, number: int, crew: Crew, board: ProgressBoard, tracking_uri: str
-) -> Receipt:
-    config, directory = folder.config, str(folder.path)
-    options: dict[str, Any] = {
+def task_options(config: CampaignConfig) -> dict[str, Any]:
+    """How tasks that may fail are tried again."""
+    return {
         "retries": config.execution.retries,
         "retry_condition_fn": compute.is_worth_retrying,
     }
 
-    with board.stage(number, "self_play", "games", config.self_play.games_per_iteration):
-        began = time.monotonic()
+
+def _stages(run: IterationRun, directory: str, number: int) -> Receipt:
+    campaign, relay = run.campaign, run.relay
+    folder, crew, board = campaign.folder, campaign.crew, campaign.board
+    config, options, began = folder.config, task_options(folder.config), time.monotonic()
+
+    with board.stage(
+        number, "self_play", "games", config.self_play.games_per_iteration
+    ), _stopwatch() as self_play_clock:
         shards = self_play.with_options(**options).map(
             unmapped(directory), unmapped(number), range(config.self_play.num_shards),
             unmapped(crew.threads_each),
         )
         shard_facts = shards.result()
-        self_play_s = time.monotonic() - began
 
-    with board.stage(number, "train", "steps", config.training.num_steps(
-        sum(shard.statistics["positions"] for shard in shard_facts)
-    )):
-        began = time.monotonic()
+    new_positions = sum(shard.statistics["positions"] for shard in shard_facts)
+    num_steps = config.training.num_steps(new_positions)
+    with board.stage(number, "train", "steps", num_steps), _stopwatch() as training_clock:
         trained = train.with_options(**options).submit(
             directory, number, crew.num_cores, wait_for=shards
         )
         training_facts = trained.result()
-        training_s = time.monotonic() - began
+    relay.hand_over()
 
-    opponents = list(config.evaluation.opponents)
-    num_games = 2 * config.evaluation.num_openings * len(opponents)
-    with board.stage(number, "evaluate", "games", num_games):
-        began = time.monotonic()
-        matches = evaluate.with_options(**options).submit(
-            directory, number + 1, opponents, crew.threads_each, wait_for=[trained]
-        )
-        match_facts = matches.result()
-        evaluation_s = time.monotonic() - began
+    last_task, evaluation = trained, None
+    with _stopwatch() as evaluation_clock:
+        if is_evaluated(folder, number + 1):
+            with board.stage(number, "evaluate", "games", _num_games(folder, number + 1)):
+                last_task = evaluate.with_options(**options).submit(
+                    directory, number + 1, crew.threads_each, wait_for=[trained]
+                )
+                evaluation = last_task.result()
 
-    seconds = StageSeconds(self_play_s, training_s, evaluation_s)
+    relay.wait_for_predecessor()
+    seconds = StageSeconds(
+        self_play=self_play_clock.seconds,
+        training=training_clock.seconds,
+        evaluation=evaluation_clock.seconds,
+        evaluation_hidden=relay.hidden_seconds(evaluation_clock.began, evaluation_clock.ended),
+        iteration=time.monotonic() - began,
+    )
     promoted = promote.submit(
-        directory, number, shard_facts, training_facts, match_facts, seconds,
-        wait_for=[matches],
+        directory, relay.plan, shard_facts, training_facts, evaluation, seconds,
+        campaign.clock.elapsed_s, wait_for=[last_task],
     )
     receipt = promoted.result()
-    record.submit(directory, number, tracking_uri, wait_for=[promoted]).result()
+    record.submit(directory, number, campaign.tracking_uri, wait_for=[promoted]).result()
     return receipt
+
+
+def _num_games(folder: CampaignFolder, generation: int) -> int:
+    """Of an evaluation."""
+    matches = generation_matches(folder, generation)
+    return CONVERSION_GAMES + sum(match.num_games for match in matches)
+
+
+class _Stopwatch:
+    """When a block began and ended, by the monotonic clock."""
+
+    began = ended = 0.0
+
+    @property
+    def seconds(self) -> float:
+        return self.ended - self.began
+
+
+@contextmanager
+def _stopwatch() -> Iterator[_Stopwatch]:
+    watch = _Stopwatch()
+    watch.began = time.monotonic()
+    yield watch
+    watch.ended = time.monotonic()

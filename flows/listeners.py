@@ -2,7 +2,7 @@
 
 import logging
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from uuid import UUID
@@ -13,6 +13,7 @@ from prefect.artifacts import create_progress_artifact
 from prefect.client.schemas.actions import ArtifactUpdate
 
 from chess_snn.campaign import Receipt
+from chess_snn.campaign.alarms import Alarm
 from tasks.progress import Listener, StageProgress
 
 _extra: ContextVar[tuple[Listener, ...]] = ContextVar("listeners", default=())
@@ -68,13 +69,17 @@ class LogListener:
             self._next_line = now + _LOG_PERIOD_S
             self._logger.info("%s", describe(progress))
 
-    def iteration_finished(self, receipt: Receipt, num_iterations: int) -> None:
-        """Log the figures that matter."""
+    def iteration_finished(self, receipt: Receipt, alarms: Sequence[Alarm]) -> None:
+        """Log the figures that matter, and each new alarm."""
         self._logger.info(
-            "iteration %d of %d: draw rate %.2f, held-out value loss %.3f, score %.3f",
-            receipt.iteration, num_iterations, receipt.statistics.draw_rate,
-            receipt.training.metrics["holdout_value_loss"], receipt.score,
+            "iteration %d, %.0f%% of the campaign: draw rate %.2f, held-out value loss %.3f, "
+            "score %s",
+            receipt.iteration, 100 * receipt.plan.progress_last, receipt.statistics.draw_rate,
+            receipt.training.metrics["holdout_value_loss"],
+            "none" if receipt.score is None else f"{receipt.score:.3f}",
         )
+        for alarm in alarms:
+            self._logger.warning("ALARM %s", alarm)
 
 
 class ArtifactListener:
@@ -92,7 +97,7 @@ class ArtifactListener:
     def stage(self, progress: StageProgress) -> None:
         """Update the artifact now and then, and when the stage is done."""
         now = time.monotonic()
-        if now < self._next_update and progress.done < progress.total:
+        if now < self._next_update and not progress.has_ended:
             return
         self._next_update = now + _ARTIFACT_PERIOD_S
         update = ArtifactUpdate(data=progress.share * 100, description=describe(progress))
@@ -104,5 +109,5 @@ class ArtifactListener:
             _logger.warning("progress is not shown in Prefect: %s", error)
             self._next_update = now + _PAUSE_AFTER_FAILURE_S
 
-    def iteration_finished(self, receipt: Receipt, num_iterations: int) -> None:
+    def iteration_finished(self, receipt: Receipt, alarms: Sequence[Alarm]) -> None:
         """The log has it."""

@@ -1,7 +1,8 @@
 """From a Prefect task to a Dask worker: submit, wait, and let go when the flow is stopping."""
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, Final, TypeVar
 
 from distributed import Client, Future, TimeoutError, default_client
@@ -23,6 +24,10 @@ class StoppedError(RuntimeError):
     """The campaign is stopping; what this task had committed stays committed."""
 
 
+BACKGROUND: Final = -1
+"""Priority of what should fill devices that have nothing else to do."""
+
+
 def run_on_device(function: Callable[..., _Result], *arguments: Any) -> _Result:
     """Run ``function(*arguments)`` on a worker and return its result.
 
@@ -31,16 +36,21 @@ def run_on_device(function: Callable[..., _Result], *arguments: Any) -> _Result:
     Raises:
         StoppedError: :func:`stop` was called meanwhile.
     """
-    return run_all_on_devices(function, [arguments])[0]
+    result: _Result = run_all_on_devices([(function, *arguments)])[0]
+    return result
 
 
-def run_all_on_devices(
-    function: Callable[..., _Result], calls: Sequence[Sequence[Any]]
-) -> list[_Result]:
-    """Run ``function`` once with each of ``calls``, side by side; results in their order."""
+def run_all_on_devices(calls: Sequence[Sequence[Any]], priority: int = 0) -> list[Any]:
+    """Run ``function(*arguments)`` for each of ``calls``, side by side; results in their order.
+
+    Args:
+        calls: each is ``(function, *arguments)``.
+        priority: a waiting call of higher priority goes first; none is interrupted.
+    """
     client = default_client()
     futures = [
-        client.submit(function, *call, pure=False, resources={DEVICE: 1}) for call in calls
+        client.submit(*call, pure=False, resources={DEVICE: 1}, priority=priority)
+        for call in calls
     ]
     try:
         return [_wait(client, future) for future in futures]
@@ -73,3 +83,13 @@ def stop() -> None:
 def start() -> None:
     """Allow tasks to wait again."""
     _stopping.clear()
+
+
+@contextmanager
+def stopped_by_errors() -> Iterator[None]:
+    """Make every waiting task give up where an error, or a signal, ends the block."""
+    try:
+        yield
+    except BaseException:
+        stop()
+        raise

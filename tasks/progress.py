@@ -1,18 +1,20 @@
 """Progress that crosses processes: workers send events, one board adds them up, listeners show it.
 
-Events name a stage and a part of it (a shard, an opponent) and carry how much of the part is done.
-The board keeps the latest of each part, so a lost or repeated event changes nothing.
+Events name a stage of an iteration and a part of it (a shard, a match), and carry how much of the
+part is done. The board keeps the latest of each part, so a lost or repeated event changes nothing.
+Stages may overlap.
 """
 
 import contextlib
 import contextvars
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from chess_snn.campaign import Receipt
+from chess_snn.campaign.alarms import Alarm
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +23,7 @@ class StageProgress:
 
     iteration: int
     stage: str
-    """``self_play``, ``train`` or ``evaluate``."""
+    """``self_play``, ``train``, ``evaluate`` or ``final``."""
     unit: str
     """What is counted: games or steps."""
     done: int
@@ -29,6 +31,8 @@ class StageProgress:
     """0 while it is not known."""
     seconds: float
     """Since the stage began."""
+    has_ended: bool = False
+    """Whether this is the last that is told of the stage."""
 
     @property
     def per_s(self) -> float:
@@ -49,7 +53,7 @@ class StageProgress:
 
 
 class Listener(Protocol):
-    """Somebody who is told how a campaign goes, from several threads."""
+    """Somebody who is told how a campaign goes, from several threads, but one at a time."""
 
     def message(self, text: str) -> None:
         """Something happened: a server is up, a worker died."""
@@ -59,76 +63,108 @@ class Listener(Protocol):
         """A stage began, went on (about twice a second) or ended."""
         ...
 
-    def iteration_finished(self, receipt: Receipt, num_iterations: int) -> None:
-        """An iteration committed its receipt."""
+    def iteration_finished(self, receipt: Receipt, alarms: Sequence[Alarm]) -> None:
+        """An iteration committed its receipt; ``alarms`` are those that are new."""
         ...
 
 
 class ProgressBoard:
-    """Adds up the events of one stage after another and tells the listeners, from a thread."""
+    """Adds up the events of the stages that are under way and tells the listeners."""
 
     def __init__(self, listeners: list[Listener], period_s: float = 0.5) -> None:
         self._listeners = listeners
         self._period_s = period_s
-        self._lock = threading.Lock()
-        self._done: dict[str, int] = {}
-        self._stage = ""
+        self._counting = threading.Lock()
+        self._telling = threading.RLock()
+        self._stages: dict[tuple[int, str], _Stage] = {}
+
+    @contextlib.contextmanager
+    def running(self) -> Iterator[None]:
+        """Tell of the stages under way every ``period_s``, from a thread, until the block ends."""
+        ended = threading.Event()
+
+        def repeat() -> None:
+            while not ended.wait(self._period_s):
+                self._tell_of_stages()
+
+        # In a copy of this context: Prefect keeps the address of its server there.
+        run = contextvars.copy_context().run
+        thread = threading.Thread(target=run, args=(repeat,), name="progress", daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            ended.set()
+            thread.join()
 
     def handle_event(self, event: tuple[float, Mapping[str, Any]]) -> None:
-        """Take a Dask event ``(time, {"stage", "part", "done", "worker"})``."""
+        """Take a Dask event ``(time, {"iteration", "stage", "part", "done", "worker"})``."""
         body = event[1]
-        with self._lock:
-            if body["stage"] == self._stage:
-                self._done[body["part"]] = body["done"]
+        with self._counting:
+            stage = self._stages.get((body["iteration"], body["stage"]))
+            if stage is not None:
+                stage.done[body["part"]] = body["done"]
 
     def message(self, text: str) -> None:
         """Tell every listener."""
-        for listener in self._listeners:
-            listener.message(text)
+        with self._telling:
+            for listener in self._listeners:
+                listener.message(text)
 
-    def iteration_finished(self, receipt: Receipt, num_iterations: int) -> None:
+    def iteration_finished(self, receipt: Receipt, alarms: Sequence[Alarm]) -> None:
         """Tell every listener."""
-        for listener in self._listeners:
-            listener.iteration_finished(receipt, num_iterations)
+        with self._telling:
+            for listener in self._listeners:
+                listener.iteration_finished(receipt, alarms)
 
     @contextlib.contextmanager
     def stage(self, iteration: int, stage: str, unit: str, total: int) -> Iterator[None]:
         """Watch one stage for the length of the block."""
-        with self._lock:
-            self._done, self._stage = {}, stage
-        began = time.monotonic()
-
-        def snapshot() -> StageProgress:
-            with self._lock:
-                done = sum(self._done.values())
-            return StageProgress(iteration, stage, unit, done, total, time.monotonic() - began)
-
-        with _repeating(lambda: self._tell(snapshot()), self._period_s):
+        watched = _Stage(iteration, stage, unit, total)
+        with self._counting:
+            self._stages[iteration, stage] = watched
+        self._tell(watched.progress())
+        completed = False
+        try:
             yield
-        last = snapshot()
-        self._tell(StageProgress(iteration, stage, unit, total or last.done, total, last.seconds))
+            completed = True
+        finally:
+            with self._telling, self._counting:
+                del self._stages[iteration, stage]
+            self._tell(watched.last_progress(completed))
+
+    def _tell_of_stages(self) -> None:
+        with self._telling:  # so that nothing is told of a stage after its last
+            with self._counting:
+                told = [stage.progress() for stage in self._stages.values()]
+            for progress in told:
+                self._tell(progress)
 
     def _tell(self, progress: StageProgress) -> None:
-        for listener in self._listeners:
-            listener.stage(progress)
+        with self._telling:
+            for listener in self._listeners:
+                listener.stage(progress)
 
 
-@contextlib.contextmanager
-def _repeating(action: Callable[[], None], period_s: float) -> Iterator[None]:
-    """Call ``action`` at once and every ``period_s`` in a thread, until the block ends."""
-    ended = threading.Event()
+@dataclass(slots=True)
+class _Stage:
+    """A stage under way."""
 
-    def repeat() -> None:
-        action()
-        while not ended.wait(period_s):
-            action()
+    iteration: int
+    name: str
+    unit: str
+    total: int
+    done: dict[str, int] = field(default_factory=dict)
+    """By part."""
+    began: float = field(default_factory=time.monotonic)
 
-    # In a copy of this context: Prefect keeps the address of its server there.
-    run = contextvars.copy_context().run
-    thread = threading.Thread(target=run, args=(repeat,), name="progress", daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        ended.set()
-        thread.join()
+    def progress(self) -> StageProgress:
+        return StageProgress(
+            self.iteration, self.name, self.unit, sum(self.done.values()), self.total,
+            time.monotonic() - self.began,
+        )
+
+    def last_progress(self, completed: bool) -> StageProgress:
+        last = self.progress()
+        done = self.total if completed and self.total else last.done
+        return replace(last, done=done, has_ended=True)

@@ -5,40 +5,61 @@ from pathlib import Path
 from prefect import task
 
 from chess_snn.campaign import CampaignFolder, Receipt, read_receipt, write_receipt
-from chess_snn.campaign.receipts import ShardFacts, StageSeconds, TrainingFacts
+from chess_snn.campaign.matches import EARLIER
+from chess_snn.campaign.plans import ProgressPlan
+from chess_snn.campaign.receipts import (
+    EvaluationFacts,
+    ShardFacts,
+    StageSeconds,
+    TrainingFacts,
+)
 from chess_snn.campaign.stages import choose_champion
-from chess_snn.types import Json
 
 
-@task(name="promote", task_run_name="promote-{iteration}")
+@task(name="promote", task_run_name="promote-{plan.iteration}")
 def promote(
     directory: str,
-    iteration: int,
+    plan: ProgressPlan,
     shards: list[ShardFacts],
     training: TrainingFacts,
-    matches: list[Json],
+    evaluation: EvaluationFacts | None,
     seconds: StageSeconds,
+    elapsed_s: float,
 ) -> Receipt:
-    """Commit the receipt of ``iteration``, which names the champion from now on."""
-    folder = CampaignFolder.open(Path(directory))
-    score = sum(match["score"] for match in matches) / len(matches)
+    """Commit the receipt of the iteration, which names the champion from now on.
+
+    All earlier iterations have theirs.
+    """
+    folder, iteration = CampaignFolder.open(Path(directory)), plan.iteration
+    score = None if evaluation is None else _mean_score(evaluation)
     receipt = Receipt(
         iteration=iteration,
+        plan=plan,
         shards=shards,
         training=training,
-        matches=matches,
+        matches=[] if evaluation is None else evaluation.matches,
+        conversion=None if evaluation is None else evaluation.conversion,
         score=score,
         champion=choose_champion(
             score, training.generation, _champion_before(folder, iteration),
             folder.config.promotion.margin,
         ),
         seconds=seconds,
+        elapsed_s=elapsed_s,
     )
     write_receipt(folder, receipt)
     return receipt
 
 
-def _champion_before(folder: CampaignFolder, iteration: int) -> tuple[int, float] | None:
+def _mean_score(evaluation: EvaluationFacts) -> float:
+    """Over the fixed opponents: an earlier generation is a different one each time."""
+    scores = [match["score"] for match in evaluation.matches if match["name"] != EARLIER]
+    return sum(scores) / len(scores)
+
+
+def _champion_before(
+    folder: CampaignFolder, iteration: int
+) -> tuple[int, float | None] | None:
     """(generation, score) of the champion before ``iteration``; None before the first."""
     if iteration == 0:
         return None

@@ -1,5 +1,6 @@
 """The recording task: show MLflow what the receipts say."""
 
+import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -7,8 +8,11 @@ from pathlib import Path
 from prefect import get_run_logger, task
 
 from chess_snn.campaign import CampaignFolder, Receipt, read_receipts
+from chess_snn.campaign.alarms import find_alarms
 from chess_snn.campaign.loading import config_values
+from chess_snn.campaign.matches import EARLIER, read_final_matches
 from chess_snn.training import WEIGHTS
+from chess_snn.types import Json
 from tasks.tracking import CampaignTracker, ModelVersionFacts, TrackingError
 
 
@@ -28,21 +32,43 @@ def record(directory: str, iteration: int, tracking_uri: str) -> int:
 
 
 def record_missing(folder: CampaignFolder, tracker: CampaignTracker) -> int:
-    """Record every finished iteration that MLflow lacks; how many those were.
+    """Record what MLflow lacks of a campaign; how many finished iterations it lacked.
 
     Raises:
         TrackingError: the store is away.
     """
     receipts = read_receipts(folder)
+    history = [receipt.metrics() for receipt in receipts]
     recorded = tracker.recorded_iterations()
     missing = [receipt for receipt in receipts if receipt.iteration not in recorded]
     for receipt in missing:
+        alarms = _alarm_metrics(history[: receipt.iteration + 1])
         tracker.record_iteration(
-            receipt.iteration, receipt.metrics(), _version_facts(folder, receipt)
+            receipt.iteration, receipt.metrics() | alarms, _version_facts(folder, receipt)
         )
     if receipts:
         tracker.promote(receipts[-1].champion)
+        tracker.show_alarms([alarm.name for alarm in find_alarms(history)])
+        if finals := read_final_matches(folder):
+            tracker.record_final(receipts[-1].iteration, _final_metrics(finals))
     return len(missing)
+
+
+def _alarm_metrics(history: list[dict[str, float]]) -> dict[str, float]:
+    """How many alarms are active, and 1 for each of them; 0 for one that has just ended."""
+    active = {alarm.name for alarm in find_alarms(history)}
+    told = active | {alarm.name for alarm in find_alarms(history[:-1])}
+    return {
+        "alarms/active": float(len(active)),
+        **{f"alarms/{name.replace(' ', '_')}": float(name in active) for name in sorted(told)},
+    }
+
+
+def _final_metrics(matches: list[Json]) -> dict[str, float]:
+    return {
+        f"final/{figure}_{match['name'].replace('-', '_')}": match[figure]
+        for match in matches for figure in ("score", "score_low", "score_high")
+    }
 
 
 @contextmanager
@@ -76,16 +102,19 @@ def tracked_run(
 
 def _version_facts(folder: CampaignFolder, receipt: Receipt) -> ModelVersionFacts:
     generation = receipt.training.generation
-    lows = [match["score_low"] for match in receipt.matches]
-    highs = [match["score_high"] for match in receipt.matches]
+    matches = [match for match in receipt.matches if match["name"] != EARLIER]
+    low, high = (
+        # The mean of intervals contains the mean score at least as surely as each its own.
+        sum(match[bound] for match in matches) / len(matches) if matches else math.nan
+        for bound in ("score_low", "score_high")
+    )
     return ModelVersionFacts(
         generation=generation,
         weights_path=folder.checkpoint(generation) / WEIGHTS,
         size=folder.config.net.size,
         ticks=folder.config.net.network().ticks,
-        score=receipt.score,
-        # The mean of intervals contains the mean score at least as surely as each its own.
-        score_interval=(sum(lows) / len(lows), sum(highs) / len(highs)),
+        score=math.nan if receipt.score is None else receipt.score,
+        score_interval=(low, high),
         digest=receipt.training.weights_digest,
         tags={"precision": folder.config.net.precision},
     )

@@ -10,7 +10,8 @@ from typing import Final
 
 from distributed import get_worker
 
-from chess_snn.campaign import stages
+from chess_snn.campaign import matches, stages
+from chess_snn.campaign.matches import FINAL, ScheduledMatch
 from chess_snn.campaign.receipts import ShardFacts, TrainingFacts
 from chess_snn.types import Json
 
@@ -23,30 +24,45 @@ _EVENT_PERIOD_S = 0.5
 def play_shard(directory: str, iteration: int, shard: int, num_threads: int) -> ShardFacts:
     """See :func:`chess_snn.campaign.stages.play_shard`."""
     return stages.play_shard(
-        Path(directory), iteration, shard, num_threads=num_threads,
-        on_progress=_progress_events("self_play", f"shard {shard}"),
+        Path(directory), iteration, shard, num_threads=num_threads, worker=_worker_number(),
+        on_progress=_progress_events(iteration, "self_play", f"shard {shard}"),
     )
 
 
 def train_generation(directory: str, iteration: int, num_threads: int) -> TrainingFacts:
     """See :func:`chess_snn.campaign.stages.train_generation`."""
     return stages.train_generation(
-        Path(directory), iteration, num_threads=num_threads,
-        on_progress=_progress_events("train", "steps"),
+        Path(directory), iteration, num_threads=num_threads, worker=_worker_number(),
+        on_progress=_progress_events(iteration, "train", "steps"),
     )
 
 
-def play_evaluation_match(
-    directory: str, generation: int, opponent: str, num_threads: int
-) -> Json:
-    """See :func:`chess_snn.campaign.stages.play_evaluation_match`."""
-    return stages.play_evaluation_match(
-        Path(directory), generation, opponent, num_threads=num_threads,
-        on_progress=_progress_events("evaluate", opponent),
+def play_match_part(
+    directory: str, iteration: int, match: ScheduledMatch, part: int, num_threads: int
+) -> None:
+    """See :func:`chess_snn.campaign.matches.play_match_part`."""
+    stage = FINAL if match.event == FINAL else "evaluate"
+    matches.play_match_part(
+        Path(directory), match, part, num_threads=num_threads, worker=_worker_number(),
+        on_progress=_progress_events(iteration, stage, f"{match.name} {part}"),
     )
 
 
-def _progress_events(stage: str, part: str) -> Callable[[int, int], None]:
+def play_conversion(directory: str, generation: int, num_threads: int) -> Json:
+    """See :func:`chess_snn.campaign.matches.play_conversion`."""
+    return matches.play_conversion(
+        Path(directory), generation, num_threads=num_threads, worker=_worker_number(),
+        on_progress=_progress_events(generation - 1, "evaluate", "conversion"),
+    )
+
+
+def _worker_number() -> int:
+    """From 0 among the workers of a machine, which share its devices in turns."""
+    name = get_worker().name
+    return name if isinstance(name, int) else 0
+
+
+def _progress_events(iteration: int, stage: str, part: str) -> Callable[[int, int], None]:
     """A callback that sends (done, total) of ``part``, at most twice a second and at the end."""
     worker = get_worker()
     last_sent = time.monotonic()
@@ -57,7 +73,9 @@ def _progress_events(stage: str, part: str) -> Callable[[int, int], None]:
         if now - last_sent < _EVENT_PERIOD_S and done < total:
             return
         last_sent = now
-        event = {"stage": stage, "part": part, "done": done, "worker": worker.name}
-        worker.log_event(PROGRESS_TOPIC, event)
+        worker.log_event(PROGRESS_TOPIC, {
+            "iteration": iteration, "stage": stage, "part": part, "done": done,
+            "worker": worker.name,
+        })
 
     return send

@@ -5,9 +5,11 @@
     <campaign>/
       campaign.toml                    the configuration, frozen at the start
       campaign.lock                    who is writing
+      plans/iter-000012.json           where in the campaign the iteration stands
       games/iter-000012/shard-0003/    one immutable shard
       checkpoints/gen-000012/          one generation
       matches/gen-000012/random.json   one match of that generation
+      matches/final/greedy-64.json     one match at the end of the campaign
       receipts/iter-000012.json        what the iteration committed
       services/                        databases and logs of the embedded servers
 """
@@ -108,10 +110,18 @@ class CampaignFolder:
         """Folder of one generation."""
         return self.path / "checkpoints" / f"gen-{generation:06d}"
 
-    def match(self, generation: int, opponent: str) -> Path:
-        """Result of one match."""
-        name = opponent.replace(":", "-")
-        return self.path / "matches" / f"gen-{generation:06d}" / f"{name}.json"
+    def match(self, event: str, name: str) -> Path:
+        """Result of one match; the event is a generation's (``gen-000012``) or ``final``."""
+        return self.path / "matches" / event / f"{name.replace(':', '-')}.json"
+
+    def match_part(self, event: str, name: str, part: int) -> Path:
+        """Result of a part of a match, until the match is whole."""
+        whole = self.match(event, name)
+        return whole.with_name(f"{whole.stem}.part-{part:04d}.json")
+
+    def plan(self, iteration: int) -> Path:
+        """Where in the campaign one iteration stands."""
+        return self.path / "plans" / f"iter-{iteration:06d}.json"
 
     def receipt(self, iteration: int) -> Path:
         """What one iteration committed."""

@@ -5,14 +5,21 @@ the receipts again.
 """
 
 from dataclasses import asdict, dataclass, fields
+from typing import Final
 
 from chess_snn.campaign.folder import CampaignFolder
+from chess_snn.campaign.plans import ProgressPlan, read_plans
 from chess_snn.data import read_json, write_json
-from chess_snn.errors import CorruptDataError
+from chess_snn.errors import ConfigError, CorruptDataError
 from chess_snn.self_play import SelfPlayStatistics, combine
 from chess_snn.types import Json
 
-SCHEMA = 1
+SCHEMA: Final = 2
+
+_MISFITS: Final = (
+    AttributeError, ConfigError, KeyError, TypeError, ValueError, ZeroDivisionError
+)
+"""What a body raises that is JSON and yet not a receipt."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,12 +47,27 @@ class TrainingFacts:
 
 
 @dataclass(frozen=True, slots=True)
+class EvaluationFacts:
+    """What the evaluation of one generation came to."""
+
+    matches: list[Json]
+    """Summaries with the ``name`` of each match."""
+    conversion: Json
+    """How it played out won positions."""
+
+
+@dataclass(frozen=True, slots=True)
 class StageSeconds:
-    """Wall clock of an iteration's stages."""
+    """Wall clock of an iteration's stages, in the process that finished it."""
 
     self_play: float
     training: float
     evaluation: float
+    """0 where the generation is not evaluated."""
+    evaluation_hidden: float
+    """The part of it during which the next iteration was under way already."""
+    iteration: float
+    """From the beginning of the iteration to its receipt."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,15 +75,22 @@ class Receipt:
     """What one iteration committed."""
 
     iteration: int
+    plan: ProgressPlan
+    """Where in the campaign it stood."""
     shards: list[ShardFacts]
     training: TrainingFacts
     matches: list[Json]
-    """Summaries of the candidate's matches."""
-    score: float
-    """The candidate's mean score over the opponents, in [0, 1]."""
+    """Summaries of the candidate's matches; none where it is not evaluated."""
+    conversion: Json | None
+    """How the candidate played out won positions; None where it is not evaluated."""
+    score: float | None
+    """The candidate's mean score over the opponents, earlier generations left out, in [0, 1]; None
+    where it is not evaluated."""
     champion: int
     """Generation of the champion after this iteration."""
     seconds: StageSeconds
+    elapsed_s: float
+    """Seconds that the campaign had run when it was finished, pauses left out."""
 
     @property
     def statistics(self) -> SelfPlayStatistics:
@@ -83,11 +112,15 @@ class Receipt:
             "self_play/positions_per_s": statistics.positions / wall,
             **{f"train/{name}": value for name, value in self.training.metrics.items()},
             "train/window_positions": float(self.training.window_positions),
-            **{f"evaluation/score_{m['player_b']}".replace(":", "_"): m["score"]
+            **{f"evaluation/score_{m['name']}".replace(":", "_"): m["score"]
                for m in self.matches},
-            "evaluation/score": self.score,
+            **({} if self.score is None else {"evaluation/score": self.score}),
+            **({} if self.conversion is None
+               else {"evaluation/conversion_rate": self.conversion["rate"]}),
             "evaluation/champion": float(self.champion),
             **{f"seconds/{name}": value for name, value in asdict(self.seconds).items()},
+            "campaign/progress": self.plan.progress_first,
+            "campaign/elapsed_s": self.elapsed_s,
         }
 
 
@@ -112,13 +145,14 @@ def read_receipt(folder: CampaignFolder, iteration: int) -> Receipt:
         receipt = Receipt(
             **body
             | {
+                "plan": ProgressPlan(**body["plan"]),
                 "shards": [ShardFacts(**shard) for shard in body["shards"]],
                 "training": TrainingFacts(**body["training"]),
                 "seconds": StageSeconds(**body["seconds"]),
             }
         )
         receipt.metrics()  # reads every part, so that nobody after this meets a missing one
-    except (AttributeError, KeyError, TypeError, ValueError, ZeroDivisionError) as error:
+    except _MISFITS as error:
         raise CorruptDataError(f"{path} is damaged: {error!r}; restore it from a copy") from error
     return receipt
 
@@ -129,3 +163,10 @@ def read_receipts(folder: CampaignFolder) -> list[Receipt]:
     while folder.receipt(len(receipts)).exists():
         receipts.append(read_receipt(folder, len(receipts)))
     return receipts
+
+
+def recorded_seconds(folder: CampaignFolder) -> float:
+    """Seconds that the campaign is known to have run, from its plans and receipts."""
+    begun_s = [plan.elapsed_s for plan in read_plans(folder)]
+    finished_s = [receipt.elapsed_s for receipt in read_receipts(folder)]
+    return max([0.0, *begun_s, *finished_s])

@@ -12,9 +12,11 @@ import itertools
 import json
 import sys
 import textwrap
+from collections.abc import Collection
 from dataclasses import fields
 from pathlib import Path
 from typing import Final, get_type_hints
+from unittest import mock
 
 from chess_snn.campaign.loading import config_values
 from chess_snn.campaign.settings import CampaignConfig
@@ -56,18 +58,39 @@ def field_docs(owner: type) -> dict[str, str]:
 
 def _bounds(owner: type) -> dict[str, str]:
     """What the class's checks allow, by the setting's name."""
-    found = {}
-    for node in (n for statement in _class_body(owner) for n in ast.walk(statement)):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-            if node.func.id == "check_range":
-                found[ast.literal_eval(node.args[0])] = ", ".join(
-                    f"{_SIGNS[str(bound.arg)]} {ast.unparse(bound.value).replace('self.', '')}"
-                    for bound in node.keywords
-                )
-            elif node.func.id == "check_choice":
-                choices = ast.literal_eval(node.args[2])
-                found[ast.literal_eval(node.args[0])] = ", ".join(f"`{c}`" for c in choices)
+    found: dict[str, str] = {}
+    named = _bounds_by_other_settings(owner)
+
+    def note_range(setting: str, value: float, **bounds: float) -> None:
+        del value
+        found[setting] = ", ".join(
+            f"{_SIGNS[name]} {named.get((setting, name)) or _number(bound)}"
+            for name, bound in bounds.items()
+        )
+
+    def note_choice(setting: str, value: str, choices: Collection[str]) -> None:
+        del value
+        found[setting] = ", ".join(f"`{choice}`" for choice in choices)
+
+    # Its checks run once on the defaults, with ours in the place of the ones it calls.
+    checks = {"check_range": note_range, "check_choice": note_choice}
+    with mock.patch.dict(vars(owner)["__post_init__"].__globals__, checks):
+        owner()
     return found
+
+
+def _bounds_by_other_settings(owner: type) -> dict[tuple[str, str], str]:
+    """Bounds that are settings themselves: ``("training.window_positions", "ge")`` and its name."""
+    return {
+        (str(node.args[0].value), str(bound.arg)): bound.value.attr
+        for statement in _class_body(owner) for node in ast.walk(statement)
+        if isinstance(node, ast.Call) and node.args and isinstance(node.args[0], ast.Constant)
+        for bound in node.keywords if isinstance(bound.value, ast.Attribute)
+    }
+
+
+def _number(value: float) -> str:
+    return str(value) if isinstance(value, int) else f"{value:g}"
 
 
 def _class_body(owner: type) -> list[ast.stmt]:

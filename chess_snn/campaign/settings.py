@@ -1,14 +1,20 @@
 """The settings of a campaign: those of every component, and the few that are its own."""
 
 from dataclasses import dataclass, field
+from typing import Final, get_args
 
+from chess_snn.campaign.devices import DeviceChoice
 from chess_snn.config import check_choice, check_range
 from chess_snn.errors import ConfigError
 from chess_snn.evaluation import make_player
-from chess_snn.games import get_game
+from chess_snn.games import GameSpec, get_game
 from chess_snn.nets import NetConfig, Precision, net_config
+from chess_snn.search import MAX_SIMULATIONS, SearchSettings, check_memory
 from chess_snn.self_play import SelfPlaySettings
 from chess_snn.training import TrainingSettings
+
+OPENINGS_EACH: Final = 50
+"""Openings that one worker plays at a time; a match of more is played in parts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,7 +22,10 @@ class RunSettings:
     """How long the campaign runs, and from which seed."""
 
     iterations: int = 20
-    """Passes of self-play, training and evaluation."""
+    """Passes of self-play, training and evaluation; not looked at where `hours` is set."""
+    hours: float = 0.0
+    """Above 0, no iteration begins after this much time, and whatever changes over the campaign
+    follows the clock. Time counts while the campaign runs; 0 counts iterations."""
     seed: int = 0
     """Everything random derives from it: the same seed gives the same games and weights on one
     kind of device."""
@@ -25,6 +34,7 @@ class RunSettings:
 
     def __post_init__(self) -> None:
         check_range("campaign.iterations", self.iterations, ge=1, le=1_000_000)
+        check_range("campaign.hours", self.hours, ge=0, le=100_000)
         check_range("campaign.seed", self.seed, ge=0, le=2**63 - 1)
 
 
@@ -59,8 +69,13 @@ class NetworkSettings:
 
 @dataclass(frozen=True, slots=True)
 class EvaluationSettings:
-    """The matches each new generation plays."""
+    """The matches that new generations play, and those of the last one at the campaign's end.
 
+    Networks play at temperature 0: they play their best move.
+    """
+
+    every: int = 1
+    """Every so many generations one is evaluated; the others have no score."""
     opponents: tuple[str, ...] = ("random", "greedy", "minimax:2")
     """Players by name: `random`, `greedy`, `minimax:N`."""
     num_openings: int = 20
@@ -69,8 +84,20 @@ class EvaluationSettings:
     """Random plies of an opening."""
     max_plies: int = 200
     """Games are cut after this many plies and scored as drawn."""
+    simulations: int = 0
+    """Simulations of the network at each of its moves; at 0 it plays without search."""
+    final_openings: int = 0
+    """Openings of each match at the end of the campaign: against `random` without search and with
+    it, `greedy`, and the network of a third of the campaign earlier; 0 plays none."""
+    final_simulations: int = 64
+    """Simulations of the networks at each of their moves in those matches."""
 
     def __post_init__(self) -> None:
+        check_range("evaluation.every", self.every, ge=1)
+        check_range("evaluation.simulations", self.simulations, ge=0, le=MAX_SIMULATIONS)
+        check_range("evaluation.final_openings", self.final_openings, ge=0, le=100_000)
+        check_range("evaluation.final_simulations", self.final_simulations, ge=1,
+                    le=MAX_SIMULATIONS)
         check_range("evaluation.num_openings", self.num_openings, ge=1, le=100_000)
         check_range("evaluation.opening_plies", self.opening_plies, ge=0, le=100)
         check_range("evaluation.max_plies", self.max_plies, ge=1, le=10_000)
@@ -96,14 +123,21 @@ class PromotionSettings:
 
 @dataclass(frozen=True, slots=True)
 class ExecutionSettings:
-    """Where the work is done; it changes the pace, never the result."""
+    """Where the work is done; it changes the pace, never the result, rounding aside."""
 
+    device: DeviceChoice = "auto"
+    """Where networks run: `cpu`, `cuda` for every GPU that is visible, or `auto`: GPUs where there
+    are any."""
     workers: int = 0
-    """Worker processes; 0 starts one a core, and no more than an iteration has shards."""
+    """Worker processes; 0 starts one a GPU, or else one a core and no more than an iteration has
+    shards."""
+    overlap: bool = True
+    """Whether a generation is evaluated while the next iteration plays."""
     retries: int = 2
     """How often a failed task is tried again. A killed worker's task is redone in any case."""
 
     def __post_init__(self) -> None:
+        check_choice("execution.device", self.device, get_args(DeviceChoice))
         check_range("execution.workers", self.workers, ge=0, le=1024)
         check_range("execution.retries", self.retries, ge=0, le=100)
 
@@ -114,6 +148,7 @@ class CampaignConfig:
 
     campaign: RunSettings = field(default_factory=RunSettings)
     net: NetworkSettings = field(default_factory=NetworkSettings)
+    search: SearchSettings = field(default_factory=SearchSettings)
     self_play: SelfPlaySettings = field(default_factory=SelfPlaySettings)
     training: TrainingSettings = field(default_factory=TrainingSettings)
     evaluation: EvaluationSettings = field(default_factory=EvaluationSettings)
@@ -124,3 +159,28 @@ class CampaignConfig:
         game = get_game(self.campaign.game)
         for opponent in self.evaluation.opponents:
             make_player(game, opponent)
+        self._check_policy_loss()
+        self._check_tree_memory(game.spec)
+
+    def _check_policy_loss(self) -> None:
+        wanted = "advantage" if self.search.kind == "policy" else "search"
+        if self.training.policy_loss != wanted:
+            raise ConfigError(
+                f'training.policy_loss = "{self.training.policy_loss}" cannot learn from games '
+                f'played with search.kind = "{self.search.kind}"; set training.policy_loss = '
+                f'"{wanted}"'
+            )
+
+    def _check_tree_memory(self, spec: GameSpec) -> None:
+        """Now, rather than in a worker at the end of the campaign."""
+        matches = self.evaluation
+        uses = [(matches.simulations, 2 * min(matches.num_openings, OPENINGS_EACH))]
+        if matches.final_openings:
+            games = 2 * min(matches.final_openings, OPENINGS_EACH)
+            uses.append((matches.final_simulations, games))
+        if self.search.kind != "policy":
+            most = max(self.search.simulations_first, self.search.simulations_last)
+            uses.append((most, self.self_play.concurrent_games))
+        for simulations, num_games in uses:
+            if simulations:
+                check_memory(spec, simulations, num_games, self.search.memory_mib)

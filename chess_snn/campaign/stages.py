@@ -6,64 +6,68 @@ repeat. Nothing here knows which process or machine it runs in.
 """
 
 from collections.abc import Callable
-from functools import lru_cache
 from pathlib import Path
-from typing import cast
 
 import torch
 
 from chess_snn.campaign.folder import CampaignFolder
+from chess_snn.campaign.networks import (
+    can_overlap_groups,
+    device_of,
+    entropy_ratio,
+    evaluator_of,
+    game_of,
+    self_play_searches,
+)
+from chess_snn.campaign.plans import read_plan
 from chess_snn.campaign.receipts import ShardFacts, TrainingFacts
 from chess_snn.data import (
     Manifest,
     ReplayWindow,
+    concatenate,
     is_committed,
-    read_json,
     read_manifest,
-    verify_folder,
-    write_json,
+    read_shard,
+    restart_states,
     write_shard,
 )
 from chess_snn.errors import CorruptDataError
-from chess_snn.evaluation import SearchPlayer, make_player, play_match, random_openings
-from chess_snn.games import Game, get_game
-from chess_snn.nets import (
-    Evaluator,
-    Precision,
-    build_network,
-    load_network,
-    make_evaluator,
-)
+from chess_snn.nets import build_network, make_evaluator
 from chess_snn.rng import derive_seed
-from chess_snn.search import PolicySearch
-from chess_snn.self_play import play_games
-from chess_snn.training import (
-    WEIGHTS,
-    IterationPlan,
-    Trainer,
-    load_trainer,
-    save_checkpoint,
-)
-from chess_snn.types import Json
+from chess_snn.self_play import calibrate_threshold, play_games
+from chess_snn.training import IterationPlan, Trainer, load_trainer, save_checkpoint
+from chess_snn.types import UInt64Array
 
 Progress = Callable[[int, int], None]
 """Called often with (done, in all): games of self-play and matches, steps of training."""
 
+_MOST_RESTARTS = 100_000
+"""Positions that the restarts of one iteration are drawn from."""
 
-def prepare_first_generation(folder: CampaignFolder) -> None:
-    """Commit generation 0, the untrained network."""
+
+def prepare_first_generation(folder: CampaignFolder) -> float:
+    """Commit generation 0, the untrained network; how soft its policy is.
+
+    Returns:
+        Entropy of its policy over that of a uniform one, in [0, 1], on positions games start from.
+        Below 0.9, games must undo prejudices first.
+    """
     target = folder.checkpoint(0)
-    if is_committed(target):
-        return
-    config, game = folder.config, game_of(folder)
-    seed = config.campaign.seed
-    network = build_network(game.spec, config.net.network(), derive_seed(seed, "network"))
-    trainer = Trainer(game, network, config.training, derive_seed(seed, "training"))
-    save_checkpoint(target, trainer, meta={"generation": 0})
+    if not is_committed(target):
+        config, game = folder.config, game_of(folder)
+        seed = config.campaign.seed
+        network = build_network(game.spec, config.net.network(), derive_seed(seed, "network"))
+        with make_evaluator(network, precision=config.net.precision) as evaluator:
+            ratio = entropy_ratio(folder, evaluator)
+        trainer = Trainer(game, network, config.training, derive_seed(seed, "training"))
+        save_checkpoint(target, trainer, meta={
+            "generation": 0, "positions_played": 0, "entropy_ratio": ratio,
+        })
+    return float(read_manifest(target).meta["entropy_ratio"])
 
 
 def play_shard(
-    directory: Path, iteration: int, shard: int, *, num_threads: int = 1,
+    directory: Path, iteration: int, shard: int, *, num_threads: int = 1, worker: int = 0,
     on_progress: Progress | None = None,
 ) -> ShardFacts:
     """Play one shard of ``iteration`` with that generation's network, and commit it."""
@@ -72,13 +76,22 @@ def play_shard(
     if is_committed(target):
         return _shard_facts(target, read_manifest(target))
     config, game = folder.config, game_of(folder)
-    num_games = config.self_play.games_in_shard(shard)
+    settings, progress = config.self_play, read_plan(folder, iteration).progress_first
+    num_games, simulations = settings.games_in_shard(shard), config.search.simulations(progress)
+    evaluator = evaluator_of(folder, iteration, num_threads=num_threads, worker=worker)
+    searches = self_play_searches(
+        folder, evaluator, simulations, min(num_games, settings.concurrent_games),
+        side_by_side=can_overlap_groups(device_of(folder, worker), num_threads),
+    )
     records, statistics = play_games(
         game,
-        [PolicySearch(game, _evaluator(folder, iteration, num_threads))],
-        config.self_play,
+        searches,
+        settings,
         num_games=num_games,
         seed=derive_seed(config.campaign.seed, "self_play", iteration, shard),
+        progress=progress,
+        restarts=_restarts(folder, iteration),
+        resignation_threshold=_resignation_threshold(folder, iteration),
         on_progress=on_progress and (lambda games, _: on_progress(games, num_games)),
     )
     meta = {
@@ -86,13 +99,15 @@ def play_shard(
         "iteration": iteration,
         "shard": shard,
         "generation": iteration,
+        "simulations": simulations,
         "statistics": statistics.to_json(),
     }
     return _shard_facts(target, write_shard(target, records, meta))
 
 
 def train_generation(
-    directory: Path, iteration: int, *, num_threads: int = 1, on_progress: Progress | None = None
+    directory: Path, iteration: int, *, num_threads: int = 1, worker: int = 0,
+    on_progress: Progress | None = None,
 ) -> TrainingFacts:
     """Train generation ``iteration`` on the replay window; commit generation ``iteration + 1``."""
     folder = CampaignFolder.open(directory)
@@ -102,32 +117,38 @@ def train_generation(
     config, game = folder.config, game_of(folder)
     torch.set_num_threads(num_threads)
 
+    shards = window_shards(folder, iteration)
     try:
-        shards = window_shards(folder, iteration)
-        window = ReplayWindow.load(game, shards, config.training.window_positions)
+        window = ReplayWindow.load(
+            game, shards, _window_capacity(folder, iteration), discount=config.search.discount
+        )
     except CorruptDataError as error:
         raise CorruptDataError(
             f"{error} (the shard is made again by `chess-snn campaign resume` once its folder and "
             f"the receipt of its iteration, if it has one, are deleted)"
         ) from error
-    trainer = load_trainer(folder.checkpoint(iteration), game)
+    trainer = load_trainer(folder.checkpoint(iteration), game, device_of(folder, worker))
     trainer.begin_iteration(iteration)
+    stretch = read_plan(folder, iteration)
     plan = IterationPlan(
-        iteration=iteration,
-        num_iterations=config.campaign.iterations,
-        num_steps=config.training.num_steps(_new_positions(folder, iteration)),
+        num_steps=config.training.num_steps(_num_positions(folder, iteration)),
+        progress_first=stretch.progress_first,
+        progress_last=stretch.progress_last,
     )
     # Before training: what it has learnt so far says of games that no step was ever made on.
     before = trainer.holdout_value_loss(window)
     report = trainer.run(window, plan, on_progress=on_progress)
     facts = {
         "generation": iteration + 1,
+        "positions_played": _positions_played(folder, iteration),
         "window_shards": [f"{path.parent.name}/{path.name}" for path in shards],
         "window_positions": window.records.num_positions,
         "metrics": {
             "steps": float(report.steps),
+            "samples": float(report.samples),
             "value_loss": report.value_loss,
             "policy_loss": report.policy_loss,
+            "plies_left_loss": report.plies_left_loss,
             "policy_entropy": report.policy_entropy,
             "gradient_norm": report.gradient_norm,
             "learning_rate": report.learning_rate,
@@ -139,55 +160,63 @@ def train_generation(
     return _training_facts(save_checkpoint(target, trainer, meta=facts))
 
 
-def play_evaluation_match(
-    directory: Path, generation: int, opponent: str, *, num_threads: int = 1,
-    on_progress: Progress | None = None,
-) -> Json:
-    """Play ``generation`` against ``opponent`` and keep the match; returns its summary."""
-    folder = CampaignFolder.open(directory)
-    path = folder.match(generation, opponent)
-    if path.exists():
-        return _summary(read_json(path))
-    config, game = folder.config, game_of(folder)
-    settings, seed = config.evaluation, derive_seed(config.campaign.seed, "evaluation")
-    search = PolicySearch(game, _evaluator(folder, generation, num_threads))
-    result = play_match(
-        game,
-        SearchPlayer(search, name=f"gen-{generation:06d}"),
-        make_player(game, opponent),
-        # The same openings for every generation: their scores can be compared.
-        random_openings(game, settings.num_openings, settings.opening_plies, seed),
-        seed=seed,
-        max_plies=settings.max_plies,
-        on_progress=on_progress,
-    )
-    write_json(path, result.to_json())
-    return result.summary()
-
-
 def choose_champion(
-    score: float, generation: int, champion: tuple[int, float] | None, margin: float
+    score: float | None, generation: int, champion: tuple[int, float | None] | None, margin: float
 ) -> int:
     """Generation of the champion, given the candidate's and the champion's (generation, score).
 
-    Scores are means over the same opponents and openings, in [0, 1].
+    Scores are means over the same opponents and openings, in [0, 1]. A candidate without a score
+    is champion only until one has a score.
     """
-    if champion is None or score >= champion[1] + margin:
+    if champion is None:
         return generation
-    return champion[0]
+    incumbent, wanted = champion
+    if wanted is None:
+        return generation
+    return generation if score is not None and score >= wanted + margin else incumbent
 
 
 def window_shards(folder: CampaignFolder, iteration: int) -> list[Path]:
     """The newest committed shards that fill the replay window of ``iteration``, oldest first."""
-    wanted = folder.config.training.window_positions
+    wanted = _window_capacity(folder, iteration)
     chosen: list[Path] = []
     for earlier in range(iteration, -1, -1):
-        shards = _iteration_shards(folder, earlier)
-        chosen = shards + chosen
-        wanted -= sum(_num_positions(shard) for shard in shards)
+        chosen = _iteration_shards(folder, earlier) + chosen
+        wanted -= _num_positions(folder, earlier)
         if wanted <= 0:
             break
     return chosen
+
+
+def _window_capacity(folder: CampaignFolder, iteration: int) -> int:
+    return folder.config.training.window_capacity(_positions_played(folder, iteration))
+
+
+def _positions_played(folder: CampaignFolder, iteration: int) -> int:
+    """Of all iterations up to this one."""
+    earlier = read_manifest(folder.checkpoint(iteration)).meta["positions_played"]
+    return int(earlier) + _num_positions(folder, iteration)
+
+
+def _restarts(folder: CampaignFolder, iteration: int) -> UInt64Array | None:
+    """Positions of the iteration before; None in the first."""
+    settings = folder.config.self_play
+    if iteration == 0 or not (settings.restart_share_first or settings.restart_share_last):
+        return None
+    return restart_states(
+        _iteration_shards(folder, iteration - 1), settings.restart_value_limit, _MOST_RESTARTS,
+        derive_seed(folder.config.campaign.seed, "restarts", iteration),
+    )
+
+
+def _resignation_threshold(folder: CampaignFolder, iteration: int) -> float | None:
+    """What the games of the iteration before allow; None plays every game to its end."""
+    settings = folder.config.self_play
+    if iteration == 0 or not settings.resignation:
+        return None
+    shards = _iteration_shards(folder, iteration - 1)
+    records = concatenate([read_shard(shard)[0] for shard in shards])
+    return calibrate_threshold(game_of(folder), records, settings.resignation_error_limit)
 
 
 def _iteration_shards(folder: CampaignFolder, iteration: int) -> list[Path]:
@@ -195,12 +224,10 @@ def _iteration_shards(folder: CampaignFolder, iteration: int) -> list[Path]:
     return [folder.shard(iteration, shard) for shard in range(num_shards)]
 
 
-def _new_positions(folder: CampaignFolder, iteration: int) -> int:
-    return sum(_num_positions(shard) for shard in _iteration_shards(folder, iteration))
-
-
-def _num_positions(shard: Path) -> int:
-    return int(read_manifest(shard).meta["num_positions"])
+def _num_positions(folder: CampaignFolder, iteration: int) -> int:
+    """Positions that ``iteration`` played."""
+    manifests = map(read_manifest, _iteration_shards(folder, iteration))
+    return sum(int(manifest.meta["num_positions"]) for manifest in manifests)
 
 
 def _shard_facts(path: Path, manifest: Manifest) -> ShardFacts:
@@ -220,34 +247,3 @@ def _training_facts(manifest: Manifest) -> TrainingFacts:
         window_positions=meta["window_positions"],
         metrics=meta["metrics"],
     )
-
-
-def _summary(match: Json) -> Json:
-    return {name: value for name, value in match.items() if name != "per_game"}
-
-
-def _evaluator(folder: CampaignFolder, generation: int, num_threads: int) -> Evaluator:
-    checkpoint = folder.checkpoint(generation)
-    digest = str(read_manifest(checkpoint).meta["weights_digest"])
-    return _cached_evaluator(checkpoint, digest, folder.config.net.precision, num_threads)
-
-
-@lru_cache(maxsize=2)
-def _cached_evaluator(
-    checkpoint: Path, digest: str, precision: Precision, num_threads: int
-) -> Evaluator:
-    """The network of a checkpoint, kept between the tasks of a warm worker.
-
-    ``digest`` is part of the key so that other weights at the same place are never mistaken.
-    """
-    del digest
-    verify_folder(checkpoint)
-    network = load_network(checkpoint / WEIGHTS)
-    return cast(
-        Evaluator, make_evaluator(network, precision=precision, num_threads=num_threads)
-    )
-
-
-def game_of(folder: CampaignFolder) -> Game:
-    """The game the campaign learns."""
-    return get_game(folder.config.campaign.game)

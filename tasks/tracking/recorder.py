@@ -4,7 +4,7 @@ import json
 import logging
 import math
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self
 
@@ -20,6 +20,12 @@ CAMPAIGN_ID_TAG = "chess_snn.campaign_id"
 
 MARKER_METRIC = "iteration"
 """Written in the same transaction as an iteration's metrics: its history says which are there."""
+
+FINAL_MARKER_METRIC = "final/iteration"
+"""The same for the matches at the campaign's end."""
+
+ALARMS_TAG = "chess_snn.alarms"
+"""Names the alarms of the newest iteration."""
 
 CUT_MARK = "…[cut]"
 """Ends a configuration value that is longer than MLflow stores."""
@@ -98,6 +104,29 @@ class CampaignTracker:
             )
         return True
 
+    def record_final(self, iteration: int, metrics: Mapping[str, float]) -> bool:
+        """Record the matches at the end of the campaign, unless they are recorded.
+
+        Args:
+            iteration: the last one; the step of every metric.
+            metrics: by name.
+
+        Returns:
+            Whether they were new to the store.
+        """
+        with tracking_errors(self._uri):
+            history = self._client.get_metric_history(self._run_id, FINAL_MARKER_METRIC)
+            if any(metric.step == iteration for metric in history):
+                return False
+            rows = self._rows(iteration, metrics, marker=FINAL_MARKER_METRIC)
+            self._client.log_batch(self._run_id, metrics=rows)
+        return True
+
+    def show_alarms(self, names: Sequence[str]) -> None:
+        """Tag the run with the alarms that are active."""
+        with tracking_errors(self._uri):
+            self._client.set_tag(self._run_id, ALARMS_TAG, ", ".join(names) or "none")
+
     def promote(self, generation: int) -> None:
         """Make the version of ``generation`` the ``champion``."""
         with tracking_errors(self._uri):
@@ -147,7 +176,8 @@ class CampaignTracker:
             self._client.log_batch(self._run_id, params=batch)
 
     def _rows(
-        self, iteration: int, metrics: Mapping[str, float], model_id: str | None
+        self, iteration: int, metrics: Mapping[str, float], model_id: str | None = None, *,
+        marker: str = MARKER_METRIC,
     ) -> list[Metric]:
         finite = {name: float(value) for name, value in metrics.items() if math.isfinite(value)}
         if skipped := sorted(set(metrics) - set(finite)):
@@ -157,7 +187,7 @@ class CampaignTracker:
         now_ms = int(time.time() * 1000)
         return [
             Metric(name, value, now_ms, iteration, model_id=model_id, run_id=self._run_id)
-            for name, value in {**finite, MARKER_METRIC: float(iteration)}.items()
+            for name, value in {**finite, marker: float(iteration)}.items()
         ]
 
 

@@ -50,10 +50,30 @@ def test_settings_are_typed_as_toml_and_bare_words_are_texts():
     ('evaluation.opponents=["random", "random"]', "names a player twice"),
     ("evaluation.opponents=[]", "must name a player"),
     ("=3", "--set takes name=value"),
+    ("campaign.hours=-1.0", "campaign.hours must be >= 0"),
+    ("search.kind=policy", 'set training.policy_loss = "advantage"'),
+    ("training.policy_loss=advantage", 'set training.policy_loss = "search"'),
+    ("search.simulations_first=0", "search.simulations_first must be >= 1 .*, got 0"),
+    ("search.simulations_last=100000", "trees of 100000 simulations for 256 games"),
+    ("evaluation.simulations=100000", "trees of 100000 simulations for 40 games"),
+    ("training.window_positions=100", "training.window_positions must be >= 256"),
+    ("self_play.restart_share_first=0.9", "add to more than 1"),
 ])
 def test_bad_settings(setting, reason):
     with pytest.raises(ConfigError, match=reason):
         load_config(settings=[setting])
+
+
+def test_the_trees_of_the_last_matches_are_counted_only_where_they_are_played():
+    many = "evaluation.final_simulations=100000"
+    load_config(settings=[many])
+    with pytest.raises(ConfigError, match="trees of 100000 simulations for 40 games"):
+        load_config(settings=[many, "evaluation.final_openings=20"])
+
+
+def test_games_without_search_learn_from_advantages():
+    config = load_config(settings=["search.kind=policy", "training.policy_loss=advantage"])
+    assert config.search.kind == "policy"
 
 
 def test_the_configuration_of_a_campaign_begins_another(new_folder):

@@ -1,7 +1,7 @@
 """A whole small campaign by its stages: idempotent, and the same wherever and however it is run."""
 
 import json
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
 import numpy as np
@@ -16,17 +16,24 @@ from chess_snn.campaign import (
     read_receipts,
     write_receipt,
 )
+from chess_snn.campaign.matches import (
+    finish_match,
+    generation_matches,
+    play_conversion,
+    play_match_part,
+)
+from chess_snn.campaign.plans import begin_iteration
 from chess_snn.campaign.receipts import ShardFacts, StageSeconds, TrainingFacts
 from chess_snn.campaign.stages import (
     choose_champion,
-    play_evaluation_match,
     play_shard,
     prepare_first_generation,
     train_generation,
     window_shards,
 )
-from chess_snn.data import GameRecords, read_manifest, read_shard
+from chess_snn.data import START_KINDS, GameRecords, read_manifest, read_shard
 from chess_snn.errors import CorruptDataError
+from chess_snn.search import SearchSettings
 from chess_snn.types import Json
 
 NUM_SHARDS = 2
@@ -44,17 +51,28 @@ def play_stages(path: Path, *, num_threads: int, shard_order: list[int]) -> Play
     prepare_first_generation(folder)
     receipts = []
     for iteration in range(NUM_ITERATIONS):
+        plan = begin_iteration(folder, iteration, elapsed_s=10.0 * iteration)
         facts = {
             shard: play_shard(path, iteration, shard, num_threads=num_threads)
             for shard in shard_order
         }
         training = train_generation(path, iteration)
-        match = play_evaluation_match(path, iteration + 1, "random", num_threads=num_threads)
+        matches = play_matches(folder, iteration + 1, num_threads)
         receipts.append(Receipt(
-            iteration, [facts[shard] for shard in range(NUM_SHARDS)], training, [match],
-            match["score"], iteration + 1, StageSeconds(1.0, 2.0, 3.0),
+            iteration, plan, [facts[shard] for shard in range(NUM_SHARDS)], training, matches,
+            play_conversion(path, iteration + 1, num_threads=num_threads), matches[0]["score"],
+            iteration + 1, StageSeconds(1.0, 2.0, 3.0, 0.5, 6.0), 10.0 * (iteration + 1),
         ))
     return Played(folder, receipts)
+
+
+def play_matches(folder: CampaignFolder, generation: int, num_threads: int = 1) -> list[Json]:
+    summaries = []
+    for match in generation_matches(folder, generation):
+        for part in range(len(match.parts)):
+            play_match_part(folder.path, match, part, num_threads=num_threads)
+        summaries.append(finish_match(folder.path, match))
+    return summaries
 
 
 @pytest.fixture(scope="module")
@@ -81,7 +99,9 @@ def test_every_stage_done_again_returns_the_same_and_writes_nothing(played):
             play_shard(folder.path, iteration, shard) for shard in range(NUM_SHARDS)
         ] == receipt.shards
         assert train_generation(folder.path, iteration) == receipt.training
-        assert [play_evaluation_match(folder.path, iteration + 1, "random")] == receipt.matches
+        for match in generation_matches(folder, iteration + 1):
+            assert finish_match(folder.path, match) in receipt.matches
+        assert play_conversion(folder.path, iteration + 1) == receipt.conversion
     assert mtimes(folder) == before
 
 
@@ -116,7 +136,9 @@ def test_the_window_takes_the_newest_shards_until_it_is_full(played, tmp_path):
     assert played.receipts[1].training.window_shards == names
     assert played.receipts[0].training.window_shards == names[:2]
 
-    narrow = load_config(settings=[*TINY, "training.window_positions=8"])
+    narrow = load_config(settings=[
+        *TINY, "training.window_positions=8", "training.window_growth=0.0"
+    ])
     one_iteration = CampaignFolder(folder.path, folder.campaign_id, narrow)
     assert window_shards(one_iteration, 1) == [folder.shard(1, s) for s in range(NUM_SHARDS)]
 
@@ -131,14 +153,20 @@ def test_receipts_are_read_as_they_were_written(played):
         assert metrics["self_play/games"] == 6
         assert metrics["self_play/games_per_s"] == 6.0
         assert metrics["evaluation/score_random"] == played.receipts[0].score
+        assert metrics["evaluation/score_earlier"] == played.receipts[0].matches[1]["score"]
+        assert metrics["evaluation/conversion_rate"] == played.receipts[0].conversion["rate"]
         assert metrics["seconds/evaluation"] == 3.0
+        assert metrics["seconds/evaluation_hidden"] == 0.5
+        assert played.receipts[1].metrics()["campaign/progress"] == 0.5
     finally:
         for iteration in range(NUM_ITERATIONS):
             played.folder.receipt(iteration).unlink()
 
 
 @pytest.mark.parametrize("damage", [
-    lambda body: body | {"schema": 2},
+    lambda body: body | {"schema": 1},
+    lambda body: body | {"plan": body["plan"] | {"progress_first": 2.0}},
+    lambda body: body | {"conversion": {}},
     lambda body: body | {"iteration": 1},
     lambda body: body | {"extra": 1},
     lambda body: {name: value for name, value in body.items() if name != "score"},
@@ -163,6 +191,58 @@ def test_a_receipt_without_its_predecessor_is_not_counted(played, new_folder):
     assert read_receipts(folder) == []
 
 
+def test_a_generation_without_evaluation_has_no_score(played, new_folder):
+    folder = new_folder()
+    unevaluated = replace(played.receipts[0], matches=[], conversion=None, score=None)
+    write_receipt(folder, unevaluated)
+    assert read_receipt(folder, 0) == unevaluated
+    names = {name for name in unevaluated.metrics() if name.startswith("evaluation/")}
+    assert names == {"evaluation/champion"}
+
+
+def test_the_untrained_policy_is_soft_and_says_so(played):
+    meta = read_manifest(played.folder.checkpoint(0)).meta
+    assert 0.9 <= meta["entropy_ratio"] <= 1
+    assert prepare_first_generation(played.folder) == meta["entropy_ratio"]
+
+
+def test_games_follow_the_plan_of_their_iteration(played):
+    """Half of the campaign is done before the second of two iterations."""
+    search = SearchSettings(simulations_first=2, simulations_last=4)
+    for iteration, progress in enumerate((0.0, 0.5)):
+        shard = played.folder.shard(iteration, 0)
+        manifest = read_manifest(shard)
+        assert manifest.meta["simulations"] == search.simulations(progress)
+        records, _ = read_shard(shard)
+        assert np.diff(records.game_offsets).max() == played.folder.config.self_play.max_plies(
+            progress
+        )
+
+
+def test_the_second_iteration_restarts_from_the_first(tmp_path):
+    """A game of the second iteration begins where a contested game of the first one was."""
+    folder = CampaignFolder.create(tmp_path / "c", load_config(settings=[
+        *TINY, "self_play.max_plies_first=30", "self_play.max_plies_last=30",
+        "self_play.practice_share_first=0.0", "self_play.practice_share_last=0.0",
+        "self_play.restart_share_first=1.0", "self_play.restart_share_last=1.0",
+        "search.simulations_first=1", "search.simulations_last=1",
+    ]))
+    prepare_first_generation(folder)
+    begin_iteration(folder, 0, 0.0)
+    first = [play_shard(folder.path, 0, shard) for shard in range(NUM_SHARDS)]
+    assert sum(facts.statistics["ordinary_games"] for facts in first) == 6
+    train_generation(folder.path, 0)
+    begin_iteration(folder, 1, 1.0)
+    play_shard(folder.path, 1, 0)
+    records, _ = read_shard(folder.shard(1, 0))
+    assert {START_KINDS[kind] for kind in records.start_kinds} == {"restart"}
+    earlier = {
+        tuple(row[:4]) for shard in range(NUM_SHARDS)
+        for row in read_shard(folder.shard(0, shard))[0].states
+    }
+    assert all(tuple(row[:4]) in earlier for row in records.states[records.game_offsets[:-1]])
+
+
 @pytest.mark.parametrize(("score", "champion", "margin", "chosen"), [
     (0.1, None, 0.5, 7),  # somebody has to be it
     (0.5, (3, 0.5), 0.0, 7),
@@ -170,6 +250,10 @@ def test_a_receipt_without_its_predecessor_is_not_counted(played, new_folder):
     (0.54, (3, 0.5), 0.05, 3),
     (0.56, (3, 0.5), 0.05, 7),
     (0.4, (3, 0.5), -0.2, 7),
+    (None, None, 0.0, 7),
+    (None, (3, None), 0.0, 7),  # none is known to be better
+    (0.1, (3, None), 0.0, 7),
+    (None, (3, 0.1), 0.0, 3),
 ])
 def test_the_champion_is_replaced_by_a_better_candidate(score, champion, margin, chosen):
     assert choose_champion(score, 7, champion, margin) == chosen

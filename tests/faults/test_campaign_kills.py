@@ -18,6 +18,7 @@ from campaign_driver import (
     wait_until,
 )
 
+from chess_snn.campaign import read_receipts
 from chess_snn.data import is_committed, read_manifest, read_shard
 
 pytestmark = [pytest.mark.orchestration, pytest.mark.timeout(600)]
@@ -27,7 +28,10 @@ SETTINGS = settings(
     campaign__seed=7,
     self_play__games_per_iteration=160,
     self_play__games_per_shard=40,
-    self_play__max_plies=100,
+    self_play__max_plies_first=60,
+    self_play__max_plies_last=60,
+    search__simulations_first=2,
+    search__simulations_last=2,
     training__presentations=1.0,
     evaluation__opponents='["random", "minimax:2"]',
     evaluation__num_openings=10,
@@ -87,6 +91,27 @@ def test_campaign_killed_in_every_stage_resumes_to_the_same_result(
     assert_same_result(path, undisturbed)
 
 
+def test_campaign_killed_while_two_iterations_are_alive_resumes_both(tmp_path: Path) -> None:
+    path, log = tmp_path / "c", tmp_path / "log"
+    two = [*SETTINGS, *settings(campaign__iterations=2)]
+    process = launch("start", "--dir", str(path), *two, log=log)
+    # The first is trained and not evaluated, the second is in the middle of self-play.
+    wait_until(lambda: len(committed_shards(path, 1)) >= 1, process, log)
+    kill_campaign(process)
+    assert not (path / "receipts" / "iter-000000.json").exists(), "killed too late"
+    before = {i: identities(path, i) for i in (0, 1)}
+    plans = [(path / "plans" / f"iter-00000{i}.json").read_bytes() for i in (0, 1)]
+
+    finish(launch("resume", str(path), log=log), log)
+    folder = assert_whole(path, iterations=2)
+    assert identities(path, 0) == before[0]
+    assert before[1].items() <= identities(path, 1).items(), "a committed shard was played again"
+    assert [folder.plan(i).read_bytes() for i in (0, 1)] == plans
+    first, second = read_receipts(folder)
+    assert [len(receipt.matches) for receipt in (first, second)] == [3, 3]
+    assert first.elapsed_s < second.elapsed_s
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("whole_group", [False, True], ids=["process", "terminal"])
 def test_ctrl_c_leaves_a_campaign_that_resumes(
@@ -110,10 +135,11 @@ def test_ctrl_c_leaves_a_campaign_that_resumes(
     assert_same_result(path, undisturbed)
 
 
-def identities(path: Path) -> dict[str, tuple[int, int]]:
+def identities(path: Path, iteration: int = 0) -> dict[str, tuple[int, int]]:
     """Which file each committed shard's manifest is: changes when a shard is written again."""
     stats = {
-        shard.name: (shard / "MANIFEST.json").stat() for shard in committed_shards(path, 0)
+        shard.name: (shard / "MANIFEST.json").stat()
+        for shard in committed_shards(path, iteration)
     }
     return {name: (stat.st_ino, stat.st_mtime_ns) for name, stat in stats.items()}
 

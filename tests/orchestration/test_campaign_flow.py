@@ -20,9 +20,11 @@ from mlflow.tracking import MlflowClient  # noqa: E402
 from prefect.client.orchestration import get_client  # noqa: E402
 
 from chess_snn.campaign import CampaignFolder, read_receipts  # noqa: E402
+from chess_snn.campaign.matches import read_final_matches  # noqa: E402
 from chess_snn.data import verify_folder  # noqa: E402
 from flows.servers import prefect_server  # noqa: E402
 from tasks.tracking import EXPERIMENT, MODEL_NAME, local_tracking_uri  # noqa: E402
+from tasks.tracking.recorder import ALARMS_TAG  # noqa: E402
 
 NUM_ITERATIONS = 2
 NUM_SHARDS = 4
@@ -30,15 +32,19 @@ NUM_WORKERS = 2
 SETTINGS = (
     f"campaign.iterations={NUM_ITERATIONS}", f"execution.workers={NUM_WORKERS}", "net.size=tiny",
     f"self_play.games_per_iteration={4 * NUM_SHARDS}", "self_play.games_per_shard=4",
-    "self_play.max_plies=6", "training.batch_size=16", "evaluation.num_openings=1",
+    "self_play.max_plies_first=6", "self_play.max_plies_last=8", "search.simulations_first=2",
+    "search.simulations_last=4", "training.batch_size=32", "evaluation.num_openings=1",
     "evaluation.max_plies=6", 'evaluation.opponents=["random", "greedy"]',
+    "evaluation.final_openings=1", "evaluation.final_simulations=2",
 )
+FINAL_NAMES = ("random-0", "random-2", "greedy-2", "earlier-2")
 METRICS = (
     "train/value_loss", "train/policy_loss", "train/holdout_value_loss", "train/samples_per_s",
     "self_play/draw_rate", "self_play/plies_mean", "self_play/games_per_s",
     "self_play/positions_per_s", "evaluation/score", "evaluation/score_random",
-    "evaluation/score_greedy", "evaluation/champion",
-    "seconds/self_play", "seconds/training", "seconds/evaluation",
+    "evaluation/score_greedy", "evaluation/score_earlier", "evaluation/champion",
+    "evaluation/conversion_rate", "seconds/self_play", "seconds/training", "seconds/evaluation",
+    "seconds/evaluation_hidden", "seconds/iteration", "campaign/progress", "campaign/elapsed_s",
 )
 START_FEN = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1"
 
@@ -83,11 +89,14 @@ def test_no_process_is_left(finished):
 
 
 def test_the_terminal_says_what_was_learned_and_what_to_do_next(finished):
-    for number in range(1, NUM_ITERATIONS + 1):
-        (line,) = [x for x in finished.output.splitlines()
-                   if x.startswith(f"iteration {number}/{NUM_ITERATIONS}: ")]
+    lines = finished.output.splitlines()
+    for number, share in enumerate(("50%", "100%")):
+        (line,) = [x for x in lines if x.startswith(f"iteration {number} ({share} of the camp")]
         assert "held-out value loss" in line
         assert "score" in line
+    # Six plies end no game: the window is tiny, and that is told once when it is new.
+    assert sum(x.startswith("ALARM replay starving since iteration 0") for x in lines) == 2
+    assert "at the end of the campaign" in finished.output
     assert f"{NUM_WORKERS} workers" in finished.output
     assert f"chess-snn ui {finished.folder.path}" in finished.output
 
@@ -100,12 +109,34 @@ def test_everything_committed_is_whole(finished):
         assert len(receipt.shards) == NUM_SHARDS
         assert receipt.statistics.games == 4 * NUM_SHARDS
         assert receipt.training.generation == iteration + 1
-        assert [match["player_b"] for match in receipt.matches] == ["random", "greedy"]
+        assert [match["name"] for match in receipt.matches] == ["random", "greedy", "earlier"]
+        assert receipt.conversion["won"] <= 32
         for shard in range(NUM_SHARDS):
             verify_folder(folder.shard(iteration, shard))
     for generation in range(NUM_ITERATIONS + 1):
         verify_folder(folder.checkpoint(generation))
     assert not list(folder.path.rglob(".tmp-*"))
+
+
+def test_the_last_matches_are_kept(finished):
+    played = {match["name"]: match for match in read_final_matches(finished.folder)}
+    assert tuple(played) == FINAL_NAMES
+    newest = f"gen-{NUM_ITERATIONS:06d}"
+    assert [played[name]["player_a"] for name in FINAL_NAMES] == [newest, *3 * [f"{newest}@2"]]
+    assert played["earlier-2"]["player_b"].endswith("@2")
+
+
+def test_a_generation_is_evaluated_while_the_next_iteration_plays(finished):
+    with prefect_server(finished.folder.services), get_client(sync_client=True) as client:
+        tasks = {run.name: run for run in client.read_task_runs()}
+    evaluate, promote = tasks["evaluate-1"], tasks["promote-0"]
+    played = [tasks[f"self_play-1-{shard}"] for shard in range(NUM_SHARDS)]
+    assert min(run.start_time for run in played) < evaluate.end_time
+    assert promote.end_time <= tasks["promote-1"].start_time
+    seconds = [receipt.seconds for receipt in read_receipts(finished.folder)]
+    assert 0 < seconds[0].evaluation_hidden <= seconds[0].evaluation
+    assert seconds[-1].evaluation_hidden == 0
+    assert all(s.iteration >= s.self_play + s.training + s.evaluation for s in seconds)
 
 
 def test_prefect_shows_every_run_completed(finished):
@@ -148,6 +179,13 @@ def test_mlflow_has_one_finished_run_with_a_point_an_iteration(finished, trackin
         points = [(p.step, p.value) for p in tracking.get_metric_history(run.info.run_id, name)]
         expected = [(r.iteration, pytest.approx(r.metrics()[name])) for r in receipts]
         assert points == expected, name
+    for match in read_final_matches(finished.folder):
+        name = f"final/score_{match['name'].replace('-', '_')}"
+        (point,) = tracking.get_metric_history(run.info.run_id, name)
+        assert (point.step, point.value) == (NUM_ITERATIONS - 1, pytest.approx(match["score"]))
+    assert "replay starving" in run.data.tags[ALARMS_TAG]
+    alarms = tracking.get_metric_history(run.info.run_id, "alarms/replay_starving")
+    assert [point.value for point in alarms] == [1.0] * NUM_ITERATIONS
 
 
 def test_every_generation_is_a_version_and_two_have_aliases(finished, tracking):
@@ -178,9 +216,13 @@ def test_status_reads_the_folder_alone(finished):
     directory = str(finished.folder.path)
     table = chess_snn("campaign", "status", directory)
     assert table.returncode == 0
-    assert f"{NUM_ITERATIONS} of {NUM_ITERATIONS} iterations are finished." in table.stdout
+    assert f"{NUM_ITERATIONS} iterations are finished" in table.stdout
+    assert f"to last {NUM_ITERATIONS} iterations" in table.stdout
     body = json.loads(chess_snn("campaign", "status", directory, "--json").stdout)
     assert (body["finished"], body["iterations"]) == (NUM_ITERATIONS, NUM_ITERATIONS)
+    assert body["is_finished"] is True
+    assert [alarm["name"] for alarm in body["alarms"]] == ["replay starving"]
+    assert [match["name"] for match in body["final_matches"]] == list(FINAL_NAMES)
     assert body["id"] == finished.folder.campaign_id
     assert [row["iteration"] for row in body["metrics"]] == list(range(NUM_ITERATIONS))
     assert set(METRICS) <= set(body["metrics"][0])
@@ -188,7 +230,7 @@ def test_status_reads_the_folder_alone(finished):
 
 def modified(directory: Path) -> dict[Path, int]:
     """When each thing that a campaign commits was last written."""
-    kinds = ("games", "checkpoints", "matches", "receipts")
+    kinds = ("plans", "games", "checkpoints", "matches", "receipts")
     paths = [path for kind in kinds for path in (directory / kind).rglob("*")]
     return {path: path.stat().st_mtime_ns for path in [directory / "campaign.toml", *paths]}
 

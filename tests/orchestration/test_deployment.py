@@ -28,7 +28,8 @@ PREFECT = [sys.executable, "-m", "prefect"]
 NUM_SHARDS = 2
 SETTINGS = [
     "campaign.iterations=1", "self_play.games_per_iteration=8", "self_play.games_per_shard=4",
-    "self_play.max_plies=6", "training.batch_size=16", "evaluation.num_openings=1",
+    "self_play.max_plies_first=6", "self_play.max_plies_last=6", "search.simulations_first=2",
+    "search.simulations_last=2", "training.batch_size=16", "evaluation.num_openings=1",
     "evaluation.max_plies=6", 'evaluation.opponents=["random"]',
 ]
 WAIT_S = 240.0

@@ -1,0 +1,262 @@
+"""The matches of a campaign: which are played, part by part, and what they come to.
+
+A match of many openings is played in parts, so that all workers have something to do. What is in a
+part does not depend on who plays it; a part lies beside its match until all of them are there.
+"""
+
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+
+from chess_snn.campaign.folder import CampaignFolder
+from chess_snn.campaign.networks import evaluator_of, game_of, match_search
+from chess_snn.campaign.plans import ProgressPlan, read_plan, read_plans
+from chess_snn.campaign.receipts import read_receipts
+from chess_snn.campaign.settings import OPENINGS_EACH
+from chess_snn.campaign.stages import Progress
+from chess_snn.data import read_json, write_json
+from chess_snn.errors import CorruptDataError
+from chess_snn.evaluation import (
+    MatchResult,
+    Player,
+    SearchPlayer,
+    conversion_rate,
+    make_player,
+    play_match,
+    random_openings,
+)
+from chess_snn.evaluation.conversion import DEFAULT_POSITIONS as CONVERSION_GAMES
+from chess_snn.games import GameSpec
+from chess_snn.rng import derive_seed
+from chess_snn.search import make_search
+from chess_snn.types import Json
+
+FINAL = "final"
+"""The event at the end of a campaign."""
+EARLIER = "earlier"
+"""Name of the match against an earlier generation."""
+CONVERSION = "conversion"
+"""Stands beside the matches: the suite of won positions."""
+
+EARLIER_SHARE = 2 / 3
+"""How far the campaign was, as a share of its time up to now, when the earlier generation was new:
+in a campaign of an hour it is 20 minutes older at the end."""
+
+
+@dataclass(frozen=True, slots=True)
+class NetworkPlayer:
+    """A generation as a player."""
+
+    generation: int
+    simulations: int
+    """A move; 0 is without search."""
+
+    @property
+    def name(self) -> str:
+        """``gen-000012``, or ``gen-000012@64`` with 64 simulations."""
+        budget = f"@{self.simulations}" if self.simulations else ""
+        return f"gen-{self.generation:06d}{budget}"
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduledMatch:
+    """A match to be played, or played already."""
+
+    event: str
+    """``gen-000012``: evaluation of that generation; or ``final``."""
+    name: str
+    """Within its event: ``greedy``."""
+    player: NetworkPlayer
+    """Whose score it is."""
+    opponent: NetworkPlayer | str
+    """A generation, or what :func:`chess_snn.evaluation.make_player` understands."""
+    num_openings: int
+    """Each is played with both colours."""
+
+    @property
+    def num_games(self) -> int:
+        """Over all parts."""
+        return 2 * self.num_openings
+
+    @property
+    def parts(self) -> list[range]:
+        """The openings of each part."""
+        firsts = range(0, self.num_openings, OPENINGS_EACH)
+        return [range(first, min(first + OPENINGS_EACH, self.num_openings)) for first in firsts]
+
+
+def event_of(generation: int) -> str:
+    """The event in which ``generation`` is evaluated."""
+    return f"gen-{generation:06d}"
+
+
+def is_evaluated(folder: CampaignFolder, generation: int) -> bool:
+    """Whether ``generation`` plays matches when it is new."""
+    return generation % folder.config.evaluation.every == 0
+
+
+def generation_matches(folder: CampaignFolder, generation: int) -> list[ScheduledMatch]:
+    """The matches of a new generation: against the opponents set, and an earlier generation."""
+    settings = folder.config.evaluation
+    earlier = earlier_generation(read_plans(folder)[:generation])
+    opponents: dict[str, NetworkPlayer | str] = {name: name for name in settings.opponents}
+    opponents[EARLIER] = NetworkPlayer(earlier, settings.simulations)
+    return [
+        ScheduledMatch(
+            event=event_of(generation),
+            name=name,
+            player=NetworkPlayer(generation, settings.simulations),
+            opponent=opponent,
+            num_openings=settings.num_openings,
+        )
+        for name, opponent in opponents.items()
+    ]
+
+
+def final_matches(folder: CampaignFolder) -> list[ScheduledMatch]:
+    """The matches of the last generation, once its iteration has its receipt; maybe none."""
+    settings, receipts = folder.config.evaluation, read_receipts(folder)
+    if not settings.final_openings or not receipts:
+        return []
+    newest, budget = receipts[-1].training.generation, settings.final_simulations
+    plans = read_plans(folder)[:newest]
+    earlier = earlier_generation(plans, receipts[-1].elapsed_s)
+    searching = NetworkPlayer(newest, budget)
+    return [
+        ScheduledMatch(FINAL, name, player, opponent, settings.final_openings)
+        for name, player, opponent in (
+            ("random-0", NetworkPlayer(newest, 0), "random"),
+            (f"random-{budget}", searching, "random"),
+            (f"greedy-{budget}", searching, "greedy"),
+            (f"{EARLIER}-{budget}", searching, NetworkPlayer(earlier, budget)),
+        )
+    ]
+
+
+def read_final_matches(folder: CampaignFolder) -> list[Json]:
+    """Summaries of the matches at the campaign's end; none before all of them are played."""
+    paths = [folder.match(match.event, match.name) for match in final_matches(folder)]
+    return [_read_summary(path) for path in paths] if all(p.exists() for p in paths) else []
+
+
+def earlier_generation(plans: list[ProgressPlan], elapsed_s: float | None = None) -> int:
+    """The generation that was new when two thirds of ``elapsed_s`` had passed, roughly.
+
+    Args:
+        plans: of the iterations whose first generations may be chosen; at least one.
+        elapsed_s: how long the campaign has run; by default, up to the last plan.
+    """
+    wanted_s = EARLIER_SHARE * (plans[-1].elapsed_s if elapsed_s is None else elapsed_s)
+    return min(plans, key=lambda plan: abs(plan.elapsed_s - wanted_s)).iteration
+
+
+def unplayed_parts(folder: CampaignFolder, match: ScheduledMatch) -> list[int]:
+    """Which parts of ``match`` are still to be played."""
+    if folder.match(match.event, match.name).exists():
+        return []
+    return [
+        part for part in range(len(match.parts))
+        if not folder.match_part(match.event, match.name, part).exists()
+    ]
+
+
+def play_match_part(
+    directory: Path, match: ScheduledMatch, part: int, *, num_threads: int = 1, worker: int = 0,
+    on_progress: Progress | None = None,
+) -> None:
+    """Play one part of ``match`` and keep it; one that is there already is left as it is."""
+    folder = CampaignFolder.open(directory)
+    path, openings = folder.match_part(match.event, match.name, part), match.parts[part]
+    if path.exists():
+        return
+    game, settings = game_of(folder), folder.config.evaluation
+    seed = derive_seed(folder.config.campaign.seed, "evaluation")
+
+    def seat(player: NetworkPlayer | str) -> Player:
+        if isinstance(player, str):
+            return make_player(game, player)
+        evaluator = evaluator_of(folder, player.generation, num_threads=num_threads, worker=worker)
+        search = match_search(folder, evaluator, player.simulations, 2 * len(openings))
+        return SearchPlayer(search, player.name)
+
+    # The same openings for every generation and opponent: their scores can be compared.
+    states = random_openings(game, openings.stop, settings.opening_plies, seed)[openings.start :]
+    result = play_match(
+        game, seat(match.player), seat(match.opponent), states,
+        seed=derive_seed(seed, "part", part), max_plies=settings.max_plies,
+        on_progress=on_progress,
+    )
+    write_json(path, result.to_json())
+
+
+def finish_match(directory: Path, match: ScheduledMatch) -> Json:
+    """Put the parts of ``match`` together, all of which are played; returns its summary."""
+    folder = CampaignFolder.open(directory)
+    path = folder.match(match.event, match.name)
+    parts = [folder.match_part(match.event, match.name, k) for k in range(len(match.parts))]
+    if not path.exists():
+        whole = _put_together(game_of(folder).spec, match, [read_json(part) for part in parts])
+        write_json(path, {"name": match.name} | whole.to_json())
+    for part in parts:
+        part.unlink(missing_ok=True)
+    return _read_summary(path)
+
+
+def play_conversion(
+    directory: Path, generation: int, *, num_threads: int = 1, worker: int = 0,
+    on_progress: Progress | None = None,
+) -> Json:
+    """Let ``generation`` play out the suite of won positions, as it would in self-play.
+
+    Returns:
+        What came of it; it is kept, and not played again.
+    """
+    folder = CampaignFolder.open(directory)
+    path = folder.match(event_of(generation), CONVERSION)
+    if not path.exists():
+        config, progress = folder.config, read_plan(folder, generation - 1).progress_first
+        simulations = config.search.simulations(progress)
+        evaluator = evaluator_of(folder, generation, num_threads=num_threads, worker=worker)
+        search = make_search(
+            game_of(folder), evaluator, config.search,
+            simulations=simulations, num_games=CONVERSION_GAMES,
+        )
+        found = conversion_rate(game_of(folder), search, on_progress=on_progress)
+        body = asdict(found) | {"rate": found.rate, "simulations": simulations}
+        # NaN is not JSON.
+        body["mean_plies_to_win"] = found.mean_plies_to_win if found.won else None
+        write_json(path, body)
+    return read_json(path)
+
+
+def _read_summary(path: Path) -> Json:
+    """A match without its single games."""
+    return {name: value for name, value in read_json(path).items() if name != "per_game"}
+
+
+def _put_together(spec: GameSpec, match: ScheduledMatch, bodies: list[Json]) -> MatchResult:
+    """One result from the parts' JSON; openings are numbered over all parts."""
+    games = [body["per_game"] for body in bodies]
+    try:
+        return MatchResult(
+            spec=spec,
+            player_a=bodies[0]["player_a"],
+            player_b=bodies[0]["player_b"],
+            opening_index=np.concatenate([
+                np.add(part["opening_index"], openings.start)
+                for part, openings in zip(games, match.parts, strict=True)
+            ]).astype(np.int32),
+            a_is_white=np.concatenate([part["a_is_white"] for part in games]).astype(np.bool_),
+            scores_a=np.concatenate([part["score_a"] for part in games]).astype(np.float32),
+            terminations=np.array(
+                [spec.terminations.index(name) for part in games for name in part["termination"]],
+                np.uint8,
+            ),
+            plies=np.concatenate([part["plies"] for part in games]).astype(np.int32),
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        raise CorruptDataError(
+            f"a part of match {match.event}/{match.name} is damaged: {error!r}; delete "
+            "the files with .part- in their names beside it, so that they are played again"
+        ) from error

@@ -1,0 +1,76 @@
+"""Runs the iterations of a campaign, each begun as soon as the network it plays with is trained.
+
+So a generation is evaluated while the next iteration plays. No more than two iterations are alive,
+each in a thread of its own; they get their receipts in order.
+"""
+
+import contextvars
+from collections.abc import Sequence
+from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
+from typing import Any
+
+from chess_snn.campaign import Receipt, read_receipts
+from chess_snn.campaign.alarms import Alarm, find_alarms
+from chess_snn.campaign.plans import begin_iteration
+from chess_snn.campaign.sweep import sweep_leftovers
+from flows.context import CampaignRun, IterationRun, running
+from flows.iteration import iteration
+from flows.relay import Relay
+from tasks import compute
+
+_MOST_ALIVE = 2
+
+
+def run_iterations(run: CampaignRun) -> None:
+    """Run what is left of the campaign; an error in one iteration stops both."""
+    folder, number = run.folder, len(read_receipts(run.folder))
+    relay: Relay | None = None
+    finished: Future[Receipt] | None = None
+    with (
+        ThreadPoolExecutor(_MOST_ALIVE, thread_name_prefix="iteration") as threads,
+        compute.stopped_by_errors(),
+    ):
+        while plan := begin_iteration(folder, number, run.clock.elapsed_s):
+            if relay is not None:
+                relay.successor_begins()
+            before, relay = finished, Relay(plan, predecessor=finished)
+            # In a copy of this context: Prefect keeps the campaign's flow run there.
+            in_context = contextvars.copy_context().run
+            finished = threads.submit(in_context, _run_iteration, run, relay)
+            awaited: list[Future[Any]] = [] if before is None else [before]
+            awaited.append(relay.trained if folder.config.execution.overlap else finished)
+            _wait_for_all(awaited)
+            number += 1
+        if finished is not None:
+            _wait_for_all([finished])
+
+
+def _run_iteration(run: CampaignRun, relay: Relay) -> Receipt:
+    try:
+        with running(IterationRun(run, relay)):
+            receipt: Receipt = iteration(str(run.folder.path), relay.plan.iteration)
+        sweep_leftovers(run.folder)  # of workers that were killed meanwhile
+        run.board.iteration_finished(receipt, _new_alarms(run))
+    except BaseException as error:
+        relay.fail(error)
+        raise
+    return receipt
+
+
+def _wait_for_all(futures: Sequence[Future[Any]]) -> None:
+    """Return when all are done; at the first error, stop the others and raise it."""
+    wait(futures, return_when=FIRST_EXCEPTION)
+    if not any(future.done() and future.exception() for future in futures):
+        return
+    compute.stop()
+    wait(futures)
+    errors = [error for future in futures if (error := future.exception()) is not None]
+    # Whoever was stopped did not begin it.
+    raise next((e for e in errors if not isinstance(e, compute.StoppedError)), errors[0])
+
+
+def _new_alarms(run: CampaignRun) -> list[Alarm]:
+    """Those that the newest receipt has raised."""
+    history = [receipt.metrics() for receipt in read_receipts(run.folder)]
+    known = {(alarm.name, alarm.since_iteration) for alarm in find_alarms(history[:-1])}
+    return [a for a in find_alarms(history) if (a.name, a.since_iteration) not in known]

@@ -1,0 +1,138 @@
+"""Matches in parts come to the same as whole ones; the last ones have the right players."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from chess_snn.campaign import CampaignFolder, matches, write_receipt
+from chess_snn.campaign.finish import is_finished
+from chess_snn.campaign.matches import (
+    NetworkPlayer,
+    earlier_generation,
+    final_matches,
+    finish_match,
+    generation_matches,
+    is_evaluated,
+    play_match_part,
+    read_final_matches,
+    unplayed_parts,
+)
+from chess_snn.campaign.plans import ProgressPlan, begin_iteration
+from chess_snn.campaign.receipts import (
+    Receipt,
+    ShardFacts,
+    StageSeconds,
+    TrainingFacts,
+)
+from chess_snn.campaign.stages import prepare_first_generation
+from chess_snn.errors import CorruptDataError
+
+STATISTICS = {
+    "games": 1, "positions": 1, "plies_min": 1, "plies_max": 1, "white_wins": 0, "black_wins": 0,
+    "terminations": {}, "ordinary_games": 1, "ordinary_draws": 1, "ordinary_positions": 1,
+    "practice_games": 0, "practice_wins": 0, "abs_value_sum": 0.0, "surprise_sum": 0.0,
+    "entropy_sum": 1.0, "uniform_entropy_sum": 1.0, "seconds": 1.0, "network_seconds": 1.0,
+}
+
+
+def receipt_of(plan: ProgressPlan, elapsed_s: float) -> Receipt:
+    return Receipt(
+        plan.iteration, plan, [ShardFacts("iter/shard", 1, STATISTICS)],
+        TrainingFacts(plan.iteration + 1, "digest", ["iter/shard"], 1, {"steps": 1.0}),
+        [], None, None, 1, StageSeconds(1.0, 1.0, 0.0, 0.0, 2.0), elapsed_s,
+    )
+
+
+def hour_of_iterations(folder: CampaignFolder, count: int) -> None:
+    """``count`` iterations without games, of equal length, an hour in all."""
+    for number in range(count):
+        plan = begin_iteration(folder, number, 3600.0 * number / count)
+        write_receipt(folder, receipt_of(plan, 3600.0 * (number + 1) / count))
+
+
+@pytest.fixture
+def untrained(new_folder):
+    folder = new_folder("c", "evaluation.num_openings=5", "evaluation.simulations=0")
+    prepare_first_generation(folder)
+    begin_iteration(folder, 0, 0.0)
+    return folder
+
+
+def test_a_match_in_parts_plays_every_opening_once_and_leaves_one_file(untrained, monkeypatch):
+    monkeypatch.setattr(matches, "OPENINGS_EACH", 2)
+    match = replace(
+        generation_matches(untrained, 1)[0], player=NetworkPlayer(0, 0), opponent="random"
+    )
+    assert match.parts == [range(0, 2), range(2, 4), range(4, 5)]
+    play_match_part(untrained.path, match, 1)
+    assert unplayed_parts(untrained, match) == [0, 2]
+    for part in (2, 0):
+        play_match_part(untrained.path, match, part)
+    summary = finish_match(untrained.path, match)
+    assert (summary["num_games"], summary["player_b"]) == (10, "random")
+    (file,) = untrained.match("gen-000001", "random").parent.iterdir()
+    games = json.loads(file.read_text())["per_game"]
+    assert games["opening_index"] == np.repeat(range(5), 2).tolist()
+    assert games["a_is_white"] == [True, False] * 5
+    assert unplayed_parts(untrained, match) == []
+    assert finish_match(untrained.path, match) == summary
+
+
+def test_a_damaged_part_is_refused(untrained):
+    (match, _) = generation_matches(untrained, 1)
+    match = replace(match, player=NetworkPlayer(0, 0))
+    play_match_part(untrained.path, match, 0)
+    part = untrained.match_part(match.event, match.name, 0)
+    part.write_text(json.dumps(json.loads(part.read_text()) | {"per_game": {}}))
+    with pytest.raises(CorruptDataError, match=r"gen-000001/random .*\.part-"):
+        finish_match(untrained.path, match)
+    assert not untrained.match(match.event, match.name).exists()
+
+
+def test_twenty_minutes_before_the_end_of_an_hour(new_folder):
+    folder = new_folder("c", "campaign.iterations=12", "evaluation.final_openings=7")
+    assert final_matches(folder) == [], "nothing is finished yet"
+    hour_of_iterations(folder, 12)  # five minutes each
+    played = {match.name: match for match in final_matches(folder)}
+    assert list(played) == ["random-0", "random-64", "greedy-64", "earlier-64"]
+    assert played["earlier-64"].opponent == NetworkPlayer(8, 64), "new after 40 minutes"
+    assert played["random-0"].player == NetworkPlayer(12, 0)
+    assert {match.player for name, match in played.items() if name != "random-0"} == {
+        NetworkPlayer(12, 64)
+    }
+    assert {match.num_games for match in played.values()} == {14}
+    assert read_final_matches(folder) == []
+    assert not is_finished(folder), "the last matches are missing"
+
+
+def test_a_campaign_without_last_matches_ends_with_its_last_receipt(new_folder):
+    folder = new_folder("c", "campaign.iterations=2")
+    assert not is_finished(folder)
+    hour_of_iterations(folder, 2)
+    assert final_matches(folder) == []
+    assert is_finished(folder)
+
+
+def test_a_campaign_by_hours_is_finished_when_the_time_is_up(new_folder):
+    folder = new_folder("c", "campaign.hours=1")
+    hour_of_iterations(folder, 3)
+    assert is_finished(folder)
+    more = new_folder("d", "campaign.hours=2")
+    hour_of_iterations(more, 3)
+    assert not is_finished(more)
+    begin_iteration(more, 3, 3600.0)
+    assert not is_finished(more), "one began and has no receipt"
+
+
+def test_the_earlier_generation_is_the_nearest_to_two_thirds_of_the_time():
+    plans = [ProgressPlan(k, 0.0, 0.0, elapsed_s) for k, elapsed_s in enumerate((0, 10, 55, 90))]
+    assert earlier_generation(plans[:1]) == 0
+    assert earlier_generation(plans) == 2
+    assert earlier_generation(plans, 30.0) == 1
+
+
+def test_every_third_generation_is_evaluated(new_folder):
+    folder = new_folder("c", "evaluation.every=3")
+    assert [g for g in range(1, 10) if is_evaluated(folder, g)] == [3, 6, 9]
