@@ -32,6 +32,8 @@ class Crew:
     num_workers: int
     num_cores: int
     """Of this machine."""
+    shares_cores: bool
+    """Whether workers compute on the cores that training wants all of."""
 
     @property
     def threads_each(self) -> int:
@@ -69,4 +71,5 @@ def local_crew(config: CampaignConfig) -> Iterator[Crew]:
         ) as cluster,
         Client(cluster) as client,
     ):
-        yield Crew(client, count, cores)
+        on_gpus = is_gpu(find_devices(config.execution.device)[0])
+        yield Crew(client, count, cores, shares_cores=not on_gpus)

@@ -63,6 +63,9 @@ def _stages(run: IterationRun, directory: str, number: int) -> Receipt:
         )
         shard_facts = shards.result()
 
+    if crew.shares_cores:
+        # Two threads of training lose most of their pace to a third that wants their cores.
+        relay.wait_for_predecessor()
     new_positions = sum(shard.statistics["positions"] for shard in shard_facts)
     num_steps = config.training.num_steps(new_positions)
     with board.stage(number, "train", "steps", num_steps), _stopwatch() as training_clock:

@@ -4,10 +4,10 @@ OpenSpiel is asked for chess through its Python search, the one its AlphaZero ex
 both sides use the same network at the same precision, on the same cores, in the same run.
 """
 
+import importlib
 import importlib.util
 import os
 import time
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,6 @@ import numpy as np
 from chess_snn.bench.report import BenchReport
 from chess_snn.games import get_game
 from chess_snn.games.base import GameBatch
-from chess_snn.games.chess import action_of_move, from_board
 from chess_snn.games.sampling import random_starts
 from chess_snn.nets import build_network, make_evaluator, net_config
 from chess_snn.nets.evaluator import Evaluation, Evaluator
@@ -30,7 +29,6 @@ _SIMULATIONS = 32
 _OPENING_PLIES = 12
 _NETWORK = "small"
 _PEER_SECONDS = 10.0
-_EXPLORATION = SearchSettings().exploration
 
 
 def run(quick: bool = False) -> BenchReport:
@@ -42,10 +40,13 @@ def run(quick: bool = False) -> BenchReport:
         name = f"{kind}: trees and rules alone, one core"
         report.add(name, per_s, "simulations/s", at_least=_LEAST_SIMULATIONS_PER_S)
     seconds = 1.0 if quick else _PEER_SECONDS
-    peer_alone = _open_spiel(_uniform, seconds)
-    if peer_alone is not None:
-        report.add("OpenSpiel: tree and rules alone", peer_alone, "simulations/s")
-        report.add("ratio of trees and rules", per_s / peer_alone, "times")
+    peer = _open_spiel()
+    if peer is None:
+        report.notes.append("OpenSpiel is not installed (pip install open_spiel): no comparison.")
+    else:
+        alone = peer.simulations_per_s(peer.uniform, _SIMULATIONS, seconds)
+        report.add("OpenSpiel: tree and rules alone", alone, "simulations/s")
+        report.add("ratio of trees and rules", per_s / alone, "times")
 
     num_threads = os.cpu_count() or 1
     network = build_network(get_game("chess").spec, net_config(_NETWORK), seed=0)
@@ -54,7 +55,8 @@ def run(quick: bool = False) -> BenchReport:
         _play(evaluator, groups=2, plies=1)
         alternating = _play(evaluator, groups=2, plies=plies)
         single = _play(evaluator, groups=1, plies=plies)
-        peer = _open_spiel(lambda state: _ask(evaluator, state), seconds)
+        if peer is not None:
+            theirs = peer.simulations_per_s(peer.ask(evaluator), _SIMULATIONS, seconds)
     ours = alternating.positions * _SIMULATIONS / alternating.seconds
     report.add(f"{_NETWORK}: search", ours, "simulations/s")
     report.add(f"{_NETWORK}: search", alternating.positions / alternating.seconds, "positions/s")
@@ -67,16 +69,21 @@ def run(quick: bool = False) -> BenchReport:
         single.seconds / alternating.seconds, "times",
     )
     if peer is not None:
-        report.add(f"{_NETWORK}: OpenSpiel", peer, "simulations/s")
-        report.add(f"{_NETWORK}: OpenSpiel", peer / _SIMULATIONS, "positions/s")
-        report.add(f"{_NETWORK}: ratio", ours / peer, "times")
-    else:
-        report.notes.append("OpenSpiel is not installed (pip install open_spiel): no comparison.")
+        report.add(f"{_NETWORK}: OpenSpiel", theirs, "simulations/s")
+        report.add(f"{_NETWORK}: OpenSpiel", theirs / _SIMULATIONS, "positions/s")
+        report.add(f"{_NETWORK}: ratio", ours / theirs, "times")
     report.notes.append(
         f"{_GAMES} games of chess, {_SIMULATIONS} simulations a position; the network in bf16 on "
         f"{num_threads} threads."
     )
     return report
+
+
+def _open_spiel() -> Any:
+    """The module of the comparison; None where OpenSpiel is not installed."""
+    if importlib.util.find_spec("pyspiel") is None:
+        return None
+    return importlib.import_module("chess_snn.bench.open_spiel_peer")
 
 
 class _FreeEvaluator:
@@ -134,58 +141,3 @@ def _play(evaluator: Evaluator, groups: int, plies: int) -> SelfPlayStatistics:
         practice_share_first=0.0, restart_share_first=0.0,
     )
     return play_games(game, searches, self_play, num_games=_GAMES, seed=1)[1]
-
-
-def _ask(evaluator: Evaluator, state: Any) -> tuple[list[float], float]:
-    """Priors of an OpenSpiel state's legal actions, and its value for the side to move."""
-    import chess  # here: only this comparison needs it
-
-    board = chess.Board(str(state))
-    moves = [state.action_to_string(a) for a in state.legal_actions()]
-    actions = [action_of_move(board.parse_san(move), board.turn) for move in moves]
-    evaluation = evaluator.evaluate(
-        get_game("chess").planes(from_board(board)[None]),
-        np.array([actions], np.int16), np.array([len(actions)], np.int32),
-    )
-    logits = evaluation.legal_logits[0].astype(np.float64)
-    policy = np.exp(logits - logits.max())
-    return list(policy / policy.sum()), float(evaluation.value_stm[0])
-
-
-def _uniform(state: Any) -> tuple[list[float], float]:
-    count = len(state.legal_actions())
-    return [1 / count] * count, 0.0
-
-
-def _open_spiel(
-    ask: Callable[[Any], tuple[list[float], float]], seconds: float
-) -> float | None:
-    """Simulations/s of OpenSpiel's search of chess, one game; None where it is not installed."""
-    if importlib.util.find_spec("pyspiel") is None:
-        return None
-    import pyspiel
-    from open_spiel.python.algorithms import mcts
-
-    class Ask(mcts.Evaluator):  # type: ignore[misc]
-        """Both answers of one call: OpenSpiel asks for the prior and then for the value."""
-
-        def prior(self, state: Any) -> list[tuple[int, float]]:
-            policy, self._value = ask(state)
-            return list(zip(state.legal_actions(), policy, strict=True))
-
-        def evaluate(self, state: Any) -> list[float]:
-            _, value = ask(state)
-            own = state.current_player()
-            return [value if player == own else -value for player in range(2)]
-
-    game = pyspiel.load_game("chess")
-    bot = mcts.MCTSBot(game, _EXPLORATION, _SIMULATIONS, Ask(), solve=False)
-    state, num_positions = game.new_initial_state(), 0
-    bot.mcts_search(state)
-    start = time.perf_counter()
-    while time.perf_counter() - start < seconds:
-        if state.is_terminal():
-            state = game.new_initial_state()
-        state.apply_action(bot.mcts_search(state).best_child().action)
-        num_positions += 1
-    return num_positions * _SIMULATIONS / (time.perf_counter() - start)

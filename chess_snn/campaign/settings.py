@@ -48,11 +48,15 @@ class NetworkSettings:
     """`lif` spikes; `relu` is the ordinary twin."""
     ticks: int = 0
     """Spiking time of one evaluation; 0 takes the size's own."""
+    policy_gain: float = 0.5
+    """Initial scale of the policy. Small, so that an untrained network has no favourites among the
+    legal actions; at 8 it has strong ones."""
     precision: Precision = "bf16"
     """Precision of the network in play, part of its identity: `bf16` or `fp32`."""
 
     def __post_init__(self) -> None:
         check_range("net.ticks", self.ticks, ge=0, le=64)
+        check_range("net.policy_gain", self.policy_gain, ge=0, le=100)
         check_choice("net.activation", self.activation, ("lif", "relu"))
         check_choice("net.precision", self.precision, ("bf16", "fp32"))
         self.network()  # an unknown size, or ticks that the activation does not have

@@ -56,7 +56,9 @@ def prepare_first_generation(folder: CampaignFolder) -> float:
     if not is_committed(target):
         config, game = folder.config, game_of(folder)
         seed = config.campaign.seed
-        network = build_network(game.spec, config.net.network(), derive_seed(seed, "network"))
+        network = build_network(
+            game.spec, config.net.network(), derive_seed(seed, "network"), config.net.policy_gain
+        )
         with make_evaluator(network, precision=config.net.precision) as evaluator:
             ratio = entropy_ratio(folder, evaluator)
         trainer = Trainer(game, network, config.training, derive_seed(seed, "training"))

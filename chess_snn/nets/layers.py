@@ -153,8 +153,10 @@ def read_float32(readout: nn.Linear, rate_BX: Tensor) -> Tensor:
     return logits
 
 
-def initialise(network: nn.Module) -> None:
-    """Kaiming for everything but readouts, ``BRANCH_GAIN`` and ``READOUT_GAIN`` for the rest.
+def initialise(network: nn.Module, policy_gain: float) -> None:
+    """Kaiming for everything but readouts; ``BRANCH_GAIN`` and ``READOUT_GAIN`` for the rest.
+
+    ``policy_gain`` stands in for ``READOUT_GAIN`` in the policy's readout.
 
     Kaiming et al., arXiv 1502.01852, section 2.2.
     """
@@ -162,7 +164,8 @@ def initialise(network: nn.Module) -> None:
         if isinstance(module, nn.Conv2d | nn.Linear):
             if name.endswith("readout"):
                 fan_in = module.weight.shape[1]
-                nn.init.normal_(module.weight, std=READOUT_GAIN / math.sqrt(fan_in))
+                gain = policy_gain if name.startswith("policy.") else READOUT_GAIN
+                nn.init.normal_(module.weight, std=gain / math.sqrt(fan_in))
             else:
                 nn.init.kaiming_normal_(module.weight, nonlinearity="relu")
             if module.bias is not None:

@@ -13,7 +13,15 @@ from torch import Tensor, nn
 
 from chess_snn.games.base import GameSpec
 from chess_snn.nets.config import NetConfig
-from chess_snn.nets.layers import Block, ConvNorm, Neurons, PolicyHead, ValueHead, initialise
+from chess_snn.nets.layers import (
+    READOUT_GAIN,
+    Block,
+    ConvNorm,
+    Neurons,
+    PolicyHead,
+    ValueHead,
+    initialise,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +63,13 @@ class Network(nn.Module):
         return sum(parameter.numel() for parameter in self.parameters())
 
 
-def build_network(spec: GameSpec, config: NetConfig, seed: int) -> Network:
+def build_network(
+    spec: GameSpec, config: NetConfig, seed: int, policy_gain: float = READOUT_GAIN
+) -> Network:
     """A new network for ``spec``; ``seed`` alone decides its weights.
+
+    ``policy_gain`` is the initial scale of its policy; well above the default, it starts with
+    prejudices.
 
     torch's global random state is left as it was.
     """
@@ -64,5 +77,5 @@ def build_network(spec: GameSpec, config: NetConfig, seed: int) -> Network:
         # Not torch.manual_seed, which would reseed the accelerators too.
         torch.default_generator.manual_seed(seed % 2**63)
         network = Network(spec, config)
-        initialise(network)
+        initialise(network, policy_gain)
     return network

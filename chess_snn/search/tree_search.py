@@ -95,6 +95,9 @@ class TreeSearch:
             trees, batch.state, batch.legal_actions, batch.num_legal,
             answer.legal_logits, answer.value_stm, 0, num_games,
         )
+        targets = np.empty((num_games, game.spec.max_legal), np.float32)
+        priors = np.empty_like(targets)
+        _copy_root_priors(trees, priors)
         self._root.begin(trees, keys, plies, temperatures)
         for simulation in range(self.simulations):
             self._root.choose_edges(trees, simulation, self._wave.root_edges[:num_games])
@@ -102,10 +105,9 @@ class TreeSearch:
 
         actions = np.empty(num_games, np.int16)
         values_stm = np.empty(num_games, np.float32)
-        targets = np.empty((num_games, game.spec.max_legal), np.float32)
         self._root.finish(trees, actions, values_stm, targets)
         entropies, surprises = np.empty((2, num_games), np.float32)
-        _compare(trees, targets, entropies, surprises)
+        _compare(priors, batch.num_legal, targets, entropies, surprises)
         self._result = SearchResult(
             actions=actions, values_stm=values_stm, policy_targets=targets,
             prior_entropies=entropies, surprises=surprises,
@@ -169,15 +171,24 @@ class _Wave:
 
 
 @kernel
+def _copy_root_priors(trees: Trees, priors: Float32Array) -> None:
+    """``priors`` float32[G, M]: the network's policy at each root, before any noise."""
+    for g in range(len(priors)):
+        first = trees.first_edge[g, 0]
+        for j in range(trees.num_edges[g, 0]):
+            priors[g, j] = trees.prior[g, first + j]
+
+
+@kernel
 def _compare(
-    trees: Trees, targets: Float32Array, entropies: Float32Array, surprises: Float32Array
+    priors: Float32Array, num_legal: Int32Array, targets: Float32Array, entropies: Float32Array,
+    surprises: Float32Array,
 ) -> None:
     """Entropy of each root's prior and divergence of its target from it, both float32[G], nats."""
     for g in range(len(targets)):
-        first = trees.first_edge[g, 0]
         entropy, divergence = 0.0, 0.0
-        for j in range(trees.num_edges[g, 0]):
-            prior, target = float(trees.prior[g, first + j]), float(targets[g, j])
+        for j in range(num_legal[g]):
+            prior, target = float(priors[g, j]), float(targets[g, j])
             if prior > 0:
                 entropy -= prior * np.log(prior)
                 if target > 0:

@@ -55,7 +55,8 @@ class Trees(NamedTuple):
 def tree_bytes(spec: GameSpec, simulations: int) -> int:
     """Bytes of one game's tree after ``simulations``, at most: every node with M edges.
 
-    The system backs a page once it is written, so a tree of ordinary positions takes a sixth.
+    Count on the whole of it: ordinary positions have a sixth of M edges, but where the system backs
+    memory by huge pages, most of what lies between is backed too.
     """
     nodes = simulations + 1
     a_node = 8 * spec.state_words + 4 * 6

@@ -187,6 +187,15 @@ def test_noise_depends_on_key_and_ply_and_vanishes_at_temperature_0():
         np.testing.assert_array_equal(cold.policy_targets, cold.policy_targets[:1].repeat(64, 0))
 
 
+def test_noise_does_not_count_in_entropy_and_surprise():
+    batch = chess_positions(20)
+    noisy = tree_search(SearchSettings(kind="puct"), 8, len(batch))
+    quiet = tree_search(QUIET_PUCT, 8, len(batch))
+    warm, cold = run(noisy, batch), run(quiet, batch)
+    assert (warm.policy_targets != cold.policy_targets).any()
+    np.testing.assert_array_equal(warm.prior_entropies, cold.prior_entropies)
+
+
 def test_noise_is_drawn_from_gamma_variables():
     alpha = 0.3
     draws = np.array([draw_gamma(np.uint64(key), alpha) for key in keys(20_000)])
