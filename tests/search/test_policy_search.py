@@ -21,7 +21,7 @@ NOT_AN_ACTION = -7
 def evaluator():
     """A network with opinions: a fresh one is near uniform over legal moves."""
     config = net_config("tiny", blocks=1, channels=8, value_channels=2, value_hidden=8)
-    network = build_network(GAME.spec, config, seed=2)
+    network = build_network(GAME.spec, config, seed=6)
     with torch.no_grad():
         network.policy.readout.weight *= 6
     with make_evaluator(network, precision="fp32") as evaluator:
