@@ -11,7 +11,6 @@ from prefect.task_runners import ThreadPoolTaskRunner
 from chess_snn.campaign import CampaignConfig, CampaignFolder, Receipt
 from chess_snn.campaign.matches import generation_matches, is_evaluated
 from chess_snn.campaign.receipts import StageSeconds
-from chess_snn.evaluation.conversion import DEFAULT_POSITIONS as CONVERSION_GAMES
 from flows.context import IterationRun, current_iteration
 from tasks import compute
 from tasks.evaluate import evaluate
@@ -104,7 +103,8 @@ def _stages(run: IterationRun, directory: str, number: int) -> Receipt:
 def _num_games(folder: CampaignFolder, generation: int) -> int:
     """Of an evaluation."""
     matches = generation_matches(folder, generation)
-    return CONVERSION_GAMES + sum(match.num_games for match in matches)
+    won_positions: int = folder.config.evaluation.won_positions
+    return won_positions + sum(match.num_games for match in matches)
 
 
 class _Stopwatch:

@@ -26,7 +26,6 @@ from chess_snn.evaluation import (
     play_match,
     random_openings,
 )
-from chess_snn.evaluation.conversion import DEFAULT_POSITIONS as CONVERSION_GAMES
 from chess_snn.games import GameSpec
 from chess_snn.rng import derive_seed
 from chess_snn.search import make_search
@@ -220,9 +219,12 @@ def play_conversion(
         evaluator = evaluator_of(folder, generation, num_threads=num_threads, worker=worker)
         search = make_search(
             game_of(folder), evaluator, config.search,
-            simulations=simulations, num_games=CONVERSION_GAMES,
+            simulations=simulations, num_games=config.evaluation.won_positions,
         )
-        found = conversion_rate(game_of(folder), search, on_progress=on_progress)
+        found = conversion_rate(
+            game_of(folder), search,
+            num_positions=config.evaluation.won_positions, on_progress=on_progress,
+        )
         body = asdict(found) | {"rate": found.rate, "simulations": simulations}
         # NaN is not JSON.
         body["mean_plies_to_win"] = found.mean_plies_to_win if found.won else None

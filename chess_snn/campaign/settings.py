@@ -90,6 +90,9 @@ class EvaluationSettings:
     """Games are cut after this many plies and scored as drawn."""
     simulations: int = 0
     """Simulations of the network at each of its moves; at 0 it plays without search."""
+    won_positions: int = 32
+    """Simple won positions that a new generation plays out against itself, as it would in
+    self-play; an alarm reads how many it wins."""
     final_openings: int = 0
     """Openings of each match at the end of the campaign: against `random` without search and with
     it, `greedy`, and the network of a third of the campaign earlier; 0 plays none."""
@@ -99,6 +102,7 @@ class EvaluationSettings:
     def __post_init__(self) -> None:
         check_range("evaluation.every", self.every, ge=1)
         check_range("evaluation.simulations", self.simulations, ge=0, le=MAX_SIMULATIONS)
+        check_range("evaluation.won_positions", self.won_positions, ge=1, le=10_000)
         check_range("evaluation.final_openings", self.final_openings, ge=0, le=100_000)
         check_range("evaluation.final_simulations", self.final_simulations, ge=1,
                     le=MAX_SIMULATIONS)

@@ -3,6 +3,7 @@
 from chess_snn.evaluation.analysis import Analysis, analyse
 from chess_snn.evaluation.conversion import Conversion, conversion_rate, won_positions
 from chess_snn.evaluation.elo import elo_difference
+from chess_snn.evaluation.forced_wins import forced_wins, num_solved, winning_actions
 from chess_snn.evaluation.intervals import wilson_interval
 from chess_snn.evaluation.match_result import MatchResult
 from chess_snn.evaluation.matches import DEFAULT_MAX_PLIES, play_match
@@ -25,9 +26,12 @@ __all__ = [
     "analyse",
     "conversion_rate",
     "elo_difference",
+    "forced_wins",
     "make_player",
+    "num_solved",
     "play_match",
     "random_openings",
     "wilson_interval",
+    "winning_actions",
     "won_positions",
 ]

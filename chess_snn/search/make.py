@@ -52,7 +52,8 @@ def make_tree_search(
         root = PuctRoot(settings.noise_alpha, settings.noise_share)
     else:
         root = GumbelRoot(
-            rule, settings.considered_actions, simulations, num_games, game.spec.max_legal
+            rule, settings.num_considered(simulations), simulations, num_games,
+            game.spec.max_legal,
         )
     return TreeSearch(
         game, evaluator, rule, root, simulations=simulations, num_games=num_games,

@@ -22,8 +22,9 @@ class SearchSettings:
     simulations_last: int = 32
     """Simulations a position at its end; it changes on a straight line in between."""
     considered_actions: int = 16
-    """Gumbel: root actions that sequential halving starts from."""
-    q_scale: float = 0.1
+    """Gumbel: root actions that sequential halving starts from; one for every two simulations
+    where that is more, so that a long search overlooks no mate."""
+    q_scale: float = 1.0
     """Gumbel: how far a better value moves the policy; c_scale of Danihelka et al. 2022, for values
     in [-1, 1]."""
     visit_offset: float = 50.0
@@ -55,6 +56,10 @@ class SearchSettings:
         check_range("search.noise_alpha", self.noise_alpha, gt=0, le=100)
         check_range("search.noise_share", self.noise_share, ge=0, le=1)
         check_range("search.memory_mib", self.memory_mib, ge=1)
+
+    def num_considered(self, simulations: int) -> int:
+        """Gumbel: root actions that a search of ``simulations`` starts from."""
+        return max(self.considered_actions, simulations // 2)
 
     def simulations(self, progress: float) -> int:
         """Simulations a position when ``progress`` in [0, 1] of the campaign is done."""

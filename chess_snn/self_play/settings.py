@@ -49,9 +49,9 @@ class SelfPlaySettings:
     """Only positions whose root value is at most this in size are restarted from."""
     temperature_first: float = 1.0
     """Temperature of a game's first ply; 1 plays the policy as it is."""
-    temperature_last: float = 0.5
+    temperature_last: float = 0.2
     """Temperature from ply `temperature_plies` on; 0 plays the best action."""
-    temperature_plies: int = 60
+    temperature_plies: int = 30
     """Plies over which the temperature falls, on a straight line."""
     resignation: bool = False
     """Whether a side gives up when its root value stays below a threshold. The threshold is

@@ -35,6 +35,7 @@ SETTINGS = settings(
     training__presentations=1.0,
     evaluation__opponents='["random", "minimax:2"]',
     evaluation__num_openings=10,
+    evaluation__won_positions=4,
     execution__workers=2,
 )
 
@@ -91,6 +92,7 @@ def test_campaign_killed_in_every_stage_resumes_to_the_same_result(
     assert_same_result(path, undisturbed)
 
 
+@pytest.mark.slow
 def test_campaign_killed_while_two_iterations_are_alive_resumes_both(tmp_path: Path) -> None:
     path, log = tmp_path / "c", tmp_path / "log"
     two = [*SETTINGS, *settings(campaign__iterations=2)]

@@ -35,7 +35,7 @@ SETTINGS = (
     "self_play.max_plies_first=6", "self_play.max_plies_last=8", "search.simulations_first=2",
     "search.simulations_last=4", "training.batch_size=32", "evaluation.num_openings=1",
     "evaluation.max_plies=6", 'evaluation.opponents=["random", "greedy"]',
-    "evaluation.final_openings=1", "evaluation.final_simulations=2",
+    "evaluation.won_positions=2", "evaluation.final_openings=1", "evaluation.final_simulations=2",
 )
 FINAL_NAMES = ("random-0", "random-2", "greedy-2", "earlier-2")
 METRICS = (
