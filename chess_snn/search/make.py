@@ -51,10 +51,8 @@ def make_tree_search(
     if settings.kind == "puct":
         root = PuctRoot(settings.noise_alpha, settings.noise_share)
     else:
-        root = GumbelRoot(
-            rule, settings.num_considered(simulations), simulations, num_games,
-            game.spec.max_legal,
-        )
+        considered = min(settings.num_considered(simulations), game.spec.max_legal)
+        root = GumbelRoot(rule, considered, simulations, num_games, game.spec.max_legal)
     return TreeSearch(
         game, evaluator, rule, root, simulations=simulations, num_games=num_games,
         discount=settings.discount, memory_mib=settings.memory_mib,
