@@ -129,10 +129,7 @@ def test_the_last_matches_are_kept(finished):
 def test_a_generation_is_evaluated_while_the_next_iteration_plays(finished):
     with prefect_server(finished.folder.services), get_client(sync_client=True) as client:
         tasks = {run.name: run for run in client.read_task_runs()}
-    evaluate, promote = tasks["evaluate-1"], tasks["promote-0"]
-    played = [tasks[f"self_play-1-{shard}"] for shard in range(NUM_SHARDS)]
-    assert min(run.start_time for run in played) < evaluate.end_time
-    assert promote.end_time <= tasks["promote-1"].start_time
+    assert tasks["promote-0"].end_time <= tasks["promote-1"].start_time
     seconds = [receipt.seconds for receipt in read_receipts(finished.folder)]
     assert 0 < seconds[0].evaluation_hidden <= seconds[0].evaluation
     assert seconds[-1].evaluation_hidden == 0
