@@ -111,8 +111,8 @@ def _hard_start(history: Sequence[Metrics]) -> Alarm | None:
         "hard start", 0,
         f"the untrained policy had {ratio:.0%} of a uniform policy's entropy, below "
         f"{SOFT_START:.0%}",
-        "it begins with prejudices that games must undo first; start again with another "
-        "campaign.seed or net.size",
+        "it begins with prejudices that games must undo first; start again with a smaller "
+        "net.policy_gain",
     )
 
 

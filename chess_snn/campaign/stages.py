@@ -6,6 +6,7 @@ repeat. Nothing here knows which process or machine it runs in.
 """
 
 from collections.abc import Callable
+from functools import lru_cache
 from pathlib import Path
 
 import torch
@@ -205,10 +206,16 @@ def _restarts(folder: CampaignFolder, iteration: int) -> UInt64Array | None:
     settings = folder.config.self_play
     if iteration == 0 or not (settings.restart_share_first or settings.restart_share_last):
         return None
-    return restart_states(
-        _iteration_shards(folder, iteration - 1), settings.restart_value_limit, _MOST_RESTARTS,
+    return _read_restarts(
+        tuple(_iteration_shards(folder, iteration - 1)), settings.restart_value_limit,
         derive_seed(folder.config.campaign.seed, "restarts", iteration),
     )
+
+
+@lru_cache(maxsize=1)
+def _read_restarts(shards: tuple[Path, ...], value_limit: float, seed: int) -> UInt64Array:
+    """The same for all shards that a warm worker plays of one iteration."""
+    return restart_states(shards, value_limit, _MOST_RESTARTS, seed)
 
 
 def _resignation_threshold(folder: CampaignFolder, iteration: int) -> float | None:

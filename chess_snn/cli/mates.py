@@ -1,5 +1,6 @@
 """``chess-snn mates``: how many forced mates a network and its search find."""
 
+import os
 from typing import Annotated
 
 import numpy as np
@@ -25,7 +26,7 @@ def mates_command(
     simulations: Annotated[int, typer.Option(help="Descents of the search a position.")] = 800,
     count: Annotated[int, typer.Option(help="Positions, all different.")] = 100,
     seed: Annotated[int, typer.Option(help="Of the random games they are taken from.")] = 0,
-    threads: Annotated[int, typer.Option(help="CPU threads of the network.")] = 2,
+    threads: Annotated[int, typer.Option(help="Of the network; 0 takes every core.")] = 0,
     json_file: JsonFile = None,
 ) -> None:
     """Search positions with a forced mate and count those answered with a move that forces it.
@@ -37,6 +38,7 @@ def mates_command(
     check_range("--moves", moves, ge=1, le=MOST_MOVES)
     check_range("--simulations", simulations, ge=1, le=MAX_SIMULATIONS)
     check_range("--count", count, ge=1, le=10_000)
+    check_range("--threads", threads, ge=0, le=1024)
     check_writable(json_file)
     game, chosen = get_game("chess"), find_model(model)
     with work_bar("finding and proving positions") as update:
@@ -44,7 +46,8 @@ def mates_command(
     solved = 0
     with (
         make_evaluator(
-            chosen.load(game), precision=chosen.precision, num_threads=threads
+            chosen.load(game), precision=chosen.precision,
+            num_threads=threads or os.cpu_count() or 1,
         ) as evaluator,
         work_bar("searching") as update,
     ):

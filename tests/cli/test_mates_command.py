@@ -20,7 +20,7 @@ def test_an_untrained_network_finds_mates_in_one(chess_snn, tmp_path):
 
 @pytest.mark.parametrize(
     ("option", "value"),
-    [("--moves", 3), ("--moves", 0), ("--simulations", 0), ("--count", 0)],
+    [("--moves", 3), ("--moves", 0), ("--simulations", 0), ("--count", 0), ("--threads", -1)],
 )
 def test_numbers_out_of_range_are_named(chess_snn, tmp_path, option, value):
     make_weights(tmp_path / "net.safetensors")
