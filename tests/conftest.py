@@ -2,6 +2,12 @@
 
 import signal
 
+from hypothesis import settings
+
+# No property has a deadline: a first example may compile kernels, and a busy machine is no bug.
+settings.register_profile("untimed", deadline=None)
+settings.load_profile("untimed")
+
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # A shell script's background jobs inherit this, and would hand it on to every process that a
     # test starts and then interrupts.

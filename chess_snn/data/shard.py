@@ -15,6 +15,8 @@ import numpy as np
 import zarr
 from numpy.typing import NDArray
 from zarr.codecs import TransposeCodec, ZstdCodec
+from zarr.core.buffer import Buffer
+from zarr.storage import MemoryStore
 
 from chess_snn.data.commit import staged_folder
 from chess_snn.data.manifest import Manifest, is_committed, read_manifest, verify_folder
@@ -56,10 +58,12 @@ def write_shard(folder: Path, records: GameRecords, meta: Json) -> Manifest:
     check_records(records)
     if is_committed(folder):
         return read_manifest(folder)
+    files = _encode(records)
     with staged_folder(folder) as stage:
-        group = zarr.create_group(store=str(stage.path), zarr_format=3)
-        for name, column in to_columns(records).items():
-            _write_column(group, name, column)
+        for name, content in files.items():
+            path = stage.path / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content)
         counts = {
             "num_games": records.num_games,
             "num_positions": records.num_positions,
@@ -97,6 +101,19 @@ def read_shard(folder: Path, verify: bool = True) -> tuple[GameRecords, Manifest
             "it is made again"
         ) from error
     return records, manifest
+
+
+def _encode(records: GameRecords) -> dict[str, bytes]:
+    """The files of a shard by their names, encoded in memory.
+
+    Zarr would write them to the disk itself, from several threads. When one write fails it does not
+    wait for the others, and they go on in a folder that was just removed.
+    """
+    encoded: dict[str, Buffer] = {}
+    group = zarr.create_group(store=MemoryStore(encoded), zarr_format=3)
+    for name, column in to_columns(records).items():
+        _write_column(group, name, column)
+    return {name: content.to_bytes() for name, content in encoded.items()}
 
 
 def _write_column(group: zarr.Group, name: str, column: NDArray[Any]) -> None:

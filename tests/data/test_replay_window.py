@@ -142,7 +142,7 @@ def first_positions(window):
 
 
 @given(capacity=st.integers(8, TOTAL + 10))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_the_newest_whole_games_that_fit_are_kept(shards, all_records, capacity):
     window = ReplayWindow.load(GAME, shards, capacity, holdout_every=1000)
     assert window.records.num_positions <= capacity
@@ -153,7 +153,7 @@ def test_the_newest_whole_games_that_fit_are_kept(shards, all_records, capacity)
     capacity=st.integers(20, TOTAL + 10),
     cuts=st.lists(st.integers(1, len(LENGTHS) - 1), unique=True).map(sorted),
 )
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_extending_equals_loading_at_once(shards, capacity, cuts):
     at_once = ReplayWindow.load(GAME, shards, capacity, holdout_every=5)
     grown = ReplayWindow(GAME, capacity, holdout_every=5)

@@ -35,7 +35,7 @@ def test_columns_hold_everything_to_float16(records):
 
 
 @given(any_records())
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 def test_a_shard_holds_everything_to_float16(records):
     with tempfile.TemporaryDirectory() as parent:
         folder = Path(parent, "shard")

@@ -130,7 +130,7 @@ def test_action_that_no_piece_makes(action):
         move_of_action(chess.Board(), action)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.text(max_size=120))
 def test_any_text_is_a_position_or_a_position_error(text):
     try:
@@ -151,7 +151,7 @@ def damaged_fens(draw):
     return fen
 
 
-@settings(max_examples=1500, deadline=None)
+@settings(max_examples=1500)
 @given(damaged_fens())
 def test_damaged_fen_is_refused_or_played_by_the_rules(fen):
     try:

@@ -2,7 +2,7 @@
 
 import numpy as np
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from chess_snn.nets import expand_planes
@@ -13,7 +13,6 @@ WORDS = st.lists(
 )
 
 
-@settings(deadline=None)  # the first call of each type compiles
 @given(
     WORDS,
     st.sampled_from([(8, 8), (4, 4), (3, 5), (1, 1)]),

@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from chess_snn.nets.config import NetConfig
@@ -84,7 +84,6 @@ def test_the_gradient_of_a_static_current_sums_over_its_ticks():
     assert gradients[0].abs().sum() > 0
 
 
-@settings(deadline=None)
 @given(st.integers(1, 8), st.integers(1, 2100), st.integers(0, 2**31), st.booleans())
 def test_any_shape_equals_the_reference(ticks, size, seed, is_bfloat16):
     dtype = torch.bfloat16 if is_bfloat16 else torch.float32

@@ -117,7 +117,7 @@ def test_a_position_of_tiny_weights_keeps_the_largest():
     np.testing.assert_array_equal(weights, [1])
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(st.lists(st.floats(1e-6, 1), min_size=1, max_size=200))
 def test_every_target_keeps_its_sum_and_loses_little(raw):
     given_weights = np.array(raw) / sum(raw)
