@@ -6,16 +6,20 @@
 
 from chess_snn.nets.allocator import keep_freed_memory
 from chess_snn.nets.config import SIZES, NetConfig, net_config
+from chess_snn.nets.cpu_evaluator import CpuEvaluator
+from chess_snn.nets.cuda_evaluator import CudaEvaluator
 from chess_snn.nets.evaluator import Evaluation, Evaluator
 from chess_snn.nets.inference import InferenceNetwork, InferenceOutput, Precision, freeze
+from chess_snn.nets.make_evaluator import make_evaluator
 from chess_snn.nets.network import Network, NetworkOutput, build_network
 from chess_snn.nets.planes import expand_planes
 from chess_snn.nets.spike_rates import spike_rates, spike_share, spikes_per_evaluation
-from chess_snn.nets.torch_evaluator import TorchEvaluator, make_evaluator
 from chess_snn.nets.weights import load_network, network_digest, save_network
 
 __all__ = [
     "SIZES",
+    "CpuEvaluator",
+    "CudaEvaluator",
     "Evaluation",
     "Evaluator",
     "InferenceNetwork",
@@ -24,7 +28,6 @@ __all__ = [
     "Network",
     "NetworkOutput",
     "Precision",
-    "TorchEvaluator",
     "build_network",
     "expand_planes",
     "freeze",

@@ -42,6 +42,25 @@ class InferenceOutput:
     """float32[B, 3]: win, draw, loss. Of a game with a scalar value, its return float32[B, 1]."""
 
 
+class FoldedConv(nn.Module):
+    """A convolution with its normalisation folded into weights and bias."""
+
+    late_bias: Tensor | None
+    """[C], where the neurons that follow are to add it; else the convolution adds it itself."""
+
+    def __init__(self, layer: ConvNorm, late_bias: bool) -> None:
+        super().__init__()
+        self.conv = fuse_conv_bn_eval(layer.conv, layer.norm)
+        self.register_buffer("late_bias", None)
+        if late_bias and self.conv.bias is not None:
+            self.late_bias, self.conv.bias = self.conv.bias.detach(), None
+
+    def forward(self, x_XCHW: Tensor) -> Tensor:
+        """Currents [X, C, H, W], but for a late bias."""
+        currents_XCHW: Tensor = self.conv(x_XCHW)
+        return currents_XCHW
+
+
 class InferenceNetwork(nn.Module):
     """What :func:`freeze` makes of a network. The same spikes, in fewer passes over memory.
 
@@ -60,16 +79,23 @@ class InferenceNetwork(nn.Module):
         # Folded in float32, rounded after.
         source = copy.deepcopy(network).eval().requires_grad_(False).float()
         policy, value = source.policy, source.value
-        self.stem = _fold(source.stem)
+        late_bias = neurons.adds_bias_for_nothing
+        self.stem = FoldedConv(source.stem, late_bias=False)
         blocks = [block for block in source.blocks if isinstance(block, Block)]
-        self.convs1 = nn.ModuleList(_fold(block.conv1) for block in blocks)
-        self.convs2 = nn.ModuleList(_fold(block.conv2) for block in blocks)
-        self.policy_conv, self.value_conv = _fold(policy.conv), _fold(value.conv)
+        self.convs1 = nn.ModuleList(FoldedConv(block.conv1, late_bias) for block in blocks)
+        self.convs2 = nn.ModuleList(FoldedConv(block.conv2, late_bias) for block in blocks)
+        self.policy_conv = FoldedConv(policy.conv, late_bias)
+        self.value_conv = FoldedConv(value.conv, late_bias)
         self.value_hidden = value.hidden
         self.to(device=device, dtype=self.dtype, memory_format=torch.channels_last)  # type: ignore[call-overload]
         self.policy_readout = policy.readout.to(device)
         self.value_readout = value.readout.to(device)
         self.policy_is_dense = policy.is_dense
+
+    @property
+    def device(self) -> torch.device:
+        """Where it runs."""
+        return self.policy_readout.weight.device
 
     def forward(self, planes_BPHW: Tensor) -> InferenceOutput:
         """Evaluate planes in {0, 1} of any type, on the network's device."""
@@ -99,16 +125,22 @@ class InferenceNetwork(nn.Module):
         u_TBCHW = stem_BCHW.unsqueeze(0)
         fired_TBCHW = self.neurons.fire_static(stem_BCHW, self.config.ticks)
         for conv1, conv2 in zip(self.convs1, self.convs2, strict=True):
-            inner_TBCHW = self.neurons.fire(each_tick(conv1, fired_TBCHW))
-            branch_TBCHW = each_tick(conv2, inner_TBCHW)
-            u_TBCHW, fired_TBCHW = self.neurons.add_and_fire(u_TBCHW, branch_TBCHW)
+            assert isinstance(conv1, FoldedConv)
+            assert isinstance(conv2, FoldedConv)
+            inner_TBCHW = self.neurons.fire(each_tick(conv1, fired_TBCHW), conv1.late_bias)
+            u_TBCHW, fired_TBCHW = self.neurons.add_and_fire(
+                u_TBCHW, each_tick(conv2, inner_TBCHW), conv2.late_bias
+            )
         return fired_TBCHW
 
     def _policy_rate(self, fired_TBCHW: Tensor) -> Tensor:
-        return self.neurons.mean_rate(each_tick(self.policy_conv, fired_TBCHW))
+        conv = self.policy_conv
+        return self.neurons.mean_rate(each_tick(conv, fired_TBCHW), conv.late_bias)
 
     def _value(self, fired_TBCHW: Tensor) -> Tensor:
-        seen_TBF = squares_first(self.neurons.fire(each_tick(self.value_conv, fired_TBCHW)))
+        conv = self.value_conv
+        fired_TBCHW = self.neurons.fire(each_tick(conv, fired_TBCHW), conv.late_bias)
+        seen_TBF = squares_first(fired_TBCHW)
         return read_float32(
             self.value_readout, self.neurons.mean_rate(self.value_hidden(seen_TBF))
         )
@@ -134,7 +166,3 @@ def freeze(
     if neurons is None:
         neurons = choose_neurons(network.config, device)
     return InferenceNetwork(network, precision, neurons, device).eval()
-
-
-def _fold(layer: ConvNorm) -> nn.Conv2d:
-    return fuse_conv_bn_eval(layer.conv, layer.norm)

@@ -1,7 +1,6 @@
-"""The :class:`chess_snn.nets.evaluator.Evaluator` of networks in torch, on a CPU or a GPU.
+"""The :class:`chess_snn.nets.evaluator.Evaluator` of networks on a CPU.
 
-Only bitboards and legal lists go to the device, and only legal logits and WDL come back. On the
-CPU a batch is cut into chunks that stay in the cache, and threads take whole chunks.
+A batch is cut into chunks that stay in the cache, and threads take whole chunks.
 
 Dimensions: B positions, P bitplanes, M columns for legal actions, L columns in use.
 """
@@ -18,12 +17,9 @@ import torch
 from torch import Tensor
 
 from chess_snn.config import check_range
-from chess_snn.errors import ConfigError
-from chess_snn.games.base import ValueKind
 from chess_snn.nets.allocator import keep_freed_memory
 from chess_snn.nets.evaluator import Evaluation
-from chess_snn.nets.inference import InferenceNetwork, Precision, freeze
-from chess_snn.nets.network import Network
+from chess_snn.nets.inference import InferenceNetwork, Precision
 from chess_snn.nets.planes import expand_planes
 from chess_snn.types import Float32Array, Int16Array, Int32Array, UInt64Array
 
@@ -38,67 +34,48 @@ _NARROW_CHANNELS = 32
 """Chunks larger than these leave the cache; smaller ones of a narrow network are all overhead."""
 
 
-def make_evaluator(
-    network: Network, *, device: torch.device | str = "cpu", precision: Precision = "bf16",
-    num_threads: int = 1, chunk_size: int | None = None,
-) -> "TorchEvaluator":
-    """Freeze ``network`` and make it answer on ``device``.
-
-    Args:
-        network: left as it is; later training does not change the evaluator.
-        device: ``"cpu"``, ``"cuda"`` or ``"cuda:1"``.
-        precision: of convolutions and currents.
-        num_threads: CPU threads that evaluate chunks side by side.
-        chunk_size: most positions a chunk on the CPU, by default what was measured to be fastest
-            for the network's channels; a GPU takes the batch whole.
-
-    Raises:
-        ConfigError: a setting out of range, a device that is not here, or a game without WDL.
-    """
-    check_range("num_threads", num_threads, ge=1, le=1024)
-    if chunk_size is None:
-        narrow = network.config.channels <= _NARROW_CHANNELS
-        chunk_size = _NARROW_CHUNK_SIZE if narrow else _CHUNK_SIZE
-    check_range("chunk_size", chunk_size, ge=1, le=1_000_000)
-    if network.spec.value_kind is not ValueKind.WDL:
-        raise ConfigError(
-            f"an evaluator answers win, draw and loss, and {network.spec.name} has a "
-            f"{network.spec.value_kind.value} value; call the network itself"
-        )
-    keep_freed_memory()
-    frozen = freeze(network, precision, device=_find_device(device))
-    return TorchEvaluator(frozen, num_threads, chunk_size)
-
-
-class TorchEvaluator:
+class CpuEvaluator:
     """A frozen network with its threads. Use it in a ``with`` block, or call :meth:`close`.
 
-    Calls from several threads are safe. On the CPU the network runs in threads of the evaluator's
-    own with one torch thread each, whatever torch's setting is in the thread that calls.
+    Calls from several threads are safe. The network runs in threads of the evaluator's own with
+    one torch thread each, whatever torch's setting is in the thread that calls.
     """
 
-    def __init__(self, network: InferenceNetwork, num_threads: int, chunk_size: int) -> None:
+    def __init__(
+        self, network: InferenceNetwork, num_threads: int = 1, chunk_size: int | None = None
+    ) -> None:
+        """Start the threads.
+
+        Args:
+            network: on the CPU.
+            num_threads: that evaluate chunks side by side.
+            chunk_size: most positions a chunk, by default what was measured to be fastest for the
+                network's channels.
+        """
+        check_range("num_threads", num_threads, ge=1, le=1024)
+        if chunk_size is None:
+            narrow = network.config.channels <= _NARROW_CHANNELS
+            chunk_size = _NARROW_CHUNK_SIZE if narrow else _CHUNK_SIZE
+        check_range("chunk_size", chunk_size, ge=1, le=1_000_000)
+        keep_freed_memory()
         self.network = network
         self.precision: Precision = network.precision
-        self.device = next(network.parameters()).device
-        self.num_threads = 1 if self.device.type == "cuda" else num_threads
+        self.device = network.device
+        self.num_threads = num_threads
         self.network_seconds = 0.0
         """See :attr:`chess_snn.nets.evaluator.Evaluator.network_seconds`."""
         self.positions = 0
         """Positions evaluated so far."""
         self._chunk_size = chunk_size
         self._counters_lock = threading.Lock()
-        self._device_lock = threading.Lock()
-        # A thread of the CPU may lose its core to others meanwhile; a GPU has no such clock.
-        self._clock = time.perf_counter if self.device.type == "cuda" else time.thread_time
-        self._threads = None if self.device.type == "cuda" else _single_torch_threads(num_threads)
+        self._threads = _single_torch_threads(num_threads)
 
     def evaluate(
         self, planes: UInt64Array, legal_actions: Int16Array, num_legal: Int32Array
     ) -> Evaluation:
         """Evaluate ``planes`` uint64[B, P] with legal lists int16[B, M] and counts int32[B].
 
-        On the CPU a row's answer is the same to the bit whatever rows come with it.
+        A row's answer is the same to the bit whatever rows come with it.
         """
         num_columns = int(num_legal.max(initial=0))
         in_use = legal_actions[:, :num_columns]
@@ -106,27 +83,22 @@ class TorchEvaluator:
         wdl_stm = np.empty((len(planes), 3), dtype=np.float32)
 
         def answer(rows: slice) -> None:
-            start = self._clock()
+            # Of this thread: it may lose its core to others meanwhile.
+            start = time.thread_time()
             legal_logits[rows, :num_columns], wdl_stm[rows] = self._answer(
                 planes[rows], in_use[rows], num_legal[rows]
             )
             with self._counters_lock:
-                self.network_seconds += (self._clock() - start) / self.num_threads
+                self.network_seconds += (time.thread_time() - start) / self.num_threads
                 self.positions += rows.stop - rows.start
 
-        if self._threads is None:
-            with self._device_lock:
-                if len(planes):
-                    answer(slice(0, len(planes)))
-        else:
-            # list: wait for all, and raise what a thread raised.
-            list(self._threads.map(answer, self._chunks(len(planes))))
+        # list: wait for all, and raise what a thread raised.
+        list(self._threads.map(answer, self._chunks(len(planes))))
         return Evaluation(legal_logits, wdl_stm)
 
     def close(self) -> None:
         """End the threads; the evaluator cannot be used afterwards."""
-        if self._threads is not None:
-            self._threads.shutdown()
+        self._threads.shutdown()
 
     def __enter__(self) -> Self:
         """The evaluator itself."""
@@ -152,19 +124,12 @@ class TorchEvaluator:
     ) -> tuple[Float32Array, Float32Array]:
         """Legal logits float32[B, L] and WDL float32[B, 3] of one chunk."""
         num_rows = len(planes)
-        words_BP = self._send(_pad(planes.view(np.int64), self._padded_size(num_rows)))
+        words_BP = _tensor(_pad(planes.view(np.int64), self._padded_size(num_rows)))
         logits_BL, wdl_logits_B3 = self.network.answer(
             expand_planes(words_BP, self.network.spec.board_shape, self.network.dtype),
-            self._send(legal_actions), self._send(num_legal),
+            _tensor(legal_actions), _tensor(num_legal),
         )
-        wdl_B3 = wdl_logits_B3.softmax(dim=1)
-        return logits_BL.cpu().numpy(), wdl_B3.cpu().numpy()
-
-    def _send(self, array: np.ndarray) -> Tensor:
-        tensor = torch.from_numpy(np.ascontiguousarray(array))
-        if self.device.type == "cuda":
-            tensor = tensor.pin_memory().to(self.device, non_blocking=True)
-        return tensor
+        return logits_BL.numpy(), wdl_logits_B3.softmax(dim=1).numpy()
 
     def _padded_size(self, num_rows: int) -> int:
         """Up to the next multiple of the fewest rows that are ``_MIN_IMAGES`` images."""
@@ -178,6 +143,10 @@ def _pad(array: np.ndarray, num_rows: int) -> np.ndarray:
     padded = np.zeros((num_rows, *array.shape[1:]), dtype=array.dtype)
     padded[: len(array)] = array
     return padded
+
+
+def _tensor(array: np.ndarray) -> Tensor:
+    return torch.from_numpy(np.ascontiguousarray(array))
 
 
 def _single_torch_threads(num_threads: int) -> ThreadPoolExecutor:
@@ -200,18 +169,3 @@ def _use_one_torch_thread() -> None:
     torch.set_num_threads(1)
     # A thread that has not asked yet takes the remembered number when it first does: ask now.
     torch.get_num_threads()
-
-
-def _find_device(device: torch.device | str) -> torch.device:
-    try:
-        found = torch.device(device)
-    except RuntimeError as error:
-        raise ConfigError(f"unknown device {device!r}; use cpu, cuda or cuda:N") from error
-    if found.type == "cuda" and (found.index or 0) >= torch.cuda.device_count():
-        raise ConfigError(
-            f"device {device} is not here, torch sees {torch.cuda.device_count()} CUDA devices; "
-            "use cpu, or look at CUDA_VISIBLE_DEVICES"
-        )
-    if found.type not in ("cpu", "cuda"):
-        raise ConfigError(f"device {device} is not supported; use cpu, cuda or cuda:N")
-    return found
