@@ -18,6 +18,7 @@ from torch import Tensor
 
 from chess_snn.config import check_range
 from chess_snn.nets.allocator import keep_freed_memory
+from chess_snn.nets.calibration import chunk_size_for
 from chess_snn.nets.evaluator import Evaluation
 from chess_snn.nets.inference import InferenceNetwork, Precision
 from chess_snn.nets.planes import expand_planes
@@ -26,12 +27,6 @@ from chess_snn.types import Float32Array, Int16Array, Int32Array, UInt64Array
 _MIN_IMAGES = 16
 """Fewest images (positions times ticks) in a call of the network. Below it, matrix products sum in
 another order in float32, and a row's answer would depend on how many rows come with it."""
-
-
-_CHUNK_SIZE = 64
-_NARROW_CHUNK_SIZE = 128
-_NARROW_CHANNELS = 32
-"""Chunks larger than these leave the cache; smaller ones of a narrow network are all overhead."""
 
 
 class CpuEvaluator:
@@ -49,13 +44,12 @@ class CpuEvaluator:
         Args:
             network: on the CPU.
             num_threads: that evaluate chunks side by side.
-            chunk_size: most positions a chunk, by default what was measured to be fastest for the
-                network's channels.
+            chunk_size: most positions a chunk, by default what was measured to be fastest, see
+                :mod:`chess_snn.nets.calibration`.
         """
         check_range("num_threads", num_threads, ge=1, le=1024)
         if chunk_size is None:
-            narrow = network.config.channels <= _NARROW_CHANNELS
-            chunk_size = _NARROW_CHUNK_SIZE if narrow else _CHUNK_SIZE
+            chunk_size = chunk_size_for(network.config, network.precision)
         check_range("chunk_size", chunk_size, ge=1, le=1_000_000)
         keep_freed_memory()
         self.network = network

@@ -22,8 +22,8 @@ def make_evaluator(
         device: ``"cpu"``, ``"cuda"`` or ``"cuda:1"``.
         precision: of convolutions and currents.
         num_threads: CPU threads that evaluate chunks side by side; a GPU needs none.
-        chunk_size: most positions a chunk on the CPU, by default what was measured to be fastest
-            for the network's channels; a GPU takes a batch whole.
+        chunk_size: most positions a chunk on the CPU, by default what was measured to be fastest,
+            see :mod:`chess_snn.nets.calibration`; a GPU takes a batch whole.
 
     Raises:
         ConfigError: a setting out of range, a device that is not here, or a game without WDL.
