@@ -9,6 +9,7 @@ from chess_snn.nets.config import SIZES, NetConfig, net_config
 from chess_snn.nets.evaluator import Evaluation, Evaluator
 from chess_snn.nets.inference import InferenceNetwork, InferenceOutput, Precision, freeze
 from chess_snn.nets.network import Network, NetworkOutput, build_network
+from chess_snn.nets.operations import Operations, count_operations
 from chess_snn.nets.planes import expand_planes
 from chess_snn.nets.spike_rates import spike_rates, spike_share, spikes_per_evaluation
 from chess_snn.nets.torch_evaluator import TorchEvaluator, make_evaluator
@@ -23,9 +24,11 @@ __all__ = [
     "NetConfig",
     "Network",
     "NetworkOutput",
+    "Operations",
     "Precision",
     "TorchEvaluator",
     "build_network",
+    "count_operations",
     "expand_planes",
     "freeze",
     "keep_freed_memory",
