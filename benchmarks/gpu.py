@@ -120,8 +120,13 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--learn-minutes", type=float, default=0.0, metavar="M",
                         help="instead: train M minutes from nothing, then play matches")
     arguments = parser.parse_args()
-    if arguments.device.startswith("cuda") and not torch.cuda.is_available():
-        parser.error(f"--device {arguments.device}: torch sees no GPU; use --device cpu --quick")
+    try:
+        torch.empty(1, device=arguments.device)
+    except (RuntimeError, AssertionError) as error:
+        parser.error(
+            f"--device {arguments.device}: {str(error).splitlines()[0]} "
+            f"(torch sees {torch.cuda.device_count()} GPUs); without one: --device cpu --quick"
+        )
     return arguments
 
 

@@ -12,6 +12,7 @@ from chess_snn.nets.evaluator import Evaluation, Evaluator
 from chess_snn.nets.inference import InferenceNetwork, InferenceOutput, Precision, freeze
 from chess_snn.nets.make_evaluator import make_evaluator
 from chess_snn.nets.network import Network, NetworkOutput, build_network
+from chess_snn.nets.operations import Operations, count_operations
 from chess_snn.nets.planes import expand_planes
 from chess_snn.nets.spike_rates import spike_rates, spike_share, spikes_per_evaluation
 from chess_snn.nets.weights import load_network, network_digest, save_network
@@ -27,8 +28,10 @@ __all__ = [
     "NetConfig",
     "Network",
     "NetworkOutput",
+    "Operations",
     "Precision",
     "build_network",
+    "count_operations",
     "expand_planes",
     "freeze",
     "keep_freed_memory",
