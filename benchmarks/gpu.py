@@ -27,8 +27,6 @@ import torch
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from chess_snn.nets.operations import POLICY_READOUT, count_operations
-
 from chess_snn.bench.trace import (
     busy_share,
     longest_kernels,
@@ -47,6 +45,7 @@ from chess_snn.nets import NetConfig, build_network, freeze, make_evaluator, net
 from chess_snn.nets.inference_neurons import ReferenceNeurons, choose_neurons
 from chess_snn.nets.neuron import lif
 from chess_snn.nets.neuron_gpu import lif_on_gpu
+from chess_snn.nets.operations import POLICY_READOUT, count_operations
 from chess_snn.nets.static_batch import StaticBatch
 from chess_snn.search import SearchSettings, make_search
 from chess_snn.self_play import SelfPlaySettings, play_games
