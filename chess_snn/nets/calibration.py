@@ -67,7 +67,7 @@ def _rates(network: InferenceNetwork) -> dict[int, float]:
         spec = network.spec
         words_BP = torch.randint(2**62, (max(CHUNK_SIZES), spec.num_planes))
         planes = {
-            size: expand_planes(words_BP[:size], spec.board_shape, network.dtype)
+            size: expand_planes(words_BP[:size], spec.board_shape, network.input_dtype)
             for size in CHUNK_SIZES
         }
         turns: dict[int, list[float]] = {size: [] for size in CHUNK_SIZES}

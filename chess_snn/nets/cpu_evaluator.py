@@ -120,7 +120,7 @@ class CpuEvaluator:
         num_rows = len(planes)
         words_BP = _tensor(_pad(planes.view(np.int64), self._padded_size(num_rows)))
         logits_BL, wdl_logits_B3 = self.network.answer(
-            expand_planes(words_BP, self.network.spec.board_shape, self.network.dtype),
+            expand_planes(words_BP, self.network.spec.board_shape, self.network.input_dtype),
             _tensor(legal_actions), _tensor(num_legal),
         )
         return logits_BL.numpy(), wdl_logits_B3.softmax(dim=1).numpy()

@@ -1,7 +1,7 @@
 """The network as it plays: normalisation folded, channels-last, in one precision, not trainable.
 
 Precision is part of what a network is: in bf16 some spikes fall otherwise than in fp32, and the
-two do not always prefer the same move. Readouts are float32 in both.
+two do not always prefer the same move. Readouts are float32 in all.
 
 Dimensions: T ticks, B batch, P planes, C channels, H and W board, L columns for legal actions.
 """
@@ -15,6 +15,8 @@ from torch import Tensor, nn
 from torch.nn.utils.fusion import fuse_conv_bn_eval
 
 from chess_snn.config import check_choice
+from chess_snn.errors import ConfigError
+from chess_snn.nets.binary_conv import BinaryConv, has_integer_convolutions
 from chess_snn.nets.inference_neurons import InferenceNeurons, choose_neurons
 from chess_snn.nets.layers import (
     Block,
@@ -27,9 +29,10 @@ from chess_snn.nets.layers import (
 from chess_snn.nets.legal_readout import read_legal_policy
 from chess_snn.nets.network import Network
 
-Precision = Literal["fp32", "bf16"]
-PRECISIONS: Final = {"fp32": torch.float32, "bf16": torch.bfloat16}
-"""Of convolutions and currents; membranes and readouts are float32 always."""
+Precision = Literal["fp32", "bf16", "int8"]
+PRECISIONS: Final = {"fp32": torch.float32, "bf16": torch.bfloat16, "int8": torch.bfloat16}
+"""Of currents, and of convolutions but in int8, where weights have 8 bits and spikes are integers;
+membranes and readouts are float32 always."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,15 +45,15 @@ class InferenceOutput:
     """float32[B, 3]: win, draw, loss. Of a game with a scalar value, its return float32[B, 1]."""
 
 
-class FoldedConv(nn.Module):
-    """A convolution with its normalisation folded into weights and bias."""
+class FloatConv(nn.Module):
+    """A convolution in the precision of its currents."""
 
     late_bias: Tensor | None
     """[C], where the neurons that follow are to add it; else the convolution adds it itself."""
 
-    def __init__(self, layer: ConvNorm, late_bias: bool) -> None:
+    def __init__(self, conv: nn.Conv2d, late_bias: bool) -> None:
         super().__init__()
-        self.conv = fuse_conv_bn_eval(layer.conv, layer.norm)
+        self.conv = conv
         self.register_buffer("late_bias", None)
         if late_bias and self.conv.bias is not None:
             self.late_bias, self.conv.bias = self.conv.bias.detach(), None
@@ -59,6 +62,10 @@ class FoldedConv(nn.Module):
         """Currents [X, C, H, W], but for a late bias."""
         currents_XCHW: Tensor = self.conv(x_XCHW)
         return currents_XCHW
+
+
+FoldedConv = FloatConv | BinaryConv
+"""A convolution with its normalisation folded into weights and bias."""
 
 
 class InferenceNetwork(nn.Module):
@@ -80,17 +87,26 @@ class InferenceNetwork(nn.Module):
         source = copy.deepcopy(network).eval().requires_grad_(False).float()
         policy, value = source.policy, source.value
         late_bias = neurons.adds_bias_for_nothing
-        self.stem = FoldedConv(source.stem, late_bias=False)
+
+        def fold(layer: ConvNorm, late_bias: bool = late_bias) -> FoldedConv:
+            conv = fuse_conv_bn_eval(layer.conv, layer.norm)
+            return BinaryConv(conv) if precision == "int8" else FloatConv(conv, late_bias)
+
+        self.stem = fold(source.stem, late_bias=False)
         blocks = [block for block in source.blocks if isinstance(block, Block)]
-        self.convs1 = nn.ModuleList(FoldedConv(block.conv1, late_bias) for block in blocks)
-        self.convs2 = nn.ModuleList(FoldedConv(block.conv2, late_bias) for block in blocks)
-        self.policy_conv = FoldedConv(policy.conv, late_bias)
-        self.value_conv = FoldedConv(value.conv, late_bias)
+        self.convs1 = nn.ModuleList(fold(block.conv1) for block in blocks)
+        self.convs2 = nn.ModuleList(fold(block.conv2) for block in blocks)
+        self.policy_conv, self.value_conv = fold(policy.conv), fold(value.conv)
         self.value_hidden = value.hidden
         self.to(device=device, dtype=self.dtype, memory_format=torch.channels_last)  # type: ignore[call-overload]
         self.policy_readout = policy.readout.to(device)
         self.value_readout = value.readout.to(device)
         self.policy_is_dense = policy.is_dense
+
+    @property
+    def input_dtype(self) -> torch.dtype:
+        """What planes, and spikes between the layers, are made of."""
+        return torch.uint8 if self.precision == "int8" else self.dtype
 
     @property
     def device(self) -> torch.device:
@@ -120,7 +136,7 @@ class InferenceNetwork(nn.Module):
         return legal_logits_BL, self._value(fired_TBCHW)[:num_rows]
 
     def _trunk(self, planes_BPHW: Tensor) -> Tensor:
-        planes = planes_BPHW.to(self.dtype, memory_format=torch.channels_last)
+        planes = planes_BPHW.to(self.input_dtype, memory_format=torch.channels_last)
         stem_BCHW = self.stem(planes)
         u_TBCHW = stem_BCHW.unsqueeze(0)
         fired_TBCHW = self.neurons.fire_static(stem_BCHW, self.config.ticks)
@@ -140,7 +156,7 @@ class InferenceNetwork(nn.Module):
     def _value(self, fired_TBCHW: Tensor) -> Tensor:
         conv = self.value_conv
         fired_TBCHW = self.neurons.fire(each_tick(conv, fired_TBCHW), conv.late_bias)
-        seen_TBF = squares_first(fired_TBCHW)
+        seen_TBF = squares_first(fired_TBCHW).to(self.dtype)
         return read_float32(
             self.value_readout, self.neurons.mean_rate(self.value_hidden(seen_TBF))
         )
@@ -159,10 +175,24 @@ def freeze(
         neurons: instead of the device's usual ones (``neurons.kind`` of the result names them).
 
     Raises:
-        ConfigError: an unknown precision.
+        ConfigError: an unknown precision, or one that this network or device cannot have.
     """
     check_choice("precision", precision, PRECISIONS)
     device = torch.device(device)
+    if precision == "int8":
+        _check_int8(network, device)
     if neurons is None:
-        neurons = choose_neurons(network.config, device)
+        neurons = choose_neurons(network.config, device, integer_spikes=precision == "int8")
     return InferenceNetwork(network, precision, neurons, device).eval()
+
+
+def _check_int8(network: Network, device: torch.device) -> None:
+    if not network.config.is_spiking:
+        raise ConfigError(
+            'precision "int8" is for spikes, and this network has none (net.activation = "relu"); '
+            'use "bf16"'
+        )
+    if device.type != "cpu" or not has_integer_convolutions():
+        raise ConfigError(
+            f'precision "int8" runs on CPUs whose torch has oneDNN, not on {device}; use "bf16"'
+        )

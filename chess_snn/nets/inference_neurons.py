@@ -93,21 +93,24 @@ class CompiledNeurons:
     kind: Final = "compiled"
     adds_bias_for_nothing: Final = False
 
-    def __init__(self, config: NetConfig) -> None:
+    def __init__(self, config: NetConfig, integer_spikes: bool = False) -> None:
+        """Spikes are of the type of the currents, or uint8."""
         self._constants = np.float32(config.decay), np.float32(config.threshold)
+        self._spike_dtype = torch.uint8 if integer_spikes else None
 
     def fire_static(self, current_BX: Tensor, ticks: int) -> Tensor:
         """Spikes [T, B, X] of unchanging currents."""
-        spikes_TBX = like_ticks_of(current_BX.expand(ticks, *current_BX.shape))
+        spikes_TBX = self._spikes_like(current_BX.expand(ticks, *current_BX.shape))
         current = memory_of(current_BX.unsqueeze(0))
         neuron_kernels.fire(current, memory_of(spikes_TBX), *self._constants)
         return spikes_TBX
 
     def fire(self, current_TBX: Tensor, bias_C: Tensor | None = None) -> Tensor:
-        """Spikes [T, B, X], in the memory of the currents."""
-        memory = memory_of(_add_bias(current_TBX, bias_C))
-        neuron_kernels.fire(memory, memory, *self._constants)
-        return current_TBX
+        """Spikes [T, B, X], in the memory of the currents where they are of one type."""
+        current_TBX = _add_bias(current_TBX, bias_C)
+        spikes_TBX = current_TBX if self._spike_dtype is None else self._spikes_like(current_TBX)
+        neuron_kernels.fire(memory_of(current_TBX), memory_of(spikes_TBX), *self._constants)
+        return spikes_TBX
 
     def add_and_fire(
         self, shortcut_TBX: Tensor, branch_TBX: Tensor, bias_C: Tensor | None = None
@@ -119,7 +122,7 @@ class CompiledNeurons:
                 f"{shortcut_TBX.stride()} and {branch_TBX.stride()}"
             )
         branch_TBX = _add_bias(branch_TBX, bias_C)
-        spikes_TBX = torch.empty_like(branch_TBX)
+        spikes_TBX = self._spikes_like(branch_TBX)
         neuron_kernels.add_and_fire(
             memory_of(shortcut_TBX), memory_of(branch_TBX), memory_of(spikes_TBX), *self._constants
         )
@@ -133,6 +136,9 @@ class CompiledNeurons:
             *self._constants,
         )
         return counts_BX.div_(len(current_TBX))
+
+    def _spikes_like(self, current_TBX: Tensor) -> Tensor:
+        return like_ticks_of(current_TBX, self._spike_dtype)
 
 
 class FusedNeurons:
@@ -203,12 +209,17 @@ class ReluUnits:
         return relu(_add_bias(current_TBX, bias_C)[0]).float()
 
 
-def choose_neurons(config: NetConfig, device: torch.device) -> InferenceNeurons:
-    """ReLU for the twin; compiled on the CPU; on a GPU fused, or the reference without Triton."""
+def choose_neurons(
+    config: NetConfig, device: torch.device, integer_spikes: bool = False
+) -> InferenceNeurons:
+    """ReLU for the twin; compiled on the CPU; on a GPU fused, or the reference without Triton.
+
+    Integer spikes, uint8 in {0, 1}, are for the CPU alone.
+    """
     if not config.is_spiking:
         return ReluUnits()
     if device.type == "cpu":
-        return CompiledNeurons(config)
+        return CompiledNeurons(config, integer_spikes)
     return FusedNeurons(config) if has_triton() else ReferenceNeurons(config)
 
 

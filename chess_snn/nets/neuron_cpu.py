@@ -24,7 +24,7 @@ def lif_cpu(current_TX: Tensor, decay: float, threshold: float, alpha: float = 2
 
 
 def memory_of(tensor_TX: Tensor) -> np.ndarray:
-    """The memory of ``tensor_TX`` as [T, n]: float32, or uint16 for the bits of bfloat16.
+    """The memory of ``tensor_TX`` as [T, n]: float32, uint16 for the bits of bfloat16, or uint8.
 
     Where all ticks are one (an expanded view), [1, n]. Writing to the array writes to the tensor.
 
@@ -37,7 +37,7 @@ def memory_of(tensor_TX: Tensor) -> np.ndarray:
     flat_TN = tensor_TX.detach().as_strided((ticks, memory.num_neurons), (memory.num_neurons, 1))
     if flat_TN.dtype == torch.bfloat16:
         flat_TN = flat_TN.view(torch.uint16)
-    elif flat_TN.dtype != torch.float32:
+    elif flat_TN.dtype not in (torch.float32, torch.uint8):
         raise TypeError(f"neurons on the CPU take float32 or bfloat16, got {flat_TN.dtype}")
     array: np.ndarray = flat_TN.numpy()
     return array

@@ -96,7 +96,8 @@ class StaticBatch:
     def _work(self) -> None:
         network, device = self._network, self._network.device
         planes_BPHW = expand_planes(
-            self._words_BP.to(device, non_blocking=True), network.spec.board_shape, network.dtype
+            self._words_BP.to(device, non_blocking=True), network.spec.board_shape,
+            network.input_dtype,
         )
         logits_BL, wdl_logits_B3 = network.answer(
             planes_BPHW,

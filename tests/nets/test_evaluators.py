@@ -29,7 +29,7 @@ def network(spec):
     return build_network(spec, TINY, 0)
 
 
-@pytest.mark.parametrize("precision", ["fp32", "bf16"])
+@pytest.mark.parametrize("precision", ["fp32", "bf16", "int8"])
 def test_answers_are_the_networks(spec, positions, network, precision):
     with torch.inference_mode():
         output = freeze(network, precision)(positions.tensor())
@@ -42,8 +42,11 @@ def test_answers_are_the_networks(spec, positions, network, precision):
     assert answer.legal_logits.dtype == answer.wdl_stm.dtype == np.float32
 
 
-@pytest.mark.parametrize("precision", ["fp32", "bf16"])
-@pytest.mark.parametrize("net", NETS)
+@pytest.mark.parametrize(
+    ("net", "precision"),
+    [(net, precision) for net in NETS for precision in ("fp32", "bf16", "int8")
+     if (net, precision) != ("twin", "int8")],
+)
 def test_a_rows_answer_is_the_same_to_the_bit_in_every_company(spec, positions, net, precision):
     network = build_network(spec, NETS[net], 0)
     with (
@@ -147,7 +150,7 @@ def test_later_training_does_not_change_it(spec, positions):
     [
         ({"num_threads": 0}, "num_threads must be >= 1"),
         ({"chunk_size": 0}, "chunk_size must be >= 1"),
-        ({"precision": "fp8"}, "precision must be one of fp32, bf16, got 'fp8'"),
+        ({"precision": "fp8"}, "precision must be one of fp32, bf16, int8, got 'fp8'"),
         ({"device": "abacus"}, "unknown device 'abacus'; use cpu, cuda or cuda:N"),
         ({"device": "cuda:99"}, "device cuda:99 is not here"),
         ({"device": "meta"}, "device meta is not supported"),
