@@ -61,8 +61,11 @@ _PEER_BATCHES, _PEER_BATCHES_QUICK = (8, 16, 32, 64, 128, 256), (4, 8)
 _PEER_PRECISIONS: Final[dict[str, tuple[Precision, ...]]] = {
     "SpikingJelly": ("fp32", "bf16"), "snnTorch": ("fp32",),
 }
+_OURS: Final[tuple[Precision, ...]] = ("int8", "bf16", "fp32")
+_FLOATING: Final[tuple[Precision, ...]] = ("bf16", "fp32")
+_FASTEST: Final[Precision] = "int8"
 _BARS: Final = {("SpikingJelly", "fp32"): 4.0, ("SpikingJelly", "bf16"): 2.5}
-"""Least ratio of our bf16 to a peer's inference in a precision, on one core."""
+"""Least ratio of our fastest inference to a peer's in a precision, on one core."""
 _AIM_A_TICK: Final = 1.25
 """Slowdown of spiking a tick that is asked for where a GPU computes it."""
 _LONGEST_START = 80
@@ -129,10 +132,10 @@ def _network(config: NetConfig) -> Network:
 
 
 def _add_peaks(report: BenchReport, matrix_size: int) -> _Rates:
-    peaks = {}
-    for precision, dtype in PRECISIONS.items():
+    peaks: dict[tuple[str, str], float] = {}
+    for precision in _FLOATING:
         for name, num_threads in thread_counts().items():
-            peak = matrix_flops_per_s(dtype, num_threads, matrix_size)
+            peak = matrix_flops_per_s(PRECISIONS[precision], num_threads, matrix_size)
             peaks[precision, name] = peak
             report.add(f"matrix product, {precision}, {name}", peak / 1e9, "GFLOP/s")
     return peaks
@@ -141,11 +144,10 @@ def _add_peaks(report: BenchReport, matrix_size: int) -> _Rates:
 def _add_rates(
     report: BenchReport, size: str, positions: _Positions, batch_sizes: Sequence[int], pace: Pace
 ) -> _Rates:
-    """Rates by batch, both precisions, one core and all; of the largest batch, what is returned."""
+    """Rates by batch, every precision, one core and all; what is returned: of the largest."""
     network = _network(net_config(size))
     rates: dict[tuple[str, str], float] = {}
-    precisions: tuple[Precision, ...] = ("bf16", "fp32")
-    for precision in precisions:
+    for precision in _OURS:
         for name, num_threads in thread_counts().items():
             with make_evaluator(network, precision=precision, num_threads=num_threads) as evaluator:
                 works = {batch: positions[:batch].work(evaluator) for batch in batch_sizes}
@@ -164,9 +166,10 @@ def _add_shares(
     macs = operations.macs - operations.macs_of(POLICY_READOUT)
     report.add(f"{size}: operations", 2 * macs / 1e6, "MFLOP/position")
     for (precision, name), rate in rates.items():
-        share = rate * 2 * macs / peaks[precision, name]
-        report.add(f"{size}: {precision}, {name}, of the peak", share, "share")
-        if name == "one core":
+        peaked = precision if precision in _FLOATING else "bf16"
+        share = rate * 2 * macs / peaks[peaked, name]
+        report.add(f"{size}: {precision}, {name}, of the peak of {peaked}", share, "share")
+        if name == "one core" and precision in _FLOATING:
             moved = operations.bytes_moved(PRECISIONS[precision].itemsize, batch_size)
             report.add(f"{size}: {precision}, moved at least", moved / 1e6, "MB/position")
 
@@ -213,25 +216,31 @@ def _add_peers(
     network = _network(net_config(_PEERED))
     planes = positions.tensor()
     works: dict[tuple[str, Precision, str], Work] = {}
-    with torch_threads(1), make_evaluator(network) as evaluator:
+    with torch_threads(1), ExitStack() as stack:
+        for precision in _OURS:
+            evaluator = stack.enter_context(make_evaluator(network, precision=precision))
+            works["ours", precision, ""] = positions[:batch_size].work(evaluator)
         for peer, make in installed_peers().items():
             for precision in _PEER_PRECISIONS[peer]:
                 for layout, memory_format in LAYOUTS.items():
                     works[peer, precision, layout] = fastest_inference(
                         make(network), precision, memory_format, planes, peer_batches
                     )
-        ours = "ours", "bf16", ""
-        rates = rates_in_turn({ours: positions[:batch_size].work(evaluator)} | works, pace)
-    if works:
-        report.add(f"{_PEERED}: ours beside them, bf16, one core", rates[ours], "evaluations/s")
+        rates = rates_in_turn(works, pace)
+    ours = {precision: rates["ours", precision, ""] for precision in _OURS}
+    for precision, rate in ours.items():
+        del works["ours", precision, ""]
+        report.add(f"{_PEERED}: ours beside them, {precision}, one core", rate, "evaluations/s")
     for (peer, precision, layout), work in works.items():
         name = f"{_PEERED}: {peer}, {precision}, {layout}"
         report.add(name, rates[peer, precision, layout], "evaluations/s")
         report.notes.append(f"{name}: batch {work.items}, the best of {peer_batches}.")
     for peer, precision in dict.fromkeys((peer, precision) for peer, precision, _ in works):
         fastest = max(rates[peer, precision, layout] for layout in LAYOUTS)
-        report.add(
-            f"{_PEERED}: ours in bf16 over {peer} in {precision}", rates[ours] / fastest, "times",
-            at_least=_BARS.get((peer, precision)),
-        )
+        for our_precision in (_FASTEST, "bf16"):
+            bar = _BARS.get((peer, precision)) if our_precision == _FASTEST else None
+            report.add(
+                f"{_PEERED}: ours in {our_precision} over {peer} in {precision}",
+                ours[our_precision] / fastest, "times", at_least=bar,
+            )
     report.notes += notes_on_missing_peers()
