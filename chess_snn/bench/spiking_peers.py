@@ -46,12 +46,12 @@ def with_spikingjelly(network: Network) -> Network:
         )
         return node
 
-    def reset(peer: nn.Module, _inputs: tuple[Tensor, ...]) -> None:
+    def reset(_stem: nn.Module, _inputs: tuple[Tensor, ...]) -> None:
         functional.reset_net(peer)
 
     peer = _with_neurons(network, make)
-    # Its neurons remember their membrane from call to call.
-    peer.register_forward_pre_hook(reset)
+    # Its neurons remember their membrane from call to call; each begins with the stem.
+    peer.stem.register_forward_pre_hook(reset)
     return peer
 
 

@@ -11,7 +11,7 @@ from chess_snn.nets.cuda_evaluator import CudaEvaluator
 from chess_snn.nets.evaluator import Evaluation, Evaluator
 from chess_snn.nets.inference import InferenceNetwork, InferenceOutput, Precision, freeze
 from chess_snn.nets.make_evaluator import make_evaluator
-from chess_snn.nets.network import Network, NetworkOutput, build_network
+from chess_snn.nets.network import LegalOutput, Network, NetworkOutput, build_network
 from chess_snn.nets.operations import Operations, count_operations
 from chess_snn.nets.planes import expand_planes
 from chess_snn.nets.spike_rates import spike_rates, spike_share, spikes_per_evaluation
@@ -25,6 +25,7 @@ __all__ = [
     "Evaluator",
     "InferenceNetwork",
     "InferenceOutput",
+    "LegalOutput",
     "NetConfig",
     "Network",
     "NetworkOutput",

@@ -94,8 +94,11 @@ class PolicyHead(nn.Module):
 
     def forward(self, fired_TBCHW: Tensor) -> Tensor:
         """Logits float32[B, A]."""
-        rate_BCHW = mean_over_ticks(self.neurons(self.conv(fired_TBCHW)))
-        return read_policy(self.readout, rate_BCHW, self.is_dense)
+        return read_policy(self.readout, self.rates(fired_TBCHW), self.is_dense)
+
+    def rates(self, fired_TBCHW: Tensor) -> Tensor:
+        """What the readout sees: spike rates float32[B, C, H, W]."""
+        return mean_over_ticks(self.neurons(self.conv(fired_TBCHW)))
 
 
 class ValueHead(nn.Module):

@@ -77,7 +77,9 @@ class TrainingStep:
             # Copies of weights kept from an eager step would not be made again in a replay.
             cache_enabled=planes_BPHW.device.type == "cpu",
         ):
-            output = self.network(planes_BPHW)
+            output = self.network.legal_output(
+                planes_BPHW, batch.targets.legal_actions_BL, batch.targets.num_legal_B
+            )
         return compute_losses(output, batch.targets, self.settings)
 
 
