@@ -65,13 +65,13 @@ _VALUE: Final = re.compile(r"(?:(?<=\s)|^)value(?=\s|$)")
 def parse(line: str) -> Command:
     """The command on ``line``."""
     for word in _ANY_WORD.finditer(line):
-        name, rest = word[0], line[word.end() :].strip()
+        name = word[0]
         if name in _WORDS:
             return Word(name)
         if name in _WITHOUT_EFFECT:
             return Nonsense("")
         if parser := _PARSERS.get(name):
-            return parser(rest)
+            return parser(line[word.end() :].strip())
     return Nonsense(f"unknown command: {line.strip()}" if line.strip() else "")
 
 
