@@ -62,7 +62,7 @@ class GrowingTree:
     @property
     def num_nodes(self) -> int:
         """N: nodes there is room for."""
-        return self._trees.state.shape[1]
+        return int(self._trees.state.shape[1])
 
     @property
     def is_planted(self) -> bool:

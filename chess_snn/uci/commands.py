@@ -7,8 +7,8 @@ Words before a known command are skipped, as it asks.
 import re
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
-from typing import Final, TypeAlias
+from dataclasses import dataclass, field
+from typing import Any, Final, TypeAlias
 
 from chess_snn.uci.limits import Limits
 
@@ -102,24 +102,25 @@ def _parse_go(rest: str) -> Command:
     reading = _GoReading(deque(rest.split()))
     while reading.words:
         reading.read()
-    return Go(reading.limits, tuple(reading.faults))
+    return Go(Limits(**reading.given), tuple(reading.faults))
 
 
 @dataclass(slots=True)
 class _GoReading:
     words: deque[str]
-    limits: Limits = field(default_factory=Limits)
+    given: dict[str, Any] = field(default_factory=dict)
+    """Fields of :class:`Limits`."""
     faults: list[str] = field(default_factory=list)
 
     def read(self) -> None:
         word = self.words.popleft()
         if word in ("infinite", "ponder"):
-            self.limits = replace(self.limits, **{word: True})
+            self.given[word] = True
         elif word == "searchmoves":
             moves = []
             while self.words and not _is_go_word(self.words[0]):
                 moves.append(self.words.popleft())
-            self.limits = replace(self.limits, searchmoves=tuple(moves))
+            self.given[word] = tuple(moves)
         elif word in _GO_NUMBERS:
             self._read_number(word)
         else:
@@ -133,7 +134,7 @@ class _GoReading:
         if not _WHOLE.fullmatch(text):
             self.faults.append(f"go: {word} needs a whole number, got {text}")
             return
-        self.limits = replace(self.limits, **{_GO_NUMBERS[word]: max(0, int(text))})
+        self.given[_GO_NUMBERS[word]] = max(0, int(text))
 
 
 _GO_NUMBERS: Final = {
