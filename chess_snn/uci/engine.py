@@ -1,5 +1,6 @@
 """What an engine keeps from move to move: the network, ready to answer, and its tree."""
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Final
@@ -18,6 +19,8 @@ Tell = Callable[[str], None]
 
 _LEAVES_A_THREAD: Final = 8
 _WARM_UP_WAVES: Final = 12
+_TIMED_WAVES: Final = 4
+_MANY_VISITS: Final = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +151,7 @@ class Engine:
         self.close()
         self._evaluator, self._tree, self._pace = evaluator, tree, Pace(leaves)
         self.forget()
-        self._warm_up(tree)
+        self._warm_up(tree, self._pace)
 
     def _with_ticks(self, network: Network, ticks: int) -> Network:
         """The network, or one with the same weights that runs for another number of ticks."""
@@ -167,9 +170,14 @@ class Engine:
         )
         return other.eval()
 
-    def _warm_up(self, tree: GrowingTree) -> None:
-        """Compile kernels and let torch settle, so that the first move is as fast as others."""
+    def _warm_up(self, tree: GrowingTree, pace: Pace) -> None:
+        """Compile kernels, let torch settle, and find the pace, before a clock runs."""
         tree.plant(self.game.allocate(1))
         for wave in range(_WARM_UP_WAVES):
             tree.grow(min(1 + wave, tree.most_leaves))
+        for _ in range(_TIMED_WAVES):
+            leaves = pace.leaves(_MANY_VISITS, tree.most_leaves)
+            start_s = time.monotonic()
+            tree.grow(leaves)
+            pace.record(leaves, time.monotonic() - start_s)
         tree.advance(tree.lines(1)[0].actions[0])

@@ -22,6 +22,10 @@ class Pace:
         self.reserve_s = 0.0
         """The longest of the latest waves: how late an order may be noticed."""
 
+    def begin_search(self) -> None:
+        """Trust half of what was measured: one slow wave must not spoil every move to come."""
+        self.reserve_s /= 2
+
     def leaves(self, visits: int, wanted: int) -> int:
         """For the next wave: at least 1, at most ``wanted``, of a tree with ``visits``."""
         return max(1, min(self._leaves, 1 + visits // _VISITS_A_LEAF, wanted))

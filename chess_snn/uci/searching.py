@@ -125,6 +125,7 @@ class _Worker:
     def _grow(self) -> None:
         tree, pace, orders = self._engine.tree, self._engine.pace, self._orders
         limited = self._budget()
+        pace.begin_search()
         next_read, next_read_s, next_info_s = 0.0, 0.0, _INFO_PERIOD_S
         while not orders.is_stopped:
             seconds = self._seconds()

@@ -72,3 +72,12 @@ def test_a_wave_that_cannot_shrink_is_one_leaf():
         pace.record(pace.leaves(10_000, 100), 5.0)
     assert pace.leaves(10_000, 100) == 1
     assert pace.reserve_s == 5.0
+
+
+def test_one_slow_wave_does_not_spoil_the_moves_to_come():
+    """An engine whose reserve exceeds its time makes no wave that could correct it."""
+    pace = Pace(8)
+    pace.record(8, 5.0)
+    for _ in range(10):
+        pace.begin_search()
+    assert pace.reserve_s < 0.01
