@@ -12,6 +12,8 @@ COMMANDS = {
     ("campaign", "status"): "from its folder alone",
     ("match",): "chess-snn match campaigns/cpu-001:64 greedy",
     ("analyse",): "chess-snn analyse startpos --simulations 800",
+    ("play",): "chess-snn play --model campaigns/cpu-001",
+    ("uci",): "chess-snn uci --model campaigns/cpu-001",
     ("perft",): "chess-snn perft startpos 5",
     ("ui",): "until Ctrl-C",
     ("bench",): "Measure one part",
