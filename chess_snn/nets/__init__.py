@@ -8,7 +8,7 @@ from chess_snn.nets.allocator import keep_freed_memory
 from chess_snn.nets.config import SIZES, NetConfig, net_config
 from chess_snn.nets.cpu_evaluator import CpuEvaluator
 from chess_snn.nets.cuda_evaluator import CudaEvaluator
-from chess_snn.nets.evaluator import Evaluation, Evaluator
+from chess_snn.nets.evaluator import Evaluation, Evaluator, OwnedEvaluator
 from chess_snn.nets.inference import InferenceNetwork, InferenceOutput, Precision, freeze
 from chess_snn.nets.make_evaluator import make_evaluator
 from chess_snn.nets.network import LegalOutput, Network, NetworkOutput, build_network
@@ -29,6 +29,7 @@ __all__ = [
     "NetConfig",
     "Network",
     "NetworkOutput",
+    "OwnedEvaluator",
     "Operations",
     "Precision",
     "build_network",

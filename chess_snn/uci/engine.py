@@ -7,7 +7,7 @@ from typing import Final
 
 from chess_snn.errors import ChessSnnError, ConfigError
 from chess_snn.games.base import Game
-from chess_snn.nets import Network, Precision, TorchEvaluator, make_evaluator
+from chess_snn.nets import Network, Precision, OwnedEvaluator, make_evaluator
 from chess_snn.search import GrowingTree, SearchSettings
 from chess_snn.types import Int16Array
 from chess_snn.uci.options import Options
@@ -46,7 +46,7 @@ class Engine:
         self._model: LoadedModel | None = None
         self._model_text = ""
         self._built_for: tuple[object, ...] = ()
-        self._evaluator: TorchEvaluator | None = None
+        self._evaluator: OwnedEvaluator | None = None
         self._tree: GrowingTree | None = None
         self._pace: Pace | None = None
         self._planted: Position | None = None
