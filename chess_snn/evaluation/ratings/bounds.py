@@ -50,11 +50,10 @@ def likelihood_bounds(
     at_anchor = np.zeros((1, num_players), np.bool_)
     at_anchor[0, anchor] = True
     best = maximise(counts, table.pairings, at_anchor, initial_theta(counts, num_players))
-    ratings = np.clip(best.ratings(anchor)[0, players], -_FARTHEST, _FARTHEST)
-    diverged = best.theta[0, players] - best.theta[0, anchor]
-    inside = np.where(
-        np.isnan(ratings), np.clip(diverged, -_FARTHEST, _FARTHEST), ratings
-    )
+    ratings = best.ratings(anchor)[0, players]
+    # Where nothing tells, any rating is as good as the best.
+    as_good = best.theta[0, players] - best.theta[0, anchor]
+    inside = np.clip(np.where(np.isnan(ratings), as_good, ratings), -_FARTHEST, _FARTHEST)
     profile = _Profile(counts, table.pairings, best, anchor, players)
     allowed = -math.log(1.0 - confidence)
     return (

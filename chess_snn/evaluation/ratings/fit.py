@@ -68,16 +68,19 @@ def fit_ratings(
     resampled, colours, log_draws = _refits(table, index, best, num_resamples, seed)
     elo = ELO_PER_NAT * best.ratings(index)[0]
     resampled_elo = ELO_PER_NAT * resampled
-    log_draw = best.shared(LOG_DRAW)
     return Ratings(
         anchor=anchor,
         confidence=confidence,
         players=table.players,
         table=_rate(table, index, elo, resampled_elo, confidence),
-        colour_advantage=_shared_estimate(
-            ELO_PER_NAT * best.shared(COLOUR), ELO_PER_NAT * colours, confidence
+        colour_advantage=_interval_if(
+            best.is_determined[0, COLOUR],
+            ELO_PER_NAT * best.shared(COLOUR), ELO_PER_NAT * colours, confidence,
         ),
-        draw_rate=_shared_estimate(draw_rate_of(log_draw), draw_rate_of(log_draws), confidence),
+        draw_rate=_interval_if(
+            best.is_determined[0, LOG_DRAW],
+            draw_rate_of(best.shared(LOG_DRAW)), draw_rate_of(log_draws), confidence,
+        ),
         resampled_elo=resampled_elo,
     )
 
@@ -146,14 +149,16 @@ def _bounded(low: float, high: float) -> Estimate:
 def _strongest_first(rating: Rating) -> tuple[bool, float, float, str]:
     """Sorts by rating; equal infinite ones by their bounds, those that nothing tells about last."""
     elo = rating.elo
+    if np.isnan(elo.value):
+        return True, 0.0, 0.0, rating.player
     bound = elo.low if np.isposinf(elo.value) else elo.high
-    return np.isnan(elo.value), -elo.value if not np.isnan(elo.value) else 0.0, -bound, rating.player
+    return False, -elo.value, -bound, rating.player
 
 
-def _shared_estimate(
-    value: Float64Array, resampled: Float64Array, confidence: float
+def _interval_if(
+    is_determined: np.bool_, value: Float64Array, resampled: Float64Array, confidence: float
 ) -> Estimate:
-    """Of what all players share; ``value`` float64[1], NaN where the games leave it open."""
-    if np.isnan(value[0]):
+    """Of what all players share, ``value`` float64[1]; nothing is known where it is left open."""
+    if not is_determined:
         return Estimate(np.nan, -np.inf, np.inf)
     return interval_estimate(float(value[0]), resampled, confidence)

@@ -36,6 +36,9 @@ _RIDGE: Final = 1e-14
 """Added to the information, relative to its largest element, so that it can always be solved."""
 _LARGEST_VARIANCE: Final = 1e6
 """A parameter with a standard error above 1,000 nats is one that the games do not determine."""
+_FAR: Final = 10.0
+"""Nats. Where the likelihood rises without end the climb covers more than this before it is flat;
+where it is flat from the beginning, nothing."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -48,6 +51,9 @@ class Maximum:
     is_determined: BoolArray
     """bool[B, P + 2]: False where no finite value is the only best; ``theta`` is then any value
     at which the likelihood is as good as its supremum."""
+    heading: Float64Array
+    """float64[B, P + 2]: of those that are not determined, inf or -inf where the likelihood rises
+    that way without end, NaN where nothing tells."""
     log_likelihood: Float64Array
     """float64[B], nats, of the games within components; the others have probability 1."""
     reach: BoolArray
@@ -56,8 +62,8 @@ class Maximum:
     def ratings(self, anchor: int) -> Float64Array:
         """float64[B, P]: nats above player ``anchor``, which is among the tied.
 
-        Infinite where all chains of results lead one way, NaN where no chain leads to the anchor
-        and none from it, or the games leave the rating open.
+        Infinite where the likelihood rises without end: where all chains of results lead one way,
+        or colours and draws can explain the rest. NaN where nothing tells.
         """
         num_players = self.theta.shape[1] - NUM_SHARED
         above, below = self.reach[:, :, anchor], self.reach[:, anchor, :]
@@ -65,16 +71,18 @@ class Maximum:
         finite = above & below
         is_open = finite & ~self.is_determined[:, :num_players]
         ratings[finite] = (self.theta[:, :num_players] - self.theta[:, [anchor]])[finite]
-        ratings[is_open] = np.nan
+        ratings[is_open] = self.heading[:, :num_players][is_open]
         return ratings
 
     def shared(self, column: int) -> Float64Array:
-        """float64[B]: the colour advantage or the draw parameter; NaN where it is left open."""
-        return np.where(self.is_determined[:, column], self.theta[:, column], np.nan)
+        """float64[B]: the colour advantage or the draw parameter, infinite or NaN like ratings."""
+        return np.where(
+            self.is_determined[:, column], self.theta[:, column], self.heading[:, column]
+        )
 
 
 def initial_theta(counts: Float64Array, num_players: int) -> Float64Array:
-    """float64[B, P + 2]: everybody equal, draws as frequent as in ``counts`` float64[B, K, 2, 3]."""
+    """float64[B, P + 2]: everybody equal, draws as in ``counts`` float64[B, K, 2, 3]."""
     theta = np.zeros((len(counts), num_players + NUM_SHARED))
     draws = counts[..., DRAW].sum(axis=(1, 2))
     # At least one half keeps the start finite; where there is no draw it is not used.
@@ -107,9 +115,11 @@ def maximise(
     _climb(theta, inner, pairings, fixed)
     _, information = derivatives(theta, inner, pairings)
     variances = np.diagonal(np.linalg.inv(_solvable(information, fixed)), axis1=1, axis2=2)
+    moved = theta - start
     return Maximum(
         theta=theta,
         is_determined=fixed | (variances <= _LARGEST_VARIANCE),
+        heading=np.where(np.abs(moved) > _FAR, np.copysign(np.inf, moved), np.nan),
         log_likelihood=log_likelihood(theta, inner, pairings),
         reach=reach,
     )

@@ -5,6 +5,8 @@ Dimensions: P players, R resamples.
 
 import math
 from dataclasses import dataclass
+from statistics import NormalDist
+from typing import Final
 
 import numpy as np
 
@@ -12,6 +14,8 @@ from chess_snn.errors import RatingError
 from chess_snn.evaluation.elo import ELO_PER_NAT
 from chess_snn.evaluation.ratings.davidson import log_probabilities
 from chess_snn.types import Float64Array, Json
+
+_NORMAL: Final = NormalDist()
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +50,7 @@ class Rating:
     """Mean score in these games, in [0, 1]."""
 
     def to_json(self) -> Json:
-        """The player, its games and score, and the estimate as ``elo``, ``elo_low``, ``elo_high``;
-        null where not finite."""
+        """Name, games, score, and ``elo``, ``elo_low``, ``elo_high``: null where not finite."""
         elo = self.elo.to_json()
         return {
             "player": self.player, "num_games": self.num_games, "score": self.score,
@@ -130,9 +133,8 @@ class Ratings:
 
 
 def draw_rate_of(log_draw: Float64Array) -> Float64Array:
-    """float64[...] in [0, 1]: share of draws between equals, ``v / (2 + v)`` with v = e^log_draw."""
-    odds = np.exp(log_draw)
-    return odds / (2.0 + odds)
+    """float64[...] in [0, 1]: share of draws between equals, v / (2 + v) for v = exp(log_draw)."""
+    return 1.0 / (1.0 + 2.0 * np.exp(-log_draw))
 
 
 def log_draw_of(draw_rate: float) -> float:
@@ -143,12 +145,21 @@ def log_draw_of(draw_rate: float) -> float:
 
 
 def interval_estimate(value: float, resampled: Float64Array, confidence: float) -> Estimate:
-    """``value`` with the percentile interval of ``resampled`` float64[R].
+    """``value`` with the bias-corrected percentile interval of ``resampled`` float64[R].
 
-    A NaN there, a resample that leaves the number open, counts as lying beyond both ends.
+    Maximum likelihood puts players a little too far apart, and resamples do so once more; the
+    correction takes both away (Efron 1987, "Better bootstrap confidence intervals", JASA 82,
+    section 2). A NaN, a resample that leaves the number open, counts as lying beyond both ends.
     """
-    tail = 0.5 * (1.0 - confidence)
     is_open = np.isnan(resampled)
-    low = np.quantile(np.where(is_open, -np.inf, resampled), tail, method="lower")
-    high = np.quantile(np.where(is_open, np.inf, resampled), 1.0 - tail, method="higher")
+    told = resampled[~is_open]
+    if not len(told):
+        return Estimate(value, -math.inf, math.inf)
+    below = np.count_nonzero(told < value) + 0.5 * np.count_nonzero(told == value)
+    # Half a resample keeps the share off 0 and 1, where its quantile is infinite.
+    bias = _NORMAL.inv_cdf((below + 0.5) / (len(told) + 1.0))
+    reach = _NORMAL.inv_cdf(0.5 * (1.0 + confidence))
+    low_share, high_share = (_NORMAL.cdf(2.0 * bias + end) for end in (-reach, reach))
+    low = np.quantile(np.where(is_open, -np.inf, resampled), low_share, method="lower")
+    high = np.quantile(np.where(is_open, np.inf, resampled), high_share, method="higher")
     return Estimate(value, min(float(low), value), max(float(high), value))
