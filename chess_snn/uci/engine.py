@@ -7,7 +7,7 @@ from typing import Final
 
 from chess_snn.errors import ChessSnnError, ConfigError
 from chess_snn.games.base import Game
-from chess_snn.nets import Network, Precision, OwnedEvaluator, make_evaluator
+from chess_snn.nets import Network, OwnedEvaluator, Precision, make_evaluator
 from chess_snn.search import GrowingTree, SearchSettings
 from chess_snn.types import Int16Array
 from chess_snn.uci.options import Options
