@@ -20,7 +20,7 @@ _PRIOR: Final = 1.0
 
 _LOG_SMALLEST: Final = -42.0
 _LOG_LARGEST: Final = 12.0
-_NUM_POINTS: Final = 1 << 16
+_NUM_POINTS: Final = 1 << 13
 
 
 def likelihood_of_superiority(counts: Int64Array) -> float:
@@ -39,7 +39,7 @@ def likelihood_of_superiority(counts: Int64Array) -> float:
     check_pair_counts(counts)
     # A Dirichlet distribution is independent gamma variables over their sum, and the sum does not
     # change the sign of what is asked.
-    return probability_of_positive_sum(PAIR_SCORES - 0.5, np.asarray(counts) + _PRIOR)
+    return probability_of_positive_sum(PAIR_SCORES - 0.5, counts.astype(np.float64) + _PRIOR)
 
 
 def probability_of_positive_sum(coefficients: Float64Array, shapes: Float64Array) -> float:
@@ -47,7 +47,7 @@ def probability_of_positive_sum(coefficients: Float64Array, shapes: Float64Array
 
     Gil-Pelaez's inversion of the characteristic function (Gil-Pelaez 1951, Biometrika 38; Imhof
     1961, Biometrika 48, equation 3.2), by the trapezoid rule in the logarithm of its argument. The
-    error is below 1e-8 for standardised means up to 100.
+    error is below 1e-8 for means of up to 100 standard deviations.
 
     Args:
         coefficients: float64[m], not all 0.

@@ -323,6 +323,28 @@ def test_games_that_say_nothing_of_a_distance_give_no_rating(games):
     assert (elo.low, elo.high) == (-math.inf, math.inf)
 
 
+@settings(max_examples=30)
+@given(st.integers(0, 100_000), st.integers(2, 5), st.integers(1, 12))
+def test_any_few_games_give_bounds_around_the_rating(seed, num_players, num_games):
+    """Tables so small that anything can be separated, unconnected or open."""
+    stream = np.random.default_rng(seed)
+    games = []
+    for number in range(num_games + num_players - 1):
+        # The first games connect everybody.
+        white, black = ((number + 1, stream.integers(number + 1)) if number + 1 < num_players
+                        else stream.choice(num_players, 2, replace=False))
+        outcome = int(stream.integers(-1, 2))
+        opening = str(stream.integers(4))
+        games.append(RatedGame(f"p{white}", f"p{black}", outcome, opening))
+    ratings = fit(games, "p0")
+    for rating in ratings.table:
+        elo = rating.elo
+        assert elo.low <= elo.high
+        assert math.isnan(elo.value) or elo.low <= elo.value <= elo.high
+        assert not (math.isinf(elo.value) and math.isinf(elo.low) and math.isinf(elo.high))
+    json.dumps(ratings.to_json(), allow_nan=False)
+
+
 def test_difference_of_players_without_a_rating_is_unknown():
     ratings = fit(random_games(10) + paired("ace", "p1", [(1, 1)] * 6), "p0")
     assert math.isnan(ratings.difference("ace", "p1").value)

@@ -18,7 +18,9 @@ def first_is_larger(a, b):
     return sum(math.comb(coins, heads) for heads in range(a)) / 2**coins
 
 
-@pytest.mark.parametrize(("a", "b"), [(1, 1), (3, 1), (1, 9), (20, 30), (120, 80), (400, 401)])
+@pytest.mark.parametrize(
+    ("a", "b"), [(1, 1), (3, 1), (1, 9), (20, 30), (120, 80), (400, 401), (2000, 1)]
+)
 def test_two_terms_are_the_binomial_sum(a, b):
     """Of wins, draws and losses: the usual closed form, in which draws do not count."""
     told = probability_of_positive_sum(np.array([1.0, -1.0]), np.array([a, b]))

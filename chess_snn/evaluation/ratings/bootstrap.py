@@ -39,7 +39,7 @@ def _weights(
     """float64[R, U]: how often each result of a pairing counts, 1 opening's worth on average."""
     total = num_openings.sum()
     if total == 1:
-        return 2.0 * stream.integers(0, 2, size=(num_resamples, 1))
+        return np.where(stream.integers(0, 2, size=(num_resamples, 1)) == 1, 2.0, 0.0)
     drawn = stream.multinomial(total - 1, num_openings / total, size=num_resamples)
     weights: Float64Array = drawn * (total / (total - 1))
     return weights

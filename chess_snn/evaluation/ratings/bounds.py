@@ -104,4 +104,7 @@ class _Profile:
         """float64[B]: nats by which the best fit with these ratings falls short of the best."""
         self._start[self._rows, self._players] = ratings
         fitted = maximise(self._counts, self._pairings, self._tied, self._start)
-        return self._supremum - fitted.log_likelihood
+        # The next ratings asked for are near these, and so is their fit.
+        self._start = np.where(np.isfinite(fitted.theta), fitted.theta, self._start)
+        shortfall: Float64Array = self._supremum - fitted.log_likelihood
+        return shortfall

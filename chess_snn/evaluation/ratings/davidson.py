@@ -37,7 +37,9 @@ NUM_SHARED: Final = 2
 """Parameters that all players share."""
 
 
-def log_probabilities(advantage: Float64Array, log_draw: Float64Array) -> Float64Array:
+def log_probabilities(
+    advantage: Float64Array | np.float64, log_draw: Float64Array | np.float64
+) -> Float64Array:
     """Logarithms of white's chances.
 
     Args:
@@ -51,7 +53,8 @@ def log_probabilities(advantage: Float64Array, log_draw: Float64Array) -> Float6
     odds = np.stack(np.broadcast_arrays(half, log_draw, -half), axis=-1)
     top = odds.max(axis=-1, keepdims=True)
     log_odds: Float64Array = odds - top
-    return log_odds - np.log(np.exp(log_odds).sum(axis=-1, keepdims=True))
+    logs: Float64Array = log_odds - np.log(np.exp(log_odds).sum(axis=-1, keepdims=True))
+    return logs
 
 
 def advantages(theta: Float64Array, pairings: Int64Array) -> Float64Array:

@@ -129,7 +129,8 @@ def _references(mutual: BoolArray, tied: BoolArray) -> BoolArray:
     """bool[B, P]: the tied players, and the first player of every component without one."""
     first_of_component = mutual.argmax(axis=2) == np.arange(mutual.shape[1])
     has_tied = (mutual & tied[:, None, :]).any(axis=2)
-    return tied | (first_of_component & ~has_tied)
+    references: BoolArray = tied | (first_of_component & ~has_tied)
+    return references
 
 
 def _climb(
@@ -140,8 +141,9 @@ def _climb(
     for _ in range(_MAX_ITERATIONS):
         gradient, information = derivatives(theta[active], counts[active], pairings)
         gradient[fixed[active]] = 0.0
-        step = np.linalg.solve(_solvable(information, fixed[active]), gradient[..., None])[..., 0]
-        slope = (gradient * step).sum(axis=1)
+        matrix = _solvable(information, fixed[active])
+        step: Float64Array = np.linalg.solve(matrix, gradient[..., None])[..., 0].astype(np.float64)
+        slope: Float64Array = (gradient * step).sum(axis=1)
         arrived = slope <= 2.0 * _TOLERANCE
         size = _step_sizes(theta[active], step, slope, counts[active], pairings)
         theta[active] += np.where(arrived, 1.0, size)[:, None] * step
@@ -155,7 +157,8 @@ def _step_sizes(
     pairings: Int64Array,
 ) -> Float64Array:
     """float64[B] in (0, 1]: shares of ``step`` that gain enough (Armijo's rule, by halving)."""
-    size = np.minimum(1.0, _LONGEST_STEP / np.maximum(np.abs(step).max(axis=1), _LONGEST_STEP))
+    longest = np.maximum(np.abs(step).max(axis=1), _LONGEST_STEP)
+    size: Float64Array = _LONGEST_STEP / longest
     before = log_likelihood(theta, counts, pairings)
     rounding = 1e-13 * (1.0 + np.abs(before))
     for _ in range(_MAX_HALVINGS):

@@ -99,7 +99,8 @@ class Ratings:
     def difference(self, a: str, b: str) -> Estimate:
         """Points by which ``a`` is ahead of ``b``, with the interval of the difference.
 
-        It is narrower than the two intervals suggest, and unbounded where either rating is.
+        It is narrower than the two intervals suggest. Where either rating is infinite, it is
+        unknown here: rate with one of the two as the anchor.
         """
         elo_a, elo_b = self.of(a).elo.value, self.of(b).elo.value
         if not (math.isfinite(elo_a) and math.isfinite(elo_b)):
