@@ -25,7 +25,7 @@ SUITE_SEED = 2024
 """The suite is the same for all campaigns and generations, so that its figures can be compared."""
 
 _LEAST_ADVANTAGE = 5.0
-"""Of the heuristic; in chess a rook, so that the endings are queen or rook against king."""
+"""Of the heuristic; in chess a rook, so that there are no endings of a pawn."""
 _MAX_ROUNDS = 64
 """Rounds of drawing before giving up; a round draws four times as many positions as are wanted."""
 

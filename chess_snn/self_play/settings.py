@@ -37,9 +37,9 @@ class SelfPlaySettings:
     random_start_plies: int = 8
     """A game starts after a uniformly drawn number of random plies between 0 and this."""
     practice_share_first: float = 0.2
-    """Share of games that start from simple won positions (queen, rook or pawn against king), at
-    the start of the campaign."""
-    practice_share_last: float = 0.05
+    """Share of games that start from simple won positions (queens, rooks or a pawn against a king),
+    at the start of the campaign."""
+    practice_share_last: float = 0.15
     """The same at its end."""
     restart_share_first: float = 0.2
     """Share of games that start in the middle of earlier games, at the start of the campaign."""

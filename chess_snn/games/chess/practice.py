@@ -1,8 +1,9 @@
 """Won endings against a bare king, to practise on: drawn at random from a seed.
 
-Of 16 positions, 5 have a queen, 5 a rook, 2 a rook and another heavy piece, 4 a pawn. Either colour
-is the strong side and either side is to move. No piece can be taken, and a pawn wins by one of two
-textbook rules:
+Of 16 positions, 4 have a queen, 3 a rook, 7 two of them, 2 a pawn. Two pieces mate by themselves,
+even by chance, and stalemate as easily: who can do that comes to the endings where the king must
+help. Either colour is the strong side and either side is to move. No piece can be taken, and a pawn
+wins by one of two textbook rules:
 
 - it outruns the king (rule of the square): the weak king is farther from the promotion square than
   the pawn, counting the move, and the strong king does not stand in the way; or
@@ -40,12 +41,12 @@ from chess_snn.jit import kernel
 from chess_snn.rng import random_word
 from chess_snn.types import UInt64Array
 
-_SIXTEENTHS: Final = (5, 5, 1, 1, 2, 2)
-_FIRST: Final = np.repeat(np.array([QUEEN, ROOK, QUEEN, ROOK, PAWN, PAWN]), _SIXTEENTHS)
+_SIXTEENTHS: Final = (4, 3, 2, 3, 2, 1, 1)
+_FIRST: Final = np.repeat(np.array([QUEEN, ROOK, QUEEN, QUEEN, ROOK, PAWN, PAWN]), _SIXTEENTHS)
 _SECOND: Final = np.repeat(
-    np.array([NO_PIECE, NO_PIECE, ROOK, ROOK, NO_PIECE, NO_PIECE]), _SIXTEENTHS
+    np.array([NO_PIECE, NO_PIECE, QUEEN, ROOK, ROOK, NO_PIECE, NO_PIECE]), _SIXTEENTHS
 )
-_KING_LEADS: Final = np.repeat(np.array([False, False, False, False, False, True]), _SIXTEENTHS)
+_KING_LEADS: Final = np.repeat(np.arange(len(_SIXTEENTHS)) == len(_SIXTEENTHS) - 1, _SIXTEENTHS)
 """Pieces of the strong side, and which of the two rules a pawn wins by, of each sixteenth."""
 _ENDING_MASK: Final = np.uint64(15)
 
