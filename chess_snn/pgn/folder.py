@@ -51,7 +51,9 @@ class ImportFolder:
     source: ImportSource
 
     @classmethod
-    def create(cls, path: Path, file: str, first_sha256: str, games_per_shard: int) -> "ImportFolder":
+    def create(
+        cls, path: Path, file: str, first_sha256: str, games_per_shard: int
+    ) -> "ImportFolder":
         """Begin an import into ``path``, or go on with the one that began there.
 
         Raises:
@@ -85,7 +87,7 @@ class ImportFolder:
         body = read_json(path / IMPORT_FILE)
         try:
             if body.pop("schema") != SCHEMA:
-                raise ValueError("another schema")  # noqa: TRY301 - one message for all misfits
+                raise ValueError("another schema")
             source = ImportSource(**body)
         except _MISFITS as error:
             raise CorruptDataError(

@@ -7,7 +7,7 @@ from typing import Final
 
 from chess_snn.data import START_KINDS
 from chess_snn.pgn.report import RefusedGameError
-from chess_snn.pgn.scan import BLACK_WON, DRAWN, UNKNOWN_RESULT, WHITE_WON
+from chess_snn.pgn.tokens import BLACK_WON, DRAWN, UNKNOWN_RESULT, WHITE_WON
 
 START_KIND_TAG: Final = "StartKind"
 """Our own: one of ``START_KINDS``, where a game's beginning is known."""

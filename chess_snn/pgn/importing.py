@@ -1,8 +1,8 @@
 """Importing a PGN file into a folder of shards, on several processes, repeatable at any point.
 
-This process reads, unpacks and cuts the file between games; workers do all else. A chunk of the file
-is a shard, and which games it has depends on the file alone. So a second run finds what the first
-one committed, compares it with the file, and does what is missing.
+This process reads, unpacks and cuts the file between games; workers do all else. A chunk of the
+file is a shard, and which games it has depends on the file alone. So a second run finds what the
+first one committed, compares it with the file, and does what is missing.
 """
 
 import time

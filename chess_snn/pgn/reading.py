@@ -32,7 +32,6 @@ from chess_snn.pgn.scan import (
     BAD_TAG,
     BAD_WORD,
     CUT,
-    DRAWN,
     FAULT,
     FAULT_AT,
     FIRST_WORD,
@@ -40,10 +39,10 @@ from chess_snn.pgn.scan import (
     RESULT,
     START,
     TAGS_END,
-    UNKNOWN_RESULT,
     ScanBuffers,
     scan,
 )
+from chess_snn.pgn.tokens import DRAWN, UNKNOWN_RESULT
 from chess_snn.types import (
     BoolArray,
     Int8Array,
@@ -188,7 +187,8 @@ def _start(header: Header | None) -> UInt64Array:
     """uint64[6]: the position that a game begins at."""
     game = get_game("chess")
     if header is None or header.fen is None:
-        return game.initial_states(np.zeros(1, dtype=np.uint64))[0]
+        initial: UInt64Array = game.initial_states(np.zeros(1, dtype=np.uint64))[0]
+        return initial
     try:
         return game.parse_state(header.fen)
     except PositionError as error:

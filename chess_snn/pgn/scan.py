@@ -18,13 +18,19 @@ from typing import Final
 import numpy as np
 
 from chess_snn.jit import kernel
-from chess_snn.pgn.moves import (
-    DELIMITERS,
-    UNREADABLE,
-    is_en_passant_mark,
-    octet,
-    read_move,
-    skip_en_passant_mark,
+from chess_snn.pgn.moves import UNREADABLE, octet, read_move
+from chess_snn.pgn.tokens import (
+    NO_RESULT,
+    NO_TAG,
+    is_event,
+    is_in_first_column,
+    is_move_number,
+    is_sign,
+    read_result,
+    skip_line,
+    skip_number,
+    skip_sign,
+    skip_tag,
 )
 from chess_snn.types import Int32Array, Int64Array, UInt8Array
 
@@ -43,12 +49,6 @@ FAULT_AT: Final = 5
 """Octet of the fault."""
 GAME_COLUMNS: Final = 6
 
-NO_RESULT: Final = 0
-WHITE_WON: Final = 1
-DRAWN: Final = 2
-BLACK_WON: Final = 3
-UNKNOWN_RESULT: Final = 4
-
 NO_FAULT: Final = 0
 BAD_TAG: Final = 1
 BAD_WORD: Final = 2
@@ -56,20 +56,19 @@ BAD_OCTET: Final = 3
 CUT: Final = 4
 """The game has moves but no result, or ends in a comment or variation."""
 
-_BETWEEN, _TAGS, _MOVES = 0, 1, 2
+# Columns of the state of a scan.
+_MODE, _DEPTH, _IN_COMMENT, _HAS_EVENT, _LINE_IS_EMPTY, _AFTER_EMPTY_LINE = 0, 1, 2, 3, 4, 5
+_NUM_GAMES, _NUM_WORDS, _STATE_COLUMNS = 6, 7, 8
 
-_EVENT: Final = np.frombuffer(b"[Event", dtype=np.uint8)
-_GLYPHS: Final = np.zeros(256, dtype=np.uint8)
-_GLYPHS[np.frombuffer(b"+-=/\\~^<>|#_", dtype=np.uint8)] = 1
+_BETWEEN, _TAGS, _MOVES = 0, 1, 2
+"""Modes: behind a result, among tag pairs, among moves."""
+
 _LF, _CR, _TAB, _SPACE, _FF = 10, 13, 9, 32, 12
 _BOM: Final = (0xEF, 0xBB, 0xBF)
 _LAST_ASCII: Final = 127
-_ZERO, _NINE, _ONE, _TWO = ord("0"), ord("9"), ord("1"), ord("2")
-_SLASH, _DASH, _DOT, _QUOTE = ord("/"), ord("-"), ord("."), ord('"')
-_OPEN_TAG, _CLOSE_TAG, _OPEN, _CLOSE = ord("["), ord("]"), ord("("), ord(")")
+_OPEN_TAG, _OPEN, _CLOSE = ord("["), ord("("), ord(")")
 _OPEN_COMMENT, _CLOSE_COMMENT, _REST, _ESCAPE = ord("{"), ord("}"), ord(";"), ord("%")
-_NAG, _STAR, _GOOD, _POOR = ord("$"), ord("*"), ord("!"), ord("?")
-_NULL_ZEROS: Final = 4
+_NAG, _DOT, _GOOD, _POOR = ord("$"), ord("."), ord("!"), ord("?")
 
 
 class ScanBuffers:
@@ -96,239 +95,154 @@ def scan(
     Returns:
         The numbers of games and of words.
     """
-    num_games = num_words = depth = p = 0
-    mode = _BETWEEN
-    in_comment = has_event = False
-    line_is_empty = after_empty_line = True
+    state = np.zeros(_STATE_COLUMNS, dtype=np.int64)
+    state[_LINE_IS_EMPTY] = state[_AFTER_EMPTY_LINE] = 1
+    p = 0
     while p < len(text):
-        c = int(text[p])
-        if c in (_LF, _CR):
-            if not (c == _LF and p > 0 and text[p - 1] == _CR):
-                after_empty_line, line_is_empty = line_is_empty, True
-            p += 1
+        behind = _skip_blank(text, p, state)
+        if behind > p:
+            p = behind
             continue
-        if c == _SPACE or _TAB <= c <= _FF:
-            p += 1
+        is_first = state[_LINE_IS_EMPTY] == 1
+        state[_LINE_IS_EMPTY] = 0
+        if text[p] == _OPEN_TAG and _begins_game(text, p, is_first, state):
+            _end_game(games, state, p)
+            _begin_game(games, state, p)
+            state[_MODE] = _TAGS
+        if state[_IN_COMMENT]:
+            p = _skip_comment(text, p, state)
             continue
-        if c == _BOM[0] and octet(text, p + 1) == _BOM[1] and octet(text, p + 2) == _BOM[2]:
-            p += 3
-            continue
-        is_first, line_is_empty = line_is_empty, False
-        if c == _OPEN_TAG and _begins_game(
-            text, p, mode, is_first, after_empty_line, in_comment, has_event
-        ):
-            _end_game(games, num_games, mode, in_comment, depth, p)
-            _begin_game(games, num_games, num_words, p)
-            num_games += 1
-            mode, depth, in_comment, has_event = _TAGS, 0, False, False
-        if in_comment:
-            p = _skip_comment(text, p)
-            if octet(text, p) == _CLOSE_COMMENT:
-                in_comment = False
-                p += 1
-        elif c == _OPEN_COMMENT:
-            in_comment = True
-            p += 1
-        elif c == _REST or (c == _ESCAPE and _is_in_first_column(text, p)):
-            p = _skip_line(text, p)
-        elif depth > 0:
-            depth += (c == _OPEN) - (c == _CLOSE)
-            p += 1
-        elif c == _OPEN_TAG and mode == _TAGS:
-            has_event |= _is_event(text, p)
-            end = _skip_tag(text, p)
-            if end < 0:
-                _note(games, num_games, BAD_TAG, p)
-                end = _skip_line(text, p)
-            p = end
-            games[num_games - 1, TAGS_END] = p
-        elif c == _OPEN:
-            mode = _MOVES if mode == _TAGS else mode
-            depth = 1
-            p += 1
-        elif c in (_NAG, _DOT, _GOOD, _POOR):
-            p = _skip_number(text, p + 1)
-        else:
-            result, end = _read_result(text, p)
-            if mode == _BETWEEN and result == NO_RESULT:
-                _begin_game(games, num_games, num_words, p)
-                num_games += 1
-            if result != NO_RESULT:
-                if mode != _BETWEEN:  # a second result is nobody's
-                    games[num_games - 1, RESULT] = result
-                mode = _BETWEEN
-                p = end
-                continue
-            mode = _MOVES
-            if _is_move_number(text, p):
-                end = _skip_number(text, p)
-            elif _is_glyph(text, p):
-                end = _skip_glyph(text, p)
-            else:
-                word, end = read_move(text, p)
-                if word == UNREADABLE:
-                    bad_octet = c == 0 or c > _LAST_ASCII
-                    _note(games, num_games, BAD_OCTET if bad_octet else BAD_WORD, p)
-                else:
-                    words[num_words], words_at[num_words] = word, p
-                    num_words += 1
-            p = end
-    _end_game(games, num_games, mode, in_comment, depth, len(text))
+        behind = _skip_aside(text, p, state)
+        p = behind if behind > p else _read_token(text, p, games, words, words_at, state)
+    _end_game(games, state, len(text))
+    num_games, num_words = state[_NUM_GAMES], state[_NUM_WORDS]
     games[num_games, START], games[num_games, FIRST_WORD] = len(text), num_words
     return num_games, num_words
 
 
 @kernel
-def _begin_game(games: Int64Array, index: int, num_words: int, at: int) -> None:
-    games[index, START] = games[index, TAGS_END] = games[index, FAULT_AT] = at
-    games[index, FIRST_WORD] = num_words
-    games[index, RESULT] = NO_RESULT
-    games[index, FAULT] = NO_FAULT
+def _begin_game(games: Int64Array, state: Int64Array, at: int) -> None:
+    game = games[state[_NUM_GAMES]]
+    game[START] = game[TAGS_END] = game[FAULT_AT] = at
+    game[FIRST_WORD], game[RESULT], game[FAULT] = state[_NUM_WORDS], NO_RESULT, NO_FAULT
+    state[_NUM_GAMES] += 1
+    state[_DEPTH] = state[_IN_COMMENT] = state[_HAS_EVENT] = 0
 
 
 @kernel
-def _end_game(
-    games: Int64Array, num_games: int, mode: int, in_comment: bool, depth: int, at: int
-) -> None:
+def _end_game(games: Int64Array, state: Int64Array, at: int) -> None:
     """Close the newest game where no result did."""
-    if mode == _MOVES or (mode == _TAGS and (in_comment or depth > 0)):
-        _note(games, num_games, CUT, at)
+    is_inside = state[_IN_COMMENT] or state[_DEPTH]
+    if state[_MODE] == _MOVES or (state[_MODE] == _TAGS and is_inside):
+        _note(games, state, CUT, at)
 
 
 @kernel
-def _note(games: Int64Array, num_games: int, fault: int, at: int) -> None:
+def _note(games: Int64Array, state: Int64Array, fault: int, at: int) -> None:
     """The first fault of the newest game; a game that is cut is nothing else."""
-    game = games[num_games - 1]
+    game = games[state[_NUM_GAMES] - 1]
     if game[FAULT] == NO_FAULT or (fault == CUT and game[FAULT] != BAD_TAG):
         game[FAULT], game[FAULT_AT] = fault, at
 
 
 @kernel
-def _begins_game(
-    text: UInt8Array, at: int, mode: int, is_first: bool, after_empty_line: bool,
-    in_comment: bool, has_event: bool,
-) -> bool:
-    """Whether the bracket at ``at`` begins a game; see the rules at the head of the module."""
-    if in_comment:
-        return bool(is_first and after_empty_line and _is_event(text, at))
-    if mode == _TAGS:
-        return bool(is_first and has_event and _is_event(text, at))
-    return is_first or mode == _BETWEEN
+def _begins_game(text: UInt8Array, at: int, is_first: bool, state: Int64Array) -> bool:
+    """Whether the bracket at ``at`` begins a game; see the rules at the head of the module.
+
+    ``is_first`` says whether nothing stands before it in its line.
+    """
+    if state[_IN_COMMENT]:
+        return bool(is_first and state[_AFTER_EMPTY_LINE] and is_event(text, at))
+    if state[_MODE] == _TAGS:
+        return bool(is_first and state[_HAS_EVENT] and is_event(text, at))
+    return bool(is_first or state[_MODE] == _BETWEEN)
 
 
 @kernel
-def _is_event(text: UInt8Array, at: int) -> bool:
-    for k in range(len(_EVENT)):
-        if octet(text, at + k) != _EVENT[k]:
-            return False
-    return octet(text, at + len(_EVENT)) in (_SPACE, _TAB, _QUOTE)
-
-
-@kernel
-def _is_in_first_column(text: UInt8Array, at: int) -> bool:
-    return at == 0 or text[at - 1] in (_LF, _CR)
-
-
-@kernel
-def _skip_line(text: UInt8Array, at: int) -> int:
-    while at < len(text) and text[at] not in (_LF, _CR):
-        at += 1
+def _skip_blank(text: UInt8Array, at: int, state: Int64Array) -> int:
+    """Behind a blank, the end of a line, or a byte order mark; ``at`` where there is none."""
+    c = octet(text, at)
+    if c in (_LF, _CR):
+        if not (c == _LF and at > 0 and text[at - 1] == _CR):
+            state[_AFTER_EMPTY_LINE] = state[_LINE_IS_EMPTY]
+            state[_LINE_IS_EMPTY] = 1
+        return at + 1
+    if c == _SPACE or _TAB <= c <= _FF:
+        return at + 1
+    if c == _BOM[0] and octet(text, at + 1) == _BOM[1] and octet(text, at + 2) == _BOM[2]:
+        return at + len(_BOM)
     return at
 
 
 @kernel
-def _skip_comment(text: UInt8Array, at: int) -> int:
-    """To the end of a comment or of the line, whichever is first."""
+def _skip_comment(text: UInt8Array, at: int, state: Int64Array) -> int:
+    """Behind the end of a comment, or to the end of the line, whichever is first."""
     while at < len(text) and text[at] not in (_CLOSE_COMMENT, _LF, _CR):
         at += 1
-    return at
-
-
-@kernel
-def _skip_tag(text: UInt8Array, at: int) -> int:
-    """Behind a tag pair ``[Name "value"]``, -1 where it is none; a value may hold quotes."""
-    at = _skip_spaces(text, at + 1)
-    name = at
-    while not DELIMITERS[octet(text, at)] and octet(text, at) != _QUOTE:
-        at += 1
-    if at == name:
-        return -1
-    at = _skip_spaces(text, at)
-    if octet(text, at) != _QUOTE:
-        return -1
-    at += 1
-    while at < len(text) and text[at] not in (_LF, _CR):
-        if text[at] == _QUOTE:
-            end = _skip_spaces(text, at + 1)
-            if octet(text, end) == _CLOSE_TAG:
-                return end + 1
-        at += 1
-    return -1
-
-
-@kernel
-def _skip_spaces(text: UInt8Array, at: int) -> int:
-    while octet(text, at) in (_SPACE, _TAB):
+    if octet(text, at) == _CLOSE_COMMENT:
+        state[_IN_COMMENT] = 0
         at += 1
     return at
 
 
 @kernel
-def _skip_number(text: UInt8Array, at: int) -> int:
-    while _ZERO <= octet(text, at) <= _NINE:
-        at += 1
+def _skip_aside(text: UInt8Array, at: int, state: Int64Array) -> int:
+    """Over what is not of the main line; ``at`` where nothing of the kind begins."""
+    c = octet(text, at)
+    if c == _OPEN_COMMENT:
+        state[_IN_COMMENT] = 1
+        return at + 1
+    if c == _REST or (c == _ESCAPE and is_in_first_column(text, at)):
+        return skip_line(text, at)
+    if state[_DEPTH] or c == _OPEN:
+        if state[_MODE] == _TAGS:
+            state[_MODE] = _MOVES
+        state[_DEPTH] += int(c == _OPEN) - int(c == _CLOSE)
+        return at + 1
+    if c in (_NAG, _DOT, _GOOD, _POOR):
+        return skip_number(text, at + 1)
     return at
 
 
 @kernel
-def _is_move_number(text: UInt8Array, at: int) -> bool:
-    """Whether digits at ``at`` number a move; ``0-0`` castles, and ``0000`` is no move."""
-    end = _skip_number(text, at)
-    if end == at or octet(text, end) == _DASH:
-        return False
-    return not (end - at == _NULL_ZEROS and octet(text, at) == _ZERO)
+def _read_token(
+    text: UInt8Array, at: int, games: Int64Array, words: Int32Array, words_at: Int32Array,
+    state: Int64Array,
+) -> int:
+    """Take in a tag pair, a result, a move number, a sign or a move; where it ends."""
+    if state[_MODE] == _TAGS and text[at] == _OPEN_TAG:
+        return _read_tag(text, at, games, state)
+    result, end = read_result(text, at)
+    if result != NO_RESULT:
+        if state[_MODE] != _BETWEEN:  # a second result is nobody's
+            games[state[_NUM_GAMES] - 1, RESULT] = result
+        state[_MODE] = _BETWEEN
+        return end
+    if state[_MODE] == _BETWEEN:
+        _begin_game(games, state, at)
+    state[_MODE] = _MOVES
+    if is_move_number(text, at):
+        return skip_number(text, at)
+    if is_sign(text, at):
+        return skip_sign(text, at)
+    word, end = read_move(text, at)
+    if word == UNREADABLE:
+        is_ascii = 0 < text[at] <= _LAST_ASCII
+        _note(games, state, BAD_WORD if is_ascii else BAD_OCTET, at)
+    else:
+        num_words = state[_NUM_WORDS]
+        words[num_words], words_at[num_words] = word, at
+        state[_NUM_WORDS] += 1
+    return end
 
 
 @kernel
-def _read_result(text: UInt8Array, at: int) -> tuple[int, int]:
-    """The result at ``at`` and where it ends; NO_RESULT where there is none."""
-    first = octet(text, at)
-    if first == _STAR:
-        return UNKNOWN_RESULT, at + 1
-    result, end = NO_RESULT, at
-    if octet(text, at + 1) == _DASH:
-        if first == _ONE and octet(text, at + 2) == _ZERO:
-            result, end = WHITE_WON, at + 3
-        elif first == _ZERO and octet(text, at + 2) == _ONE:
-            result, end = BLACK_WON, at + 3
-    elif _is_half(text, at):
-        result, end = DRAWN, at + 3
-        if octet(text, end) == _DASH and _is_half(text, end + 1):
-            end += 4
-    if not DELIMITERS[octet(text, end)]:
-        return NO_RESULT, at
-    return result, end
-
-
-@kernel
-def _is_half(text: UInt8Array, at: int) -> bool:
-    return (
-        octet(text, at) == _ONE and octet(text, at + 1) == _SLASH and octet(text, at + 2) == _TWO
-    )
-
-
-@kernel
-def _is_glyph(text: UInt8Array, at: int) -> bool:
-    """Signs that judge a position, such as ``+-`` and ``=``, or an ``e.p.`` that stands alone."""
-    is_null = octet(text, at) == _DASH and octet(text, at + 1) == _DASH
-    is_sign = bool(_GLYPHS[octet(text, at)]) and not is_null
-    return is_sign or is_en_passant_mark(text, at)
-
-
-@kernel
-def _skip_glyph(text: UInt8Array, at: int) -> int:
-    if is_en_passant_mark(text, at):
-        return skip_en_passant_mark(text, at)
-    while _GLYPHS[octet(text, at)]:
-        at += 1
-    return at
+def _read_tag(text: UInt8Array, at: int, games: Int64Array, state: Int64Array) -> int:
+    if is_event(text, at):
+        state[_HAS_EVENT] = 1
+    end = skip_tag(text, at)
+    if end == NO_TAG:
+        _note(games, state, BAD_TAG, at)
+        end = skip_line(text, at)
+    games[state[_NUM_GAMES] - 1, TAGS_END] = end
+    return end

@@ -20,7 +20,7 @@ from chess_snn.pgn.headers import (
     START_KIND_TAG,
 )
 from chess_snn.pgn.replay import LINE_LENGTH, OCTETS_A_PLY, write_movetext
-from chess_snn.pgn.scan import BLACK_WON, DRAWN, WHITE_WON
+from chess_snn.pgn.tokens import BLACK_WON, DRAWN, WHITE_WON
 
 _RESULTS: Final = {1: WHITE_WON, 0: DRAWN, -1: BLACK_WON}
 """By outcome, white's view."""

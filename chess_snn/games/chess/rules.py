@@ -47,7 +47,7 @@ def count_earlier(
     """
     earlier = ZERO
     distance = _SHORTEST_REPETITION
-    farthest = min(min(clock, ply), _LONGEST_REPETITION)
+    farthest = min(clock, ply, _LONGEST_REPETITION)
     while distance <= farthest:
         if history[(ply - distance) % _RING] == key:
             earlier += ONE

@@ -163,7 +163,7 @@ def write_san(
         Where it ends, at most LONGEST_SAN behind ``at``; ``at`` where the action is not in the
         first ``num_legal`` of ``legal`` int16[224].
     """
-    code0, code1, code2, own = load_view(row)
+    code0, code1, code2, _ = load_view(row)
     flip = VERTICAL_FLIP if black_to_move(row) else ZERO
     decoded = np.uint64(DECODED_ACTION[action])
     origin = decoded & ORIGIN_MASK
