@@ -54,7 +54,7 @@ def standard_tags(records: GameRecords, game: int, *, is_cut: bool = False) -> d
     if start_kind != (PLAIN_START if fen == _STARTING_FEN else POSITION_START):
         tags[START_KIND_TAG] = START_KINDS[start_kind]
     if records.cut_values_white[game]:
-        tags[CUT_VALUE_TAG] = f"{records.cut_values_white[game]:.6g}"
+        tags[CUT_VALUE_TAG] = f"{records.cut_values_white[game]:.9g}"
     return tags
 
 
