@@ -27,7 +27,8 @@ def random_records(num_games, max_plies, seed, start_plies=0):
     columns = [([], []) for _ in range(num_games)]
     reward, white_moved = np.zeros(num_games), np.zeros(num_games, bool)
     for ply in range(max_plies):
-        actions = random_legal_actions(batch, keys + np.uint64(1), np.full(num_games, ply, np.int32))
+        plies = np.full(num_games, ply, np.int32)
+        actions = random_legal_actions(batch, keys + np.uint64(1), plies)
         actions[caps <= ply] = -1
         playing = np.flatnonzero(actions >= 0)
         if not playing.size:

@@ -177,7 +177,7 @@ def test_another_file_or_folder_is_refused_and_nothing_is_touched(pgn_file, impo
     before = contents(imported.folder.path)
     other = tmp_path / "other.pgn"
     other.write_text(pgn_text(20, seed=1))
-    with pytest.raises(UsageError, match=r"holds the games of another file, games\.pgn; import oth"):
+    with pytest.raises(UsageError, match=r"the games of another file, games\.pgn; import oth"):
         import_pgn(other, imported.folder.path)
     text = pgn_file.read_text()
     for name, changed, reason in (
@@ -224,7 +224,7 @@ def test_a_damaged_packed_file_is_one_line_and_the_whole_one_goes_on(
         packed = gzip.compress(pgn_file.read_bytes())
     path = tmp_path / "games.pgn"
     path.write_bytes(harm(packed))
-    with pytest.raises(CorruptDataError, match="is damaged .*fetch it again, and import it into th"):
+    with pytest.raises(CorruptDataError, match=r"is damaged .*fetch it again, and import"):
         import_pgn(path, tmp_path / "out")
     path.write_bytes(packed)
     import_pgn(path, tmp_path / "out")
@@ -250,7 +250,7 @@ def test_what_is_no_pgn_is_refused_and_no_folder_is_made(tmp_path, content, reas
 def test_a_file_that_is_missing_or_a_folder(tmp_path):
     with pytest.raises(UsageError, match=r"cannot read .*none\.pgn: No such file"):
         import_pgn(tmp_path / "none.pgn", tmp_path / "out")
-    with pytest.raises(UsageError, match="cannot read .*: Is a directory"):
+    with pytest.raises(UsageError, match=r"cannot read .*: Is a directory"):
         import_pgn(tmp_path, tmp_path / "out")
     with pytest.raises(ConfigError, match="--workers must be >= 1"):
         import_pgn(tmp_path / "none.pgn", tmp_path / "out", workers=0)
@@ -260,7 +260,7 @@ def test_a_game_without_an_end_is_refused_in_bounded_memory(tmp_path, monkeypatc
     monkeypatch.setattr(pgn_source, "LONGEST_GAME_BYTES", 1 << 20)
     path = tmp_path / "x.pgn"
     path.write_bytes(b"1. e4 1-0\n1. d4 {" + b"never closed " * 300_000)
-    with pytest.raises(UsageError, match="game 2 of .* has no end within 1 MiB; is this PGN"):
+    with pytest.raises(UsageError, match=r"game 2 of .* has no end within 1 MiB; is this"):
         import_pgn(path, tmp_path / "out")
 
 
@@ -268,7 +268,7 @@ def test_without_zstandard_the_way_out_is_named(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "zstandard", None)
     path = tmp_path / "x.pgn.zst"
     path.write_bytes(b"\x28\xb5\x2f\xfd rest")
-    with pytest.raises(UsageError, match=r"not installed; install it \(pip install zstandard\), or"):
+    with pytest.raises(UsageError, match=r"install it \(pip install zstandard\), or"):
         import_pgn(path, tmp_path / "out")
 
 

@@ -1,4 +1,4 @@
-"""PGN as it is found: good games beside python-chess, bad ones by kind, nothing imported by half."""
+"""PGN as it is found: good games beside python-chess, bad ones by kind, none imported by half."""
 
 import io
 

@@ -14,6 +14,7 @@ from chess_snn.errors import CorruptDataError
 from chess_snn.games.chess import action_of_move
 from chess_snn.pgn import format_game, read_games, standard_tags
 
+
 def to_pgn(records, more=None):
     return "".join(
         format_game(records, k, (more or {}) | standard_tags(records, k, is_cut=True))
