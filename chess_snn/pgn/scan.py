@@ -7,7 +7,7 @@ and escaped lines are left out; of tag pairs only the extent is found. A game be
 - at a second ``[Event`` among tag pairs;
 - at ``[Event`` behind an empty line, even in a comment: one that was never closed costs one game
   and not the rest of the file;
-- at a move behind a result.
+- at a move behind a result; one with another number than 1 has no beginning, and is bad.
 
 It ends with its result, or where the next one begins. So whether something begins a game does not
 depend on the games before it, and a text may be cut at any beginning.
@@ -25,6 +25,7 @@ from chess_snn.pgn.tokens import (
     is_event,
     is_in_first_column,
     is_move_number,
+    is_number_one,
     is_sign,
     read_result,
     skip_line,
@@ -218,10 +219,13 @@ def _read_token(
             games[state[_NUM_GAMES] - 1, RESULT] = result
         state[_MODE] = _BETWEEN
         return end
+    is_number = is_move_number(text, at)
     if state[_MODE] == _BETWEEN:
         _begin_game(games, state, at)
+        if is_number and not is_number_one(text, at):
+            _note(games, state, BAD_WORD, at)  # its beginning is missing
     state[_MODE] = _MOVES
-    if is_move_number(text, at):
+    if is_number:
         return skip_number(text, at)
     if is_sign(text, at):
         return skip_sign(text, at)

@@ -102,6 +102,12 @@ def is_move_number(text: UInt8Array, at: int) -> bool:
 
 
 @kernel
+def is_number_one(text: UInt8Array, at: int) -> bool:
+    """Whether the number at ``at`` is 1."""
+    return octet(text, at) == _ONE and skip_number(text, at) == at + 1
+
+
+@kernel
 def read_result(text: UInt8Array, at: int) -> tuple[int, int]:
     """The result at ``at`` and where it ends; NO_RESULT where there is none."""
     first = octet(text, at)

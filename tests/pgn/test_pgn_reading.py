@@ -137,6 +137,7 @@ BAD = {
     "no word of chess": (with_tags("1. e4 Sf6"), "unreadable_move", 1, "Sf6"),
     "null in zeros": (with_tags("1. e4 0000 2. d4"), "unreadable_move", 1, "0000"),
     "a stray bracket": (with_tags("1. e4 ) e5"), "unreadable_move", 1, ")"),
+    "a lost beginning": (b"5. Nf3 Nf6 1-0\n", "unreadable_move", 0, "5."),
     "figurines": (with_tags("1. \u2658f3"), "wrong_encoding", 0, "\xe2\x99\x98f3"),
     "zero octets": (with_tags("1. e4 \0 e5"), "wrong_encoding", 1, "\0"),
     "no result": (b'[Event "x"]\n[Result "1-0"]\n\n1. e4 e5 2. Nf3', "truncated", 3, ""),
