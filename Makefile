@@ -10,6 +10,8 @@ export MLFLOW_DISABLE_TELEMETRY = true
 
 # Projects the tests compare with. They pin a torch of their own, so they come without dependencies.
 ORACLES      := spikingjelly==2.0.0 snntorch==1.0.0
+# Runs the kernels for GPUs on a CPU, for their tests. A torch for CUDA brings its own.
+TRITON       := triton==3.6.0
 ORACLE_NEEDS := scipy loguru tqdm h5py
 # What benchmarks compare with.
 PEERS        := open_spiel==2.0.2
@@ -36,6 +38,8 @@ $(VENV)/.ready: $(VENV)/.installed
 	@$(PIP) install --quiet --constraint constraints.txt $(ORACLE_NEEDS)
 	@$(PIP) install --quiet --no-deps $(ORACLES) \
 	  || echo "WARNING: $(ORACLES) could not be installed; the tests that compare with them will say SKIPPED."
+	@$(BIN)/python -c 'import triton' 2>/dev/null || $(PIP) install --quiet --no-deps $(TRITON) \
+	  || echo "WARNING: $(TRITON) could not be installed; the tests of the kernels for GPUs will say SKIPPED."
 	@touch $@
 
 campaign: $(VENV)/.installed  ## play, train, evaluate and register: the main job, about 3 minutes
@@ -55,7 +59,7 @@ check: $(VENV)/.ready         ## style, types, and the direction of imports
 bench: $(VENV)/.ready         ## every benchmark: a table each, and JSON under bench-results/
 	@$(PIP) install --quiet --constraint constraints.txt $(PEERS) \
 	  || echo "WARNING: $(PEERS) could not be installed; bench search will not compare with it."
-	@missed=0; for name in env search selfplay store train; do \
+	@missed=0; for name in env net search selfplay store train; do \
 	  $(BIN)/chess-snn bench $$name --json-file bench-results/$$name.json || missed=1; done; \
 	  exit $$missed
 

@@ -7,6 +7,7 @@
      │   ├─ ConfigError           an unknown setting, or a value out of range
      │   ├─ PositionError         a malformed or impossible position (FEN)
      │   ├─ IllegalMoveError      a well-formed move that the position does not allow
+     │   ├─ RatingError           games from which the ratings asked for do not follow
      │   └─ CampaignError         a campaign folder that cannot be used as asked
      │       └─ CampaignLockedError   another process is writing it
      ├─ CorruptDataError          bytes that do not match their manifest, or no manifest
@@ -35,6 +36,10 @@ class PositionError(UsageError):
 
 class IllegalMoveError(UsageError):
     """A well-formed move that the position does not allow."""
+
+
+class RatingError(UsageError):
+    """Games from which the ratings asked for do not follow."""
 
 
 class CampaignError(UsageError):

@@ -52,13 +52,19 @@ class NetworkSettings:
     """Initial scale of the policy. Small, so that an untrained network has no favourites among the
     legal actions; at 8 it has strong ones."""
     precision: Precision = "bf16"
-    """Precision of the network in play, part of its identity: `bf16` or `fp32`."""
+    """Precision of the network in play, part of its identity: `bf16`, `fp32`, or `int8`, which has
+    weights of 8 bits and exact sums of spikes, runs on CPUs, and is the fastest there."""
 
     def __post_init__(self) -> None:
         check_range("net.ticks", self.ticks, ge=0, le=64)
         check_range("net.policy_gain", self.policy_gain, ge=0, le=100)
         check_choice("net.activation", self.activation, ("lif", "relu"))
-        check_choice("net.precision", self.precision, ("bf16", "fp32"))
+        check_choice("net.precision", self.precision, get_args(Precision))
+        if self.precision == "int8" and self.activation == "relu":
+            raise ConfigError(
+                'net.precision = "int8" is for spikes, and net.activation = "relu" has none; use '
+                '"bf16"'
+            )
         self.network()  # an unknown size, or ticks that the activation does not have
 
     def network(self) -> NetConfig:

@@ -41,6 +41,7 @@ def _command(module: str, summary: str) -> None:
 
 
 _command("env", "Rules and bitplanes of chess, beside python-chess, on one core.")
+_command("net", "The network alone, beside its twin, the machine's peak, and other libraries'.")
 _command("search", "Tree search, alone and with a network, beside OpenSpiel's.")
 _command("self_play", "Self-play, beside one game at a time with a batch of one.")
 _command("store", "Writing and reading shards, and sampling from the window.")

@@ -15,6 +15,7 @@ from chess_snn.campaign.naming import next_campaign_path
 from chess_snn.campaign.plans import describe_length
 from chess_snn.campaign.receipts import recorded_seconds
 from chess_snn.cli.console import TerminalListener, announce_once, print_message, print_summary
+from chess_snn.cli.estimate import estimate
 from chess_snn.cli.orchestration import load_flows
 from chess_snn.errors import CampaignError
 
@@ -24,6 +25,8 @@ app = typer.Typer(
     help="Learn by self-play: each iteration plays, trains, evaluates and registers a network.",
     no_args_is_help=True,
 )
+
+app.command()(estimate)
 
 Directory = Annotated[Path, typer.Argument(help="The campaign folder.")]
 

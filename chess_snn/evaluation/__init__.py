@@ -2,7 +2,7 @@
 
 from chess_snn.evaluation.analysis import Analysis, analyse
 from chess_snn.evaluation.conversion import Conversion, conversion_rate, won_positions
-from chess_snn.evaluation.elo import elo_difference
+from chess_snn.evaluation.elo import elo_difference, logistic_score
 from chess_snn.evaluation.forced_wins import forced_wins, num_solved, winning_actions
 from chess_snn.evaluation.intervals import wilson_interval
 from chess_snn.evaluation.match_result import MatchResult
@@ -10,27 +10,58 @@ from chess_snn.evaluation.matches import DEFAULT_MAX_PLIES, play_match
 from chess_snn.evaluation.minimax import GreedyPlayer, MinimaxPlayer
 from chess_snn.evaluation.named_players import KNOWN_PLAYERS, make_player
 from chess_snn.evaluation.openings import random_openings
+from chess_snn.evaluation.pairs import PAIR_SCORES, pair_counts
 from chess_snn.evaluation.players import Player, RandomPlayer, SearchPlayer
+from chess_snn.evaluation.ratings import (
+    Crosstable,
+    Estimate,
+    HeldOutCheck,
+    RatedGame,
+    Rating,
+    Ratings,
+    fit_ratings,
+    held_out_check,
+    match_games,
+)
+from chess_snn.evaluation.sprt import SprtResult, SprtSettings, SprtState, sprt
+from chess_snn.evaluation.superiority import likelihood_of_superiority
 
 __all__ = [
     "DEFAULT_MAX_PLIES",
     "KNOWN_PLAYERS",
+    "PAIR_SCORES",
     "Analysis",
     "Conversion",
+    "Crosstable",
+    "Estimate",
     "GreedyPlayer",
+    "HeldOutCheck",
     "MatchResult",
     "MinimaxPlayer",
     "Player",
     "RandomPlayer",
+    "RatedGame",
+    "Rating",
+    "Ratings",
     "SearchPlayer",
+    "SprtResult",
+    "SprtSettings",
+    "SprtState",
     "analyse",
     "conversion_rate",
     "elo_difference",
+    "fit_ratings",
     "forced_wins",
+    "held_out_check",
+    "likelihood_of_superiority",
+    "logistic_score",
     "make_player",
+    "match_games",
     "num_solved",
+    "pair_counts",
     "play_match",
     "random_openings",
+    "sprt",
     "wilson_interval",
     "winning_actions",
     "won_positions",

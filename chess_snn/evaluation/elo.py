@@ -1,8 +1,16 @@
-"""Scores as differences in Elo."""
+"""The Elo scale: scores as differences, and differences as scores.
+
+400 points are odds of 10 : 1, so one *nat* of log-odds is 400 / ln 10 points. Ratings are fitted in
+nats and told in points.
+"""
 
 import math
+from typing import Final
 
 from chess_snn.config import check_range
+
+ELO_PER_NAT: Final = 400.0 / math.log(10.0)
+"""Points of one unit of natural log-odds, about 173.7."""
 
 
 def elo_difference(score: float) -> float:
@@ -18,3 +26,11 @@ def elo_difference(score: float) -> float:
     if score in {0.0, 1.0}:
         return math.copysign(math.inf, score - 0.5)
     return -400.0 * math.log10(1.0 / score - 1.0)
+
+
+def logistic_score(elo: float) -> float:
+    """Mean score in [0, 1] of a player who is ``elo`` points ahead: undoes `elo_difference`."""
+    nats = elo / ELO_PER_NAT
+    if nats >= 0.0:
+        return 1.0 / (1.0 + math.exp(-nats))
+    return math.exp(nats) / (1.0 + math.exp(nats))

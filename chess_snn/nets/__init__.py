@@ -6,26 +6,34 @@
 
 from chess_snn.nets.allocator import keep_freed_memory
 from chess_snn.nets.config import SIZES, NetConfig, net_config
-from chess_snn.nets.evaluator import Evaluation, Evaluator
+from chess_snn.nets.cpu_evaluator import CpuEvaluator
+from chess_snn.nets.cuda_evaluator import CudaEvaluator
+from chess_snn.nets.evaluator import Evaluation, Evaluator, OwnedEvaluator
 from chess_snn.nets.inference import InferenceNetwork, InferenceOutput, Precision, freeze
-from chess_snn.nets.network import Network, NetworkOutput, build_network
+from chess_snn.nets.make_evaluator import make_evaluator
+from chess_snn.nets.network import LegalOutput, Network, NetworkOutput, build_network
+from chess_snn.nets.operations import Operations, count_operations
 from chess_snn.nets.planes import expand_planes
 from chess_snn.nets.spike_rates import spike_rates, spike_share, spikes_per_evaluation
-from chess_snn.nets.torch_evaluator import TorchEvaluator, make_evaluator
 from chess_snn.nets.weights import load_network, network_digest, save_network
 
 __all__ = [
     "SIZES",
+    "CpuEvaluator",
+    "CudaEvaluator",
     "Evaluation",
     "Evaluator",
     "InferenceNetwork",
     "InferenceOutput",
+    "LegalOutput",
     "NetConfig",
     "Network",
     "NetworkOutput",
+    "Operations",
+    "OwnedEvaluator",
     "Precision",
-    "TorchEvaluator",
     "build_network",
+    "count_operations",
     "expand_planes",
     "freeze",
     "keep_freed_memory",

@@ -4,7 +4,8 @@ Dimensions: B positions, P bitplanes, M columns for legal actions.
 """
 
 from dataclasses import dataclass
-from typing import Protocol
+from types import TracebackType
+from typing import Protocol, Self
 
 from chess_snn.types import Float32Array, Int16Array, Int32Array, UInt64Array
 
@@ -44,4 +45,23 @@ class Evaluator(Protocol):
         Rows do not influence each other: the answer for a row is the same, to the rounding of the
         device, whatever stands in the other rows.
         """
+        ...
+
+
+class OwnedEvaluator(Evaluator, Protocol):
+    """An evaluator with what it holds on its device. Use it in a ``with`` block, or close it."""
+
+    def close(self) -> None:
+        """Let go of threads and memory; the evaluator cannot be used afterwards."""
+        ...
+
+    def __enter__(self) -> Self:
+        """The evaluator itself."""
+        ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Close it."""
         ...

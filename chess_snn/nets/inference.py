@@ -1,7 +1,7 @@
 """The network as it plays: normalisation folded, channels-last, in one precision, not trainable.
 
 Precision is part of what a network is: in bf16 some spikes fall otherwise than in fp32, and the
-two do not always prefer the same move. Readouts are float32 in both.
+two do not always prefer the same move. Readouts are float32 in all.
 
 Dimensions: T ticks, B batch, P planes, C channels, H and W board, L columns for legal actions.
 """
@@ -15,6 +15,8 @@ from torch import Tensor, nn
 from torch.nn.utils.fusion import fuse_conv_bn_eval
 
 from chess_snn.config import check_choice
+from chess_snn.errors import ConfigError
+from chess_snn.nets.binary_conv import BinaryConv, has_integer_convolutions
 from chess_snn.nets.inference_neurons import InferenceNeurons, choose_neurons
 from chess_snn.nets.layers import (
     Block,
@@ -27,9 +29,10 @@ from chess_snn.nets.layers import (
 from chess_snn.nets.legal_readout import read_legal_policy
 from chess_snn.nets.network import Network
 
-Precision = Literal["fp32", "bf16"]
-PRECISIONS: Final = {"fp32": torch.float32, "bf16": torch.bfloat16}
-"""Of convolutions and currents; membranes and readouts are float32 always."""
+Precision = Literal["fp32", "bf16", "int8"]
+PRECISIONS: Final = {"fp32": torch.float32, "bf16": torch.bfloat16, "int8": torch.bfloat16}
+"""Of currents, and of convolutions but in int8, where weights have 8 bits and spikes are integers;
+membranes and readouts are float32 always."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +43,29 @@ class InferenceOutput:
     """float32[B, A], legal or not."""
     wdl_logits_B3: Tensor
     """float32[B, 3]: win, draw, loss. Of a game with a scalar value, its return float32[B, 1]."""
+
+
+class FloatConv(nn.Module):
+    """A convolution in the precision of its currents."""
+
+    late_bias: Tensor | None
+    """[C], where the neurons that follow are to add it; else the convolution adds it itself."""
+
+    def __init__(self, conv: nn.Conv2d, late_bias: bool) -> None:
+        super().__init__()
+        self.conv = conv
+        self.register_buffer("late_bias", None)
+        if late_bias and self.conv.bias is not None:
+            self.late_bias, self.conv.bias = self.conv.bias.detach(), None
+
+    def forward(self, x_XCHW: Tensor) -> Tensor:
+        """Currents [X, C, H, W], but for a late bias."""
+        currents_XCHW: Tensor = self.conv(x_XCHW)
+        return currents_XCHW
+
+
+FoldedConv = FloatConv | BinaryConv
+"""A convolution with its normalisation folded into weights and bias."""
 
 
 class InferenceNetwork(nn.Module):
@@ -60,16 +86,32 @@ class InferenceNetwork(nn.Module):
         # Folded in float32, rounded after.
         source = copy.deepcopy(network).eval().requires_grad_(False).float()
         policy, value = source.policy, source.value
-        self.stem = _fold(source.stem)
+        late_bias = neurons.adds_bias_for_nothing
+
+        def fold(layer: ConvNorm, late_bias: bool = late_bias) -> FoldedConv:
+            conv = fuse_conv_bn_eval(layer.conv, layer.norm)
+            return BinaryConv(conv) if precision == "int8" else FloatConv(conv, late_bias)
+
+        self.stem = fold(source.stem, late_bias=False)
         blocks = [block for block in source.blocks if isinstance(block, Block)]
-        self.convs1 = nn.ModuleList(_fold(block.conv1) for block in blocks)
-        self.convs2 = nn.ModuleList(_fold(block.conv2) for block in blocks)
-        self.policy_conv, self.value_conv = _fold(policy.conv), _fold(value.conv)
+        self.convs1 = nn.ModuleList(fold(block.conv1) for block in blocks)
+        self.convs2 = nn.ModuleList(fold(block.conv2) for block in blocks)
+        self.policy_conv, self.value_conv = fold(policy.conv), fold(value.conv)
         self.value_hidden = value.hidden
         self.to(device=device, dtype=self.dtype, memory_format=torch.channels_last)  # type: ignore[call-overload]
         self.policy_readout = policy.readout.to(device)
         self.value_readout = value.readout.to(device)
         self.policy_is_dense = policy.is_dense
+
+    @property
+    def input_dtype(self) -> torch.dtype:
+        """What planes, and spikes between the layers, are made of."""
+        return torch.uint8 if self.precision == "int8" else self.dtype
+
+    @property
+    def device(self) -> torch.device:
+        """Where it runs."""
+        return self.policy_readout.weight.device
 
     def forward(self, planes_BPHW: Tensor) -> InferenceOutput:
         """Evaluate planes in {0, 1} of any type, on the network's device."""
@@ -94,21 +136,27 @@ class InferenceNetwork(nn.Module):
         return legal_logits_BL, self._value(fired_TBCHW)[:num_rows]
 
     def _trunk(self, planes_BPHW: Tensor) -> Tensor:
-        planes = planes_BPHW.to(self.dtype, memory_format=torch.channels_last)
+        planes = planes_BPHW.to(self.input_dtype, memory_format=torch.channels_last)
         stem_BCHW = self.stem(planes)
         u_TBCHW = stem_BCHW.unsqueeze(0)
         fired_TBCHW = self.neurons.fire_static(stem_BCHW, self.config.ticks)
         for conv1, conv2 in zip(self.convs1, self.convs2, strict=True):
-            inner_TBCHW = self.neurons.fire(each_tick(conv1, fired_TBCHW))
-            branch_TBCHW = each_tick(conv2, inner_TBCHW)
-            u_TBCHW, fired_TBCHW = self.neurons.add_and_fire(u_TBCHW, branch_TBCHW)
+            assert isinstance(conv1, FoldedConv)
+            assert isinstance(conv2, FoldedConv)
+            inner_TBCHW = self.neurons.fire(each_tick(conv1, fired_TBCHW), conv1.late_bias)
+            u_TBCHW, fired_TBCHW = self.neurons.add_and_fire(
+                u_TBCHW, each_tick(conv2, inner_TBCHW), conv2.late_bias
+            )
         return fired_TBCHW
 
     def _policy_rate(self, fired_TBCHW: Tensor) -> Tensor:
-        return self.neurons.mean_rate(each_tick(self.policy_conv, fired_TBCHW))
+        conv = self.policy_conv
+        return self.neurons.mean_rate(each_tick(conv, fired_TBCHW), conv.late_bias)
 
     def _value(self, fired_TBCHW: Tensor) -> Tensor:
-        seen_TBF = squares_first(self.neurons.fire(each_tick(self.value_conv, fired_TBCHW)))
+        conv = self.value_conv
+        fired_TBCHW = self.neurons.fire(each_tick(conv, fired_TBCHW), conv.late_bias)
+        seen_TBF = squares_first(fired_TBCHW).to(self.dtype)
         return read_float32(
             self.value_readout, self.neurons.mean_rate(self.value_hidden(seen_TBF))
         )
@@ -127,14 +175,24 @@ def freeze(
         neurons: instead of the device's usual ones (``neurons.kind`` of the result names them).
 
     Raises:
-        ConfigError: an unknown precision.
+        ConfigError: an unknown precision, or one that this network or device cannot have.
     """
     check_choice("precision", precision, PRECISIONS)
     device = torch.device(device)
+    if precision == "int8":
+        _check_int8(network, device)
     if neurons is None:
-        neurons = choose_neurons(network.config, device)
+        neurons = choose_neurons(network.config, device, integer_spikes=precision == "int8")
     return InferenceNetwork(network, precision, neurons, device).eval()
 
 
-def _fold(layer: ConvNorm) -> nn.Conv2d:
-    return fuse_conv_bn_eval(layer.conv, layer.norm)
+def _check_int8(network: Network, device: torch.device) -> None:
+    if not network.config.is_spiking:
+        raise ConfigError(
+            'precision "int8" is for spikes, and this network has none (net.activation = "relu"); '
+            'use "bf16"'
+        )
+    if device.type != "cpu" or not has_integer_convolutions():
+        raise ConfigError(
+            f'precision "int8" runs on CPUs whose torch has oneDNN, not on {device}; use "bf16"'
+        )

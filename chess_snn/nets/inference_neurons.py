@@ -1,9 +1,9 @@
-"""What an inference network asks of its neurons, and the three that can answer.
+"""What an inference network asks of its neurons, and the four that can answer.
 
 The choice is made once, when the network is frozen, and recorded in its ``neurons.kind``; there is
 no falling back while it runs.
 
-Dimensions: T ticks, B batch, X anything.
+Dimensions: T ticks, B batch, C channels, X anything; with a bias, X begins with C.
 """
 
 from typing import Final, Literal, Protocol
@@ -17,31 +17,42 @@ from chess_snn.nets import neuron_kernels
 from chess_snn.nets.config import NetConfig
 from chess_snn.nets.neuron import lif, like_ticks_of
 from chess_snn.nets.neuron_cpu import memory_of
+from chess_snn.nets.neuron_gpu import has_triton
 
-NeuronKind = Literal["compiled", "reference", "relu"]
+NeuronKind = Literal["compiled", "fused", "reference", "relu"]
 
 
 class InferenceNeurons(Protocol):
-    """Neurons without gradient. Arguments may be overwritten, except static currents."""
+    """Neurons without gradient. Arguments may be overwritten, except static currents.
+
+    Where a bias [C] is given, it is added to every current first.
+    """
 
     @property
     def kind(self) -> NeuronKind:
         """Which implementation this is."""
         ...
 
+    @property
+    def adds_bias_for_nothing(self) -> bool:
+        """Whether a bias costs less here than in the convolution before."""
+        ...
+
     def fire_static(self, current_BX: Tensor, ticks: int) -> Tensor:
         """Spikes [T, B, X] of currents that stay the same, and are left alone."""
         ...
 
-    def fire(self, current_TBX: Tensor) -> Tensor:
+    def fire(self, current_TBX: Tensor, bias_C: Tensor | None = None) -> Tensor:
         """Spikes [T, B, X]."""
         ...
 
-    def add_and_fire(self, shortcut_TBX: Tensor, branch_TBX: Tensor) -> tuple[Tensor, Tensor]:
+    def add_and_fire(
+        self, shortcut_TBX: Tensor, branch_TBX: Tensor, bias_C: Tensor | None = None
+    ) -> tuple[Tensor, Tensor]:
         """The sum of the two and its spikes, both [T, B, X]; the shortcut may be [1, B, X]."""
         ...
 
-    def mean_rate(self, current_TBX: Tensor) -> Tensor:
+    def mean_rate(self, current_TBX: Tensor, bias_C: Tensor | None = None) -> Tensor:
         """Mean of the spikes over the ticks, float32[B, X]."""
         ...
 
@@ -50,26 +61,29 @@ class ReferenceNeurons:
     """:func:`chess_snn.nets.neuron.lif` on any device."""
 
     kind: Final = "reference"
+    adds_bias_for_nothing: Final = False
 
     def __init__(self, config: NetConfig) -> None:
         self._constants = config.decay, config.threshold
 
     def fire_static(self, current_BX: Tensor, ticks: int) -> Tensor:
         """Spikes [T, B, X] of unchanging currents."""
-        return self.fire(current_BX.expand(ticks, *current_BX.shape))
+        return lif(current_BX.expand(ticks, *current_BX.shape), *self._constants)
 
-    def fire(self, current_TBX: Tensor) -> Tensor:
+    def fire(self, current_TBX: Tensor, bias_C: Tensor | None = None) -> Tensor:
         """Spikes [T, B, X]."""
-        return lif(current_TBX, *self._constants)
+        return lif(_add_bias(current_TBX, bias_C), *self._constants)
 
-    def add_and_fire(self, shortcut_TBX: Tensor, branch_TBX: Tensor) -> tuple[Tensor, Tensor]:
+    def add_and_fire(
+        self, shortcut_TBX: Tensor, branch_TBX: Tensor, bias_C: Tensor | None = None
+    ) -> tuple[Tensor, Tensor]:
         """The sum and its spikes."""
-        total_TBX = branch_TBX.add_(shortcut_TBX)
-        return total_TBX, self.fire(total_TBX)
+        total_TBX = _add_bias(branch_TBX, bias_C).add_(shortcut_TBX)
+        return total_TBX, lif(total_TBX, *self._constants)
 
-    def mean_rate(self, current_TBX: Tensor) -> Tensor:
+    def mean_rate(self, current_TBX: Tensor, bias_C: Tensor | None = None) -> Tensor:
         """Mean over the ticks, float32[B, X]."""
-        counts_BX = self.fire(current_TBX).sum(0, dtype=torch.float32)
+        counts_BX = self.fire(current_TBX, bias_C).sum(0, dtype=torch.float32)
         return counts_BX.div_(len(current_TBX))
 
 
@@ -77,70 +91,140 @@ class CompiledNeurons:
     """The kernels of :mod:`chess_snn.nets.neuron_kernels` on CPU tensors, mostly in place."""
 
     kind: Final = "compiled"
+    adds_bias_for_nothing: Final = False
 
-    def __init__(self, config: NetConfig) -> None:
+    def __init__(self, config: NetConfig, integer_spikes: bool = False) -> None:
+        """Spikes are of the type of the currents, or uint8."""
         self._constants = np.float32(config.decay), np.float32(config.threshold)
+        self._spike_dtype = torch.uint8 if integer_spikes else None
 
     def fire_static(self, current_BX: Tensor, ticks: int) -> Tensor:
         """Spikes [T, B, X] of unchanging currents."""
-        spikes_TBX = like_ticks_of(current_BX.expand(ticks, *current_BX.shape))
+        spikes_TBX = self._spikes_like(current_BX.expand(ticks, *current_BX.shape))
         current = memory_of(current_BX.unsqueeze(0))
         neuron_kernels.fire(current, memory_of(spikes_TBX), *self._constants)
         return spikes_TBX
 
-    def fire(self, current_TBX: Tensor) -> Tensor:
-        """Spikes [T, B, X], in the memory of the currents."""
-        memory = memory_of(current_TBX)
-        neuron_kernels.fire(memory, memory, *self._constants)
-        return current_TBX
+    def fire(self, current_TBX: Tensor, bias_C: Tensor | None = None) -> Tensor:
+        """Spikes [T, B, X], in the memory of the currents where they are of one type."""
+        current_TBX = _add_bias(current_TBX, bias_C)
+        spikes_TBX = current_TBX if self._spike_dtype is None else self._spikes_like(current_TBX)
+        neuron_kernels.fire(memory_of(current_TBX), memory_of(spikes_TBX), *self._constants)
+        return spikes_TBX
 
-    def add_and_fire(self, shortcut_TBX: Tensor, branch_TBX: Tensor) -> tuple[Tensor, Tensor]:
+    def add_and_fire(
+        self, shortcut_TBX: Tensor, branch_TBX: Tensor, bias_C: Tensor | None = None
+    ) -> tuple[Tensor, Tensor]:
         """The sum, in the memory of the branch, and its spikes."""
         if shortcut_TBX[0].stride() != branch_TBX[0].stride():
             raise ValueError(
                 f"a shortcut and a branch must share their layout, got strides "
                 f"{shortcut_TBX.stride()} and {branch_TBX.stride()}"
             )
-        spikes_TBX = torch.empty_like(branch_TBX)
+        branch_TBX = _add_bias(branch_TBX, bias_C)
+        spikes_TBX = self._spikes_like(branch_TBX)
         neuron_kernels.add_and_fire(
             memory_of(shortcut_TBX), memory_of(branch_TBX), memory_of(spikes_TBX), *self._constants
         )
         return branch_TBX, spikes_TBX
 
-    def mean_rate(self, current_TBX: Tensor) -> Tensor:
+    def mean_rate(self, current_TBX: Tensor, bias_C: Tensor | None = None) -> Tensor:
         """Mean over the ticks, float32[B, X]."""
         counts_BX = torch.empty_like(current_TBX[0], dtype=torch.float32)
         neuron_kernels.count_spikes(
-            memory_of(current_TBX), memory_of(counts_BX.unsqueeze(0))[0], *self._constants
+            memory_of(_add_bias(current_TBX, bias_C)), memory_of(counts_BX.unsqueeze(0))[0],
+            *self._constants,
         )
         return counts_BX.div_(len(current_TBX))
+
+    def _spikes_like(self, current_TBX: Tensor) -> Tensor:
+        return like_ticks_of(current_TBX, self._spike_dtype)
+
+
+class FusedNeurons:
+    """The kernels of :mod:`chess_snn.nets.neuron_triton` on CUDA tensors, mostly in place."""
+
+    kind: Final = "fused"
+    adds_bias_for_nothing: Final = True
+
+    def __init__(self, config: NetConfig) -> None:
+        # Triton comes with torch for CUDA, and with no other torch.
+        from chess_snn.nets import neuron_triton  # noqa: PLC0415
+
+        self._kernels = neuron_triton
+        self._constants = config.decay, config.threshold
+
+    def fire_static(self, current_BX: Tensor, ticks: int) -> Tensor:
+        """Spikes [T, B, X] of unchanging currents."""
+        current_TBX = current_BX.expand(ticks, *current_BX.shape)
+        spikes_TBX = like_ticks_of(current_TBX)
+        self._kernels.fire(current_TBX, spikes_TBX, None, *self._constants)
+        return spikes_TBX
+
+    def fire(self, current_TBX: Tensor, bias_C: Tensor | None = None) -> Tensor:
+        """Spikes [T, B, X], in the memory of the currents."""
+        self._kernels.fire(current_TBX, current_TBX, bias_C, *self._constants)
+        return current_TBX
+
+    def add_and_fire(
+        self, shortcut_TBX: Tensor, branch_TBX: Tensor, bias_C: Tensor | None = None
+    ) -> tuple[Tensor, Tensor]:
+        """The sum, in the memory of the branch, and its spikes."""
+        spikes_TBX = torch.empty_like(branch_TBX)
+        self._kernels.add_and_fire(
+            shortcut_TBX, branch_TBX, spikes_TBX, bias_C, *self._constants
+        )
+        return branch_TBX, spikes_TBX
+
+    def mean_rate(self, current_TBX: Tensor, bias_C: Tensor | None = None) -> Tensor:
+        """Mean over the ticks, float32[B, X]."""
+        rate_BX = torch.empty_like(current_TBX[0], dtype=torch.float32)
+        self._kernels.mean_rate(current_TBX, rate_BX, bias_C, *self._constants)
+        return rate_BX
 
 
 class ReluUnits:
     """The ordinary twin: values instead of spikes, one tick."""
 
     kind: Final = "relu"
+    adds_bias_for_nothing: Final = False
 
     def fire_static(self, current_BX: Tensor, ticks: int) -> Tensor:
         """The positive part, for the one tick there is."""
         return relu(current_BX).unsqueeze(0)
 
-    def fire(self, current_TBX: Tensor) -> Tensor:
+    def fire(self, current_TBX: Tensor, bias_C: Tensor | None = None) -> Tensor:
         """The positive part, in the memory of the currents."""
-        return current_TBX.relu_()
+        return _add_bias(current_TBX, bias_C).relu_()
 
-    def add_and_fire(self, shortcut_TBX: Tensor, branch_TBX: Tensor) -> tuple[Tensor, Tensor]:
+    def add_and_fire(
+        self, shortcut_TBX: Tensor, branch_TBX: Tensor, bias_C: Tensor | None = None
+    ) -> tuple[Tensor, Tensor]:
         """The sum and its positive part."""
-        total_TBX = branch_TBX.add_(shortcut_TBX)
+        total_TBX = _add_bias(branch_TBX, bias_C).add_(shortcut_TBX)
         return total_TBX, relu(total_TBX)
 
-    def mean_rate(self, current_TBX: Tensor) -> Tensor:
+    def mean_rate(self, current_TBX: Tensor, bias_C: Tensor | None = None) -> Tensor:
         """The one tick's values, float32[B, X]."""
-        return relu(current_TBX[0]).float()
+        return relu(_add_bias(current_TBX, bias_C)[0]).float()
 
 
-def choose_neurons(config: NetConfig, device: torch.device) -> InferenceNeurons:
-    """ReLU for the twin, compiled on the CPU, the reference on every other device."""
+def choose_neurons(
+    config: NetConfig, device: torch.device, integer_spikes: bool = False
+) -> InferenceNeurons:
+    """ReLU for the twin; compiled on the CPU; on a GPU fused, or the reference without Triton.
+
+    Integer spikes, uint8 in {0, 1}, are for the CPU alone.
+    """
     if not config.is_spiking:
         return ReluUnits()
-    return CompiledNeurons(config) if device.type == "cpu" else ReferenceNeurons(config)
+    if device.type == "cpu":
+        return CompiledNeurons(config, integer_spikes)
+    return FusedNeurons(config) if has_triton() else ReferenceNeurons(config)
+
+
+def _add_bias(current_TBX: Tensor, bias_C: Tensor | None) -> Tensor:
+    """The currents, in their own memory, after one bias a channel was added."""
+    if bias_C is None:
+        return current_TBX
+    return current_TBX.add_(bias_C.view(-1, *[1] * (current_TBX.ndim - 3)))

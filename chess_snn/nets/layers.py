@@ -13,8 +13,8 @@ from torch.nn.functional import relu
 
 from chess_snn.games.base import GameSpec, ValueKind
 from chess_snn.nets.config import NetConfig
-from chess_snn.nets.neuron import lif
 from chess_snn.nets.neuron_cpu import lif_cpu
+from chess_snn.nets.neuron_gpu import lif_on_gpu
 
 BRANCH_GAIN = 0.2
 """Initial scale of a block's second normalisation: a deep network starts near the identity."""
@@ -38,8 +38,8 @@ class Neurons(nn.Module):
         config = self.config
         if not config.is_spiking:
             return relu(current_TBX)
-        # One definition, two implementations with the same bits: the device decides.
-        neuron = lif_cpu if current_TBX.device.type == "cpu" else lif
+        # One definition, three implementations: the device decides.
+        neuron = lif_cpu if current_TBX.device.type == "cpu" else lif_on_gpu()
         return neuron(current_TBX, config.decay, config.threshold, config.surrogate_alpha)
 
 
@@ -94,8 +94,11 @@ class PolicyHead(nn.Module):
 
     def forward(self, fired_TBCHW: Tensor) -> Tensor:
         """Logits float32[B, A]."""
-        rate_BCHW = mean_over_ticks(self.neurons(self.conv(fired_TBCHW)))
-        return read_policy(self.readout, rate_BCHW, self.is_dense)
+        return read_policy(self.readout, self.rates(fired_TBCHW), self.is_dense)
+
+    def rates(self, fired_TBCHW: Tensor) -> Tensor:
+        """What the readout sees: spike rates float32[B, C, H, W]."""
+        return mean_over_ticks(self.neurons(self.conv(fired_TBCHW)))
 
 
 class ValueHead(nn.Module):

@@ -3,7 +3,8 @@
 A membrane-shortcut spiking residual network (arXiv 2112.08954), or with ``activation = "relu"`` its
 ordinary twin. The input does not change over the ticks, so the stem is computed once.
 
-Dimensions: T ticks, B batch, P planes, C channels, H and W board, A actions.
+Dimensions: T ticks, B batch, P planes, C channels, H and W board, A actions, L columns for legal
+actions.
 """
 
 from dataclasses import dataclass
@@ -22,6 +23,7 @@ from chess_snn.nets.layers import (
     ValueHead,
     initialise,
 )
+from chess_snn.nets.legal_readout import read_legal_policy
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +37,18 @@ class NetworkOutput:
     plies_left_B: Tensor
     """float32[B]: log(1 + plies to the end of the game). It is learnt for what it teaches the
     trunk; networks that play leave it out."""
+
+
+@dataclass(frozen=True, slots=True)
+class LegalOutput:
+    """The same, of listed actions alone: what training asks for."""
+
+    legal_logits_BL: Tensor
+    """float32[B, L]; of the columns behind a list, -inf or anything else, without gradient."""
+    wdl_logits_B3: Tensor
+    """As in :class:`NetworkOutput`."""
+    plies_left_B: Tensor
+    """As in :class:`NetworkOutput`."""
 
 
 class Network(nn.Module):
@@ -51,11 +65,27 @@ class Network(nn.Module):
 
     def forward(self, planes_BPHW: Tensor) -> NetworkOutput:
         """Evaluate ``planes_BPHW``, floating point in {0, 1}."""
+        fired_TBCHW = self._trunk(planes_BPHW)
+        return NetworkOutput(self.policy(fired_TBCHW), *self.value(fired_TBCHW))
+
+    def legal_output(
+        self, planes_BPHW: Tensor, legal_actions_BL: Tensor, num_legal_B: Tensor
+    ) -> LegalOutput:
+        """Evaluate ``planes_BPHW`` for the listed actions, integers; differentiable too."""
+        fired_TBCHW = self._trunk(planes_BPHW)
+        legal_logits_BL = read_legal_policy(
+            self.policy.readout, self.policy.rates(fired_TBCHW), legal_actions_BL, num_legal_B,
+            self.policy.is_dense,
+        )
+        return LegalOutput(legal_logits_BL, *self.value(fired_TBCHW))
+
+    def _trunk(self, planes_BPHW: Tensor) -> Tensor:
+        """What the last neurons fire."""
         u_TBCHW = self.stem(planes_BPHW.unsqueeze(0)).expand(self.config.ticks, -1, -1, -1, -1)
         for block in self.blocks:
             u_TBCHW = block(u_TBCHW)
-        fired_TBCHW = self.neurons(u_TBCHW)
-        return NetworkOutput(self.policy(fired_TBCHW), *self.value(fired_TBCHW))
+        fired_TBCHW: Tensor = self.neurons(u_TBCHW)
+        return fired_TBCHW
 
     @property
     def num_parameters(self) -> int:

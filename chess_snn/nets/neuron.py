@@ -100,10 +100,10 @@ class _Lif(torch.autograd.Function):
         return result_TX, None, None, None
 
 
-def like_ticks_of(current_TX: Tensor) -> Tensor:
+def like_ticks_of(current_TX: Tensor, dtype: torch.dtype | None = None) -> Tensor:
     """An empty tensor of this shape whose ticks have the memory layout of one tick.
 
     ``empty_like`` would lose channels-last where the ticks are an expanded view.
     """
-    one_tick = torch.empty_like(current_TX[0])
+    one_tick = torch.empty_like(current_TX[0], dtype=dtype)
     return one_tick.new_empty_strided(current_TX.shape, (one_tick.numel(), *one_tick.stride()))

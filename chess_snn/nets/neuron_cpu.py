@@ -14,6 +14,7 @@ from torch import Tensor
 
 from chess_snn.nets import neuron_kernels
 from chess_snn.nets.neuron import like_ticks_of
+from chess_snn.nets.neuron_memory import tick_memory
 
 
 def lif_cpu(current_TX: Tensor, decay: float, threshold: float, alpha: float = 2.0) -> Tensor:
@@ -23,7 +24,7 @@ def lif_cpu(current_TX: Tensor, decay: float, threshold: float, alpha: float = 2
 
 
 def memory_of(tensor_TX: Tensor) -> np.ndarray:
-    """The memory of ``tensor_TX`` as [T, n]: float32, or uint16 for the bits of bfloat16.
+    """The memory of ``tensor_TX`` as [T, n]: float32, uint16 for the bits of bfloat16, or uint8.
 
     Where all ticks are one (an expanded view), [1, n]. Writing to the array writes to the tensor.
 
@@ -31,31 +32,15 @@ def memory_of(tensor_TX: Tensor) -> np.ndarray:
         ValueError: ticks have gaps or lie at irregular distances.
         TypeError: another precision.
     """
-    is_static = tensor_TX.stride(0) == 0
-    ticks, num_neurons = 1 if is_static else len(tensor_TX), tensor_TX[0].numel()
-    if not _is_dense(tensor_TX[0]) or (ticks > 1 and tensor_TX.stride(0) != num_neurons):
-        raise ValueError(
-            f"neurons need dense ticks, got shape {tuple(tensor_TX.shape)} with strides "
-            f"{tensor_TX.stride()}; call .contiguous() on the currents"
-        )
-    flat_TN = tensor_TX.detach().as_strided((ticks, num_neurons), (num_neurons, 1))
+    memory = tick_memory(tensor_TX)
+    ticks = 1 if memory.tick_stride == 0 else len(tensor_TX)
+    flat_TN = tensor_TX.detach().as_strided((ticks, memory.num_neurons), (memory.num_neurons, 1))
     if flat_TN.dtype == torch.bfloat16:
         flat_TN = flat_TN.view(torch.uint16)
-    elif flat_TN.dtype != torch.float32:
+    elif flat_TN.dtype not in (torch.float32, torch.uint8):
         raise TypeError(f"neurons on the CPU take float32 or bfloat16, got {flat_TN.dtype}")
     array: np.ndarray = flat_TN.numpy()
     return array
-
-
-def _is_dense(tensor: Tensor) -> bool:
-    """Whether the numbers of ``tensor`` fill one stretch of memory, in any order of dimensions."""
-    expected = 1
-    for stride, size in sorted(zip(tensor.stride(), tensor.shape, strict=True)):
-        if size != 1:
-            if stride != expected:
-                return False
-            expected *= size
-    return True
 
 
 class _CompiledLif(torch.autograd.Function):

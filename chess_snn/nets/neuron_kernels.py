@@ -2,8 +2,8 @@
 
 The equations are those of :mod:`chess_snn.nets.neuron`. Kernels see memory as ``[T, n]`` and do not
 care what the n numbers are, so any layout will do. float32 arrays hold numbers; uint16 arrays hold
-the bits of bfloat16, which is the upper half of a float32. The membrane is float32 in both, and
-the results are the reference's, bit for bit.
+the bits of bfloat16, which is the upper half of a float32; uint8 arrays hold spikes as integers.
+The membrane is float32 in all, and the results are the reference's, bit for bit.
 
 A range of ``_BLOCK`` neurons stays in the first-level cache over all ticks, and each pass over it
 is a loop without branches, which LLVM turns into vector instructions.
@@ -167,7 +167,7 @@ def _load(source: np.ndarray, block: Float32Array) -> None:
 
 
 def _store(block: Float32Array, target: np.ndarray) -> None:
-    """Fill ``target``, float32 or the bits of bfloat16, from the start of ``block``."""
+    """Fill ``target`` from the start of ``block``: float32, bits of bfloat16, or spikes uint8."""
     raise NotImplementedError("compiled code only")
 
 
@@ -199,4 +199,8 @@ def _compile_store(block: Any, target: Any) -> Any:
             odd = (bits[i] >> _HALF_WORD) & _LOW_BIT
             target[i] = np.uint16((bits[i] + _ROUND + odd) >> _HALF_WORD)
 
-    return store_float32 if target.dtype.bitwidth == 32 else store_bfloat16
+    def store_spikes(block: Any, target: Any) -> None:
+        for i in range(len(target)):
+            target[i] = np.uint8(block[i])
+
+    return {32: store_float32, 16: store_bfloat16, 8: store_spikes}[target.dtype.bitwidth]

@@ -14,7 +14,6 @@ from chess_snn.types import UInt64Array
 
 _BITS_A_BYTE = 8
 _BYTES_A_WORD = 8
-_BIT_MASKS = tuple(1 << bit for bit in range(_BITS_A_BYTE))
 _INTEGERS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 """By their size in bytes: numpy has no bfloat16, and a pattern of bits needs none."""
 _LOW_BIT = np.uint64(1)
@@ -43,8 +42,9 @@ def spread_by_bytes(words_BP: Tensor, num_squares: int, dtype: torch.dtype) -> T
     batch, planes = words_BP.shape
     bytes_BPJ = words_BP.contiguous().view(torch.uint8).view(batch, planes, _BYTES_A_WORD)
     bytes_BJ1P = bytes_BPJ.transpose(1, 2).unsqueeze(2)
-    masks_K1 = torch.tensor(_BIT_MASKS, dtype=torch.uint8, device=words_BP.device).unsqueeze(1)
-    bits_BSP = (bytes_BJ1P & masks_K1).ne(0).flatten(1, 2)
+    # Made on the device: a captured graph may not copy from ordinary memory.
+    shifts_K1 = torch.arange(_BITS_A_BYTE, dtype=torch.uint8, device=words_BP.device).unsqueeze(1)
+    bits_BSP = ((bytes_BJ1P >> shifts_K1) & 1).flatten(1, 2)
     return bits_BSP[:, :num_squares].to(dtype)
 
 

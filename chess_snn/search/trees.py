@@ -17,6 +17,10 @@ from chess_snn.types import Float32Array, Int16Array, Int32Array, UInt64Array
 
 NO_NODE: Final = -1
 _MIB: Final = 2**20
+_EDGE_BYTES: Final = 2 + 4 * 4
+_USUAL_EDGES: Final = 48
+"""Of a tree that grows until its memory is full: more than the mean in games of chess, which is
+about 35."""
 
 
 class Trees(NamedTuple):
@@ -59,9 +63,7 @@ def tree_bytes(spec: GameSpec, simulations: int) -> int:
     memory by huge pages, most of what lies between is backed too.
     """
     nodes = simulations + 1
-    a_node = 8 * spec.state_words + 4 * 6
-    an_edge = 2 + 4 * 4
-    return nodes * (a_node + spec.max_legal * an_edge) + 8
+    return nodes * (_node_bytes(spec) + spec.max_legal * _EDGE_BYTES) + 8
 
 
 def check_memory(spec: GameSpec, simulations: int, num_games: int, memory_mib: int) -> None:
@@ -83,8 +85,21 @@ def check_memory(spec: GameSpec, simulations: int, num_games: int, memory_mib: i
 
 def allocate_trees(spec: GameSpec, simulations: int, num_games: int) -> Trees:
     """Uninitialised trees with room for every node that ``simulations`` can add."""
-    nodes = (num_games, simulations + 1)
-    edges = (num_games, (simulations + 1) * spec.max_legal)
+    nodes = simulations + 1
+    return _allocate(spec, num_games, nodes, nodes * spec.max_legal)
+
+
+def allocate_tree(spec: GameSpec, memory_mib: int) -> Trees:
+    """One uninitialised tree that takes ``memory_mib`` when it is full.
+
+    It has room for ``_USUAL_EDGES`` edges a node; who grows it must watch that neither runs out.
+    """
+    nodes = memory_mib * _MIB // (_node_bytes(spec) + _USUAL_EDGES * _EDGE_BYTES)
+    return _allocate(spec, 1, nodes, nodes * _USUAL_EDGES)
+
+
+def _allocate(spec: GameSpec, num_games: int, num_nodes: int, num_edges: int) -> Trees:
+    nodes, edges = (num_games, num_nodes), (num_games, num_edges)
     return Trees(
         state=np.empty((*nodes, spec.state_words), np.uint64),
         value=np.empty(nodes, np.float32),
@@ -101,3 +116,7 @@ def allocate_trees(spec: GameSpec, simulations: int, num_games: int) -> Trees:
         nodes_used=np.empty(num_games, np.int32),
         edges_used=np.empty(num_games, np.int32),
     )
+
+
+def _node_bytes(spec: GameSpec) -> int:
+    return 8 * spec.state_words + 4 * 6

@@ -1,9 +1,11 @@
-"""From packed samples to tensors on the device: planes and targets are built here, once a step.
+"""From packed samples to tensors for the device: bitboards and targets are built here, once a step.
 
 Dimensions: B positions, P planes, L columns for legal actions, K columns of the policy target.
 """
 
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass, fields, replace
+from typing import Self
 
 import numpy as np
 import torch
@@ -20,37 +22,68 @@ from chess_snn.types import BoolArray, Float32Array, Int16Array, Int32Array
 
 @dataclass(frozen=True, slots=True)
 class TrainingBatch:
-    """One batch on the device."""
+    """One batch, all of it on one device."""
 
-    planes_BPHW: Tensor
-    """float32 in {0, 1}, channels-last."""
+    words_BP: Tensor
+    """int64: the bits of bitplanes, see :func:`chess_snn.nets.expand_planes`."""
+    board_shape: tuple[int, int]
     targets: Targets
 
+    @property
+    def planes_BPHW(self) -> Tensor:  # noqa: N802
+        """float32 in {0, 1}, channels-last; made anew on the batch's device."""
+        return expand_planes(self.words_BP, self.board_shape, torch.float32)
 
-def assemble(game: Game, samples: Samples, device: torch.device) -> TrainingBatch:
-    """Expand ``samples`` to the planes and targets of one training step on ``device``.
+    def to(self, device: torch.device) -> Self:
+        """The same on ``device``."""
+        return self._with(lambda tensor: tensor.to(device, non_blocking=True))
+
+    def pinned(self) -> Self:
+        """The same in host memory that a GPU may read while both go on."""
+        return self._with(Tensor.pin_memory)
+
+    def copy_from(self, batch: "TrainingBatch") -> None:
+        """Take the numbers of ``batch``, of the same shapes, into the memory of this one."""
+        self.words_BP.copy_(batch.words_BP, non_blocking=True)
+        for field in fields(Targets):
+            ours, theirs = getattr(self.targets, field.name), getattr(batch.targets, field.name)
+            ours.copy_(theirs, non_blocking=True)
+
+    def _with(self, change: Callable[[Tensor], Tensor]) -> Self:
+        targets = {f.name: change(getattr(self.targets, f.name)) for f in fields(Targets)}
+        return replace(self, words_BP=change(self.words_BP), targets=Targets(**targets))
+
+
+def assemble(game: Game, samples: Samples, all_columns: bool = False) -> TrainingBatch:
+    """The bitboards and targets of one training step, in the host's memory.
+
+    Args:
+        game: of the samples.
+        samples: B of them.
+        all_columns: whether there are as many columns as a position can have legal actions, so
+            that every batch has the same shape; else as many as one of these has.
 
     Raises:
         CorruptDataError: a policy target names an action that is not legal.
     """
     legal_actions, num_legal = game.legal_actions(samples.states)
-    # Columns behind the longest list carry nothing.
-    legal_actions = legal_actions[:, : int(num_legal.max())]
+    if not all_columns:
+        legal_actions = legal_actions[:, : int(num_legal.max())]
     policy = _over_legal_actions(game, samples, legal_actions, num_legal)
     ended = samples.terminations != ONGOING
 
-    words = torch.from_numpy(game.planes(samples.states).view(np.int64)).to(device)
     return TrainingBatch(
-        planes_BPHW=expand_planes(words, game.spec.board_shape, torch.float32),
+        words_BP=_tensor(game.planes(samples.states).view(np.int64)),
+        board_shape=game.spec.board_shape,
         targets=Targets(
-            legal_actions_BL=_tensor(legal_actions.astype(np.int64), device),
-            num_legal_B=_tensor(num_legal.astype(np.int64), device),
-            policy_BL=_tensor(policy, device),
-            outcomes_stm_B=_tensor(samples.outcomes_stm, device),
-            results_stm_B=_tensor(samples.results_stm, device),
-            root_values_stm_B=_tensor(samples.values_stm, device),
-            log_plies_left_B=_tensor(np.log1p(samples.plies_left, dtype=np.float32), device),
-            ended_B=_tensor(ended.astype(np.float32), device),
+            legal_actions_BL=_tensor(legal_actions.astype(np.int64)),
+            num_legal_B=_tensor(num_legal.astype(np.int64)),
+            policy_BL=_tensor(policy),
+            outcomes_stm_B=_tensor(samples.outcomes_stm),
+            results_stm_B=_tensor(samples.results_stm),
+            root_values_stm_B=_tensor(samples.values_stm),
+            log_plies_left_B=_tensor(np.log1p(samples.plies_left, dtype=np.float32)),
+            ended_B=_tensor(ended.astype(np.float32)),
         ),
     )
 
@@ -106,5 +139,5 @@ def _spread_targets(
     return -1
 
 
-def _tensor(array: np.ndarray, device: torch.device) -> Tensor:
-    return torch.from_numpy(np.ascontiguousarray(array)).to(device)
+def _tensor(array: np.ndarray) -> Tensor:
+    return torch.from_numpy(np.ascontiguousarray(array))

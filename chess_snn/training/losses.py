@@ -10,7 +10,7 @@ import torch
 import torch.nn.functional as F  # noqa: N812
 from torch import Tensor
 
-from chess_snn.nets import NetworkOutput
+from chess_snn.nets import LegalOutput
 from chess_snn.training.settings import TrainingSettings
 
 LEAST_LOG_PROBABILITY: Final = -7.0
@@ -91,7 +91,7 @@ def plies_left_loss(plies_left_B: Tensor, targets: Targets) -> Tensor:
     return (distance_B * targets.ended_B).sum() / targets.ended_B.sum().clamp_min(1)
 
 
-def compute_losses(output: NetworkOutput, targets: Targets, settings: TrainingSettings) -> Losses:
+def compute_losses(output: LegalOutput, targets: Targets, settings: TrainingSettings) -> Losses:
     """The losses of one batch.
 
     With ``policy_loss = "advantage"`` each position's cross-entropy is weighted by how much better
@@ -99,7 +99,7 @@ def compute_losses(output: NetworkOutput, targets: Targets, settings: TrainingSe
     a positive advantage makes the played action likelier, a negative one less likely, down to
     ``LEAST_LOG_PROBABILITY``. The baseline is not differentiated.
     """
-    log_policy_BL = _log_policy(output.policy_logits_BA, targets)
+    log_policy_BL = _log_policy(output.legal_logits_BL, targets)
     policy_BL = log_policy_BL.exp()
     entropy = -(policy_BL * log_policy_BL).sum(dim=1).mean()
     expected_B = value_stm(output.wdl_logits_B3.detach())
@@ -129,9 +129,8 @@ def compute_losses(output: NetworkOutput, targets: Targets, settings: TrainingSe
     )
 
 
-def _log_policy(policy_logits_BA: Tensor, targets: Targets) -> Tensor:
+def _log_policy(logits_BL: Tensor, targets: Targets) -> Tensor:
     """Log probabilities float32[B, L] of the legal actions, a very large negative one behind."""
-    logits_BL = policy_logits_BA.gather(1, targets.legal_actions_BL)
     columns_L = torch.arange(logits_BL.shape[1], device=logits_BL.device)
     behind_BL = columns_L >= targets.num_legal_B.unsqueeze(1)
     # Not -inf: 0 * -inf would poison the sums and the gradient.

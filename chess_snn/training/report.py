@@ -1,15 +1,17 @@
-"""What training steps come to: figures fetched from the device once a step, and their means."""
+"""What training steps come to: figures fetched from the device, and their means."""
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
-from chess_snn.training.losses import Losses
+from chess_snn.errors import TrainingDivergedError
+from chess_snn.training.step import FIGURES
 
 StepFigures = dict[str, float]
-"""The fields of :class:`Losses` and ``gradient_norm``, of one step."""
+"""By the names of :data:`chess_snn.training.step.FIGURES`, of one step."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,12 +44,46 @@ class TrainingReport:
         return self.samples / self.seconds if self.seconds else 0.0
 
 
-def fetch_figures(losses: Losses, gradient_norm: Tensor) -> StepFigures:
-    """The figures of one step, in one transfer from the device."""
-    tensors = {field.name: getattr(losses, field.name) for field in fields(losses)}
-    tensors["gradient_norm"] = gradient_norm
-    numbers = torch.stack([tensor.detach() for tensor in tensors.values()]).tolist()
-    return dict(zip(tensors, numbers, strict=True))
+class FigureLog:
+    """The figures of steps, fetched from the device ``every`` so many steps at a time.
+
+    Whoever asks a GPU for a number waits for all it has to do.
+    """
+
+    def __init__(self, first_step: int, every: int) -> None:
+        self.steps: list[StepFigures] = []
+        """Of the steps fetched so far."""
+        self._first_step, self._every = first_step, every
+        self._on_device: list[Tensor] = []
+
+    def add(self, figures_F: Tensor) -> None:
+        """Note a step.
+
+        Raises:
+            TrainingDivergedError: as :meth:`fetch` does.
+        """
+        self._on_device.append(figures_F)
+        if len(self._on_device) >= self._every:
+            self.fetch()
+
+    def fetch(self) -> None:
+        """Fetch what is still on the device.
+
+        Raises:
+            TrainingDivergedError: a loss or gradient is not finite; names the step.
+        """
+        if not self._on_device:
+            return
+        for numbers in torch.stack(self._on_device).tolist():
+            figures = dict(zip(FIGURES, numbers, strict=True))
+            if not math.isfinite(figures["gradient_norm"]) or not math.isfinite(figures["total"]):
+                raise TrainingDivergedError(
+                    f"training step {self._first_step + len(self.steps)} is not finite: loss "
+                    f"{figures['total']:g}, gradient norm {figures['gradient_norm']:g}; lower "
+                    "training.learning_rate or set training.precision = \"fp32\""
+                )
+            self.steps.append(figures)
+        self._on_device.clear()
 
 
 def make_report(

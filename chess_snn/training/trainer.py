@@ -1,21 +1,21 @@
 """The optimiser loop: one network, one device, samples from a replay window."""
 
-import math
 import time
 from collections.abc import Callable
 
 import torch
 
 from chess_snn.data import ReplayWindow, Samples
-from chess_snn.errors import TrainingDivergedError
 from chess_snn.games.base import Game
 from chess_snn.nets import Network, keep_freed_memory
 from chess_snn.rng import generator
-from chess_snn.training.batch import assemble, mirror
-from chess_snn.training.losses import Losses, compute_losses, value_loss
-from chess_snn.training.report import StepFigures, TrainingReport, fetch_figures, make_report
+from chess_snn.training.batch import TrainingBatch, assemble, mirror
+from chess_snn.training.load_ahead import load_ahead
+from chess_snn.training.losses import Losses, value_loss
+from chess_snn.training.report import FigureLog, TrainingReport, make_report
 from chess_snn.training.schedule import IterationPlan, learning_rate
 from chess_snn.training.settings import TrainingSettings
+from chess_snn.training.step import CapturedStep, TrainingStep
 
 Progress = Callable[[int, int], None]
 """Called after every step with (steps done, steps in all) of the iteration."""
@@ -23,6 +23,9 @@ Progress = Callable[[int, int], None]
 _NOT_DECAYED = 1
 """Parameters with at most this many dimensions (biases, normalisation) have no weight decay."""
 _MIRRORED_SHARE = 0.5
+_AHEAD_ON_GPU = 2
+"""Batches prepared while a GPU trains. A CPU has no core to spare for it."""
+_STEPS_A_FETCH_ON_GPU = 16
 
 
 class Trainer:
@@ -35,13 +38,28 @@ class Trainer:
 
     def __init__(
         self, game: Game, network: Network, settings: TrainingSettings, seed: int,
-        device: torch.device | str = "cpu",
+        device: torch.device | str = "cpu", captured: bool = True,
     ) -> None:
+        """Take over ``network``.
+
+        Args:
+            game: of the samples.
+            network: is moved to ``device`` and changed by training.
+            settings: how to train.
+            seed: of the samples.
+            device: where to train.
+            captured: whether a GPU replays its steps as a graph; the CPU has none.
+        """
         keep_freed_memory()
         self.game, self.settings, self.seed = game, settings, seed
         self.device = torch.device(device)
         self.network = network.to(self.device, memory_format=torch.channels_last)  # type: ignore[call-overload]
-        self.optimizer = _make_optimizer(self.network, settings)
+        self.optimizer = _make_optimizer(self.network, settings, self.device)
+        self._step = TrainingStep(self.network, self.optimizer, settings)
+        self._on_gpu = self.device.type == "cuda"
+        self._run_step = (
+            CapturedStep(self._step).run if self._on_gpu and captured else self._step.run
+        )
         self.steps_done = 0
         """Optimiser steps since the start of the campaign."""
         self.step_in_iteration = 0
@@ -63,20 +81,30 @@ class Trainer:
         """
         start = time.perf_counter()
         self.network.train()
-        steps: list[StepFigures] = []
         last = plan.num_steps if stop_at is None else min(stop_at, plan.num_steps)
+        log = FigureLog(self.steps_done, _STEPS_A_FETCH_ON_GPU if self._on_gpu else 1)
         rate = 0.0
-        while self.step_in_iteration < last:
+        batches = load_ahead(
+            lambda: self._prepare(window), max(0, last - self.step_in_iteration),
+            ahead=_AHEAD_ON_GPU if self._on_gpu else 0,
+        )
+        for batch in batches:
             progress = plan.progress(self.step_in_iteration)
             rate = learning_rate(self.settings, self.steps_done, progress)
-            steps.append(self._step(self._draw(window), rate))
+            log.add(self._run_step(batch, rate))
             self.steps_done += 1
             self.step_in_iteration += 1
             if on_progress is not None:
                 on_progress(self.step_in_iteration, plan.num_steps)
+        log.fetch()
         return make_report(
-            steps, self.settings.batch_size, rate, time.perf_counter() - start
+            log.steps, self.settings.batch_size, rate, time.perf_counter() - start
         )
+
+    def _prepare(self, window: ReplayWindow) -> TrainingBatch:
+        """The next step's batch, where the step wants it."""
+        batch = assemble(self.game, self._draw(window), all_columns=self._on_gpu)
+        return batch.pinned() if self._on_gpu else batch
 
     def _draw(self, window: ReplayWindow) -> Samples:
         """One step's samples; all that is random in training comes from ``self.rng``, here."""
@@ -90,30 +118,9 @@ class Trainer:
             samples = mirror(self.game, samples, is_mirrored)
         return samples
 
-    def _step(self, samples: Samples, rate: float) -> StepFigures:
-        for group in self.optimizer.param_groups:
-            group["lr"] = rate
-        losses = self.losses(samples)
-        self.optimizer.zero_grad(set_to_none=True)
-        losses.total.backward()  # type: ignore[no-untyped-call]
-        norm = torch.nn.utils.clip_grad_norm_(self.network.parameters(), self.settings.clip_norm)
-        figures = fetch_figures(losses, norm)
-        if not math.isfinite(figures["gradient_norm"]) or not math.isfinite(figures["total"]):
-            raise TrainingDivergedError(
-                f"training step {self.steps_done} is not finite: loss {figures['total']:g}, "
-                f"gradient norm {figures['gradient_norm']:g}; lower training.learning_rate "
-                f"(now {self.settings.learning_rate:g}) or set training.precision = \"fp32\""
-            )
-        self.optimizer.step()
-        return figures
-
     def losses(self, samples: Samples) -> Losses:
         """Losses of ``samples`` in the network's present mode, with gradient."""
-        batch = assemble(self.game, samples, self.device)
-        bf16 = self.settings.precision == "bf16"
-        with torch.autocast(self.device.type, torch.bfloat16, enabled=bf16):
-            output = self.network(batch.planes_BPHW)
-        return compute_losses(output, batch.targets, self.settings)
+        return self._step.losses(assemble(self.game, samples).to(self.device))
 
     @torch.no_grad()
     def holdout_value_loss(self, window: ReplayWindow, batch_size: int = 1024) -> float:
@@ -125,7 +132,7 @@ class Trainer:
         self.network.eval()
         total, count = 0.0, 0
         for samples in window.iterate(batch_size, subset="holdout"):
-            batch = assemble(self.game, samples, self.device)
+            batch = assemble(self.game, samples).to(self.device)
             output = self.network(batch.planes_BPHW)
             loss = value_loss(output.wdl_logits_B3, batch.targets.results_stm_B)
             total += loss.item() * len(samples)
@@ -133,15 +140,21 @@ class Trainer:
         return total / count if count else float("nan")
 
 
-def _make_optimizer(network: Network, settings: TrainingSettings) -> torch.optim.AdamW:
+def _make_optimizer(
+    network: Network, settings: TrainingSettings, device: torch.device
+) -> torch.optim.AdamW:
     parameters = list(network.parameters())
     decayed = [p for p in parameters if p.ndim > _NOT_DECAYED]
     plain = [p for p in parameters if p.ndim <= _NOT_DECAYED]
+    on_gpu = device.type == "cuda"
     return torch.optim.AdamW(
         [
             {"params": decayed, "weight_decay": settings.weight_decay},
             {"params": plain, "weight_decay": 0.0},
         ],
-        lr=settings.learning_rate,
+        # A graph reads the rate from the device's memory.
+        lr=torch.tensor(settings.learning_rate, device=device) if on_gpu
+        else settings.learning_rate,
         fused=True,
+        capturable=on_gpu,
     )

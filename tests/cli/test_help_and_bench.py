@@ -12,10 +12,13 @@ COMMANDS = {
     ("campaign", "status"): "from its folder alone",
     ("match",): "chess-snn match campaigns/cpu-001:64 greedy",
     ("analyse",): "chess-snn analyse startpos --simulations 800",
+    ("play",): "chess-snn play --model campaigns/cpu-001",
+    ("uci",): "chess-snn uci --model campaigns/cpu-001",
     ("perft",): "chess-snn perft startpos 5",
     ("ui",): "until Ctrl-C",
     ("bench",): "Measure one part",
     ("bench", "env"): "beside python-chess",
+    ("bench", "net"): "beside its twin",
     ("bench", "selfplay"): "batch of one",
     ("bench", "store"): "shards",
     ("bench", "train"): "Training steps",
@@ -35,7 +38,7 @@ def test_version(chess_snn):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["env", "selfplay", "store", "train"])
+@pytest.mark.parametrize("name", ["env", "net", "selfplay", "store", "train"])
 def test_a_quick_benchmark_prints_its_report_as_json(chess_snn_process, tmp_path, name):
     done = chess_snn_process("bench", name, "--quick", "--json", "--json-file", "out/report.json")
     assert done.returncode == 0, done.stderr

@@ -1,5 +1,6 @@
-"""Real positions for networks to look at."""
+"""Real positions for networks to look at, and kernels for a GPU where there is none."""
 
+import os
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,6 +13,10 @@ from chess_snn.games import get_game
 from chess_snn.games.sampling import random_starts
 from chess_snn.nets import expand_planes
 from chess_snn.types import Int16Array, Int32Array, UInt64Array
+
+if not torch.cuda.is_available():
+    # Read by Triton when a kernel is defined: kernels then run on CPU tensors.
+    os.environ["TRITON_INTERPRET"] = "1"
 
 NUM_POSITIONS = 96
 LONGEST_START = 80

@@ -43,10 +43,11 @@ def tiny_network_fixture():
 def new_trainer():
     """Makes a trainer of a fresh tiny network; arguments are settings."""
 
-    def make(*, seed=7, network_seed=0, **settings):
+    def make(*, seed=7, network_seed=0, device="cpu", captured=True, **settings):
         defaults = {"batch_size": 32, "warmup_steps": 3, "learning_rate": 1e-2}
         return Trainer(
-            GAME, tiny_network(network_seed), TrainingSettings(**(defaults | settings)), seed
+            GAME, tiny_network(network_seed), TrainingSettings(**(defaults | settings)), seed,
+            device, captured,
         )
 
     return make

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from chess_snn.nets import NetworkOutput
+from chess_snn.nets import LegalOutput
 from chess_snn.training import TrainingSettings
 from chess_snn.training.losses import (
     LEAST_LOG_PROBABILITY,
@@ -51,7 +51,8 @@ def targets(legal, num_legal, actions, weights, outcomes, root_values=None, plie
 def losses_of(policy, wdl, wanted, settings, plies_left=None):
     if plies_left is None:
         plies_left = torch.zeros(len(wdl))
-    return compute_losses(NetworkOutput(policy, wdl, plies_left), wanted, settings)
+    legal_logits = policy.gather(1, wanted.legal_actions_BL)
+    return compute_losses(LegalOutput(legal_logits, wdl, plies_left), wanted, settings)
 
 
 def one_position(action=1, outcome=0.0, legal=(0, 1, 2)):

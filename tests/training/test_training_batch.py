@@ -11,8 +11,6 @@ from chess_snn.errors import CorruptDataError
 from chess_snn.games import ONGOING
 from chess_snn.training.batch import assemble, mirror
 
-CPU = torch.device("cpu")
-
 
 @pytest.fixture(scope="module")
 def samples(searched_window):
@@ -21,7 +19,7 @@ def samples(searched_window):
 
 @pytest.fixture(scope="module")
 def batch(game, samples):
-    return assemble(game, samples, CPU)
+    return assemble(game, samples)
 
 
 def test_pieces_stand_on_their_planes(game, samples, batch):
@@ -101,10 +99,10 @@ def test_values_and_plies_are_the_samples(samples, batch):
 def test_an_illegal_target_is_refused(game, samples):
     board = chess.Board(game.format_state(samples.states[9]))
     wrong = samples.target_actions.copy()
-    legal = set(assemble(game, samples, CPU).targets.legal_actions_BL[9].tolist())
+    legal = set(assemble(game, samples).targets.legal_actions_BL[9].tolist())
     wrong[9, 0] = next(action for action in range(1, 4672) if action not in legal)
     with pytest.raises(CorruptDataError, match=f"not legal in {board.board_fen()}"):
-        assemble(game, replace(samples, target_actions=wrong), CPU)
+        assemble(game, replace(samples, target_actions=wrong))
 
 
 def mirrored_move(move):
@@ -113,7 +111,7 @@ def mirrored_move(move):
 
 def test_a_mirrored_batch_asks_for_the_mirror_of_what_the_batch_asked(game, samples, batch):
     mirrored = mirror(game, samples, np.ones(len(samples), bool))
-    targets = assemble(game, mirrored, CPU).targets
+    targets = assemble(game, mirrored).targets
     num_mirrored = 0
     for b, state in enumerate(samples.states):
         before, after = (chess.Board(game.format_state(s)) for s in (state, mirrored.states[b]))
@@ -145,7 +143,7 @@ def test_a_mirrored_batch_asks_for_the_mirror_of_what_the_batch_asked(game, samp
 
 def test_planes_of_a_mirrored_batch_are_the_mirrored_planes(game, samples, batch):
     mirrored = mirror(game, samples, np.ones(len(samples), bool))
-    planes = assemble(game, mirrored, CPU).planes_BPHW
+    planes = assemble(game, mirrored).planes_BPHW
     changed = (mirrored.states != samples.states).any(axis=1)
     assert changed.sum() > 10
     assert torch.equal(planes[changed, :12], batch.planes_BPHW[changed, :12].flip(3))

@@ -9,7 +9,7 @@ import torch
 
 from chess_snn.errors import ConfigError
 from chess_snn.games import ValueKind
-from chess_snn.nets import build_network, freeze, make_evaluator, net_config
+from chess_snn.nets import CudaEvaluator, build_network, freeze, make_evaluator, net_config
 
 TINY = net_config("tiny")
 NETS = {"T2": TINY, "T1": net_config("tiny", ticks=1), "twin": TINY.twin()}
@@ -29,7 +29,7 @@ def network(spec):
     return build_network(spec, TINY, 0)
 
 
-@pytest.mark.parametrize("precision", ["fp32", "bf16"])
+@pytest.mark.parametrize("precision", ["fp32", "bf16", "int8"])
 def test_answers_are_the_networks(spec, positions, network, precision):
     with torch.inference_mode():
         output = freeze(network, precision)(positions.tensor())
@@ -42,8 +42,11 @@ def test_answers_are_the_networks(spec, positions, network, precision):
     assert answer.legal_logits.dtype == answer.wdl_stm.dtype == np.float32
 
 
-@pytest.mark.parametrize("precision", ["fp32", "bf16"])
-@pytest.mark.parametrize("net", NETS)
+@pytest.mark.parametrize(
+    ("net", "precision"),
+    [(net, precision) for net in NETS for precision in ("fp32", "bf16", "int8")
+     if (net, precision) != ("twin", "int8")],
+)
 def test_a_rows_answer_is_the_same_to_the_bit_in_every_company(spec, positions, net, precision):
     network = build_network(spec, NETS[net], 0)
     with (
@@ -147,7 +150,7 @@ def test_later_training_does_not_change_it(spec, positions):
     [
         ({"num_threads": 0}, "num_threads must be >= 1"),
         ({"chunk_size": 0}, "chunk_size must be >= 1"),
-        ({"precision": "fp8"}, "precision must be one of fp32, bf16, got 'fp8'"),
+        ({"precision": "fp8"}, "precision must be one of fp32, bf16, int8, got 'fp8'"),
         ({"device": "abacus"}, "unknown device 'abacus'; use cpu, cuda or cuda:N"),
         ({"device": "cuda:99"}, "device cuda:99 is not here"),
         ({"device": "meta"}, "device meta is not supported"),
@@ -166,8 +169,11 @@ def test_a_game_without_wdl_is_refused(spec):
         make_evaluator(build_network(scalar, TINY, 0))
 
 
+ON_GPU = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
+
+
 @pytest.mark.gpu
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
+@ON_GPU
 @pytest.mark.parametrize("config", [TINY, TINY.twin()], ids=["spiking", "twin"])
 def test_a_gpu_says_nearly_what_the_cpu_says(spec, positions, config):
     network = build_network(spec, config, 0)
@@ -175,6 +181,32 @@ def test_a_gpu_says_nearly_what_the_cpu_says(spec, positions, config):
         expected = evaluate(cpu, positions)
     with make_evaluator(network, precision="fp32", device="cuda") as gpu:
         answer = evaluate(gpu, positions)
+        assert gpu.network.neurons.kind in ("fused", "relu")
     assert (np.isinf(answer.legal_logits) == np.isinf(expected.legal_logits)).all()
     distance = np.abs(answer.wdl_stm - expected.wdl_stm).sum(1) / 2
     assert np.mean(distance) < 0.02
+
+
+@pytest.mark.gpu
+@ON_GPU
+@pytest.mark.parametrize("precision", ["fp32", "bf16"])
+@pytest.mark.parametrize("net", NETS)
+def test_captured_and_eager_agree_to_the_bit(spec, positions, net, precision):
+    frozen = freeze(build_network(spec, NETS[net], 0), precision, device="cuda")
+    captured, eager = CudaEvaluator(frozen), CudaEvaluator(frozen, captured=False)
+    for rows in (slice(0, 96), slice(0, 1), slice(3, 50), slice(0, 96)):
+        assert_same(evaluate(captured, positions[rows]), evaluate(eager, positions[rows]))
+
+
+@pytest.mark.gpu
+@ON_GPU
+def test_callers_of_a_gpu_do_not_mix(positions, network):
+    with make_evaluator(network, device="cuda") as evaluator:
+        parts = [slice(lo, lo + 24) for lo in range(0, 96, 24)]
+        alone = [evaluate(evaluator, positions[rows]) for rows in parts]
+        with ThreadPoolExecutor(8) as callers:
+            answers = list(callers.map(lambda k: evaluate(evaluator, positions[parts[k % 4]]),
+                                       range(64)))
+        assert evaluator.network_seconds > 0
+    for k, answer in enumerate(answers):
+        assert_same(answer, alone[k % 4])

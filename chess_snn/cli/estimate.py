@@ -1,0 +1,105 @@
+"""``chess-snn campaign estimate``: how long an iteration will take here, or should have taken."""
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.table import Table
+
+from chess_snn.campaign import CampaignFolder, load_config, preset_names, read_receipts
+from chess_snn.campaign.cost import (
+    TYPICAL_PLIES,
+    Cost,
+    Pace,
+    measure_pace,
+    predict_campaign,
+    predict_receipt,
+)
+from chess_snn.campaign.devices import find_devices, is_gpu
+from chess_snn.campaign.settings import CampaignConfig
+from chess_snn.cli.console import console, print_message, work_bar
+from chess_snn.errors import CampaignError
+
+_S_PER_HOUR = 3600
+
+
+def estimate(
+    directory: Annotated[
+        Path | None, typer.Argument(help="A campaign: compare with what its iterations took.")
+    ] = None,
+    preset: Annotated[
+        str, typer.Option(help=f"Without a campaign: {', '.join(preset_names())}.")
+    ] = "smoke",
+    config: Annotated[Path | None, typer.Option(help="TOML file, over the preset's.")] = None,
+    set: Annotated[  # the option's name
+        list[str] | None, typer.Option(help="One setting, such as net.size=small. Repeatable.")
+    ] = None,
+    plies: Annotated[
+        float, typer.Option(help="Mean length of a game.", min=1.0)
+    ] = TYPICAL_PLIES,
+) -> None:
+    """Measure this machine for some seconds, and say what an iteration takes.
+
+    chess-snn campaign estimate --preset cpu --set net.size=small
+    """
+    if directory is not None:
+        folder = CampaignFolder.open(directory)
+        if not read_receipts(folder):
+            raise CampaignError(
+                f"{folder.path} has no finished iteration to compare with; estimate a new "
+                "campaign with --preset"
+            )
+        _compare(folder, _measure(folder.config))
+        return
+    configuration = load_config(preset, config, set or [])
+    pace = _measure(configuration)
+    _print_costs(configuration, predict_campaign(configuration, pace, plies))
+
+
+def _measure(config: CampaignConfig) -> Pace:
+    devices = find_devices(config.execution.device)
+    num_devices = len(devices) if is_gpu(devices[0]) else 1
+    with work_bar("measuring", "paces") as on_progress:
+        pace = measure_pace(
+            config, devices[0], os.cpu_count() or 1, num_devices, on_progress
+        )
+    print_message(
+        f"{pace.evaluations_per_s:,.0f} evaluations/s in self-play, "
+        f"{pace.samples_per_s:,.0f} samples/s in training"
+    )
+    return pace
+
+
+def _print_costs(config: CampaignConfig, costs: tuple[Cost, Cost]) -> None:
+    table = Table(title=f"an iteration of {config.self_play.games_per_iteration:,} games")
+    for name in ("", "simulations", "self-play s", "training s", "iteration s", "positions/s"):
+        table.add_column(name, justify="right" if name else "left")
+    for name, progress, cost in zip(("first", "last"), (0.0, 1.0), costs, strict=True):
+        table.add_row(
+            name, str(config.search.simulations(progress)), f"{cost.self_play_s:,.1f}",
+            f"{cost.training_s:,.1f}", f"{cost.iteration_s:,.1f}", f"{cost.positions_per_s:,.0f}",
+        )
+    console.print(table)
+    mean_s = sum(cost.iteration_s for cost in costs) / len(costs)
+    run = config.campaign
+    print_message(
+        f"About {run.hours * _S_PER_HOUR / mean_s:,.0f} iterations in {run.hours:g} h."
+        if run.hours else
+        f"About {run.iterations * mean_s / 60:,.1f} min for {run.iterations:,} iterations."
+    )
+    print_message("Evaluation, and starting up, come on top where nothing hides them.")
+
+
+def _compare(folder: CampaignFolder, pace: Pace) -> None:
+    table = Table(title=f"{folder.name}: what its iterations should take and took")
+    for name in ("iter", "self-play s", "took", "training s", "took", "both, took / should"):
+        table.add_column(name, justify="right")
+    for receipt in read_receipts(folder):
+        cost, took = predict_receipt(folder.config, pace, receipt), receipt.seconds
+        ratio = (took.self_play + took.training) / cost.iteration_s
+        table.add_row(
+            str(receipt.iteration), f"{cost.self_play_s:,.1f}", f"{took.self_play:,.1f}",
+            f"{cost.training_s:,.1f}", f"{took.training:,.1f}", f"{ratio:.2f}",
+        )
+    console.print(table)

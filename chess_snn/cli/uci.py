@@ -1,0 +1,57 @@
+"""``chess-snn uci``: a network as an engine for chess programs."""
+
+import os
+import sys
+from collections.abc import Iterator
+from typing import Annotated
+
+import typer
+
+from chess_snn.cli.models import KNOWN_MODELS, find_model
+from chess_snn.games import get_game
+from chess_snn.search import MAX_SIMULATIONS
+from chess_snn.uci import LoadedModel, Options, Session
+
+
+def uci_command(
+    model: Annotated[str | None, typer.Option(help=f"A network: {KNOWN_MODELS}.")] = None,
+    simulations: Annotated[
+        int, typer.Option(help=f"Of a go that names no limit, 1 to {MAX_SIMULATIONS:,}.")
+    ] = Options().simulations,
+    threads: Annotated[int, typer.Option(help="Of the network; 0 takes every core.")] = 1,
+) -> None:
+    """Speak UCI on standard input and output: cutechess, lichess-bot, python-chess, arenas.
+
+    These options are the defaults of the engine's own; a GUI may change all of them.
+
+    chess-snn uci --model campaigns/cpu-001
+    """
+    options = Options(
+        model=model or "", simulations=simulations, threads=threads or os.cpu_count() or 1
+    )
+    if model is not None:
+        find_model(model)  # what is not there is an error before a GUI is told anything else
+    # What comes in may be any bytes, and may be named in what goes out.
+    if hasattr(sys.stdout, "reconfigure"):
+        sys.stdout.reconfigure(errors="backslashreplace")
+    Session(get_game("chess"), load_model, _tell, options).run(_lines())
+
+
+def load_model(text: str) -> LoadedModel:
+    """The network that ``text`` names; see ``KNOWN_MODELS``.
+
+    Raises:
+        ChessSnnError: it is not there, damaged, or plays another game.
+    """
+    model = find_model(text)
+    return LoadedModel(model.label, model.load(get_game("chess")), model.precision, model.search)
+
+
+def _lines() -> Iterator[str]:
+    for line in sys.stdin.buffer:
+        yield line.decode("utf-8", "replace")
+
+
+def _tell(line: str) -> None:
+    sys.stdout.write(line + "\n")
+    sys.stdout.flush()

@@ -1,0 +1,25 @@
+"""Ratings from all games at once, with intervals, and how well they predict."""
+
+from chess_snn.evaluation.ratings.crosstable import Crosstable, RatedGame, match_games
+from chess_snn.evaluation.ratings.fit import DEFAULT_ANCHOR, DEFAULT_RESAMPLES, fit_ratings
+from chess_snn.evaluation.ratings.held_out import (
+    CalibrationBin,
+    HeldOutCheck,
+    held_out_check,
+)
+from chess_snn.evaluation.ratings.result import Estimate, Rating, Ratings
+
+__all__ = [
+    "DEFAULT_ANCHOR",
+    "DEFAULT_RESAMPLES",
+    "CalibrationBin",
+    "Crosstable",
+    "Estimate",
+    "HeldOutCheck",
+    "RatedGame",
+    "Rating",
+    "Ratings",
+    "fit_ratings",
+    "held_out_check",
+    "match_games",
+]

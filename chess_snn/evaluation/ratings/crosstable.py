@@ -1,0 +1,202 @@
+"""All games known, as counts: what ratings are fitted to.
+
+Two players are a *pairing*. All games of a pairing from one opening are one unit of evidence: they
+share the opening, and where both players are deterministic a repeated game says nothing new. Only
+how many openings came to which results is kept, so neither the order of games nor the names of
+openings can change a rating, not even its last bit.
+
+Dimensions: n games, P players, K pairings, U distinct results of an opening.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from chess_snn.errors import RatingError
+from chess_snn.evaluation.match_result import MatchResult
+from chess_snn.types import Float64Array, Int64Array
+
+WIN: Final = 0
+DRAW: Final = 1
+LOSS: Final = 2
+"""Outcomes of counts, as white sees them: (win, draw, loss)."""
+
+FIRST_WHITE: Final = 0
+SECOND_WHITE: Final = 1
+"""Colours of counts: which player of the pairing has white."""
+
+_COLOURS, _OUTCOMES = 2, 3
+
+
+@dataclass(frozen=True, slots=True)
+class RatedGame:
+    """One game that counts."""
+
+    white: str
+    """Name of the first player, search budget included: it is part of who plays."""
+    black: str
+    outcome_white: int
+    """1 where white won, 0 drawn or cut, -1 where black won."""
+    opening: str
+    """What the game began from; the same text in another game of the two is the same opening."""
+
+
+def match_games(result: MatchResult, book: str) -> list[RatedGame]:
+    """The games of a match, a cut game as a draw.
+
+    Args:
+        result: the match.
+        book: tells its openings from those of other matches of the two players: opening i becomes
+            ``"<book>/<i>"``.
+    """
+    names = np.where(result.a_is_white, result.player_a, result.player_b).tolist()
+    others = np.where(result.a_is_white, result.player_b, result.player_a).tolist()
+    for_a = np.rint(2.0 * result.scores_a - 1.0).astype(np.int64)
+    outcomes = np.where(result.a_is_white, for_a, -for_a).tolist()
+    openings = [f"{book}/{index}" for index in result.opening_index.tolist()]
+    return [RatedGame(*row) for row in zip(names, others, outcomes, openings, strict=True)]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Crosstable:
+    """Every pairing's results, opening by opening."""
+
+    players: tuple[str, ...]
+    """The P players, sorted by name."""
+    pairings: Int64Array
+    """int64[K, 2]: the pairings that played, as players (first < second), in ascending order."""
+    pairing_of: Int64Array
+    """int64[U]: the pairing of each result; ascending."""
+    results: Int64Array
+    """int64[U, 2, 3]: games by colour (first player white, second player white) and white's
+    outcome (win, draw, loss)."""
+    num_openings: Int64Array
+    """int64[U]: from how many openings the pairing came to this result; >= 1."""
+
+    @classmethod
+    def from_games(cls, games: Iterable[RatedGame]) -> Self:
+        """Count games.
+
+        Raises:
+            RatingError: there is no game, or one that cannot be counted.
+        """
+        rows = list(games)
+        players = sorted({name for game in rows for name in (game.white, game.black)})
+        index = {name: number for number, name in enumerate(players)}
+        return cls.from_arrays(
+            players,
+            np.array([index[game.white] for game in rows], np.int64),
+            np.array([index[game.black] for game in rows], np.int64),
+            np.array([game.outcome_white for game in rows], np.int64),
+            np.array([game.opening for game in rows], np.str_),
+        )
+
+    @classmethod
+    def from_arrays(
+        cls, players: Sequence[str], white: Int64Array, black: Int64Array,
+        outcomes_white: Int64Array, openings: NDArray[Any],
+    ) -> Self:
+        """Count games given as columns.
+
+        Args:
+            players: P names, all different.
+            white: int64[n], index in ``players`` of the first player.
+            black: int64[n], of the second.
+            outcomes_white: int64[n], 1 where white won, 0 drawn, -1 where black won.
+            openings: [n], numbers or names; equal values in one pairing are one opening.
+
+        Raises:
+            RatingError: there is no game, or one that cannot be counted.
+        """
+        _check_games(players, white, black, outcomes_white)
+        order = np.argsort(np.array(players, np.str_), kind="stable")
+        rank = np.argsort(order)
+        white, black = rank[white], rank[black]
+        pairings, pairing_of_game = np.unique(
+            np.stack([np.minimum(white, black), np.maximum(white, black)], axis=1),
+            axis=0, return_inverse=True,
+        )
+        _, opening_of_game = np.unique(openings, return_inverse=True)
+        units, unit_of_game = np.unique(
+            np.stack([pairing_of_game.reshape(-1), opening_of_game], axis=1),
+            axis=0, return_inverse=True,
+        )
+        colour = np.where(white < black, FIRST_WHITE, SECOND_WHITE)
+        cell = (unit_of_game.reshape(-1) * _COLOURS + colour) * _OUTCOMES + WIN - outcomes_white + 1
+        size = _COLOURS * _OUTCOMES
+        counts = np.bincount(cell, minlength=len(units) * size).reshape(-1, size)
+        rows, num_openings = np.unique(
+            np.concatenate([units[:, :1], counts], axis=1), axis=0, return_counts=True
+        )
+        return cls(
+            players=tuple(players[number] for number in order),
+            pairings=pairings,
+            pairing_of=rows[:, 0],
+            results=rows[:, 1:].reshape(-1, _COLOURS, _OUTCOMES),
+            num_openings=num_openings,
+        )
+
+    @property
+    def num_games(self) -> int:
+        """Number of games, n."""
+        return int(self.totals().sum())
+
+    def totals(self) -> Int64Array:
+        """int64[K, 2, 3]: games of each pairing by colour and white's outcome."""
+        return self.sum_of(self.num_openings)
+
+    def sum_of(self, num_openings: Int64Array) -> Int64Array:
+        """int64[K, 2, 3]: games where result u came ``num_openings[u]`` times instead."""
+        totals = np.zeros((len(self.pairings), _COLOURS, _OUTCOMES), np.int64)
+        np.add.at(totals, self.pairing_of, num_openings[:, None, None] * self.results)
+        return totals
+
+    def openings_of_pairings(self) -> Int64Array:
+        """int64[K]: openings that each pairing played from."""
+        openings = np.zeros(len(self.pairings), np.int64)
+        np.add.at(openings, self.pairing_of, self.num_openings)
+        return openings
+
+    def games_and_scores(self) -> tuple[Int64Array, Float64Array]:
+        """int64[P] and float64[P]: games of each player and its mean score in them.
+
+        The score of a player without games is NaN.
+        """
+        totals = self.totals()
+        white_points = totals[..., WIN] + 0.5 * totals[..., DRAW]
+        games = totals.sum(axis=-1)
+        black_points = games - white_points
+        first = white_points[:, FIRST_WHITE] + black_points[:, SECOND_WHITE]
+        second = black_points[:, FIRST_WHITE] + white_points[:, SECOND_WHITE]
+        num_games = np.zeros(len(self.players), np.int64)
+        points = np.zeros(len(self.players))
+        for column, seat_points in enumerate((first, second)):
+            np.add.at(num_games, self.pairings[:, column], games.sum(axis=1))
+            np.add.at(points, self.pairings[:, column], seat_points)
+        scores = np.full(len(points), np.nan)
+        np.divide(points, num_games, out=scores, where=num_games > 0)
+        return num_games, scores
+
+
+def _check_games(
+    players: Sequence[str], white: Int64Array, black: Int64Array, outcomes_white: Int64Array
+) -> None:
+    if not len(white):
+        raise RatingError("there are no games to rate players by; play a match first")
+    if len(set(players)) != len(players):
+        raise RatingError(f"two players have one name among {', '.join(players)}; rename one")
+    alone = np.flatnonzero(white == black)
+    if len(alone):
+        raise RatingError(
+            f"{players[white[alone[0]]]!r} plays itself in game {alone[0]}, which says nothing "
+            "about its strength; leave the game out"
+        )
+    unknown = np.flatnonzero(~np.isin(outcomes_white, (-1, 0, 1)))
+    if len(unknown):
+        raise RatingError(
+            f"game {unknown[0]} has outcome {outcomes_white[unknown[0]]} for white; it must be 1 "
+            "(won), 0 (drawn) or -1 (lost)"
+        )

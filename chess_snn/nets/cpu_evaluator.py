@@ -1,0 +1,165 @@
+"""The :class:`chess_snn.nets.evaluator.Evaluator` of networks on a CPU.
+
+A batch is cut into chunks that stay in the cache, and threads take whole chunks.
+
+Dimensions: B positions, P bitplanes, M columns for legal actions, L columns in use.
+"""
+
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from types import TracebackType
+from typing import Self
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from chess_snn.config import check_range
+from chess_snn.nets.allocator import keep_freed_memory
+from chess_snn.nets.calibration import chunk_size_for
+from chess_snn.nets.evaluator import Evaluation
+from chess_snn.nets.inference import InferenceNetwork, Precision
+from chess_snn.nets.planes import expand_planes
+from chess_snn.types import Float32Array, Int16Array, Int32Array, UInt64Array
+
+_MIN_IMAGES = 16
+"""Fewest images (positions times ticks) in a call of the network. Below it, matrix products sum in
+another order in float32, and a row's answer would depend on how many rows come with it."""
+
+
+class CpuEvaluator:
+    """A frozen network with its threads. Use it in a ``with`` block, or call :meth:`close`.
+
+    Calls from several threads are safe. The network runs in threads of the evaluator's own with
+    one torch thread each, whatever torch's setting is in the thread that calls.
+    """
+
+    def __init__(
+        self, network: InferenceNetwork, num_threads: int = 1, chunk_size: int | None = None
+    ) -> None:
+        """Start the threads.
+
+        Args:
+            network: on the CPU.
+            num_threads: that evaluate chunks side by side.
+            chunk_size: most positions a chunk, by default what was measured to be fastest, see
+                :mod:`chess_snn.nets.calibration`.
+        """
+        check_range("num_threads", num_threads, ge=1, le=1024)
+        if chunk_size is None:
+            chunk_size = chunk_size_for(network.config, network.precision)
+        check_range("chunk_size", chunk_size, ge=1, le=1_000_000)
+        keep_freed_memory()
+        self.network = network
+        self.precision: Precision = network.precision
+        self.device = network.device
+        self.num_threads = num_threads
+        self.network_seconds = 0.0
+        """See :attr:`chess_snn.nets.evaluator.Evaluator.network_seconds`."""
+        self.positions = 0
+        """Positions evaluated so far."""
+        self._chunk_size = chunk_size
+        self._counters_lock = threading.Lock()
+        self._threads = _single_torch_threads(num_threads)
+
+    def evaluate(
+        self, planes: UInt64Array, legal_actions: Int16Array, num_legal: Int32Array
+    ) -> Evaluation:
+        """Evaluate ``planes`` uint64[B, P] with legal lists int16[B, M] and counts int32[B].
+
+        A row's answer is the same to the bit whatever rows come with it.
+        """
+        num_columns = int(num_legal.max(initial=0))
+        in_use = legal_actions[:, :num_columns]
+        legal_logits = np.full(legal_actions.shape, -np.inf, dtype=np.float32)
+        wdl_stm = np.empty((len(planes), 3), dtype=np.float32)
+
+        def answer(rows: slice) -> None:
+            # Of this thread: it may lose its core to others meanwhile.
+            start = time.thread_time()
+            legal_logits[rows, :num_columns], wdl_stm[rows] = self._answer(
+                planes[rows], in_use[rows], num_legal[rows]
+            )
+            with self._counters_lock:
+                self.network_seconds += (time.thread_time() - start) / self.num_threads
+                self.positions += rows.stop - rows.start
+
+        # list: wait for all, and raise what a thread raised.
+        list(self._threads.map(answer, self._chunks(len(planes))))
+        return Evaluation(legal_logits, wdl_stm)
+
+    def close(self) -> None:
+        """End the threads; the evaluator cannot be used afterwards."""
+        self._threads.shutdown()
+
+    def __enter__(self) -> Self:
+        """The evaluator itself."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Close it."""
+        self.close()
+
+    def _chunks(self, num_rows: int) -> Iterator[slice]:
+        """Equal shares of the rows for every thread, in as few rounds as the chunk size allows."""
+        rounds = -(-num_rows // (self._chunk_size * self.num_threads))
+        size = -(-num_rows // max(1, rounds * self.num_threads))
+        for lo in range(0, num_rows, max(1, size)):
+            yield slice(lo, min(lo + size, num_rows))
+
+    @torch.inference_mode()
+    def _answer(
+        self, planes: UInt64Array, legal_actions: Int16Array, num_legal: Int32Array
+    ) -> tuple[Float32Array, Float32Array]:
+        """Legal logits float32[B, L] and WDL float32[B, 3] of one chunk."""
+        num_rows = len(planes)
+        words_BP = _tensor(_pad(planes.view(np.int64), self._padded_size(num_rows)))
+        logits_BL, wdl_logits_B3 = self.network.answer(
+            expand_planes(words_BP, self.network.spec.board_shape, self.network.input_dtype),
+            _tensor(legal_actions), _tensor(num_legal),
+        )
+        return logits_BL.numpy(), wdl_logits_B3.softmax(dim=1).numpy()
+
+    def _padded_size(self, num_rows: int) -> int:
+        """Up to the next multiple of the fewest rows that are ``_MIN_IMAGES`` images."""
+        fewest = -(-_MIN_IMAGES // self.network.config.ticks)
+        return -(-num_rows // fewest) * fewest
+
+
+def _pad(array: np.ndarray, num_rows: int) -> np.ndarray:
+    if len(array) == num_rows:
+        return array
+    padded = np.zeros((num_rows, *array.shape[1:]), dtype=array.dtype)
+    padded[: len(array)] = array
+    return padded
+
+
+def _tensor(array: np.ndarray) -> Tensor:
+    return torch.from_numpy(np.ascontiguousarray(array))
+
+
+def _single_torch_threads(num_threads: int) -> ThreadPoolExecutor:
+    """Threads in each of which torch uses one thread.
+
+    torch keeps the number for each thread, but remembers the last one set for threads to come.
+    So all are started here, and what the caller's threads will see is set back.
+    """
+    before = torch.get_num_threads()
+    threads = ThreadPoolExecutor(
+        num_threads, thread_name_prefix="evaluator", initializer=_use_one_torch_thread
+    )
+    all_started = threading.Barrier(num_threads)
+    list(threads.map(lambda _: all_started.wait(), range(num_threads)))
+    torch.set_num_threads(before)
+    return threads
+
+
+def _use_one_torch_thread() -> None:
+    torch.set_num_threads(1)
+    # A thread that has not asked yet takes the remembered number when it first does: ask now.
+    torch.get_num_threads()

@@ -1,0 +1,15 @@
+"""The Universal Chess Interface: a network as an engine for chess programs.
+
+::
+
+    session = Session(get_game("chess"), load_model, tell=print, options=Options(model="runs/a"))
+    session.run(sys.stdin)
+
+A session reads commands in the thread that runs it; each ``go`` searches in a thread of its own.
+"""
+
+from chess_snn.uci.engine import LoadedModel, ModelLoader
+from chess_snn.uci.options import Options
+from chess_snn.uci.session import Session
+
+__all__ = ["LoadedModel", "ModelLoader", "Options", "Session"]

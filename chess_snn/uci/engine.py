@@ -1,0 +1,183 @@
+"""What an engine keeps from move to move: the network, ready to answer, and its tree."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Final
+
+from chess_snn.errors import ChessSnnError, ConfigError
+from chess_snn.games.base import Game
+from chess_snn.nets import Network, OwnedEvaluator, Precision, make_evaluator
+from chess_snn.search import GrowingTree, SearchSettings
+from chess_snn.types import Int16Array
+from chess_snn.uci.options import Options
+from chess_snn.uci.pace import Pace
+from chess_snn.uci.position import Position
+
+Tell = Callable[[str], None]
+"""Takes one line to the GUI."""
+
+_LEAVES_A_THREAD: Final = 8
+_WARM_UP_WAVES: Final = 12
+_TIMED_WAVES: Final = 4
+_MANY_VISITS: Final = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedModel:
+    """A network and what it was trained to be used with."""
+
+    label: str
+    network: Network
+    precision: Precision
+    search: SearchSettings
+
+
+ModelLoader = Callable[[str], LoadedModel]
+"""Loads what a text names; raises a ChessSnnError where it cannot."""
+
+
+class Engine:
+    """The network and the tree of one game. For one thread at a time."""
+
+    def __init__(self, game: Game, load_model: ModelLoader, tell: Tell) -> None:
+        self.game = game
+        self._load_model, self._tell = load_model, tell
+        self._model: LoadedModel | None = None
+        self._model_text = ""
+        self._built_for: tuple[object, ...] = ()
+        self._evaluator: OwnedEvaluator | None = None
+        self._tree: GrowingTree | None = None
+        self._pace: Pace | None = None
+        self._planted: Position | None = None
+
+    @property
+    def has_network(self) -> bool:
+        """Whether a search is possible."""
+        return self._tree is not None
+
+    @property
+    def tree(self) -> GrowingTree:
+        """The tree; :meth:`stand_at` says of which position."""
+        if self._tree is None:
+            raise ValueError("there is no network")
+        return self._tree
+
+    @property
+    def pace(self) -> Pace:
+        """Of the network on this machine."""
+        if self._pace is None:
+            raise ValueError("there is no network")
+        return self._pace
+
+    def prepare(self, options: Options) -> None:
+        """Have the network that ``options`` ask for, loaded and warm.
+
+        What cannot be had is told, and what was there before stays.
+        """
+        if options.model != self._model_text:
+            self._load(options.model)
+        if self._model is None:
+            return
+        wanted = (
+            self._model_text, options.ticks, options.precision, options.threads, options.hash_mib
+        )
+        if wanted != self._built_for:
+            try:
+                self._build(self._model, options)
+            except (ChessSnnError, MemoryError) as error:
+                self._tell(f"info string {error}; the engine stays as it was")
+            self._built_for = wanted
+
+    def stand_at(self, position: Position, actions: Int16Array | None) -> int:
+        """Let the tree begin at ``position``, which is searchable.
+
+        The tree of an earlier position of the same game is kept as far as it goes. ``actions``
+        int16[n] are the only ones tried at the root; such a tree is never kept.
+
+        Returns:
+            The visits kept.
+        """
+        tree = self.tree
+        played = None if self._planted is None else position.actions_since(self._planted)
+        self._planted = None
+        kept = (
+            actions is None and played is not None and tree.is_planted
+            and all(tree.advance(action) for action in played)
+        )
+        if not kept:
+            tree.plant(position.root, actions)
+        if actions is None:
+            self._planted = position
+        return tree.visits if kept else 0
+
+    def forget(self) -> None:
+        """Begin the next search with an empty tree."""
+        self._planted = None
+
+    def close(self) -> None:
+        """End the network's threads."""
+        if self._evaluator is not None:
+            self._evaluator.close()
+        self._evaluator, self._tree, self._built_for = None, None, ()
+
+    def _load(self, text: str) -> None:
+        if not text:
+            self.close()
+            self._model, self._model_text = None, ""
+            return
+        try:
+            self._model = self._load_model(text)
+        except (ChessSnnError, OSError) as error:
+            stays = f"; {self._model.label} stays" if self._model else ""
+            self._tell(f"info string cannot use model {text}: {error}{stays}")
+            return
+        self._model_text = text
+        self._tell(f"info string model {self._model.label}")
+
+    def _build(self, model: LoadedModel, options: Options) -> None:
+        network = self._with_ticks(model.network, options.ticks)
+        precision = model.precision if options.precision == "model" else options.precision
+        leaves = _LEAVES_A_THREAD * options.threads
+        evaluator = make_evaluator(network, precision=precision, num_threads=options.threads)
+        try:
+            tree = GrowingTree(
+                self.game, evaluator, model.search, memory_mib=options.hash_mib,
+                most_leaves=leaves,
+            )
+        except MemoryError:
+            evaluator.close()
+            raise
+        self.close()
+        self._evaluator, self._tree, self._pace = evaluator, tree, Pace(leaves)
+        self.forget()
+        self._warm_up(tree, self._pace)
+
+    def _with_ticks(self, network: Network, ticks: int) -> Network:
+        """The network, or one with the same weights that runs for another number of ticks."""
+        trained = network.config.ticks
+        if ticks in (0, trained):
+            return network
+        try:
+            other = Network(network.spec, replace(network.config, ticks=ticks))
+        except ConfigError as error:
+            self._tell(f"info string Ticks {ticks} is not possible: {error}; it keeps {trained}")
+            return network
+        other.load_state_dict(network.state_dict())
+        self._tell(
+            f"info string network built anew with {ticks} ticks and the same weights; it was "
+            f"trained with {trained}"
+        )
+        return other.eval()
+
+    def _warm_up(self, tree: GrowingTree, pace: Pace) -> None:
+        """Compile kernels, let torch settle, and find the pace, before a clock runs."""
+        tree.plant(self.game.allocate(1))
+        for wave in range(_WARM_UP_WAVES):
+            tree.grow(min(1 + wave, tree.most_leaves))
+        for _ in range(_TIMED_WAVES):
+            leaves = pace.leaves(_MANY_VISITS, tree.most_leaves)
+            start_s = time.monotonic()
+            tree.grow(leaves)
+            pace.record(leaves, time.monotonic() - start_s)
+        tree.advance(tree.lines(1)[0].actions[0])

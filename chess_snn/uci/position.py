@@ -1,0 +1,88 @@
+"""The position that a GUI describes, as a board and as a row for the search.
+
+The rules of the search end a game at the third repetition and at fifty moves; a GUI may let it go
+on, because such draws must be claimed. From there the row begins anew, without its past, and with
+its clock at 0.
+"""
+
+from typing import Self
+
+import chess
+import numpy as np
+
+from chess_snn.games.base import Game, GameBatch
+from chess_snn.games.chess.notation import action_of_move, from_board, parse_fen, parse_uci
+
+_FIFTY_MOVES_CLOCK = 100
+
+
+class Position:
+    """A game up to now. ``board`` has its moves; ``root`` is the one row to be searched."""
+
+    def __init__(self, game: Game, fen: str | None = None) -> None:
+        """At ``fen``, or at the initial position.
+
+        Raises:
+            PositionError: the FEN is malformed or the position cannot occur.
+        """
+        self.board = chess.Board() if fen is None else parse_fen(fen)
+        self._game = game
+        self._start = self.board.fen()
+        self._actions: list[int] = []
+        self._forgotten = 0
+        self._begin_row()
+
+    @classmethod
+    def after(cls, game: Game, fen: str | None, moves: tuple[str, ...]) -> Self:
+        """The position after ``moves`` in UCI notation.
+
+        Raises:
+            PositionError: as above.
+            IllegalMoveError: names the first move that is malformed or illegal.
+        """
+        position = cls(game, fen)
+        for move in moves:
+            position.push(parse_uci(position.board, move))
+        return position
+
+    @property
+    def root(self) -> GameBatch:
+        """One row; it has ended where no search is possible."""
+        return self._root
+
+    @property
+    def is_searchable(self) -> bool:
+        """Whether the rules of the search go on here."""
+        return bool(self._root.num_legal[0])
+
+    def push(self, move: chess.Move) -> None:
+        """Play a legal move."""
+        action = action_of_move(move, self.board.turn)
+        self.board.push(move)
+        self._actions.append(action)
+        self._game.step(self._root, np.array([action], np.int16))
+        if not self.is_searchable:
+            self._begin_row()
+
+    def actions_since(self, earlier: "Position") -> list[int] | None:
+        """The actions from ``earlier`` to here; None where this is no continuation of it."""
+        count = len(earlier._actions)
+        if (
+            earlier._start != self._start
+            or count < self._forgotten
+            or self._actions[:count] != earlier._actions
+        ):
+            return None
+        return self._actions[count:]
+
+    def any_move(self) -> chess.Move | None:
+        """A legal move, the same every time; None where there is none."""
+        return next(iter(self.board.legal_moves), None)
+
+    def _begin_row(self) -> None:
+        board = self.board.copy(stack=False)
+        if board.halfmove_clock >= _FIFTY_MOVES_CLOCK:
+            board.halfmove_clock = 0
+        self._forgotten = len(self._actions)
+        self._root = self._game.allocate(1)
+        self._game.reset(self._root, np.zeros(1, np.int64), from_board(board)[None])

@@ -1,0 +1,68 @@
+"""What a search tells the GUI: ``info`` and ``bestmove``."""
+
+from collections.abc import Sequence
+
+import chess
+
+from chess_snn.games.chess import move_of_action
+from chess_snn.search import GrowingTree, Line
+from chess_snn.uci.score import centipawns, moves_to_mate, wdl_per_mille
+
+NO_MOVE = "bestmove (none)"
+
+
+def info_lines(
+    board: chess.Board, tree: GrowingTree, lines: Sequence[Line], *, simulations: int,
+    seconds: float, show_wdl: bool,
+) -> list[str]:
+    """One ``info`` a line, the best first.
+
+    ``depth`` is the length of the line and ``seldepth`` that of the longest path in the tree.
+
+    Args:
+        board: the tree's root.
+        tree: it.
+        lines: of it; lines without a visit are left out, but for the first.
+        simulations: of this search.
+        seconds: since it began.
+        show_wdl: whether win, draw and loss are told.
+    """
+    milliseconds = round(1000 * seconds)
+    speed = round(simulations / seconds) if seconds > 0 else 0
+    draw_share = float(tree.root_wdl_stm[1])
+    shown = [line for i, line in enumerate(lines) if i == 0 or line.visits > 0]
+    return [
+        f"info depth {len(line.actions)} seldepth {max(tree.height, len(line.actions))} "
+        f"multipv {number} {_score(line, draw_share, show_wdl)} nodes {simulations} nps {speed} "
+        f"time {milliseconds} pv {' '.join(move.uci() for move in moves_of(board, line))}"
+        for number, line in enumerate(shown, start=1)
+    ]
+
+
+def best_move(board: chess.Board, line: Line) -> str:
+    """``bestmove`` with the answer that is expected, where one is known."""
+    played, *expected = moves_of(board, line)[:2]
+    answer = f" ponder {expected[0].uci()}" if expected else ""
+    return f"bestmove {played.uci()}{answer}"
+
+
+def moves_of(board: chess.Board, line: Line) -> list[chess.Move]:
+    """The moves of a line that begins at ``board``."""
+    board = board.copy(stack=False)
+    moves = []
+    for action in line.actions:
+        moves.append(move_of_action(board, action))
+        board.push(moves[-1])
+    return moves
+
+
+def _score(line: Line, draw_share: float, show_wdl: bool) -> str:
+    value = line.value_stm
+    if line.win_plies:
+        value = 1.0 if line.win_plies > 0 else -1.0
+        text = f"score mate {moves_to_mate(line.win_plies)}"
+    else:
+        text = f"score cp {centipawns(value)}"
+    if not show_wdl:
+        return text
+    return " ".join([text, "wdl", *map(str, wdl_per_mille(value, draw_share))])

@@ -1,0 +1,203 @@
+"""One ``go``: a search in a thread of its own, from the command to ``bestmove``.
+
+Exactly one ``bestmove`` comes of every search, whatever happens in it. While the GUI said
+``infinite`` or ``ponder``, it waits for ``stop`` or ``ponderhit``.
+"""
+
+import threading
+import time
+from dataclasses import dataclass
+from typing import Final
+
+import chess
+import numpy as np
+
+from chess_snn.errors import IllegalMoveError
+from chess_snn.games.chess import action_of_move
+from chess_snn.games.chess.notation import parse_uci
+from chess_snn.search import Line
+from chess_snn.types import Int16Array
+from chess_snn.uci.budget import UNLIMITED, Budget, budget_of
+from chess_snn.uci.engine import Engine, Tell
+from chess_snn.uci.limits import Limits
+from chess_snn.uci.options import Options
+from chess_snn.uci.orders import Orders
+from chess_snn.uci.position import Position
+from chess_snn.uci.report import NO_MOVE, best_move, info_lines
+
+_READ_PERIOD_S: Final = 0.25
+"""Between two looks at the tree for mates and depth."""
+_READ_GROWTH: Final = 1.5
+"""A small tree is looked at earlier: when it has grown so much."""
+_INFO_PERIOD_S: Final = 1.0
+_ALL_LINES: Final = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What a search is to do."""
+
+    position: Position
+    limits: Limits
+    options: Options
+    start_s: float
+    """``time.monotonic()`` when ``go`` was read."""
+
+
+class RunningSearch:
+    """A search on its way. Its methods are for the thread that reads commands."""
+
+    def __init__(self, engine: Engine, request: Request, tell: Tell) -> None:
+        """Begin at once; ``tell`` must not raise."""
+        limits = request.limits
+        self._can_be_hit = limits.ponder and not limits.infinite
+        self._orders = Orders(held=limits.infinite or limits.ponder)
+        self._answered = threading.Event()
+        worker = _Worker(engine, request, self._orders, tell)
+        self._thread = threading.Thread(target=self._run, args=(worker, tell), name="search")
+        self._thread.start()
+
+    @property
+    def has_answered(self) -> bool:
+        """Whether ``bestmove`` was sent, or is being sent now."""
+        return self._answered.is_set()
+
+    def stop(self) -> None:
+        """Answer soon."""
+        self._orders.stop()
+
+    def ponderhit(self) -> bool:
+        """The move that was pondered on was played; False where nothing was."""
+        if self._can_be_hit:
+            self._orders.release()
+        return self._can_be_hit
+
+    def join(self) -> None:
+        """Wait for the thread's end."""
+        self._thread.join()
+
+    def _run(self, worker: "_Worker", tell: Tell) -> None:
+        try:
+            answer = worker.search()
+        except Exception as error:  # noqa: BLE001 -- who waits for a bestmove must get one
+            tell(f"info string the search failed: {type(error).__name__}: {error}")
+            answer = worker.first_legal_move()
+        self._orders.wait()
+        self._answered.set()
+        tell(answer)
+
+
+class _Worker:
+    def __init__(self, engine: Engine, request: Request, orders: Orders, tell: Tell) -> None:
+        self._engine, self._request, self._orders, self._tell = engine, request, orders, tell
+        self._board = request.position.board.copy(stack=False)
+        self._simulations = 0
+        self._lines: list[Line] = []
+
+    def first_legal_move(self) -> str:
+        move = self._request.position.any_move()
+        return NO_MOVE if move is None else f"bestmove {move.uci()}"
+
+    def search(self) -> str:
+        """Search, tell, and return the ``bestmove``."""
+        position = self._request.position
+        if position.any_move() is None:
+            self._tell(f"info depth 0 score {'mate 0' if self._board.is_check() else 'cp 0'}")
+            return NO_MOVE
+        self._engine.prepare(self._request.options)
+        if not self._engine.has_network:
+            self._tell(
+                "info string NO NETWORK: this is the first legal move, not a choice; give a "
+                "network with setoption name Model value PATH, or start with --model PATH"
+            )
+            return self.first_legal_move()
+        if not position.is_searchable:
+            self._tell("info string neither side can mate: any move will do")
+            self._tell("info depth 0 score cp 0")
+            return self.first_legal_move()
+        if kept := self._engine.stand_at(position, self._searchmoves()):
+            self._tell(f"info string {kept} visits kept from earlier searches")
+        self._grow()
+        self._read()
+        self._report()
+        return best_move(self._board, self._choose())
+
+    def _grow(self) -> None:
+        tree, pace, orders = self._engine.tree, self._engine.pace, self._orders
+        limited = self._budget()
+        pace.begin_search()
+        next_read, next_read_s, next_info_s = 0.0, 0.0, _INFO_PERIOD_S
+        while not orders.is_stopped:
+            seconds = self._seconds()
+            budget = UNLIMITED if orders.is_held else limited
+            if self._simulations >= next_read or seconds >= next_read_s:
+                self._read()
+                next_read = 1 + _READ_GROWTH * self._simulations
+                next_read_s = seconds + _READ_PERIOD_S
+            if seconds >= next_info_s:
+                self._report()
+                next_info_s = seconds + _INFO_PERIOD_S
+            clock_s = seconds if orders.released_s is None else _since(orders.released_s)
+            if budget.is_spent(self._simulations, clock_s, pace.reserve_s, self._lines):
+                return
+            if tree.is_full or budget.is_decided(self._lines):
+                if not orders.is_held:
+                    return
+                self._report()
+                orders.wait()
+                continue
+            leaves = pace.leaves(tree.visits, budget.simulations_left(self._simulations))
+            start_s = time.monotonic()
+            self._simulations += tree.grow(leaves)
+            pace.record(leaves, _since(start_s))
+
+    def _budget(self) -> Budget:
+        return budget_of(
+            self._request.limits, self._request.options,
+            white_to_move=self._board.turn == chess.WHITE,
+            num_moves=self._board.legal_moves.count(),
+        )
+
+    def _read(self) -> None:
+        self._lines = self._engine.tree.lines(_ALL_LINES)
+
+    def _report(self) -> None:
+        options = self._request.options
+        for line in info_lines(
+            self._board, self._engine.tree, self._lines[: options.multipv],
+            simulations=self._simulations, seconds=self._seconds(), show_wdl=options.show_wdl,
+        ):
+            self._tell(line)
+
+    def _choose(self) -> Line:
+        """The best line, or with a temperature one drawn from the visits.
+
+        A proved win is always played and a proved loss never drawn.
+        """
+        temperature = self._request.options.temperature
+        undecided = [line for line in self._lines if line.win_plies == 0 and line.visits > 0]
+        if temperature == 0 or self._lines[0].win_plies != 0 or not undecided:
+            return self._lines[0]
+        visits = np.array([line.visits for line in undecided], np.float64)
+        with np.errstate(over="ignore"):
+            weights = np.exp(np.log(visits / visits.max()) / temperature)
+        return undecided[np.random.default_rng().choice(len(visits), p=weights / weights.sum())]
+
+    def _searchmoves(self) -> Int16Array | None:
+        actions = set()
+        for text in self._request.limits.searchmoves:
+            try:
+                move = parse_uci(self._board, text)
+            except IllegalMoveError as error:
+                self._tell(f"info string searchmoves: {error}")
+            else:
+                actions.add(action_of_move(move, self._board.turn))
+        return np.array(sorted(actions), np.int16) if actions else None
+
+    def _seconds(self) -> float:
+        """Since ``go``."""
+        return _since(self._request.start_s)
+
+
+def _since(start_s: float) -> float:
+    return time.monotonic() - start_s

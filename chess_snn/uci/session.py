@@ -1,0 +1,170 @@
+"""The conversation with a GUI: a line in, the lines it asks for out.
+
+No line raises and none is waited on for ever: what is malformed is answered with an ``info string``
+at most, and what it asked for is not done.
+"""
+
+import threading
+import time
+from collections.abc import Iterable
+from typing import Final
+
+from chess_snn import __version__
+from chess_snn.errors import ChessSnnError
+from chess_snn.games.base import Game
+from chess_snn.uci.commands import Command, Go, Nonsense, SetOption, SetPosition, Word, parse
+from chess_snn.uci.engine import Engine, ModelLoader, Tell
+from chess_snn.uci.options import Options, declare, set_option
+from chess_snn.uci.position import Position
+from chess_snn.uci.searching import Request, RunningSearch
+
+_LONGEST_LINE: Final = 500
+_MOST_FAULTS: Final = 3
+
+
+class Session:
+    """One engine and its GUI. Close it, or use it up with :meth:`run`."""
+
+    def __init__(
+        self, game: Game, load_model: ModelLoader, tell: Tell, options: Options
+    ) -> None:
+        """``tell`` takes one line to the GUI; an OSError it raises means that the GUI has gone."""
+        self._game = game
+        self._output = _Output(tell)
+        self._engine = Engine(game, load_model, self._output.tell)
+        self._defaults = self._options = options
+        self._position = Position(game)
+        self._refused = ""
+        self._is_new_game = False
+        self._search: RunningSearch | None = None
+
+    def run(self, lines: Iterable[str]) -> None:
+        """Handle ``lines`` until ``quit``, their end, or the GUI's; then close."""
+        try:
+            for line in lines:
+                if not self.handle(line) or self._output.is_cut:
+                    break
+        finally:
+            self.close()
+
+    def handle(self, line: str) -> bool:
+        """Do what ``line`` asks; False after ``quit``."""
+        command = parse(line)
+        if command == Word("quit"):
+            return False
+        try:
+            self._do(command)
+        except ChessSnnError as error:
+            self._say(str(error))
+        return True
+
+    def close(self) -> None:
+        """End a running search with its ``bestmove``, and the engine's threads."""
+        if self._search is not None:
+            self._search.stop()
+            self._search.join()
+        self._engine.close()
+
+    def _do(self, command: Command) -> None:
+        match command:
+            case Word(name):
+                _WORDS[name](self)
+            case SetOption(name, value):
+                self._options = set_option(self._options, name, value)
+            case SetPosition(fen, moves):
+                self._set_position(fen, moves)
+            case Go():
+                self._go(command)
+            case Nonsense(fault):
+                if fault:
+                    self._say(fault)
+
+    def _introduce(self) -> None:
+        self._output.tell(f"id name chess-snn {__version__}")
+        self._output.tell("id author the chess-snn developers")
+        for declaration in declare(self._defaults):
+            self._output.tell(declaration)
+        self._output.tell("uciok")
+
+    def _answer_ready(self) -> None:
+        if not self._is_searching():
+            self._engine.prepare(self._options)
+            if not self._options.model:
+                self._say("no network yet: setoption name Model value PATH, or start with --model")
+        self._output.tell("readyok")
+
+    def _begin_game(self) -> None:
+        self._is_new_game = True
+        self._position, self._refused = Position(self._game), ""
+
+    def _set_position(self, fen: str | None, moves: tuple[str, ...]) -> None:
+        try:
+            self._position = Position.after(self._game, fen, moves)
+        except ChessSnnError as error:
+            self._refused = str(error)
+            self._say(f"position refused, the one before stays: {error}")
+        else:
+            self._refused = ""
+
+    def _go(self, command: Go) -> None:
+        start_s = time.monotonic()
+        if self._is_searching():
+            self._say("go ignored: a search is running; stop it first")
+            return
+        if self._search is not None:
+            self._search.join()
+        for fault in command.faults[:_MOST_FAULTS]:
+            self._say(fault)
+        if self._refused:
+            self._say(
+                "searching the last valid position, "
+                f"{self._position.board.fen()}; refused was: {self._refused}"
+            )
+        if self._is_new_game:
+            self._engine.forget()
+            self._is_new_game = False
+        request = Request(self._position, command.limits, self._options, start_s)
+        self._search = RunningSearch(self._engine, request, self._output.tell)
+
+    def _stop(self) -> None:
+        if self._search is not None:
+            self._search.stop()
+
+    def _ponderhit(self) -> None:
+        if self._search is None or not self._search.ponderhit():
+            self._say("ponderhit ignored: nothing is pondered on")
+
+    def _is_searching(self) -> bool:
+        return self._search is not None and not self._search.has_answered
+
+    def _say(self, text: str) -> None:
+        self._output.tell(f"info string {text}")
+
+
+_WORDS: Final = {
+    "uci": Session._introduce,
+    "isready": Session._answer_ready,
+    "ucinewgame": Session._begin_game,
+    "stop": Session._stop,
+    "ponderhit": Session._ponderhit,
+}
+
+
+class _Output:
+    """Whole lines, from any thread, for as long as somebody reads them."""
+
+    def __init__(self, tell: Tell) -> None:
+        self._tell = tell
+        self._lock = threading.Lock()
+        self.is_cut = False
+
+    def tell(self, text: str) -> None:
+        line = " ".join(text.split())
+        if line.startswith("info string") and len(line) > _LONGEST_LINE:
+            line = line[:_LONGEST_LINE] + " …"
+        with self._lock:
+            try:
+                if not self.is_cut:
+                    self._tell(line)
+            except OSError:
+                self.is_cut = True

@@ -1,0 +1,208 @@
+"""``chess-snn play`` with a scripted person at the terminal."""
+
+import io
+import sys
+
+import chess
+import chess.pgn
+import numpy as np
+import pytest
+from made_networks import make_campaign, make_weights
+
+from chess_snn.campaign.naming import HOME_VARIABLE
+from chess_snn.cli.board_text import draw_board
+from chess_snn.cli.terminal_game import TerminalGame, parse_move
+from chess_snn.errors import IllegalMoveError, UsageError
+from chess_snn.games import get_game
+
+GAME = get_game("chess")
+MATE_IN_ONE = "6k1/5ppp/8/8/8/8/8/R3K3 w Q - 0 1"
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path, monkeypatch):
+    monkeypatch.setenv(HOME_VARIABLE, str(tmp_path / "home"))
+    return tmp_path / "home"
+
+
+@pytest.fixture
+def play(chess_snn, monkeypatch):
+    """Play with these inputs; returns what was shown."""
+    def run(typed, *arguments):
+        monkeypatch.setattr(sys, "stdin", io.StringIO("".join(f"{line}\n" for line in typed)))
+        done = chess_snn("play", *(arguments or ("--model", "greedy")), "--ascii")
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    return run
+
+
+def saved(path):
+    with path.open() as file:
+        game = chess.pgn.read_game(file)
+    assert not game.errors
+    return game
+
+
+def test_a_game_is_played_and_saved(play, tmp_path):
+    shown = play(["e4", "g1f3", "save out.pgn", "quit"])
+    assert "You are White, against greedy." in shown
+    assert shown.count("greedy plays ") == 2
+    assert "written to out.pgn" in shown
+    game = saved(tmp_path / "out.pgn")
+    moves = [move.uci() for move in game.mainline_moves()]
+    assert len(moves) == 4
+    assert (moves[0], moves[2]) == ("e2e4", "g1f3")
+    assert (game.headers["White"], game.headers["Black"]) == ("human", "greedy")
+    assert game.headers["Result"] == "*"
+
+
+def test_black_waits_for_the_first_move(play):
+    shown = play([], "--model", "random", "--color", "black")
+    assert "random plays " in shown
+    assert shown.index("\n1  ") < shown.index("\n8  ")
+
+
+def test_a_mate_ends_the_game_and_can_be_taken_back(play, tmp_path):
+    shown = play(
+        ["Ra8", "e4", "save won.pgn", "takeback", "Ra7", "save on.pgn"],
+        "--model", "greedy", "--fen", MATE_IN_ONE,
+    )
+    assert "The game is over: checkmate. 1-0" in shown
+    assert "the game is over, so 'e4' cannot be played" in shown
+    game = saved(tmp_path / "won.pgn")
+    assert (game.headers["Result"], game.headers["FEN"]) == ("1-0", MATE_IN_ONE)
+    assert saved(tmp_path / "on.pgn").headers["Result"] == "*"
+
+
+def test_resigning_and_thinking_better_of_it(play, tmp_path):
+    shown = play(["d4", "resign", "resign", "save lost.pgn", "takeback", "d4"])
+    assert "You resigned. 0-1" in shown
+    assert "the game is over already" in shown
+    assert saved(tmp_path / "lost.pgn").headers["Termination"] == "resignation"
+    assert shown.count("greedy plays ") == 2
+    shown = play(["resign", "takeback", "e4"])
+    assert "greedy plays " in shown
+
+
+@pytest.mark.parametrize(("fen", "move", "ending"), [
+    ("7k/8/8/8/8/8/1R6/K7 w - - 99 90", "Rb3", "fifty moves"),
+    ("k7/8/8/8/8/8/1r6/K7 w - - 0 1", "Kxb2", "insufficient material"),
+    ("k7/8/1K6/8/8/8/8/2Q5 w - - 0 1", "Qc7", "stalemate"),
+])
+def test_draws_are_taken(play, fen, move, ending):
+    shown = play([move], "--model", "random", "--fen", fen)
+    assert f"The game is over: {ending}. 1/2-1/2" in shown
+
+
+class Scripted:
+    """Plays the moves it is given."""
+
+    name = "scripted"
+
+    def __init__(self, *moves):
+        self._moves = list(moves)
+
+    def choose(self, batch, keys, plies):
+        return np.array([GAME.parse_action(batch.state[0], self._moves.pop(0))], np.int16)
+
+
+def test_the_third_time_is_a_draw():
+    shown = []
+    table = TerminalGame(GAME, None, chess.WHITE, Scripted("g8f6", "f6g8", "g8f6", "f6g8"),
+                         shown.append, ascii_only=True, seed=0)
+    for move in ("Nf3", "Ng1", "Nf3", "Ng1"):
+        assert table.result == "*"
+        table.obey(move)
+    assert shown[-1] == "The game is over: threefold repetition. 1/2-1/2"
+    with pytest.raises(UsageError, match="the game is over"):
+        table.obey("hint")
+    table.obey("takeback")
+    assert not table.is_over
+
+
+def test_a_hint_is_a_legal_move_and_changes_nothing(play):
+    shown = play(["hint", "takeback", "e4", "hint"])
+    hints = [line for line in shown.splitlines() if "would play" in line]
+    assert len(hints) == 2
+    assert chess.Board().parse_san(hints[0].split("would play ")[1])
+    assert "nothing to take back" in shown
+
+
+@pytest.mark.parametrize(("typed", "said"), [
+    ("Ke2", "'Ke2' is no legal move and no command"), ("e2e5", "no legal move"),
+    ("--", "no legal move"), ("0000", "no legal move"), ("Z0", "no legal move"),
+    ("save", "name a file that ends in .pgn"), ("save x.txt", "ends in .pgn"),
+    ("save no\0where.pgn", "cannot write"), ("save ~nobody-here/x.pgn", "cannot write"),
+    ("help", "takeback        take your last move back"),
+    ("", "your move"), ("\x1b[A", "no legal move"),
+])
+def test_anything_may_be_typed(play, typed, said):
+    shown = play([typed, "e4"])
+    assert said in shown
+    assert "greedy plays" in shown
+
+
+def test_a_file_that_cannot_be_written_is_told(play, tmp_path):
+    (tmp_path / "folder.pgn").mkdir()
+    assert "cannot write folder.pgn" in play(["save folder.pgn"])
+
+
+def test_ctrl_c_leaves_cleanly(chess_snn, monkeypatch):
+    def interrupted(prompt):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("builtins.input", interrupted)
+    done = chess_snn("play", "--model", "random", "--ascii")
+    assert done.returncode == 0
+    assert done.stderr == ""
+
+
+def test_a_network_plays_with_its_budget(play, tmp_path, home):
+    make_weights(tmp_path / "net.safetensors")
+    shown = play(["e4"], "--model", "net.safetensors", "--simulations", 8)
+    assert "net.safetensors:8 plays " in shown
+    make_campaign(home / "campaigns" / "mine", generations=(2,))
+    assert "campaigns/mine@2:0 plays " in play(["e4"], "--simulations", 0)
+
+
+@pytest.mark.parametrize(("arguments", "reason"), [
+    ((), "no trained network was found; give one with --model"),
+    (("--model", "bob"), "unknown player 'bob'"),
+    (("--model", "random", "--color", "red"), "--color must be one of white, black, random"),
+    (("--model", "random", "--fen", "8/8 w"), "not a FEN"),
+    (("--model", "random", "--fen", "8/8/8/8/8/8/8/8 w - - 0 1"), "no white king"),
+    (("--model", "random", "--simulations", -1), "--simulations must be >= 0"),
+])
+def test_bad_input_is_one_line(chess_snn, arguments, reason):
+    done = chess_snn("play", *arguments)
+    assert done.returncode == 2
+    (line,) = done.stderr.splitlines()
+    assert reason in line
+    assert done.stdout == ""
+
+
+def test_boards_are_drawn_from_both_sides():
+    board = chess.Board()
+    board.push_san("e4")
+    white = draw_board(board, chess.WHITE, ascii_only=True).splitlines()
+    assert white[0] == "8   r  n  b  q  k  b  n  r "
+    assert white[4] == "4   .  .  .  . (P) .  .  . "
+    assert white[8] == "    a  b  c  d  e  f  g  h "
+    black = draw_board(board, chess.BLACK, ascii_only=False).splitlines()
+    assert black[0] == "1   ♖  ♘  ♗  ♔  ♕  ♗  ♘  ♖ "
+    assert black[8] == "    h  g  f  e  d  c  b  a "
+
+
+@pytest.mark.parametrize(("text", "uci"), [
+    ("O-O", "e1g1"), ("0-0-0", "e1c1"), ("e1g1", "e1g1"), ("Kd2", "e1d2"), ("Rb1", "a1b1"),
+    ("bxc8=N", "b7c8n"), ("b7b8q", "b7b8q"), ("b8=R+", "b7b8r"), ("c4", "c2c4"),
+])
+def test_moves_are_read_as_people_and_engines_write_them(text, uci):
+    board = chess.Board("r1b1k2r/1P6/8/8/8/8/2P5/R3K2R w KQkq - 0 1")
+    assert parse_move(board, text).uci() == uci
+
+
+def test_a_move_of_several_pieces_must_say_which():
+    with pytest.raises(IllegalMoveError, match="'Rd1' may mean several moves"):
+        parse_move(chess.Board("4k3/8/8/8/8/8/4K3/R6R w - - 0 1"), "Rd1")

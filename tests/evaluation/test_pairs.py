@@ -1,0 +1,35 @@
+import numpy as np
+import pytest
+from subtraction_game import SubtractionGame
+
+from chess_snn.errors import ConfigError
+from chess_snn.evaluation import (
+    PAIR_SCORES,
+    MatchResult,
+    likelihood_of_superiority,
+    pair_counts,
+)
+
+
+def test_openings_are_counted_by_their_mean_score():
+    scores = [(0, 0), (0.5, 0), (0, 0.5), (1, 0), (0.5, 0.5), (0, 1), (1, 0.5), (1, 1), (1, 1)]
+    num_games = 2 * len(scores)
+    result = MatchResult(
+        spec=SubtractionGame().spec, player_a="a", player_b="b",
+        opening_index=np.repeat(np.arange(len(scores), dtype=np.int32), 2),
+        a_is_white=np.tile([True, False], len(scores)),
+        scores_a=np.array(scores, np.float32).ravel(),
+        terminations=np.ones(num_games, np.uint8), plies=np.ones(num_games, np.int32),
+    )
+    counts = pair_counts(result)
+    assert counts.tolist() == [1, 2, 3, 1, 2]
+    assert counts @ PAIR_SCORES / counts.sum() == pytest.approx(result.score)
+
+
+@pytest.mark.parametrize(
+    ("counts", "message"),
+    [([1, 2, 3], "must be five"), ([1, 2, 3, -1, 0], "a pair count must be >= 0, got -1")],
+)
+def test_refuses_what_are_no_pair_counts(counts, message):
+    with pytest.raises(ConfigError, match=message):
+        likelihood_of_superiority(np.array(counts))

@@ -1,0 +1,180 @@
+"""The test of promotion: published and closed values, and its error rates in simulation."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from simulated_games import chances
+
+from chess_snn.errors import ConfigError
+from chess_snn.evaluation import PAIR_SCORES, SprtSettings, elo_difference, logistic_score, sprt
+from chess_snn.evaluation.sprt import log_likelihood_ratio
+
+pair_counts = st.lists(st.integers(0, 200), min_size=5, max_size=5).map(np.array)
+seen_counts = st.lists(st.integers(20, 60), min_size=5, max_size=5).map(np.array)
+
+
+# Values
+
+
+def test_published_example():
+    """A finished test of a public framework, its row "Logistic (exact)"; bounds 0 and 0.50391."""
+    counts = np.array([13, 37, 50, 25, 3])
+    llr = log_likelihood_ratio(counts, 0.0, 2.716)
+    assert llr == pytest.approx(-0.53772, abs=2e-4)
+
+
+@pytest.mark.parametrize(("wins", "losses"), [(30, 20), (200, 150), (5, 40)])
+def test_without_anything_between_it_is_the_ratio_of_two_coins(wins, losses):
+    low, high = logistic_score(-10), logistic_score(60)
+    expected = wins * math.log(high / low) + losses * math.log((1 - high) / (1 - low))
+    llr = log_likelihood_ratio(np.array([losses, 0, 0, 0, wins]), -10, 60)
+    assert llr == pytest.approx(expected, abs=0.02)  # scores not seen count a thousandth each
+
+
+def test_for_close_hypotheses_it_is_the_one_of_a_normal_mean():
+    counts = np.array([200, 800, 1500, 900, 240])
+    total = counts.sum()
+    mean = counts @ PAIR_SCORES / total
+    variance = counts @ (PAIR_SCORES - mean) ** 2 / total
+    low, high = logistic_score(0), logistic_score(8)
+    expected = total * (high - low) * (2 * mean - low - high) / (2 * variance)
+    assert log_likelihood_ratio(counts, 0, 8) == pytest.approx(expected, rel=0.02)
+
+
+@given(pair_counts)
+def test_the_opponents_view_mirrors_it(counts):
+    ratio = log_likelihood_ratio(counts, 0, 20)
+    assert log_likelihood_ratio(counts[::-1], -20, 0) == pytest.approx(-ratio, abs=1e-6)
+
+
+@given(seen_counts, st.integers(0, 3))
+def test_a_better_pair_speaks_more_for_the_candidate(counts, score):
+    """Where the mean is within a standard deviation of the hypotheses; not of two pairs alone."""
+    worse, better = counts.copy(), counts.copy()
+    worse[score] += 1
+    better[score + 1] += 1
+    assert log_likelihood_ratio(better, 0, 20) > log_likelihood_ratio(worse, 0, 20)
+
+
+def test_many_tests_at_once_are_each_by_itself():
+    counts = np.random.default_rng(1).integers(0, 50, size=(6, 7, 5))
+    ratios = log_likelihood_ratio(counts, 0, 20)
+    assert ratios.shape == (6, 7)
+    assert ratios[2, 3] == pytest.approx(float(log_likelihood_ratio(counts[2, 3], 0, 20)))
+
+
+# States
+
+
+def test_no_pairs_decide_nothing():
+    result = sprt(np.zeros(5, np.int64), SprtSettings())
+    assert (result.state, result.llr, result.num_pairs) == ("continue", 0.0, 0)
+
+
+@pytest.mark.parametrize(
+    ("counts", "state"),
+    [([10, 30, 50, 40, 20], "continue"), ([0, 20, 100, 120, 90], "accept"),
+     ([90, 120, 100, 20, 0], "reject"), ([0, 0, 0, 0, 60], "accept"), ([60, 0, 0, 0, 0], "reject"),
+     ([0, 0, 0, 60, 0], "accept"), ([0, 60, 0, 0, 0], "reject"), ([0, 0, 60, 0, 0], "reject")],
+)
+def test_states(counts, state):
+    result = sprt(np.array(counts), SprtSettings(elo0=0, elo1=20))
+    assert result.state == state
+    assert result.num_pairs == sum(counts)
+    assert result.lower == pytest.approx(math.log(0.05))
+    assert result.upper == pytest.approx(-math.log(0.05))
+    assert (result.lower < result.llr < result.upper) == (state == "continue")
+    json.dumps(result.to_json(), allow_nan=False)
+
+
+@pytest.mark.parametrize("counts", [[0, 0, 5, 0, 0], [0, 0, 0, 0, 3], [3, 0, 0, 0, 0]])
+def test_a_handful_of_equal_pairs_decides_nothing(counts):
+    assert sprt(np.array(counts), SprtSettings()).state == "continue"
+
+
+# Error rates
+
+
+def pair_chances(elo, draw_rate, opening_edge):
+    """Chances of the five pair scores of a player whose mean score is worth ``elo``.
+
+    Half of the openings favour white by ``opening_edge`` points, half of them black.
+    """
+    low, high = -3000.0, 3000.0
+    for _ in range(60):
+        strength = (low + high) / 2
+        pairs = np.mean([
+            np.convolve(chances(strength, 0, edge, draw_rate)[::-1],
+                        chances(strength, 0, -edge, draw_rate)[::-1])
+            for edge in (opening_edge, -opening_edge)
+        ], axis=0)
+        too_low = pairs @ PAIR_SCORES < logistic_score(elo)
+        low, high = (strength, high) if too_low else (low, strength)
+    assert elo_difference(pairs @ PAIR_SCORES) == pytest.approx(elo, abs=1e-6)
+    return pairs
+
+
+def accepted_share(true_chances, settings, *, num_tests, pairs_each, stream):
+    """Share of tests that accept; all go on until they end."""
+    counts = np.zeros((num_tests, 5), np.int64)
+    accepted, running = 0, np.arange(num_tests)
+    while len(running):
+        counts[running] += stream.multinomial(pairs_each, true_chances, size=len(running))
+        ratios = log_likelihood_ratio(counts[running], settings.elo0, settings.elo1)
+        accepted += np.count_nonzero(ratios >= settings.upper)
+        running = running[(ratios > settings.lower) & (ratios < settings.upper)]
+    return accepted / num_tests
+
+
+def check_error_rates(settings, draw_rate, opening_edge, *, num_tests, pairs_each):
+    stream = np.random.default_rng(6)
+    false_accepts, accepts = (
+        accepted_share(pair_chances(elo, draw_rate, opening_edge), settings,
+                       num_tests=num_tests, pairs_each=pairs_each, stream=stream)
+        for elo in (settings.elo0, settings.elo1)
+    )
+    assert false_accepts <= settings.alpha
+    assert 1 - accepts <= settings.beta
+
+
+@pytest.mark.parametrize(
+    ("settings", "draw_rate", "opening_edge"),
+    [(SprtSettings(0, 20), 0.3, 80), (SprtSettings(0, 60), 0.1, 0),
+     (SprtSettings(-20, 40, alpha=0.1, beta=0.1), 0.6, 150),
+     (SprtSettings(0, 150, alpha=0.05, beta=0.2), 0.3, 0)],
+)
+def test_error_rates_are_within_their_bounds(settings, draw_rate, opening_edge):
+    check_error_rates(settings, draw_rate, opening_edge, num_tests=800, pairs_each=10)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("draw_rate", [0.05, 0.3, 0.6, 0.9])
+@pytest.mark.parametrize("opening_edge", [0, 150])
+@pytest.mark.parametrize("elo1", [20, 50, 150])
+def test_error_rates_of_many_tests_are_within_their_bounds(elo1, draw_rate, opening_edge):
+    check_error_rates(
+        SprtSettings(0, elo1), draw_rate, opening_edge, num_tests=10_000, pairs_each=5
+    )
+
+
+# Bad input
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [({"alpha": 0.0}, "promotion.alpha must be"), ({"beta": 0.5}, "promotion.beta must be"),
+     ({"elo0": math.nan}, "promotion.elo0 must be"), ({"elo1": 2000}, "promotion.elo1 must be"),
+     ({"elo0": 20, "elo1": 20}, "promotion.elo1 must be above promotion.elo0 = 20, got 20")],
+)
+def test_refuses_settings_out_of_range(values, message):
+    with pytest.raises(ConfigError, match=message):
+        SprtSettings(**values)
+
+
+def test_refuses_what_are_no_pair_counts():
+    with pytest.raises(ConfigError, match="must be five"):
+        sprt(np.array([3, 4, 5]), SprtSettings())

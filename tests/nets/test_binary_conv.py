@@ -1,0 +1,99 @@
+"""Convolutions of spikes with weights of 8 bits: exact but for the weights."""
+
+import pytest
+import torch
+from torch import nn
+
+from chess_snn.errors import ConfigError
+from chess_snn.nets import build_network, freeze, net_config
+from chess_snn.nets.binary_conv import BinaryConv
+from chess_snn.nets.config import NetConfig
+from chess_snn.nets.inference_neurons import CompiledNeurons
+
+
+def spikes(*shape, seed=0):
+    generator = torch.Generator().manual_seed(seed)
+    drawn = torch.rand(shape, generator=generator).lt(0.3).to(torch.uint8)
+    return drawn.contiguous(memory_format=torch.channels_last)
+
+
+def conv(channels_in, channels_out, kernel_size, seed=0):
+    torch.manual_seed(seed)
+    return nn.Conv2d(channels_in, channels_out, kernel_size, padding=kernel_size // 2)
+
+
+@pytest.mark.parametrize(("channels_in", "channels_out", "kernel_size"),
+                         [(28, 32, 3), (32, 32, 3), (64, 64, 3), (32, 8, 1), (5, 7, 3)])
+def test_sums_are_those_of_the_rounded_weights(channels_in, channels_out, kernel_size):
+    original = conv(channels_in, channels_out, kernel_size)
+    fired = spikes(12, channels_in, 8, 8)
+    scale = original.weight.abs().amax((1, 2, 3)).view(-1, 1, 1, 1) / 127
+    rounded = original.weight.div(scale).round()
+    assert rounded.abs().max() == 127
+    with torch.no_grad():
+        expected = nn.functional.conv2d(
+            fired.double(), (rounded * scale).double(), original.bias.double(),
+            padding=kernel_size // 2,
+        )
+        currents = BinaryConv(original)(fired)
+    assert currents.dtype == torch.bfloat16
+    assert currents.is_contiguous(memory_format=torch.channels_last)
+    # One rounding to the eight digits of bfloat16.
+    torch.testing.assert_close(currents.double(), expected, rtol=2**-8, atol=1e-6)
+
+
+def test_a_channel_without_weights_gives_its_bias():
+    empty = conv(32, 4, 3)
+    nn.init.zeros_(empty.weight)
+    currents = BinaryConv(empty)(spikes(2, 32, 8, 8))
+    expected = empty.bias.detach().bfloat16().view(1, -1, 1, 1).expand_as(currents)
+    assert torch.equal(currents, expected)
+
+
+def test_images_do_not_influence_each_other():
+    layer, fired = BinaryConv(conv(32, 32, 3)), spikes(64, 32, 8, 8)
+    whole = layer(fired)
+    for lo, hi in ((0, 1), (3, 10), (31, 64)):
+        part = fired[lo:hi].contiguous(memory_format=torch.channels_last)
+        assert torch.equal(layer(part), whole[lo:hi])
+
+
+@pytest.mark.parametrize("ticks", [1, 2, 5])
+def test_integer_spikes_are_the_spikes(ticks):
+    config = NetConfig(ticks=ticks)
+    floating, integer = CompiledNeurons(config), CompiledNeurons(config, integer_spikes=True)
+    current, shortcut = torch.randn(2, ticks, 3, 2500).bfloat16()
+    static = current[0]
+    for ours, expected in (
+        (integer.fire_static(static, ticks), floating.fire_static(static, ticks)),
+        (integer.fire(current.clone()), floating.fire(current.clone())),
+        (integer.add_and_fire(shortcut, current.clone())[1],
+         floating.add_and_fire(shortcut, current.clone())[1]),
+    ):
+        assert ours.dtype == torch.uint8
+        assert torch.equal(ours.bfloat16(), expected)
+    assert torch.equal(integer.mean_rate(current.clone()), floating.mean_rate(current.clone()))
+
+
+@pytest.mark.parametrize("size", ["tiny", "small"])
+def test_a_network_of_8_bits_says_nearly_what_it_says_in_float32(spec, positions, size):
+    network = build_network(spec, net_config(size), 0)
+    with torch.inference_mode():
+        int8, bf16, fp32 = (
+            freeze(network, precision)(positions.tensor())
+            for precision in ("int8", "bf16", "fp32")
+        )
+
+    def distance(output):
+        difference = output.wdl_logits_B3.softmax(1) - fp32.wdl_logits_B3.softmax(1)
+        return difference.abs().sum(1).mean().item() / 2
+
+    assert 0 < distance(int8) < 0.05
+    assert distance(int8) < 2 * distance(bf16)
+
+
+def test_it_is_refused_where_it_cannot_be_had(spec):
+    with pytest.raises(ConfigError, match=r'"int8" is for spikes.*use "bf16"'):
+        freeze(build_network(spec, net_config("tiny").twin(), 0), "int8")
+    with pytest.raises(ConfigError, match=r'"int8" runs on CPUs.*not on cuda'):
+        freeze(build_network(spec, net_config("tiny"), 0), "int8", device="cuda")

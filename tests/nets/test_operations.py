@@ -1,0 +1,106 @@
+"""Operations counted from a shape, against torch's own counter on the network that plays."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+from torch.utils.flop_counter import FlopCounterMode
+
+from chess_snn.games.base import ValueKind
+from chess_snn.nets import NetConfig, build_network, count_operations, freeze, net_config
+from chess_snn.nets.operations import POLICY_READOUT
+
+BATCH = 3
+CONFIGS = {
+    "tiny": net_config("tiny"),
+    "small": net_config("small"),
+    "twin": net_config("small").twin(),
+    "odd": NetConfig(blocks=1, channels=5, ticks=3, value_channels=2, value_hidden=7),
+}
+
+
+def frozen(spec, config):
+    return freeze(build_network(spec, config, seed=0), "fp32")
+
+
+def planes_of(spec):
+    return torch.ones(BATCH, spec.num_planes, *spec.board_shape)
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+def test_equal_those_that_torch_counts(spec, name):
+    network = frozen(spec, CONFIGS[name])
+    with torch.no_grad(), FlopCounterMode(display=False) as counter:
+        network(planes_of(spec))
+    counted = count_operations(spec, CONFIGS[name])
+    assert counter.get_total_flops() == 2 * counted.macs * BATCH
+
+
+def test_equal_those_of_another_game(spec):
+    """Another board, a dense policy and one value."""
+    other = replace(
+        spec, num_actions=4, policy_planes=None, num_planes=16, board_shape=(4, 5),
+        value_kind=ValueKind.SCALAR,
+    )
+    network = frozen(other, CONFIGS["odd"])
+    with torch.no_grad(), FlopCounterMode(display=False) as counter:
+        network(planes_of(other))
+    counted = count_operations(other, CONFIGS["odd"])
+    assert counter.get_total_flops() == 2 * counted.macs * BATCH
+    assert counted.parameters == sum(p.numel() for p in network.parameters())
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+def test_parameters_are_those_of_the_network_that_plays(spec, name):
+    network = frozen(spec, CONFIGS[name])
+    counted = count_operations(spec, CONFIGS[name])
+    assert counted.parameters == sum(p.numel() for p in network.parameters())
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+def test_numbers_written_are_those_that_the_layers_give(spec, name):
+    """Of convolutions and linear layers, as hooks see them."""
+    seen = 0
+
+    def count(_layer, _inputs, output):
+        nonlocal seen
+        seen += output.numel()
+
+    network = frozen(spec, CONFIGS[name])
+    for layer in network.modules():
+        if isinstance(layer, torch.nn.Conv2d | torch.nn.Linear):
+            layer.register_forward_hook(count)
+    with torch.no_grad():
+        network(planes_of(spec))
+    passes = count_operations(spec, CONFIGS[name]).passes
+    assert sum(each.numbers_written for each in passes if not each.is_neurons) * BATCH == seen
+
+
+def test_a_tiny_network_by_hand(spec):
+    config = NetConfig(blocks=1, channels=1, ticks=2, value_channels=1, value_hidden=1)
+    passes = {each.name: each for each in count_operations(spec, config).passes}
+    assert passes["stem"].macs == 64 * 9 * spec.num_planes
+    assert passes["blocks.0.conv1"].macs == 2 * 64 * 9
+    assert passes[POLICY_READOUT].macs == spec.num_actions
+    # All of 64 squares: the current once; spikes of two ticks.
+    first = passes["stem.neurons"]
+    assert (first.numbers_read, first.numbers_written) == (64, 2 * 64)
+    # Two ticks of currents and one of the shortcut; two ticks of sums and of spikes.
+    last = passes["blocks.0.neurons2"]
+    assert (last.numbers_read, last.numbers_written) == (3 * 64, 4 * 64)
+
+
+def test_bytes_fall_with_the_batch_to_those_of_the_activations(spec):
+    operations = count_operations(spec, net_config("small"))
+    alone = operations.bytes_moved(2, batch_size=1)
+    shared = operations.bytes_moved(2, batch_size=256)
+    assert alone - shared == pytest.approx(2 * operations.parameters * (1 - 1 / 256))
+    assert operations.bytes_moved(4, batch_size=256) == 2 * shared
+    neurons = operations.bytes_moved(2, batch_size=1, neurons_only=True)
+    assert neurons == operations.bytes_moved(2, batch_size=256, neurons_only=True)
+    assert 0.3 * shared < neurons < 0.7 * shared
+
+
+def test_an_unknown_pass_is_an_error(spec):
+    with pytest.raises(KeyError):
+        count_operations(spec, net_config("tiny")).macs_of("blocks.9.conv1")

@@ -1,0 +1,145 @@
+"""The real process with python-chess as its GUI.
+
+How fast ``stop`` is answered is measured, not tested: see docs/playing.md.
+"""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import chess
+import chess.engine
+import pytest
+
+REPOSITORY = Path(__file__).parents[2]
+PATIENCE_S = 240
+
+
+def command(*arguments):
+    return [sys.executable, "-m", "chess_snn", "uci", *map(str, arguments)]
+
+
+@pytest.fixture(scope="module")
+def engine(model):
+    engine = chess.engine.SimpleEngine.popen_uci(
+        command("--model", model), timeout=PATIENCE_S, cwd=REPOSITORY
+    )
+    engine.configure({"UCI_ShowWDL": True, "Hash": 16})
+    engine.ping()
+    yield engine
+    engine.quit()
+
+
+def test_a_gui_reads_the_options(engine, model):
+    assert engine.id["name"].startswith("chess-snn")
+    assert engine.options["Model"].default == str(model)
+    assert (engine.options["MultiPV"].min, engine.options["MultiPV"].max) == (1, 218)
+    assert engine.options["Precision"].var == ["model", "fp32", "bf16"]
+
+
+@pytest.mark.parametrize("limit", [
+    chess.engine.Limit(nodes=30), chess.engine.Limit(time=0.2), chess.engine.Limit(depth=3),
+    chess.engine.Limit(white_clock=2, black_clock=2, white_inc=0.1, black_inc=0.1),
+    chess.engine.Limit(white_clock=2, black_clock=2, remaining_moves=5),
+])
+def test_it_plays_itself_with_every_kind_of_limit(engine, limit):
+    board, game = chess.Board(), object()
+    for _ in range(12):
+        result = engine.play(board, limit, info=chess.engine.INFO_ALL, game=game)
+        assert result.move in board.legal_moves
+        assert result.info["nodes"] >= 0
+        assert "score" in result.info
+        board.push(result.move)
+
+
+def test_a_whole_game_against_itself_is_legal(engine):
+    board, game = chess.Board(), object()
+    while not board.is_game_over(claim_draw=True) and board.ply() < 120:
+        board.push(engine.play(board, chess.engine.Limit(nodes=20), game=game).move)
+    assert board.ply() > 8
+
+
+def test_analysis_with_several_lines_stops_when_told(engine):
+    board = chess.Board()
+    with engine.analysis(board, multipv=3) as analysis:
+        for info in analysis:
+            if info.get("multipv") == 3 and "pv" in info:
+                break
+        analysis.stop()
+        best = analysis.wait()
+    assert best.move in board.legal_moves
+    lines = analysis.multipv
+    assert len(lines) == 3
+    assert len({info["pv"][0] for info in lines}) == 3
+    for info in lines:
+        assert info["wdl"].relative.total() == 1000
+        replay = board.copy()
+        for move in info["pv"]:
+            assert move in replay.legal_moves
+            replay.push(move)
+
+
+def test_pondering_is_hit_and_missed(engine):
+    board, game = chess.Board(), object()
+    limit = chess.engine.Limit(white_clock=3, black_clock=3, white_inc=0.1, black_inc=0.1)
+    for hit in (True, False, True):
+        result = engine.play(board, limit, ponder=True, game=game)
+        board.push(result.move)
+        others = [move for move in board.legal_moves if move != result.ponder]
+        board.push(result.ponder if hit and result.ponder else others[0])
+    assert engine.play(board, limit, game=game).move in board.legal_moves
+
+
+def test_a_mate_and_its_wdl_are_reported(engine):
+    board = chess.Board("6k1/5ppp/8/8/8/8/8/R3K3 w Q - 0 1")
+    info = engine.analyse(board, chess.engine.Limit(nodes=5000))
+    assert info["score"].relative == chess.engine.Mate(1)
+    assert tuple(info["wdl"].relative) == (1000, 0, 0)
+    result = engine.play(chess.Board("7k/6Q1/6K1/8/8/8/8/8 b - - 0 1"), chess.engine.Limit(nodes=1))
+    assert result.move is None
+
+
+def test_root_moves_are_respected(engine):
+    board = chess.Board()
+    only = [chess.Move.from_uci("a2a3"), chess.Move.from_uci("h2h3")]
+    result = engine.play(board, chess.engine.Limit(nodes=50), root_moves=only)
+    assert result.move in only
+
+
+def converse(lines, *arguments):
+    """Send whole input at once; the process must end by itself."""
+    return subprocess.run(
+        command(*arguments), input=lines, capture_output=True, timeout=PATIENCE_S, check=False,
+        cwd=REPOSITORY,
+    )
+
+
+def test_the_end_of_input_ends_the_process(model):
+    done = converse(b"uci\n\xff\xfe\x00 nonsense\nposition startpos\nisready\ngo infinite\n",
+                    "--model", model)
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.decode().splitlines()
+    assert {"uciok", "readyok"} <= set(lines)
+    assert lines[-1].startswith("bestmove ")
+    assert done.stderr == b""
+
+
+def test_without_a_model_it_says_what_to_pass():
+    done = converse(b"uci\nisready\ngo nodes 1\nquit\n")
+    assert done.returncode == 0, done.stderr
+    text = done.stdout.decode()
+    assert "info string no network yet: setoption name Model value PATH" in text
+    assert "bestmove " in text
+
+
+@pytest.mark.parametrize(("arguments", "reason"), [
+    (("--model", "nowhere"), "'nowhere' does not exist"),
+    (("--simulations", 0), "Simulations must be >= 1"),
+    (("--threads", -1), "Threads must be >= 1"),
+])
+def test_bad_arguments_are_one_line(arguments, reason):
+    done = converse(b"uci\n", *arguments)
+    assert done.returncode == 2
+    (line,) = done.stderr.decode().splitlines()
+    assert reason in line
+    assert done.stdout == b""

@@ -1,0 +1,309 @@
+"""Conversations with an engine in this process."""
+
+import itertools
+import random
+import time
+
+import chess
+import pytest
+from talk import Gui
+
+from chess_snn.cli.uci import load_model
+from chess_snn.errors import CorruptDataError
+from chess_snn.games import get_game
+from chess_snn.uci import Options, Session
+
+MATE_IN_ONE = "position fen 6k1/5ppp/8/8/8/8/8/R3K3 w Q - 0 1"
+CHECKMATED = "position fen 7k/6Q1/6K1/8/8/8/8/8 b - - 0 1"
+STALEMATED = "position fen 7k/5Q2/6K1/8/8/8/8/8 b - - 0 1"
+FEW_MOVES = "position fen 7k/8/8/8/8/8/5PPP/6K1 w - - 0 1"
+
+
+def test_the_introduction_ends_with_uciok(talk):
+    gui = talk()
+    gui.send("uci")
+    assert gui.lines[0].startswith("id name chess-snn ")
+    assert gui.lines[-1] == "uciok"
+    names = {line.split(" type ")[0].removeprefix("option name ") for line in gui.lines[2:-1]}
+    assert names == {"Model", "Simulations", "Temperature", "Threads", "Hash", "Ticks", "Precision",
+                     "MultiPV", "UCI_ShowWDL", "Ponder", "Move Overhead"}
+
+
+def random_positions(count, seed):
+    stream, boards = random.Random(seed), []
+    while len(boards) < count:
+        board = chess.Board()
+        for _ in range(stream.randint(0, 150)):
+            if not any(board.legal_moves):
+                break
+            board.push(stream.choice(list(board.legal_moves)))
+        boards.append(board)
+    return boards
+
+
+def test_random_positions_get_legal_moves(talk):
+    gui = talk(simulations=12)
+    for board in random_positions(40, seed=3):
+        moves = " ".join(move.uci() for move in board.move_stack)
+        ways = (f"position startpos moves {moves}", f"position fen {board.fen()}")
+        for position in ways[: 2 if board.is_valid() else 1]:
+            best = gui.best(position, "go")
+            legal = [move.uci() for move in board.legal_moves]
+            assert best in (legal or ["(none)"])
+
+
+@pytest.mark.parametrize("position", [CHECKMATED, STALEMATED])
+@pytest.mark.parametrize("with_network", [True, False])
+def test_at_the_end_of_a_game_there_is_no_move(talk, position, with_network):
+    gui = talk() if with_network else talk(model="")
+    assert gui.best(position, "go nodes 5") == "(none)"
+
+
+def test_without_a_network_the_first_legal_move_is_played_and_said_to_be_one(talk, model):
+    gui = talk(model="")
+    board = chess.Board()
+    board.push_uci("e2e4")
+    best = gui.best("position startpos moves e2e4", "go nodes 100")
+    assert chess.Move.from_uci(best) in board.legal_moves
+    assert any(text.startswith("NO NETWORK") for text in gui.strings())
+    gui.send("isready")
+    assert "no network yet" in gui.lines[-2]
+    gui.ask(f"setoption name Model value {model}", "go nodes 10")
+    assert f"model {model}" in gui.strings()
+    assert not any("NO NETWORK" in text for text in gui.strings())
+
+
+def test_infinite_and_ponder_wait_for_their_end(talk):
+    gui = talk(simulations=5)
+    gui.send("isready")
+    for begin, end in (("go infinite", "stop"), ("go ponder wtime 100 btime 100", "ponderhit"),
+                       ("go ponder", "ponderhit"), ("go ponder nodes 1", "stop"),
+                       ("go ponder infinite", "stop")):
+        for position in ("position startpos", MATE_IN_ONE, CHECKMATED):
+            del gui.lines[:]
+            gui.send(position, begin)
+            time.sleep(0.2)
+            gui.send("isready")
+            assert gui.lines[-1] == "readyok"
+            if begin == "go infinite":
+                gui.send("ponderhit")
+                assert "ponderhit ignored" in gui.lines[-1]
+            assert not any(line.startswith("bestmove") for line in gui.lines)
+            gui.send(end)
+            gui.wait_for("bestmove")
+    model_free = talk(model="")
+    model_free.send("go infinite")
+    time.sleep(0.2)
+    assert not any(line.startswith("bestmove") for line in model_free.lines)
+    model_free.send("stop")
+    model_free.wait_for("bestmove")
+
+
+def test_a_full_tree_waits_too(talk):
+    gui = talk(hash_mib=1)
+    gui.send("position startpos", "go infinite")
+    size = 0
+    while (info := gui.wait_for("info depth")[-1:]) and int(nodes(info[0])) > size:
+        size = int(nodes(info[0]))
+        time.sleep(1.5)
+    gui.send("stop")
+    gui.wait_for("bestmove")
+    assert 500 < size < 1200
+    assert gui.best("go depth 99") != "(none)"
+
+
+def nodes(info):
+    return info.split(" nodes ")[1].split()[0]
+
+
+def test_an_illegal_move_is_named_and_the_position_before_stays(talk):
+    gui = talk(simulations=5)
+    gui.send("position startpos moves e2e4")
+    gui.send("position startpos moves e2e4 e7e5 e1e3 a7a6")
+    assert "move 'e1e3' is illegal" in gui.strings()[-1]
+    board = chess.Board()
+    board.push_uci("e2e4")
+    assert chess.Move.from_uci(gui.best("go")) in board.legal_moves
+    (said,) = [text for text in gui.strings() if text.startswith("searching")]
+    assert f"the last valid position, {board.fen()}; refused was: move 'e1e3'" in said
+    for refused in ("position fen 8/8/8/8/8/8/8/8 w - - 0 1", "position", "position fen x moves"):
+        gui.lines.clear()
+        gui.send(refused)
+        assert len(gui.lines) == 1
+        assert gui.lines[0].startswith("info string position")
+    gui.ask("position startpos", "go")
+    assert not any("refused" in text for text in gui.strings())
+
+
+def test_the_tree_is_kept_from_move_to_move_until_a_new_game(talk):
+    gui = talk()
+    best = gui.ask("position startpos", "go nodes 300")[-1].split()
+    answer = best[3]
+    heard = gui.ask(f"position startpos moves {best[1]} {answer}", "go nodes 50")
+    kept = [text for text in gui.strings() if "visits kept" in text]
+    assert kept
+    assert int(kept[0].split()[0]) > 0
+    assert nodes(heard[-2]) == "50"
+    for other in ("ucinewgame", MATE_IN_ONE, "setoption name Hash value 17"):
+        gui.ask("position startpos", "go nodes 50")
+        gui.ask(other, "go nodes 50")
+        assert not any("visits kept" in text for text in gui.strings())
+
+
+def test_a_mate_is_proved_and_played(talk):
+    gui = talk(show_wdl=True)
+    for go in ("go nodes 100000", "go mate 1", "go depth 50", "go wtime 60000 btime 60000"):
+        heard = gui.ask("ucinewgame", MATE_IN_ONE, go)
+        assert heard[-1] == "bestmove a1a8"
+        assert " score mate 1 wdl 1000 0 0 " in heard[-2]
+        assert heard[-2].endswith(" pv a1a8")
+
+
+def test_multipv_tells_different_moves_in_order(talk):
+    gui = talk(multipv=3, show_wdl=True)
+    heard = gui.ask(FEW_MOVES, "go nodes 200")
+    rows = [line.split() for line in heard if line.startswith("info depth")][-3:]
+    assert [row[row.index("multipv") + 1] for row in rows] == ["1", "2", "3"]
+    moves = [row[row.index("pv") + 1] for row in rows]
+    assert len(set(moves)) == 3
+    assert heard[-1].split()[1] == moves[0]
+    for row in rows:
+        wdl = [int(word) for word in row[row.index("wdl") + 1 : row.index("wdl") + 4]]
+        assert sum(wdl) == 1000
+
+
+def test_only_searchmoves_are_searched(talk):
+    gui = talk(multipv=9)
+    heard = gui.ask("position startpos", "go nodes 60 searchmoves a2a3 e2e5 h2h4")
+    assert any("searchmoves: move 'e2e5' is illegal" in text for text in gui.strings())
+    moves = {line.split(" pv ")[1].split()[0] for line in heard if " pv " in line}
+    assert moves == {"a2a3", "h2h4"}
+    heard = gui.ask("go nodes 200")
+    assert not any("visits kept" in text for text in gui.strings())
+    assert gui.best("go nodes 5 searchmoves e2e5") != "(none)"
+
+
+def test_go_says_how_long(talk):
+    gui = talk(simulations=33)
+    assert nodes(gui.ask("go")[-2]) == "33"
+    assert nodes(gui.ask("ucinewgame", "go nodes 7")[-2]) == "7"
+    assert nodes(gui.ask("ucinewgame", "go wtime 1000")[-2]) != ""
+    assert nodes(gui.ask("ucinewgame", "position startpos moves e2e4", "go wtime 1000")[-2]) == "33"
+    depth = gui.ask("ucinewgame", "go depth 3")[-2].split()
+    assert int(depth[2]) >= 3
+    start = time.monotonic()
+    gui.ask("go movetime 300")
+    assert time.monotonic() - start < 60
+
+
+def test_a_clock_without_time_still_gets_a_move(talk):
+    gui = talk()
+    for clock in ("wtime 0 btime 0", "wtime -50 btime 10", "movetime 0", "nodes 0",
+                  "wtime 1 btime 1 movestogo 0", "wtime 1 winc 1 movestogo 1"):
+        assert gui.best("position startpos", f"go {clock}") != "(none)"
+
+
+def test_a_second_go_is_refused_while_the_first_runs(talk):
+    gui = talk()
+    gui.send("go infinite", "go nodes 1")
+    assert "go ignored: a search is running; stop it first" in gui.strings()
+    gui.send("position startpos moves e2e4", "setoption name Threads value 2")
+    gui.send("stop", "stop")
+    assert len(gui.wait_for("bestmove")) == 1
+    board = chess.Board()
+    board.push_uci("e2e4")
+    assert chess.Move.from_uci(gui.best("go nodes 3")) in board.legal_moves
+
+
+def test_a_temperature_draws_moves(talk):
+    gui = talk(temperature=5.0)
+    moves = {gui.best("ucinewgame", "position startpos", "go nodes 60") for _ in range(12)}
+    assert len(moves) > 1
+    gui.send("setoption name Temperature value 1e-300")
+    assert gui.best("go nodes 10") != "(none)"
+    assert gui.best("setoption name Temperature value 50", MATE_IN_ONE, "go nodes 1000") == "a1a8"
+
+
+def test_ticks_are_the_networks_own(talk, ordinary_model):
+    gui = talk()
+    gui.send("isready", "setoption name Ticks value 3", "isready")
+    assert any("built anew with 3 ticks and the same weights; it was trained with 2" in text
+               for text in gui.strings())
+    gui.ask("go nodes 5")
+    gui.lines.clear()
+    gui.send(f"setoption name Model value {ordinary_model}", "isready")
+    assert any(text.startswith("Ticks 3 is not possible: net.ticks must be 1") for text in
+               gui.strings())
+    assert gui.best("go nodes 5") != "(none)"
+
+
+def test_a_model_that_cannot_be_had_leaves_the_one_before(talk, model, tmp_path):
+    damaged = tmp_path / "damaged.safetensors"
+    damaged.write_bytes(b"nonsense")
+    gui = talk()
+    gui.send("isready")
+    for text in ("nowhere", damaged, tmp_path, "a\0b", "x" * 5000):
+        gui.lines.clear()
+        gui.send(f"setoption name Model value {text}", "isready")
+        (said,) = gui.strings()
+        assert said.startswith("cannot use model")
+        assert gui.lines[-1] == "readyok"
+        assert gui.best("go nodes 5") != "(none)"
+        assert not any("NO NETWORK" in text for text in gui.strings())
+
+
+def test_options_that_do_not_exist_or_fit_are_told(talk):
+    gui = talk()
+    gui.send("setoption name Contempt value 3", "setoption name Threads value -1", "setoption")
+    assert [text.split()[0] for text in gui.strings()] == ["unknown", "Threads", "setoption"]
+
+
+def test_a_search_that_fails_still_answers(talk):
+    def load(text):
+        if text == "gone":
+            raise CorruptDataError("damaged on the way")
+        raise RuntimeError("a bug")
+
+    for text, said in (("gone", "damaged on the way"), ("bug", "RuntimeError: a bug")):
+        gui = Gui(load, Options(model=text))
+        assert gui.best("go nodes 5") in {move.uci() for move in chess.Board().legal_moves}
+        assert any(said in heard for heard in gui.strings())
+        gui.session.close()
+
+
+def test_a_game_goes_on_where_nobody_claims_the_draw(talk):
+    gui = talk(simulations=20)
+    moves = []
+    board = chess.Board()
+    for move in ("g1f3", "g8f6", "f3g1", "f6g8") * 3:
+        moves.append(move)
+        board.push_uci(move)
+        best = gui.best(f"position startpos moves {' '.join(moves)}", "go")
+        assert chess.Move.from_uci(best) in board.legal_moves
+    for fen in ("7k/8/8/8/8/8/8/K5R1 w - - 100 90", "7k/8/8/8/8/8/8/K7 w - - 0 1"):
+        best = gui.best(f"position fen {fen}", "go")
+        assert chess.Move.from_uci(best) in chess.Board(fen).legal_moves
+
+
+def test_the_engine_plays_itself(talk):
+    gui = talk(simulations=15)
+    gui.send("isready", "ucinewgame")
+    board = chess.Board()
+    while any(board.legal_moves) and board.ply() < 60:
+        moves = " ".join(move.uci() for move in board.move_stack)
+        board.push_uci(gui.best(f"position startpos moves {moves}", "go wtime 50 btime 50"))
+    assert board.ply() > 5
+
+
+def test_the_end_of_input_is_quit_and_a_gui_that_goes_is_the_end(talk):
+    gui = talk()
+    gui.session.run(iter(["position startpos", "go infinite"]))
+    assert gui.lines[-1].startswith("bestmove")
+    gui = talk()
+    gui.session.run(iter(["go nodes 3", "quit", "uci"]))
+    assert "uciok" not in gui.lines
+
+    def gone(_line):
+        raise BrokenPipeError
+
+    Session(get_game("chess"), load_model, gone, Options()).run(itertools.repeat("uci"))
