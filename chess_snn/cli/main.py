@@ -8,7 +8,7 @@ import typer
 from rich.console import Console
 
 from chess_snn import __version__
-from chess_snn.cli import analyse, bench, campaign, match, mates, perft, play, uci, ui
+from chess_snn.cli import analyse, bench, campaign, games, match, mates, perft, play, uci, ui
 from chess_snn.errors import ChessSnnError
 
 EXIT_BAD_INPUT = 2
@@ -24,6 +24,7 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 app.add_typer(campaign.app, name="campaign")
+app.add_typer(games.app, name="games")
 app.add_typer(bench.app, name="bench")
 # So that a depth of -1 is a bad depth and not an unknown option.
 app.command("perft", context_settings={"ignore_unknown_options": True})(perft.perft_command)

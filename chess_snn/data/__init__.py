@@ -8,7 +8,7 @@
 """
 
 from chess_snn.data.commit import StagedFolder, staged_folder
-from chess_snn.data.files import read_json, sweep_temporaries, write_json, write_text
+from chess_snn.data.files import read_json, sweep_temporaries, write_json, write_parts, write_text
 from chess_snn.data.manifest import (
     MANIFEST_NAME,
     Manifest,
@@ -43,6 +43,7 @@ __all__ = [
     "sweep_temporaries",
     "verify_folder",
     "write_json",
+    "write_parts",
     "write_shard",
     "write_text",
 ]

@@ -53,7 +53,7 @@ class StagedFolder:
         """
         created = datetime.now(UTC).isoformat(timespec="seconds")
         manifest = Manifest(kind, created, meta, _sync_tree(self.path))
-        write_synced(self.path / MANIFEST_NAME, manifest.to_text())
+        write_synced(self.path / MANIFEST_NAME, [manifest.to_text()])
         sync_folder(self.path)
         try:
             self.path.rename(self.target)

@@ -14,7 +14,7 @@ import re
 import secrets
 import shutil
 import socket
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -106,10 +106,10 @@ def make_folder(folder: Path) -> None:
     sync_folder(folder.parent)
 
 
-def write_synced(path: Path, text: str) -> None:
-    """Write ``text`` to a new file and force its bytes to the disk; its name is not synced."""
+def write_synced(path: Path, parts: Iterable[str]) -> None:
+    """Write ``parts`` to a new file and force its bytes to the disk; its name is not synced."""
     with path.open("x", encoding="utf-8") as file:
-        file.write(text)
+        file.writelines(parts)
         file.flush()
         os.fsync(file.fileno())
 
@@ -129,11 +129,20 @@ def write_text(path: Path, text: str) -> None:
     Raises:
         UsageError: the place cannot be written; what was there is intact.
     """
+    write_parts(path, [text])
+
+
+def write_parts(path: Path, parts: Iterable[str]) -> None:
+    """Put the text that ``parts`` make up at ``path``, as :func:`write_text` does.
+
+    Raises:
+        UsageError: the place cannot be written; what was there is intact.
+    """
     temporary = temporary_sibling(path)
     with writing(path):
         make_folder(path.parent)
         try:
-            write_synced(temporary, text)
+            write_synced(temporary, parts)
             temporary.replace(path)
         finally:
             temporary.unlink(missing_ok=True)

@@ -27,6 +27,8 @@ _EARLIER_FOR_THREEFOLD: Final = np.uint64(2)
 _SHORTEST_REPETITION: Final = np.uint64(4)
 _SAME_SIDE: Final = np.uint64(2)
 _RING: Final = np.uint64(HISTORY_LENGTH)
+_LONGEST_REPETITION: Final = np.uint64(HISTORY_LENGTH - 2)
+"""Games end long before the clock is there, but those played elsewhere may go on."""
 
 
 @kernel
@@ -45,7 +47,7 @@ def count_earlier(
     """
     earlier = ZERO
     distance = _SHORTEST_REPETITION
-    farthest = min(clock, ply)
+    farthest = min(clock, ply, _LONGEST_REPETITION)
     while distance <= farthest:
         if history[(ply - distance) % _RING] == key:
             earlier += ONE

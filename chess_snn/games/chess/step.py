@@ -48,8 +48,10 @@ def step_games(
             continue
         make_move(state[g], state[g], actions[g])
         plies[g] += 1
-        num_legal[g], termination[g] = _settle(state[g], history[g], plies[g], legal_actions[g])
-        reward[g] = 1.0 if termination[g] == CHECKMATE else 0.0
+        num_moves, _, code = settle(state[g], history[g], plies[g], legal_actions[g])
+        num_legal[g] = int(num_moves) if code == ONGOING else 0
+        termination[g] = code
+        reward[g] = 1.0 if code == CHECKMATE else 0.0
 
 
 @kernel
@@ -62,12 +64,11 @@ def reset_games(
     for i in range(len(rows)):
         g = rows[i]
         state[g, :RECORD_WORDS] = states[i, :RECORD_WORDS]
-        state[g, KEY] = compute_key(state[g])
-        state[g, KEY] = key_without_ep(state[g])
-        state[g, META] &= ~(REPETITIONS_MASK << REPETITIONS_SHIFT)
         history[g] = ZERO
         plies[g] = 0
-        num_legal[g], termination[g] = _settle(state[g], history[g], plies[g], legal_actions[g])
+        num_moves, _, code = begin(state[g], history[g], legal_actions[g])
+        num_legal[g] = int(num_moves) if code == ONGOING else 0
+        termination[g] = code
         reward[g] = 0.0
 
 
@@ -80,16 +81,31 @@ def list_legal(states: UInt64Array, legal_actions: Int16Array, num_legal: Int32A
 
 
 @kernel
-def _settle(
+def begin(
+    row: UInt64Array, history: UInt64Array, legal: Int16Array
+) -> tuple[np.uint64, bool, int]:
+    """Make ``row`` uint64[6] a settled position without a past; its KEY is computed anew.
+
+    ``history`` uint64[128], ``legal`` int16[224] and what is returned are those of :func:`settle`.
+    """
+    row[KEY] = compute_key(row)
+    row[KEY] = key_without_ep(row)
+    row[META] &= ~(REPETITIONS_MASK << REPETITIONS_SHIFT)
+    return settle(row, history, 0, legal)
+
+
+@kernel
+def settle(
     row: UInt64Array, history: UInt64Array, plies: int, legal: Int16Array
-) -> tuple[int, int]:
-    """Complete a row that a move or a reset has just written.
+) -> tuple[np.uint64, bool, int]:
+    """Complete a row that :func:`make_move` has just written.
 
     Drops the en passant square unless a capture there is legal (the KEY of ``row`` comes without
     it), enters the key into the history and counts repetitions.
 
     Returns:
-        The number of legal actions, 0 if the game is over, and the termination code.
+        The number of legal actions, of a drawn position too; whether the side to move is in check;
+        and the termination code.
     """
     num_moves, in_check, ep_is_legal = generate(row, legal)
     ep = row[META] >> EP_SHIFT & EP_MASK
@@ -101,5 +117,4 @@ def _settle(
     remember(history, ply, row[KEY])
     num_earlier = count_earlier(history, ply, halfmove_clock(row), row[KEY])
     row[META] |= min(num_earlier, REPETITIONS_MASK) << REPETITIONS_SHIFT
-    code = termination_code(row, num_moves, in_check, num_earlier)
-    return (int(num_moves) if code == ONGOING else 0), code
+    return num_moves, in_check, termination_code(row, num_moves, in_check, num_earlier)

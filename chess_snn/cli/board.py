@@ -1,0 +1,58 @@
+"""A position of a recorded game, drawn by python-chess."""
+
+from dataclasses import dataclass
+
+import chess
+import chess.svg
+
+from chess_snn.data import GameRecords
+from chess_snn.errors import UsageError
+from chess_snn.games.chess import move_of_action, to_board
+
+
+@dataclass(frozen=True, slots=True)
+class ShownPosition:
+    """A board and how it came about."""
+
+    board: chess.Board
+    ply: int
+    num_plies: int
+    """Of the whole game."""
+    last_move: chess.Move | None
+
+
+def position_of(records: GameRecords, game: int, ply: int | None) -> ShownPosition:
+    """The position after ``ply`` plies of a game, or at its end.
+
+    Raises:
+        UsageError: the game has fewer plies.
+    """
+    first, end = map(int, records.game_offsets[game : game + 2])
+    num_plies = end - first
+    ply = num_plies if ply is None else ply
+    if not 0 <= ply <= num_plies:
+        raise UsageError(f"--ply must be >= 0 and <= {num_plies} in this game, got {ply}")
+    if ply == 0:
+        return ShownPosition(to_board(records.states[first]), 0, num_plies, None)
+    board = to_board(records.states[first + ply - 1])
+    move = move_of_action(board, int(records.actions[first + ply - 1]))
+    board.push(move)
+    return ShownPosition(board, ply, num_plies, move)
+
+
+def board_text(position: ShownPosition) -> str:
+    """The board in letters, white's pieces large, with its coordinates and FEN."""
+    ranks = zip(range(8, 0, -1), str(position.board).splitlines(), strict=True)
+    rows = [f"{rank}  {row}" for rank, row in ranks]
+    mover = "White" if position.board.turn == chess.WHITE else "Black"
+    return "\n".join([
+        f"After {position.ply} of {position.num_plies} plies, {mover} to move:", "", *rows, "",
+        "   a b c d e f g h", "", position.board.fen(),
+    ])
+
+
+def board_svg(position: ShownPosition) -> str:
+    """The board as SVG, the last move marked."""
+    board = position.board
+    check = board.king(board.turn) if board.is_check() else None
+    return chess.svg.board(board, lastmove=position.last_move, check=check)

@@ -1,0 +1,229 @@
+"""``chess-snn games``: PGN in and out, one game to look at, figures of many."""
+
+import json
+import os
+from collections.abc import Iterator
+from itertools import chain
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.table import Table
+
+from chess_snn.campaign.collection import (
+    ENDINGS,
+    OUTCOMES,
+    GameCollection,
+    GameFilter,
+    open_collection,
+)
+from chess_snn.campaign.collection_report import collection_figures, to_pgn
+from chess_snn.cli.board import board_svg, board_text, position_of
+from chess_snn.cli.console import console, print_message, work_bar
+from chess_snn.cli.report_file import JsonFile, check_writable
+from chess_snn.config import check_choice
+from chess_snn.data import write_json, write_parts, write_text
+from chess_snn.errors import UsageError
+from chess_snn.pgn import FAULT_KINDS, Imported, ImportReport, import_pgn
+from chess_snn.types import Json
+
+app = typer.Typer(help="PGN in and out; look at games that were played.", no_args_is_help=True)
+
+Directory = Annotated[Path, typer.Argument(help="A campaign's folder, or an import's.")]
+
+_KIB = 1024
+
+
+@app.command("import")
+def import_command(
+    file: Annotated[Path, typer.Argument(help="PGN; plain, or packed by gzip or zstd.")],
+    out: Annotated[Path, typer.Option(help="New folder, or that of an import to go on with.")],
+    workers: Annotated[int, typer.Option(help="Processes; 0 takes every core.")] = 0,
+    strict: Annotated[bool, typer.Option(help="End at the first bad game.")] = False,
+    json_file: JsonFile = None,
+) -> None:
+    """Turn the games of a PGN file into shards that a network can be trained on.
+
+    Moves are checked by our own rules. A bad game is left out as a whole, and counted. The same
+    command again goes on where it was ended, and imports nothing twice.
+
+    chess-snn games import lichess.pgn.zst --out imports/lichess
+    """
+    check_writable(json_file)
+
+    with work_bar(f"importing {file.name}", "KiB read") as on_progress:
+        imported = import_pgn(
+            file, out, workers=workers or os.cpu_count() or 1, strict=strict,
+            on_progress=lambda done, total: on_progress(done // _KIB, -(-total // _KIB)),
+        )
+    _print_import(imported, out)
+    report = imported.report
+    if json_file is not None:
+        write_json(json_file, report.to_json() | {
+            "new_games": imported.new_games, "seconds": round(imported.seconds, 3),
+            "games_per_s": round(imported.games_per_s, 1),
+        })
+    if not report.games:
+        raise UsageError(f"none of the {report.games_read:,} games of {file} could be imported")
+
+
+@app.command()
+def export(
+    directory: Directory,
+    out: Annotated[Path | None, typer.Option(help="File to write; else standard output.")] = None,
+    iteration: Annotated[str | None, typer.Option(help="One, or a range such as 3:7.")] = None,
+    generation: Annotated[str | None, typer.Option(help="That played; likewise.")] = None,
+    outcome: Annotated[str | None, typer.Option(help=f"{', '.join(OUTCOMES)}.")] = None,
+    termination: Annotated[str | None, typer.Option(help=f"{', '.join(ENDINGS)}.")] = None,
+    min_plies: Annotated[int, typer.Option(help="Shorter games are left out.")] = 0,
+    max_plies: Annotated[int | None, typer.Option(help="Longer games are left out.")] = None,
+    limit: Annotated[int | None, typer.Option(help="Most games.")] = None,
+) -> None:
+    """Write games as PGN.
+
+    chess-snn games export campaigns/cpu-001 --iteration 40: --outcome white --out won.pgn
+    """
+    if outcome is not None:
+        check_choice("--outcome", outcome, OUTCOMES)
+    if termination is not None:
+        check_choice("--termination", termination, ENDINGS)
+    wanted = GameFilter(
+        iterations=_parse_range("--iteration", iteration),
+        generations=_parse_range("--generation", generation),
+        outcome=outcome, ending=termination, min_plies=min_plies, max_plies=max_plies, limit=limit,
+    )
+    collection = open_collection(directory)
+    games = _pgn_games(collection, wanted)
+    first = next(games, None)
+    if first is None:
+        raise UsageError(
+            f"none of the {collection.num_games:,} games of {directory} is wanted; ask for more"
+        )
+    texts = _Counted(chain([first], games))
+    if out is None:
+        for text in texts:
+            typer.echo(text, nl=False)
+    else:
+        write_parts(out, texts)
+    typer.echo(f"{texts.count:,} of {collection.num_games:,} games", err=True)
+
+
+@app.command()
+def show(
+    directory: Directory,
+    game: Annotated[int, typer.Option(help="Its number, from 1; `Game` in exported PGN.")] = 1,
+    ply: Annotated[int | None, typer.Option(help="Plies played on the board; else all.")] = None,
+    svg: Annotated[Path | None, typer.Option(help="Draw the board into this file.")] = None,
+) -> None:
+    """Show a game and a board of it.
+
+    chess-snn games show campaigns/cpu-001 --game 12 --ply 40 --svg board.svg
+    """
+    collection = open_collection(directory)
+    found = collection.game(game)
+    position = position_of(found.records, found.index, ply)
+    if svg is not None:
+        write_text(svg, board_svg(position))
+    typer.echo(to_pgn(collection, found))
+    typer.echo(board_text(position))
+
+
+@app.command()
+def stats(
+    directory: Directory,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead.")] = False,
+) -> None:
+    """Show what games there are, how they began and how they ended."""
+    figures = collection_figures(open_collection(directory))
+    if as_json:
+        typer.echo(json.dumps(figures, indent=2))
+    else:
+        _print_figures(figures)
+
+
+class _Counted:
+    """Texts, and how many of them were handed out."""
+
+    def __init__(self, texts: Iterator[str]) -> None:
+        self._texts = texts
+        self.count = 0
+
+    def __iter__(self) -> Iterator[str]:
+        for text in self._texts:
+            yield text
+            self.count += 1
+
+
+def _pgn_games(collection: GameCollection, wanted: GameFilter) -> Iterator[str]:
+    return (to_pgn(collection, game) for game in collection.games(wanted))
+
+
+def _parse_range(option: str, text: str | None) -> range | None:
+    """``7`` as 7 alone, ``3:7`` as 3 to 7 with both ends, ``3:`` and ``:7`` open on one side."""
+    if text is None:
+        return None
+    first, colon, last = text.partition(":")
+    numbers = (first, last) if colon else (first, first)
+    if not all(number.isdecimal() or (colon and not number) for number in numbers):
+        raise UsageError(f"{option} must be a number or a range such as 3:7, got {text!r}")
+    low, high = numbers
+    found = range(int(low or 0), int(high or 2**31) + 1)
+    if not found:
+        raise UsageError(f"{option} must rise, got {text!r}")
+    return found
+
+
+def _print_import(imported: Imported, out: Path) -> None:
+    report = imported.report
+    print_message(
+        f"{report.games:,} of {report.games_read:,} games imported into {out}: "
+        f"{report.positions:,} positions, {len(imported.folder.shards()):,} shards"
+    )
+    if imported.new_games:
+        print_message(
+            f"{imported.new_games:,} games read in {imported.seconds:.1f} s, "
+            f"{imported.games_per_s:,.0f} games/s after start-up"
+        )
+    else:
+        print_message("All of it was there before; nothing was written.")
+    for count, what in (
+        (report.latin1_headers, "have a header in Latin-1"),
+        (report.played_on, "went on after a draw by the rules, and are kept as they were played"),
+    ):
+        if count:
+            print_message(f"{count:,} of them {what}.")
+    if report.games_refused:
+        console.print(_refused_table(report))
+
+
+def _refused_table(report: ImportReport) -> Table:
+    table = Table(title=f"{report.games_refused:,} games refused", title_justify="left")
+    for heading in ("kind", "games", "first", "meaning"):
+        table.add_column(heading, justify="right" if heading == "games" else "left")
+    for kind, meaning in FAULT_KINDS.items():
+        if kind in report.refused:
+            first = str(report.examples[kind]).replace("[", r"\[")
+            table.add_row(kind.replace("_", " "), f"{report.refused[kind]:,}", first, meaning)
+    return table
+
+
+def _print_figures(figures: Json) -> None:
+    table = Table(title=str(figures["name"]), title_justify="left")
+    for heading in ("", "games", "%"):
+        table.add_column(heading, justify="left" if not heading else "right")
+    num_games = figures["games"]
+    for group in ("results", "endings", "starts"):
+        for name, count in figures[group].items():
+            label = f"{group[:-1]}: {name.replace('_', ' ')}"
+            table.add_row(label, f"{count:,}", f"{100 * count / num_games:.1f}")
+        table.add_section()
+    console.print(table)
+    plies = figures["plies"]
+    print_message(
+        f"{num_games:,} games in {figures['shards']:,} shards "
+        f"({figures['bytes'] / 1e6:,.1f} MB), {figures['positions']:,} positions; plies: mean "
+        f"{plies['mean']:.1f}, median {plies['median']:.0f}, {plies['min']} to {plies['max']}"
+    )
+    if figures["iterations"]:
+        first, last = figures["iterations"]
+        print_message(f"iterations {first} to {last}")

@@ -1,0 +1,171 @@
+"""A folder of imported games.
+
+::
+
+    <folder>/
+      import.json                        which file it is, written at the start
+      report.json                        what came in, written when all of the file is
+      games/pgn-1a2b3c4d5e6f/
+        shard-000000/                    the good games among the first 1,000, one immutable shard
+        shard-000001/                    …
+
+A chunk of the file without a good game has no shard. The name between ``games`` and the shards is
+that of the file's content, so that shards of several imports can stand in one replay window.
+"""
+
+import re
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Final
+
+from chess_snn.data import is_committed, read_json, sweep_temporaries, write_json
+from chess_snn.errors import CorruptDataError, UsageError
+from chess_snn.pgn.report import ImportReport
+from chess_snn.types import Json
+
+IMPORT_FILE: Final = "import.json"
+REPORT_FILE: Final = "report.json"
+SCHEMA: Final = 1
+
+_ID_LENGTH: Final = 12
+_SHARD: Final = re.compile(r"shard-(\d{6,})")
+_MISFITS: Final = (KeyError, TypeError, ValueError)
+
+
+@dataclass(frozen=True, slots=True)
+class ImportSource:
+    """What tells one import from another."""
+
+    file: str
+    """Name of the PGN file, for people."""
+    content: str
+    """Digest of its first games."""
+    games_per_shard: int
+
+
+@dataclass(frozen=True, slots=True)
+class ImportFolder:
+    """Where the games of one PGN file are, or are on their way to."""
+
+    path: Path
+    source: ImportSource
+
+    @classmethod
+    def create(
+        cls, path: Path, file: str, first_sha256: str, games_per_shard: int
+    ) -> "ImportFolder":
+        """Begin an import into ``path``, or go on with the one that began there.
+
+        Raises:
+            UsageError: it holds anything else.
+        """
+        source = ImportSource(file, first_sha256[:_ID_LENGTH], games_per_shard)
+        if is_import(path):
+            begun = cls.open(path)
+            if begun.source.content != source.content:
+                raise UsageError(
+                    f"{path} holds the games of another file, {begun.source.file}; import "
+                    f"{file} into a folder of its own with --out"
+                )
+            if begun.source.games_per_shard != games_per_shard:
+                raise UsageError(
+                    f"{path} was begun by another version of this program, with "
+                    f"{begun.source.games_per_shard} games a shard; choose a new folder with --out"
+                )
+            return begun
+        check_new(path)
+        write_json(path / IMPORT_FILE, {"schema": SCHEMA} | asdict(source))
+        return cls(path, source)
+
+    @classmethod
+    def open(cls, path: Path) -> "ImportFolder":
+        """The import in ``path``, finished or not.
+
+        Raises:
+            CorruptDataError: its description is missing or damaged.
+        """
+        body = read_json(path / IMPORT_FILE)
+        try:
+            if body.pop("schema") != SCHEMA:
+                raise ValueError("another schema")
+            source = ImportSource(**body)
+        except _MISFITS as error:
+            raise CorruptDataError(
+                f"{path / IMPORT_FILE} is damaged ({error!r}); import the file into a new folder"
+            ) from error
+        return cls(path, source)
+
+    def shard(self, index: int) -> Path:
+        """The folder of one chunk's games."""
+        return self._games / f"shard-{index:06d}"
+
+    def shards(self) -> list[Path]:
+        """The committed shards, in the order of the file."""
+        found = {
+            int(name[1]): entry for entry in self._games.glob("shard-*")
+            if (name := _SHARD.fullmatch(entry.name)) and is_committed(entry)
+        }
+        return [found[index] for index in sorted(found)]
+
+    def sweep(self) -> None:
+        """Remove what killed imports left half-written."""
+        for parent in (self.path, self._games):
+            if parent.is_dir():
+                sweep_temporaries(parent)
+
+    def finish(self, report: ImportReport) -> None:
+        """Say that all of the file is here."""
+        write_json(self.path / REPORT_FILE, {"schema": SCHEMA} | report.to_json())
+
+    def report(self) -> ImportReport | None:
+        """What came in; None as long as the import is not finished.
+
+        Raises:
+            CorruptDataError: it is damaged.
+        """
+        path = self.path / REPORT_FILE
+        if not path.exists():
+            return None
+        try:
+            return ImportReport.from_json(read_json(path))
+        except _MISFITS as error:
+            raise CorruptDataError(
+                f"{path} is damaged ({error!r}); delete it and import the file again"
+            ) from error
+
+    @property
+    def _games(self) -> Path:
+        return self.path / "games" / f"pgn-{self.source.content}"
+
+
+def is_import(path: Path) -> bool:
+    """Whether an import began in ``path``."""
+    return (path / IMPORT_FILE).is_file()
+
+
+def check_new(path: Path) -> None:
+    """Say that an import cannot begin in ``path``.
+
+    Raises:
+        UsageError: it is no folder, or not empty.
+    """
+    try:
+        if path.exists() and any(path.iterdir()):
+            raise UsageError(
+                f"{path} is not empty and holds no import; choose a new folder with --out"
+            )
+    except OSError as error:
+        raise UsageError(
+            f"cannot use {path} for an import: {error.strerror}; choose another --out"
+        ) from error
+
+
+def shard_meta(source: ImportSource, first_game: int, sha256: str, report: ImportReport) -> Json:
+    """What the manifest of an imported shard notes."""
+    return {
+        "game": "chess",
+        "source": source.file,
+        "first_game": first_game,
+        "text_sha256": sha256,
+        "report": report.to_json(),
+    }

@@ -1,0 +1,175 @@
+"""Importing a PGN file into a folder of shards, on several processes, repeatable at any point.
+
+This process reads, unpacks and cuts the file between games; workers do all else. A chunk of the
+file is a shard, and which games it has depends on the file alone. So a second run finds what the
+first one committed, compares it with the file, and does what is missing.
+"""
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+
+from chess_snn.config import check_range
+from chess_snn.data import is_committed, read_manifest
+from chess_snn.errors import CorruptDataError, UsageError
+from chess_snn.pgn.folder import ImportFolder, check_new, is_import
+from chess_snn.pgn.pool import WorkerPool, worker_pool
+from chess_snn.pgn.report import BadGame, ImportReport
+from chess_snn.pgn.source import GAMES_PER_CHUNK, Chunk, read_chunks
+
+Progress = Callable[[int, int], None]
+"""Called often with the octets of the file read so far, and in all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """An import that went through."""
+
+    folder: ImportFolder
+    report: ImportReport
+    """Over the whole file, whichever run imported it."""
+    new_games: int
+    """Games read by this run, the refused ones too; others were there before."""
+    seconds: float
+    """From the moment the first worker was ready to the end."""
+
+    @property
+    def games_per_s(self) -> float:
+        """Games read a second after start-up; 0 where all were there before."""
+        return self.new_games / self.seconds if self.new_games else 0.0
+
+
+def import_pgn(
+    file: Path, out: Path, *, workers: int = 1, strict: bool = False,
+    on_progress: Progress | None = None,
+) -> Imported:
+    """Import the games of ``file`` into ``out``, or go on with that.
+
+    Args:
+        file: PGN, plain or packed by gzip or zstd.
+        out: missing, empty, or where the import of the same file began.
+        workers: processes that read moves and write shards.
+        strict: whether the first bad game ends the import.
+        on_progress: see ``Progress``.
+
+    Raises:
+        UsageError: the file cannot be read or holds no game, ``out`` holds something else, nothing
+            can be written, or a game is bad and ``strict``; whole shards before that stay.
+        CorruptDataError: the file or a shard is damaged.
+    """
+    check_range("--workers", workers, ge=1, le=1024)
+    if not is_import(out):
+        check_new(out)
+    chunks = read_chunks(file, on_progress)
+    first = next(chunks, None)
+    if first is None:
+        raise UsageError(f"{file} holds no game; is it PGN?")
+    folder = ImportFolder.create(out, file.name, first.sha256, GAMES_PER_CHUNK)
+    folder.sweep()
+    run = _Run(folder, file, strict)
+    missing = run.skip_committed(chain([first], chunks))
+    # No process is started where nothing is left to do.
+    if (next_missing := next(missing, None)) is not None:
+        with worker_pool(workers) as pool:
+            run.import_all(pool, chain([next_missing], missing))
+    run.finish()
+    return Imported(folder, run.report, run.new_games, run.seconds)
+
+
+class _Run:
+    """One run of an import."""
+
+    def __init__(self, folder: ImportFolder, file: Path, strict: bool) -> None:
+        self.report = ImportReport()
+        self.new_games = 0
+        self.seconds = 0.0
+        self._folder = folder
+        self._file = file
+        self._strict = strict
+        self._num_chunks = 0
+
+    def skip_committed(self, chunks: Iterator[Chunk]) -> Iterator[Chunk]:
+        """The chunks without a shard; the others are compared with theirs, and counted."""
+        for chunk in chunks:
+            self._num_chunks += 1
+            shard = self._folder.shard(chunk.index)
+            if is_committed(shard):
+                self._count(self._committed(shard, chunk))
+            else:
+                yield chunk
+
+    def import_all(self, pool: WorkerPool, chunks: Iterator[Chunk]) -> None:
+        """Import ``chunks``, as many at a time as there are workers."""
+        start = None
+        for chunk in chunks:
+            while not pool.has_idle:
+                self._take_answers(pool)
+            start = start or time.perf_counter()
+            task = {
+                "folder": str(self._folder.path.absolute()), "index": chunk.index,
+                "first_game": chunk.first_game, "strict": self._strict,
+            }
+            pool.submit(task, chunk.text)
+            if self._must_stop:
+                break
+        while pool.num_busy:
+            self._take_answers(pool)
+        self._stop_if_strict()
+        self.seconds = time.perf_counter() - (start or 0.0)
+
+    def finish(self) -> None:
+        """Commit the report."""
+        self._stop_if_strict()
+        extra = [shard for shard in self._folder.shards() if shard >= self._past_the_end]
+        if extra:
+            raise self._mixed(extra[0], "games behind the end of")
+        self._folder.finish(self.report)
+
+    @property
+    def _past_the_end(self) -> Path:
+        return self._folder.shard(self._num_chunks)
+
+    @property
+    def _must_stop(self) -> bool:
+        return self._strict and self.report.games_refused > 0
+
+    def _take_answers(self, pool: WorkerPool) -> None:
+        for answer in pool.answers():
+            part = ImportReport.from_json(answer["report"])
+            self.new_games += part.games_read
+            self._count(part)
+
+    def _count(self, part: ImportReport) -> None:
+        self.report.add(part)
+
+    def _stop_if_strict(self) -> None:
+        bad = self.report.first_refused
+        if self._strict and bad is not None:
+            raise UsageError(describe_bad_game(self._file, bad))
+
+    def _committed(self, shard: Path, chunk: Chunk) -> ImportReport:
+        meta = read_manifest(shard).meta
+        try:
+            if meta["text_sha256"] == chunk.sha256:
+                return ImportReport.from_json(meta["report"])
+        except (KeyError, TypeError, ValueError) as error:
+            raise CorruptDataError(
+                f"{shard} is no shard of an import ({error!r}); delete it, and import again"
+            ) from error
+        raise self._mixed(shard, "other games than")
+
+    def _mixed(self, shard: Path, what: str) -> UsageError:
+        return UsageError(
+            f"{shard} holds {what} {self._file}, which was another file when the import began; "
+            "import it into a new folder with --out"
+        )
+
+
+def describe_bad_game(file: Path, bad: BadGame) -> str:
+    """Why ``--strict`` ended an import, in one line."""
+    return (
+        f"{file}, {bad}: {bad.kind.replace('_', ' ')}; mend the game, or leave out --strict to "
+        "import the others"
+    )

@@ -1,0 +1,169 @@
+"""Reading a PGN file piece by piece, packed or not, in bounded memory.
+
+What a file is packed with is told by its first octets, not by its name.
+"""
+
+import hashlib
+import zlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO, Final
+
+from chess_snn.errors import CorruptDataError, UsageError
+from chess_snn.pgn.reading import game_starts
+
+GAMES_PER_CHUNK: Final = 1000
+"""One chunk becomes one shard."""
+MOST_CHUNK_BYTES: Final = 32 << 20
+"""A chunk ends with the game that brings it there."""
+LONGEST_GAME_BYTES: Final = 16 << 20
+
+_BLOCK_BYTES: Final = 1 << 20
+_GZIP: Final = b"\x1f\x8b"
+_ZSTD: Final = (b"\x28\xb5\x2f\xfd", b"\x50\x2a\x4d\x18")
+"""The second begins files that were packed by several threads."""
+_PACKED_STEP: Final = 16 << 10
+"""Octets to unpack at once: a few well-packed ones may come to a lot of text."""
+_GZIP_WINDOW: Final = 16 + zlib.MAX_WBITS
+_FOREIGN: Final = {
+    b"PK\x03\x04": "a zip archive", b"7z\xbc\xaf": "a 7z archive", b"BZh": "packed by bzip2",
+    b"\xfd7zXZ": "packed by xz", b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """Some consecutive games of a file. Which ones depends on the text alone."""
+
+    index: int
+    first_game: int
+    """Number of its first game in the file, from 1."""
+    text: bytes
+
+    @property
+    def sha256(self) -> str:
+        """64 hexadecimal digits."""
+        return hashlib.sha256(self.text).hexdigest()
+
+
+def read_chunks(
+    path: Path, on_progress: Callable[[int, int], None] | None = None
+) -> Iterator[Chunk]:
+    """The file at ``path``, cut between games.
+
+    Args:
+        path: PGN, plain or packed by gzip or zstd.
+        on_progress: called with the octets of the file read so far, and in all.
+
+    Raises:
+        UsageError: it cannot be read, is packed in another way, is UTF-16, or is no PGN.
+        CorruptDataError: a packed file is damaged or cut.
+    """
+    try:
+        with path.open("rb") as file:
+            size = path.stat().st_size
+            yield from _cut(path, _counted(_unpack(path, file), file, size, on_progress))
+    except OSError as error:
+        raise UsageError(f"cannot read {path}: {error.strerror}; give a PGN file") from error
+
+
+def _cut(path: Path, blocks: Iterator[bytes]) -> Iterator[Chunk]:
+    index, first_game, num_bytes = 0, 1, 0
+    games: list[bytes] = []
+    rest = b""
+    for block in blocks:
+        rest += block
+        begin = 0
+        # What stands before the first game goes with it; the last game may go on in the next block.
+        for start in game_starts(rest).tolist()[1:]:
+            games.append(rest[begin:start])
+            num_bytes += start - begin
+            begin = start
+            if len(games) == GAMES_PER_CHUNK or num_bytes >= MOST_CHUNK_BYTES:
+                yield Chunk(index, first_game, b"".join(games))
+                index, first_game, num_bytes = index + 1, first_game + len(games), 0
+                games = []
+        rest = rest[begin:]
+        if len(rest) > LONGEST_GAME_BYTES:
+            raise UsageError(
+                f"game {first_game + len(games):,} of {path} has no end within "
+                f"{LONGEST_GAME_BYTES >> 20} MiB; is this PGN?"
+            )
+    if len(game_starts(rest)):
+        yield Chunk(index, first_game, b"".join([*games, rest]))
+
+
+def _counted(
+    blocks: Iterator[bytes], file: BinaryIO, size: int,
+    on_progress: Callable[[int, int], None] | None,
+) -> Iterator[bytes]:
+    for block in blocks:
+        if on_progress is not None:
+            on_progress(file.tell(), size)
+        yield block
+
+
+def _unpack(path: Path, file: BinaryIO) -> Iterator[bytes]:
+    blocks = iter(lambda: file.read(_BLOCK_BYTES), b"")
+    head = next(blocks, b"")
+    for magic, what in _FOREIGN.items():
+        if head.startswith(magic):
+            raise UsageError(
+                f"{path} is {what}; turn it into plain PGN, or PGN packed by gzip or zstd, first"
+            )
+    packed = _chain(head, blocks)
+    if head.startswith(_GZIP):
+        return _decompress(path, packed, lambda: zlib.decompressobj(_GZIP_WINDOW), zlib.error)
+    if head.startswith(_ZSTD):
+        zstandard = _load_zstandard(path)
+        return _decompress(
+            path, packed, zstandard.ZstdDecompressor().decompressobj, zstandard.ZstdError
+        )
+    return packed
+
+
+def _chain(head: bytes, blocks: Iterator[bytes]) -> Iterator[bytes]:
+    yield head
+    yield from blocks
+
+
+def _decompress(
+    path: Path, packed: Iterator[bytes], new_stream: Callable[[], Any],
+    fault: type[Exception],
+) -> Iterator[bytes]:
+    """What ``packed`` holds; one stream may follow another, as ``cat a.gz b.gz`` has it."""
+    stream, is_between = new_stream(), True
+    try:
+        for block in packed:
+            for start in range(0, len(block), _PACKED_STEP):
+                left = block[start : start + _PACKED_STEP]
+                while left:
+                    if text := stream.decompress(left):
+                        yield text
+                    is_between = stream.eof
+                    left = stream.unused_data if stream.eof else b""
+                    if stream.eof:
+                        stream = new_stream()
+    except fault as error:
+        raise _damaged(path, str(error)) from error
+    if not is_between:
+        raise _damaged(path, "it ends in the middle")
+
+
+def _damaged(path: Path, fault: str) -> CorruptDataError:
+    return CorruptDataError(
+        f"{path} is damaged ({fault}); fetch it again, and import it into the same folder: games "
+        "before the damage that were imported stay"
+    )
+
+
+def _load_zstandard(path: Path) -> Any:
+    try:
+        import zstandard  # noqa: PLC0415 - only files of this kind need it
+    except ImportError as error:
+        raise UsageError(
+            f"{path} is packed by zstd, and the package `zstandard` is not installed; install it "
+            "(pip install zstandard), or unpack the file first (zstd -d)"
+        ) from error
+    return zstandard

@@ -1,0 +1,216 @@
+"""``chess-snn games``: what goes in comes out, and what is said of it is so."""
+
+import io
+import json
+from dataclasses import replace
+
+import chess.pgn
+import numpy as np
+import pytest
+
+from chess_snn.campaign import CampaignFolder, load_config
+from chess_snn.data import write_shard
+from chess_snn.pgn import read_games
+
+MATE = '[Event "mate"]\n[Result "0-1"]\n\n1. f3 e5 2. g4 Qh4# 0-1\n\n'
+RESIGNED = '[Event "resigned"]\n[Result "1-0"]\n\n1. e4 f5 2. exf5 Kf7 3. Qh5+ 1-0\n\n'
+AGREED = '[Event "agreed"]\n[Result "1/2-1/2"]\n\n1. d4 d5 1/2-1/2\n\n'
+ENDING = ('[Event "ending"]\n[SetUp "1"]\n[FEN "7k/5Q2/8/8/8/8/8/K7 w - - 0 1"]\n'
+          '[Result "1/2-1/2"]\n\n1. Qg6 1/2-1/2\n\n')
+ILLEGAL = '[Event "bad"]\n[Result "1-0"]\n\n1. e4 e5 2. Ke3 1-0\n\n'
+STAR = '[Event "star"]\n[Result "*"]\n\n1. e4 *\n\n'
+
+
+@pytest.fixture
+def pgn_file(tmp_path):
+    path = tmp_path / "some.pgn"
+    path.write_text(MATE + ILLEGAL + RESIGNED + AGREED + STAR + ENDING)
+    return path
+
+
+@pytest.fixture
+def imported(chess_snn, pgn_file, tmp_path):
+    done = chess_snn("games", "import", pgn_file, "--out", "games", "--workers", 1)
+    assert done.returncode == 0, done.stderr
+    return tmp_path / "games"
+
+
+@pytest.fixture
+def campaign(tmp_path):
+    """Two iterations of two shards, each with the same four games; one of them cut."""
+    folder = CampaignFolder.create(tmp_path / "c", load_config("smoke"))
+    records, _ = read_games((MATE + RESIGNED + AGREED + ENDING).encode())
+    cut_values = np.array([0, 0, 0.25, 0], np.float32)
+    records = replace(records, cut_values_white=cut_values)
+    for iteration in range(2):
+        for shard in range(2):
+            write_shard(folder.shard(iteration, shard), records, {
+                "game": "chess", "iteration": iteration, "shard": shard, "generation": iteration,
+            })
+    return folder
+
+
+def games_in(text):
+    stream = io.StringIO(text)
+    return list(iter(lambda: chess.pgn.read_game(stream), None))
+
+
+def test_an_import_says_what_came_in_and_what_did_not(chess_snn, pgn_file, tmp_path):
+    done = chess_snn("games", "import", pgn_file, "--out", "games", "--json-file", "r/import.json")
+    assert done.returncode == 0, done.stderr
+    assert "4 of 6 games imported into games: 12 positions, 1 shards" in done.stdout
+    assert "games/s after start-up" in done.stdout
+    assert "2 games refused" in done.stdout
+    assert "game 2, ply 2: 'Ke3'" in done.stdout
+    assert "game 5, ply 1: '*'" in done.stdout
+    body = json.loads((tmp_path / "r" / "import.json").read_text())
+    assert (body["games_read"], body["games"], body["positions"]) == (6, 4, 12)
+    assert body["refused"]["illegal_move"] == {
+        "games": 1, "first": {"kind": "illegal_move", "game": 2, "ply": 2, "token": "Ke3"},
+    }
+    again = chess_snn("games", "import", pgn_file, "--out", "games")
+    assert again.returncode == 0
+    assert "All of it was there before; nothing was written." in again.stdout
+
+
+def test_an_import_exports_to_the_same_games(chess_snn, imported, tmp_path):
+    done = chess_snn("games", "export", imported)
+    assert done.returncode == 0
+    assert done.stderr == "4 of 4 games\n"
+    mate, resigned, agreed, ending = games_in(done.stdout)
+    assert mate.headers["Event"] == "some.pgn"
+    assert [game.headers["EndedBy"] for game in (mate, resigned, agreed, ending)] == [
+        "checkmate", "resigned", "agreed", "stalemate"]
+    assert [game.headers["Result"] for game in (mate, resigned, agreed, ending)] == [
+        "0-1", "1-0", "1/2-1/2", "1/2-1/2"]
+    assert mate.headers["PlyCount"] == "4"
+    assert "FEN" not in agreed.headers
+    assert ending.headers["FEN"] == "7k/5Q2/8/8/8/8/8/K7 w - - 0 1"
+    assert ending.headers["SetUp"] == "1"
+    assert "ConfigDigest" not in mate.headers
+
+    (tmp_path / "again.pgn").write_text(done.stdout)
+    chess_snn("games", "import", "again.pgn", "--out", "again", "--workers", 1)
+    figures = [json.loads(chess_snn("games", "stats", name, "--json").stdout)
+               for name in ("games", "again")]
+    for body in figures:
+        del body["name"]
+    assert figures[0] == figures[1]
+
+
+def test_a_campaigns_games_say_who_played_them(chess_snn, campaign, tmp_path):
+    done = chess_snn("games", "export", campaign.path, "--out", "all.pgn")
+    assert (done.returncode, done.stdout) == (0, "")
+    assert done.stderr == "16 of 16 games\n"
+    text = (tmp_path / "all.pgn").read_text()
+    games = games_in(text)
+    assert len(games) == 16
+    last = games[-2].headers
+    assert last["Event"] == "c"
+    assert last["White"] == last["Black"] == "c generation 1"
+    assert (last["Iteration"], last["Generation"], last["Round"]) == ("1", "1", "1")
+    assert (last["Shard"], last["GameIndex"], last["Game"]) == ("iter-000001/shard-0001", "2", "15")
+    assert (last["EndedBy"], last["Termination"], last["Result"]) == (
+        "ply_cap", "adjudication", "1/2-1/2")
+    assert last["CutValueWhite"] == "0.25"
+    assert len(last["ConfigDigest"]) == 12
+    records, report = read_games(text.encode())
+    assert (report.games, report.refused) == (16, {})
+    assert records.cut_values_white.tolist() == [0, 0, 0.25, 0] * 4
+
+
+@pytest.mark.parametrize(("filters", "numbers"), [
+    (("--iteration", 1), range(9, 17)),
+    (("--generation", "1:"), range(9, 17)),
+    (("--iteration", ":0", "--outcome", "white"), (2, 6)),
+    (("--termination", "checkmate"), (1, 5, 9, 13)),
+    (("--termination", "ply_cap", "--limit", 3), (3, 7, 11)),
+    (("--min-plies", 4), (1, 2, 5, 6, 9, 10, 13, 14)),
+    (("--min-plies", 2, "--max-plies", 4, "--iteration", "0:1"), (1, 3, 5, 7, 9, 11, 13, 15)),
+    (("--outcome", "draw", "--generation", "0:0"), (3, 4, 7, 8)),
+])
+def test_filters(chess_snn, campaign, filters, numbers):
+    done = chess_snn("games", "export", campaign.path, *filters)
+    assert done.returncode == 0, done.stderr
+    assert [int(game.headers["Game"]) for game in games_in(done.stdout)] == list(numbers)
+
+
+def test_show_gives_the_game_and_its_board(chess_snn, campaign, tmp_path):
+    done = chess_snn("games", "show", campaign.path, "--game", 5, "--svg", "board.svg")
+    assert done.returncode == 0, done.stderr
+    assert "1. f3 e5 2. g4 Qh4# 0-1" in done.stdout
+    assert '[Shard "iter-000000/shard-0001"]' in done.stdout
+    assert "After 4 of 4 plies, White to move:" in done.stdout
+    assert "4  . . . . . . P q" in done.stdout
+    assert done.stdout.endswith("rnb1kbnr/pppp1ppp/8/4p3/6Pq/5P2/PPPPP2P/RNBQKBNR w KQkq - 1 3\n")
+    assert (tmp_path / "board.svg").read_text().startswith("<svg")
+    begun = chess_snn("games", "show", campaign.path, "--ply", 0).stdout
+    assert begun.endswith("rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1\n")
+
+
+def test_stats_in_a_table_and_in_json(chess_snn, campaign):
+    body = json.loads(chess_snn("games", "stats", campaign.path, "--json").stdout)
+    assert (body["games"], body["positions"], body["shards"]) == (16, 48, 4)
+    assert body["results"] == {"white": 4, "draw": 8, "black": 4}
+    assert body["endings"] == {"checkmate": 4, "ply_cap": 4, "resigned": 4, "stalemate": 4}
+    assert body["starts"] == {"ordinary": 12, "restart": 4}
+    assert body["plies"] == {"mean": 3.0, "median": 3.0, "min": 1, "max": 5}
+    assert body["iterations"] == [0, 1]
+    table = chess_snn("games", "stats", campaign.path).stdout
+    assert "16 games in 4 shards" in table
+    assert "plies: mean 3.0, median 3, 1 to 5" in table
+    assert "50.0" in table
+
+
+@pytest.mark.parametrize(("arguments", "reason"), [
+    (("import", "none.pgn", "--out", "x"), "cannot read none.pgn: No such file"),
+    (("import", "some.pgn", "--out", "c"), "c is not empty and holds no import"),
+    (("import", "some.pgn", "--out", "x", "--strict", "--workers", 1),
+     "some.pgn, game 2, ply 2: 'Ke3': illegal move; mend the game, or leave out --strict"),
+    (("import", "some.pgn", "--out", "x", "--workers", -1), "--workers must be >= 1"),
+    (("import", "some.pgn", "--out", "x", "--json-file", "c"), "cannot write c: it is a folder"),
+    (("export", "none"), "none holds no games; give a campaign's folder, or one made by"),
+    (("export", "c", "--outcome", "maybe"), "--outcome must be one of white, draw, black"),
+    (("export", "c", "--termination", "boredom"), "--termination must be one of checkmate, "),
+    (("export", "c", "--iteration", "x"), "--iteration must be a number or a range such as 3:7"),
+    (("export", "c", "--iteration", "-3"), "--iteration must be a number or a range"),
+    (("export", "c", "--generation", "7:3"), "--generation must rise, got '7:3'"),
+    (("export", "c", "--iteration", "9"), "none of the 16 games of c is wanted"),
+    (("export", "c", "--min-plies", 5, "--max-plies", 4), "--max-plies must be >= 5"),
+    (("export", "c", "--limit", 0), "--limit must be >= 1"),
+    (("export", "c", "--out", "some.pgn/x"), "cannot write some.pgn/x"),
+    (("show", "c", "--game", 0), "c has no game 0; it has 16, counted from 1"),
+    (("show", "c", "--game", 17), "c has no game 17"),
+    (("show", "c", "--ply", 5), "--ply must be >= 0 and <= 4 in this game, got 5"),
+    (("stats", "some.pgn"), "some.pgn holds no games"),
+])
+def test_bad_input_is_one_line(chess_snn, campaign, pgn_file, arguments, reason):
+    done = chess_snn("games", *arguments)
+    assert done.returncode == 2, done.stdout + done.stderr
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("error: ")
+    assert reason in line
+
+
+def test_an_import_has_no_iterations(chess_snn, imported):
+    done = chess_snn("games", "export", imported, "--iteration", 1)
+    assert done.returncode == 2
+    assert "some.pgn was imported: its games have no iteration or generation" in done.stderr
+
+
+def test_an_import_of_bad_games_alone_is_an_error_that_shows_them(chess_snn, tmp_path):
+    (tmp_path / "bad.pgn").write_text(ILLEGAL + STAR)
+    done = chess_snn("games", "import", "bad.pgn", "--out", "x", "--workers", 1)
+    assert done.returncode == 2
+    assert "none of the 2 games of bad.pgn could be imported" in done.stderr
+    assert "2 games refused" in done.stdout
+    assert "x holds no games yet" in chess_snn("games", "stats", "x").stderr
+
+
+def test_a_damaged_shard_is_named(chess_snn, campaign):
+    chunk = next(campaign.shard(1, 0).rglob("c.0*"))
+    chunk.write_bytes(b"rot")
+    for command in ("export", "stats"):
+        done = chess_snn("games", command, campaign.path)
+        assert done.returncode == 2
+        assert "iter-000001/shard-0000" in done.stderr
