@@ -149,6 +149,16 @@ class Game(Protocol):
         """
         ...
 
+    def winning_actions(
+        self, states: UInt64Array, legal_actions: Int16Array, num_legal: Int32Array
+    ) -> Int16Array:
+        """int16[B]: an action that wins at once for the side to move, -1 where none is seen.
+
+        The rules may overlook wins that take long to see, and never name an action that does not
+        win. Of going-on positions uint64[B, W] with their lists int16[B, M] and int32[B].
+        """
+        ...
+
     def planes(self, states: UInt64Array) -> UInt64Array:
         """Bitplanes uint64[B, P] of ``states`` uint64[B, >= R], side to move's perspective."""
         ...

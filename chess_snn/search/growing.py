@@ -15,7 +15,7 @@ from chess_snn.games.base import Game, GameBatch
 from chess_snn.nets.evaluator import Evaluation, Evaluator
 from chess_snn.search.descent import PUCT_RULE, RULE_CHOOSES, Rule
 from chess_snn.search.gathering import gather, settle
-from chess_snn.search.growth import plant
+from chess_snn.search.growth import NO_WIN, favour, narrow, plant
 from chess_snn.search.lines import Line, best_lines
 from chess_snn.search.proof import prove
 from chess_snn.search.rerooting import reroot
@@ -45,7 +45,7 @@ class GrowingTree:
         check_range("most_leaves", most_leaves, ge=1)
         self.most_leaves = most_leaves
         self._game, self._evaluator = game, evaluator
-        self._discount = settings.discount
+        self._discount, self._finds_wins = settings.discount, settings.finds_wins
         self._rule = Rule(
             kind=PUCT_RULE, q_scale=settings.q_scale, visit_offset=settings.visit_offset,
             exploration=settings.exploration, unvisited_reduction=settings.unvisited_reduction,
@@ -104,6 +104,7 @@ class GrowingTree:
             self._trees, root.state, root.legal_actions, root.num_legal,
             answer.legal_logits, answer.value_stm, 0, 1,
         )
+        favour(self._trees, self._wins(root, 1), 0, 1)
         self._root, self._root_wdl_stm = root, answer.wdl_stm[0]
 
     def advance(self, action: int) -> bool:
@@ -148,7 +149,10 @@ class GrowingTree:
             self._actions, self._leaves, self._is_new, num_leaves,
         )
         self._game.step(leaf, self._actions, None, 0, count)
-        asked = np.flatnonzero((leaf.num_legal[:count] > 0) & (self._is_new[:count] > 0))
+        wins = self._wins(leaf, count)
+        narrow(wins, leaf.legal_actions, leaf.num_legal, 0, count)
+        is_open = (leaf.num_legal[:count] > 0) & (wins == NO_WIN)
+        asked = np.flatnonzero(is_open & (self._is_new[:count] > 0))
         self._answers[asked] = np.arange(len(asked))
         num_columns = int(leaf.num_legal[asked].max(initial=0))
         answer = self._ask(
@@ -156,7 +160,7 @@ class GrowingTree:
         )
         settle(
             self._trees, self._leaves, self._is_new, leaf.state, leaf.legal_actions,
-            leaf.num_legal, leaf.reward, self._answers, answer.legal_logits, answer.value_stm,
+            leaf.num_legal, leaf.reward, wins, self._answers, answer.legal_logits, answer.value_stm,
             self._discount, spec.value_sign, count,
         )
         return count
@@ -175,6 +179,14 @@ class GrowingTree:
         if self._root is None:
             return slice(0, 0)
         return slice(0, int(self._trees.num_edges[0, 0]))
+
+    def _wins(self, batch: GameBatch, count: int) -> Int16Array:
+        """int16[L]: an action that wins at once in each row, or ``NO_WIN``."""
+        if not self._finds_wins:
+            return np.full(count, NO_WIN, np.int16)
+        return self._game.winning_actions(
+            batch.state[:count], batch.legal_actions[:count], batch.num_legal[:count]
+        )
 
     def _ask(
         self, states: UInt64Array, legal_actions: Int16Array, num_legal: Int32Array

@@ -5,11 +5,19 @@ These kernels know trees, and rows of a :class:`chess_snn.games.base.GameBatch`;
 Dimensions: G games, B rows that the network answered, L columns of its logits.
 """
 
+from typing import Final
+
 import numpy as np
 
 from chess_snn.jit import kernel
 from chess_snn.search.trees import NO_NODE, Trees
 from chess_snn.types import Float32Array, Int16Array, Int32Array, UInt8Array, UInt64Array
+
+NO_WIN: Final = -1
+"""Where no action wins at once."""
+_WON: Final = np.float32(1)
+_OTHERWISE: Final = np.float32(1e-6)
+"""What is left of the prior of actions beside one that wins at once."""
 
 
 @kernel
@@ -29,9 +37,33 @@ def plant(
 
 
 @kernel
+def favour(trees: Trees, wins: Int16Array, lo: int, hi: int) -> None:
+    """Give the actions ``wins`` int16[G] of the roots ``lo`` to ``hi`` all but all of the prior."""
+    for g in range(lo, hi):
+        if wins[g] != NO_WIN:
+            first = trees.first_edge[g, 0]
+            for edge in range(first, first + trees.num_edges[g, 0]):
+                if trees.action[g, edge] == wins[g]:
+                    trees.prior[g, edge] = _WON
+                else:
+                    trees.prior[g, edge] *= _OTHERWISE
+
+
+@kernel
+def narrow(
+    wins: Int16Array, legal_actions: Int16Array, num_legal: Int32Array, lo: int, hi: int
+) -> None:
+    """Leave of lists ``lo`` to ``hi`` the actions ``wins`` int16[G] alone, where there are any."""
+    for g in range(lo, hi):
+        if wins[g] != NO_WIN:
+            legal_actions[g, 0] = wins[g]
+            num_legal[g] = 1
+
+
+@kernel
 def grow(
     trees: Trees, leaves: Int32Array, is_new: UInt8Array, states: UInt64Array,
-    legal_actions: Int16Array, num_legal: Int32Array, rewards: Float32Array,
+    legal_actions: Int16Array, num_legal: Int32Array, rewards: Float32Array, wins: Int16Array,
     answers: Int32Array, logits: Float32Array, values_stm: Float32Array,
     discount: float, sign: float, lo: int, hi: int,
 ) -> None:
@@ -45,6 +77,7 @@ def grow(
         legal_actions: int16[G, M].
         num_legal: int32[G].
         rewards: float32[G], for the player who moved there.
+        wins: int16[G], the one action of a list that was narrowed to it, else ``NO_WIN``.
         answers: int32[G], which row of the network's answer belongs to the leaf, if any does.
         logits: float32[B, L].
         values_stm: float32[B].
@@ -60,7 +93,10 @@ def grow(
             trees.reward[g, leaf] = rewards[g]
             trees.value[g, leaf] = 0.0
             _add_edges(trees, g, leaf, legal_actions[g], num_legal[g])
-            if num_legal[g] > 0:
+            if wins[g] != NO_WIN:
+                trees.value[g, leaf] = _WON
+                trees.prior[g, trees.first_edge[g, leaf]] = _WON
+            elif num_legal[g] > 0:
                 trees.value[g, leaf] = values_stm[answers[g]]
                 _write_priors(trees, g, leaf, logits[answers[g]])
         _back_up(trees, g, leaf, discount * sign)

@@ -56,4 +56,5 @@ def make_tree_search(
     return TreeSearch(
         game, evaluator, rule, root, simulations=simulations, num_games=num_games,
         discount=settings.discount, memory_mib=settings.memory_mib,
+        finds_wins=settings.finds_wins,
     )

@@ -31,6 +31,9 @@ class SearchSettings:
     """Gumbel: c_visit of Danihelka et al. 2022, added to the largest visit count."""
     discount: float = 0.998
     """Value of a win one ply later, as a share of a win now; below 1 a faster mate is better."""
+    finds_wins: bool = True
+    """Whether a position that can be won at once (chess: mate in one) counts as won, without asking
+    the network; the rules see it in less time."""
     exploration: float = 1.5
     """PUCT: weight of the prior against the value."""
     unvisited_reduction: float = 0.25

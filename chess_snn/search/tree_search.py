@@ -16,7 +16,7 @@ from chess_snn.jit import kernel
 from chess_snn.nets.evaluator import Evaluation, Evaluator
 from chess_snn.search.base import SearchResult
 from chess_snn.search.descent import Rule, descend
-from chess_snn.search.growth import grow, plant
+from chess_snn.search.growth import NO_WIN, favour, grow, narrow, plant
 from chess_snn.search.report import RootReport, report_root
 from chess_snn.search.trees import Trees, allocate_trees, check_memory
 from chess_snn.types import (
@@ -57,9 +57,11 @@ class TreeSearch:
 
     def __init__(
         self, game: Game, evaluator: Evaluator, rule: Rule, root: RootRule, *,
-        simulations: int, num_games: int, discount: float, memory_mib: int,
+        simulations: int, num_games: int, discount: float, memory_mib: int, finds_wins: bool,
     ) -> None:
         """``num_games`` is the largest batch to expect; the other arguments are in range.
+
+        With ``finds_wins``, a position that can be won at once is not asked about.
 
         Raises:
             ConfigError: the trees may need more than ``memory_mib``, or the game has chance events.
@@ -73,7 +75,7 @@ class TreeSearch:
         self.evaluator = evaluator
         self.simulations = simulations
         self._game, self._rule, self._root = game, rule, root
-        self._discount = discount
+        self._discount, self._finds_wins = discount, finds_wins
         self._trees = allocate_trees(game.spec, simulations, num_games)
         self._wave = _Wave(game, num_games)
         self._result: SearchResult | None = None
@@ -98,6 +100,7 @@ class TreeSearch:
         targets = np.empty((num_games, game.spec.max_legal), np.float32)
         priors = np.empty_like(targets)
         _copy_root_priors(trees, priors)
+        favour(trees, self._wins(batch, num_games), 0, num_games)
         self._root.begin(trees, keys, plies, temperatures)
         for simulation in range(self.simulations):
             self._root.choose_edges(trees, simulation, self._wave.root_edges[:num_games])
@@ -134,15 +137,25 @@ class TreeSearch:
             wave.actions, wave.leaves, wave.is_new, 0, num_games,
         )
         self._game.step(leaf, wave.actions, None, 0, num_games)
-        asked = wave.number_questions(num_games)
+        wins = self._wins(leaf, num_games)
+        narrow(wins, leaf.legal_actions, leaf.num_legal, 0, num_games)
+        asked = wave.number_questions(num_games, wins)
         num_columns = int(leaf.num_legal[asked].max(initial=0))
         answer = self._ask(
             leaf.state[asked], leaf.legal_actions[asked, :num_columns], leaf.num_legal[asked]
         )
         grow(
             self._trees, wave.leaves, wave.is_new, leaf.state, leaf.legal_actions, leaf.num_legal,
-            leaf.reward, wave.answers, answer.legal_logits, answer.value_stm,
+            leaf.reward, wins, wave.answers, answer.legal_logits, answer.value_stm,
             self._discount, spec.value_sign, 0, num_games,
+        )
+
+    def _wins(self, batch: GameBatch, num_games: int) -> Int16Array:
+        """int16[G]: an action that wins at once in each row, or -1; rows that ended are skipped."""
+        if not self._finds_wins:
+            return np.full(num_games, NO_WIN, np.int16)
+        return self._game.winning_actions(
+            batch.state[:num_games], batch.legal_actions[:num_games], batch.num_legal[:num_games]
         )
 
     def _ask(
@@ -162,10 +175,10 @@ class _Wave:
         self.is_new: UInt8Array = np.empty(num_games, np.uint8)
         self.answers: Int32Array = np.empty(num_games, np.int32)
 
-    def number_questions(self, num_games: int) -> Int64Array:
+    def number_questions(self, num_games: int, wins: Int16Array) -> Int64Array:
         """int64[B]: the games whose new leaf the network must be asked about; numbers them."""
-        goes_on = self.leaf.num_legal[:num_games] > 0
-        asked = np.flatnonzero(goes_on & (self.is_new[:num_games] > 0))
+        is_open = (self.leaf.num_legal[:num_games] > 0) & (wins == NO_WIN)
+        asked = np.flatnonzero(is_open & (self.is_new[:num_games] > 0))
         self.answers[asked] = np.arange(len(asked))
         return asked
 

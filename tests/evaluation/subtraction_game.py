@@ -62,6 +62,11 @@ class SubtractionGame:
         batch.num_legal[rows] = np.minimum(heap, 3)
         batch.termination[rows] = heap == 0
 
+    def winning_actions(self, states, legal_actions, num_legal):
+        """All of the heap, where that is allowed."""
+        heap = (states[:, 0] & _HEAP_MASK).astype(np.int16)
+        return np.where(heap <= 3, heap - 1, -1).astype(np.int16)
+
     def side_to_move(self, states):
         return ((states[:, 0] & _SIDE_BIT) > 0).astype(np.uint8)
 

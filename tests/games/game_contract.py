@@ -276,6 +276,16 @@ class GameContract:
         np.testing.assert_array_equal(game.practice_states(seeds[::-1]), states[::-1])
         np.testing.assert_array_equal(game.practice_states(seeds[5:6]), states[5:6])
 
+    def test_winning_actions_win(self, game, midgame):
+        """What is called a win at once is one; a game's own tests say what is overlooked."""
+        wins = game.winning_actions(midgame.state, midgame.legal_actions, midgame.num_legal)
+        assert wins.shape == (len(midgame),)
+        assert wins.dtype == np.int16
+        after = snapshot(midgame)
+        game.step(after, wins, chance_words(len(after), 0))
+        assert (after.reward[wins >= 0] > 0).all()
+        assert (after.termination[wins >= 0] != ONGOING).all()
+
     def test_mirror_gives_copies_and_keeps_negative_actions(self, game, midgame):
         states, actions = midgame.state.copy(), midgame.legal_actions.copy()
         actions[:, ::2] = -1

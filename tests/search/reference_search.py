@@ -18,6 +18,7 @@ class Node:
     reward: float = 0.0
     value: float = 0.0
     prior: list = field(default_factory=list)
+    network_prior: list = field(default_factory=list)
     visits: list = field(default_factory=list)
     sums: list = field(default_factory=list)
     children: dict = field(default_factory=dict)
@@ -34,6 +35,10 @@ class ReferenceSearch:
     def search(self, batch, key, ply, temperature):
         """The searched root of one position, a batch of one, and the index of the chosen action."""
         root = self._evaluate(Node(batch))
+        root.network_prior = root.prior
+        win = self._winning_index(batch)
+        if win is not None:
+            root.prior = [1.0 if j == win else 1e-6 * p for j, p in enumerate(root.prior)]
         if self.settings.kind == "gumbel":
             noise = self._gumbel(key, ply, len(root.prior), temperature)
             plan = self._plan(len(root.prior))
@@ -89,7 +94,23 @@ class ReferenceSearch:
         game = node.game.take(np.zeros(1, np.int64))
         self.game.step(game, node.game.legal_actions[:, j].copy())
         child = Node(game, reward=float(game.reward[0]))
+        win = self._winning_index(game)
+        if win is not None:
+            game.legal_actions[0, 0], game.num_legal[0] = game.legal_actions[0, win], 1
+            child.value, child.prior, child.visits, child.sums = 1.0, [1.0], [0], [0.0]
+            return child
         return self._evaluate(child) if game.num_legal[0] else child
+
+    def _winning_index(self, game):
+        """The first action that wins at once, by playing all of them."""
+        if not self.settings.finds_wins:
+            return None
+        for j in range(game.num_legal[0]):
+            tried = game.take(np.zeros(1, np.int64))
+            self.game.step(tried, game.legal_actions[:, j].copy())
+            if tried.reward[0] > 0:
+                return j
+        return None
 
     def _evaluate(self, node):
         game = node.game

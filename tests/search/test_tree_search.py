@@ -72,7 +72,7 @@ def test_trees_are_the_references(kind, simulations):
             np.testing.assert_allclose(target, np.array(root.visits) / simulations, atol=1e-6)
             value = (root.value + sum(root.sums)) / (1 + simulations)
             assert result.values_stm[row] == pytest.approx(value, abs=1e-5)
-        prior = np.array(root.prior)
+        prior = np.array(root.network_prior)
         assert result.prior_entropies[row] == pytest.approx(-(prior * np.log(prior)).sum(), 1e-4)
         kept = target > 0
         divergence = (target[kept] * np.log(target[kept] / prior[kept])).sum()
@@ -235,3 +235,77 @@ def test_what_does_not_fit_is_an_error_before_any_work():
         make_search(GAME, HashEvaluator(), GUMBEL, simulations=10**6, num_games=1)
     with pytest.raises(ValueError, match="holds 4 trees, got 5 games"):
         run(tree_search(GUMBEL, 2, 4), chess_positions(200).take(np.arange(5)))
+
+
+class CountingEvaluator(UninformedEvaluator):
+    """Knows nothing, but how many positions it was asked about."""
+
+    def __init__(self):
+        self.positions = 0
+
+    def evaluate(self, planes, legal_actions, num_legal):
+        self.positions += len(planes)
+        return super().evaluate(planes, legal_actions, num_legal)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_win_at_once_is_taken_by_the_shortest_search(kind):
+    settings = dataclasses.replace(KINDS[kind], considered_actions=2)
+    batch = position("6k1/5ppp/8/8/8/8/8/R3K3 w Q - 0 1")
+    result = run(tree_search(settings, 2, 1), batch, temperature=1.0)
+    assert GAME.format_action(batch.state[0], int(result.actions[0])) == "a1a8"
+    assert result.values_stm[0] > 0.6
+    column = list(batch.legal_actions[0]).index(result.actions[0])
+    assert result.policy_targets[0, column] > 0.99
+    # What the network thought of it is not forgotten: this was a surprise.
+    assert result.surprises[0] > 1.0
+
+
+def mates_whatever_comes(board):
+    """Whether each reply, of which there is one at least, allows mate at once."""
+    def allows_mate(reply):
+        board.push(reply)
+        mates = False
+        for move in list(board.legal_moves):
+            board.push(move)
+            mates |= board.is_checkmate()
+            board.pop()
+        board.pop()
+        return mates
+
+    replies = list(board.legal_moves)
+    return bool(replies) and all(map(allows_mate, replies))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_mate_in_two_needs_a_visit_of_each_reply_and_no_more(kind):
+    fen = "7k/8/8/8/8/1R6/R7/6K1 w - - 0 1"
+    batch = position(fen)
+    asked = {}
+    for finds_wins in (False, True):
+        settings = dataclasses.replace(KINDS[kind], finds_wins=finds_wins)
+        evaluator = CountingEvaluator()
+        search = tree_search(settings, 100, 1, evaluator)
+        result = run(search, batch, temperature=0.0)
+        asked[finds_wins] = evaluator.positions
+        if finds_wins:
+            board = chess.Board(fen)
+            board.push_uci(GAME.format_action(batch.state[0], int(result.actions[0])))
+            assert mates_whatever_comes(board)
+            report = search.inspect(0)
+            best = list(report.actions).index(result.actions[0])
+            assert report.q_stm[best] > 0.8
+    assert asked[True] < asked[False]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_without_wins_at_once_nothing_changes(kind):
+    """Opening positions, where no leaf has a mate: the same trees to the bit."""
+    results = []
+    for finds_wins in (True, False):
+        settings = dataclasses.replace(KINDS[kind], finds_wins=finds_wins)
+        batch = GAME.allocate(8)
+        results.append(run(tree_search(settings, 24, 8), batch))
+    for field in dataclasses.fields(results[0]):
+        one, other = (getattr(result, field.name) for result in results)
+        np.testing.assert_array_equal(one, other, err_msg=field.name)

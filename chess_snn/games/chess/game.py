@@ -17,6 +17,7 @@ from chess_snn.games.chess.layout import (
     STATE_WORDS,
     TERMINATIONS,
 )
+from chess_snn.games.chess.mates import find_mates
 from chess_snn.games.chess.mirror import mirror_rows
 from chess_snn.games.chess.notation import (
     action_of_move,
@@ -118,6 +119,14 @@ class ChessGame:
         num_legal = np.empty(len(states), dtype=np.int32)
         list_legal(np.ascontiguousarray(states), legal_actions, num_legal)
         return legal_actions, num_legal
+
+    def winning_actions(
+        self, states: UInt64Array, legal_actions: Int16Array, num_legal: Int32Array
+    ) -> Int16Array:
+        """int16[B]: an action that mates in ``states`` uint64[B, 6], -1 where there is none."""
+        mates = np.empty(len(states), dtype=np.int16)
+        find_mates(states, legal_actions, num_legal, mates)
+        return mates
 
     def planes(self, states: UInt64Array) -> UInt64Array:
         """Bitplanes uint64[B, 28] of ``states`` uint64[B, >= 5]; see ``PLANE_NAMES``."""
