@@ -7,6 +7,7 @@ from prefect import task
 from chess_snn.campaign import CampaignFolder, Receipt, read_receipt, write_receipt
 from chess_snn.campaign.matches import EARLIER
 from chess_snn.campaign.plans import ProgressPlan
+from chess_snn.campaign.ratings import rating_of
 from chess_snn.campaign.receipts import (
     EvaluationFacts,
     ShardFacts,
@@ -46,6 +47,9 @@ def promote(
         ),
         seconds=seconds,
         elapsed_s=elapsed_s,
+        rating=None if evaluation is None else rating_of(
+            folder, training.generation, folder.config.evaluation.simulations
+        ),
     )
     write_receipt(folder, receipt)
     return receipt

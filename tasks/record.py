@@ -116,5 +116,19 @@ def _version_facts(folder: CampaignFolder, receipt: Receipt) -> ModelVersionFact
         score=math.nan if receipt.score is None else receipt.score,
         score_interval=(low, high),
         digest=receipt.training.weights_digest,
-        tags={"precision": folder.config.net.precision},
+        tags={"precision": folder.config.net.precision} | _rating_tags(folder, receipt),
     )
+
+
+def _rating_tags(folder: CampaignFolder, receipt: Receipt) -> dict[str, str]:
+    """The rating with its interval and what it means, where there is one."""
+    if receipt.rating is None:
+        return {}
+    points = {
+        name: f"{receipt.rating[name]:.0f}" for name in ("elo", "elo_low", "elo_high")
+        if receipt.rating[name] is not None
+    }
+    return points | {
+        "elo_anchor": f"{receipt.rating['anchor']} = 0",
+        "search_budget": f"{folder.config.evaluation.simulations} simulations",
+    }

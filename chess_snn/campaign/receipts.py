@@ -91,6 +91,9 @@ class Receipt:
     seconds: StageSeconds
     elapsed_s: float
     """Seconds that the campaign had run when it was finished, pauses left out."""
+    rating: Json | None = None
+    """The candidate's, see :func:`chess_snn.campaign.ratings.rating_of`; None where it is not
+    evaluated."""
 
     @property
     def statistics(self) -> SelfPlayStatistics:
@@ -115,12 +118,22 @@ class Receipt:
             **{f"evaluation/score_{m['name']}".replace(":", "_"): m["score"]
                for m in self.matches},
             **({} if self.score is None else {"evaluation/score": self.score}),
+            **self._rating_metrics(),
             **({} if self.conversion is None
                else {"evaluation/conversion_rate": self.conversion["rate"]}),
             "evaluation/champion": float(self.champion),
             **{f"seconds/{name}": value for name, value in asdict(self.seconds).items()},
             "campaign/progress": self.plan.progress_first,
             "campaign/elapsed_s": self.elapsed_s,
+        }
+
+    def _rating_metrics(self) -> dict[str, float]:
+        """Elo and its interval; ends that are not finite are left out."""
+        if self.rating is None:
+            return {}
+        return {
+            f"evaluation/{name}": self.rating[name]
+            for name in ("elo", "elo_low", "elo_high") if self.rating[name] is not None
         }
 
 
@@ -139,6 +152,7 @@ def read_receipt(folder: CampaignFolder, iteration: int) -> Receipt:
     body = read_json(path)
     if body.pop("schema", None) != SCHEMA:
         raise CorruptDataError(f"{path} is not a receipt of schema {SCHEMA}")
+    body = {"rating": None} | body  # which the first receipts of this schema lack
     try:
         if set(body) != {f.name for f in fields(Receipt)} or body["iteration"] != iteration:
             raise CorruptDataError(f"{path} is not the receipt of iteration {iteration}")

@@ -8,7 +8,19 @@ import typer
 from rich.console import Console
 
 from chess_snn import __version__
-from chess_snn.cli import analyse, bench, campaign, games, match, mates, perft, play, uci, ui
+from chess_snn.cli import (
+    analyse,
+    bench,
+    campaign,
+    games,
+    match,
+    mates,
+    perft,
+    play,
+    ratings,
+    uci,
+    ui,
+)
 from chess_snn.errors import ChessSnnError
 
 EXIT_BAD_INPUT = 2
@@ -32,6 +44,7 @@ app.command("match")(match.match_command)
 app.command("analyse")(analyse.analyse_command)
 app.command("mates")(mates.mates_command)
 app.command("play")(play.play_command)
+app.command("ratings")(ratings.ratings_command)
 app.command("uci")(uci.uci_command)
 app.command("ui")(ui.ui_command)
 

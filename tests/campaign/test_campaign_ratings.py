@@ -1,0 +1,97 @@
+"""Ratings from the match files of a campaign: which games count, and what receipts keep."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+
+from chess_snn.campaign.ratings import rate_campaign, rating_of
+from chess_snn.data import write_json
+from chess_snn.errors import CorruptDataError
+from chess_snn.evaluation import MatchResult
+from chess_snn.games import get_game
+
+SPEC = get_game("chess").spec
+PAIRS = 40
+
+
+def write_match(folder, event, name, player, opponent, score):
+    """``score`` of its 80 games are won by ``player``, the rest lost, the same with each colour."""
+    won = np.arange(PAIRS) < round(PAIRS * score)
+    result = MatchResult(
+        SPEC, player, opponent, np.repeat(np.arange(PAIRS, dtype=np.int32), 2),
+        np.tile([True, False], PAIRS), np.repeat(won, 2).astype(np.float32),
+        np.ones(2 * PAIRS, np.uint8), np.full(2 * PAIRS, 50, np.int32),
+    )
+    write_json(folder.match(event, name), {"name": name} | result.to_json())
+
+
+@pytest.fixture
+def folder(new_folder):
+    folder = new_folder("c")
+    write_match(folder, "gen-000004", "random", "gen-000004@16", "random", 0.75)
+    write_match(folder, "gen-000008", "random", "gen-000008@16", "random", 0.9)
+    write_match(folder, "gen-000008", "earlier", "gen-000008@16", "gen-000004@16", 0.75)
+    return folder
+
+
+def test_two_players_are_apart_by_the_logistic_formula(folder):
+    (folder.match("gen-000008", "random")).unlink()
+    (folder.match("gen-000008", "earlier")).unlink()
+    ratings = rate_campaign(folder)
+    assert ratings.of("gen-000004@16").elo.value == pytest.approx(400 * math.log10(3), abs=1)
+    assert ratings.of("random").elo.value == 0
+
+
+def test_all_games_are_fitted_together(folder):
+    ratings = rate_campaign(folder)
+    elder, newest = (ratings.of(name).elo.value for name in ("gen-000004@16", "gen-000008@16"))
+    assert 150 < elder < 250
+    assert elder + 150 < newest < elder + 250
+    assert ratings.of("gen-000008@16").num_games == 4 * PAIRS
+
+
+def test_a_receipt_keeps_what_was_known_when_its_generation_was_new(folder):
+    before = rating_of(folder, 4, 16)
+    assert before["player"] == "gen-000004@16"
+    assert before["anchor"] == "random"
+    assert before["elo_low"] < before["elo"] < before["elo_high"]
+    write_match(folder, "gen-000012", "random", "gen-000012@16", "random", 0.5)
+    write_match(folder, "final", "random-16", "gen-000012@16", "random", 0.5)
+    assert rating_of(folder, 4, 16) == before
+    json.dumps(before, allow_nan=False)
+
+
+def test_who_won_every_game_has_a_bound(folder):
+    write_match(folder, "gen-000012", "random", "gen-000012@16", "random", 1.0)
+    rating = rating_of(folder, 12, 16)
+    assert rating["elo"] is rating["elo_high"] is None
+    assert rating["elo_low"] > 300
+
+
+def test_parts_and_the_suite_of_won_positions_are_no_matches(folder):
+    expected = rating_of(folder, 8, 16)
+    write_json(folder.match("gen-000008", "conversion"), {"won": 1, "rate": 0.5})
+    write_json(folder.match_part("gen-000008", "greedy", 0), {"half": "written"})
+    assert rating_of(folder, 8, 16) == expected
+
+
+def test_nobody_is_rated_without_the_anchor(new_folder):
+    folder = new_folder("d")
+    assert rate_campaign(folder) is None
+    write_match(folder, "gen-000004", "greedy", "gen-000004@16", "greedy", 0.5)
+    assert rate_campaign(folder) is None
+    assert rating_of(folder, 4, 16) is None
+
+
+@pytest.mark.parametrize(("change", "message"), [
+    ({"per_game": {}}, "is not a match"),
+    ({"per_game": {"opening_index": [0], "a_is_white": [True], "score_a": [7.0]}}, "not a match"),
+])
+def test_a_damaged_match_is_named(folder, change, message):
+    path = folder.match("gen-000008", "random")
+    write_json(path, json.loads(path.read_text()) | change)
+    with pytest.raises(CorruptDataError, match=message) as error:
+        rate_campaign(folder)
+    assert str(path) in str(error.value)
