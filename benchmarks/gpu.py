@@ -319,7 +319,8 @@ class Bench:
         steps: int | None = None,
     ) -> float:
         """Of a trainer that has warmed up."""
-        settings = TrainingSettings(batch_size=32 if self.quick else 2048)
+        size = 32 if self.quick else 2048
+        settings = TrainingSettings(batch_size=size, micro_batch=size)
         steps = steps or (2 if self.quick else 60)
         trainer = Trainer(
             GAME, build_network(GAME.spec, config, seed=0), settings, seed=0, device=self.device,

@@ -101,7 +101,10 @@ def _add_peers(report: BenchReport, window: ReplayWindow, batch_size: int, pace:
 
 
 def _trainer(network: Network, precision: Precision, batch_size: int) -> Trainer:
-    settings = TrainingSettings(batch_size=batch_size, precision=precision)
+    # In one part, as a peer's neurons remember where they are from call to call.
+    settings = TrainingSettings(
+        batch_size=batch_size, micro_batch=batch_size, precision=precision
+    )
     return Trainer(get_game("chess"), network, settings, seed=0)
 
 

@@ -152,7 +152,7 @@ def read_receipt(folder: CampaignFolder, iteration: int) -> Receipt:
     body = read_json(path)
     if body.pop("schema", None) != SCHEMA:
         raise CorruptDataError(f"{path} is not a receipt of schema {SCHEMA}")
-    body = {"rating": None} | body  # which the first receipts of this schema lack
+    body.setdefault("rating", None)  # which the first receipts of this schema lack
     try:
         if set(body) != {f.name for f in fields(Receipt)} or body["iteration"] != iteration:
             raise CorruptDataError(f"{path} is not the receipt of iteration {iteration}")

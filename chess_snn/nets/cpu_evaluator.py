@@ -8,7 +8,6 @@ Dimensions: B positions, P bitplanes, M columns for legal actions, L columns in 
 import threading
 import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from types import TracebackType
 from typing import Self
 
@@ -22,6 +21,7 @@ from chess_snn.nets.calibration import chunk_size_for
 from chess_snn.nets.evaluator import Evaluation
 from chess_snn.nets.inference import InferenceNetwork, Precision
 from chess_snn.nets.planes import expand_planes
+from chess_snn.nets.torch_threads import single_torch_threads
 from chess_snn.types import Float32Array, Int16Array, Int32Array, UInt64Array
 
 _MIN_IMAGES = 16
@@ -62,7 +62,7 @@ class CpuEvaluator:
         """Positions evaluated so far."""
         self._chunk_size = chunk_size
         self._counters_lock = threading.Lock()
-        self._threads = _single_torch_threads(num_threads)
+        self._threads = single_torch_threads(num_threads, "evaluator")
 
     def evaluate(
         self, planes: UInt64Array, legal_actions: Int16Array, num_legal: Int32Array
@@ -141,25 +141,3 @@ def _pad(array: np.ndarray, num_rows: int) -> np.ndarray:
 
 def _tensor(array: np.ndarray) -> Tensor:
     return torch.from_numpy(np.ascontiguousarray(array))
-
-
-def _single_torch_threads(num_threads: int) -> ThreadPoolExecutor:
-    """Threads in each of which torch uses one thread.
-
-    torch keeps the number for each thread, but remembers the last one set for threads to come.
-    So all are started here, and what the caller's threads will see is set back.
-    """
-    before = torch.get_num_threads()
-    threads = ThreadPoolExecutor(
-        num_threads, thread_name_prefix="evaluator", initializer=_use_one_torch_thread
-    )
-    all_started = threading.Barrier(num_threads)
-    list(threads.map(lambda _: all_started.wait(), range(num_threads)))
-    torch.set_num_threads(before)
-    return threads
-
-
-def _use_one_torch_thread() -> None:
-    torch.set_num_threads(1)
-    # A thread that has not asked yet takes the remembered number when it first does: ask now.
-    torch.get_num_threads()

@@ -3,6 +3,7 @@
 Dimensions: B positions, P planes, L columns for legal actions, K columns of the policy target.
 """
 
+import operator
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from typing import Self
@@ -33,6 +34,15 @@ class TrainingBatch:
     def planes_BPHW(self) -> Tensor:  # noqa: N802
         """float32 in {0, 1}, channels-last; made anew on the batch's device."""
         return expand_planes(self.words_BP, self.board_shape, torch.float32)
+
+    def __len__(self) -> int:
+        """Number of positions, B."""
+        return len(self.words_BP)
+
+    def split(self, size: int) -> "list[TrainingBatch]":
+        """Views of ``size`` positions each, the last one maybe fewer."""
+        rows = [slice(lo, lo + size) for lo in range(0, len(self), size)]
+        return [self._with(operator.itemgetter(part)) for part in rows]
 
     def to(self, device: torch.device) -> Self:
         """The same on ``device``."""

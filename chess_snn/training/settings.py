@@ -16,6 +16,9 @@ class TrainingSettings:
 
     batch_size: int = 256
     """Positions of one optimiser step."""
+    micro_batch: int = 64
+    """Positions of a step that are normalised together; CPU threads each take one such part at a
+    time. What is learnt depends on it, and not on the number of threads."""
     presentations: float = 4.0
     """How often each new position is shown in all; sets the steps of an iteration."""
     learning_rate: float = 6e-3
@@ -61,6 +64,7 @@ class TrainingSettings:
 
     def __post_init__(self) -> None:
         check_range("training.batch_size", self.batch_size, ge=2)
+        check_range("training.micro_batch", self.micro_batch, ge=2)
         check_range("training.presentations", self.presentations, gt=0, le=1000)
         check_range("training.learning_rate", self.learning_rate, gt=0, le=10)
         check_range("training.final_learning_rate", self.final_learning_rate, ge=0, le=1)
@@ -79,6 +83,11 @@ class TrainingSettings:
         check_range("training.surprise_share", self.surprise_share, ge=0, le=1)
         check_range("training.surprise_cap", self.surprise_cap, ge=1, le=1000)
         check_choice("training.precision", self.precision, ("fp32", "bf16"))
+
+    @property
+    def num_micro_batches(self) -> int:
+        """Parts of a step's batch; the last one may be short."""
+        return -(-self.batch_size // self.micro_batch)
 
     def window_capacity(self, num_played: int) -> int:
         """Positions of the window after ``num_played`` positions of self-play in all."""

@@ -7,7 +7,6 @@ longer than running them.
 Dimensions: F figures.
 """
 
-from dataclasses import fields
 from typing import Final
 
 import torch
@@ -15,10 +14,10 @@ from torch import Tensor
 
 from chess_snn.nets import Network
 from chess_snn.training.batch import TrainingBatch
-from chess_snn.training.losses import Losses, compute_losses
+from chess_snn.training.gradients import LOSS_FIGURES, Gradients
 from chess_snn.training.settings import TrainingSettings
 
-FIGURES: Final = (*(field.name for field in fields(Losses)), "gradient_norm")
+FIGURES: Final = (*LOSS_FIGURES, "gradient_norm")
 """Names of the numbers a step leaves, in their order."""
 
 _WARM_UP_STEPS = 3
@@ -32,6 +31,7 @@ class TrainingStep:
         self, network: Network, optimizer: torch.optim.AdamW, settings: TrainingSettings
     ) -> None:
         self.network, self.optimizer, self.settings = network, optimizer, settings
+        self.gradients = Gradients(network, settings)
 
     def run(self, batch: TrainingBatch, rate: float) -> Tensor:
         """One step at learning rate ``rate``; its figures float32[F], on the device."""
@@ -56,31 +56,14 @@ class TrainingStep:
 
         Parameters and moments stay as they are where a figure is not finite.
         """
-        losses = self.losses(batch)
-        self.optimizer.zero_grad(set_to_none=True)
-        losses.total.backward()  # type: ignore[no-untyped-call]
+        losses_F = self.gradients.compute(batch)
         norm = torch.nn.utils.clip_grad_norm_(self.network.parameters(), self.settings.clip_norm)
-        numbers = [getattr(losses, field.name).detach() for field in fields(losses)]
-        figures_F = torch.stack([*numbers, norm])
+        figures_F = torch.cat([losses_F, norm.unsqueeze(0)])
         # The fused optimiser leaves out an update for which this is 1, on the device: asking it
         # from here would wait for the device.
         self.optimizer.found_inf = figures_F.isfinite().all().logical_not().float()  # type: ignore[attr-defined]
         self.optimizer.step()
         return figures_F
-
-    @torch.backends.cudnn.flags(enabled=True, allow_tf32=False)
-    def losses(self, batch: TrainingBatch) -> Losses:
-        """Losses of ``batch`` in the network's present mode, with gradient."""
-        planes_BPHW = batch.planes_BPHW
-        with torch.autocast(
-            planes_BPHW.device.type, torch.bfloat16, enabled=self.settings.precision == "bf16",
-            # Copies of weights kept from an eager step would not be made again in a replay.
-            cache_enabled=planes_BPHW.device.type == "cpu",
-        ):
-            output = self.network.legal_output(
-                planes_BPHW, batch.targets.legal_actions_BL, batch.targets.num_legal_B
-            )
-        return compute_losses(output, batch.targets, self.settings)
 
 
 class CapturedStep:

@@ -10,6 +10,7 @@ from chess_snn.games.base import Game
 from chess_snn.nets import Network, keep_freed_memory
 from chess_snn.rng import generator
 from chess_snn.training.batch import TrainingBatch, assemble, mirror
+from chess_snn.training.gradients import losses_of
 from chess_snn.training.load_ahead import load_ahead
 from chess_snn.training.losses import Losses, value_loss
 from chess_snn.training.report import FigureLog, TrainingReport, make_report
@@ -88,14 +89,15 @@ class Trainer:
             lambda: self._prepare(window), max(0, last - self.step_in_iteration),
             ahead=_AHEAD_ON_GPU if self._on_gpu else 0,
         )
-        for batch in batches:
-            progress = plan.progress(self.step_in_iteration)
-            rate = learning_rate(self.settings, self.steps_done, progress)
-            log.add(self._run_step(batch, rate))
-            self.steps_done += 1
-            self.step_in_iteration += 1
-            if on_progress is not None:
-                on_progress(self.step_in_iteration, plan.num_steps)
+        with self._step.gradients:
+            for batch in batches:
+                progress = plan.progress(self.step_in_iteration)
+                rate = learning_rate(self.settings, self.steps_done, progress)
+                log.add(self._run_step(batch, rate))
+                self.steps_done += 1
+                self.step_in_iteration += 1
+                if on_progress is not None:
+                    on_progress(self.step_in_iteration, plan.num_steps)
         log.fetch()
         return make_report(
             log.steps, self.settings.batch_size, rate, time.perf_counter() - start
@@ -120,7 +122,8 @@ class Trainer:
 
     def losses(self, samples: Samples) -> Losses:
         """Losses of ``samples`` in the network's present mode, with gradient."""
-        return self._step.losses(assemble(self.game, samples).to(self.device))
+        batch = assemble(self.game, samples).to(self.device)
+        return losses_of(self.network, batch, self.settings)
 
     @torch.no_grad()
     def holdout_value_loss(self, window: ReplayWindow, batch_size: int = 1024) -> float:

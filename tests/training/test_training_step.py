@@ -10,6 +10,7 @@ from chess_snn.errors import TrainingDivergedError
 from chess_snn.rng import generator
 from chess_snn.training import IterationPlan
 from chess_snn.training.batch import assemble
+from chess_snn.training.gradients import losses_of
 from chess_snn.training.report import FigureLog
 from chess_snn.training.step import FIGURES
 
@@ -46,7 +47,9 @@ def test_a_batch_of_every_column_says_the_same(new_trainer, searched_window):
     narrow, wide = (assemble(trainer.game, samples, all_columns) for all_columns in (False, True))
     assert wide.targets.policy_BL.shape == (32, trainer.game.spec.max_legal)
     assert narrow.targets.policy_BL.shape[1] == int(narrow.targets.num_legal_B.max())
-    ours, expected = (trainer._step.losses(batch) for batch in (wide, narrow))
+    ours, expected = (
+        losses_of(trainer.network, batch, trainer.settings) for batch in (wide, narrow)
+    )
     torch.testing.assert_close(ours.total, expected.total)
 
 

@@ -1,0 +1,130 @@
+"""The gradient of a batch, as the mean over micro-batches that are normalised each by itself.
+
+Micro-batches do not wait for each other, so that CPU threads (and processes, and machines) may take
+them as they come; layer by layer, torch's own threads would. What comes out does not depend on how
+many took part: each micro-batch has a copy of the network with gradients and statistics of its
+own, and they are added up in the order of the batch (batch normalisation over parts of a batch:
+Hoffer et al. 2017, arXiv 1705.08741, §4).
+
+Dimensions: F figures.
+"""
+
+import copy
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import fields
+from types import TracebackType
+from typing import Final, Self
+
+import torch
+from torch import Tensor
+
+from chess_snn.nets import Network
+from chess_snn.nets.torch_threads import single_torch_threads
+from chess_snn.training.batch import TrainingBatch
+from chess_snn.training.losses import Losses, compute_losses
+from chess_snn.training.settings import TrainingSettings
+
+LOSS_FIGURES: Final = tuple(field.name for field in fields(Losses))
+"""Names of the numbers a gradient comes with, in their order."""
+
+
+class Gradients:
+    """Gradients of one network's losses. In a ``with`` block, micro-batches run side by side.
+
+    Outside of one they run one after the other, to the same numbers.
+    """
+
+    def __init__(self, network: Network, settings: TrainingSettings) -> None:
+        """Share the parameters of ``network``, which is on its device for good."""
+        self._network, self._settings = network, settings
+        self._copies = [_copy(network) for _ in range(1, settings.num_micro_batches)]
+        self._threads: ThreadPoolExecutor | None = None
+
+    def __enter__(self) -> Self:
+        """Start as many threads as torch has been given, and there are micro-batches."""
+        num_threads = min(torch.get_num_threads(), 1 + len(self._copies))
+        on_cpu = next(self._network.parameters()).device.type == "cpu"
+        if on_cpu and num_threads > 1:
+            self._threads = single_torch_threads(num_threads, "gradients")
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """End the threads."""
+        if self._threads is not None:
+            self._threads.shutdown()
+            self._threads = None
+
+    def compute(self, batch: TrainingBatch) -> Tensor:
+        """Set the gradient of the network's parameters; the losses float32[F] of the batch.
+
+        The network's running statistics become the mean of what the micro-batches make of them.
+        """
+        parts = batch.split(self._settings.micro_batch)
+        networks = [self._network, *self._copies][: len(parts)]
+        for each in networks[1:]:
+            _copy_statistics(self._network, each)
+        if self._threads is None:
+            figures = list(map(self._backward, networks, parts))
+        else:
+            figures = list(self._threads.map(self._backward, networks, parts))
+        if len(parts) == 1:
+            return figures[0]
+        shares = [len(part) / len(batch) for part in parts]
+        _take_means(networks, shares)
+        return torch.stack([f * share for f, share in zip(figures, shares, strict=True)]).sum(0)
+
+    def _backward(self, network: Network, batch: TrainingBatch) -> Tensor:
+        losses = losses_of(network, batch, self._settings)
+        network.zero_grad(set_to_none=True)
+        losses.total.backward()  # type: ignore[no-untyped-call]
+        return torch.stack([getattr(losses, name).detach() for name in LOSS_FIGURES])
+
+
+@torch.backends.cudnn.flags(enabled=True, allow_tf32=False)
+def losses_of(network: Network, batch: TrainingBatch, settings: TrainingSettings) -> Losses:
+    """Losses of ``batch`` in the network's present mode, with gradient."""
+    planes_BPHW = batch.planes_BPHW
+    device = planes_BPHW.device.type
+    with torch.autocast(
+        device, torch.bfloat16, enabled=settings.precision == "bf16",
+        # Copies of weights kept from an eager step would not be made again in a replay.
+        cache_enabled=device == "cpu",
+    ):
+        output = network.legal_output(
+            planes_BPHW, batch.targets.legal_actions_BL, batch.targets.num_legal_B
+        )
+    return compute_losses(output, batch.targets, settings)
+
+
+def _copy(network: Network) -> Network:
+    """A network with the same parameters, and gradients and statistics of its own."""
+    twin = copy.deepcopy(network)
+    for ours, theirs in zip(twin.parameters(), network.parameters(), strict=True):
+        ours.data = theirs.data
+    return twin
+
+
+def _copy_statistics(source: Network, target: Network) -> None:
+    target.train(source.training)
+    for theirs, ours in zip(source.buffers(), target.buffers(), strict=True):
+        ours.copy_(theirs)
+
+
+@torch.no_grad()
+def _take_means(networks: Sequence[Network], shares: Sequence[float]) -> None:
+    """Give the first network the mean gradient and statistics, each network by its share."""
+    columns = [_gradients_and_statistics(network) for network in networks]
+    totals = columns[0]
+    torch._foreach_mul_(totals, shares[0])
+    for column, share in zip(columns[1:], shares[1:], strict=True):
+        torch._foreach_add_(totals, column, alpha=share)
+
+
+def _gradients_and_statistics(network: Network) -> list[Tensor]:
+    gradients = [parameter.grad for parameter in network.parameters()]
+    statistics = [buffer for buffer in network.buffers() if buffer.is_floating_point()]
+    return [gradient for gradient in gradients if gradient is not None] + statistics
