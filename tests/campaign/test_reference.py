@@ -43,7 +43,7 @@ def test_every_setting_has_a_sentence(group):
         ("search.simulations_first", "≥ 1, ≤ 100000", "1", "0"),
         ("execution.device", "`auto`, `cpu`, `cuda`", '"cpu"', '"tpu"'),
         ("training.learning_rate", "> 0, ≤ 10", "10.0", "0.0"),
-        ("net.precision", "`bf16`, `fp32`", '"fp32"', '"fp64"'),
+        ("net.precision", "`fp32`, `bf16`, `int8`", '"fp32"', '"fp64"'),
         ("training.window_positions", "≥ batch_size", "256", "255"),
     ],
 )
