@@ -46,10 +46,11 @@ class DilutedPlayer:
         Raises:
             ConfigError: ``percent`` is out of range, or ``player`` is diluted already.
         """
-        check_range(f"percent of random moves for {player.name!r}", percent, gt=0.0, lt=100.0)
+        name = player.name
+        check_range(f"percent of random moves for {name!r}", percent, gt=0.0, lt=100.0)
         if isinstance(player, DilutedPlayer):
-            raise ConfigError(f"player {player.name!r} is diluted already; give one percentage")
-        self.name = f"{player.name}~{percent:g}"
+            raise ConfigError(f"player {name!r} is diluted already; give one percentage")
+        self.name: str = f"{name}~{percent:g}"
         self._player, self._share = player, percent / 100.0
 
     @property

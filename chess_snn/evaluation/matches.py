@@ -177,9 +177,11 @@ def _record_broken_off(
     result: MatchResult, actions: Int16Array, live: Int64Array, mover: int
 ) -> BoolArray:
     """Score the games ``live[row]`` that ``mover`` did not go on with; bool[G], which they are."""
-    result.scores_a[live[actions == FORFEIT]] = 0.0 if mover == _SEAT_A else 1.0
-    result.scores_a[live[actions == VOID]] = np.nan
-    return (actions == FORFEIT) | (actions == VOID)
+    is_forfeit: BoolArray = actions == FORFEIT
+    is_void: BoolArray = actions == VOID
+    result.scores_a[live[is_forfeit]] = 0.0 if mover == _SEAT_A else 1.0
+    result.scores_a[live[is_void]] = np.nan
+    return is_forfeit | is_void
 
 
 def _with_programs(result: MatchResult, *players: Player) -> MatchResult:

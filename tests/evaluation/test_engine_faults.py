@@ -127,7 +127,8 @@ def test_a_forfeit_is_a_win_of_the_opponent(against_random):
 
 
 def test_a_match_without_a_result_is_an_error(against_random):
-    with pytest.raises(EngineError, match=r"all 4 are void: uci:.* \(Fake  1\.0\) ended with status"):
+    reason = r"all 4 are void: uci:.* \(Fake  1\.0\) ended with status 3 in 'r"
+    with pytest.raises(EngineError, match=reason):
         against_random("dies", everywhere=True)
 
 
