@@ -17,7 +17,7 @@ ORACLE_NEEDS := scipy loguru tqdm h5py
 PEERS        := open_spiel==2.0.2
 
 .DEFAULT_GOAL := help
-.PHONY: help setup campaign test test-all check bench clean
+.PHONY: help setup stockfish campaign test test-all check bench clean
 
 help:                ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/' | expand -t 14
@@ -42,13 +42,34 @@ $(VENV)/.ready: $(VENV)/.installed
 	  || echo "WARNING: $(TRITON) could not be installed; the tests of the kernels for GPUs will say SKIPPED."
 	@touch $@
 
+# Debian and its children keep it in /usr/games, where chess-snn looks too.
+STOCKFISH_HERE := command -v stockfish || ls /usr/games/stockfish 2>/dev/null
+APT_GET := apt-get -qq -o Acquire::Retries=1 -o DPkg::Lock::Timeout=60
+export DEBIAN_FRONTEND = noninteractive
+
+stockfish:           ## install the engine Stockfish, an opponent (asks nothing)
+	@($(STOCKFISH_HERE)) >/dev/null || { \
+	  if ! command -v apt-get >/dev/null; then as=false; \
+	  elif [ "$$(id -u)" = 0 ]; then as=env; \
+	  elif sudo -n true 2>/dev/null; then as='sudo -n env DEBIAN_FRONTEND=noninteractive'; \
+	  else as=false; fi; \
+	  $$as $(APT_GET) install -y stockfish || { $$as $(APT_GET) update && $$as $(APT_GET) install -y stockfish; }; \
+	} || { echo "Stockfish could not be installed. Install it with the system's packages (apt install stockfish,"; \
+	  echo "dnf install stockfish, brew install stockfish) or put it on PATH from https://stockfishchess.org."; exit 1; }
+	@echo "Stockfish is at $$($(STOCKFISH_HERE))"
+
+# Tried once; without it the tests that play against it say SKIPPED.
+$(VENV)/.engines: $(VENV)/.ready
+	@$(MAKE) --no-print-directory stockfish || echo "WARNING: the tests that play Stockfish will say SKIPPED."
+	@touch $@
+
 campaign: $(VENV)/.installed  ## play, train, evaluate and register: the main job, about 3 minutes
 	$(BIN)/chess-snn campaign start --preset smoke
 
-test: $(VENV)/.ready          ## the default tests, under 8 minutes on 2 cores
+test: $(VENV)/.engines        ## the default tests, under 8 minutes on 2 cores
 	$(BIN)/python -m pytest -q -m "not slow"
 
-test-all: $(VENV)/.ready      ## every test, the slow ones too
+test-all: $(VENV)/.engines    ## every test, the slow ones too
 	$(BIN)/python -m pytest -q
 
 check: $(VENV)/.ready         ## style, types, and the direction of imports

@@ -7,6 +7,7 @@
      │   ├─ ConfigError           an unknown setting, or a value out of range
      │   ├─ PositionError         a malformed or impossible position (FEN)
      │   ├─ IllegalMoveError      a well-formed move that the position does not allow
+     │   ├─ EngineError           an engine that is not installed, or cannot play
      │   ├─ RatingError           games from which the ratings asked for do not follow
      │   └─ CampaignError         a campaign folder that cannot be used as asked
      │       └─ CampaignLockedError   another process is writing it
@@ -36,6 +37,10 @@ class PositionError(UsageError):
 
 class IllegalMoveError(UsageError):
     """A well-formed move that the position does not allow."""
+
+
+class EngineError(UsageError):
+    """An engine that is not installed, speaks no UCI, or fails whenever it is asked."""
 
 
 class RatingError(UsageError):

@@ -9,13 +9,14 @@ from typing import Annotated
 import typer
 
 from chess_snn.cli.console import print_message, work_bar
-from chess_snn.cli.players import find_entrant
+from chess_snn.cli.players import DEFAULT_ENGINE_S, find_entrant
 from chess_snn.cli.report_file import JsonFile, check_writable
 from chess_snn.config import check_range
 from chess_snn.data import write_json
 from chess_snn.errors import UsageError
 from chess_snn.evaluation import (
     DEFAULT_MAX_PLIES,
+    KNOWN_PLAYERS,
     MatchResult,
     elo_difference,
     play_match,
@@ -28,7 +29,7 @@ _MOST_GAMES = 100_000
 
 
 def match_command(
-    a: Annotated[str, typer.Argument(help="random, greedy, minimax:N, or a network.")],
+    a: Annotated[str, typer.Argument(help=f"{', '.join(KNOWN_PLAYERS)}, or a network.")],
     b: Annotated[str, typer.Argument(help="Its opponent, written the same way.")],
     games: Annotated[int, typer.Option(help="Even: each opening is played twice.")] = 200,
     simulations: Annotated[
@@ -37,7 +38,10 @@ def match_command(
     max_plies: Annotated[int, typer.Option(help="Longer games are cut.")] = DEFAULT_MAX_PLIES,
     opening_plies: Annotated[int, typer.Option(help="Random plies of an opening.")] = 4,
     seed: Annotated[int, typer.Option(help="Of openings and random players.")] = 0,
-    threads: Annotated[int, typer.Option(help="Of a network; 0 takes every core.")] = 0,
+    threads: Annotated[int, typer.Option(help="Of a network or engine; 0 takes every core.")] = 0,
+    engine_seconds: Annotated[
+        float, typer.Option(help="An engine that takes longer for a move is started anew.")
+    ] = DEFAULT_ENGINE_S,
     device: Annotated[str, typer.Option(help="cpu, cuda or cuda:N.")] = "cpu",
     json_file: JsonFile = None,
 ) -> None:
@@ -46,9 +50,17 @@ def match_command(
     A network is a campaign's folder (its newest generation), CAMPAIGN@12 (generation 12), a
     checkpoint's folder or a weights.safetensors. PATH:32 gives it 32 simulations of its own.
 
+    An engine looks at a fixed number of nodes (stockfish@1000) or to a fixed depth
+    (stockfish:depth=1); others than Stockfish are uci:/path/to/engine@1000. It sees the position
+    alone, not the moves before. An illegal move forfeits a game; a game in which an engine still
+    does not answer after two fresh starts is void. Any player behind which stands ~25 makes 25 % of
+    its moves at random.
+
     chess-snn match campaigns/cpu-001:64 greedy
 
     chess-snn match campaigns/cpu-001@40:64 campaigns/cpu-001@20:64
+
+    chess-snn match campaigns/cpu-001:64 stockfish:depth=1~75
     """
     check_range("--games", games, ge=2, le=_MOST_GAMES)
     if games % 2:
@@ -59,6 +71,7 @@ def match_command(
     check_range("--max-plies", max_plies, ge=1, le=10_000)
     check_range("--simulations", simulations, ge=0)
     check_range("--threads", threads, ge=0, le=1024)
+    check_range("--engine-seconds", engine_seconds, gt=0.0, le=86_400.0)
     check_range("--seed", seed, ge=0, le=2**63 - 1)
     check_writable(json_file)
     game = get_game("chess")
@@ -68,7 +81,8 @@ def match_command(
     with ExitStack() as pools:
         num_threads = threads or os.cpu_count() or 1
         player_a, player_b = (
-            entrant.take_seat(game, games, num_threads, device, pools) for entrant in entrants
+            entrant.take_seat(game, games, num_threads, device, pools, engine_seconds)
+            for entrant in entrants
         )
         with work_bar(f"{player_a.name} against {player_b.name}", "games over") as on_progress:
             result = play_match(
@@ -100,17 +114,37 @@ def _print_result(result: MatchResult, seconds: float) -> None:
     print_message(f"{result.player_a} against {result.player_b}")
     rows = {
         "games": f"{result.num_games}, {result.wins} won, {result.draws} drawn, "
-                 f"{result.losses} lost, {result.capped} cut",
+                 f"{result.losses} lost, {result.capped} cut"
+                 + (f", {result.voided} void" if result.voided else ""),
         "score": f"{result.score:.3f}, 95 % interval {low:.3f} to {high:.3f} "
-                 f"({result.num_games // 2} pairs; a cut game counts half)",
+                 f"({result.num_pairs} pairs; a cut game counts half)",
         "Elo": elo_text(result.score, low, high),
         "endings": ", ".join(f"{name.replace('_', ' ')} {count}"
                              for name, count in endings.items()) or "none",
         "mean plies": f"{result.plies.mean():.1f}",
         "seconds": f"{seconds:.1f}",
-    }
+    } | _program_rows(result)
     for name, text in rows.items():
         print_message(f"  {name:<11}{text}")
+
+
+def _program_rows(result: MatchResult) -> dict[str, str]:
+    """What other programs took part, and what they did wrong; no rows without them."""
+    programs = result.programs
+    rows = {
+        "engines": ", ".join(f"{name} is {facts.identity}" for name, facts in programs.items()),
+        "forfeits": ", ".join(
+            f"{name} {count}, the last by {programs[name].last_illegal}"
+            for name, count in (
+                (result.player_a, result.forfeits_a), (result.player_b, result.forfeits_b)
+            ) if count
+        ),
+        "failures": ", ".join(
+            f"{name} {facts.failures}, the last: {facts.last_failure}"
+            for name, facts in programs.items() if facts.failures
+        ),
+    }
+    return {name: text for name, text in rows.items() if text}
 
 
 def elo_text(score: float, low: float, high: float) -> str:

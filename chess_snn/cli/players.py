@@ -2,19 +2,30 @@
 
 import re
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
 from chess_snn.cli.models import KNOWN_MODELS, Model, find_model, split_generation
 from chess_snn.config import check_range
 from chess_snn.errors import UsageError
-from chess_snn.evaluation import KNOWN_PLAYERS, Player, SearchPlayer, make_player
+from chess_snn.evaluation import (
+    KNOWN_PLAYERS,
+    DilutedPlayer,
+    EngineSettings,
+    Player,
+    SearchPlayer,
+    is_player_name,
+    make_player,
+    split_dilution,
+)
 from chess_snn.games.base import Game
 from chess_snn.nets import make_evaluator
 from chess_snn.search import MAX_SIMULATIONS, Search, make_search, make_tree_search
 
-_FIXED: Final = {name.partition(":")[0] for name in KNOWN_PLAYERS}
+DEFAULT_ENGINE_S: Final = EngineSettings().answer_s
+"""Seconds that an engine may take for a move."""
+
 _BUDGET = re.compile(r"(?P<model>.+):(?P<simulations>\d+)")
 
 
@@ -27,13 +38,16 @@ class Entrant:
     """None: the fixed player of that name."""
     simulations: int
     """Of a network, a move; 0 plays its policy without search."""
+    random_percent: float | None = None
+    """Of a network, moves made at random; ``name`` does not tell."""
 
     def take_seat(
-        self, game: Game, num_games: int, num_threads: int, device: str, threads: ExitStack
+        self, game: Game, num_games: int, num_threads: int, device: str, threads: ExitStack,
+        engine_s: float = DEFAULT_ENGINE_S,
     ) -> Player:
         """The player, for ``num_games`` at once; ``threads`` ends the threads it needs."""
         if self.model is None:
-            return make_player(game, self.name)
+            return make_player(game, self.name, EngineSettings(num_threads, answer_s=engine_s))
         evaluator = threads.enter_context(make_evaluator(
             self.model.load(game), device=device, precision=self.model.precision,
             num_threads=num_threads,
@@ -48,7 +62,9 @@ class Entrant:
                 game, evaluator, self.model.search, simulations=self.simulations,
                 num_games=num_games,
             )
-        return SearchPlayer(search, self.name)
+        player = SearchPlayer(search, self.name)
+        percent = self.random_percent
+        return player if percent is None else DilutedPlayer(player, percent)
 
 
 def find_entrant(game: Game, text: str, simulations: int) -> Entrant:
@@ -57,14 +73,22 @@ def find_entrant(game: Game, text: str, simulations: int) -> Entrant:
     Args:
         game: that is played.
         text: one of ``KNOWN_PLAYERS``, or a network (``KNOWN_MODELS``), which may be followed by
-            ``:N`` for its own number of simulations.
+            ``:N`` for its own number of simulations; ``~P`` makes P % of its moves random.
         simulations: of a network that does not say.
 
     Raises:
         UsageError: there is no such player.
     """
-    if text.partition(":")[0] in _FIXED:
+    if is_player_name(text):
         return Entrant(make_player(game, text).name, None, 0)
+    inner, percent = split_dilution(text)
+    if percent is not None and not Path(text).exists():
+        check_range(f"percent of random moves in {text!r}", percent, gt=0.0, lt=100.0)
+        return replace(_network(inner, simulations), random_percent=percent)
+    return _network(text, simulations)
+
+
+def _network(text: str, simulations: int) -> Entrant:
     budget = _BUDGET.fullmatch(text)
     if budget is not None and not Path(text).exists():
         text, simulations = budget["model"], int(budget["simulations"])

@@ -11,7 +11,7 @@ import numpy as np
 
 from chess_snn.cli.board_text import draw_board
 from chess_snn.data import write_text
-from chess_snn.errors import IllegalMoveError, UsageError
+from chess_snn.errors import EngineError, IllegalMoveError, UsageError
 from chess_snn.evaluation import Player
 from chess_snn.games.base import Game
 from chess_snn.games.chess import move_of_action
@@ -122,7 +122,11 @@ class TerminalGame:
         if self.is_over:
             raise UsageError(f"the game is over, so {text!r} cannot be played; try takeback")
         self.board.push(parse_move(self.board, text))
-        self.answer()
+        try:
+            self.answer()
+        except UsageError:
+            self.board.pop()
+            raise
 
     def _hint(self, _argument: str) -> None:
         if self.is_over:
@@ -159,11 +163,19 @@ class TerminalGame:
         self._show(f"written to {path}")
 
     def _choice(self) -> chess.Move:
-        """What the opponent plays for the side to move."""
+        """What the opponent plays for the side to move.
+
+        Raises:
+            EngineError: the opponent is an engine that fails.
+        """
         moves = tuple(move.uci() for move in self.board.move_stack)
         position = Position.after(self._game, self._fen, moves)
         plies = np.array([len(moves)], np.int32)
         action = self._opponent.choose(position.root, self._key, plies)[0]
+        if action < 0:
+            raise EngineError(
+                f"{self._opponent.name} has no legal move to offer; try again, or quit"
+            )
         return move_of_action(self.board, int(action))
 
 

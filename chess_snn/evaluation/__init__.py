@@ -2,16 +2,32 @@
 
 from chess_snn.evaluation.analysis import Analysis, analyse
 from chess_snn.evaluation.conversion import Conversion, conversion_rate, won_positions
+from chess_snn.evaluation.decreed import DECREED_RATINGS
+from chess_snn.evaluation.dilution import DilutedPlayer, split_dilution
 from chess_snn.evaluation.elo import elo_difference, logistic_score
+from chess_snn.evaluation.engines import (
+    EngineBudget,
+    EnginePlayer,
+    EngineSettings,
+    find_engine,
+)
 from chess_snn.evaluation.forced_wins import forced_wins, num_solved, winning_actions
 from chess_snn.evaluation.intervals import wilson_interval
 from chess_snn.evaluation.match_result import MatchResult
 from chess_snn.evaluation.matches import DEFAULT_MAX_PLIES, play_match
 from chess_snn.evaluation.minimax import GreedyPlayer, MinimaxPlayer
-from chess_snn.evaluation.named_players import KNOWN_PLAYERS, make_player
+from chess_snn.evaluation.named_players import KNOWN_PLAYERS, is_player_name, make_player
 from chess_snn.evaluation.openings import random_openings
 from chess_snn.evaluation.pairs import PAIR_SCORES, pair_counts
-from chess_snn.evaluation.players import Player, RandomPlayer, SearchPlayer
+from chess_snn.evaluation.players import (
+    FORFEIT,
+    VOID,
+    Player,
+    ProgramFacts,
+    RandomPlayer,
+    SearchPlayer,
+    program_of,
+)
 from chess_snn.evaluation.ratings import (
     Crosstable,
     Estimate,
@@ -27,18 +43,26 @@ from chess_snn.evaluation.sprt import SprtResult, SprtSettings, SprtState, sprt
 from chess_snn.evaluation.superiority import likelihood_of_superiority
 
 __all__ = [
+    "DECREED_RATINGS",
     "DEFAULT_MAX_PLIES",
+    "FORFEIT",
     "KNOWN_PLAYERS",
     "PAIR_SCORES",
+    "VOID",
     "Analysis",
     "Conversion",
     "Crosstable",
+    "DilutedPlayer",
+    "EngineBudget",
+    "EnginePlayer",
+    "EngineSettings",
     "Estimate",
     "GreedyPlayer",
     "HeldOutCheck",
     "MatchResult",
     "MinimaxPlayer",
     "Player",
+    "ProgramFacts",
     "RandomPlayer",
     "RatedGame",
     "Rating",
@@ -50,9 +74,11 @@ __all__ = [
     "analyse",
     "conversion_rate",
     "elo_difference",
+    "find_engine",
     "fit_ratings",
     "forced_wins",
     "held_out_check",
+    "is_player_name",
     "likelihood_of_superiority",
     "logistic_score",
     "make_player",
@@ -60,7 +86,9 @@ __all__ = [
     "num_solved",
     "pair_counts",
     "play_match",
+    "program_of",
     "random_openings",
+    "split_dilution",
     "sprt",
     "wilson_interval",
     "winning_actions",

@@ -3,22 +3,26 @@
 A player moves in every game in which it is to move. After its first turn that is every game that
 goes on, so a search gets all of them in one batch.
 
+A player that is another program may fail. Where it makes no legal move it loses the game; where it
+does not answer the game is void and counts for nobody.
+
 Dimensions: n games of the match, G of them still going on, W words a state row.
 """
 
 import itertools
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
 from chess_snn.config import check_range
-from chess_snn.errors import ConfigError, IllegalMoveError
+from chess_snn.errors import ConfigError, EngineError, IllegalMoveError
 from chess_snn.evaluation.match_result import MatchResult
-from chess_snn.evaluation.players import Player
+from chess_snn.evaluation.players import FORFEIT, VOID, Player, program_of
 from chess_snn.games.base import ONGOING, Game, GameBatch
 from chess_snn.games.sampling import NO_ACTION
 from chess_snn.rng import generator
-from chess_snn.types import Int16Array, Int32Array, Int64Array, UInt64Array
+from chess_snn.types import BoolArray, Int16Array, Int32Array, Int64Array, UInt64Array
 
 DEFAULT_MAX_PLIES = 200
 """Half-moves after which a game is cut."""
@@ -56,7 +60,8 @@ def play_match(
 
     Raises:
         ConfigError: the game, the names, the openings or ``max_plies`` cannot make a match.
-        IllegalMoveError: a player chose an action that is not legal.
+        IllegalMoveError: a player of ours chose an action that is not legal.
+        EngineError: an engine does not start, or all games are void.
     """
     check_range("evaluation.max_plies", max_plies, ge=1)
     _check_seats(game, player_a, player_b)
@@ -74,16 +79,19 @@ def play_match(
             game, player, batch.take(rows), keys[seat, games], result.plies[games]
         )
         game.step(batch, actions)
-        result.plies[games] += 1
+        result.plies[games[actions[rows] >= 0]] += 1
         _record_ended(result, batch, live, seat)
-        goes_on = np.flatnonzero((batch.num_legal > 0) & (result.plies[live] < max_plies))
+        is_broken_off = _record_broken_off(result, actions, live, seat)
+        goes_on = np.flatnonzero(
+            (batch.num_legal > 0) & (result.plies[live] < max_plies) & ~is_broken_off
+        )
         if len(goes_on) < len(live):
             batch, live = batch.take(goes_on), live[goes_on]
         if on_progress is not None:
             on_progress(result.num_games - len(live), result.num_games)
         if not len(live):
             break
-    return result
+    return _with_programs(result, player_a, player_b)
 
 
 def _check_seats(game: Game, player_a: Player, player_b: Player) -> None:
@@ -147,6 +155,7 @@ def _choose(
     actions = player.choose(batch, keys, plies)
     listed = np.arange(batch.legal_actions.shape[1]) < batch.num_legal[:, None]
     is_legal = ((batch.legal_actions == actions[:, None]) & listed).any(axis=1)
+    is_legal |= (actions == FORFEIT) | (actions == VOID)
     if not is_legal.all():
         row = int(np.argmin(is_legal))
         raise IllegalMoveError(
@@ -162,3 +171,27 @@ def _record_ended(result: MatchResult, batch: GameBatch, live: Int64Array, mover
     reward_a = batch.reward[ended] if mover == _SEAT_A else -batch.reward[ended]
     result.scores_a[live[ended]] = 0.5 + 0.5 * reward_a
     result.terminations[live[ended]] = batch.termination[ended]
+
+
+def _record_broken_off(
+    result: MatchResult, actions: Int16Array, live: Int64Array, mover: int
+) -> BoolArray:
+    """Score the games ``live[row]`` that ``mover`` did not go on with; bool[G], which they are."""
+    is_forfeit: BoolArray = actions == FORFEIT
+    is_void: BoolArray = actions == VOID
+    result.scores_a[live[is_forfeit]] = 0.0 if mover == _SEAT_A else 1.0
+    result.scores_a[live[is_void]] = np.nan
+    return is_forfeit | is_void
+
+
+def _with_programs(result: MatchResult, *players: Player) -> MatchResult:
+    programs = {
+        player.name: facts for player in players if (facts := program_of(player)) is not None
+    }
+    if not result.num_scored:
+        faults = "; ".join(
+            f"{name} ({facts.identity}) {facts.last_failure}"
+            for name, facts in programs.items() if facts.last_failure is not None
+        )
+        raise EngineError(f"no game could be finished, all {result.num_games} are void: {faults}")
+    return replace(result, programs=programs)

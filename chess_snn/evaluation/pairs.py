@@ -20,9 +20,12 @@ PAIR_SCORES.setflags(write=False)
 
 
 def pair_counts(result: MatchResult) -> Int64Array:
-    """int64[5]: openings of a match by the mean score of player a in their two games."""
+    """int64[5]: openings of a match by the mean score of player a in their two games.
+
+    An opening of which a game is void is no pair, and is left out.
+    """
     points = np.bincount(result.opening_index, weights=result.scores_a)
-    kinds = np.rint(points * 2.0).astype(np.int64)
+    kinds = np.rint(points[np.isfinite(points)] * 2.0).astype(np.int64)
     counts: Int64Array = np.bincount(kinds, minlength=len(PAIR_SCORES))
     return counts
 

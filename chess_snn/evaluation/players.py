@@ -3,7 +3,8 @@
 Dimensions: G games, M columns for legal actions.
 """
 
-from typing import Protocol
+from dataclasses import dataclass
+from typing import Final, Protocol
 
 import numpy as np
 
@@ -13,9 +14,31 @@ from chess_snn.games.sampling import NO_ACTION, random_legal_actions
 from chess_snn.search.base import Search
 from chess_snn.types import Int16Array, Int32Array, UInt64Array
 
+FORFEIT: Final = -2
+"""In place of an action: the player broke the rules, and loses the game."""
+VOID: Final = -3
+"""In place of an action: the player could not answer, and the game counts for nobody."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramFacts:
+    """What is known of the program behind a player."""
+
+    identity: str
+    """Its name and version, in its own words."""
+    failures: int
+    """How often it died, hung or answered nothing, and was started anew."""
+    last_failure: str | None
+    """What happened, and in which position."""
+    last_illegal: str | None
+    """The last answer that was no legal move, and its position."""
+
 
 class Player(Protocol):
-    """Chooses actions for many games at once."""
+    """Chooses actions for many games at once.
+
+    A player that is another program also has a property ``program``, see :func:`program_of`.
+    """
 
     @property
     def name(self) -> str:
@@ -33,9 +56,16 @@ class Player(Protocol):
             plies: int32[G], half-moves since each game's start.
 
         Returns:
-            int16[G]: the action to play, ``NO_ACTION`` where the game has ended.
+            int16[G]: the action to play, ``NO_ACTION`` where the game has ended; ``FORFEIT`` or
+            ``VOID`` from a player that is another program, and did not give a legal one.
         """
         ...
+
+
+def program_of(player: Player) -> ProgramFacts | None:
+    """The program behind ``player``; None where it is one of ours."""
+    facts: ProgramFacts | None = getattr(player, "program", None)
+    return facts
 
 
 class RandomPlayer:

@@ -76,6 +76,50 @@ def test_networks_play_with_their_budget(chess_snn, places, player, options, nam
     assert "endings    none" in done.stdout
 
 
+@pytest.mark.parametrize(("player", "name"), [
+    ("a~50", "a@1:64~50"), ("a:2~7.5", "a@1:2~7.5"), ("greedy~50", "greedy~50"),
+])
+def test_diluted_players(chess_snn, places, player, name):
+    done = chess_snn("match", player, "random", "--games", 2, *QUICK)
+    assert done.returncode == 0, done.stderr
+    assert f"{name} against random" in done.stdout
+
+
+@pytest.fixture
+def null_engine(tmp_path):
+    """A program that answers the null move."""
+    path = tmp_path / "null"
+    path.write_text(
+        '#!/bin/sh\nwhile read word rest; do case $word in uci) echo "id name Null 2"; echo uciok;;'
+        ' isready) echo readyok;; go) echo "bestmove 0000";; esac; done\n'
+    )
+    path.chmod(0o755)
+    return path
+
+
+def test_what_an_engine_does_wrong_is_said(chess_snn, tmp_path, null_engine):
+    name = f"uci:{null_engine}@5"
+    done = chess_snn("match", name, "random", "--games", 2, *QUICK, "--json-file", "m.json")
+    assert done.returncode == 0, done.stderr
+    assert "games      2, 0 won, 0 drawn, 2 lost, 0 cut" in done.stdout
+    assert f"engines    {name} is Null 2" in done.stdout
+    assert f"forfeits   {name} 2, the last by '0000' in " in done.stdout
+    assert "endings    forfeit 2" in done.stdout
+    assert "failures" not in done.stdout
+    body = read(tmp_path / "m.json")
+    assert (body["forfeits_a"], body["voided"]) == (2, 0)
+    assert body["programs"][name]["identity"] == "Null 2"
+
+
+def test_stockfish_plays(chess_snn):
+    done = chess_snn("match", "stockfish:depth=1", "stockfish:depth=1~90", "--games", 2, *QUICK,
+                     "--engine-seconds", 120)
+    if "not installed" in done.stderr:
+        pytest.skip(done.stderr.strip())
+    assert done.returncode == 0, done.stderr
+    assert "stockfish:depth=1~90 is Stockfish" in done.stdout
+
+
 def test_a_network_plays_its_elder_and_itself_at_another_budget(chess_snn, places):
     for a, b in (("a@1:2", "a@0:2"), ("a:2", "a:0")):
         assert chess_snn("match", a, b, "--games", 2, *QUICK).returncode == 0
@@ -83,7 +127,8 @@ def test_a_network_plays_its_elder_and_itself_at_another_budget(chess_snn, place
 
 @pytest.mark.parametrize(("arguments", "reason"), [
     (("bob", "random"), "unknown player 'bob'; known: random, greedy, minimax:N (N from 1 to 6), "
-                        "or a network: a campaign's folder"),
+                        "stockfish@NODES, stockfish:depth=N, uci:ENGINE@NODES, PLAYER~P"),
+    (("bob", "random"), "or a network: a campaign's folder"),
     (("random", "runs/none"), "unknown player 'runs/none'"),
     (("greedy:2", "random"), "unknown player 'greedy:2'"),
     (("minimax:7", "random"), "minimax depth must be >= 1 and <= 6, got 7"),
@@ -103,6 +148,14 @@ def test_a_network_plays_its_elder_and_itself_at_another_budget(chess_snn, place
     (("a:-2", "greedy"), "unknown player 'a:-2'"),
     (("a", "greedy", "--simulations", -1), "--simulations must be >= 0"),
     (("a", "greedy", "--device", "tpu"), "unknown device 'tpu'"),
+    (("greedy~100", "random"), "percent of random moves for 'greedy' must be > 0 and < 100"),
+    (("a~0", "random"), "percent of random moves in 'a~0' must be > 0 and < 100"),
+    (("a~10~10", "random"), "unknown player 'a~10'"),
+    (("stockfish", "random"), "player 'stockfish' does not say how far the engine may look"),
+    (("uci:nobodys@5", "random"), "engine 'nobodys' is not installed: it is neither on PATH"),
+    (("uci:./a@5", "random"), "there is no engine at a; give the path"),
+    (("uci:./net.safetensors@5", "random"), "engine net.safetensors may not be executed"),
+    (("greedy", "random", "--engine-seconds", 0), "--engine-seconds must be > 0"),
     (("random", "greedy", "--json-file", "a"), "cannot write a: it is a folder"),
     (("random", "greedy", "--json-file", "net.safetensors/m.json"), "cannot write"),
 ])

@@ -12,7 +12,8 @@ from made_networks import make_campaign, make_weights
 from chess_snn.campaign.naming import HOME_VARIABLE
 from chess_snn.cli.board_text import draw_board
 from chess_snn.cli.terminal_game import TerminalGame, parse_move
-from chess_snn.errors import IllegalMoveError, UsageError
+from chess_snn.errors import EngineError, IllegalMoveError, UsageError
+from chess_snn.evaluation import FORFEIT, VOID
 from chess_snn.games import get_game
 
 GAME = get_game("chess")
@@ -119,6 +120,23 @@ def test_the_third_time_is_a_draw():
         table.obey("hint")
     table.obey("takeback")
     assert not table.is_over
+
+
+@pytest.mark.parametrize("fault", [FORFEIT, VOID])
+def test_a_move_that_an_engine_does_not_answer_is_taken_back(fault):
+    class Failing:
+        name = "failing"
+
+        def choose(self, batch, keys, plies):
+            return np.full(len(batch), fault, np.int16)
+
+    table = TerminalGame(
+        GAME, None, chess.WHITE, Failing(), lambda _: None, ascii_only=True, seed=0
+    )
+    for typed in ("e4", "hint"):
+        with pytest.raises(EngineError, match="failing has no legal move to offer"):
+            table.obey(typed)
+        assert table.board == chess.Board()
 
 
 def test_a_hint_is_a_legal_move_and_changes_nothing(play):

@@ -114,7 +114,7 @@ def test_players_by_name(chess_game, text, kind):
 
 
 @pytest.mark.parametrize(
-    "text", ["stockfish", "", "Random", "random:1", "greedy:", "minimax", "minimax:", ":2"]
+    "text", ["nobody", "", "Random", "random:1", "greedy:", "minimax", "minimax:", ":2"]
 )
 def test_unknown_player_lists_the_known(chess_game, text):
     with pytest.raises(ConfigError, match=r"unknown player .*known: random, greedy, minimax:N"):

@@ -1,0 +1,201 @@
+"""Whatever an engine does, a match ends, and says apart what was played, forfeited and void."""
+
+import gc
+import json
+import signal
+import threading
+import time
+
+import numpy as np
+import pytest
+from fake_engines import num_started, running, write_engine
+
+from chess_snn.errors import EngineError
+from chess_snn.evaluation import (
+    EngineSettings,
+    RandomPlayer,
+    make_player,
+    match_games,
+    pair_counts,
+    play_match,
+    random_openings,
+)
+
+PATIENT = EngineSettings(processes=2, answer_s=60.0, start_s=60.0, restarts=1)
+HASTY = EngineSettings(processes=2, answer_s=1.5, start_s=60.0, restarts=1)
+MAX_PLIES = 8
+
+
+@pytest.fixture
+def against_random(chess_game, tmp_path):
+    """A match of a fake engine against a random player: two openings, white to move."""
+
+    def play(fault, settings=PATIENT, *, swapped=False, everywhere=False):
+        program = write_engine(tmp_path, fault, everywhere=everywhere)
+        players = [make_player(chess_game, f"uci:{program}@5", settings), RandomPlayer()]
+        if swapped:
+            players.reverse()
+        openings = random_openings(chess_game, 2, 4, seed=0)
+        return play_match(chess_game, *players, openings, seed=0, max_plies=MAX_PLIES)
+
+    return play
+
+
+def only_program(result):
+    [facts] = result.programs.values()
+    return facts
+
+
+@pytest.mark.parametrize("fault", ["sound", "slow", "talks on"])
+def test_an_engine_that_answers_plays_to_the_end(against_random, fault):
+    result = against_random(fault)
+    assert (result.voided, result.forfeits_a, result.forfeits_b) == (0, 0, 0)
+    assert result.plies.tolist() == [MAX_PLIES] * 4
+    assert only_program(result).identity == "Fake  1.0"
+    assert only_program(result).failures == 0
+
+
+def test_an_engine_that_dies_now_and_then_is_started_anew(against_random, tmp_path):
+    result = against_random("dies now and then")
+    facts = only_program(result)
+    assert result.voided == 0
+    assert result.plies.tolist() == [MAX_PLIES] * 4
+    # 16 positions, two answered by each process.
+    assert 5 <= facts.failures <= 7
+    assert facts.last_failure.startswith("ended with status 3 in 'r")
+    assert num_started(tmp_path) >= 1 + facts.failures
+
+
+@pytest.mark.parametrize(
+    ("fault", "reason", "settings"),
+    [
+        ("dies", "ended with status 3", PATIENT),
+        ("crashes", "was killed by signal 11", PATIENT),
+        ("flood", "sent a line of over 65536 bytes", PATIENT),
+        ("silent", "did not answer in time", HASTY),
+        ("garbage", "did not answer in time", HASTY),
+    ],
+)
+def test_an_engine_without_an_answer_voids_the_game(against_random, fault, reason, settings):
+    result = against_random(fault, settings)
+    # As white it plays on; as black it fails at its second move, half-move 4 of the match.
+    assert result.voided == 2
+    assert np.isnan(result.scores_a).tolist() == [False, True, False, True]
+    assert result.plies.tolist() == [MAX_PLIES, 3, MAX_PLIES, 3]
+    # On a busy machine a sound answer may be late once, too.
+    assert only_program(result).failures >= 2 * 2
+    assert only_program(result).last_failure.startswith(reason)
+    assert result.terminations_by_name == {"ongoing": 2, "void": 2}
+
+
+def test_voided_games_enter_no_score(against_random):
+    result = against_random("dies")
+    assert (result.num_games, result.num_scored, result.num_pairs) == (4, 2, 1)
+    assert (result.wins, result.draws, result.losses, result.capped) == (0, 0, 0, 2)
+    assert result.score == 0.5
+    assert pair_counts(result).sum() == 0
+    games = match_games(result, "book")
+    assert len(games) == 2
+    assert all(game.black == "random" for game in games)
+    read = json.loads(json.dumps(result.to_json(), allow_nan=False))
+    assert read["voided"] == 2
+    assert read["per_game"]["score_a"] == [0.5, None, 0.5, None]
+    assert read["programs"][result.player_a]["last_failure"].startswith("ended with status 3")
+    # How the parts of a campaign's match come back.
+    scores = np.concatenate([read["per_game"]["score_a"]]).astype(np.float32)
+    np.testing.assert_array_equal(scores, result.scores_a)
+
+
+@pytest.mark.parametrize(
+    "answer", ["a1a1", "0000", "(none)", "resign", "e2e4e6", "O-O", " ", "\u2603"]
+)
+def test_no_legal_move_forfeits_the_game(against_random, answer):
+    result = against_random(answer)
+    assert (result.voided, result.forfeits_a, result.forfeits_b, result.capped) == (0, 2, 0, 2)
+    assert result.scores_a.tolist() == [0.5, 0.0, 0.5, 0.0]
+    assert result.losses == 2
+    assert result.plies.tolist() == [MAX_PLIES, 3, MAX_PLIES, 3]
+    assert result.terminations_by_name == {"ongoing": 2, "forfeit": 2}
+    assert only_program(result).failures == 0
+    assert repr(answer.strip()) in only_program(result).last_illegal
+    assert pair_counts(result).tolist() == [0, 2, 0, 0, 0]
+
+
+def test_a_forfeit_is_a_win_of_the_opponent(against_random):
+    result = against_random("0000", swapped=True)
+    assert (result.forfeits_a, result.forfeits_b, result.wins) == (0, 2, 2)
+    assert sorted(result.scores_a.tolist()) == [0.5, 0.5, 1.0, 1.0]
+
+
+def test_a_match_without_a_result_is_an_error(against_random):
+    reason = r"all 4 are void: uci:.* \(Fake  1\.0\) ended with status 3 in 'r"
+    with pytest.raises(EngineError, match=reason):
+        against_random("dies", everywhere=True)
+
+
+def test_an_engine_that_always_fails_is_given_up(chess_game, tmp_path):
+    settings = EngineSettings(processes=1, answer_s=0.2, start_s=60.0, restarts=0, give_up_after=2)
+    player = make_player(
+        chess_game, f"uci:{write_engine(tmp_path, 'silent', everywhere=True)}@5", settings
+    )
+    openings = random_openings(chess_game, 200, 4, seed=0)
+    start_s = time.monotonic()
+    with pytest.raises(EngineError, match="all 400 are void"):
+        play_match(chess_game, player, RandomPlayer(), openings, seed=0)
+    assert num_started(tmp_path) == 2
+    assert time.monotonic() - start_s < 200 * 0.2, "every position was waited for"
+
+
+def test_an_engine_that_does_not_greet_is_an_error(against_random, tmp_path):
+    settings = EngineSettings(processes=1, start_s=0.5)
+    with pytest.raises(EngineError, match=r"mute\.py did not answer in time; is it a UCI engine"):
+        against_random("mute", settings)
+    gc.collect()
+    assert not running(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("program", "reason"),
+    [
+        ("#!/bin/sh\nexec cat\n", "did not answer in time"),
+        ("#!/bin/sh\n", "ended with status 0"),
+        ("\0 no program", "could not be started: .*Exec format error"),
+    ],
+)
+def test_a_program_that_is_no_engine_is_an_error(chess_game, tmp_path, program, reason):
+    path = tmp_path / "program"
+    path.write_text(program)
+    path.chmod(0o755)
+    player = make_player(chess_game, f"uci:{path}@5", EngineSettings(start_s=2.0))
+    with pytest.raises(EngineError, match=f"program {reason}.*; is it a UCI engine"):
+        play_match(
+            chess_game, player, RandomPlayer(), random_openings(chess_game, 1, 0, 0), seed=0
+        )
+
+
+def test_processes_end_with_their_player(chess_game, tmp_path):
+    player = make_player(chess_game, f"uci:{write_engine(tmp_path, 'sound')}@5", PATIENT)
+    openings = random_openings(chess_game, 4, 4, seed=0)
+    play_match(chess_game, player, RandomPlayer(), openings, seed=0, max_plies=2)
+    assert len(running(tmp_path)) == 2
+    del player
+    gc.collect()
+    assert not running(tmp_path)
+
+
+def test_an_interrupt_is_not_kept_waiting(chess_game, tmp_path):
+    """Ctrl-C while an engine thinks ends the match at once, and its processes."""
+    player = make_player(
+        chess_game, f"uci:{write_engine(tmp_path, 'silent', everywhere=True)}@5", PATIENT
+    )
+    assert player.program.identity == "Fake  1.0"
+    main = threading.main_thread().ident
+    stop = threading.Timer(1.0, signal.pthread_kill, [main, signal.SIGINT])
+    stop.start()
+    start_s = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        play_match(
+            chess_game, player, RandomPlayer(), random_openings(chess_game, 3, 4, 0), seed=0
+        )
+    assert time.monotonic() - start_s < 30
+    assert not running(tmp_path)

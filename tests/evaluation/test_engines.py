@@ -1,0 +1,224 @@
+"""Engines by name, and Stockfish itself where it is installed (``make stockfish``)."""
+
+import chess
+import chess.engine
+import numpy as np
+import pytest
+from fake_engines import write_engine
+from subtraction_game import SubtractionGame
+
+from chess_snn.errors import ConfigError, EngineError
+from chess_snn.evaluation import (
+    DECREED_RATINGS,
+    EnginePlayer,
+    EngineSettings,
+    find_engine,
+    is_player_name,
+    make_player,
+    play_match,
+    program_of,
+    random_openings,
+)
+from chess_snn.evaluation.engines import installed
+
+PATIENT = EngineSettings(answer_s=120.0, start_s=120.0)
+
+
+@pytest.fixture(scope="module")
+def stockfish():
+    try:
+        return find_engine("stockfish")
+    except EngineError as error:
+        pytest.skip(str(error))
+
+
+@pytest.fixture
+def bare_machine(monkeypatch, tmp_path):
+    """A machine without engines."""
+    (tmp_path / "empty").mkdir()
+    monkeypatch.setenv("PATH", str(tmp_path / "empty"))
+    monkeypatch.setattr(installed, "GAMES_FOLDER", str(tmp_path / "empty"))
+
+
+def zeros(num_games):
+    return np.zeros(num_games, np.uint64), np.zeros(num_games, np.int32)
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize(
+    ("text", "limit"),
+    [
+        ("stockfish@1", chess.engine.Limit(nodes=1)),
+        ("stockfish@200", chess.engine.Limit(nodes=200)),
+        ("stockfish:depth=1", chess.engine.Limit(depth=1)),
+        ("stockfish:depth=4", chess.engine.Limit(depth=4)),
+    ],
+)
+def test_stockfish_plays_what_python_chess_hears_from_it(
+    stockfish, chess_game, batch_of, random_fens, text, limit
+):
+    fens = random_fens(10, seed=2)
+    actions = make_player(chess_game, text, PATIENT).choose(batch_of(fens), *zeros(10))
+    with chess.engine.SimpleEngine.popen_uci(str(stockfish), timeout=120) as engine:
+        engine.configure({"Threads": 1, "Hash": 16})
+        for fen, action in zip(fens, actions, strict=True):
+            # A new game each time: the engine forgets.
+            heard = engine.play(chess.Board(fen), limit, game=object()).move.uci()
+            assert chess_game.format_action(chess_game.parse_state(fen), action) == heard
+
+
+@pytest.mark.parametrize("processes", [1, 3])
+def test_an_answer_depends_on_the_position_alone(
+    stockfish, chess_game, batch_of, random_fens, processes
+):
+    settings = EngineSettings(processes, answer_s=120.0, start_s=120.0)
+    player = make_player(chess_game, "stockfish@500", settings)
+    fens = random_fens(9, seed=4)
+    together = player.choose(batch_of(fens), *zeros(9))
+    backwards = player.choose(batch_of(fens[::-1]), *zeros(9))
+    np.testing.assert_array_equal(together, backwards[::-1])
+    for fen, action in zip(fens, together, strict=True):
+        assert player.choose(batch_of([fen]), *zeros(1))[0] == action
+
+
+def test_a_match_with_stockfish_is_reproducible(stockfish, chess_game):
+    openings = random_openings(chess_game, 3, 4, seed=0)
+
+    def play(processes):
+        settings = EngineSettings(processes, answer_s=120.0, start_s=120.0)
+        players = [
+            make_player(chess_game, text, settings)
+            for text in ("stockfish@20", "stockfish:depth=1~60")
+        ]
+        return play_match(chess_game, *players, openings, seed=5, max_plies=80)
+
+    one, two = play(1), play(2)
+    np.testing.assert_array_equal(one.plies, two.plies)
+    np.testing.assert_array_equal(one.scores_a, two.scores_a)
+    assert one.score > 0.5
+    assert one.voided == one.forfeits_a == one.forfeits_b == 0
+    for facts in one.programs.values():
+        assert facts.identity.startswith("Stockfish")
+        assert facts.failures == 0
+    assert set(one.summary()["programs"]) == {"stockfish@20", "stockfish:depth=1~60"}
+
+
+def test_ended_games_are_not_asked_about(stockfish, chess_game, batch_of):
+    player = make_player(chess_game, "stockfish@1", PATIENT)
+    batch = batch_of(["7k/6Q1/6K1/8/8/8/8/8 b - - 0 1", chess.STARTING_FEN])
+    actions = player.choose(batch, *zeros(2))
+    assert actions[0] == -1
+    assert actions[1] >= 0
+
+
+def test_a_closed_player_answers_nothing(stockfish, chess_game, batch_of):
+    player = make_player(chess_game, "stockfish@1", PATIENT)
+    player.choose(batch_of([chess.STARTING_FEN]), *zeros(1))
+    player.close()
+    assert player.choose(batch_of([chess.STARTING_FEN]), *zeros(1))[0] == -3
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("uci:{}@100", "uci:{}@100"),
+        ("uci:{}@nodes=100", "uci:{}@100"),
+        ("uci:{}:nodes=100", "uci:{}@100"),
+        ("uci:{}:depth=3", "uci:{}:depth=3"),
+        ("uci:{}@depth=03", "uci:{}:depth=3"),
+        ("uci:{}:depth=3~12.5", "uci:{}:depth=3~12.5"),
+    ],
+)
+def test_engines_as_text(chess_game, tmp_path, text, name):
+    path = write_engine(tmp_path, "sound")
+    text, name = text.format(path), name.format(path)
+    assert is_player_name(text)
+    player = make_player(chess_game, text)
+    assert player.name == name
+    assert make_player(chess_game, name).name == name
+    assert not (tmp_path / "pids").exists(), "a process was started for a name"
+    assert program_of(player).identity == "Fake  1.0"
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("stockfish", "does not say how far the engine may look"),
+        ("stockfish:", "does not say how far"),
+        ("stockfish@", "does not say how far"),
+        ("stockfish:8", "does not say how far"),
+        ("stockfish@1e3", "does not say how far"),
+        ("stockfish@-1", "does not say how far"),
+        ("stockfish:time=1", "does not say how far"),
+        ("stockfish@99999999999999999999", "does not say how far"),
+        ("stockfish@0", "an engine's nodes must be >= 1"),
+        ("stockfish@9999999999", "an engine's nodes must be >= 1 and <= 1e"),
+        ("stockfish:depth=0", "an engine's depth must be >= 1"),
+        ("stockfish:depth=101", "an engine's depth must be >= 1 and <= 100"),
+        ("stockfish:depth=1@5", "names no engine; known: stockfish@NODES"),
+        ("uci:@5", "names no engine"),
+        ("uci@5", "names no engine"),
+        ("uci:", "does not say how far"),
+    ],
+)
+def test_bad_engine_names_are_refused(chess_game, text, reason):
+    assert is_player_name(text)
+    with pytest.raises(ConfigError, match=reason):
+        make_player(chess_game, text)
+
+
+@pytest.mark.parametrize("text", ["stockfishes@5", "ucinet:4", "campaigns/stockfish@5", "Random"])
+def test_what_is_no_player_may_be_a_network(text):
+    assert not is_player_name(text)
+
+
+def test_an_engine_that_is_not_installed(bare_machine, chess_game):
+    with pytest.raises(EngineError, match=r"'stockfish' is not installed: .*`make stockfish`"):
+        make_player(chess_game, "stockfish@100~50")
+    with pytest.raises(EngineError, match=r"'fruit' is not installed: .*uci:/path/to/engine"):
+        make_player(chess_game, "uci:fruit@100")
+
+
+def test_engines_are_found_on_the_path_and_beside_it(bare_machine, monkeypatch, tmp_path):
+    folder = tmp_path / "games"
+    folder.mkdir()
+    engine = write_engine(folder, "stockfish").rename(folder / "stockfish")
+    monkeypatch.setattr(installed, "GAMES_FOLDER", str(folder))
+    assert find_engine("stockfish") == engine
+    monkeypatch.setattr(installed, "GAMES_FOLDER", "/nowhere")
+    monkeypatch.setenv("PATH", str(folder))
+    assert find_engine("stockfish") == engine
+    monkeypatch.chdir(folder)
+    assert find_engine("./stockfish") == engine
+
+
+def test_a_path_that_is_no_program(tmp_path):
+    (tmp_path / "text").write_text("no program")
+    for path in (tmp_path, tmp_path / "missing"):
+        with pytest.raises(EngineError, match="there is no engine at"):
+            find_engine(str(path))
+    with pytest.raises(EngineError, match="may not be executed"):
+        find_engine(str(tmp_path / "text"))
+
+
+def test_engines_play_chess_only(tmp_path):
+    with pytest.raises(ConfigError, match="plays chess, not subtraction"):
+        make_player(SubtractionGame(), f"uci:{write_engine(tmp_path, 'sound')}@5")
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("processes", -1), ("answer_s", 0), ("start_s", float("nan")), ("restarts", -1),
+     ("give_up_after", 0)],
+)
+def test_settings_out_of_range(field, value):
+    with pytest.raises(ConfigError, match=rf"engine\.{field} must be"):
+        EngineSettings(**{field: value})
+
+
+def test_players_with_decreed_ratings_exist(chess_game):
+    assert DECREED_RATINGS == {"random": 400, "greedy": 800, "minimax:2": 1200}
+    for name in DECREED_RATINGS:
+        player = make_player(chess_game, name)
+        assert player.name == name
+        assert not isinstance(player, EnginePlayer)
