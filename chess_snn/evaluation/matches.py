@@ -8,12 +8,15 @@ Dimensions: n games of the match, G of them still going on, W words a state row.
 
 import itertools
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
 from chess_snn.config import check_range
 from chess_snn.errors import ConfigError, IllegalMoveError
 from chess_snn.evaluation.match_result import MatchResult
+from chess_snn.evaluation.openings import opening_keys
+from chess_snn.evaluation.played_moves import MoveLog
 from chess_snn.evaluation.players import Player
 from chess_snn.games.base import ONGOING, Game, GameBatch
 from chess_snn.games.sampling import NO_ACTION
@@ -61,7 +64,7 @@ def play_match(
     check_range("evaluation.max_plies", max_plies, ge=1)
     _check_seats(game, player_a, player_b)
     batch = _start(game, openings)
-    result = _unplayed(game, player_a, player_b, len(openings))
+    result, log = _unplayed(game, player_a, player_b, openings), MoveLog()
     keys = _stream_keys(result, seed)
     live = np.arange(result.num_games)
     for seat in itertools.cycle((_SEAT_A, _SEAT_B)):
@@ -73,6 +76,7 @@ def play_match(
         actions[rows] = _choose(
             game, player, batch.take(rows), keys[seat, games], result.plies[games]
         )
+        log.add(games, actions[rows])
         game.step(batch, actions)
         result.plies[games] += 1
         _record_ended(result, batch, live, seat)
@@ -83,7 +87,7 @@ def play_match(
             on_progress(result.num_games - len(live), result.num_games)
         if not len(live):
             break
-    return result
+    return replace(result, actions=log.by_game(result.plies))
 
 
 def _check_seats(game: Game, player_a: Player, player_b: Player) -> None:
@@ -111,19 +115,22 @@ def _start(game: Game, openings: UInt64Array) -> GameBatch:
 
 
 def _unplayed(
-    game: Game, player_a: Player, player_b: Player, num_openings: int
+    game: Game, player_a: Player, player_b: Player, openings: UInt64Array
 ) -> MatchResult:
     """The result before the first ply, scored as if the cap cut every game."""
-    num_games = 2 * num_openings
+    num_openings, num_games = len(openings), 2 * len(openings)
     return MatchResult(
         spec=game.spec,
         player_a=player_a.name,
         player_b=player_b.name,
+        opening_keys=opening_keys(game, openings),
+        opening_positions=tuple(game.format_state(state) for state in openings),
         opening_index=np.repeat(np.arange(num_openings, dtype=np.int32), 2),
         a_is_white=np.tile([True, False], num_openings),
         scores_a=np.full(num_games, 0.5, dtype=np.float32),
         terminations=np.full(num_games, ONGOING, dtype=np.uint8),
         plies=np.zeros(num_games, dtype=np.int32),
+        actions=np.empty(0, dtype=np.int16),
     )
 
 
