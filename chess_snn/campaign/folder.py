@@ -25,6 +25,8 @@ from chess_snn.data import write_text
 from chess_snn.errors import CampaignError
 
 CONFIG_FILE = "campaign.toml"
+PART_MARK = ".part-"
+"""In the names of parts of a match."""
 _IDENTITY = "identity"
 
 
@@ -117,7 +119,7 @@ class CampaignFolder:
     def match_part(self, event: str, name: str, part: int) -> Path:
         """Result of a part of a match, until the match is whole."""
         whole = self.match(event, name)
-        return whole.with_name(f"{whole.stem}.part-{part:04d}.json")
+        return whole.with_name(f"{whole.stem}{PART_MARK}{part:04d}.json")
 
     def plan(self, iteration: int) -> Path:
         """Where in the campaign one iteration stands."""

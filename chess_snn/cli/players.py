@@ -9,7 +9,7 @@ from typing import Final
 from chess_snn.cli.models import KNOWN_MODELS, Model, find_model, split_generation
 from chess_snn.config import check_range
 from chess_snn.errors import UsageError
-from chess_snn.evaluation import KNOWN_PLAYERS, Player, SearchPlayer, make_player
+from chess_snn.evaluation import KNOWN_PLAYERS, Player, PlayerFacts, SearchPlayer, make_player
 from chess_snn.games.base import Game
 from chess_snn.nets import make_evaluator
 from chess_snn.search import MAX_SIMULATIONS, Search, make_search, make_tree_search
@@ -27,6 +27,13 @@ class Entrant:
     """None: the fixed player of that name."""
     simulations: int
     """Of a network, a move; 0 plays its policy without search."""
+
+    @property
+    def facts(self) -> PlayerFacts:
+        """For the tags of its games."""
+        if self.model is None:
+            return PlayerFacts()
+        return PlayerFacts(self.model.generation, self.simulations, self.model.config_digest)
 
     def take_seat(
         self, game: Game, num_games: int, num_threads: int, device: str, threads: ExitStack

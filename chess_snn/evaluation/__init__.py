@@ -5,11 +5,19 @@ from chess_snn.evaluation.conversion import Conversion, conversion_rate, won_pos
 from chess_snn.evaluation.elo import elo_difference, logistic_score
 from chess_snn.evaluation.forced_wins import forced_wins, num_solved, winning_actions
 from chess_snn.evaluation.intervals import wilson_interval
+from chess_snn.evaluation.match_pgn import PlayerFacts, match_pgn, replayed_states
 from chess_snn.evaluation.match_result import MatchResult
 from chess_snn.evaluation.matches import DEFAULT_MAX_PLIES, play_match
 from chess_snn.evaluation.minimax import GreedyPlayer, MinimaxPlayer
 from chess_snn.evaluation.named_players import KNOWN_PLAYERS, make_player
-from chess_snn.evaluation.openings import random_openings
+from chess_snn.evaluation.openings import (
+    OpeningSource,
+    book_openings,
+    check_book,
+    choose_openings,
+    opening_keys,
+    random_openings,
+)
 from chess_snn.evaluation.pairs import PAIR_SCORES, pair_counts
 from chess_snn.evaluation.players import Player, RandomPlayer, SearchPlayer
 from chess_snn.evaluation.ratings import (
@@ -38,7 +46,9 @@ __all__ = [
     "HeldOutCheck",
     "MatchResult",
     "MinimaxPlayer",
+    "OpeningSource",
     "Player",
+    "PlayerFacts",
     "RandomPlayer",
     "RatedGame",
     "Rating",
@@ -48,6 +58,9 @@ __all__ = [
     "SprtSettings",
     "SprtState",
     "analyse",
+    "book_openings",
+    "check_book",
+    "choose_openings",
     "conversion_rate",
     "elo_difference",
     "fit_ratings",
@@ -57,10 +70,13 @@ __all__ = [
     "logistic_score",
     "make_player",
     "match_games",
+    "match_pgn",
     "num_solved",
+    "opening_keys",
     "pair_counts",
     "play_match",
     "random_openings",
+    "replayed_states",
     "sprt",
     "wilson_interval",
     "winning_actions",

@@ -25,6 +25,8 @@ from chess_snn.types import (
 
 SCHEMA: Final = 2
 """Of matches as JSON; version 1 kept no moves."""
+CUT: Final = "ply_cap"
+"""Ending of a game cut by the ply cap, called as in self-play."""
 DETAILS: Final = ("schema", "openings", "per_game")
 """What :meth:`MatchResult.to_json` says beyond :meth:`MatchResult.summary`."""
 
@@ -58,6 +60,19 @@ class MatchResult:
     def game_offsets(self) -> Int64Array:
         """int64[n + 1]: the actions of game k are game_offsets[k] to game_offsets[k + 1]."""
         return np.concatenate([[0], np.cumsum(self.plies, dtype=np.int64)])
+
+    @property
+    def outcomes_white(self) -> Int64Array:
+        """int64[n]: 1 where white won, 0 drawn or cut, -1 where black won."""
+        for_a = np.rint(2.0 * self.scores_a - 1.0).astype(np.int64)
+        outcomes: Int64Array = np.where(self.a_is_white, for_a, -for_a)
+        return outcomes
+
+    @property
+    def endings(self) -> list[str]:
+        """How each game ended: the name of a rule, or ``CUT``."""
+        names = (CUT, *self.spec.terminations[1:])
+        return [names[code] for code in self.terminations.tolist()]
 
     @property
     def num_games(self) -> int:

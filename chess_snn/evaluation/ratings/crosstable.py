@@ -48,8 +48,7 @@ def match_games(result: MatchResult) -> list[RatedGame]:
     """The games of a match, a cut game as a draw; openings by their keys."""
     names = np.where(result.a_is_white, result.player_a, result.player_b).tolist()
     others = np.where(result.a_is_white, result.player_b, result.player_a).tolist()
-    for_a = np.rint(2.0 * result.scores_a - 1.0).astype(np.int64)
-    outcomes = np.where(result.a_is_white, for_a, -for_a).tolist()
+    outcomes = result.outcomes_white.tolist()
     openings = [result.opening_keys[index] for index in result.opening_index.tolist()]
     return [RatedGame(*row) for row in zip(names, others, outcomes, openings, strict=True)]
 
