@@ -5,7 +5,7 @@ from chess_snn.evaluation.conversion import Conversion, conversion_rate, won_pos
 from chess_snn.evaluation.elo import elo_difference, logistic_score
 from chess_snn.evaluation.forced_wins import forced_wins, num_solved, winning_actions
 from chess_snn.evaluation.intervals import wilson_interval
-from chess_snn.evaluation.match_pgn import PlayerFacts, match_pgn, replayed_states
+from chess_snn.evaluation.match_pgn import PlayerFacts, match_pgn
 from chess_snn.evaluation.match_result import MatchResult
 from chess_snn.evaluation.matches import DEFAULT_MAX_PLIES, play_match
 from chess_snn.evaluation.minimax import GreedyPlayer, MinimaxPlayer
@@ -76,7 +76,6 @@ __all__ = [
     "pair_counts",
     "play_match",
     "random_openings",
-    "replayed_states",
     "sprt",
     "wilson_interval",
     "winning_actions",

@@ -60,17 +60,17 @@ class BookSettings:
 def random_line(settings: BookSettings, number: int) -> chess.Board | None:
     """Candidate ``number``: uniformly random moves, or None where the line is unfit at sight."""
     lengths = settings.max_plies - settings.min_plies + 1
-    board, seen = chess.Board(), set()
+    board, seen = chess.Board(), {chess.Board().epd()}
     for ply in range(settings.min_plies + number % lengths):
-        seen.add(position_key(board))
         # Sorted: python-chess does not promise an order of moves.
         moves = sorted(move.uci() for move in board.legal_moves)
         if not moves:
             return None
         word = derive_seed(settings.seed, "book", number, ply)
         board.push_uci(moves[word % len(moves)])
+        seen.add(board.epd())
     is_fit = (
-        position_key(board) not in seen
+        len(seen) == board.ply() + 1  # no position came twice
         and not board.is_check() and not board.is_game_over() and has_full_army(board)
     )
     return board if is_fit else None
@@ -159,9 +159,10 @@ def book_head(settings: BookSettings, engine_name: str, num_candidates: int) -> 
         f"Engine: {engine_name}, 1 thread, {HASH_MIB} MiB hash, a new game for each candidate.",
         f"Uniformly random moves, {settings.lines_each} lines of each length; kept where the "
         f"engine's evaluation is within {settings.max_centipawns}",
-        "centipawns of 0, nobody is in check or misses more than one pawn, and no earlier line "
-        "ends in the",
-        "same position, by transposition or with the colours swapped. "
+        "centipawns of 0, nobody is in check or misses more than one pawn, no position comes "
+        "twice in a line,",
+        "and no earlier line ends in the same position, by transposition or with the colours "
+        "swapped.",
         f"{num_candidates} candidates were drawn.",
     ]
     return "".join(f"{COMMENT} {line}\n" for line in lines)

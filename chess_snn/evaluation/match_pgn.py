@@ -65,7 +65,7 @@ def match_pgn(
     if game.spec.name != _PGN_GAME:
         raise UsageError(f"PGN is for chess, and the match was one of {game.spec.name}")
     offsets, endings = result.game_offsets, result.endings
-    states = replayed_states(game, result)
+    states = _replay(game, result)
     for number, outcome in enumerate(result.outcomes_white.tolist()):
         rows = slice(*offsets[number : number + 2])
         opening = int(result.opening_index[number])
@@ -91,7 +91,7 @@ def match_pgn(
         yield number, format_moves(states[rows], result.actions[rows], tags, place=place)
 
 
-def replayed_states(game: Game, result: MatchResult) -> UInt64Array:
+def _replay(game: Game, result: MatchResult) -> UInt64Array:
     """uint64[N, R]: the position before each of the N moves of a match.
 
     Raises:
