@@ -91,8 +91,8 @@ class EvaluationSettings:
     num_openings: int = 20
     """Openings a match; each is played with both colours."""
     openings: OpeningSource = "book"
-    """Where matches begin: `book`, short balanced lines that come with chess-snn; or `random`, after
-    `opening_plies` random plies."""
+    """Where matches begin: `book`, short balanced lines that come with chess-snn, or `random`,
+    after `opening_plies` random plies."""
     opening_plies: int = 4
     """Plies of a random opening."""
     max_plies: int = 200

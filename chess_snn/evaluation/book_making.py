@@ -175,8 +175,8 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--seed", type=int, default=default.seed)
     parser.add_argument("--lines-each", type=int, default=default.lines_each)
-    parser.add_argument("--plies", type=int, nargs=2, default=(default.min_plies, default.max_plies),
-                        metavar=("SHORTEST", "LONGEST"))
+    parser.add_argument("--plies", type=int, nargs=2, metavar=("SHORTEST", "LONGEST"),
+                        default=(default.min_plies, default.max_plies))
     parser.add_argument("--nodes", type=int, default=default.nodes)
     parser.add_argument("--max-centipawns", type=int, default=default.max_centipawns)
     parser.add_argument("--engine", default=find_stockfish())

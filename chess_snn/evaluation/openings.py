@@ -78,8 +78,8 @@ def check_book(game: Game, num_openings: int, setting: str) -> None:
 def opening_keys(game: Game, states: UInt64Array) -> tuple[str, ...]:
     """What ``states`` uint64[n, W] are called wherever matches are stored or rated.
 
-    Equal keys are equal positions, in any match: ``book:0123`` in the book, else the position in the
-    game's notation.
+    Equal keys are equal positions, in any match: ``book:0123`` in the book, else the position in
+    the game's notation.
     """
     in_book = _book_numbers() if game.spec.name == _BOOK_GAME else {}
     numbers = [in_book.get(_identity(game, state)) for state in states]

@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 
 from chess_snn.campaign import CampaignFolder, matches, write_receipt
+from chess_snn.campaign.collection import GameFilter
 from chess_snn.campaign.finish import is_finished
+from chess_snn.campaign.match_games import match_games_pgn, read_match
 from chess_snn.campaign.matches import (
     NetworkPlayer,
     earlier_generation,
@@ -29,8 +31,6 @@ from chess_snn.campaign.receipts import (
     TrainingFacts,
 )
 from chess_snn.campaign.stages import prepare_first_generation
-from chess_snn.campaign.collection import GameFilter
-from chess_snn.campaign.match_games import match_games_pgn, read_match
 from chess_snn.errors import ConfigError, CorruptDataError, UsageError
 from chess_snn.evaluation import book_openings, opening_keys
 from chess_snn.games import get_game

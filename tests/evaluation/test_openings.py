@@ -1,7 +1,6 @@
 import chess
 import numpy as np
 import pytest
-
 from subtraction_game import SubtractionGame
 
 from chess_snn.errors import ConfigError
