@@ -18,7 +18,6 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from itertools import count
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Final
@@ -26,6 +25,7 @@ from typing import Final
 import chess
 import chess.engine
 
+from chess_snn.config import check_range
 from chess_snn.data import write_text
 from chess_snn.errors import UsageError
 from chess_snn.evaluation.book import COMMENT, BookLine
@@ -36,6 +36,8 @@ ENGINE_NAMES: Final = ("stockfish", "/usr/games/stockfish")
 HASH_MIB: Final = 16
 """Of the engine; a part of what decides an evaluation."""
 _MATE_CENTIPAWNS: Final = 10_000
+_MOST_CANDIDATES: Final = 500
+"""For one line, on average, before giving up."""
 _CHUNK: Final = 256
 """Candidates drawn at a time; the book does not depend on it."""
 _FULL_ARMY: Final = {chess.KNIGHT: 2, chess.BISHOP: 2, chess.ROOK: 2, chess.QUEEN: 1, chess.KING: 1}
@@ -55,6 +57,13 @@ class BookSettings:
     """That the engine looks at, a candidate."""
     max_centipawns: int = 50
     """Largest evaluation, either side's."""
+
+    def __post_init__(self) -> None:
+        check_range("--lines-each", self.lines_each, ge=1)
+        check_range("the shortest of --plies", self.min_plies, ge=1)
+        check_range("the longest of --plies", self.max_plies, ge=self.min_plies)
+        check_range("--nodes", self.nodes, ge=1)
+        check_range("--max-centipawns", self.max_centipawns, ge=0)
 
 
 def random_line(settings: BookSettings, number: int) -> chess.Board | None:
@@ -111,7 +120,11 @@ def evaluate(engine: chess.engine.SimpleEngine, board: chess.Board, nodes: int) 
 def make_book(
     settings: BookSettings, engines: list[chess.engine.SimpleEngine]
 ) -> Iterator[tuple[int, BookLine]]:
-    """Yield each accepted line with the number of its candidate, until every length has enough."""
+    """Yield each accepted line with the number of its candidate, until every length has enough.
+
+    Raises:
+        UsageError: hardly any candidate is fit.
+    """
     idle: SimpleQueue[chess.engine.SimpleEngine] = SimpleQueue()
     for engine in engines:
         idle.put(engine)
@@ -127,7 +140,7 @@ def make_book(
     taken: set[str] = set()
     lengths = range(settings.min_plies, settings.max_plies + 1)
     with ThreadPoolExecutor(len(engines)) as pool:
-        for first in count(0, _CHUNK):
+        for first in range(0, _MOST_CANDIDATES * settings.lines_each * len(lengths), _CHUNK):
             numbered = ((n, random_line(settings, n)) for n in range(first, first + _CHUNK))
             candidates = [
                 (number, board) for number, board in numbered
@@ -145,6 +158,10 @@ def make_book(
                 found[length] += 1
             if all(found[length] == settings.lines_each for length in lengths):
                 return
+    raise UsageError(
+        f"found {len(taken)} of {settings.lines_each * len(lengths)} openings; ask for fewer, or "
+        "allow more centipawns"
+    )
 
 
 def book_head(settings: BookSettings, engine_name: str, num_candidates: int) -> str:
@@ -180,12 +197,12 @@ def main() -> None:
     parser.add_argument("--nodes", type=int, default=default.nodes)
     parser.add_argument("--max-centipawns", type=int, default=default.max_centipawns)
     parser.add_argument("--engine", default=find_stockfish())
-    parser.add_argument("--workers", type=int, default=1)
+    parser.add_argument("--workers", type=int, default=1, choices=range(1, 1025), metavar="N")
     args = parser.parse_args()
     if args.engine is None:
-        raise UsageError("Stockfish was not found; install it, or give its path with --engine")
+        parser.error("Stockfish was not found; install it, or give its path with --engine")
     settings = BookSettings(
-        args.seed, args.lines_each, *args.plies, args.nodes, args.max_centipawns
+        args.seed, args.lines_each, args.plies[0], args.plies[1], args.nodes, args.max_centipawns
     )
     lines, last = [], 0
     with ExitStack() as stack:

@@ -5,7 +5,7 @@ from importlib import resources
 import chess
 import pytest
 
-from chess_snn.errors import CorruptDataError
+from chess_snn.errors import ConfigError, CorruptDataError, UsageError
 from chess_snn.evaluation import book
 from chess_snn.evaluation.book import BookLine, read_book
 from chess_snn.evaluation.book_making import (
@@ -128,6 +128,21 @@ class TestWithStockfish:
         for candidate, line in books[0]:
             assert random_line(settings, candidate).epd() == board_of(line).epd()
             assert abs(line.centipawns_white) <= 50
+
+    def test_what_there_is_not_is_not_looked_for_for_ever(self):
+        settings = BookSettings(lines_each=2, min_plies=1, max_plies=1, nodes=10, max_centipawns=0)
+        with open_engine(find_stockfish()) as engine, pytest.raises(
+            UsageError, match=r"found \d of 2 openings; ask for fewer, or allow more centipawns"
+        ):
+            list(make_book(settings, [engine]))
+
+
+@pytest.mark.parametrize("change", [
+    {"lines_each": 0}, {"min_plies": 0}, {"min_plies": 9}, {"nodes": 0}, {"max_centipawns": -1},
+])
+def test_settings_that_make_no_book(change):
+    with pytest.raises(ConfigError, match="must be >="):
+        BookSettings(**change)
 
 
 def test_keys_of_positions():
