@@ -1,16 +1,15 @@
 """Games on the disk, whether a campaign played them or an import brought them: one view of both."""
 
-import hashlib
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from chess_snn.campaign.folder import CONFIG_FILE, CampaignFolder
-from chess_snn.campaign.loading import config_values
+from chess_snn.campaign.loading import config_digest
 from chess_snn.config import check_range
 from chess_snn.data import GameRecords, is_committed, read_manifest, read_shard
 from chess_snn.errors import CorruptDataError, UsageError
@@ -24,8 +23,6 @@ OUTCOMES: Final = {"white": 1, "draw": 0, "black": -1}
 """By name, as in ``outcomes_white``."""
 ENDINGS: Final = (*get_game("chess").spec.terminations[1:], RESIGNED, PLY_CAP, AGREED)
 """How games end; resigned are all that somebody won without the rules."""
-
-_DIGEST_LENGTH: Final = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +112,9 @@ class GameCollection:
         for shard in self.shards:
             if wanted.takes_shard(shard):
                 records, _ = read_shard(shard.path)
-                for index in wanted.select(records, self.endings(records)):
+                plies = np.diff(records.game_offsets)
+                endings = self.endings(records)
+                for index in wanted.select(plies, records.outcomes_white, endings):
                     if wanted.limit is not None and num_found >= wanted.limit:
                         return
                     yield CollectedGame(before + index + 1, shard, records, index)
@@ -163,14 +162,21 @@ class GameFilter:
             )
         )
 
-    def select(self, records: GameRecords, endings: list[str]) -> list[int]:
-        """Indices of the wanted games, in order, but for the limit."""
-        plies = np.diff(records.game_offsets)
+    def select(
+        self, plies: NDArray[np.integer], outcomes_white: NDArray[np.integer], endings: list[str]
+    ) -> list[int]:
+        """Indices of the wanted games, in order, but for the limit.
+
+        Args:
+            plies: int[n], of each game.
+            outcomes_white: int[n], 1 where white won, -1 where black did, else 0.
+            endings: n of ``ENDINGS``.
+        """
         is_wanted = plies >= self.min_plies
         if self.max_plies is not None:
             is_wanted &= plies <= self.max_plies
         if self.outcome is not None:
-            is_wanted &= records.outcomes_white == OUTCOMES[self.outcome]
+            is_wanted &= outcomes_white == OUTCOMES[self.outcome]
         if self.ending is not None:
             is_wanted &= np.array([ending == self.ending for ending in endings])
         return [int(index) for index in np.flatnonzero(is_wanted)]
@@ -195,7 +201,7 @@ def open_collection(path: Path) -> GameCollection:
             if is_committed(shard)
         )
         collection = GameCollection(
-            folder.name, _digest(folder), tuple(map(_collected, shards))
+            folder.name, config_digest(folder.config), tuple(map(_collected, shards))
         )
     else:
         raise UsageError(
@@ -220,9 +226,3 @@ def _collected(shard: Path) -> CollectedShard:
         raise CorruptDataError(
             f"{shard} is no shard of games ({error!r}); restore it from a copy"
         ) from error
-
-
-def _digest(folder: CampaignFolder) -> str:
-    """Of the settings alone: campaigns with the same ones have the same."""
-    canonical = json.dumps(config_values(folder.config), sort_keys=True)
-    return hashlib.sha256(canonical.encode()).hexdigest()[:_DIGEST_LENGTH]

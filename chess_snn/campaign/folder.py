@@ -14,6 +14,7 @@
       services/                        databases and logs of the embedded servers
 """
 
+import re
 import uuid
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -25,7 +26,11 @@ from chess_snn.data import write_text
 from chess_snn.errors import CampaignError
 
 CONFIG_FILE = "campaign.toml"
+PART_MARK = ".part-"
+"""In the names of parts of a match."""
 _IDENTITY = "identity"
+_NOT_IN_NAMES = re.compile(r"[^\w.@~=-]")
+"""What an opponent's name may have and a file's may not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,12 +117,12 @@ class CampaignFolder:
 
     def match(self, event: str, name: str) -> Path:
         """Result of one match; the event is a generation's (``gen-000012``) or ``final``."""
-        return self.path / "matches" / event / f"{name.replace(':', '-')}.json"
+        return self.path / "matches" / event / f"{_NOT_IN_NAMES.sub('-', name)}.json"
 
     def match_part(self, event: str, name: str, part: int) -> Path:
         """Result of a part of a match, until the match is whole."""
         whole = self.match(event, name)
-        return whole.with_name(f"{whole.stem}.part-{part:04d}.json")
+        return whole.with_name(f"{whole.stem}{PART_MARK}{part:04d}.json")
 
     def plan(self, iteration: int) -> Path:
         """Where in the campaign one iteration stands."""

@@ -4,6 +4,7 @@ Later sources win: defaults, preset, file, single settings. Nothing unknown is i
 """
 
 import difflib
+import hashlib
 import json
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -20,6 +21,7 @@ from chess_snn.errors import ConfigError
 from chess_snn.types import Json
 
 _PRESETS = resources.files("chess_snn.campaign") / "presets"
+_DIGEST_LENGTH = 12
 
 
 def preset_names() -> list[str]:
@@ -70,6 +72,12 @@ def config_values(config: CampaignConfig) -> Json:
     """The nested values of ``config``, JSON- and TOML-able."""
     values: Json = json.loads(json.dumps(asdict(config)))
     return values
+
+
+def config_digest(config: CampaignConfig) -> str:
+    """12 hex digits of the settings alone: campaigns with the same ones have the same."""
+    canonical = json.dumps(config_values(config), sort_keys=True)
+    return hashlib.sha256(canonical.encode()).hexdigest()[:_DIGEST_LENGTH]
 
 
 def format_toml(values: Mapping[str, Any]) -> str:

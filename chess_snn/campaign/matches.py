@@ -5,11 +5,10 @@ part does not depend on who plays it; a part lies beside its match until all of 
 """
 
 from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 
-import numpy as np
-
-from chess_snn.campaign.folder import CampaignFolder
+from chess_snn.campaign.folder import PART_MARK, CampaignFolder
 from chess_snn.campaign.networks import evaluator_of, game_of, match_search
 from chess_snn.campaign.plans import ProgressPlan, read_plan, read_plans
 from chess_snn.campaign.receipts import read_receipts
@@ -18,15 +17,17 @@ from chess_snn.campaign.stages import Progress
 from chess_snn.data import read_json, write_json
 from chess_snn.errors import CorruptDataError
 from chess_snn.evaluation import (
+    EngineSettings,
     MatchResult,
     Player,
+    PlayerFacts,
     SearchPlayer,
+    choose_openings,
     conversion_rate,
     make_player,
     play_match,
-    random_openings,
 )
-from chess_snn.games import GameSpec
+from chess_snn.evaluation.match_result import DETAILS
 from chess_snn.rng import derive_seed
 from chess_snn.search import make_search
 from chess_snn.types import Json
@@ -37,6 +38,8 @@ EARLIER = "earlier"
 """Name of the match against an earlier generation."""
 CONVERSION = "conversion"
 """Stands beside the matches: the suite of won positions."""
+
+_BESIDE_SUMMARY = ("created", "facts_a", "facts_b", *DETAILS)
 
 EARLIER_SHARE = 2 / 3
 """How far the campaign was, as a share of its time up to now, when the earlier generation was new:
@@ -56,6 +59,11 @@ class NetworkPlayer:
         """``gen-000012``, or ``gen-000012@64`` with 64 simulations."""
         budget = f"@{self.simulations}" if self.simulations else ""
         return f"gen-{self.generation:06d}{budget}"
+
+    @property
+    def facts(self) -> PlayerFacts:
+        """For the tags of its games."""
+        return PlayerFacts(self.generation, self.simulations)
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,13 +182,15 @@ def play_match_part(
 
     def seat(player: NetworkPlayer | str) -> Player:
         if isinstance(player, str):
-            return make_player(game, player)
+            return make_player(game, player, EngineSettings(processes=num_threads))
         evaluator = evaluator_of(folder, player.generation, num_threads=num_threads, worker=worker)
         search = match_search(folder, evaluator, player.simulations, 2 * len(openings))
         return SearchPlayer(search, player.name)
 
     # The same openings for every generation and opponent: their scores can be compared.
-    states = random_openings(game, openings.stop, settings.opening_plies, seed)[openings.start :]
+    states = choose_openings(
+        game, settings.openings, openings.stop, num_plies=settings.opening_plies, seed=seed
+    )[openings.start :]
     result = play_match(
         game, seat(match.player), seat(match.opponent), states,
         seed=derive_seed(seed, "part", part), max_plies=settings.max_plies,
@@ -195,8 +205,16 @@ def finish_match(directory: Path, match: ScheduledMatch) -> Json:
     path = folder.match(match.event, match.name)
     parts = [folder.match_part(match.event, match.name, k) for k in range(len(match.parts))]
     if not path.exists():
-        whole = _put_together(game_of(folder).spec, match, [read_json(part) for part in parts])
-        write_json(path, {"name": match.name} | whole.to_json())
+        facts_a, facts_b = (
+            player.facts if isinstance(player, NetworkPlayer) else PlayerFacts()
+            for player in (match.player, match.opponent)
+        )
+        write_json(path, {
+            "name": match.name,
+            "created": datetime.now(UTC).isoformat(timespec="seconds"),
+            "facts_a": facts_a.to_json(),
+            "facts_b": facts_b.to_json(),
+        } | _put_together(folder, match, parts).to_json())
     for part in parts:
         part.unlink(missing_ok=True)
     return _read_summary(path)
@@ -234,31 +252,16 @@ def play_conversion(
 
 def _read_summary(path: Path) -> Json:
     """A match without its single games."""
-    return {name: value for name, value in read_json(path).items() if name != "per_game"}
+    return {name: value for name, value in read_json(path).items() if name not in _BESIDE_SUMMARY}
 
 
-def _put_together(spec: GameSpec, match: ScheduledMatch, bodies: list[Json]) -> MatchResult:
-    """One result from the parts' JSON; openings are numbered over all parts."""
-    games = [body["per_game"] for body in bodies]
+def _put_together(folder: CampaignFolder, match: ScheduledMatch, parts: list[Path]) -> MatchResult:
+    """One result from the files of all parts."""
+    spec = game_of(folder).spec
     try:
-        return MatchResult(
-            spec=spec,
-            player_a=bodies[0]["player_a"],
-            player_b=bodies[0]["player_b"],
-            opening_index=np.concatenate([
-                np.add(part["opening_index"], openings.start)
-                for part, openings in zip(games, match.parts, strict=True)
-            ]).astype(np.int32),
-            a_is_white=np.concatenate([part["a_is_white"] for part in games]).astype(np.bool_),
-            scores_a=np.concatenate([part["score_a"] for part in games]).astype(np.float32),
-            terminations=np.array(
-                [spec.terminations.index(name) for part in games for name in part["termination"]],
-                np.uint8,
-            ),
-            plies=np.concatenate([part["plies"] for part in games]).astype(np.int32),
-        )
-    except (KeyError, TypeError, ValueError) as error:
+        return MatchResult.joined([MatchResult.from_json(spec, read_json(part)) for part in parts])
+    except CorruptDataError as error:
         raise CorruptDataError(
-            f"a part of match {match.event}/{match.name} is damaged: {error!r}; delete "
-            "the files with .part- in their names beside it, so that they are played again"
+            f"a part of match {match.event}/{match.name}: {error}; delete the files with "
+            f"{PART_MARK} in their names beside it, so that they are played again"
         ) from error

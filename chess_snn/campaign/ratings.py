@@ -18,8 +18,6 @@ from chess_snn.types import Json
 ANCHOR: Final = "random"
 _GAMES: Final = "per_game"
 _OUTCOMES: Final = {1.0: 1, 0.5: 0, 0.0: -1}
-_OPENINGS: Final = "campaign"
-"""All matches of a campaign draw from one list of openings."""
 
 
 def rate_campaign(folder: CampaignFolder, last_generation: int | None = None) -> Ratings | None:
@@ -75,15 +73,20 @@ def _games_of(path: Path) -> list[RatedGame]:
         return []  # the suite of won positions
     try:
         a, b, columns = body["player_a"], body["player_b"], body[_GAMES]
+        # The first matches had no keys: a campaign drew them all from one list of openings.
+        keys = body["openings"]["key"] if "openings" in body else None
         rows = zip(
             columns["opening_index"], columns["a_is_white"], columns["score_a"], strict=True
         )
         return [
-            RatedGame(a, b, _OUTCOMES[score], f"{_OPENINGS}/{opening}") if a_is_white
-            else RatedGame(b, a, -_OUTCOMES[score], f"{_OPENINGS}/{opening}")
-            for opening, a_is_white, score in rows
+            RatedGame(
+                a if a_is_white else b, b if a_is_white else a,
+                _OUTCOMES[score] if a_is_white else -_OUTCOMES[score],
+                str(index) if keys is None else keys[index],
+            )
+            for index, a_is_white, score in rows if score is not None  # not void
         ]
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError, IndexError) as error:
         raise CorruptDataError(
             f"{path} is not a match ({error!r}); restore it from a copy, or delete it so that it "
             "is played again"

@@ -6,7 +6,7 @@ from typing import Final, get_args
 from chess_snn.campaign.devices import DeviceChoice
 from chess_snn.config import check_choice, check_range
 from chess_snn.errors import ConfigError
-from chess_snn.evaluation import make_player
+from chess_snn.evaluation import OpeningSource, check_book, make_player
 from chess_snn.games import GameSpec, get_game
 from chess_snn.nets import NetConfig, Precision, net_config
 from chess_snn.search import MAX_SIMULATIONS, SearchSettings, check_memory
@@ -87,11 +87,15 @@ class EvaluationSettings:
     every: int = 1
     """Every so many generations one is evaluated; the others have no score."""
     opponents: tuple[str, ...] = ("random", "greedy", "minimax:2")
-    """Players by name: `random`, `greedy`, `minimax:N`."""
+    """Players by name: `random`, `greedy`, `minimax:N`; UCI engines such as `stockfish@1000`; any
+    of them with some moves at random, `stockfish:depth=1~75`."""
     num_openings: int = 20
     """Openings a match; each is played with both colours."""
+    openings: OpeningSource = "book"
+    """Where matches begin: `book`, short balanced lines that come with chess-snn, or `random`,
+    after `opening_plies` random plies."""
     opening_plies: int = 4
-    """Random plies of an opening."""
+    """Plies of a random opening."""
     max_plies: int = 200
     """Games are cut after this many plies and scored as drawn."""
     simulations: int = 0
@@ -113,6 +117,7 @@ class EvaluationSettings:
         check_range("evaluation.final_simulations", self.final_simulations, ge=1,
                     le=MAX_SIMULATIONS)
         check_range("evaluation.num_openings", self.num_openings, ge=1, le=100_000)
+        check_choice("evaluation.openings", self.openings, get_args(OpeningSource))
         check_range("evaluation.opening_plies", self.opening_plies, ge=0, le=100)
         check_range("evaluation.max_plies", self.max_plies, ge=1, le=10_000)
         if not self.opponents:
@@ -173,6 +178,9 @@ class CampaignConfig:
         game = get_game(self.campaign.game)
         for opponent in self.evaluation.opponents:
             make_player(game, opponent)
+        if self.evaluation.openings == "book":
+            check_book(game, self.evaluation.num_openings, "evaluation.num_openings")
+            check_book(game, self.evaluation.final_openings, "evaluation.final_openings")
         self._check_policy_loss()
         self._check_tree_memory(game.spec)
 

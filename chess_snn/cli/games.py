@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
+from chess_snn.campaign import CampaignFolder
 from chess_snn.campaign.collection import (
     ENDINGS,
     OUTCOMES,
@@ -18,6 +19,7 @@ from chess_snn.campaign.collection import (
     open_collection,
 )
 from chess_snn.campaign.collection_report import collection_figures, to_pgn
+from chess_snn.campaign.match_games import match_games_pgn
 from chess_snn.cli.board import board_svg, board_text, position_of
 from chess_snn.cli.console import console, print_message, work_bar
 from chess_snn.cli.report_file import JsonFile, check_writable
@@ -78,10 +80,15 @@ def export(
     min_plies: Annotated[int, typer.Option(help="Shorter games are left out.")] = 0,
     max_plies: Annotated[int | None, typer.Option(help="Longer games are left out.")] = None,
     limit: Annotated[int | None, typer.Option(help="Most games.")] = None,
+    matches: Annotated[
+        bool, typer.Option("--matches", help="Those of a campaign's matches, not of self-play.")
+    ] = False,
 ) -> None:
     """Write games as PGN.
 
     chess-snn games export campaigns/cpu-001 --iteration 40: --outcome white --out won.pgn
+
+    chess-snn games export campaigns/cpu-001 --matches --generation 40 --out matches.pgn
     """
     if outcome is not None:
         check_choice("--outcome", outcome, OUTCOMES)
@@ -92,20 +99,23 @@ def export(
         generations=_parse_range("--generation", generation),
         outcome=outcome, ending=termination, min_plies=min_plies, max_plies=max_plies, limit=limit,
     )
-    collection = open_collection(directory)
-    games = _pgn_games(collection, wanted)
+    if matches:
+        games, total = match_games_pgn(CampaignFolder.open(directory), wanted), None
+    else:
+        collection = open_collection(directory)
+        games, total = _pgn_games(collection, wanted), f"{collection.num_games:,}"
     first = next(games, None)
     if first is None:
-        raise UsageError(
-            f"none of the {collection.num_games:,} games of {directory} is wanted; ask for more"
-        )
+        all_games = "match games" if total is None else f"{total} games"
+        raise UsageError(f"none of the {all_games} of {directory} is wanted; ask for more")
     texts = _Counted(chain([first], games))
     if out is None:
         for text in texts:
             typer.echo(text, nl=False)
     else:
         write_parts(out, texts)
-    typer.echo(f"{texts.count:,} of {collection.num_games:,} games", err=True)
+    of_all = "" if total is None else f" of {total}"
+    typer.echo(f"{texts.count:,}{of_all} games", err=True)
 
 
 @app.command()

@@ -2,9 +2,12 @@
 
 import math
 import os
+import re
 import time
 from contextlib import ExitStack
-from typing import Annotated
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, Final
 
 import typer
 
@@ -12,20 +15,25 @@ from chess_snn.cli.console import print_message, work_bar
 from chess_snn.cli.players import DEFAULT_ENGINE_S, find_entrant
 from chess_snn.cli.report_file import JsonFile, check_writable
 from chess_snn.config import check_range
-from chess_snn.data import write_json
+from chess_snn.data import write_json, write_parts
 from chess_snn.errors import UsageError
 from chess_snn.evaluation import (
     DEFAULT_MAX_PLIES,
     KNOWN_PLAYERS,
     MatchResult,
+    choose_openings,
     elo_difference,
+    match_pgn,
     play_match,
-    random_openings,
 )
 from chess_snn.games import get_game
-from chess_snn.types import Json
+from chess_snn.games.base import Game
+from chess_snn.types import Json, UInt64Array
 
-_MOST_GAMES = 100_000
+_MOST_GAMES: Final = 100_000
+_DEFAULT_PLIES: Final = 4
+"""Of a random opening."""
+_OPENINGS: Final = re.compile(r"book|random(?::(?P<plies>\d{1,3}))?")
 
 
 def match_command(
@@ -36,13 +44,16 @@ def match_command(
         int, typer.Option(help="Of a network at each move; 0 plays its policy without search.")
     ] = 64,
     max_plies: Annotated[int, typer.Option(help="Longer games are cut.")] = DEFAULT_MAX_PLIES,
-    opening_plies: Annotated[int, typer.Option(help="Random plies of an opening.")] = 4,
+    openings: Annotated[
+        str, typer.Option(help="book, random or random:N, after N random plies.")
+    ] = "book",
     seed: Annotated[int, typer.Option(help="Of openings and random players.")] = 0,
     threads: Annotated[int, typer.Option(help="Of a network or engine; 0 takes every core.")] = 0,
     engine_seconds: Annotated[
         float, typer.Option(help="An engine that takes longer for a move is started anew.")
     ] = DEFAULT_ENGINE_S,
     device: Annotated[str, typer.Option(help="cpu, cuda or cuda:N.")] = "cpu",
+    pgn: Annotated[Path | None, typer.Option(help="Write the games to this file.")] = None,
     json_file: JsonFile = None,
 ) -> None:
     """Play a match of A against B and say what its score is worth.
@@ -74,9 +85,10 @@ def match_command(
     check_range("--engine-seconds", engine_seconds, gt=0.0, le=86_400.0)
     check_range("--seed", seed, ge=0, le=2**63 - 1)
     check_writable(json_file)
+    check_writable(pgn, "--pgn")
     game = get_game("chess")
     entrants = [find_entrant(game, text, simulations) for text in (a, b)]
-    openings = random_openings(game, games // 2, opening_plies, seed)
+    starts = _find_openings(game, openings, games // 2, seed)
     start = time.perf_counter()
     with ExitStack() as pools:
         num_threads = threads or os.cpu_count() or 1
@@ -86,17 +98,35 @@ def match_command(
         )
         with work_bar(f"{player_a.name} against {player_b.name}", "games over") as on_progress:
             result = play_match(
-                game, player_a, player_b, openings, seed=seed, max_plies=max_plies,
+                game, player_a, player_b, starts, seed=seed, max_plies=max_plies,
                 on_progress=on_progress,
             )
     seconds = time.perf_counter() - start
     _print_result(result, seconds)
+    if pgn is not None:
+        facts_a, facts_b = (entrant.facts for entrant in entrants)
+        texts = match_pgn(
+            game, result, (facts_a, facts_b), event=f"{player_a.name} against {player_b.name}",
+            date=datetime.now(UTC).isoformat(), more={"Seed": str(seed)},
+        )
+        write_parts(pgn, (text for _, text in texts))
     if json_file is not None:
         settings = {
-            "seed": seed, "opening_plies": opening_plies, "max_plies": max_plies,
+            "seed": seed, "opening_source": openings, "max_plies": max_plies,
             "seconds": round(seconds, 1),
         }
         write_json(json_file, result.to_json() | {"elo": elo_json(result)} | settings)
+
+
+def _find_openings(game: Game, text: str, num_openings: int, seed: int) -> UInt64Array:
+    """The openings that ``--openings`` asks for."""
+    found = _OPENINGS.fullmatch(text)
+    if found is None:
+        raise UsageError(f"--openings must be book, random or random:N, got {text!r}")
+    return choose_openings(
+        game, "book" if text == "book" else "random", num_openings,
+        num_plies=int(found["plies"] or _DEFAULT_PLIES), seed=seed,
+    )
 
 
 def elo_json(result: MatchResult) -> Json:

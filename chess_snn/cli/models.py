@@ -8,6 +8,7 @@ from typing import Final
 
 from chess_snn.campaign import CampaignFolder
 from chess_snn.campaign.folder import CONFIG_FILE
+from chess_snn.campaign.loading import config_digest
 from chess_snn.campaign.naming import campaigns_home
 from chess_snn.campaign.settings import NetworkSettings
 from chess_snn.data import is_committed, verify_folder
@@ -37,6 +38,10 @@ class Model:
     """None: untrained."""
     precision: Precision
     search: SearchSettings
+    generation: int | None = None
+    """Of a campaign's network."""
+    config_digest: str | None = None
+    """Of the campaign's settings."""
 
     def load(self, game: Game) -> Network:
         """The network, after the digests of its checkpoint were checked.
@@ -128,7 +133,12 @@ def _of_campaign(path: Path, generation: int | None) -> Model:
 
 
 def _model(label: str, weights: Path, campaign: CampaignFolder) -> Model:
-    return Model(label, weights, campaign.config.net.precision, campaign.config.search)
+    config, generation = campaign.config, _GENERATION_FOLDER.fullmatch(weights.parent.name)
+    return Model(
+        label, weights, config.net.precision, config.search,
+        generation=None if generation is None else int(generation[1]),
+        config_digest=config_digest(config),
+    )
 
 
 def _generations(folder: CampaignFolder) -> list[int]:

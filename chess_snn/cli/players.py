@@ -14,6 +14,7 @@ from chess_snn.evaluation import (
     DilutedPlayer,
     EngineSettings,
     Player,
+    PlayerFacts,
     SearchPlayer,
     is_player_name,
     make_player,
@@ -40,6 +41,13 @@ class Entrant:
     """Of a network, a move; 0 plays its policy without search."""
     random_percent: float | None = None
     """Of a network, moves made at random; ``name`` does not tell."""
+
+    @property
+    def facts(self) -> PlayerFacts:
+        """For the tags of its games."""
+        if self.model is None:
+            return PlayerFacts()
+        return PlayerFacts(self.model.generation, self.simulations, self.model.config_digest)
 
     def take_seat(
         self, game: Game, num_games: int, num_threads: int, device: str, threads: ExitStack,

@@ -1,4 +1,4 @@
-"""The option ``--json-file`` of commands that take their time."""
+"""The files that commands which take their time write at their end."""
 
 import tempfile
 from pathlib import Path
@@ -11,8 +11,8 @@ from chess_snn.errors import UsageError
 JsonFile = Annotated[Path | None, typer.Option(help="Write what was found to this file as well.")]
 
 
-def check_writable(path: Path | None) -> None:
-    """Say before the work, not after it, that the file cannot be written.
+def check_writable(path: Path | None, option: str = "--json-file") -> None:
+    """Say before the work, not after it, that the file of ``option`` cannot be written.
 
     Raises:
         UsageError: ``path`` is a folder, or lies where this user may not write.
@@ -27,5 +27,5 @@ def check_writable(path: Path | None) -> None:
             pass
     except OSError as error:
         raise UsageError(
-            f"cannot write {path}: {error.strerror}; choose another --json-file"
+            f"cannot write {path}: {error.strerror}; choose another {option}"
         ) from error

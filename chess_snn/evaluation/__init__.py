@@ -13,11 +13,19 @@ from chess_snn.evaluation.engines import (
 )
 from chess_snn.evaluation.forced_wins import forced_wins, num_solved, winning_actions
 from chess_snn.evaluation.intervals import wilson_interval
+from chess_snn.evaluation.match_pgn import PlayerFacts, match_pgn
 from chess_snn.evaluation.match_result import MatchResult
 from chess_snn.evaluation.matches import DEFAULT_MAX_PLIES, play_match
 from chess_snn.evaluation.minimax import GreedyPlayer, MinimaxPlayer
 from chess_snn.evaluation.named_players import KNOWN_PLAYERS, is_player_name, make_player
-from chess_snn.evaluation.openings import random_openings
+from chess_snn.evaluation.openings import (
+    OpeningSource,
+    book_openings,
+    check_book,
+    choose_openings,
+    opening_keys,
+    random_openings,
+)
 from chess_snn.evaluation.pairs import PAIR_SCORES, pair_counts
 from chess_snn.evaluation.players import (
     FORFEIT,
@@ -61,7 +69,9 @@ __all__ = [
     "HeldOutCheck",
     "MatchResult",
     "MinimaxPlayer",
+    "OpeningSource",
     "Player",
+    "PlayerFacts",
     "ProgramFacts",
     "RandomPlayer",
     "RatedGame",
@@ -72,6 +82,9 @@ __all__ = [
     "SprtSettings",
     "SprtState",
     "analyse",
+    "book_openings",
+    "check_book",
+    "choose_openings",
     "conversion_rate",
     "elo_difference",
     "find_engine",
@@ -83,7 +96,9 @@ __all__ = [
     "logistic_score",
     "make_player",
     "match_games",
+    "match_pgn",
     "num_solved",
+    "opening_keys",
     "pair_counts",
     "play_match",
     "program_of",

@@ -3,14 +3,39 @@
 Dimensions: n games, in pairs of one opening with the colours swapped.
 """
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
+from typing import Final, Self
 
 import numpy as np
 
+from chess_snn.errors import CorruptDataError
 from chess_snn.evaluation.intervals import wilson_interval
+from chess_snn.evaluation.played_moves import pack_moves, unpack_moves
 from chess_snn.evaluation.players import ProgramFacts
 from chess_snn.games.base import ONGOING, GameSpec, termination_counts
-from chess_snn.types import BoolArray, Float32Array, Int32Array, Json, UInt8Array
+from chess_snn.types import (
+    BoolArray,
+    Float32Array,
+    Int16Array,
+    Int32Array,
+    Int64Array,
+    Json,
+    UInt8Array,
+)
+
+SCHEMA: Final = 2
+"""Of matches as JSON; version 1 kept no moves."""
+CUT: Final = "ply_cap"
+"""Ending of a game cut by the ply cap, called as in self-play."""
+FORFEIT_ENDING: Final = "forfeit"
+"""Ending of a game that a player's illegal move lost."""
+VOID_ENDING: Final = "void"
+"""Ending of a game that a program left without an answer."""
+_ENDING_WITHOUT_RULE: Final = {0.5: CUT, 0.0: FORFEIT_ENDING, 1.0: FORFEIT_ENDING}
+"""By the score of a game that ended by no rule."""
+DETAILS: Final = ("schema", "openings", "per_game")
+"""What :meth:`MatchResult.to_json` says beyond :meth:`MatchResult.summary`."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -21,8 +46,12 @@ class MatchResult:
     """The game played; its ``terminations`` name the termination codes."""
     player_a: str
     player_b: str
+    opening_keys: tuple[str, ...]
+    """n / 2 names of openings; see :func:`chess_snn.evaluation.openings.opening_keys`."""
+    opening_positions: tuple[str, ...]
+    """n / 2 positions in the game's notation (chess: FEN)."""
     opening_index: Int32Array
-    """int32[n]: row of the openings the game started from; each occurs in two games."""
+    """int32[n]: the opening the game started from; each occurs in two games."""
     a_is_white: BoolArray
     """bool[n]: whether a was the first player; once True and once False an opening."""
     scores_a: Float32Array
@@ -32,8 +61,31 @@ class MatchResult:
     it (score 0.5), a player forfeited it (0 or 1), or it is void (NaN)."""
     plies: Int32Array
     """int32[n]: half-moves played from the opening on."""
+    actions: Int16Array
+    """int16[sum of plies]: the actions played, game after game."""
     programs: dict[str, ProgramFacts] = field(default_factory=dict)
     """By name, the players that are other programs."""
+
+    @property
+    def game_offsets(self) -> Int64Array:
+        """int64[n + 1]: the actions of game k are game_offsets[k] to game_offsets[k + 1]."""
+        return np.concatenate([[0], np.cumsum(self.plies, dtype=np.int64)])
+
+    @property
+    def outcomes_white(self) -> Int64Array:
+        """int64[n]: 1 where white won, 0 drawn, cut or void, -1 where black won."""
+        for_a = np.rint(2.0 * np.nan_to_num(self.scores_a, nan=0.5) - 1.0).astype(np.int64)
+        outcomes: Int64Array = np.where(self.a_is_white, for_a, -for_a)
+        return outcomes
+
+    @property
+    def endings(self) -> list[str]:
+        """How each game ended: a rule's name, ``CUT``, ``FORFEIT_ENDING`` or ``VOID_ENDING``."""
+        names = list(self.spec.terminations)
+        return [
+            names[code] if code else _ENDING_WITHOUT_RULE.get(score, VOID_ENDING)
+            for code, score in zip(self.terminations.tolist(), self.scores_a.tolist(), strict=True)
+        ]
 
     @property
     def num_games(self) -> int:
@@ -135,8 +187,78 @@ class MatchResult:
             "programs": {name: asdict(facts) for name, facts in self.programs.items()},
         }
 
+    @classmethod
+    def joined(cls, parts: Sequence[Self]) -> Self:
+        """One match of several between the same players, whose openings stand in this order."""
+        firsts = np.cumsum([0, *(len(part.opening_keys) for part in parts[:-1])])
+        return cls(
+            spec=parts[0].spec, player_a=parts[0].player_a, player_b=parts[0].player_b,
+            opening_keys=tuple(key for part in parts for key in part.opening_keys),
+            opening_positions=tuple(text for part in parts for text in part.opening_positions),
+            opening_index=np.concatenate([
+                part.opening_index + np.int32(first)
+                for part, first in zip(parts, firsts, strict=True)
+            ]),
+            a_is_white=np.concatenate([part.a_is_white for part in parts]),
+            scores_a=np.concatenate([part.scores_a for part in parts]),
+            terminations=np.concatenate([part.terminations for part in parts]),
+            plies=np.concatenate([part.plies for part in parts]),
+            actions=np.concatenate([part.actions for part in parts]),
+            programs=_programs_of(parts),
+        )
+
+    @classmethod
+    def from_json(cls, spec: GameSpec, body: Json) -> Self:
+        """The match that :meth:`to_json` wrote.
+
+        Args:
+            spec: of the game played.
+            body: as written; what else is in it is not looked at.
+
+        Raises:
+            CorruptDataError: it is damaged, or of another version.
+        """
+        if body.get("schema") != SCHEMA:
+            raise CorruptDataError(
+                f"match of schema {body.get('schema', 1)}, this version reads {SCHEMA}: earlier "
+                "ones kept no moves; play it again"
+            )
+        try:
+            games, openings = body["per_game"], body["openings"]
+            result = cls(
+                spec=spec, player_a=str(body["player_a"]), player_b=str(body["player_b"]),
+                opening_keys=tuple(map(str, openings["key"])),
+                opening_positions=tuple(map(str, openings["position"])),
+                opening_index=np.array(games["opening_index"], np.int32),
+                a_is_white=np.array(games["a_is_white"], np.bool_),
+                scores_a=np.array(games["score_a"], np.float32),
+                terminations=np.array(
+                    [spec.terminations.index(name) for name in games["termination"]], np.uint8
+                ),
+                plies=np.array(games["plies"], np.int32),
+                actions=unpack_moves(games["moves"], games["plies"]),
+                programs={
+                    name: ProgramFacts(**facts)
+                    for name, facts in body.get("programs", {}).items()
+                },
+            )
+            result._check_lengths()
+        except (KeyError, TypeError, ValueError) as error:
+            raise CorruptDataError(f"damaged match: {error!r}; play it again") from error
+        return result
+
+    def _check_lengths(self) -> None:
+        columns = (self.opening_index, self.a_is_white, self.terminations, self.plies)
+        num_openings = len(self.opening_keys)
+        if {len(column) for column in columns} | {2 * num_openings} != {self.num_games}:
+            raise ValueError("columns of different lengths")
+        if np.bincount(self.opening_index, minlength=num_openings).tolist() != [2] * num_openings:
+            raise ValueError("an opening that was not played twice")
+        if len(self.opening_positions) != num_openings:
+            raise ValueError("keys and positions of openings of different lengths")
+
     def to_json(self) -> Json:
-        """:meth:`summary` and, under ``"per_game"``, the columns of every game.
+        """:meth:`summary`, the openings, and under ``"per_game"`` the columns of every game.
 
         The score of a voided game is null.
         """
@@ -146,9 +268,20 @@ class MatchResult:
             "score_a": [None if np.isnan(score) else score for score in self.scores_a.tolist()],
             "termination": [self.spec.terminations[code] for code in self.terminations],
             "plies": self.plies.tolist(),
+            "moves": pack_moves(self.actions, self.game_offsets),
         }
-        return self.summary() | {"per_game": columns}
+        openings = {"key": list(self.opening_keys), "position": list(self.opening_positions)}
+        return self.summary() | {"schema": SCHEMA, "openings": openings, "per_game": columns}
 
     def _unfinished(self, score_a: float) -> int:
         """Games of that score that did not end by the rules."""
         return int(np.count_nonzero((self.terminations == ONGOING) & (self.scores_a == score_a)))
+
+
+def _programs_of(parts: Sequence[MatchResult]) -> dict[str, ProgramFacts]:
+    """What all parts say of each program: failures add up, the last of them is kept."""
+    programs: dict[str, ProgramFacts] = {}
+    for part in parts:
+        for name, facts in part.programs.items():
+            programs[name] = programs[name].followed_by(facts) if name in programs else facts
+    return programs

@@ -18,6 +18,8 @@ import numpy as np
 from chess_snn.config import check_range
 from chess_snn.errors import ConfigError, EngineError, IllegalMoveError
 from chess_snn.evaluation.match_result import MatchResult
+from chess_snn.evaluation.openings import opening_keys
+from chess_snn.evaluation.played_moves import MoveLog
 from chess_snn.evaluation.players import FORFEIT, VOID, Player, program_of
 from chess_snn.games.base import ONGOING, Game, GameBatch
 from chess_snn.games.sampling import NO_ACTION
@@ -66,7 +68,7 @@ def play_match(
     check_range("evaluation.max_plies", max_plies, ge=1)
     _check_seats(game, player_a, player_b)
     batch = _start(game, openings)
-    result = _unplayed(game, player_a, player_b, len(openings))
+    result, log = _unplayed(game, player_a, player_b, openings), MoveLog()
     keys = _stream_keys(result, seed)
     live = np.arange(result.num_games)
     for seat in itertools.cycle((_SEAT_A, _SEAT_B)):
@@ -78,8 +80,10 @@ def play_match(
         actions[rows] = _choose(
             game, player, batch.take(rows), keys[seat, games], result.plies[games]
         )
+        is_played = actions[rows] >= 0
+        log.add(games[is_played], actions[rows][is_played])
         game.step(batch, actions)
-        result.plies[games[actions[rows] >= 0]] += 1
+        result.plies[games[is_played]] += 1
         _record_ended(result, batch, live, seat)
         is_broken_off = _record_broken_off(result, actions, live, seat)
         goes_on = np.flatnonzero(
@@ -91,6 +95,7 @@ def play_match(
             on_progress(result.num_games - len(live), result.num_games)
         if not len(live):
             break
+    result = replace(result, actions=log.by_game(result.plies))
     return _with_programs(result, player_a, player_b)
 
 
@@ -119,19 +124,22 @@ def _start(game: Game, openings: UInt64Array) -> GameBatch:
 
 
 def _unplayed(
-    game: Game, player_a: Player, player_b: Player, num_openings: int
+    game: Game, player_a: Player, player_b: Player, openings: UInt64Array
 ) -> MatchResult:
     """The result before the first ply, scored as if the cap cut every game."""
-    num_games = 2 * num_openings
+    num_openings, num_games = len(openings), 2 * len(openings)
     return MatchResult(
         spec=game.spec,
         player_a=player_a.name,
         player_b=player_b.name,
+        opening_keys=opening_keys(game, openings),
+        opening_positions=tuple(game.format_state(state) for state in openings),
         opening_index=np.repeat(np.arange(num_openings, dtype=np.int32), 2),
         a_is_white=np.tile([True, False], num_openings),
         scores_a=np.full(num_games, 0.5, dtype=np.float32),
         terminations=np.full(num_games, ONGOING, dtype=np.uint8),
         plies=np.zeros(num_games, dtype=np.int32),
+        actions=np.empty(0, dtype=np.int16),
     )
 
 

@@ -1,16 +1,92 @@
-"""Start positions of matches: distinct, reproducible, each played by both sides."""
+"""Start positions of matches: distinct, reproducible, each played by both sides.
+
+They come from the shipped book, or are a few random plies away from the initial position.
+"""
+
+import functools
+from typing import Final, Literal
 
 import numpy as np
 
 from chess_snn.config import check_range
 from chess_snn.errors import ConfigError
+from chess_snn.evaluation.book import read_book
+from chess_snn.games import get_game
 from chess_snn.games.base import Game
-from chess_snn.games.sampling import random_starts
+from chess_snn.games.sampling import NO_ACTION, random_starts
 from chess_snn.rng import generator
 from chess_snn.types import UInt64Array
 
+OpeningSource = Literal["book", "random"]
+"""Where the openings of a match come from."""
+
 _MAX_ROUNDS = 64
 """Rounds of drawing before giving up; a round draws twice as many starts as are wanted."""
+_BOOK_GAME: Final = "chess"
+"""The one game that a book is shipped for."""
+
+
+def choose_openings(
+    game: Game, source: OpeningSource, num_openings: int, *, num_plies: int, seed: int
+) -> UInt64Array:
+    """:func:`book_openings`, or :func:`random_openings` of ``num_plies``, as ``source`` says."""
+    if source == "book":
+        return book_openings(game, num_openings, seed)
+    return random_openings(game, num_openings, num_plies, seed)
+
+
+def book_openings(game: Game, num_openings: int, seed: int) -> UInt64Array:
+    """Openings of the shipped book, drawn without replacement.
+
+    A longer list with the same seed begins with the shorter one.
+
+    Args:
+        game: whose positions they are; a book is shipped for chess.
+        num_openings: how many, >= 1.
+        seed: the same seed gives the same openings.
+
+    Returns:
+        uint64[num_openings, W]: state rows, all different, none of an ended game.
+
+    Raises:
+        ConfigError: the book has not that many, or there is none.
+    """
+    check_range("evaluation.num_openings", num_openings, ge=1)
+    check_book(game, num_openings, "evaluation.num_openings")
+    numbers = generator(seed, "book").permutation(len(read_book()))[:num_openings]
+    openings: UInt64Array = _book_states()[numbers]
+    return openings
+
+
+def check_book(game: Game, num_openings: int, setting: str) -> None:
+    """Refuse to play from a book that is too short.
+
+    Raises:
+        ConfigError: ``setting`` asks for more openings than the book of ``game`` has.
+    """
+    if game.spec.name != _BOOK_GAME:
+        raise ConfigError(
+            f"no book of openings is shipped for {game.spec.name}; take random openings"
+        )
+    if num_openings > len(read_book()):
+        raise ConfigError(
+            f"{setting} asks for {num_openings} openings, and the book has {len(read_book())}; "
+            "ask for fewer, or take random openings"
+        )
+
+
+def opening_keys(game: Game, states: UInt64Array) -> tuple[str, ...]:
+    """What ``states`` uint64[n, W] are called wherever matches are stored or rated.
+
+    Equal keys are equal positions, in any match: ``book:0123`` in the book, else the position in
+    the game's notation.
+    """
+    in_book = _book_numbers() if game.spec.name == _BOOK_GAME else {}
+    numbers = [in_book.get(_identity(game, state)) for state in states]
+    return tuple(
+        game.format_state(state) if number is None else read_book()[number].key
+        for number, state in zip(numbers, states, strict=True)
+    )
 
 
 def random_openings(game: Game, num_openings: int, num_plies: int, seed: int) -> UInt64Array:
@@ -52,3 +128,29 @@ def distinct_states(states: UInt64Array) -> UInt64Array:
     _, first = np.unique(states, axis=0, return_index=True)
     distinct: UInt64Array = states[np.sort(first)]
     return distinct
+
+
+@functools.cache
+def _book_states() -> UInt64Array:
+    """uint64[n, W]: the position after each line of the book; not to be written to."""
+    game, lines = get_game(_BOOK_GAME), read_book()
+    batch = game.allocate(len(lines))
+    for ply in range(max(len(line.moves) for line in lines)):
+        game.step(batch, np.array([
+            game.parse_action(state, line.moves[ply]) if ply < len(line.moves) else NO_ACTION
+            for state, line in zip(batch.state, lines, strict=True)
+        ], dtype=np.int16))
+    batch.state.setflags(write=False)
+    return batch.state
+
+
+@functools.cache
+def _book_numbers() -> dict[bytes, int]:
+    """Number in the book of each position in it."""
+    game = get_game(_BOOK_GAME)
+    return {_identity(game, state): number for number, state in enumerate(_book_states())}
+
+
+def _identity(game: Game, state: UInt64Array) -> bytes:
+    """What tells a position from others, clocks included."""
+    return state[: game.spec.record_words].tobytes()

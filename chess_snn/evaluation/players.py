@@ -33,6 +33,15 @@ class ProgramFacts:
     last_illegal: str | None
     """The last answer that was no legal move, and its position."""
 
+    def followed_by(self, later: "ProgramFacts") -> "ProgramFacts":
+        """What is known after more games of the same program."""
+        return ProgramFacts(
+            later.identity,
+            self.failures + later.failures,
+            later.last_failure or self.last_failure,
+            later.last_illegal or self.last_illegal,
+        )
+
 
 class Player(Protocol):
     """Chooses actions for many games at once.

@@ -13,7 +13,7 @@ from chess_snn.pgn.folder import ImportFolder, ImportSource, is_import
 from chess_snn.pgn.importing import Imported, import_pgn
 from chess_snn.pgn.reading import read_games
 from chess_snn.pgn.report import FAULT_KINDS, BadGame, ImportReport
-from chess_snn.pgn.writing import format_game, standard_tags
+from chess_snn.pgn.writing import format_game, format_moves, game_tags, standard_tags
 
 __all__ = [
     "FAULT_KINDS",
@@ -23,6 +23,8 @@ __all__ = [
     "ImportSource",
     "Imported",
     "format_game",
+    "format_moves",
+    "game_tags",
     "import_pgn",
     "is_import",
     "read_games",

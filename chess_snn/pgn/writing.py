@@ -21,6 +21,7 @@ from chess_snn.pgn.headers import (
 )
 from chess_snn.pgn.replay import LINE_LENGTH, OCTETS_A_PLY, write_movetext
 from chess_snn.pgn.tokens import BLACK_WON, DRAWN, WHITE_WON
+from chess_snn.types import Int16Array, UInt64Array
 
 _RESULTS: Final = {1: WHITE_WON, 0: DRAWN, -1: BLACK_WON}
 """By outcome, white's view."""
@@ -42,20 +43,31 @@ def standard_tags(records: GameRecords, game: int, *, is_cut: bool = False) -> d
     rows = slice(*records.game_offsets[game : game + 2])
     outcome = int(records.outcomes_white[game])
     was_cut = is_cut and records.terminations[game] == ONGOING and outcome == 0
-    tags = {
-        "Result": RESULT_TEXTS[_RESULTS[outcome]],
-        "Termination": _ADJUDICATED if was_cut else _NORMAL,
-        "PlyCount": str(rows.stop - rows.start),
-    }
     fen = get_game("chess").format_state(records.states[rows.start])
+    tags = game_tags(outcome, fen, rows.stop - rows.start, is_cut=was_cut)
     start_kind = int(records.start_kinds[game])
-    if fen != _STARTING_FEN:
-        tags |= {"SetUp": "1", "FEN": fen}
     if start_kind != (PLAIN_START if fen == _STARTING_FEN else POSITION_START):
         tags[START_KIND_TAG] = START_KINDS[start_kind]
     if records.cut_values_white[game]:
         tags[CUT_VALUE_TAG] = f"{records.cut_values_white[game]:.9g}"
     return tags
+
+
+def game_tags(outcome_white: int, fen: str, num_plies: int, *, is_cut: bool) -> dict[str, str]:
+    """The standard's tags of an end and a beginning.
+
+    Args:
+        outcome_white: 1 where white won, 0 drawn or cut, -1 where black won.
+        fen: where the game began; left out where that is the initial position.
+        num_plies: of the game.
+        is_cut: whether a ply cap ended it.
+    """
+    tags = {
+        "Result": RESULT_TEXTS[_RESULTS[outcome_white]],
+        "Termination": _ADJUDICATED if is_cut else _NORMAL,
+        "PlyCount": str(num_plies),
+    }
+    return tags if fen == _STARTING_FEN else tags | {"SetUp": "1", "FEN": fen}
 
 
 def format_game(records: GameRecords, game: int, tags: Mapping[str, str]) -> str:
@@ -70,7 +82,25 @@ def format_game(records: GameRecords, game: int, tags: Mapping[str, str]) -> str
         CorruptDataError: the record has a move that its position does not allow.
     """
     rows = slice(*records.game_offsets[game : game + 2])
-    states, actions = records.states[rows], records.actions[rows]
+    return format_moves(
+        records.states[rows], records.actions[rows], tags, place=f"game {game} of a shard"
+    )
+
+
+def format_moves(
+    states: UInt64Array, actions: Int16Array, tags: Mapping[str, str], *, place: str
+) -> str:
+    """One game as PGN, an empty line behind it.
+
+    Args:
+        states: uint64[n, 5], the position before each move.
+        actions: int16[n], n >= 1.
+        tags: written in this order; ``Result`` among them ends the movetext.
+        place: where the game is, for the error.
+
+    Raises:
+        CorruptDataError: a position does not allow its move.
+    """
     buffer = np.empty(len(actions) * OCTETS_A_PLY, dtype=np.uint8)
     length, num_written = write_movetext(
         np.ascontiguousarray(states), np.ascontiguousarray(actions), buffer
@@ -78,8 +108,8 @@ def format_game(records: GameRecords, game: int, tags: Mapping[str, str]) -> str
     if num_written < len(actions):
         fen = get_game("chess").format_state(states[num_written])
         raise CorruptDataError(
-            f"game {game} of a shard plays action {actions[num_written]} at {fen!r}, where it is "
-            "illegal; restore the shard from a copy"
+            f"{place} plays action {actions[num_written]} at {fen!r}, where it is illegal; restore "
+            "it from a copy"
         )
     moves, result = buffer[1:length].tobytes().decode("ascii"), tags["Result"]
     last_line = len(moves) - moves.rfind("\n") - 1

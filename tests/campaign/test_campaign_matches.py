@@ -1,13 +1,17 @@
 """Matches in parts come to the same as whole ones; the last ones have the right players."""
 
+import io
 import json
 from dataclasses import replace
 
+import chess.pgn
 import numpy as np
 import pytest
 
 from chess_snn.campaign import CampaignFolder, matches, write_receipt
+from chess_snn.campaign.collection import GameFilter
 from chess_snn.campaign.finish import is_finished
+from chess_snn.campaign.match_games import match_games_pgn, read_match
 from chess_snn.campaign.matches import (
     NetworkPlayer,
     earlier_generation,
@@ -27,7 +31,10 @@ from chess_snn.campaign.receipts import (
     TrainingFacts,
 )
 from chess_snn.campaign.stages import prepare_first_generation
-from chess_snn.errors import CorruptDataError
+from chess_snn.errors import ConfigError, CorruptDataError, UsageError
+from chess_snn.evaluation import book_openings, opening_keys
+from chess_snn.games import get_game
+from chess_snn.rng import derive_seed
 
 STATISTICS = {
     "games": 1, "positions": 1, "plies_min": 1, "plies_max": 1, "white_wins": 0, "black_wins": 0,
@@ -52,6 +59,12 @@ def hour_of_iterations(folder: CampaignFolder, count: int) -> None:
         write_receipt(folder, receipt_of(plan, 3600.0 * (number + 1) / count))
 
 
+def first_keys(folder: CampaignFolder, count: int) -> tuple[str, ...]:
+    seed = derive_seed(folder.config.campaign.seed, "evaluation")
+    game = get_game("chess")
+    return opening_keys(game, book_openings(game, count, seed))
+
+
 @pytest.fixture
 def untrained(new_folder):
     folder = new_folder("c", "evaluation.num_openings=5", "evaluation.simulations=0")
@@ -73,7 +86,12 @@ def test_a_match_in_parts_plays_every_opening_once_and_leaves_one_file(untrained
     summary = finish_match(untrained.path, match)
     assert (summary["num_games"], summary["player_b"]) == (10, "random")
     (file,) = untrained.match("gen-000001", "random").parent.iterdir()
-    games = json.loads(file.read_text())["per_game"]
+    body = json.loads(file.read_text())
+    games = body["per_game"]
+    assert all(key.startswith("book:") for key in body["openings"]["key"])
+    assert set(body["openings"]["key"]) == set(first_keys(untrained, 5))
+    assert "moves" not in summary
+    assert "per_game" not in summary
     assert games["opening_index"] == np.repeat(range(5), 2).tolist()
     assert games["a_is_white"] == [True, False] * 5
     assert unplayed_parts(untrained, match) == []
@@ -85,9 +103,10 @@ def test_a_damaged_part_is_refused(untrained):
     match = replace(match, player=NetworkPlayer(0, 0))
     play_match_part(untrained.path, match, 0)
     part = untrained.match_part(match.event, match.name, 0)
-    part.write_text(json.dumps(json.loads(part.read_text()) | {"per_game": {}}))
-    with pytest.raises(CorruptDataError, match=r"gen-000001/random .*\.part-"):
-        finish_match(untrained.path, match)
+    for damage in ({"per_game": {}}, {"schema": 1}):
+        part.write_text(json.dumps(json.loads(part.read_text()) | damage))
+        with pytest.raises(CorruptDataError, match=r"gen-000001/random: .*\.part-"):
+            finish_match(untrained.path, match)
     assert not untrained.match(match.event, match.name).exists()
 
 
@@ -136,3 +155,79 @@ def test_the_earlier_generation_is_the_nearest_to_two_thirds_of_the_time():
 def test_every_third_generation_is_evaluated(new_folder):
     folder = new_folder("c", "evaluation.every=3")
     assert [g for g in range(1, 10) if is_evaluated(folder, g)] == [3, 6, 9]
+
+
+def test_every_game_of_the_matches_becomes_pgn(untrained):
+    for event, number in (("final", 2), ("gen-000001", 1)):
+        match = replace(
+            generation_matches(untrained, 1)[0], event=event, player=NetworkPlayer(0, 2),
+            opponent=("random", NetworkPlayer(0, 0))[number - 1], num_openings=number,
+        )
+        play_match_part(untrained.path, match, 0)
+        finish_match(untrained.path, match)
+    play_match_part(untrained.path, replace(match, name="unfinished"), 0)
+    text = "".join(match_games_pgn(untrained, GameFilter()))
+    stream = io.StringIO(text)
+    games = list(iter(lambda: chess.pgn.read_game(stream), None))
+    assert [game.headers["Match"] for game in games] == ["gen-000001/random"] * 2 + [
+        "final/random"] * 4, "those at the end last, and none of a match that goes on"
+    for game in games:
+        assert not game.errors
+        assert (game.headers["EndedBy"], game.headers["Result"]) == ("ply_cap", "1/2-1/2")
+        assert game.headers["Termination"] == "adjudication"
+        assert len(game.headers["ConfigDigest"]) == 12
+        assert game.end().ply() - game.ply() == 6
+    first = games[0].headers
+    assert (first["White"], first["Black"]) == ("gen-000000@2", "random")
+    assert (first["WhiteGeneration"], first["WhiteSimulations"]) == ("0", "2")
+    last = games[-1].headers
+    assert (last["White"], last["WhiteSimulations"]) == ("gen-000000", "0")
+    assert first["OpeningKey"] == games[2].headers["OpeningKey"] == first_keys(untrained, 1)[0]
+
+
+def test_filters_of_match_games(untrained):
+    match = replace(
+        generation_matches(untrained, 1)[0], player=NetworkPlayer(0, 0), opponent="random"
+    )
+    with pytest.raises(UsageError, match="has played no match yet"):
+        list(match_games_pgn(untrained, GameFilter()))
+    play_match_part(untrained.path, match, 0)
+    finish_match(untrained.path, match)
+    for wanted, count in (
+        (GameFilter(limit=3), 3), (GameFilter(generations=range(1)), 10),
+        (GameFilter(generations=range(1, 9)), 0), (GameFilter(ending="ply_cap"), 10),
+        (GameFilter(outcome="white"), 0), (GameFilter(min_plies=7), 0),
+    ):
+        assert len(list(match_games_pgn(untrained, wanted))) == count, wanted
+    with pytest.raises(UsageError, match="matches have no --iteration"):
+        list(match_games_pgn(untrained, GameFilter(iterations=range(3))))
+
+
+def test_a_match_without_moves_is_named(untrained):
+    path = untrained.match("gen-000001", "random")
+    path.parent.mkdir(parents=True)
+    for body, reason in (({"per_game": {}}, "random.json: match of schema 1"),
+                         ({"schema": 2}, "random.json: damaged match")):
+        path.write_text(json.dumps(body))
+        with pytest.raises(CorruptDataError, match=reason):
+            read_match(get_game("chess").spec, path)
+
+
+def test_openings_by_the_settings(new_folder):
+    folder = new_folder("c", 'evaluation.openings="random"', "evaluation.opening_plies=30")
+    prepare_first_generation(folder)
+    begin_iteration(folder, 0, 0.0)
+    match = replace(generation_matches(folder, 1)[0], player=NetworkPlayer(0, 0))
+    play_match_part(folder.path, match, 0)
+    finish_match(folder.path, match)
+    played = read_match(get_game("chess").spec, folder.match(match.event, match.name))
+    (fen,) = played.result.opening_positions
+    assert played.result.opening_keys == (fen,)
+    assert chess.Board(fen).ply() == 30
+
+
+@pytest.mark.parametrize("setting", ["num_openings", "final_openings"])
+def test_more_openings_than_the_book_has_are_refused(new_folder, setting):
+    with pytest.raises(ConfigError, match=rf"evaluation\.{setting} asks for 1001 openings"):
+        new_folder("c", f"evaluation.{setting}=1001")
+    new_folder("d", f"evaluation.{setting}=1001", 'evaluation.openings="random"')

@@ -44,6 +44,7 @@ def test_every_setting_has_a_sentence(group):
         ("execution.device", "`auto`, `cpu`, `cuda`", '"cpu"', '"tpu"'),
         ("training.learning_rate", "> 0, ≤ 10", "10.0", "0.0"),
         ("net.precision", "`fp32`, `bf16`, `int8`", '"fp32"', '"fp64"'),
+        ("evaluation.openings", "`book`, `random`", '"random"', '"file"'),
         ("training.window_positions", "≥ batch_size", "256", "255"),
     ],
 )

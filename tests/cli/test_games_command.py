@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 
 from chess_snn.campaign import CampaignFolder, load_config
-from chess_snn.data import write_shard
+from chess_snn.data import write_json, write_shard
+from chess_snn.evaluation import GreedyPlayer, RandomPlayer, book_openings, play_match
+from chess_snn.games import get_game
 from chess_snn.pgn import read_games
 
 MATE = '[Event "mate"]\n[Result "0-1"]\n\n1. f3 e5 2. g4 Qh4# 0-1\n\n'
@@ -162,7 +164,29 @@ def test_stats_in_a_table_and_in_json(chess_snn, campaign):
     assert "50.0" in table
 
 
+def test_games_of_matches(chess_snn, campaign, tmp_path):
+    game = get_game("chess")
+    result = play_match(game, GreedyPlayer(game), RandomPlayer("gen-000003"),
+                        book_openings(game, 2, seed=0), seed=0, max_plies=20)
+    write_json(campaign.match("gen-000003", "greedy"), {
+        "name": "greedy", "created": "2026-01-02T03:04:05+00:00",
+        "facts_a": {"generation": 3, "simulations": 8}, "facts_b": {},
+    } | result.to_json())
+    done = chess_snn("games", "export", campaign.path, "--matches", "--generation", "2:")
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == "4 games\n"
+    games = games_in(done.stdout)
+    assert [game.headers["Match"] for game in games] == ["gen-000003/greedy"] * 4
+    assert {game.headers["Event"] for game in games} == {"c"}
+    assert {game.headers["Date"] for game in games} == {"2026.01.02"}
+    refused = chess_snn("games", "export", campaign.path, "--matches", "--generation", "9")
+    assert refused.returncode == 2
+    assert "none of the match games" in refused.stderr
+
+
 @pytest.mark.parametrize(("arguments", "reason"), [
+    (("export", "c", "--matches"), "has played no match yet; play on, or leave out --matches"),
+    (("export", "none", "--matches"), "none holds no campaign"),
     (("import", "none.pgn", "--out", "x"), "cannot read none.pgn: No such file"),
     (("import", "some.pgn", "--out", "c"), "c is not empty and holds no import"),
     (("import", "some.pgn", "--out", "x", "--strict", "--workers", 1),

@@ -1,7 +1,9 @@
 """``chess-snn match``: what it prints is what was played; bad input is refused before any game."""
 
+import io
 import json
 
+import chess.pgn
 import pytest
 from made_networks import make_campaign, make_weights
 
@@ -25,7 +27,7 @@ def test_fixed_players_and_what_is_said_of_them(chess_snn, tmp_path):
     assert done.returncode == 0, done.stderr
     body = read(tmp_path / "out" / "match.json")
     assert (body["player_a"], body["player_b"], body["num_games"]) == ("greedy", "random", 40)
-    assert (body["seed"], body["max_plies"], body["opening_plies"]) == (3, 200, 4)
+    assert (body["seed"], body["max_plies"], body["opening_source"]) == (3, 200, "book")
     assert body["score_low"] < body["score"] < body["score_high"]
     assert body["elo"]["low"] < body["elo"]["difference"] < body["elo"]["high"]
     text = done.stdout
@@ -57,6 +59,39 @@ def test_a_clean_sweep_has_one_bound(chess_snn, tmp_path):
     assert body["elo"]["high"] is None
     assert f"Elo        at least {body['elo']['low']:+.0f} (95 %)" in done.stdout
     assert "at least -216 (95 %)" in done.stdout  # 0.05 ** (1 / 2) = 0.2236
+
+
+def test_games_are_written_as_pgn(chess_snn, places):
+    done = chess_snn("match", "a@1:2", "net.safetensors:0", "--games", 6, *QUICK, "--seed", 4,
+                     "--pgn", "out/games.pgn", "--json-file", "m.json")
+    assert done.returncode == 0, done.stderr
+    stream = io.StringIO((places / "out" / "games.pgn").read_text())
+    games = list(iter(lambda: chess.pgn.read_game(stream), None))
+    assert len(games) == 6
+    body = read(places / "m.json")
+    for number, game in enumerate(games):
+        assert not game.errors
+        assert game.end().ply() - game.ply() == 8 == body["per_game"]["plies"][number]
+        color = "White" if number % 2 == 0 else "Black"
+        assert game.headers[color] == "a@1:2"
+        assert game.headers[f"{color}Generation"] == "1"
+        assert game.headers[f"{color}Simulations"] == "2"
+        assert len(game.headers[f"{color}ConfigDigest"]) == 12
+        assert game.headers["OpeningKey"] == body["openings"]["key"][number // 2]
+        assert game.headers["Seed"] == "4"
+        other = "Black" if color == "White" else "White"
+        assert (game.headers[other], game.headers[f"{other}Simulations"]) == (
+            "net.safetensors:0", "0")
+        assert f"{other}Generation" not in game.headers
+
+
+@pytest.mark.parametrize(("openings", "plies"), [("random", 4), ("random:7", 7)])
+def test_random_openings(chess_snn, tmp_path, openings, plies):
+    chess_snn("match", "random", "greedy", "--games", 4, *QUICK, "--openings", openings,
+              "--json-file", "m.json")
+    body = read(tmp_path / "m.json")
+    assert body["opening_source"] == openings
+    assert {chess.Board(fen).ply() for fen in body["openings"]["position"]} == {plies}
 
 
 @pytest.mark.parametrize(("player", "options", "name"), [
@@ -140,9 +175,12 @@ def test_a_network_plays_its_elder_and_itself_at_another_budget(chess_snn, place
     (("a:100000", "random"), "play fewer games at once, or raise search.memory_mib"),
     (("random", "greedy", "--games", 3), "--games must be even, got 3"),
     (("random", "greedy", "--games", 0), "--games must be >= 2"),
-    (("random", "greedy", "--games", 500, "--opening-plies", 1), "distinct positions"),
+    (("random", "greedy", "--games", 500, "--openings", "random:1"), "distinct positions"),
     (("random", "greedy", "--max-plies", 0), "--max-plies must be >= 1"),
-    (("random", "greedy", "--opening-plies", -1), "opening_plies must be >= 0"),
+    (("random", "greedy", "--openings", "random:-1"), "--openings must be book, random or "),
+    (("random", "greedy", "--openings", "book:3"), "--openings must be book, random or random:N"),
+    (("random", "greedy", "--games", 2002), "asks for 1001 openings, and the book has 1000"),
+    (("random", "greedy", "--pgn", "a"), "cannot write a: it is a folder; choose another --pgn"),
     (("random", "greedy", "--threads", -1), "--threads must be >= 0"),
     (("random", "greedy", "--seed", -1), "--seed must be >= 0"),
     (("a:-2", "greedy"), "unknown player 'a:-2'"),

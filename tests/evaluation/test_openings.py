@@ -1,9 +1,11 @@
 import chess
 import numpy as np
 import pytest
+from subtraction_game import SubtractionGame
 
 from chess_snn.errors import ConfigError
-from chess_snn.evaluation import random_openings
+from chess_snn.evaluation import book_openings, opening_keys, random_openings
+from chess_snn.evaluation.book import read_book
 
 
 def test_distinct_legal_and_of_the_length_asked_for(chess_game):
@@ -46,3 +48,41 @@ def test_asking_for_more_than_there_are(chess_game):
 def test_arguments_out_of_range(chess_game, num_openings, num_plies):
     with pytest.raises(ConfigError, match=r"evaluation\.\w+ must be"):
         random_openings(chess_game, num_openings, num_plies, seed=0)
+
+
+def test_openings_of_the_book_are_its_lines(chess_game):
+    openings = book_openings(chess_game, 1000, seed=3)
+    keys = opening_keys(chess_game, openings)
+    assert sorted(keys) == [line.key for line in read_book()]
+    for state, key in list(zip(openings, keys, strict=True))[:200]:
+        board = chess.Board()
+        for move in read_book()[int(key.removeprefix("book:"))].moves:
+            board.push_uci(move)
+        assert chess_game.format_state(state) == board.fen()
+
+
+def test_the_seed_decides_which_openings_of_the_book(chess_game):
+    openings = book_openings(chess_game, 60, seed=9)
+    np.testing.assert_array_equal(openings[:25], book_openings(chess_game, 25, seed=9))
+    keys = set(opening_keys(chess_game, openings))
+    assert len(keys) == 60
+    assert keys != set(opening_keys(chess_game, book_openings(chess_game, 60, seed=10)))
+
+
+def test_a_position_outside_the_book_is_called_by_its_fen(chess_game):
+    states = random_openings(chess_game, 3, 20, seed=1)
+    assert opening_keys(chess_game, states) == tuple(map(chess_game.format_state, states))
+
+
+@pytest.mark.parametrize(("num_openings", "reason"), [
+    (0, "evaluation.num_openings must be >= 1"),
+    (1001, "asks for 1001 openings, and the book has 1000; ask for fewer, or take random"),
+])
+def test_more_than_the_book_has_or_none(chess_game, num_openings, reason):
+    with pytest.raises(ConfigError, match=reason):
+        book_openings(chess_game, num_openings, seed=0)
+
+
+def test_no_book_for_another_game():
+    with pytest.raises(ConfigError, match="no book of openings is shipped for subtraction"):
+        book_openings(SubtractionGame(), 1, seed=0)

@@ -16,10 +16,13 @@ def test_openings_are_counted_by_their_mean_score():
     num_games = 2 * len(scores)
     result = MatchResult(
         spec=SubtractionGame().spec, player_a="a", player_b="b",
+        opening_keys=tuple(map(str, range(len(scores)))),
+        opening_positions=tuple(map(str, range(len(scores)))),
         opening_index=np.repeat(np.arange(len(scores), dtype=np.int32), 2),
         a_is_white=np.tile([True, False], len(scores)),
         scores_a=np.array(scores, np.float32).ravel(),
         terminations=np.ones(num_games, np.uint8), plies=np.ones(num_games, np.int32),
+        actions=np.zeros(num_games, np.int16),
     )
     counts = pair_counts(result)
     assert counts.tolist() == [1, 2, 3, 1, 2]

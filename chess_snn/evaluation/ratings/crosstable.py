@@ -44,21 +44,14 @@ class RatedGame:
     """What the game began from; the same text in another game of the two is the same opening."""
 
 
-def match_games(result: MatchResult, book: str) -> list[RatedGame]:
-    """The games of a match that count, a cut game as a draw.
-
-    Args:
-        result: the match.
-        book: tells its openings from those of other matches of the two players: opening i becomes
-            ``"<book>/<i>"``.
-    """
+def match_games(result: MatchResult) -> list[RatedGame]:
+    """The games of a match that count, a cut game as a draw; openings by their keys."""
     counts = np.isfinite(result.scores_a)
     a_is_white = result.a_is_white[counts]
     names = np.where(a_is_white, result.player_a, result.player_b).tolist()
     others = np.where(a_is_white, result.player_b, result.player_a).tolist()
-    for_a = np.rint(2.0 * result.scores_a[counts] - 1.0).astype(np.int64)
-    outcomes = np.where(a_is_white, for_a, -for_a).tolist()
-    openings = [f"{book}/{index}" for index in result.opening_index[counts].tolist()]
+    outcomes = result.outcomes_white[counts].tolist()
+    openings = [result.opening_keys[index] for index in result.opening_index[counts].tolist()]
     return [RatedGame(*row) for row in zip(names, others, outcomes, openings, strict=True)]
 
 

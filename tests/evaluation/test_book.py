@@ -1,0 +1,174 @@
+"""The shipped book: legal, short, distinct, nothing lost, and even in Stockfish's eyes."""
+
+from importlib import resources
+
+import chess
+import pytest
+
+from chess_snn.errors import ConfigError, CorruptDataError, UsageError
+from chess_snn.evaluation import book
+from chess_snn.evaluation.book import BookLine, read_book
+from chess_snn.evaluation.book_making import (
+    BookSettings,
+    book_head,
+    evaluate,
+    find_stockfish,
+    has_full_army,
+    make_book,
+    open_engine,
+    position_key,
+    random_line,
+)
+from chess_snn.rng import generator
+
+MADE_BY = BookSettings()
+needs_stockfish = [
+    pytest.mark.oracle,
+    pytest.mark.skipif(
+        find_stockfish() is None,
+        reason="Stockfish is not installed (Debian: apt-get install stockfish), so the BALANCE of "
+               "the book of openings is NOT checked",
+    ),
+]
+
+
+def board_of(line: BookLine) -> chess.Board:
+    board = chess.Board()
+    for move in line.moves:
+        board.push_uci(move)  # refuses an illegal one
+    return board
+
+
+@pytest.fixture(scope="module")
+def boards():
+    return [board_of(line) for line in read_book()]
+
+
+def test_a_thousand_lines_as_many_of_each_length(boards):
+    assert [line.number for line in read_book()] == list(range(1000))
+    lengths = [board.ply() for board in boards]
+    assert {length: lengths.count(length) for length in set(lengths)} == dict.fromkeys(
+        range(MADE_BY.min_plies, MADE_BY.max_plies + 1), MADE_BY.lines_each
+    )
+
+
+def test_no_two_end_in_one_position_even_with_colours_swapped(boards):
+    assert len({board.epd() for board in boards}) == len(boards)
+    mirrored = {board.mirror().epd() for board in boards}
+    assert not mirrored & {board.epd() for board in boards}
+
+
+def test_nobody_has_lost_anything_or_stands_in_check(boards):
+    for board in boards:
+        assert has_full_army(board)
+        assert not board.is_check()
+        assert not board.is_game_over()
+
+
+def test_no_position_comes_twice_on_the_way(boards):
+    for board in boards:
+        replayed, seen = chess.Board(), set()
+        for move in board.move_stack:
+            seen.add(replayed.epd())
+            replayed.push(move)
+            assert replayed.epd() not in seen
+
+
+def test_evaluations_are_small_and_favour_white_as_the_first_move_does():
+    centipawns = [line.centipawns_white for line in read_book()]
+    assert max(map(abs, centipawns)) <= MADE_BY.max_centipawns
+    assert -25 < sum(centipawns) / len(centipawns) < 25
+
+
+def test_every_line_is_the_candidate_that_its_seed_draws():
+    """The head says how the book was made, and its lines are among those candidates, in order."""
+    text = resources.files("chess_snn.evaluation").joinpath(book.BOOK_FILE).read_text()
+    head = [row for row in text.splitlines() if row.startswith("#")]
+    num_candidates = int(head[-1].split()[1])
+    made_now = book_head(MADE_BY, "Stockfish 15.1", num_candidates).splitlines()
+    assert [row for row in head if "# Made" not in row] == [
+        row for row in made_now if "# Made" not in row
+    ]
+    wanted = {line.moves: line.number for line in read_book()}
+    found = []
+    for number in range(num_candidates):
+        board = random_line(MADE_BY, number)
+        if board is not None:
+            moves = tuple(move.uci() for move in board.move_stack)
+            if moves in wanted:
+                found.append(wanted.pop(moves))
+    assert found == list(range(1000))
+
+
+class TestWithStockfish:
+    pytestmark = needs_stockfish
+
+    def test_a_sample_is_even(self):
+        with open_engine(find_stockfish()) as engine:
+            is_the_same = engine.id["name"] == "Stockfish 15.1"
+            for number in generator(0, "sample").choice(1000, size=8, replace=False):
+                line = read_book()[number]
+                centipawns = evaluate(engine, board_of(line), MADE_BY.nodes)
+                if is_the_same:
+                    assert centipawns == line.centipawns_white
+                else:
+                    assert abs(centipawns) <= 2 * MADE_BY.max_centipawns
+
+    def test_a_small_book_is_the_same_with_any_number_of_workers(self):
+        settings = BookSettings(seed=7, lines_each=2, min_plies=3, max_plies=4, nodes=300)
+        books = []
+        for num_engines in (1, 2):
+            engines = [open_engine(find_stockfish()) for _ in range(num_engines)]
+            books.append(list(make_book(settings, engines)))
+            for engine in engines:
+                engine.close()
+        assert books[0] == books[1]
+        assert [len(line.moves) for _, line in books[0]].count(3) == 2
+        assert [line.number for _, line in books[0]] == [0, 1, 2, 3]
+        for candidate, line in books[0]:
+            assert random_line(settings, candidate).epd() == board_of(line).epd()
+            assert abs(line.centipawns_white) <= 50
+
+    def test_what_there_is_not_is_not_looked_for_for_ever(self):
+        settings = BookSettings(lines_each=2, min_plies=1, max_plies=1, nodes=10, max_centipawns=0)
+        with open_engine(find_stockfish()) as engine, pytest.raises(
+            UsageError, match=r"found \d of 2 openings; ask for fewer, or allow more centipawns"
+        ):
+            list(make_book(settings, [engine]))
+
+
+@pytest.mark.parametrize("change", [
+    {"lines_each": 0}, {"min_plies": 0}, {"min_plies": 9}, {"nodes": 0}, {"max_centipawns": -1},
+])
+def test_settings_that_make_no_book(change):
+    with pytest.raises(ConfigError, match="must be >="):
+        BookSettings(**change)
+
+
+def test_keys_of_positions():
+    one, two, other = chess.Board(), chess.Board(), chess.Board()
+    for move in ("d2d4", "d7d5", "c2c4"):
+        one.push_uci(move)
+    for move in ("c2c4", "d7d5", "d2d4"):
+        two.push_uci(move)
+    assert position_key(one) == position_key(two) == position_key(one.mirror())
+    other.push_uci("d2d4")
+    assert position_key(one) != position_key(other)
+
+
+@pytest.mark.parametrize("fen", [
+    "rnbqkbnr/pppppppp/8/8/8/8/PPPP2PP/RNBQKBNR w KQkq - 0 4",
+    "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKB1R w KQkq - 0 4",
+])
+def test_an_army_that_lost_something(fen):
+    assert not has_full_army(chess.Board(fen))
+    assert has_full_army(chess.Board("rnbqkbnr/ppp1pppp/8/8/8/8/PPPP1PPP/RNBQKBNR w KQkq - 0 4"))
+
+
+@pytest.mark.parametrize("row", ["0001 +3 e2e4", "0000 +3", "0000 e2e4", "x"])
+def test_an_edited_book_is_refused(row, tmp_path, monkeypatch):
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "openings.txt").write_text(f"# head\n{row}\n")
+    monkeypatch.setattr(book.resources, "files", lambda package: tmp_path)
+    with pytest.raises(CorruptDataError, match="opening 0 of the shipped book reads"):
+        read_book.__wrapped__()
