@@ -8,7 +8,20 @@ import typer
 from rich.console import Console
 
 from chess_snn import __version__
-from chess_snn.cli import analyse, bench, campaign, games, match, mates, perft, play, uci, ui
+from chess_snn.cli import (
+    analyse,
+    bench,
+    campaign,
+    games,
+    match,
+    mates,
+    perft,
+    play,
+    results,
+    uci,
+    ui,
+    watch,
+)
 from chess_snn.errors import ChessSnnError
 
 EXIT_BAD_INPUT = 2
@@ -32,8 +45,10 @@ app.command("match")(match.match_command)
 app.command("analyse")(analyse.analyse_command)
 app.command("mates")(mates.mates_command)
 app.command("play")(play.play_command)
+app.command("results")(results.results_command)
 app.command("uci")(uci.uci_command)
 app.command("ui")(ui.ui_command)
+app.command("watch")(watch.watch_command)
 
 
 @app.callback(invoke_without_command=True)

@@ -1,4 +1,4 @@
-"""The option ``--json-file`` of commands that take their time."""
+"""The option ``--json-file`` of commands that take their time, and a check of any such file."""
 
 import tempfile
 from pathlib import Path
@@ -11,7 +11,7 @@ from chess_snn.errors import UsageError
 JsonFile = Annotated[Path | None, typer.Option(help="Write what was found to this file as well.")]
 
 
-def check_writable(path: Path | None) -> None:
+def check_writable(path: Path | None, option: str = "--json-file") -> None:
     """Say before the work, not after it, that the file cannot be written.
 
     Raises:
@@ -27,5 +27,5 @@ def check_writable(path: Path | None) -> None:
             pass
     except OSError as error:
         raise UsageError(
-            f"cannot write {path}: {error.strerror}; choose another --json-file"
+            f"cannot write {path}: {error.strerror}; choose another {option}"
         ) from error
