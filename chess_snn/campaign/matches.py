@@ -12,7 +12,7 @@ import numpy as np
 from chess_snn.campaign.folder import CampaignFolder
 from chess_snn.campaign.networks import evaluator_of, game_of, match_search
 from chess_snn.campaign.plans import ProgressPlan, read_plan, read_plans
-from chess_snn.campaign.receipts import read_receipts
+from chess_snn.campaign.receipts import is_summary, read_receipts
 from chess_snn.campaign.settings import OPENINGS_EACH
 from chess_snn.campaign.stages import Progress
 from chess_snn.data import read_json, write_json
@@ -234,7 +234,10 @@ def play_conversion(
 
 def _read_summary(path: Path) -> Json:
     """A match without its single games."""
-    return {name: value for name, value in read_json(path).items() if name != "per_game"}
+    summary = {name: value for name, value in read_json(path).items() if name != "per_game"}
+    if not is_summary(summary):
+        raise CorruptDataError(f"{path} is no match; delete it, so that it is played again")
+    return summary
 
 
 def _put_together(spec: GameSpec, match: ScheduledMatch, bodies: list[Json]) -> MatchResult:

@@ -197,8 +197,9 @@ class CampaignWatch:
         return max(map(changed_s, places))
 
     def _recorded_s(self) -> float:
-        records = [*self._plans.entries, *self._receipts.entries]
-        return max([0.0, *(record.elapsed_s for record in records)])
+        begun_s = [plan.elapsed_s for plan in self._plans.entries]
+        finished_s = [receipt.elapsed_s for receipt in self._receipts.entries]
+        return max([0.0, *begun_s, *finished_s])
 
     def _elapsed_s(self, writer: Writer | None, last_sign_s: float) -> float:
         """From the newest record on, the clock runs while the campaign does."""

@@ -40,7 +40,7 @@ class Writer:
     state: WriterState
 
     def __str__(self) -> str:
-        """``running: process 123 on here since 2026-01-31 12:00:00 UTC``."""
+        """``running: process 123 on here, begun 2026-01-31 12:00:00 UTC``."""
         since = f"{self.since:%Y-%m-%d %H:%M:%S %Z}"
         return f"{self.state.value}: process {self.pid} on {self.host}, begun {since}"
 
@@ -50,10 +50,10 @@ def find_writer(folder: CampaignFolder) -> Writer | None:
     try:
         body = json.loads(folder.lock_file.read_bytes())
         host, pid, since = str(body["host"]), int(body["pid"]), str(body["since"])
+        check_range("pid", pid, gt=0, lt=2**31)
         begun = datetime.fromisoformat(since).astimezone()
     except FileNotFoundError:
         return None
-        check_range("pid", pid, gt=0, lt=2**31)
     except (ValueError, KeyError, TypeError, OverflowError, ConfigError):
         return None  # written in two steps, truncated and then filled; or damaged
     if host != socket.gethostname():
