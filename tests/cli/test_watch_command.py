@@ -107,7 +107,8 @@ def test_the_picture_shows_figures_curves_and_scores(folder):
         "2 iterations finished, champion gen 2", "iteration 2 self-play: 0 of 2 shards, for 0:0",
         "(last time 0:50 in all)", "policy loss          █▁ 2.900", "draw rate            ▄▄ 50%",
         "positions/s          ▁█ 324", "time in the network  ▄▄ 75%",
-        "random             ▇ 0.850 (0.750 to 0.950)", "minimax:2          ▃ 0.250 (0.150 to 0.350)",
+        "random             ▇ 0.850 (0.750 to 0.950)",
+        "minimax:2          ▃ 0.250 (0.150 to 0.350)",
         "cores busy", "free",
     ):
         assert part in text
