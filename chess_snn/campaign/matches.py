@@ -11,7 +11,7 @@ from pathlib import Path
 from chess_snn.campaign.folder import PART_MARK, CampaignFolder
 from chess_snn.campaign.networks import evaluator_of, game_of, match_search
 from chess_snn.campaign.plans import ProgressPlan, read_plan, read_plans
-from chess_snn.campaign.receipts import read_receipts
+from chess_snn.campaign.receipts import is_summary, read_receipts
 from chess_snn.campaign.settings import OPENINGS_EACH
 from chess_snn.campaign.stages import Progress
 from chess_snn.data import read_json, write_json
@@ -252,7 +252,11 @@ def play_conversion(
 
 def _read_summary(path: Path) -> Json:
     """A match without its single games."""
-    return {name: value for name, value in read_json(path).items() if name not in _BESIDE_SUMMARY}
+    body = read_json(path)
+    summary = {name: value for name, value in body.items() if name not in _BESIDE_SUMMARY}
+    if not is_summary(summary):
+        raise CorruptDataError(f"{path} is no match; delete it, so that it is played again")
+    return summary
 
 
 def _put_together(folder: CampaignFolder, match: ScheduledMatch, parts: list[Path]) -> MatchResult:

@@ -22,6 +22,12 @@ _MISFITS: Final = (
 """What a body raises that is JSON and yet not a receipt."""
 
 
+_MATCH_TEXTS: Final = ("name", "player_a", "player_b")
+_MATCH_NUMBERS: Final = (
+    "wins", "draws", "losses", "capped", "score", "score_low", "score_high"
+)
+
+
 @dataclass(frozen=True, slots=True)
 class ShardFacts:
     """One committed shard."""
@@ -137,6 +143,19 @@ class Receipt:
         }
 
 
+def is_summary(match: object) -> bool:
+    """Whether ``match`` says of a match who played and how it ended."""
+    return (
+        isinstance(match, dict)
+        and all(isinstance(match.get(name), str) for name in _MATCH_TEXTS)
+        and all(_is_number(match.get(name)) for name in _MATCH_NUMBERS)
+    )
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float)
+
+
 def write_receipt(folder: CampaignFolder, receipt: Receipt) -> None:
     """Finish the iteration."""
     write_json(folder.receipt(receipt.iteration), {"schema": SCHEMA} | asdict(receipt))
@@ -165,7 +184,10 @@ def read_receipt(folder: CampaignFolder, iteration: int) -> Receipt:
                 "seconds": StageSeconds(**body["seconds"]),
             }
         )
-        receipt.metrics()  # reads every part, so that nobody after this meets a missing one
+        metrics = receipt.metrics()  # reads every part, so that nobody later meets a missing one
+        if not all(map(_is_number, metrics.values())) or not all(map(is_summary, receipt.matches)):
+            raise CorruptDataError(f"{path} is damaged: a figure is missing or is none; restore it "
+                                   "from a copy")
     except _MISFITS as error:
         raise CorruptDataError(f"{path} is damaged: {error!r}; restore it from a copy") from error
     return receipt

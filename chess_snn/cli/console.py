@@ -15,12 +15,18 @@ from rich.progress import (
     TextColumn,
     TimeElapsedColumn,
 )
-from rich.table import Table
 
 from chess_snn.campaign import CampaignFolder, Receipt
 from chess_snn.campaign.alarms import Alarm, find_alarms
 from chess_snn.campaign.matches import read_final_matches
-from chess_snn.types import Json
+from chess_snn.campaign.results import result_row, result_rows
+from chess_snn.cli.campaign_tables import (
+    SHORT_COLUMNS,
+    figure,
+    iteration_line,
+    matches_table,
+    rows_table,
+)
 
 console = Console(highlight=False)
 
@@ -141,16 +147,7 @@ class TerminalListener:
 
     def iteration_finished(self, receipt: Receipt, alarms: Sequence[Alarm]) -> None:
         """A line with the figures that matter, and one for each new alarm."""
-        statistics = receipt.statistics
-        score = "" if receipt.score is None else f", score {receipt.score:.3f}"
-        self.message(
-            f"iteration {receipt.iteration} ({receipt.plan.progress_last:.0%} of the campaign): "
-            f"{statistics.games:,} games, {statistics.positions / receipt.seconds.self_play:,.0f} "
-            f"positions/s, draws {statistics.draw_rate:.0%}, held-out value loss "
-            f"{receipt.training.metrics['holdout_value_loss']:.3f} -> "
-            f"{receipt.training.metrics['holdout_value_loss_after']:.3f}{score}"
-            + (", new champion" if receipt.promoted else "")
-        )
+        self.message(iteration_line(result_row(receipt)))
         for alarm in alarms:
             self.message(f"ALARM {alarm}")
 
@@ -159,56 +156,18 @@ def print_summary(folder: CampaignFolder, receipts: Sequence[Receipt]) -> None:
     """The finished iterations as a table, the newest matches as another, and the alarms."""
     if not receipts:
         return
-    console.print(_iterations_table(folder, receipts))
+    rows = result_rows(folder.config, receipts)
+    console.print(rows_table(f"campaign {folder.name}", rows, SHORT_COLUMNS))
     evaluated = [receipt for receipt in receipts if receipt.matches]
     if evaluated:
         title = f"generation {evaluated[-1].training.generation}"
-        console.print(_matches_table(title, evaluated[-1].matches))
+        console.print(matches_table(title, evaluated[-1].matches))
     if finals := read_final_matches(folder):
-        console.print(_matches_table("at the end of the campaign", finals))
-    first, last = receipts[0].training.metrics, receipts[-1].training.metrics
+        console.print(matches_table("at the end of the campaign", finals))
     print_message(
-        f"Value loss on held-out games: {first['holdout_value_loss']:.3f} before the first "
-        f"training, {last['holdout_value_loss_after']:.3f} after the last."
+        "Value loss on held-out games: "
+        f"{figure(rows[0], 'holdout_value_loss_before', '.3f')} before the first training, "
+        f"{figure(rows[-1], 'holdout_value_loss_after', '.3f')} after the last."
     )
     for alarm in find_alarms([receipt.metrics() for receipt in receipts]):
         print_message(f"ALARM {alarm}")
-
-
-def _iterations_table(folder: CampaignFolder, receipts: Sequence[Receipt]) -> Table:
-    table = Table(title=f"campaign {folder.name}", title_justify="left")
-    for heading in (
-        "iter", "games", "plies", "W/D/B %", "value loss", "entropy", "score", "champion", "s"
-    ):
-        table.add_column(heading, justify="right")
-    for receipt in receipts:
-        statistics, training = receipt.statistics, receipt.training.metrics
-        rates = (statistics.white_rate, statistics.draw_rate, statistics.black_rate)
-        table.add_row(
-            str(receipt.iteration),
-            f"{statistics.games:,}",
-            f"{statistics.plies_mean:.0f}",
-            "/".join(f"{100 * rate:.0f}" for rate in rates),
-            f"{training['holdout_value_loss_after']:.3f}",
-            f"{training['policy_entropy']:.2f}",
-            "" if receipt.score is None else f"{receipt.score:.3f}",
-            f"gen {receipt.champion}",
-            f"{receipt.seconds.iteration:,.0f}",
-        )
-    return table
-
-
-def _matches_table(title: str, matches: Sequence[Json]) -> Table:
-    table = Table(title=title, title_justify="left")
-    for heading in ("player", "against", "W-D-L", "capped", "score", "95 % interval"):
-        table.add_column(heading, justify="right")
-    for match in matches:
-        table.add_row(
-            match["player_a"],
-            match["player_b"],
-            f"{match['wins']}-{match['draws']}-{match['losses']}",
-            str(match["capped"]),
-            f"{match['score']:.3f}",
-            f"{match['score_low']:.3f} to {match['score_high']:.3f}",
-        )
-    return table

@@ -18,8 +18,10 @@ from chess_snn.cli import (
     perft,
     play,
     ratings,
+    results,
     uci,
     ui,
+    watch,
 )
 from chess_snn.errors import ChessSnnError
 
@@ -45,8 +47,10 @@ app.command("analyse")(analyse.analyse_command)
 app.command("mates")(mates.mates_command)
 app.command("play")(play.play_command)
 app.command("ratings")(ratings.ratings_command)
+app.command("results")(results.results_command)
 app.command("uci")(uci.uci_command)
 app.command("ui")(ui.ui_command)
+app.command("watch")(watch.watch_command)
 
 
 @app.callback(invoke_without_command=True)

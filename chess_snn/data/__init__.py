@@ -8,7 +8,14 @@
 """
 
 from chess_snn.data.commit import StagedFolder, staged_folder
-from chess_snn.data.files import read_json, sweep_temporaries, write_json, write_parts, write_text
+from chess_snn.data.files import (
+    is_alive,
+    read_json,
+    sweep_temporaries,
+    write_json,
+    write_parts,
+    write_text,
+)
 from chess_snn.data.manifest import (
     MANIFEST_NAME,
     Manifest,
@@ -34,6 +41,7 @@ __all__ = [
     "StoredFile",
     "Subset",
     "concatenate",
+    "is_alive",
     "is_committed",
     "read_json",
     "read_manifest",

@@ -67,7 +67,7 @@ def sweep_temporaries(parent: Path) -> list[Path]:
     removed = []
     for path in sorted(parent.glob(".tmp-*")):
         name = _TEMPORARY_NAME.fullmatch(path.name)
-        if name is None or name["host"] != socket.gethostname() or _is_alive(int(name["pid"])):
+        if name is None or name["host"] != socket.gethostname() or is_alive(int(name["pid"])):
             continue
         with suppress(FileNotFoundError):  # another sweep was faster
             if path.is_dir():
@@ -78,7 +78,8 @@ def sweep_temporaries(parent: Path) -> list[Path]:
     return removed
 
 
-def _is_alive(pid: int) -> bool:
+def is_alive(pid: int) -> bool:
+    """Whether this host has a process ``pid``, be it only the remains of one."""
     try:
         os.kill(pid, 0)
     except ProcessLookupError:

@@ -16,6 +16,8 @@ COMMANDS = {
     ("uci",): "chess-snn uci --model campaigns/cpu-001",
     ("perft",): "chess-snn perft startpos 5",
     ("ui",): "until Ctrl-C",
+    ("watch",): "chess-snn watch campaigns/cpu-001",
+    ("results",): "chess-snn results campaigns/cpu-001 --last 10",
     ("bench",): "Measure one part",
     ("bench", "env"): "beside python-chess",
     ("bench", "net"): "beside its twin",

@@ -1,0 +1,103 @@
+"""Which stages of a campaign are under way, and how far, as its folder tells."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from chess_snn.campaign.folder import CampaignFolder
+from chess_snn.campaign.matches import (
+    CONVERSION,
+    ScheduledMatch,
+    event_of,
+    generation_matches,
+    is_evaluated,
+)
+from chess_snn.data import is_committed
+
+PREPARATION: Final = "preparation"
+SELF_PLAY: Final = "self-play"
+TRAINING: Final = "training"
+EVALUATION: Final = "evaluation"
+RECEIPT: Final = "receipt"
+FINAL_MATCHES: Final = "final matches"
+
+
+@dataclass(frozen=True, slots=True)
+class StageUnderWay:
+    """A stage whose outcome is not committed, while everything before it is."""
+
+    iteration: int
+    name: str
+    unit: str
+    """What is counted; empty where the folder does not tell how far the stage is."""
+    done: int
+    total: int
+    since_s: float
+    """When it could begin: seconds since 1970, by the clock of the disk."""
+
+    def __str__(self) -> str:
+        """``iteration 3 self-play: 2 of 4 shards``."""
+        count = f": {self.done:,} of {self.total:,} {self.unit}" if self.unit else ""
+        return f"iteration {self.iteration} {self.name}{count}"
+
+
+class StageFinder:
+    """Looks at one campaign again and again."""
+
+    def __init__(self, folder: CampaignFolder) -> None:
+        self._folder = folder
+        self._matches: dict[int, list[ScheduledMatch]] = {}
+
+    def of_iteration(self, iteration: int) -> StageUnderWay:
+        """The stage of an iteration that has its plan and no receipt."""
+        folder = self._folder
+        num_shards = folder.config.self_play.num_shards
+        shards = [folder.shard(iteration, shard) for shard in range(num_shards)]
+        num_committed = sum(map(is_committed, shards))
+        if num_committed < num_shards:
+            begun_s = changed_s(folder.plan(iteration))
+            return StageUnderWay(
+                iteration, SELF_PLAY, "shards", num_committed, num_shards, begun_s
+            )
+        generation = iteration + 1
+        if not is_committed(folder.checkpoint(generation)):
+            return StageUnderWay(iteration, TRAINING, "", 0, 0, changed_s(shards[0].parent))
+        trained_s = changed_s(folder.checkpoint(generation))
+        if is_evaluated(folder, generation):
+            matches = self._matches_of(generation)
+            positions = folder.config.evaluation.won_positions
+            has_converted = folder.match(event_of(generation), CONVERSION).exists()
+            done = num_games_played(folder, matches) + (positions if has_converted else 0)
+            total = sum(match.num_games for match in matches) + positions
+            if done < total:
+                return StageUnderWay(iteration, EVALUATION, "games", done, total, trained_s)
+        return StageUnderWay(iteration, RECEIPT, "", 0, 0, trained_s)
+
+    def _matches_of(self, generation: int) -> list[ScheduledMatch]:
+        """Which they are is settled once the generation is there; asking reads all plans."""
+        if generation not in self._matches:
+            self._matches[generation] = generation_matches(self._folder, generation)
+        return self._matches[generation]
+
+
+def num_games_played(folder: CampaignFolder, matches: Sequence[ScheduledMatch]) -> int:
+    """Games of ``matches`` that are on the disk, those of single parts too."""
+    return sum(_num_played(folder, match) for match in matches)
+
+
+def _num_played(folder: CampaignFolder, match: ScheduledMatch) -> int:
+    if folder.match(match.event, match.name).exists():
+        return match.num_games
+    return sum(
+        2 * len(openings) for part, openings in enumerate(match.parts)
+        if folder.match_part(match.event, match.name, part).exists()
+    )
+
+
+def changed_s(path: Path) -> float:
+    """When ``path`` was written last, seconds since 1970; 0 where it is missing."""
+    try:
+        return path.stat().st_mtime
+    except (FileNotFoundError, NotADirectoryError):
+        return 0.0

@@ -1,0 +1,166 @@
+"""Finished iterations and matches as lines and tables, from rows of ``campaign.results``."""
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from rich import box
+from rich.table import Table
+from rich.text import Text
+
+from chess_snn.campaign.results import score_column
+from chess_snn.types import Json
+
+NOT_MEASURED: Final = ""
+"""Stands where there is no figure."""
+
+Columns = dict[str, Callable[[Json], str]]
+"""What stands in a cell, by the column's heading."""
+
+_S_PER_MINUTE: Final = 60
+
+
+def figure(row: Json, name: str, form: str) -> str:
+    """One figure of a row, formatted; :data:`NOT_MEASURED` where it is None."""
+    value = row[name]
+    return NOT_MEASURED if value is None else format(value, form)
+
+
+def column(name: str, form: str) -> Callable[[Json], str]:
+    """The cells of one figure."""
+    return lambda row: figure(row, name, form)
+
+
+def percent(name: str) -> Callable[[Json], str]:
+    """The cells of one share, as whole per cents."""
+    return lambda row: f"{100 * row[name]:.0f}"
+
+
+def interval(row: Json, opponent: str) -> str:
+    """Score against ``opponent`` and its 95 % interval: ``0.960 (0.805 to 0.993)``."""
+    name = score_column(opponent)
+    if row[name] is None:
+        return NOT_MEASURED
+    return f"{row[name]:.3f} ({row[name + '_low']:.3f} to {row[name + '_high']:.3f})"
+
+
+def duration(seconds: float) -> str:
+    """``3:05:09``, or ``5:09`` below an hour."""
+    minutes, rest = divmod(round(seconds), _S_PER_MINUTE)
+    hours, minutes = divmod(minutes, _S_PER_MINUTE)
+    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
+
+
+def _outcomes(row: Json) -> str:
+    rates = (row["white_rate"], row["draw_rate"], row["black_rate"])
+    return "/".join(f"{100 * rate:.0f}" for rate in rates)
+
+
+_ITERATION: Final[Columns] = {"iter": column("iteration", "d"), "games": column("games", ",")}
+_GENERATION: Final[Columns] = {"champion": lambda row: f"gen {row['champion']}"}
+
+SHORT_COLUMNS: Final[Columns] = {
+    **_ITERATION,
+    "plies": column("plies_mean", ".0f"),
+    "W/D/B %": _outcomes,
+    "value loss": column("holdout_value_loss_after", ".3f"),
+    "entropy": column("policy_entropy", ".2f"),
+    "score": column("score", ".3f"),
+    **_GENERATION,
+    "s": column("iteration_s", ",.0f"),
+}
+"""Fit into a terminal of 80 columns."""
+
+LEARNING_COLUMNS: Final[Columns] = {
+    **_ITERATION,
+    "W/D/B %": _outcomes,
+    "cut %": percent("cut_rate"),
+    "plies": column("plies_mean", ".0f"),
+    "pos/s": column("positions_per_s", ",.0f"),
+    "policy\nloss": column("policy_loss", ".3f"),
+    "value\nloss": column("value_loss", ".3f"),
+    "held\nout": column("holdout_value_loss_after", ".3f"),
+    "entropy": column("policy_entropy", ".2f"),
+    "play\ns": column("self_play_s", ",.0f"),
+    "train\ns": column("training_s", ",.0f"),
+    "eval\ns": column("evaluation_s", ",.0f"),
+    "all\ns": column("iteration_s", ",.0f"),
+    **_GENERATION,
+}
+"""All of self-play and training, and the seconds of each stage."""
+
+
+def strength_columns(opponents: Sequence[str]) -> Columns:
+    """Scores with their intervals, and won positions."""
+
+    def against(opponent: str) -> Callable[[Json], str]:
+        return lambda row: interval(row, opponent)
+
+    return {
+        "iter": column("iteration", "d"),
+        "generation": column("generation", "d"),
+        "score": column("score", ".3f"),
+        **{opponent: against(opponent) for opponent in opponents},
+        "conversion": column("conversion_rate", ".3f"),
+        **_GENERATION,
+    }
+
+
+def rows_table(
+    title: str, rows: Sequence[Json], columns: Columns, *, lean: bool = False
+) -> Table:
+    """A line a row; ``lean`` is without lines between columns, so that more fit side by side."""
+    table = _table(title, list(columns), lean)
+    for row in rows:
+        table.add_row(*(cell(row) for cell in columns.values()))
+    return table
+
+
+def matches_table(title: str, matches: Sequence[Json], *, lean: bool = False) -> Table:
+    """A line a match, from summaries of matches; ``lean`` as in :func:`rows_table`."""
+    headings = ["player", "against", "W-D-L", "capped", "score", "95 % interval"]
+    table = _table(title, headings, lean)
+    for match in matches:
+        table.add_row(
+            match["player_a"],
+            match["player_b"],
+            f"{match['wins']}-{match['draws']}-{match['losses']}",
+            str(match["capped"]),
+            f"{match['score']:.3f}",
+            f"{match['score_low']:.3f} to {match['score_high']:.3f}",
+        )
+    return table
+
+
+def iteration_line(row: Json) -> str:
+    """The figures of one iteration that matter."""
+    score = "" if row["score"] is None else f", score {row['score']:.3f}"
+    champion = ", new champion" if row["champion"] == row["generation"] else ""
+    return (
+        f"iteration {row['iteration']} ({row['progress']:.0%} of the campaign): "
+        f"{row['games']:,} games, {row['positions_per_s']:,.0f} positions/s, "
+        f"draws {row['draw_rate']:.0%}, held-out value loss "
+        f"{figure(row, 'holdout_value_loss_before', '.3f')} -> "
+        f"{figure(row, 'holdout_value_loss_after', '.3f')}{score}{champion}"
+    )
+
+
+def match_line(match: Json) -> str:
+    """One match at the end of a campaign."""
+    return (
+        f"{match['player_a']} against {match['player_b']}: "
+        f"{match['wins']}-{match['draws']}-{match['losses']}, score {match['score']:.3f} "
+        f"({match['score_low']:.3f} to {match['score_high']:.3f})"
+    )
+
+
+def _table(title: str, headings: Sequence[str], lean: bool) -> Table:
+    # Text, so that brackets in a folder's name are not taken for markup.
+    table = Table(
+        title=Text(title),
+        title_justify="left",
+        box=box.SIMPLE_HEAD if lean else box.HEAVY_HEAD,
+        padding=(0, 0, 0, 1) if lean else (0, 1),
+    )
+    for heading in headings:
+        table.add_column(heading, justify="right")
+    return table

@@ -1,0 +1,183 @@
+"""A campaign that is watched, as one picture in a terminal."""
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from rich.console import Console, Group, RenderableType
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
+
+from chess_snn.campaign.plans import describe_length
+from chess_snn.campaign.results import opponents_of, score_column
+from chess_snn.campaign.under_way import EVALUATION, SELF_PLAY, TRAINING, StageUnderWay
+from chess_snn.campaign.watching import CampaignView
+from chess_snn.campaign.writer import WriterState
+from chess_snn.cli.campaign_tables import duration, interval, matches_table
+from chess_snn.cli.sparkline import BLOCKS, PLAIN, sparkline
+from chess_snn.cli.watch_lines import describe_writer
+from chess_snn.types import Json
+
+_FIGURES: Final = (
+    ("policy loss", "policy_loss", ".3f"),
+    ("value loss", "value_loss", ".3f"),
+    ("held-out value loss", "holdout_value_loss_after", ".3f"),
+    ("policy entropy", "policy_entropy", ".2f"),
+    ("draw rate", "draw_rate", ".0%"),
+    ("plies a game", "plies_mean", ".0f"),
+    ("positions/s", "positions_per_s", ",.0f"),
+    ("time in the network", "network_share", ".0%"),
+    ("won positions won", "conversion_rate", ".0%"),
+    ("mean score", "score", ".3f"),
+)
+"""What is drawn over the iterations: label, column of a row, format of the newest."""
+
+_BAR_WIDTH: Final = 30
+_LABEL_WIDTH: Final = 20
+_MOST_POINTS: Final = 60
+_BESIDE_CURVE: Final = _LABEL_WIDTH + 30
+"""Characters of a line that the label and the newest figures need."""
+_ROOMY_LINES: Final = 38
+"""Height from which an interval gets curves of its own."""
+
+_STAGE_SECONDS: Final = {
+    SELF_PLAY: "self_play_s", TRAINING: "training_s", EVALUATION: "evaluation_s",
+}
+_STATE_STYLES: Final = {
+    WriterState.RUNNING: "green", WriterState.STOPPED: "red", WriterState.ELSEWHERE: "yellow",
+}
+_UNITS: Final = ("B", "KiB", "MiB", "GiB", "TiB")
+_UNIT_STEP: Final = 1024
+
+Draw = Callable[[Sequence[float], float | None, float | None], str]
+"""A curve of (values, lowest level, highest level)."""
+
+
+def dashboard(view: CampaignView, console: Console) -> RenderableType:
+    """The picture of ``view``, for the size and encoding of ``console``."""
+    levels = BLOCKS if console.encoding.startswith("utf") else PLAIN
+    width = max(1, min(_MOST_POINTS, console.width - _BESIDE_CURVE))
+
+    def draw(values: Sequence[float], low: float | None, high: float | None) -> str:
+        return sparkline(values, width, low=low, high=high, levels=levels)
+
+    parts: list[RenderableType] = [_header(view), _stages(view)]
+    parts += [Text(f"ALARM {alarm}", style="bold red") for alarm in view.alarms]
+    parts.append(_curves(view, draw))
+    if any(row["score"] is not None for row in view.rows):
+        parts.append(_scores(view, draw, with_bounds=console.height >= _ROOMY_LINES))
+    if view.final_matches:
+        parts.append(matches_table("at the end of the campaign", view.final_matches, lean=True))
+    parts.append(_resources(view))
+    return Group(*parts)
+
+
+def _header(view: CampaignView) -> RenderableType:
+    title = Text(f"campaign {view.folder.name}", style="bold")
+    title.append(f"  {describe_length(view.folder)}", style="not bold")
+    if view.is_finished:
+        state = Text("finished", style="green")
+    else:
+        style = _STATE_STYLES[view.writer.state] if view.writer else "yellow"
+        state = Text(describe_writer(view), style=style)
+    champion = f", champion gen {view.receipts[-1].champion}" if view.receipts else ""
+    left = None if view.is_finished else view.seconds_left
+    bar = Table.grid(padding=(0, 1))
+    bar.add_row(
+        ProgressBar(total=1.0, completed=view.progress, width=_BAR_WIDTH),
+        f"{view.progress:.0%}, run for {duration(view.elapsed_s)}"
+        + ("" if left is None else f", {duration(left)} left"),
+    )
+    return Group(title, state, bar, f"{len(view.receipts):,} iterations finished{champion}")
+
+
+def _stages(view: CampaignView) -> RenderableType:
+    lines = [Text(f"  {_stage_line(view, stage)}") for stage in view.stages]
+    if not view.is_finished and not view.is_running:
+        quiet_s = max(0.0, time.time() - view.last_sign_s)
+        lines.append(Text(f"  last written to {duration(quiet_s)} ago", style="dim"))
+    return Group(*lines)
+
+
+def _stage_line(view: CampaignView, stage: StageUnderWay) -> str:
+    line = str(stage)
+    if view.is_running and view.writer is not None:
+        begun_s = max(stage.since_s, view.writer.since.timestamp())
+        line += f", for {duration(max(0.0, time.time() - begun_s))}"
+    if (known := _last_seconds(view.rows, stage.name)) is not None:
+        line += f" (last time {duration(known)} in all)"
+    return line
+
+
+def _last_seconds(rows: Sequence[Json], stage: str) -> float | None:
+    """How long the stage took when it was last done; None where that is not known."""
+    column = _STAGE_SECONDS.get(stage)
+    if column is None:
+        return None
+    is_evaluation = stage == EVALUATION
+    done = [row for row in rows if not is_evaluation or row["score"] is not None]
+    return done[-1][column] if done else None
+
+
+def _grid() -> Table:
+    grid = Table.grid(padding=(0, 1))
+    grid.add_column(width=_LABEL_WIDTH, no_wrap=True)
+    grid.add_column(no_wrap=True)
+    grid.add_column(no_wrap=True)
+    return grid
+
+
+def _curves(view: CampaignView, draw: Draw) -> RenderableType:
+    grid = _grid()
+    for label, column, form in _FIGURES:
+        values = _measured(view.rows, column)
+        if values:
+            grid.add_row(Text(label), Text(draw(values, None, None), style="cyan"),
+                         Text(format(values[-1], form)))
+    return grid
+
+
+def _scores(view: CampaignView, draw: Draw, *, with_bounds: bool) -> RenderableType:
+    """Scores from 0 to 1; above and below, where there is room, the bounds of the interval."""
+    grid = _grid()
+    grid.add_row(Text("score against", style="bold"), "", Text("95 % interval", style="dim"))
+    for opponent in opponents_of(view.folder.config):
+        evaluated = [row for row in view.rows if row[score_column(opponent)] is not None]
+        if not evaluated:
+            continue
+
+        def curve(ending: str, column: str = score_column(opponent)) -> str:
+            return draw(_measured(view.rows, column + ending), 0.0, 1.0)
+
+        if with_bounds:
+            grid.add_row("", Text(curve("_high"), style="dim"), Text("high", style="dim"))
+        grid.add_row(Text(f"  {opponent}"), Text(curve(""), style="cyan"),
+                     Text(interval(evaluated[-1], opponent)))
+        if with_bounds:
+            grid.add_row("", Text(curve("_low"), style="dim"), Text("low", style="dim"))
+    return grid
+
+
+def _measured(rows: Sequence[Json], column: str) -> list[float]:
+    return [row[column] for row in rows if row[column] is not None]
+
+
+def _resources(view: CampaignView) -> Text:
+    line = f"disk {_size(view.disk.used_bytes)}, {_size(view.disk.free_bytes)} free"
+    if (use := view.processes) is not None:
+        line += (
+            f"; {use.num_processes} processes keep {use.cores:.1f} cores busy and hold "
+            f"{_size(use.memory_bytes)} of memory"
+        )
+    return Text(line, style="dim")
+
+
+def _size(num_bytes: int) -> str:
+    """``1.5 GiB``."""
+    size = float(num_bytes)
+    for unit in _UNITS[:-1]:
+        if size < _UNIT_STEP:
+            return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
+        size /= _UNIT_STEP
+    return f"{size:.1f} {_UNITS[-1]}"

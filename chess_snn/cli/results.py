@@ -1,0 +1,122 @@
+"""``chess-snn results``: every finished iteration of a campaign, for people and for scripts."""
+
+import csv
+import io
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from chess_snn.campaign import CampaignFolder, read_receipts
+from chess_snn.campaign.matches import read_final_matches
+from chess_snn.campaign.results import opponents_of, result_columns, result_rows
+from chess_snn.cli.campaign_tables import (
+    LEARNING_COLUMNS,
+    matches_table,
+    rows_table,
+    strength_columns,
+)
+from chess_snn.cli.console import console, print_message
+from chess_snn.cli.report_file import check_writable
+from chess_snn.config import check_range
+from chess_snn.data import write_text
+from chess_snn.errors import UsageError
+from chess_snn.types import Json
+
+_FILE_WIDTH = 240
+"""Characters of a line where there is no terminal: enough for every column."""
+
+
+def results_command(
+    directory: Annotated[Path, typer.Argument(help="The campaign folder.")],
+    last: Annotated[
+        int | None, typer.Option(help="Show only so many iterations, the newest.")
+    ] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print JSON: every iteration and the final matches.")
+    ] = False,
+    as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV: a line an iteration.")] = False,
+    out: Annotated[
+        Path | None, typer.Option(help="Write to this file; else to standard output.")
+    ] = None,
+) -> None:
+    """Show every finished iteration of a campaign, from its folder alone.
+
+    The names of columns in JSON and CSV stay as they are; what was not measured is null or empty.
+
+    chess-snn results campaigns/cpu-001 --last 10
+
+    chess-snn results campaigns/cpu-001 --csv --out results.csv
+    """
+    if as_json and as_csv:
+        raise UsageError("--json and --csv exclude each other; choose one")
+    if last is not None:
+        check_range("--last", last, ge=1)
+    check_writable(out, "--out")
+    folder = CampaignFolder.open(directory)
+    rows = result_rows(folder.config, read_receipts(folder))
+    rows = rows[-last:] if last is not None else rows
+    finals = read_final_matches(folder)
+    if as_json:
+        _give(_json_text(folder, rows, finals), out)
+    elif as_csv:
+        _give(_csv_text(folder, rows), out)
+    elif not rows:
+        print_message(f"{folder.path}: no iteration is finished yet")
+    elif out is not None:
+        write_text(out, _table_text(_tables(folder, rows, finals)))
+    elif console.is_terminal:
+        for table in _tables(folder, rows, finals):
+            console.print(table)
+    else:
+        typer.echo(_table_text(_tables(folder, rows, finals)), nl=False)
+
+
+def _give(text: str, out: Path | None) -> None:
+    if out is None:
+        typer.echo(text, nl=False)
+    else:
+        write_text(out, text)
+
+
+def _json_text(folder: CampaignFolder, rows: Sequence[Json], finals: Sequence[Json]) -> str:
+    body = {
+        "campaign": folder.name,
+        "id": folder.campaign_id,
+        "iterations": rows,
+        "final_matches": finals,
+    }
+    return json.dumps(body, indent=2, allow_nan=False) + "\n"
+
+
+def _csv_text(folder: CampaignFolder, rows: Sequence[Json]) -> str:
+    text = io.StringIO()
+    writer = csv.DictWriter(text, result_columns(folder.config), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue()
+
+
+def _tables(
+    folder: CampaignFolder, rows: Sequence[Json], finals: Sequence[Json]
+) -> list[Table]:
+    """Learning, then strength of the generations that were evaluated, then the final matches."""
+    tables = [rows_table(f"campaign {folder.name}", rows, LEARNING_COLUMNS, lean=True)]
+    if evaluated := [row for row in rows if row["score"] is not None]:
+        columns = strength_columns(opponents_of(folder.config))
+        tables.append(rows_table("score (95 % interval)", evaluated, columns, lean=True))
+    if finals:
+        tables.append(matches_table("at the end of the campaign", finals, lean=True))
+    return tables
+
+
+def _table_text(tables: Sequence[Table]) -> str:
+    text = io.StringIO()
+    wide = Console(file=text, width=_FILE_WIDTH, highlight=False, color_system=None)
+    for table in tables:
+        wide.print(table)
+    return text.getvalue()

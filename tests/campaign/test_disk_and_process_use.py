@@ -1,0 +1,91 @@
+"""Bytes on the disk against a plain walk; cores and memory against a process that is busy."""
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+from chess_snn.campaign import disk_use
+from chess_snn.campaign.disk_use import DiskMeter
+from chess_snn.campaign.process_use import ProcessMeter
+
+BUSY_PARENT = """
+import subprocess, sys
+child = subprocess.Popen([sys.executable, "-c", "print(1, flush=True)\\nwhile True: pass"])
+child.wait()
+"""
+
+
+def walked(path: Path) -> int:
+    return sum(file.stat().st_size for file in path.rglob("*") if file.is_file())
+
+
+def test_disk_use_follows_a_walk(tmp_path, monkeypatch):
+    monkeypatch.setattr(disk_use, "_PERIOD_S", 0.0)
+    meter = DiskMeter(tmp_path)
+    assert meter.look().used_bytes == 0
+    (tmp_path / "campaign.toml").write_bytes(b"x" * 10)
+    for name in ("games/iter-000000/shard-0000/states", "services/deep/down", "checkpoints/a"):
+        (tmp_path / name).mkdir(parents=True)
+        (tmp_path / name / "file").write_bytes(b"x" * 100)
+    assert meter.look().used_bytes == walked(tmp_path) == 310
+    (tmp_path / "services/deep/down/file").write_bytes(b"x" * 5000)  # databases grow in place
+    (tmp_path / "games/iter-000000/shard-0001").mkdir()
+    (tmp_path / "games/iter-000000/shard-0001/file").write_bytes(b"x" * 7)
+    assert meter.look().used_bytes == walked(tmp_path) == 5217
+    (tmp_path / "games/iter-000000/shard-0001/file").unlink()
+    (tmp_path / "games/iter-000000/shard-0001").rmdir()
+    use = meter.look()
+    assert use.used_bytes == walked(tmp_path)
+    assert use.free_bytes > 0
+
+
+def test_disk_use_is_not_counted_at_every_look(tmp_path):
+    meter = DiskMeter(tmp_path)
+    meter.look()
+    (tmp_path / "file").write_bytes(b"x")
+    assert meter.look().used_bytes == 0
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc")
+def test_a_busy_child_counts_with_its_parent():
+    parent = subprocess.Popen([sys.executable, "-c", BUSY_PARENT], stdout=subprocess.PIPE)
+    family = [psutil.Process(parent.pid)]
+    try:
+        assert parent.stdout.read(1) == b"1"
+        family += family[0].children()
+        meter = ProcessMeter()
+        before = clocks(family)
+        first = meter.look(parent.pid)
+        after = clocks(family)
+        assert first.num_processes == 2
+        assert first.memory_bytes == pytest.approx(
+            sum(process.memory_info().rss for process in family), rel=0.2
+        )
+        time.sleep(0.5)
+        least = [now - then for now, then in zip(clocks(family), after, strict=True)]
+        second = meter.look(parent.pid)
+        most = [now - then for now, then in zip(clocks(family), before, strict=True)]
+        # By turns (seconds, busy seconds), both with the clock ticks that may be cut off.
+        assert second.cores >= (least[1] - 0.05) / most[0]
+        assert second.cores <= (most[1] + 0.05) / least[0]
+    finally:
+        for process in family:
+            process.kill()
+        parent.wait()
+    assert meter.look(parent.pid) is None
+
+
+def clocks(family) -> tuple[float, float]:
+    """The time, and the busy seconds of all processes."""
+    times = [process.cpu_times() for process in family]
+    return time.monotonic(), sum(each.user + each.system for each in times)
+
+
+def test_an_ended_process_takes_nothing():
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    ended.wait()
+    assert ProcessMeter().look(ended.pid) is None

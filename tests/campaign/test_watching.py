@@ -1,0 +1,224 @@
+"""What a watcher is told, at every point of a campaign's life, is what the folder says."""
+
+import json
+import os
+import shutil
+import socket
+import time
+from datetime import UTC, datetime
+
+import made_campaigns as made
+import pytest
+
+from chess_snn.campaign import campaign_lock, read_receipts, write_receipt
+from chess_snn.campaign.alarms import find_alarms
+from chess_snn.campaign.finish import is_finished
+from chess_snn.campaign.matches import event_of, final_matches
+from chess_snn.campaign.plans import begin_iteration
+from chess_snn.campaign.watching import CampaignWatch
+from chess_snn.data import write_json
+from chess_snn.errors import CampaignError, CorruptDataError
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return made.make_campaign(tmp_path / "campaign")
+
+
+def lock_from(folder, host: str, ago_s: float = 0.0) -> None:
+    since = datetime.fromtimestamp(time.time() - ago_s, UTC).isoformat(timespec="seconds")
+    folder.lock_file.write_text(json.dumps({"host": host, "pid": os.getpid(), "since": since}))
+
+
+def stage_texts(watch: CampaignWatch) -> list[str]:
+    return [str(stage) for stage in watch.look().stages]
+
+
+def test_stages_of_an_iteration_in_their_order(folder):
+    watch = CampaignWatch(folder.path)
+    assert stage_texts(watch) == ["iteration 0 preparation"]
+    made.finish(folder, 0)
+    assert stage_texts(watch) == [], "between two iterations"
+    made.begin(folder, 1)
+    for count in (0, 1):
+        made.play_shards(folder, 1, count)
+        assert stage_texts(watch) == [f"iteration 1 self-play: {count} of 2 shards"]
+    made.play_shards(folder, 1)
+    assert stage_texts(watch) == ["iteration 1 training"]
+    made.commit(folder.checkpoint(2))
+    assert stage_texts(watch) == ["iteration 1 evaluation: 0 of 68 games"]
+    write_json(folder.match(event_of(2), "minimax:2"), made.summaries(2)[1])
+    write_json(folder.match_part(event_of(2), "random", 0), {})
+    assert stage_texts(watch) == ["iteration 1 evaluation: 40 of 68 games"]
+    made.evaluate(folder, 2)
+    assert stage_texts(watch) == ["iteration 1 receipt"]
+    write_receipt(folder, made.receipt_of(folder, 1))
+    assert stage_texts(watch) == []
+
+
+def test_iterations_that_overlap_are_both_told_of(folder):
+    made.finish(folder, 0)
+    made.begin(folder, 1)
+    made.play_shards(folder, 1)
+    made.commit(folder.checkpoint(2))
+    made.begin(folder, 2)
+    assert stage_texts(CampaignWatch(folder.path)) == [
+        "iteration 1 evaluation: 0 of 68 games", "iteration 2 self-play: 0 of 2 shards",
+    ]
+
+
+def test_a_generation_without_evaluation_waits_for_its_receipt_only(folder):
+    made.begin(folder, 0)
+    made.play_shards(folder, 0)
+    made.commit(folder.checkpoint(1))
+    assert stage_texts(CampaignWatch(folder.path)) == ["iteration 0 receipt"]
+
+
+def test_a_watch_from_the_beginning_ends_with_what_a_new_one_sees(folder):
+    watch = CampaignWatch(folder.path)
+    for iteration in range(4):
+        assert not watch.look().is_finished
+        made.finish(folder, iteration)
+        told, fresh = watch.look(), CampaignWatch(folder.path).look()
+        assert told.receipts == fresh.receipts == tuple(read_receipts(folder))
+        assert told.rows == fresh.rows
+        assert list(told.alarms) == find_alarms([r.metrics() for r in told.receipts])
+        assert told.progress == (iteration + 1) / 4
+        assert told.is_finished == is_finished(folder) == (iteration == 3)
+
+
+def test_a_receipt_that_is_removed_has_its_iteration_done_again(folder):
+    watch = CampaignWatch(folder.path)
+    for iteration in range(3):
+        made.finish(folder, iteration)
+    assert len(watch.look().receipts) == 3
+    folder.receipt(1).unlink()
+    view = watch.look()
+    assert len(view.receipts) == len(view.rows) == 1
+    assert [stage.iteration for stage in view.stages] == [1, 2]
+    made.finish(folder, 1)
+    assert len(watch.look().receipts) == 3
+
+
+def test_final_matches_follow_the_last_receipt(tmp_path):
+    folder = made.make_campaign(
+        tmp_path / "c", "campaign.iterations=2", "evaluation.final_openings=60"
+    )
+    watch = CampaignWatch(folder.path)
+    made.finish(folder, 0)
+    assert not watch.look().is_finished
+    made.finish(folder, 1)
+    assert stage_texts(watch) == ["iteration 1 final matches: 0 of 480 games"]
+    first, *others = final_matches(folder)
+    write_json(folder.match_part(first.event, first.name, 1), {})
+    assert stage_texts(watch) == ["iteration 1 final matches: 20 of 480 games"]
+    assert watch.look().final_matches == ()
+    for match in (first, *others):
+        write_json(folder.match(match.event, match.name), made.summaries(2)[0] | {"per_game": {}})
+    view = watch.look()
+    assert view.is_finished
+    assert view.stages == []
+    assert view.final_matches == (made.summaries(2)[0],) * 4
+    write_json(folder.match(first.event, first.name), {"name": "random"})
+    with pytest.raises(CorruptDataError, match=r"random-0\.json is no match"):
+        CampaignWatch(folder.path).look()
+
+
+def test_by_hours_the_campaign_ends_when_its_time_is_up(tmp_path):
+    folder = made.make_campaign(tmp_path / "c", "campaign.hours=0.1")  # 360 s
+    watch = CampaignWatch(folder.path)
+    for iteration in range(4):
+        view = watch.look()
+        assert not view.is_finished
+        assert view.progress == pytest.approx(100 * iteration / 360)
+        assert view.seconds_left == pytest.approx(360 - 100 * iteration)
+        made.finish(folder, iteration)
+    view = watch.look()
+    assert view.is_finished
+    assert is_finished(folder)
+    assert (view.progress, view.seconds_left, view.elapsed_s) == (1.0, 0.0, 400.0)
+
+
+def test_the_clock_runs_from_the_newest_record_while_the_campaign_does(folder):
+    made.finish(folder, 0)
+    begin_iteration(folder, 1, 110.0)
+    old = time.time() - 1000.0
+    for path in (folder.receipt(0), folder.plan(1)):
+        os.utime(path, (old, old))
+    watch = CampaignWatch(folder.path)
+    assert watch.look().elapsed_s == 110.0, "nobody runs it"
+    with campaign_lock(folder):
+        lock_from(folder, socket.gethostname(), ago_s=5.0)  # resumed after a long pause
+        view = watch.look()
+        assert view.is_running
+        assert 110.0 + 3.9 <= view.elapsed_s <= 110.0 + 60.0
+        assert view.seconds_left == pytest.approx(3 * 100.0 - (view.elapsed_s - 100.0))
+        assert view.processes.num_processes >= 1
+    view = watch.look()
+    assert (view.is_running, view.elapsed_s, view.processes) == (False, 110.0, None)
+
+
+def test_of_another_host_time_runs_up_to_the_last_sign_of_it(folder):
+    made.finish(folder, 0)
+    lock_from(folder, "elsewhere", ago_s=5000.0)
+    view = CampaignWatch(folder.path).look()
+    assert not view.is_running
+    assert view.processes is None
+    assert 100.0 <= view.elapsed_s <= 130.0
+    assert view.last_sign_s <= time.time() + 1.0
+
+
+def test_looking_writes_nothing(folder):
+    made.finish(folder, 0)
+    made.begin(folder, 1)
+    before = {path: path.stat().st_mtime_ns for path in folder.path.rglob("*")}
+    watch = CampaignWatch(folder.path)
+    for _ in range(3):
+        watch.look()
+    assert {path: path.stat().st_mtime_ns for path in folder.path.rglob("*")} == before
+
+
+def test_a_look_without_news_reads_no_receipt_again(folder, monkeypatch):
+    for iteration in range(3):
+        made.finish(folder, iteration)
+    watch = CampaignWatch(folder.path)
+    watch.look()
+    monkeypatch.setattr(
+        "chess_snn.campaign.watching.read_receipt", lambda *_: pytest.fail("read again")
+    )
+    watch.look()
+
+
+def test_a_folder_that_disappears_is_named(folder):
+    watch = CampaignWatch(folder.path)
+    watch.look()
+    shutil.rmtree(folder.path)
+    with pytest.raises(CampaignError, match="holds no campaign any more"):
+        watch.look()
+
+
+@pytest.mark.parametrize("of", ["receipt", "plan"])
+def test_a_damaged_file_is_named(folder, of):
+    made.finish(folder, 0)
+    watch = CampaignWatch(folder.path)
+    watch.look()
+    made.finish(folder, 1)
+    path = getattr(folder, of)(1)
+    path.write_text(path.read_text()[:100])
+    with pytest.raises(CorruptDataError, match=r"iter-000001\.json"):
+        watch.look()
+
+
+@pytest.mark.parametrize("damage", [
+    lambda body: body | {"matches": [body["matches"][0] | {"score_low": None}]},
+    lambda body: body | {"matches": [body["matches"][0] | {"player_a": 3}]},
+    lambda body: body | {"champion": "seven"},
+    lambda body: body | {"training": body["training"] | {"metrics": {"value_loss": "low"}}},
+])
+def test_a_figure_that_is_none_is_damage(folder, damage):
+    for iteration in range(2):
+        made.finish(folder, iteration)
+    path = folder.receipt(1)
+    path.write_text(json.dumps(damage(json.loads(path.read_text()))))
+    with pytest.raises(CorruptDataError, match=r"iter-000001\.json is damaged"):
+        CampaignWatch(folder.path).look()

@@ -1,0 +1,153 @@
+"""Tables, JSON and CSV say what the receipts say."""
+
+import csv
+import io
+import json
+
+import made_campaigns as made
+import pytest
+
+from chess_snn.campaign.results import result_columns
+
+COLUMNS = (
+    "iteration,generation,champion,progress,elapsed_s,games,positions,white_rate,draw_rate,"
+    "black_rate,cut_rate,plies_mean,games_per_s,positions_per_s,network_share,entropy_ratio,"
+    "policy_loss,value_loss,holdout_value_loss_before,holdout_value_loss_after,policy_entropy,"
+    "learning_rate,window_positions,score,conversion_rate,self_play_s,training_s,evaluation_s,"
+    "evaluation_hidden_s,iteration_s,score_random,score_random_low,score_random_high,"
+    "score_minimax_2,score_minimax_2_low,score_minimax_2_high,score_earlier,score_earlier_low,"
+    "score_earlier_high"
+)
+"""Scripts rely on these; new ones may come, none may go or change its name."""
+
+
+@pytest.fixture
+def folder(tmp_path):
+    folder = made.make_campaign(tmp_path / "campaign")
+    for iteration in range(3):
+        made.finish(folder, iteration)
+    return folder
+
+
+def expected(folder, iteration: int) -> dict[str, float]:
+    """Some of a row, by hand from the receipt's bare JSON."""
+    body = json.loads(folder.receipt(iteration).read_text())
+    shards = [shard["statistics"] for shard in body["shards"]]
+    games = sum(shard["games"] for shard in shards)
+    positions = sum(shard["positions"] for shard in shards)
+    matches = {match["name"]: match for match in body["matches"]}
+    random = matches.get("random", {})
+    return {
+        "iteration": iteration,
+        "champion": body["champion"],
+        "progress": body["plan"]["progress_last"],
+        "games": games,
+        "positions": positions,
+        "white_rate": sum(shard["white_wins"] for shard in shards) / games,
+        "cut_rate": sum(shard["terminations"]["ply_cap"] for shard in shards) / games,
+        "plies_mean": positions / games,
+        "positions_per_s": positions / body["seconds"]["self_play"],
+        "policy_loss": body["training"]["metrics"]["policy_loss"],
+        "holdout_value_loss_after": body["training"]["metrics"]["holdout_value_loss_after"],
+        "score": body["score"],
+        "score_random": random.get("score"),
+        "score_random_high": random.get("score_high"),
+        "score_minimax_2_low": matches.get("minimax:2", {}).get("score_low"),
+        "conversion_rate": body["conversion"] and body["conversion"]["rate"],
+        "training_s": body["seconds"]["training"],
+        "iteration_s": body["seconds"]["iteration"],
+    }
+
+
+def test_column_names_are_what_scripts_know(folder):
+    assert ",".join(result_columns(folder.config)) == COLUMNS
+
+
+def test_json_agrees_with_the_receipts(chess_snn, folder):
+    done = chess_snn("results", folder.path, "--json")
+    assert (done.returncode, done.stderr) == (0, "")
+    body = json.loads(done.stdout)
+    assert (body["campaign"], body["id"]) == ("campaign", folder.campaign_id)
+    assert body["final_matches"] == []
+    assert [list(row) for row in body["iterations"]] == [COLUMNS.split(",")] * 3
+    for iteration, row in enumerate(body["iterations"]):
+        wanted = expected(folder, iteration)
+        assert {name: row[name] for name in wanted} == pytest.approx(wanted)
+    assert [row["score"] is None for row in body["iterations"]] == [True, False, True]
+
+
+def test_csv_agrees_with_json(chess_snn, folder):
+    rows = json.loads(chess_snn("results", folder.path, "--json").stdout)["iterations"]
+    done = chess_snn("results", folder.path, "--csv")
+    assert done.returncode == 0
+    table = list(csv.DictReader(io.StringIO(done.stdout)))
+    assert done.stdout.splitlines()[0] == COLUMNS
+    assert [
+        {name: None if cell == "" else float(cell) for name, cell in row.items()} for row in table
+    ] == rows
+
+
+def test_the_table_shows_every_iteration_and_the_generations_evaluated(chess_snn, folder):
+    done = chess_snn("results", folder.path)
+    assert done.returncode == 0
+    learning, strength = done.stdout.split("score (95 % interval)")
+    lines = [line.split() for line in learning.splitlines()]
+    assert [line[0] for line in lines if line and line[0].isdigit()] == ["0", "1", "2"]
+    assert "30/50/20" in lines[-3]
+    assert "0.850 (0.750 to 0.950)" in strength
+    assert "0.250 (0.150 to 0.350)" in strength
+    (evaluated,) = [line for line in strength.splitlines() if line.split()[:1] == ["1"]]
+    assert evaluated.endswith("0.750     gen 2 ")
+
+
+@pytest.mark.parametrize(("last", "iterations"), [(1, [2]), (2, [1, 2]), (9, [0, 1, 2])])
+def test_the_last_few(chess_snn, folder, last, iterations):
+    done = chess_snn("results", folder.path, "--last", last, "--json")
+    assert [row["iteration"] for row in json.loads(done.stdout)["iterations"]] == iterations
+
+
+@pytest.mark.parametrize("form", [["--json"], ["--csv"], []])
+def test_a_file_gets_what_standard_output_would(chess_snn, folder, tmp_path, form):
+    printed = chess_snn("results", folder.path, *form).stdout
+    done = chess_snn("results", folder.path, *form, "--out", "there.txt")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert (tmp_path / "there.txt").read_text() == printed
+
+
+def test_a_campaign_without_finished_iterations_has_the_same_columns(chess_snn, tmp_path):
+    folder = made.make_campaign(tmp_path / "new")
+    assert chess_snn("results", folder.path, "--csv").stdout == COLUMNS + "\n"
+    assert json.loads(chess_snn("results", folder.path, "--json").stdout)["iterations"] == []
+    done = chess_snn("results", folder.path)
+    assert (done.returncode, done.stdout) == (0, f"{folder.path}: no iteration is finished yet\n")
+
+
+@pytest.mark.parametrize(("arguments", "reason"), [
+    (("nowhere",), "holds no campaign"),
+    (("campaign", "--json", "--csv"), "--json and --csv exclude each other"),
+    (("campaign", "--last", "0"), "--last must be >= 1, got 0"),
+    (("campaign", "--out", "campaign"), "cannot write campaign"),
+])
+def test_bad_input_is_one_line(chess_snn, folder, arguments, reason):
+    done = chess_snn("results", *arguments)
+    assert (done.returncode, done.stdout) == (2, "")
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("error: ")
+    assert reason in line
+
+
+@pytest.mark.parametrize("form", [["--json"], ["--csv"], []])
+def test_a_damaged_receipt_is_one_line(chess_snn, folder, form):
+    folder.receipt(1).write_text(folder.receipt(1).read_text()[:-9])
+    done = chess_snn("results", folder.path, *form)
+    assert (done.returncode, done.stdout) == (2, "")
+    (line,) = done.stderr.splitlines()
+    assert "iter-000001.json is not JSON" in line
+
+
+def test_status_still_prints_its_tables(chess_snn, folder):
+    done = chess_snn("campaign", "status", folder.path)
+    assert done.returncode == 0
+    assert "30/50/20" in done.stdout
+    assert "0.750 to 0.950" in done.stdout
+    assert "Value loss on held-out games: 1.000 before the first training, 0.930" in done.stdout

@@ -1,0 +1,234 @@
+"""Watching a campaign in lines and in a picture; beginning and leaving cleanly."""
+
+import io
+import itertools
+import json
+import os
+import pty
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import made_campaigns as made
+import pytest
+from rich.console import Console
+
+from chess_snn.campaign import CampaignFolder, campaign_lock
+from chess_snn.campaign.watching import CampaignWatch
+from chess_snn.cli.dashboard import dashboard
+from chess_snn.cli.watch_lines import WatchLines
+
+COMMAND = [sys.executable, "-c", "from chess_snn.cli import main; main()", "watch"]
+"""The command line of these sources, wherever another one may be installed."""
+SOURCES = Path(__file__).parents[2]
+PATIENCE_S = 120.0
+"""Loading torch takes seconds, and on a busy machine many."""
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return made.make_campaign(tmp_path / "campaign")
+
+
+def finish_all(folder: CampaignFolder) -> None:
+    for iteration in range(4):
+        made.finish(folder, iteration)
+
+
+def picture(folder: CampaignFolder, width: int = 100, height: int = 60) -> str:
+    text = io.StringIO()
+    console = Console(file=text, width=width, height=height, color_system=None, highlight=False)
+    console.print(dashboard(CampaignWatch(folder.path).look(), console))
+    return text.getvalue()
+
+
+def test_every_change_is_one_line_and_told_once(folder):
+    watch, lines = CampaignWatch(folder.path), WatchLines()
+
+    def news() -> list[str]:
+        return list(lines.news(watch.look()))
+
+    assert news() == [
+        f"campaign {folder.path}: 4 iterations", "not begun: no process has run it yet",
+        "iteration 0 preparation",
+    ]
+    with campaign_lock(folder):
+        made.begin(folder, 0)
+        running, stage = news()
+        assert re.fullmatch(rf"running: process {os.getpid()} on \S+, begun 20.+", running)
+        assert stage == "iteration 0 self-play: 0 of 2 shards"
+        assert news() == []
+        made.play_shards(folder, 0, 1)
+        assert news() == ["iteration 0 self-play: 1 of 2 shards"]
+        made.finish(folder, 0)
+        made.finish(folder, 1)
+        assert news() == [
+            "iteration 0 (25% of the campaign): 200 games, 320 positions/s, draws 50%, "
+            "held-out value loss 1.000 -> 0.950, new champion",
+            "iteration 1 (50% of the campaign): 200 games, 324 positions/s, draws 50%, "
+            "held-out value loss 1.000 -> 0.940, score 0.550, new champion",
+        ]
+        assert news() == []
+    (stopped,) = news()
+    assert stopped.startswith("stopped: process ")
+    assert stopped.endswith(f"go on with it: chess-snn campaign resume {folder.path}")
+    for iteration in (2, 3):
+        made.finish(folder, iteration)
+    told = news()
+    assert [line.split(" (")[0] for line in told[:2]] == ["iteration 2", "iteration 3"]
+    assert told[2:] == ["finished: 4 iterations in 6:40"]
+    assert news() == []
+
+
+def test_an_alarm_is_told_when_it_is_new(folder, monkeypatch):
+    monkeypatch.setattr(made, "training_metrics", lambda _: {"steps": 1.0, "samples": 100_000.0,
+                                                             "holdout_value_loss_after": 1.0})
+    watch, lines = CampaignWatch(folder.path), WatchLines()
+    for iteration in range(2):
+        made.finish(folder, iteration)
+        told = [line for line in lines.news(watch.look()) if line.startswith("ALARM")]
+        assert len(told) == (1 if iteration == 0 else 0)
+    assert "ALARM replay starving since iteration 0" in picture(folder)
+
+
+def test_the_picture_shows_figures_curves_and_scores(folder):
+    for iteration in range(2):
+        made.finish(folder, iteration)
+    made.begin(folder, 2)
+    with campaign_lock(folder):
+        text = picture(folder)
+    for part in (
+        "campaign campaign  4 iterations", f"running: process {os.getpid()}", "50%, run for 3:2",
+        "2 iterations finished, champion gen 2", "iteration 2 self-play: 0 of 2 shards, for 0:0",
+        "(last time 0:50 in all)", "policy loss          █▁ 2.900", "draw rate            ▄▄ 50%",
+        "positions/s          ▁█ 324", "time in the network  ▄▄ 75%",
+        "random             ▇ 0.850 (0.750 to 0.950)",
+        "minimax:2          ▃ 0.250 (0.150 to 0.350)",
+        "cores busy", "free",
+    ):
+        assert part in text
+
+
+def test_the_picture_fits_at_every_size(tmp_path):
+    folder = made.make_campaign(tmp_path / "[bold]a", "campaign.iterations=70")
+    assert picture(folder)
+    for iteration in range(70):
+        made.finish(folder, iteration)
+    for width, height in itertools.product((20, 80, 200), (20, 60)):
+        lines = picture(folder, width, height).splitlines()
+        assert max(map(len, lines)) <= width
+        assert lines[0].startswith("campaign [bold]a")
+
+
+@pytest.mark.parametrize("arguments", [["--simple"], []])
+def test_a_finished_campaign_is_told_and_the_watch_ends(chess_snn, folder, arguments):
+    finish_all(folder)
+    done = chess_snn("watch", folder.path, *arguments)
+    assert (done.returncode, done.stderr) == (0, "")
+    first, newest, last = done.stdout.splitlines()
+    assert first == f"campaign {folder.path}: 4 iterations"
+    assert newest.startswith("iteration 3 (100% of the campaign)")
+    assert last == "finished: 4 iterations in 6:40"
+    assert "\x1b" not in done.stdout
+
+
+@pytest.mark.parametrize(("arguments", "reason"), [
+    (["nowhere"], "holds no campaign"),
+    (["campaign", "--every", "0"], "--every must be >= 0.1 and <= 3600, got 0"),
+    (["campaign", "--every", "nan"], "got nan"),
+])
+def test_bad_input_is_one_line(chess_snn, folder, arguments, reason):
+    done = chess_snn("watch", *arguments)
+    assert (done.returncode, done.stdout) == (2, "")
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("error: ")
+    assert reason in line
+
+
+def test_a_damaged_receipt_is_one_line(chess_snn, folder):
+    finish_all(folder)
+    body = json.loads(folder.receipt(2).read_text())
+    folder.receipt(2).write_text(json.dumps(body | {"shards": 3}))
+    done = chess_snn("watch", folder.path, "--once")
+    assert (done.returncode, done.stdout) == (2, "")
+    (line,) = done.stderr.splitlines()
+    assert "iter-000002.json is damaged" in line
+
+
+def test_a_folder_that_disappears_ends_the_watch_with_one_line(chess_snn, folder):
+    made.finish(folder, 0)
+    remover = threading.Timer(0.5, shutil.rmtree, [folder.path])
+    remover.start()
+    done = chess_snn("watch", folder.path, "--every", "0.1")
+    remover.join()
+    assert done.returncode == 2
+    (line,) = done.stderr.splitlines()
+    assert str(folder.path) in line
+
+
+def test_once_in_a_process_of_its_own(folder):
+    made.finish(folder, 0)
+    done = subprocess.run(
+        [*COMMAND, folder.path, "--once"], cwd=SOURCES, capture_output=True, text=True,
+        timeout=PATIENCE_S, check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert len(done.stdout.splitlines()) == 3
+
+
+def test_lines_come_as_things_happen_and_ctrl_c_leaves_cleanly(folder):
+    made.finish(folder, 0)
+    watching = subprocess.Popen(
+        [*COMMAND, folder.path, "--every", "0.1"], cwd=SOURCES, stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE, text=True,
+    )
+    try:
+        told = [watching.stdout.readline() for _ in range(3)]
+        assert told[2].startswith("iteration 0 (25% of the campaign)")
+        made.finish(folder, 1)
+        # Its stages may be seen on the way.
+        while not told[-1].startswith("iteration 1 (50% of the campaign)"):
+            told.append(watching.stdout.readline())
+            assert told[-1].startswith("iteration 1 ")
+        watching.send_signal(signal.SIGINT)
+        _, errors = watching.communicate(timeout=PATIENCE_S)
+    finally:
+        watching.kill()
+        watching.wait()
+    assert (watching.returncode, errors) == (0, "")
+
+
+def test_in_a_terminal_the_picture_is_drawn_and_the_cursor_comes_back(folder):
+    made.finish(folder, 0)
+    ours, theirs = pty.openpty()
+    watching = subprocess.Popen(
+        [*COMMAND, folder.path, "--every", "0.1"], cwd=SOURCES, stdout=theirs, stderr=theirs,
+        env=os.environ | {"TERM": "xterm", "COLUMNS": "100", "LINES": "50"},
+    )
+    os.close(theirs)
+    try:
+        shown = read_until(ours, "free")
+        assert "\x1b[?25l" in shown, "the cursor is hidden"
+        watching.send_signal(signal.SIGINT)
+        shown += read_until(ours, "\x1b[?25h")
+        assert watching.wait(timeout=PATIENCE_S) == 0
+    finally:
+        watching.kill()
+        watching.wait()
+        os.close(ours)
+    assert "champion gen 1" in shown
+    assert "Traceback" not in shown
+
+
+def read_until(descriptor: int, wanted: str, seconds: float = PATIENCE_S) -> str:
+    """What a terminal shows up to ``wanted``."""
+    shown, deadline = "", time.monotonic() + seconds
+    while wanted not in shown:
+        assert time.monotonic() < deadline, shown
+        shown += os.read(descriptor, 65536).decode(errors="replace")
+    return shown
