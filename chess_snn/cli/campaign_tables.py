@@ -99,6 +99,7 @@ def strength_columns(opponents: Sequence[str]) -> Columns:
         "iter": column("iteration", "d"),
         "generation": column("generation", "d"),
         "score": column("score", ".3f"),
+        "Elo": column("elo", ".0f"),
         **{opponent: against(opponent) for opponent in opponents},
         "conversion": column("conversion_rate", ".3f"),
         **_GENERATION,
@@ -134,6 +135,8 @@ def matches_table(title: str, matches: Sequence[Json], *, lean: bool = False) ->
 def iteration_line(row: Json) -> str:
     """The figures of one iteration that matter."""
     score = "" if row["score"] is None else f", score {row['score']:.3f}"
+    if row["elo"] is not None:
+        score += f", Elo {row['elo']:.0f}"
     champion = ", new champion" if row["champion"] == row["generation"] else ""
     return (
         f"iteration {row['iteration']} ({row['progress']:.0%} of the campaign): "
