@@ -26,6 +26,7 @@ from chess_snn.cli.report_file import JsonFile, check_writable
 from chess_snn.config import check_choice
 from chess_snn.data import write_json, write_parts, write_text
 from chess_snn.errors import UsageError
+from chess_snn.evaluation.match_result import FORFEIT_ENDING, VOID_ENDING
 from chess_snn.pgn import FAULT_KINDS, Imported, ImportReport, import_pgn
 from chess_snn.types import Json
 
@@ -93,7 +94,8 @@ def export(
     if outcome is not None:
         check_choice("--outcome", outcome, OUTCOMES)
     if termination is not None:
-        check_choice("--termination", termination, ENDINGS)
+        of_matches = (FORFEIT_ENDING, VOID_ENDING) if matches else ()
+        check_choice("--termination", termination, (*ENDINGS, *of_matches))
     wanted = GameFilter(
         iterations=_parse_range("--iteration", iteration),
         generations=_parse_range("--generation", generation),

@@ -10,13 +10,23 @@ from typing import Final
 import numpy as np
 
 from chess_snn.errors import CorruptDataError, PositionError, UsageError
-from chess_snn.evaluation.match_result import CUT, MatchResult
+from chess_snn.evaluation.match_result import (
+    CUT,
+    FORFEIT_ENDING,
+    VOID_ENDING,
+    MatchResult,
+)
 from chess_snn.games.base import Game
 from chess_snn.games.sampling import NO_ACTION
 from chess_snn.pgn import format_moves, game_tags
 from chess_snn.types import Int64Array, Json, UInt64Array
 
 _PGN_GAME: Final = "chess"
+_BROKEN_OFF: Final = {
+    FORFEIT_ENDING: {"Termination": "rules infraction"},
+    VOID_ENDING: {"Termination": "abandoned", "Result": "*"},
+}
+"""Tags of games that a player did not go on with, in the standard's words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +84,7 @@ def match_pgn(
         ending = game_tags(
             outcome, result.opening_positions[opening], rows.stop - rows.start,
             is_cut=endings[number] == CUT,
-        )
+        ) | _BROKEN_OFF.get(endings[number], {})
         tags = {
             "Event": event,
             "Site": "?",
@@ -86,7 +96,11 @@ def match_pgn(
         } | ending | {
             "EndedBy": endings[number],
             "OpeningKey": result.opening_keys[opening],
-        } | white[1].tags("White") | black[1].tags("Black") | dict(more or {})
+        } | white[1].tags("White") | black[1].tags("Black") | {
+            f"{color}Program": result.programs[name].identity
+            for color, name in (("White", white[0]), ("Black", black[0]))
+            if name in result.programs
+        } | dict(more or {})
         place = f"game {number} of the match {result.player_a} against {result.player_b}"
         yield number, format_moves(states[rows], result.actions[rows], tags, place=place)
 

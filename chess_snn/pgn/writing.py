@@ -94,13 +94,17 @@ def format_moves(
 
     Args:
         states: uint64[n, 5], the position before each move.
-        actions: int16[n], n >= 1.
+        actions: int16[n]; n may be 0.
         tags: written in this order; ``Result`` among them ends the movetext.
         place: where the game is, for the error.
 
     Raises:
         CorruptDataError: a position does not allow its move.
     """
+    header = "".join(f'[{name} "{_escape(value)}"]\n' for name, value in tags.items())
+    result = tags["Result"]
+    if not len(actions):
+        return f"{header}\n{result}\n\n"
     buffer = np.empty(len(actions) * OCTETS_A_PLY, dtype=np.uint8)
     length, num_written = write_movetext(
         np.ascontiguousarray(states), np.ascontiguousarray(actions), buffer
@@ -111,10 +115,9 @@ def format_moves(
             f"{place} plays action {actions[num_written]} at {fen!r}, where it is illegal; restore "
             "it from a copy"
         )
-    moves, result = buffer[1:length].tobytes().decode("ascii"), tags["Result"]
+    moves = buffer[1:length].tobytes().decode("ascii")
     last_line = len(moves) - moves.rfind("\n") - 1
     separator = " " if last_line + 1 + len(result) <= LINE_LENGTH else "\n"
-    header = "".join(f'[{name} "{_escape(value)}"]\n' for name, value in tags.items())
     return f"{header}\n{moves}{separator}{result}\n\n"
 
 

@@ -1,11 +1,13 @@
 """Whatever an engine does, a match ends, and says apart what was played, forfeited and void."""
 
 import gc
+import io
 import json
 import signal
 import threading
 import time
 
+import chess.pgn
 import numpy as np
 import pytest
 from fake_engines import num_started, running, write_engine
@@ -13,13 +15,17 @@ from fake_engines import num_started, running, write_engine
 from chess_snn.errors import EngineError
 from chess_snn.evaluation import (
     EngineSettings,
+    MatchResult,
+    PlayerFacts,
     RandomPlayer,
     make_player,
     match_games,
+    match_pgn,
     pair_counts,
     play_match,
     random_openings,
 )
+from chess_snn.games import get_game
 
 PATIENT = EngineSettings(processes=2, answer_s=60.0, start_s=60.0, restarts=1)
 HASTY = EngineSettings(processes=2, answer_s=1.5, start_s=60.0, restarts=1)
@@ -39,6 +45,17 @@ def against_random(chess_game, tmp_path):
         return play_match(chess_game, *players, openings, seed=0, max_plies=MAX_PLIES)
 
     return play
+
+
+def pgn_of(result):
+    """The games of a match as python-chess reads them."""
+    texts = match_pgn(
+        get_game("chess"), result, (PlayerFacts(), PlayerFacts()), event="faults",
+        date="2026-01-01",
+    )
+    games = [chess.pgn.read_game(io.StringIO(text)) for _, text in texts]
+    assert not any(game.errors for game in games)
+    return games
 
 
 def only_program(result):
@@ -94,16 +111,23 @@ def test_voided_games_enter_no_score(against_random):
     assert (result.wins, result.draws, result.losses, result.capped) == (0, 0, 0, 2)
     assert result.score == 0.5
     assert pair_counts(result).sum() == 0
-    games = match_games(result, "book")
+    games = match_games(result)
     assert len(games) == 2
     assert all(game.black == "random" for game in games)
     read = json.loads(json.dumps(result.to_json(), allow_nan=False))
     assert read["voided"] == 2
     assert read["per_game"]["score_a"] == [0.5, None, 0.5, None]
     assert read["programs"][result.player_a]["last_failure"].startswith("ended with status 3")
-    # How the parts of a campaign's match come back.
-    scores = np.concatenate([read["per_game"]["score_a"]]).astype(np.float32)
-    np.testing.assert_array_equal(scores, result.scores_a)
+    again = MatchResult.from_json(get_game("chess").spec, read)
+    np.testing.assert_array_equal(again.scores_a, result.scores_a)
+    assert again.programs == result.programs
+    cut, void, *_ = pgn_of(again)
+    assert (cut.headers["EndedBy"], cut.headers["Termination"]) == ("ply_cap", "adjudication")
+    assert (void.headers["Result"], void.headers["Termination"]) == ("*", "abandoned")
+    assert (void.headers["EndedBy"], void.end().ply() - void.ply()) == ("void", 3)
+    assert void.headers["BlackProgram"] == only_program(result).identity
+    joined = MatchResult.joined([again, again]).programs[result.player_a]
+    assert joined.failures == 2 * only_program(result).failures
 
 
 @pytest.mark.parametrize(
@@ -119,6 +143,9 @@ def test_no_legal_move_forfeits_the_game(against_random, answer):
     assert only_program(result).failures == 0
     assert repr(answer.strip()) in only_program(result).last_illegal
     assert pair_counts(result).tolist() == [0, 2, 0, 0, 0]
+    forfeited = pgn_of(result)[1].headers
+    assert (forfeited["Result"], forfeited["Termination"]) == ("1-0", "rules infraction")
+    assert forfeited["EndedBy"] == "forfeit"
 
 
 def test_a_forfeit_is_a_win_of_the_opponent(against_random):

@@ -12,7 +12,7 @@ from random_games import COLUMNS, any_played_records, random_records
 
 from chess_snn.errors import CorruptDataError
 from chess_snn.games.chess import action_of_move
-from chess_snn.pgn import format_game, read_games, standard_tags
+from chess_snn.pgn import format_game, format_moves, game_tags, read_games, standard_tags
 
 
 def to_pgn(records, more=None):
@@ -78,3 +78,13 @@ def test_a_cut_game_is_told_from_a_drawn_one():
         assert tags["Termination"] == ("adjudication" if cut else "normal")
         assert ("CutValueWhite" in tags) == bool(records.cut_values_white[k])
         assert standard_tags(records, k)["Termination"] == "normal"
+
+
+def test_a_game_without_moves():
+    fen = "7k/5Q2/8/8/8/8/8/K7 w - - 0 1"
+    text = format_moves(
+        np.empty((0, 5), np.uint64), np.empty(0, np.int16),
+        game_tags(-1, fen, 0, is_cut=False), place="a game",
+    )
+    game = chess.pgn.read_game(io.StringIO(text))
+    assert (game.headers["Result"], game.board().fen(), game.end()) == ("0-1", fen, game)
