@@ -16,6 +16,9 @@ ORACLE_NEEDS := scipy loguru tqdm h5py
 # What benchmarks compare with.
 PEERS        := open_spiel==2.0.2
 
+# Test files side by side.
+TEST_PROCESSES ?= 2
+
 .DEFAULT_GOAL := help
 .PHONY: help setup stockfish campaign test test-all check bench clean
 
@@ -67,10 +70,10 @@ campaign: $(VENV)/.installed  ## play, train, evaluate and register: the main jo
 	$(BIN)/chess-snn campaign start --preset smoke
 
 test: $(VENV)/.engines        ## the default tests, under 8 minutes on 2 cores
-	$(BIN)/python -m pytest -q -m "not slow"
+	$(BIN)/python -m pytest -q -m "not slow" -n $(TEST_PROCESSES) --dist loadfile
 
 test-all: $(VENV)/.engines    ## every test, the slow ones too
-	$(BIN)/python -m pytest -q
+	$(BIN)/python -m pytest -q -n $(TEST_PROCESSES) --dist loadfile
 
 check: $(VENV)/.ready         ## style, types, and the direction of imports
 	$(BIN)/ruff check .

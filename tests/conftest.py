@@ -1,6 +1,11 @@
 """What every test may rely on."""
 
+import os
 import signal
+
+if "PYTEST_XDIST_WORKER" in os.environ:
+    # Tests share the cores already; torch reads this when it is first imported.
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 from hypothesis import settings
 

@@ -16,7 +16,7 @@ class TrainingSettings:
 
     batch_size: int = 256
     """Positions of one optimiser step."""
-    micro_batch: int = 64
+    micro_batch: int = 128
     """Positions of a step that are normalised together; CPU threads each take one such part at a
     time. What is learnt depends on it, and not on the number of threads."""
     presentations: float = 4.0
