@@ -68,7 +68,7 @@ class ReferenceNeurons:
 
     def fire_static(self, current_BX: Tensor, ticks: int) -> Tensor:
         """Spikes [T, B, X] of unchanging currents."""
-        return lif(current_BX.expand(ticks, *current_BX.shape), *self._constants)
+        return self.fire(current_BX.expand(ticks, *current_BX.shape))
 
     def fire(self, current_TBX: Tensor, bias_C: Tensor | None = None) -> Tensor:
         """Spikes [T, B, X]."""
@@ -79,7 +79,7 @@ class ReferenceNeurons:
     ) -> tuple[Tensor, Tensor]:
         """The sum and its spikes."""
         total_TBX = _add_bias(branch_TBX, bias_C).add_(shortcut_TBX)
-        return total_TBX, lif(total_TBX, *self._constants)
+        return total_TBX, self.fire(total_TBX)
 
     def mean_rate(self, current_TBX: Tensor, bias_C: Tensor | None = None) -> Tensor:
         """Mean over the ticks, float32[B, X]."""

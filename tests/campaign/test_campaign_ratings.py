@@ -20,9 +20,14 @@ def write_match(folder, event, name, player, opponent, score):
     """``score`` of its 80 games are won by ``player``, the rest lost, the same with each colour."""
     won = np.arange(PAIRS) < round(PAIRS * score)
     result = MatchResult(
-        SPEC, player, opponent, np.repeat(np.arange(PAIRS, dtype=np.int32), 2),
-        np.tile([True, False], PAIRS), np.repeat(won, 2).astype(np.float32),
-        np.ones(2 * PAIRS, np.uint8), np.full(2 * PAIRS, 50, np.int32),
+        spec=SPEC, player_a=player, player_b=opponent,
+        opening_keys=tuple(f"book:{index:04d}" for index in range(PAIRS)),
+        opening_positions=("",) * PAIRS,
+        opening_index=np.repeat(np.arange(PAIRS, dtype=np.int32), 2),
+        a_is_white=np.tile([True, False], PAIRS),
+        scores_a=np.repeat(won, 2).astype(np.float32),
+        terminations=np.ones(2 * PAIRS, np.uint8),
+        plies=np.ones(2 * PAIRS, np.int32), actions=np.zeros(2 * PAIRS, np.int16),
     )
     write_json(folder.match(event, name), {"name": name} | result.to_json())
 

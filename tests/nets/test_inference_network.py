@@ -96,8 +96,8 @@ class RecordingNeurons(ReferenceNeurons):
         super().__init__(config)
         self.fired = []
 
-    def fire(self, current_TBX):
-        spikes_TBX = super().fire(current_TBX)
+    def fire(self, current_TBX, bias_C=None):
+        spikes_TBX = super().fire(current_TBX, bias_C)
         self.fired.append(spikes_TBX.float().flatten())
         return spikes_TBX
 
@@ -129,5 +129,5 @@ def test_a_frozen_network_does_not_carry_what_only_training_asks_for(spec, posit
 
 
 def test_an_unknown_precision_is_refused(spec):
-    with pytest.raises(ConfigError, match="precision must be one of fp32, bf16, got 'fp16'"):
+    with pytest.raises(ConfigError, match="precision must be one of fp32, bf16, int8, got 'fp16'"):
         freeze(build_network(spec, TINY, 0), "fp16")
