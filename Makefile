@@ -70,10 +70,10 @@ campaign: $(VENV)/.installed  ## play, train, evaluate and register: the main jo
 	$(BIN)/chess-snn campaign start --preset smoke
 
 test: $(VENV)/.engines        ## the default tests, under 8 minutes on 2 cores
-	$(BIN)/python -m pytest -q -m "not slow" -n $(TEST_PROCESSES) --dist loadfile --no-loadscope-reorder
+	$(BIN)/python -m pytest -q -m "not slow" -n $(TEST_PROCESSES) --dist loadfile
 
 test-all: $(VENV)/.engines    ## every test, the slow ones too
-	$(BIN)/python -m pytest -q -n $(TEST_PROCESSES) --dist loadfile --no-loadscope-reorder
+	$(BIN)/python -m pytest -q -n $(TEST_PROCESSES) --dist loadfile
 
 check: $(VENV)/.ready         ## style, types, and the direction of imports
 	$(BIN)/ruff check .
