@@ -204,7 +204,7 @@ def test_processes_end_with_their_player(chess_game, tmp_path):
     player = make_player(chess_game, f"uci:{write_engine(tmp_path, 'sound')}@5", PATIENT)
     openings = random_openings(chess_game, 4, 4, seed=0)
     play_match(chess_game, player, RandomPlayer(), openings, seed=0, max_plies=2)
-    assert len(running(tmp_path)) == 2
+    assert 1 <= len(running(tmp_path)) <= 2  # a second one starts only if the first is busy
     del player
     gc.collect()
     assert not running(tmp_path)
