@@ -40,7 +40,7 @@ from chess_snn.campaign.plans import CampaignClock, begin_iteration
 from chess_snn.campaign.stages import play_shard, prepare_first_generation, train_generation
 from chess_snn.data import ReplayWindow, write_shard
 from chess_snn.games import get_game
-from chess_snn.games.sampling import random_starts
+from chess_snn.games.starts import random_starts
 from chess_snn.nets import NetConfig, build_network, freeze, make_evaluator, net_config
 from chess_snn.nets.inference_neurons import ReferenceNeurons, choose_neurons
 from chess_snn.nets.neuron import lif

@@ -33,7 +33,7 @@ from chess_snn.bench.timing import (
     torch_threads,
 )
 from chess_snn.games import get_game
-from chess_snn.games.sampling import random_starts
+from chess_snn.games.starts import random_starts
 from chess_snn.nets import (
     CpuEvaluator,
     Evaluator,

@@ -15,7 +15,7 @@ import numpy as np
 from chess_snn.bench.report import BenchReport
 from chess_snn.games import get_game
 from chess_snn.games.base import GameBatch
-from chess_snn.games.sampling import random_starts
+from chess_snn.games.starts import random_starts
 from chess_snn.nets import build_network, make_evaluator, net_config
 from chess_snn.nets.evaluator import Evaluation, Evaluator
 from chess_snn.search import SearchKind, SearchSettings, make_search, make_tree_search

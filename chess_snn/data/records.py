@@ -18,7 +18,7 @@ from chess_snn.types import (
     UInt64Array,
 )
 
-START_KINDS: Final = ("ordinary", "practice", "restart")
+START_KINDS: Final = ("ordinary", "practice", "restart", "mismatch")
 """Where a game began: at the game's beginning (after a few random plies), at a simple position that
 one side should win, or in the middle of an earlier game."""
 

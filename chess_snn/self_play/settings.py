@@ -45,6 +45,14 @@ class SelfPlaySettings:
     """Share of games that start in the middle of earlier games, at the start of the campaign."""
     restart_share_last: float = 0.2
     """The same at its end."""
+    mismatch_share_first: float = 0.0
+    """Share of games that start where one side has played for material against random moves, with
+    many pieces against few: to learn to finish a game against somebody who cannot play. At the
+    start of the campaign."""
+    mismatch_share_last: float = 0.0
+    """The same at its end."""
+    mismatch_plies: int = 80
+    """Most plies played like that; a game starts after a uniformly drawn number from 1 to this."""
     restart_value_limit: float = 0.8
     """Only positions whose root value is at most this in size are restarted from."""
     temperature_first: float = 1.0
@@ -66,6 +74,7 @@ class SelfPlaySettings:
         check_range("self_play.games_per_shard", self.games_per_shard, ge=1)
         check_range("self_play.concurrent_games", self.concurrent_games, ge=1)
         check_range("self_play.random_start_plies", self.random_start_plies, ge=0, le=200)
+        check_range("self_play.mismatch_plies", self.mismatch_plies, ge=1, le=200)
         check_range("self_play.temperature_first", self.temperature_first, ge=0, le=100)
         check_range("self_play.temperature_last", self.temperature_last, ge=0, le=100)
         check_range("self_play.temperature_plies", self.temperature_plies, ge=1)
@@ -75,18 +84,17 @@ class SelfPlaySettings:
         check_range("self_play.resignation_played_on", self.resignation_played_on, gt=0, le=1)
         for when in ("first", "last"):
             check_range(f"self_play.max_plies_{when}", self._at(when, "max_plies"), ge=1, le=10_000)
+            material_share = self._at(when, "material_share")
+            check_range(f"self_play.material_share_{when}", material_share, ge=0, le=1)
             shares = {
-                f"self_play.{name}_{when}": self._at(when, name)
-                for name in ("material_share", "practice_share", "restart_share")
+                f"self_play.{kind}_share_{when}": self._at(when, f"{kind}_share")
+                for kind in ("practice", "restart", "mismatch")
             }
             for name, share in shares.items():
                 check_range(name, share, ge=0, le=1)
-            practice, restart = list(shares.items())[1:]
-            if practice[1] + restart[1] > 1:
-                raise ConfigError(
-                    f"{practice[0]} = {practice[1]:g} and {restart[0]} = {restart[1]:g} add to "
-                    "more than 1; lower one of them"
-                )
+            if sum(shares.values()) > 1:
+                listed = ", ".join(f"{name} = {share:g}" for name, share in shares.items())
+                raise ConfigError(f"{listed} add to more than 1; lower one of them")
 
     @property
     def num_shards(self) -> int:
@@ -118,6 +126,10 @@ class SelfPlaySettings:
     def restart_share(self, progress: float) -> float:
         """Share of games from the middle of earlier games."""
         return self._between("restart_share", progress)
+
+    def mismatch_share(self, progress: float) -> float:
+        """Share of games from positions against random moves."""
+        return self._between("mismatch_share", progress)
 
     def _at(self, when: str, name: str) -> float:
         setting: float = getattr(self, f"{name}_{when}")

@@ -1,4 +1,4 @@
-"""Where games begin: at the beginning, at a position one side should win, or in an earlier game.
+"""Where games begin: at the beginning, where one side should win, or in an earlier game.
 
 Games from the beginning alone teach little at first: hardly any is won. The other starts are nearer
 to decisions.
@@ -14,7 +14,7 @@ import numpy as np
 from chess_snn.data.records import START_KINDS
 from chess_snn.errors import ConfigError
 from chess_snn.games.base import ONGOING, Game
-from chess_snn.games.sampling import random_starts
+from chess_snn.games.starts import mismatched_starts, random_starts
 from chess_snn.self_play.settings import SelfPlaySettings
 from chess_snn.self_play.streams import draw_words, first_units, game_streams
 from chess_snn.types import BoolArray, UInt8Array, UInt64Array
@@ -22,6 +22,7 @@ from chess_snn.types import BoolArray, UInt8Array, UInt64Array
 ORDINARY: Final = START_KINDS.index("ordinary")
 PRACTICE: Final = START_KINDS.index("practice")
 RESTART: Final = START_KINDS.index("restart")
+MISMATCH: Final = START_KINDS.index("mismatch")
 
 _MAX_ATTEMPTS: Final = 100
 
@@ -46,15 +47,15 @@ def draw_starts(
 ) -> Starts:
     """The starts of ``num_games`` games; that of game k follows from ``seed``, k and the rest.
 
-    A game is a practice game with the probability ``settings.practice_share(progress)``, and
-    restarts in the middle of an earlier one with ``settings.restart_share(progress)``. All others
-    are ordinary: they begin after up to ``settings.random_start_plies`` random plies. Without
-    restarts (there are none before the first games are played) their share is ordinary too, while
-    every practice game stays what it was.
+    A game is a practice game with the probability ``settings.practice_share(progress)``, a mismatch
+    with ``settings.mismatch_share(progress)``, and restarts in the middle of an earlier one with
+    ``settings.restart_share(progress)``. All others are ordinary: they begin after up to
+    ``settings.random_start_plies`` random plies. Without restarts (there are none before the first
+    games are played) their share is ordinary too, while all other games stay what they were.
 
     Args:
         game: to be played.
-        settings: shares and random plies.
+        settings: shares and plies.
         num_games: n.
         seed: of the games.
         progress: share of the campaign done, in [0, 1].
@@ -62,11 +63,15 @@ def draw_starts(
             is passed over: the game draws again from its own stream.
 
     Raises:
-        ConfigError: random plies end too early, or all of 100 restarts drawn have ended.
+        ConfigError: games end before their start, or all of 100 restarts drawn have ended.
     """
     may_restart = restarts is not None and len(restarts) > 0
-    restart_share = settings.restart_share(progress) if may_restart else 0.0
-    kinds = _draw_kinds(seed, num_games, settings.practice_share(progress), restart_share)
+    shares = {
+        PRACTICE: settings.practice_share(progress),
+        MISMATCH: settings.mismatch_share(progress),
+        RESTART: settings.restart_share(progress) if may_restart else 0.0,
+    }
+    kinds = _draw_kinds(seed, num_games, shares)
     states = np.empty((num_games, game.spec.state_words), np.uint64)
 
     ordinary = kinds == ORDINARY
@@ -77,6 +82,11 @@ def draw_starts(
     practice = kinds == PRACTICE
     states[practice] = game.practice_states(game_streams(seed, "practice", num_games)[practice])
 
+    mismatch = kinds == MISMATCH
+    keys = game_streams(seed, "mismatches", num_games)[mismatch]
+    num_plies = keys % np.uint64(settings.mismatch_plies) + np.uint64(1)
+    states[mismatch] = mismatched_starts(game, keys, num_plies.astype(np.int32))
+
     if restarts is not None and may_restart:
         restarted = kinds == RESTART
         keys = game_streams(seed, "restarts", num_games)[restarted]
@@ -84,13 +94,13 @@ def draw_starts(
     return Starts(states, kinds)
 
 
-def _draw_kinds(
-    seed: int, num_games: int, practice_share: float, restart_share: float
-) -> UInt8Array:
+def _draw_kinds(seed: int, num_games: int, shares: dict[int, float]) -> UInt8Array:
+    """uint8[n]: each kind with its share; those named first take the lowest draws."""
     units = first_units(game_streams(seed, "start_kinds", num_games))
     kinds = np.full(num_games, ORDINARY, np.uint8)
-    kinds[units < practice_share + restart_share] = RESTART
-    kinds[units < practice_share] = PRACTICE
+    bounds = np.cumsum(list(shares.values()))
+    for kind, bound in reversed(list(zip(shares, bounds, strict=True))):
+        kinds[units < bound] = kind
     return kinds
 
 

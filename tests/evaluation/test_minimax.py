@@ -4,8 +4,9 @@ import pytest
 from subtraction_game import SubtractionGame
 
 from chess_snn.errors import ConfigError
-from chess_snn.evaluation import GreedyPlayer, MinimaxPlayer, minimax
-from chess_snn.evaluation.minimax import WIN_VALUE, action_values
+from chess_snn.evaluation import GreedyPlayer, MinimaxPlayer
+from chess_snn.games import minimax
+from chess_snn.games.minimax import WIN_VALUE, action_values
 
 PAWNS = {chess.PAWN: 1, chess.KNIGHT: 3, chess.BISHOP: 3, chess.ROOK: 5, chess.QUEEN: 9}
 

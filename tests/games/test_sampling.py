@@ -1,11 +1,9 @@
 """Uniform random play."""
 
 import numpy as np
-import pytest
 
-from chess_snn.errors import ConfigError
-from chess_snn.games import ONGOING, get_game
-from chess_snn.games.sampling import NO_ACTION, random_legal_actions, random_starts
+from chess_snn.games import get_game
+from chess_snn.games.sampling import NO_ACTION, random_legal_actions
 
 GAME = get_game("chess")
 
@@ -46,48 +44,3 @@ def test_ended_games_get_no_action():
     actions = random_legal_actions(batch, keys(2), plies(2, 0))
     assert actions[0] >= 0
     assert actions[1] == NO_ACTION
-
-
-def test_starts_are_so_many_plies_in():
-    wanted = np.arange(30, dtype=np.int32)
-    starts = random_starts(GAME, keys(30), wanted)
-    for state, num_plies in zip(starts, wanted, strict=True):
-        assert 2 * (_fullmove(state) - 1) + GAME.side_to_move(state[None])[0] == num_plies
-
-
-def _fullmove(state):
-    return int(GAME.format_state(state).split()[5])
-
-
-def test_start_of_a_row_does_not_depend_on_the_others():
-    wanted = np.tile(np.array([0, 3, 8, 40], dtype=np.int32), 25)
-    together = random_starts(GAME, keys(100), wanted)
-    order = np.random.default_rng(2).permutation(100)[:30]
-    np.testing.assert_array_equal(
-        random_starts(GAME, keys(100)[order], wanted[order]), together[order]
-    )
-    assert len(np.unique(together[wanted == 8], axis=0)) == 25
-
-
-def test_no_start_has_ended():
-    """At 250 plies a good part of random games is over, so many rows are played again."""
-    wanted = np.full(200, 250, dtype=np.int32)
-    starts = random_starts(GAME, keys(200), wanted)
-    batch = GAME.allocate(200)
-    GAME.reset(batch, np.arange(200), starts)
-    assert (batch.termination == ONGOING).all()
-
-
-def test_keys_are_left_as_they_were():
-    given = keys(20)
-    random_starts(GAME, given, np.full(20, 250, dtype=np.int32))
-    np.testing.assert_array_equal(given, keys(20))
-
-
-def test_no_rows_at_all():
-    assert random_starts(GAME, keys(0), plies(0, 5)).shape == (0, GAME.spec.state_words)
-
-
-def test_too_many_plies_is_an_error():
-    with pytest.raises(ConfigError, match="5000 plies; ask for fewer"):
-        random_starts(GAME, keys(1), plies(1, 5000))

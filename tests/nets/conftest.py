@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy
 
 from chess_snn.games import get_game
-from chess_snn.games.sampling import random_starts
+from chess_snn.games.starts import random_starts
 from chess_snn.nets import expand_planes
 from chess_snn.types import Int16Array, Int32Array, UInt64Array
 

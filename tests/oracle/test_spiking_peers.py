@@ -10,7 +10,7 @@ from chess_snn.bench import spiking_peers
 from chess_snn.bench.spiking_peers import LAYOUTS, infer, installed_peers
 from chess_snn.bench.timing import torch_threads
 from chess_snn.games import get_game
-from chess_snn.games.sampling import random_starts
+from chess_snn.games.starts import random_starts
 from chess_snn.nets import build_network, expand_planes, net_config, spike_share
 from chess_snn.nets.layers import Neurons
 

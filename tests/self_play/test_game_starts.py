@@ -20,7 +20,7 @@ SETTINGS = SelfPlaySettings(
     practice_share_first=0.3, practice_share_last=0.1,
     restart_share_first=0.1, restart_share_last=0.5, random_start_plies=0,
 )
-CHI_SQUARED_999 = {2: 13.82, 6: 22.46}
+CHI_SQUARED_999 = {3: 16.27, 6: 22.46}
 """99.9 % quantiles by degrees of freedom."""
 ENDED_BY_CLOCK = "4k3/8/8/8/8/8/4P3/4K2R w - - 100 90"
 MATED = "rnb1kbnr/pppp1ppp/8/4p3/5PPq/8/PPPPP2P/RNBQKBNR w KQkq - 1 3"
@@ -55,20 +55,23 @@ def chi_squared(observed, expected):
 
 
 @pytest.mark.parametrize(("progress", "shares"), [
-    (0.0, [0.6, 0.3, 0.1]), (0.5, [0.5, 0.2, 0.3]), (1.0, [0.4, 0.1, 0.5]),
+    (0.0, [0.4, 0.3, 0.1, 0.2]), (0.5, [0.35, 0.2, 0.3, 0.15]), (1.0, [0.3, 0.1, 0.5, 0.1]),
 ])
 def test_kinds_have_the_shares_of_their_moment(progress, shares):
     count = 20_000
-    observed = np.bincount(draw(count, progress=progress).kinds, minlength=3)
-    assert chi_squared(observed, count * np.array(shares)) < CHI_SQUARED_999[2]
+    settings = replace(
+        SETTINGS, mismatch_share_first=0.2, mismatch_share_last=0.1, mismatch_plies=2
+    )
+    observed = np.bincount(draw(count, settings, progress=progress).kinds, minlength=4)
+    assert chi_squared(observed, count * np.array(shares)) < CHI_SQUARED_999[3]
 
 
 def test_kind_of_a_game_is_the_first_draw_of_its_stream():
-    kinds = draw(200).kinds
-    for k, kind in enumerate(kinds):
+    settings = replace(SETTINGS, mismatch_share_first=0.2)
+    bounds = {"practice": 0.3, "mismatch": 0.5, "restart": 0.6, "ordinary": 1.0}
+    for k, kind in enumerate(draw(200, settings).kinds):
         unit = game_unit(4, "start_kinds", k)
-        wanted = "practice" if unit < 0.3 else "restart" if unit < 0.4 else "ordinary"
-        assert START_KINDS[kind] == wanted
+        assert START_KINDS[kind] == next(name for name, bound in bounds.items() if unit < bound)
 
 
 def test_a_game_starts_the_same_among_more_games():
@@ -97,6 +100,32 @@ def test_practice_games_start_at_the_practice_state_of_their_stream():
     boards = [chess.Board(GAME.format_state(state)) for state in states]
     assert len({board.fen() for board in boards}) == len(boards) > 60
     assert not any(board.is_game_over() for board in boards)
+
+
+def test_mismatches_start_where_one_side_took_what_the_other_left():
+    settings = replace(
+        SETTINGS, practice_share_first=0.0, restart_share_first=0.0, mismatch_share_first=1.0
+    )
+    starts = draw(200, settings)
+    boards = [chess.Board(fen) for fen in fens_of(starts, "mismatch")]
+    assert len(boards) == 200
+    assert not any(board.is_game_over() for board in boards)
+    plies = np.array([board.ply() for board in boards])
+    assert plies.min() >= 1
+    assert plies.max() <= settings.mismatch_plies
+    assert abs(plies.mean() - 40.5) < 6
+    leads = np.array([material(board) for board in boards])
+    assert (abs(leads[plies > 40]) > 9).mean() > 0.9
+    assert 0.3 < (leads[plies > 40] > 0).mean() < 0.7
+
+
+def material(board):
+    """White's pieces less Black's, in pawns."""
+    worth = zip((1, 3, 3, 5, 9), chess.PIECE_TYPES, strict=False)
+    return sum(
+        pawns * (len(board.pieces(kind, chess.WHITE)) - len(board.pieces(kind, chess.BLACK)))
+        for pawns, kind in worth
+    )
 
 
 def test_restarts_are_drawn_evenly():

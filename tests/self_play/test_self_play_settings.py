@@ -26,6 +26,10 @@ from chess_snn.self_play import SelfPlaySettings
         ("restart_share_first", -1),
         ("restart_share_last", float("nan")),
         ("restart_value_limit", 1.01),
+        ("mismatch_share_first", -0.1),
+        ("mismatch_share_last", 1.1),
+        ("mismatch_plies", 0),
+        ("mismatch_plies", 201),
         ("resignation_error_limit", 0.0),
         ("resignation_error_limit", 1.0),
         ("resignation_played_on", 0.0),
@@ -46,29 +50,31 @@ def test_value_out_of_range_names_its_setting(field, value):
 
 @pytest.mark.parametrize("when", ["first", "last"])
 def test_shares_that_add_to_more_than_1_are_named(when):
-    shares = {f"practice_share_{when}": 0.7, f"restart_share_{when}": 0.4}
+    shares = {f"practice_share_{when}": 0.5, f"restart_share_{when}": 0.4}
+    SelfPlaySettings(**shares)
     with pytest.raises(
         ConfigError,
-        match=rf"^self_play\.practice_share_{when} = 0\.7 and self_play\.restart_share_{when} = "
-        r"0\.4 add to more than 1; lower one of them$",
+        match=rf"^self_play\.practice_share_{when} = 0\.5, self_play\.restart_share_{when} = 0\.4, "
+        rf"self_play\.mismatch_share_{when} = 0\.2 add to more than 1; lower one of them$",
     ):
-        SelfPlaySettings(**shares)
-    SelfPlaySettings(**shares | {f"restart_share_{when}": 0.3})
+        SelfPlaySettings(**shares, **{f"mismatch_share_{when}": 0.2})
 
 
 def test_what_is_called_first_and_last_changes_on_a_straight_line():
     settings = SelfPlaySettings(
         max_plies_first=100, max_plies_last=201, material_share_first=1.0, material_share_last=0.2,
         practice_share_first=0.2, practice_share_last=0.0, restart_share_first=0.1,
-        restart_share_last=0.5,
+        restart_share_last=0.5, mismatch_share_first=0.3, mismatch_share_last=0.1,
     )
-    for progress, plies, material, practice, restart in [
-        (0.0, 100, 1.0, 0.2, 0.1), (0.25, 125, 0.8, 0.15, 0.2), (1.0, 201, 0.2, 0.0, 0.5),
+    for progress, plies, material, practice, restart, mismatch in [
+        (0.0, 100, 1.0, 0.2, 0.1, 0.3), (0.25, 125, 0.8, 0.15, 0.2, 0.25),
+        (1.0, 201, 0.2, 0.0, 0.5, 0.1),
     ]:
         assert settings.max_plies(progress) == plies
         assert settings.material_share(progress) == pytest.approx(material)
         assert settings.practice_share(progress) == pytest.approx(practice)
         assert settings.restart_share(progress) == pytest.approx(restart)
+        assert settings.mismatch_share(progress) == pytest.approx(mismatch)
 
 
 def test_temperature_falls_on_a_straight_line_and_stays():

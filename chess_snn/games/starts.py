@@ -1,0 +1,114 @@
+"""Positions to begin at: some plies into a random game, or into one that only one side can play."""
+
+from typing import Final, Protocol
+
+import numpy as np
+
+from chess_snn.errors import ConfigError
+from chess_snn.games.base import ONGOING, Game, GameBatch
+from chess_snn.games.minimax import best_actions
+from chess_snn.games.sampling import NO_ACTION, random_legal_actions
+from chess_snn.jit import kernel
+from chess_snn.rng import random_word
+from chess_snn.types import Int16Array, Int32Array, UInt64Array
+
+_MAX_ATTEMPTS: Final = 100
+# Counters beyond any ply, so that one key serves all purposes.
+_RETRY_COUNTER: Final = np.uint64(1) << np.uint64(32)
+_CHANCE_COUNTER: Final = np.uint64(1) << np.uint64(33)
+_SIDE_SHIFT: Final = np.uint64(63)
+"""The highest bit of a game's key says which side of a mismatch plays greedily."""
+
+
+class _Chooser(Protocol):
+    """Who plays until a game starts."""
+
+    def __call__(
+        self, game: Game, batch: GameBatch, keys: UInt64Array, plies: Int32Array
+    ) -> Int16Array: ...
+
+
+def random_starts(game: Game, keys: UInt64Array, num_plies: Int32Array) -> UInt64Array:
+    """uint64[n, W]: positions ``num_plies`` int32[n] uniformly random plies into the game.
+
+    None of them has ended: a game that ends on the way is played again with a key derived from its
+    own. Row i depends on ``keys[i]`` (uint64[n]) and ``num_plies[i]`` alone. The states keep
+    castling rights, clocks and the like; the history of earlier positions is not returned, and
+    ``Game.reset`` starts without any.
+
+    Raises:
+        ConfigError: a game ended early in every one of 100 attempts.
+    """
+    return _starts(game, keys, num_plies, _random_actions)
+
+
+def mismatched_starts(game: Game, keys: UInt64Array, num_plies: Int32Array) -> UInt64Array:
+    """Like :func:`random_starts`, but one side, either one, takes whatever its heuristic says.
+
+    The greedy side plays minimax at depth 1 and the other at random, so that it soon has a lead
+    that it would have to turn into a win. For games of two players without chance.
+    """
+    return _starts(game, keys, num_plies, _mismatched_actions)
+
+
+def _starts(
+    game: Game, keys: UInt64Array, num_plies: Int32Array, choose: _Chooser
+) -> UInt64Array:
+    keys = keys.copy()
+    starts = np.empty((len(keys), game.spec.state_words), dtype=np.uint64)
+    pending = np.arange(len(keys))
+    for _ in range(_MAX_ATTEMPTS):
+        batch = _play(game, keys[pending], num_plies[pending], choose)
+        alive = batch.termination == ONGOING
+        starts[pending[alive]] = batch.state[alive]
+        pending = pending[~alive]
+        if not len(pending):
+            return starts
+        keys[pending] = _words(keys[pending], _RETRY_COUNTER)
+    raise ConfigError(
+        f"{_MAX_ATTEMPTS} games in a row ended within {num_plies[pending].min()} plies; ask for "
+        "fewer plies"
+    )
+
+
+def _play(
+    game: Game, keys: UInt64Array, num_plies: Int32Array, choose: _Chooser
+) -> GameBatch:
+    """Games after ``num_plies`` plies each, or ended before."""
+    batch = game.allocate(len(keys))
+    game.reset(batch, np.arange(len(keys)), game.initial_states(keys))
+    for ply in range(int(num_plies.max(initial=0))):
+        actions = choose(game, batch, keys, np.full(len(keys), ply, dtype=np.int32))
+        actions[num_plies <= ply] = NO_ACTION
+        if (actions == NO_ACTION).all():
+            break
+        chance = None
+        if game.spec.is_stochastic:
+            chance = _words(keys, _CHANCE_COUNTER + np.uint64(ply))
+        game.step(batch, actions, chance)
+    return batch
+
+
+def _random_actions(
+    game: Game, batch: GameBatch, keys: UInt64Array, plies: Int32Array
+) -> Int16Array:
+    return random_legal_actions(batch, keys, plies)
+
+
+def _mismatched_actions(
+    game: Game, batch: GameBatch, keys: UInt64Array, plies: Int32Array
+) -> Int16Array:
+    actions = random_legal_actions(batch, keys, plies)
+    greedy = np.flatnonzero(game.side_to_move(batch.state) == keys >> _SIDE_SHIFT)
+    best = best_actions(game, batch.take(greedy), depth=1)
+    actions[greedy] = random_legal_actions(best, keys[greedy], plies[greedy])
+    return actions
+
+
+@kernel
+def _words(keys: UInt64Array, counter: np.uint64) -> UInt64Array:
+    """uint64[n]: draw ``counter`` of each key's stream."""
+    words = np.empty_like(keys)
+    for i in range(len(keys)):
+        words[i] = random_word(keys[i], counter)
+    return words

@@ -1,0 +1,79 @@
+"""Positions some plies into random or one-sided play."""
+
+import numpy as np
+import pytest
+
+from chess_snn.errors import ConfigError
+from chess_snn.games import ONGOING, get_game
+from chess_snn.games.starts import mismatched_starts, random_starts
+
+GAME = get_game("chess")
+
+
+@pytest.fixture(params=[random_starts, mismatched_starts], ids=["random", "mismatched"])
+def starts_of(request):
+    return request.param
+
+
+def keys(count, seed=0):
+    return np.random.default_rng(seed).integers(0, 2**64, count, dtype=np.uint64)
+
+
+def plies(count, ply):
+    return np.full(count, ply, dtype=np.int32)
+
+
+def test_starts_are_so_many_plies_in(starts_of):
+    wanted = np.arange(30, dtype=np.int32)
+    starts = starts_of(GAME, keys(30), wanted)
+    for state, num_plies in zip(starts, wanted, strict=True):
+        assert 2 * (_fullmove(state) - 1) + GAME.side_to_move(state[None])[0] == num_plies
+
+
+def _fullmove(state):
+    return int(GAME.format_state(state).split()[5])
+
+
+def test_start_of_a_row_does_not_depend_on_the_others(starts_of):
+    wanted = np.tile(np.array([0, 3, 8, 40], dtype=np.int32), 25)
+    together = starts_of(GAME, keys(100), wanted)
+    order = np.random.default_rng(2).permutation(100)[:30]
+    np.testing.assert_array_equal(
+        starts_of(GAME, keys(100)[order], wanted[order]), together[order]
+    )
+    assert len(np.unique(together[wanted == 8], axis=0)) == 25
+
+
+@pytest.mark.parametrize(
+    ("starts_of", "ply"), [(random_starts, 250), (mismatched_starts, 100)], indirect=["starts_of"]
+)
+def test_no_start_has_ended(starts_of, ply):
+    """So far on a good part of the games is over, and many rows are played again."""
+    starts = starts_of(GAME, keys(200), plies(200, ply))
+    batch = GAME.allocate(200)
+    GAME.reset(batch, np.arange(200), starts)
+    assert (batch.termination == ONGOING).all()
+
+
+def test_keys_are_left_as_they_were(starts_of):
+    given = keys(20)
+    starts_of(GAME, given, plies(20, 100))
+    np.testing.assert_array_equal(given, keys(20))
+
+
+def test_no_rows_at_all(starts_of):
+    assert starts_of(GAME, keys(0), plies(0, 5)).shape == (0, GAME.spec.state_words)
+
+
+def test_too_many_plies_is_an_error(starts_of):
+    with pytest.raises(ConfigError, match="5000 plies; ask for fewer"):
+        starts_of(GAME, keys(1), plies(1, 5000))
+
+
+@pytest.mark.parametrize("side", [0, 1])
+def test_the_side_that_a_key_names_takes_everything(side):
+    count = 60
+    side_bit = np.uint64(side) << np.uint64(63)
+    named = keys(count) >> np.uint64(1) | side_bit
+    leads = GAME.heuristic_stm(mismatched_starts(GAME, named, plies(count, 30 + side)))
+    assert np.median(leads) > 9
