@@ -153,6 +153,8 @@ def train_generation(
             "policy_loss": report.policy_loss,
             "plies_left_loss": report.plies_left_loss,
             "policy_entropy": report.policy_entropy,
+            "target_entropy": report.target_entropy,
+            "value_mean_abs": report.value_mean_abs,
             "gradient_norm": report.gradient_norm,
             "learning_rate": report.learning_rate,
             "samples_per_s": report.samples_per_s,

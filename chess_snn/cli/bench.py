@@ -8,6 +8,7 @@ import typer
 from rich.console import Console
 
 from chess_snn.bench.report import BenchReport
+from chess_snn.cli.bench_table import print_report
 
 app = typer.Typer(
     help="Measure one part of the system, beside what it is compared with, in one run.",
@@ -32,7 +33,7 @@ def _command(module: str, summary: str) -> None:
         if json:
             typer.echo(report.to_json())
         else:
-            report.print_table(Console())
+            print_report(Console(), report)
         if not report.passes and not quick:
             raise typer.Exit(1)
 

@@ -50,12 +50,15 @@ class Entrant:
         return PlayerFacts(self.model.generation, self.simulations, self.model.config_digest)
 
     def take_seat(
-        self, game: Game, num_games: int, num_threads: int, device: str, threads: ExitStack,
+        self, game: Game, num_games: int, num_threads: int | None, device: str, threads: ExitStack,
         engine_s: float = DEFAULT_ENGINE_S,
     ) -> Player:
-        """The player, for ``num_games`` at once; ``threads`` ends the threads it needs."""
+        """The player, for ``num_games`` at once; ``threads`` ends the threads it needs.
+
+        ``num_threads`` of the network, or processes of the engine; None takes what is of use.
+        """
         if self.model is None:
-            return make_player(game, self.name, EngineSettings(num_threads, answer_s=engine_s))
+            return make_player(game, self.name, EngineSettings(num_threads or 0, answer_s=engine_s))
         evaluator = threads.enter_context(make_evaluator(
             self.model.load(game), device=device, precision=self.model.precision,
             num_threads=num_threads,

@@ -30,8 +30,6 @@ class Samples:
 
     states: UInt64Array
     """uint64[B, R]: the position before its action was played."""
-    actions: Int16Array
-    """int16[B]: the action played."""
     values_stm: Float32Array
     """float32[B] in [-1, 1]: root value when it was played, side to move's view."""
     results_stm: Float32Array
@@ -52,7 +50,7 @@ class Samples:
 
     def __len__(self) -> int:
         """Number of samples, B."""
-        return len(self.actions)
+        return len(self.states)
 
 
 def gather(
@@ -86,7 +84,6 @@ def gather(
     )
     return Samples(
         states=states,
-        actions=records.actions[rows],
         values_stm=records.values_stm[rows],
         results_stm=results_stm,
         outcomes_stm=(results_stm * discount**plies_left).astype(np.float32),

@@ -93,17 +93,10 @@ def test_settings_and_shape_come_from_the_checkpoint(game, tiny_network, tmp_pat
     assert loaded.network.config == trainer.network.config
 
 
-def test_torch_s_random_state_comes_back(trained, game, tmp_path):
+def test_what_is_random_elsewhere_is_left_alone(saved, game):
     before = torch.get_rng_state()
-    try:
-        torch.default_generator.manual_seed(5)
-        save_checkpoint(tmp_path / "gen", trained, {})
-        expected = torch.rand(4)
-        torch.rand(9)
-        load_trainer(tmp_path / "gen", game)
-        assert torch.equal(torch.rand(4), expected)
-    finally:
-        torch.set_rng_state(before)
+    load_trainer(saved, game)
+    assert torch.equal(torch.get_rng_state(), before)
 
 
 def test_a_checkpoint_holds_safetensors_and_json_and_no_pickle(saved):
@@ -161,10 +154,8 @@ def test_a_damaged_file_is_refused(saved, game, tmp_path, name, harm):
     folder = tmp_path / "gen"
     shutil.copytree(saved, folder)
     harm(folder / name)
-    random_state = torch.get_rng_state()
     with pytest.raises(CorruptDataError, match=name):
         load_trainer(folder, game)
-    assert torch.equal(torch.get_rng_state(), random_state)
 
 
 def test_an_undamaged_copy_is_accepted(saved, game, tmp_path):
