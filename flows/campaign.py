@@ -17,16 +17,16 @@ from chess_snn.campaign.warm_up import warm_up
 from chess_snn.errors import ConfigError
 from flows.cluster import local_crew
 from flows.context import CampaignRun
-from flows.iteration import task_options
+from flows.iteration import show_in_mlflow, task_options
 from flows.listeners import ArtifactListener, LogListener, extra_listeners
 from flows.pipeline import run_iterations
 from flows.stale_runs import campaign_tag, close_stale_flow_runs
 from tasks import compute
 from tasks.evaluate import evaluate_final
 from tasks.progress import ProgressBoard
-from tasks.record import record, tracked_run
+from tasks.record import tracked_run
 from tasks.remote import PROGRESS_TOPIC
-from tasks.tracking import prepare_store
+from tasks.tracking import tracking_uri_of
 
 
 @flow(name="campaign", flow_run_name="campaign-{directory}")
@@ -68,7 +68,7 @@ def run_campaign(folder: CampaignFolder) -> None:
     board.message(f"the untrained policy has {entropy_ratio:.1%} of a uniform policy's entropy")
 
     with ExitStack() as stack:
-        tracking_uri = prepare_store(folder.services)
+        tracking_uri = tracking_uri_of(folder.services)
         stack.enter_context(tracked_run(folder, tracking_uri, board.message))
         compute.start()
         crew = stack.enter_context(local_crew(folder.config))
@@ -92,7 +92,7 @@ def _play_final_matches(run: CampaignRun) -> None:
             directory, last, run.crew.threads_each
         )
         played.result()
-        record.submit(directory, last, run.tracking_uri, wait_for=[played]).result()
+        show_in_mlflow(run, last, after=played)
 
 
 def _open_or_create(directory: str | None, preset: str, settings: list[str]) -> CampaignFolder:

@@ -36,20 +36,10 @@ from flows.child_process import (
     HOST,
     Progress,
     ServerSpec,
-    ServerStartError,
     free_port,
     running_server,
 )
-from flows.stale_runs import campaign_tag, close_stale_flow_runs
 from tasks.tracking import artifact_directory, is_server, local_tracking_uri
-
-__all__ = [
-    "ServerStartError",
-    "campaign_tag",
-    "close_stale_flow_runs",
-    "mlflow_server",
-    "prefect_server",
-]
 
 API_URL_VARIABLE = "PREFECT_API_URL"
 HOME_VARIABLE = "PREFECT_HOME"
