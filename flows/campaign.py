@@ -105,4 +105,6 @@ def _open_or_create(directory: str | None, preset: str, settings: list[str]) -> 
             raise ConfigError(f"directory must be an absolute path, got {directory!r}")
     if (path / CONFIG_FILE).exists():
         return CampaignFolder.open(path)
-    return CampaignFolder.create(path, load_config(preset, settings=settings))
+    config = load_config(preset, settings=settings)
+    config.find_engines()
+    return CampaignFolder.create(path, config)

@@ -52,6 +52,7 @@ def start(
     chess-snn campaign start --preset smoke --set campaign.iterations=5
     """
     configuration = load_config(preset, config, set or [])
+    configuration.find_engines()
     folder = CampaignFolder.create(dir or next_campaign_path(preset), configuration)
     _run(folder)
 
