@@ -1,4 +1,4 @@
-"""Rows 1, 3 and 22 of the faults a campaign survives: killed workers, killed campaigns, Ctrl-C."""
+"""Faults a campaign survives: killed workers, killed campaigns, Ctrl-C and SIGTERM."""
 
 import os
 import signal
@@ -115,18 +115,23 @@ def test_campaign_killed_while_two_iterations_are_alive_resumes_both(tmp_path: P
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("whole_group", [False, True], ids=["process", "terminal"])
+@pytest.mark.parametrize(("sent", "whole_group"), [
+    (signal.SIGINT, False),
+    (signal.SIGINT, True),  # what a terminal does: every process in the foreground hears it
+    (signal.SIGTERM, False),
+    (signal.SIGTERM, True),  # what a batch system does that ends a job
+], ids=["process", "terminal", "kill", "job"])
 def test_ctrl_c_leaves_a_campaign_that_resumes(
-    tmp_path: Path, undisturbed: Path, whole_group: bool
+    tmp_path: Path, undisturbed: Path, sent: signal.Signals, whole_group: bool
 ) -> None:
     path, log = tmp_path / "c", tmp_path / "log"
     process = launch("start", "--dir", str(path), *SETTINGS, log=log)
     wait_until(lambda: len(committed_shards(path, 0)) >= 1, process, log)
     started = descendants(process)
-    if whole_group:  # what a terminal does: every process in the foreground hears it
-        os.killpg(process.pid, signal.SIGINT)
+    if whole_group:
+        os.killpg(process.pid, sent)
     else:
-        process.send_signal(signal.SIGINT)
+        process.send_signal(sent)
     assert process.wait(30) == 130, log.read_text()[-3000:]
     text = log.read_text()
     assert "chess-snn campaign resume" in text
