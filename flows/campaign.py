@@ -8,7 +8,7 @@ from prefect import flow, get_run_logger, tags
 from chess_snn.campaign import CampaignFolder, campaign_lock, load_config, read_receipts
 from chess_snn.campaign.folder import CONFIG_FILE
 from chess_snn.campaign.matches import FINAL, final_matches
-from chess_snn.campaign.naming import campaigns_home, next_campaign_path
+from chess_snn.campaign.naming import campaigns_home, claim_campaign_path
 from chess_snn.campaign.plans import CampaignClock
 from chess_snn.campaign.receipts import recorded_seconds
 from chess_snn.campaign.stages import prepare_first_generation
@@ -96,15 +96,12 @@ def _play_final_matches(run: CampaignRun) -> None:
 
 
 def _open_or_create(directory: str | None, preset: str, settings: list[str]) -> CampaignFolder:
-    if directory is None:
-        path = next_campaign_path(preset, campaigns_home())
-    else:
-        path = Path(directory)
-        if not path.is_absolute():
-            # A deployment's run starts in a temporary folder, which ends with it.
-            raise ConfigError(f"directory must be an absolute path, got {directory!r}")
-    if (path / CONFIG_FILE).exists():
-        return CampaignFolder.open(path)
+    if directory is not None and not Path(directory).is_absolute():
+        # A deployment's run starts in a temporary folder, which ends with it.
+        raise ConfigError(f"directory must be an absolute path, got {directory!r}")
+    if directory is not None and (Path(directory) / CONFIG_FILE).exists():
+        return CampaignFolder.open(Path(directory))
     config = load_config(preset, settings=settings)
     config.find_engines()
+    path = claim_campaign_path(preset, campaigns_home()) if directory is None else Path(directory)
     return CampaignFolder.create(path, config)

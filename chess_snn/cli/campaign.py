@@ -14,7 +14,7 @@ from chess_snn.campaign import CampaignFolder, load_config, preset_names, read_r
 from chess_snn.campaign.alarms import find_alarms
 from chess_snn.campaign.finish import is_finished
 from chess_snn.campaign.matches import read_final_matches
-from chess_snn.campaign.naming import next_campaign_path
+from chess_snn.campaign.naming import claim_campaign_path
 from chess_snn.campaign.plans import describe_length
 from chess_snn.campaign.receipts import recorded_seconds
 from chess_snn.cli.console import TerminalListener, announce_once, print_message, print_summary
@@ -58,7 +58,7 @@ def start(
     """
     configuration = load_config(preset, config, set or [])
     configuration.find_engines()
-    folder = CampaignFolder.create(dir or next_campaign_path(preset), configuration)
+    folder = CampaignFolder.create(dir or claim_campaign_path(preset), configuration)
     _run(folder)
 
 
