@@ -3,7 +3,7 @@
 A game begins at its opening, as it was played: repetitions count from there.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Final
 
@@ -57,8 +57,11 @@ class PlayerFacts:
 def match_pgn(
     game: Game, result: MatchResult, facts: tuple[PlayerFacts, PlayerFacts], *,
     event: str, date: str, more: Mapping[str, str] | None = None,
+    numbers: Sequence[int] | None = None,
 ) -> Iterator[tuple[int, str]]:
-    """Yield number and PGN of every game of a match, an empty line behind it.
+    """Yield number and PGN of the games of a match, an empty line behind each.
+
+    All of them are played over against the result, whichever are wanted.
 
     Args:
         game: that was played: chess.
@@ -67,6 +70,7 @@ def match_pgn(
         event: the tag ``Event``.
         date: when it was played, ISO 8601.
         more: tags for all of them, behind the others.
+        numbers: of the games wanted; None wants all.
 
     Raises:
         UsageError: another game was played.
@@ -75,14 +79,14 @@ def match_pgn(
     if game.spec.name != _PGN_GAME:
         raise UsageError(f"PGN is for chess, and the match was one of {game.spec.name}")
     offsets, endings = result.game_offsets, result.endings
-    states = _replay(game, result)
-    for number, outcome in enumerate(result.outcomes_white.tolist()):
+    states, outcomes = _replay(game, result), result.outcomes_white.tolist()
+    for number in range(result.num_games) if numbers is None else numbers:
         rows = slice(*offsets[number : number + 2])
         opening = int(result.opening_index[number])
         players = (result.player_a, facts[0]), (result.player_b, facts[1])
         white, black = players if result.a_is_white[number] else players[::-1]
         ending = game_tags(
-            outcome, result.opening_positions[opening], rows.stop - rows.start,
+            outcomes[number], result.opening_positions[opening], rows.stop - rows.start,
             is_cut=endings[number] == CUT,
         ) | _BROKEN_OFF.get(endings[number], {})
         tags = {
