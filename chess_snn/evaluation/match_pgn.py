@@ -123,15 +123,12 @@ def _replay(game: Game, result: MatchResult) -> UInt64Array:
     game.reset(batch, np.arange(len(batch)), openings[result.opening_index])
     states = np.empty((len(result.actions), game.spec.record_words), dtype=np.uint64)
     firsts = result.game_offsets[:-1]
-    columns = np.arange(batch.legal_actions.shape[1])
     for ply in range(int(result.plies.max())):
         rows = np.flatnonzero(result.plies > ply)
         actions = np.full(len(batch), NO_ACTION, dtype=np.int16)
         actions[rows] = result.actions[firsts[rows] + ply]
         states[firsts[rows] + ply] = batch.state[rows, : game.spec.record_words]
-        listed = columns < batch.num_legal[rows, None]
-        is_legal = ((batch.legal_actions[rows] == actions[rows, None]) & listed).any(axis=1)
-        _refuse(result, rows[~is_legal], f"has an illegal move at ply {ply}")
+        _refuse(result, rows[~batch.lists(actions)[rows]], f"has an illegal move at ply {ply}")
         game.step(batch, actions)
     _refuse(
         result, np.flatnonzero(batch.termination != result.terminations),
