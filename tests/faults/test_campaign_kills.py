@@ -1,11 +1,13 @@
 """Faults a campaign survives: killed workers, killed campaigns, Ctrl-C and SIGTERM."""
 
+import json
 import os
 import signal
 from pathlib import Path
 
 import pytest
 from campaign_driver import (
+    FINISH_TIMEOUT_S,
     assert_gone,
     assert_whole,
     committed_shards,
@@ -136,6 +138,39 @@ def test_ctrl_c_leaves_a_campaign_that_resumes(
     text = log.read_text()
     assert "chess-snn campaign resume" in text
     assert "Traceback" not in text
+    assert_gone(started)
+
+    finish(launch("resume", str(path), log=log), log)
+    assert_same_result(path, undisturbed)
+
+
+@pytest.mark.slow
+def test_frozen_worker_is_replaced(tmp_path: Path, undisturbed: Path) -> None:
+    path, log = tmp_path / "c", tmp_path / "log"
+    process = launch("start", "--dir", str(path), *SETTINGS, log=log)
+    wait_until(lambda: len(committed_shards(path, 0)) >= 1, process, log)
+    frozen = dask_workers(process)[0]
+    frozen.suspend()
+    try:
+        finish(process, log)
+        assert_gone([frozen])
+    finally:
+        if frozen.is_running():
+            frozen.kill()
+    assert_same_result(path, undisturbed)
+
+
+@pytest.mark.slow
+def test_campaign_without_its_prefect_server_ends_and_resumes(
+    tmp_path: Path, undisturbed: Path
+) -> None:
+    path, log = tmp_path / "c", tmp_path / "log"
+    process = launch("start", "--dir", str(path), *SETTINGS, log=log)
+    wait_until(lambda: len(committed_shards(path, 0)) >= 1, process, log)
+    started = descendants(process)
+    server = json.loads((path / "services" / "prefect-server.json").read_text())
+    os.killpg(server["pid"], signal.SIGKILL)
+    assert process.wait(FINISH_TIMEOUT_S) not in (None, 0), log.read_text()[-3000:]
     assert_gone(started)
 
     finish(launch("resume", str(path), log=log), log)
