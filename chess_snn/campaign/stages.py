@@ -33,6 +33,7 @@ from chess_snn.data import (
     write_shard,
 )
 from chess_snn.errors import CorruptDataError
+from chess_snn.games import Game
 from chess_snn.nets import build_network, make_evaluator
 from chess_snn.rng import derive_seed
 from chess_snn.self_play import calibrate_threshold, play_games
@@ -225,9 +226,17 @@ def _resignation_threshold(folder: CampaignFolder, iteration: int) -> float | No
     settings = folder.config.self_play
     if iteration == 0 or not settings.resignation:
         return None
-    shards = _iteration_shards(folder, iteration - 1)
+    return _read_threshold(
+        tuple(_iteration_shards(folder, iteration - 1)), game_of(folder),
+        settings.resignation_error_limit,
+    )
+
+
+@lru_cache(maxsize=1)
+def _read_threshold(shards: tuple[Path, ...], game: Game, error_limit: float) -> float | None:
+    """The same for all shards that a warm worker plays of one iteration."""
     records = concatenate([read_shard(shard)[0] for shard in shards])
-    return calibrate_threshold(game_of(folder), records, settings.resignation_error_limit)
+    return calibrate_threshold(game, records, error_limit)
 
 
 def _iteration_shards(folder: CampaignFolder, iteration: int) -> list[Path]:

@@ -161,9 +161,7 @@ def _choose(
 ) -> Int16Array:
     """The player's actions for ``batch``, none of whose games has ended."""
     actions = player.choose(batch, keys, plies)
-    listed = np.arange(batch.legal_actions.shape[1]) < batch.num_legal[:, None]
-    is_legal = ((batch.legal_actions == actions[:, None]) & listed).any(axis=1)
-    is_legal |= (actions == FORFEIT) | (actions == VOID)
+    is_legal = batch.lists(actions) | (actions == FORFEIT) | (actions == VOID)
     if not is_legal.all():
         row = int(np.argmin(is_legal))
         raise IllegalMoveError(

@@ -16,6 +16,7 @@ from typing import Protocol
 import numpy as np
 
 from chess_snn.types import (
+    BoolArray,
     Float32Array,
     Int16Array,
     Int32Array,
@@ -98,6 +99,12 @@ class GameBatch:
     def take(self, rows: Int64Array) -> "GameBatch":
         """A copy of ``rows`` (int64[n]), in that order; rows may repeat."""
         return GameBatch(*(getattr(self, field.name)[rows] for field in fields(self)))
+
+    def lists(self, actions: Int16Array) -> BoolArray:
+        """bool[G]: whether each game's entry of ``actions`` int16[G] is legal in it."""
+        is_listed = np.arange(self.legal_actions.shape[1]) < self.num_legal[:, None]
+        is_legal: BoolArray = ((self.legal_actions == actions[:, None]) & is_listed).any(axis=1)
+        return is_legal
 
     def __len__(self) -> int:
         """Number of games, G."""

@@ -35,6 +35,14 @@ def make_search(
     )
 
 
+def make_match_search(
+    game: Game, evaluator: Evaluator, settings: SearchSettings, *, simulations: int, num_games: int
+) -> Search:
+    """As :func:`make_search`, with a tree from 1 simulation on, whatever ``kind`` says."""
+    make = make_tree_search if simulations else make_search
+    return make(game, evaluator, settings, simulations=simulations, num_games=num_games)
+
+
 def make_tree_search(
     game: Game, evaluator: Evaluator, settings: SearchSettings, *, simulations: int, num_games: int
 ) -> TreeSearch:

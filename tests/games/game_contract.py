@@ -138,6 +138,15 @@ class GameContract:
             assert len(np.unique(legal)) == len(legal)
             assert ((legal >= 0) & (legal < game.spec.num_actions)).all()
 
+    def test_a_batch_lists_an_action_exactly_where_it_is_legal(self, game, midgame):
+        legal = [
+            set(actions[:count].tolist())
+            for actions, count in zip(midgame.legal_actions, midgame.num_legal, strict=True)
+        ]
+        for action in (-1, *set().union(*legal)):
+            listed = midgame.lists(np.full(NUM_GAMES, action, np.int16))
+            assert listed.tolist() == [action in actions for actions in legal], action
+
     def test_a_game_has_legal_actions_exactly_while_it_goes_on(self, game):
         batch = self.start(game)
         for ply in range(MAX_PLIES):

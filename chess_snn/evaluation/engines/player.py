@@ -15,6 +15,16 @@ from chess_snn.games.sampling import NO_ACTION
 from chess_snn.types import Int16Array, Int32Array, UInt64Array
 
 
+def check_plays(game: Game, name: str) -> None:
+    """Refuse a game that engines do not play; ``name`` is the player's.
+
+    Raises:
+        ConfigError: the game is not chess.
+    """
+    if game.spec.name != "chess":
+        raise ConfigError(f"player {name!r} plays chess, not {game.spec.name}; use 'random'")
+
+
 class EnginePlayer:
     """Plays what an engine answers to a position with a fixed budget.
 
@@ -35,8 +45,7 @@ class EnginePlayer:
         Raises:
             ConfigError: the game is not chess.
         """
-        if game.spec.name != "chess":
-            raise ConfigError(f"player {name!r} plays chess, not {game.spec.name}; use 'random'")
+        check_plays(game, name)
         self.name = name
         self._game = game
         self._pool = EnginePool(program, budget.command, settings or EngineSettings())
