@@ -165,8 +165,11 @@ class GrowingTree:
         )
         return count
 
-    def lines(self, count: int) -> list[Line]:
-        """The ``count`` best actions of the root with what should follow, best first."""
+    def lines(self, count: int | None = None) -> list[Line]:
+        """The ``count`` best actions of the root with what should follow, best first.
+
+        By default all of them, which takes much longer than one or two.
+        """
         prove(self._trees, self._proofs, self._heights, *self._scratch)
         return best_lines(self._trees, self._proofs, count)
 

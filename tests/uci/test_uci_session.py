@@ -11,6 +11,7 @@ from talk import Gui
 from chess_snn.cli.uci import load_model
 from chess_snn.errors import CorruptDataError
 from chess_snn.games import get_game
+from chess_snn.search import GrowingTree
 from chess_snn.uci import Options, Session
 
 MATE_IN_ONE = "position fen 6k1/5ppp/8/8/8/8/8/R3K3 w Q - 0 1"
@@ -222,6 +223,24 @@ def test_a_temperature_draws_moves(talk):
     gui.send("setoption name Temperature value 1e-300")
     assert gui.best("go nodes 10") != "(none)"
     assert gui.best("setoption name Temperature value 50", MATE_IN_ONE, "go nodes 1000") == "a1a8"
+
+
+def test_a_search_reads_the_lines_it_reports_and_all_only_to_draw_one(talk, monkeypatch):
+    read, counts = GrowingTree.lines, []
+
+    def lines(tree, count=None):
+        counts.append(count)
+        return read(tree, count)
+
+    monkeypatch.setattr(GrowingTree, "lines", lines)
+    gui = talk(multipv=2)
+    gui.send("isready")
+    counts.clear()
+    gui.ask("go nodes 100")
+    assert set(counts) == {2}
+    gui.ask("setoption name Temperature value 1", "go nodes 100")
+    assert counts.count(None) == 1
+    assert counts[-1] is None
 
 
 def test_ticks_are_the_networks_own(talk, ordinary_model):
