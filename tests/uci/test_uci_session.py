@@ -17,7 +17,12 @@ from chess_snn.uci import Options, Session
 MATE_IN_ONE = "position fen 6k1/5ppp/8/8/8/8/8/R3K3 w Q - 0 1"
 CHECKMATED = "position fen 7k/6Q1/6K1/8/8/8/8/8 b - - 0 1"
 STALEMATED = "position fen 7k/5Q2/6K1/8/8/8/8/8 b - - 0 1"
+MANY_MOVES = (
+    "position fen r1bq1rk1/pp2bppp/2n1pn2/2pp4/3P1B2/2PBPN2/PP1N1PPP/R2QK2R w KQ - 4 8"
+)
 FEW_MOVES = "position fen 7k/8/8/8/8/8/5PPP/6K1 w - - 0 1"
+
+PATIENCE_UNDER_LOAD_S = 4.0
 
 
 def test_the_introduction_ends_with_uciok(talk):
@@ -188,13 +193,20 @@ def test_go_says_how_long(talk):
     gui = talk(simulations=33)
     assert nodes(gui.ask("go")[-2]) == "33"
     assert nodes(gui.ask("ucinewgame", "go nodes 7")[-2]) == "7"
-    assert nodes(gui.ask("ucinewgame", "go wtime 1000")[-2]) != ""
-    assert nodes(gui.ask("ucinewgame", "position startpos moves e2e4", "go wtime 1000")[-2]) == "33"
+    # Of the clock of 20 s a move takes 0.4 s; where the other side's is given, it is no limit.
+    assert int(nodes(gui.ask("ucinewgame", "go wtime 20000")[-2])) > 0
+    black_to_move = ("ucinewgame", "position startpos moves e2e4")
+    assert nodes(gui.ask(*black_to_move, "go wtime 20000")[-2]) == "33"
     depth = gui.ask("ucinewgame", "go depth 3")[-2].split()
     assert int(depth[2]) >= 3
+
+
+def test_a_fixed_time_is_used_and_kept(talk):
+    gui = talk(hash_mib=64)
+    gui.send("isready", MANY_MOVES)
     start = time.monotonic()
-    gui.ask("go movetime 300")
-    assert time.monotonic() - start < 60
+    gui.ask("go movetime 1000")
+    assert 0.4 < time.monotonic() - start < 1.0 + PATIENCE_UNDER_LOAD_S
 
 
 def test_a_clock_without_time_still_gets_a_move(talk):
