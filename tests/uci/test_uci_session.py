@@ -268,6 +268,12 @@ def test_ticks_are_the_networks_own(talk, ordinary_model):
     assert gui.best("go nodes 5") != "(none)"
 
 
+def test_precision_is_a_choice(talk):
+    gui = talk(precision="int8")
+    assert gui.best("go nodes 5") != "(none)"
+    assert not any("NO NETWORK" in text or "stays" in text for text in gui.strings())
+
+
 def test_a_model_that_cannot_be_had_leaves_the_one_before(talk, model, tmp_path):
     damaged = tmp_path / "damaged.safetensors"
     damaged.write_bytes(b"nonsense")
