@@ -289,6 +289,26 @@ def test_a_model_that_cannot_be_had_leaves_the_one_before(talk, model, tmp_path)
         assert not any("NO NETWORK" in text for text in gui.strings())
 
 
+def test_a_model_that_was_refused_is_tried_again_for_a_new_game_only(model):
+    tried = []
+
+    def load(text):
+        tried.append(text)
+        if tried.count("later") < 2 and text == "later":
+            raise CorruptDataError("not there yet")
+        return load_model(str(model))
+
+    gui = Gui(load, Options(model="later", hash_mib=16))
+    gui.send("isready", "isready")
+    gui.ask("go nodes 5")
+    assert tried == ["later"]
+    gui.send("ucinewgame", "isready")
+    assert tried == ["later", "later"]
+    gui.ask("go nodes 5")
+    assert not any("NO NETWORK" in text for text in gui.strings())
+    gui.session.close()
+
+
 def test_options_that_do_not_exist_or_fit_are_told(talk):
     gui = talk()
     gui.send("setoption name Contempt value 3", "setoption name Threads value -1", "setoption")
