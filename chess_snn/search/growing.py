@@ -20,7 +20,7 @@ from chess_snn.search.lines import Line, best_lines
 from chess_snn.search.proof import prove
 from chess_snn.search.rerooting import reroot
 from chess_snn.search.settings import SearchSettings
-from chess_snn.search.trees import NO_NODE, allocate_tree
+from chess_snn.search.trees import NO_NODE, allocate_tree, check_wave_fits
 from chess_snn.types import Float32Array, Int16Array, Int32Array, UInt64Array
 
 _ROOT_EDGES: Final = np.full(1, RULE_CHOOSES, np.int32)
@@ -39,10 +39,11 @@ class GrowingTree:
         """A tree that takes ``memory_mib`` when full, and asks about ``most_leaves`` at once.
 
         Raises:
-            ConfigError: one of the two is below 1.
+            ConfigError: one of the two is below 1, or the memory is too small for one wave.
         """
         check_range("memory_mib", memory_mib, ge=1)
         check_range("most_leaves", most_leaves, ge=1)
+        check_wave_fits(game.spec, memory_mib, most_leaves)
         self.most_leaves = most_leaves
         self._game, self._evaluator = game, evaluator
         self._discount, self._finds_wins = settings.discount, settings.finds_wins

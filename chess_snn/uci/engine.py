@@ -151,7 +151,7 @@ class Engine:
                 self.game, evaluator, model.search, memory_mib=options.hash_mib,
                 most_leaves=leaves,
             )
-        except MemoryError:
+        except (MemoryError, ChessSnnError):
             evaluator.close()
             raise
         self.close()

@@ -309,6 +309,16 @@ def test_a_model_that_was_refused_is_tried_again_for_a_new_game_only(model):
     gui.session.close()
 
 
+def test_memory_too_small_for_the_threads_is_told(talk):
+    gui = talk(simulations=5)
+    gui.send("isready", "setoption name Hash value 1", "setoption name Threads value 30")
+    gui.send("isready")
+    (said,) = [text for text in gui.strings() if "Hash" in text or "MiB" in text]
+    assert "a tree of 1 MiB has no room for a wave of 240 leaves; give it 2 MiB" in said
+    assert said.endswith("the engine stays as it was")
+    assert nodes(gui.ask("go")[-2]) == "5"
+
+
 def test_options_that_do_not_exist_or_fit_are_told(talk):
     gui = talk()
     gui.send("setoption name Contempt value 3", "setoption name Threads value -1", "setoption")
