@@ -98,10 +98,7 @@ def find_action(row: UInt64Array, legal: Int16Array, num_legal: int, word: int) 
         if code_at(code0, code1, code2, _E1) != KING or own >> _E1 & ONE == ZERO:
             return ILLEGAL
         wanted = _KING_SIDE_ACTION if castling == KING_SIDE else _QUEEN_SIDE_ACTION
-        for i in range(num_legal):
-            if legal[i] == wanted:
-                return wanted
-        return ILLEGAL
+        return wanted if _is_listed(legal, num_legal, wanted) else ILLEGAL
     flip = VERTICAL_FLIP if black_to_move(row) else ZERO
     target = np.uint64(word & _SQUARE_MASK) ^ flip
     piece = np.uint64((word >> PIECE_SHIFT) & _PIECE_MASK)
@@ -122,6 +119,14 @@ def find_action(row: UInt64Array, legal: Int16Array, num_legal: int, word: int) 
             return AMBIGUOUS
         found = int(legal[i])
     return found
+
+
+@kernel
+def _is_listed(legal: Int16Array, num_legal: int, action: int) -> bool:
+    for i in range(num_legal):
+        if legal[i] == action:
+            return True
+    return False
 
 
 @kernel
@@ -157,21 +162,22 @@ def _promotion(moved: np.uint64, target: np.uint64, underpromotion: np.uint64) -
 def write_san(
     row: UInt64Array, legal: Int16Array, num_legal: int, action: int, buffer: UInt8Array, at: int
 ) -> int:
-    """Write the legal ``action`` at ``row`` uint64[>= 5] into ``buffer`` from ``at`` on.
+    """Write ``action``, which may be any number, at ``row`` uint64[>= 5] into ``buffer`` from ``at`` on.
 
     Returns:
         Where it ends, at most LONGEST_SAN behind ``at``; ``at`` where the action is not in the
         first ``num_legal`` of ``legal`` int16[224].
     """
+    if not _is_listed(legal, num_legal, action):
+        return at
     code0, code1, code2, _ = load_view(row)
     flip = VERTICAL_FLIP if black_to_move(row) else ZERO
     decoded = np.uint64(DECODED_ACTION[action])
     origin = decoded & ORIGIN_MASK
     target = (decoded >> TARGET_SHIFT) & TARGET_MASK
     moved = code_at(code0, code1, code2, origin)
-    is_legal = same_file = same_rank = rivals = False
+    same_file = same_rank = rivals = False
     for i in range(num_legal):
-        is_legal |= legal[i] == action
         other = np.uint64(DECODED_ACTION[legal[i]])
         rival = other & ORIGIN_MASK
         if (other >> TARGET_SHIFT) & TARGET_MASK != target or rival == origin:
@@ -180,8 +186,6 @@ def write_san(
             rivals = True
             same_file |= rival & FILE_OF_SQUARE == origin & FILE_OF_SQUARE
             same_rank |= rival >> _RANK_SHIFT == origin >> _RANK_SHIFT
-    if not is_legal:
-        return at
     if _is_castling(moved, origin, target):
         length = _KING_SIDE_LENGTH if target > origin else len(_CASTLES)
         buffer[at : at + length] = _CASTLES[:length]
