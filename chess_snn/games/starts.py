@@ -1,6 +1,7 @@
 """Positions to begin at: some plies into a random game, or into one that only one side can play."""
 
-from typing import Final, Protocol
+from collections.abc import Callable
+from typing import Final
 
 import numpy as np
 
@@ -20,12 +21,9 @@ _SIDE_SHIFT: Final = np.uint64(63)
 """The highest bit of a game's key says which side of a mismatch plays greedily."""
 
 
-class _Chooser(Protocol):
-    """Who plays until a game starts."""
-
-    def __call__(
-        self, game: Game, batch: GameBatch, keys: UInt64Array, plies: Int32Array
-    ) -> Int16Array: ...
+_Chooser = Callable[[Game, GameBatch, UInt64Array, Int32Array], Int16Array]
+"""Who plays until a game starts: an action for each row of a batch, none of which has ended, from
+its key and ply."""
 
 
 def random_starts(game: Game, keys: UInt64Array, num_plies: Int32Array) -> UInt64Array:
@@ -78,10 +76,12 @@ def _play(
     batch = game.allocate(len(keys))
     game.reset(batch, np.arange(len(keys)), game.initial_states(keys))
     for ply in range(int(num_plies.max(initial=0))):
-        actions = choose(game, batch, keys, np.full(len(keys), ply, dtype=np.int32))
-        actions[num_plies <= ply] = NO_ACTION
-        if (actions == NO_ACTION).all():
+        rows = np.flatnonzero((num_plies > ply) & (batch.termination == ONGOING))
+        if not len(rows):
             break
+        plies = np.full(len(rows), ply, dtype=np.int32)
+        actions = np.full(len(keys), NO_ACTION, dtype=np.int16)
+        actions[rows] = choose(game, batch.take(rows), keys[rows], plies)
         chance = None
         if game.spec.is_stochastic:
             chance = _words(keys, _CHANCE_COUNTER + np.uint64(ply))
