@@ -9,8 +9,7 @@ from chess_snn.errors import ConfigError
 from chess_snn.games.base import ONGOING, Game, GameBatch
 from chess_snn.games.minimax import best_actions
 from chess_snn.games.sampling import NO_ACTION, random_legal_actions
-from chess_snn.jit import kernel
-from chess_snn.rng import random_word
+from chess_snn.rng import random_words
 from chess_snn.types import Int16Array, Int32Array, UInt64Array
 
 _MAX_ATTEMPTS: Final = 100
@@ -62,7 +61,7 @@ def _starts(
         pending = pending[~alive]
         if not len(pending):
             return starts
-        keys[pending] = _words(keys[pending], _RETRY_COUNTER)
+        keys[pending] = _draw(keys[pending], _RETRY_COUNTER)
     raise ConfigError(
         f"{_MAX_ATTEMPTS} games in a row ended within {num_plies[pending].min()} plies; ask for "
         "fewer plies"
@@ -84,7 +83,7 @@ def _play(
         actions[rows] = choose(game, batch.take(rows), keys[rows], plies)
         chance = None
         if game.spec.is_stochastic:
-            chance = _words(keys, _CHANCE_COUNTER + np.uint64(ply))
+            chance = _draw(keys, _CHANCE_COUNTER + np.uint64(ply))
         game.step(batch, actions, chance)
     return batch
 
@@ -105,10 +104,6 @@ def _mismatched_actions(
     return actions
 
 
-@kernel
-def _words(keys: UInt64Array, counter: np.uint64) -> UInt64Array:
+def _draw(keys: UInt64Array, counter: np.uint64) -> UInt64Array:
     """uint64[n]: draw ``counter`` of each key's stream."""
-    words = np.empty_like(keys)
-    for i in range(len(keys)):
-        words[i] = random_word(keys[i], counter)
-    return words
+    return random_words(keys, np.full_like(keys, counter))
