@@ -6,9 +6,9 @@ from typing import Final
 import numpy as np
 
 from chess_snn.errors import ConfigError
-from chess_snn.games.base import ONGOING, Game, GameBatch
+from chess_snn.games.base import NO_ACTION, ONGOING, Game, GameBatch
 from chess_snn.games.minimax import best_actions
-from chess_snn.games.sampling import NO_ACTION, random_legal_actions
+from chess_snn.games.sampling import random_legal_actions
 from chess_snn.rng import random_words
 from chess_snn.types import Int16Array, Int32Array, UInt64Array
 

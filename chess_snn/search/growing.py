@@ -11,11 +11,11 @@ from typing import Final
 import numpy as np
 
 from chess_snn.config import check_range
-from chess_snn.games.base import Game, GameBatch
+from chess_snn.games.base import NO_ACTION, Game, GameBatch
 from chess_snn.nets.evaluator import Evaluation, Evaluator
 from chess_snn.search.descent import PUCT_RULE, RULE_CHOOSES, Rule
 from chess_snn.search.gathering import gather, settle
-from chess_snn.search.growth import NO_WIN, favour, narrow, plant
+from chess_snn.search.growth import favour, narrow, plant
 from chess_snn.search.lines import Line, best_lines
 from chess_snn.search.proof import prove
 from chess_snn.search.rerooting import reroot
@@ -152,7 +152,7 @@ class GrowingTree:
         self._game.step(leaf, self._actions, None, 0, count)
         wins = self._wins(leaf, count)
         narrow(wins, leaf.legal_actions, leaf.num_legal, 0, count)
-        is_open = (leaf.num_legal[:count] > 0) & (wins == NO_WIN)
+        is_open = (leaf.num_legal[:count] > 0) & (wins == NO_ACTION)
         asked = np.flatnonzero(is_open & (self._is_new[:count] > 0))
         self._answers[asked] = np.arange(len(asked))
         num_columns = int(leaf.num_legal[asked].max(initial=0))
@@ -185,9 +185,9 @@ class GrowingTree:
         return slice(0, int(self._trees.num_edges[0, 0]))
 
     def _wins(self, batch: GameBatch, count: int) -> Int16Array:
-        """int16[L]: an action that wins at once in each row, or ``NO_WIN``."""
+        """int16[L]: an action that wins at once in each row, or ``NO_ACTION``."""
         if not self._finds_wins:
-            return np.full(count, NO_WIN, np.int16)
+            return np.full(count, NO_ACTION, np.int16)
         return self._game.winning_actions(
             batch.state[:count], batch.legal_actions[:count], batch.num_legal[:count]
         )

@@ -9,12 +9,11 @@ from typing import Final
 
 import numpy as np
 
+from chess_snn.games.base import NO_ACTION
 from chess_snn.jit import kernel
 from chess_snn.search.trees import NO_NODE, Trees
 from chess_snn.types import Float32Array, Int16Array, Int32Array, UInt8Array, UInt64Array
 
-NO_WIN: Final = -1
-"""Where no action wins at once."""
 _WON: Final = np.float32(1)
 _OTHERWISE: Final = np.float32(1e-6)
 """What is left of the prior of actions beside one that wins at once."""
@@ -40,7 +39,7 @@ def plant(
 def favour(trees: Trees, wins: Int16Array, lo: int, hi: int) -> None:
     """Give the actions ``wins`` int16[G] of the roots ``lo`` to ``hi`` all but all of the prior."""
     for g in range(lo, hi):
-        if wins[g] != NO_WIN:
+        if wins[g] != NO_ACTION:
             first = trees.first_edge[g, 0]
             for edge in range(first, first + trees.num_edges[g, 0]):
                 if trees.action[g, edge] == wins[g]:
@@ -55,7 +54,7 @@ def narrow(
 ) -> None:
     """Leave of lists ``lo`` to ``hi`` the actions ``wins`` int16[G] alone, where there are any."""
     for g in range(lo, hi):
-        if wins[g] != NO_WIN:
+        if wins[g] != NO_ACTION:
             legal_actions[g, 0] = wins[g]
             num_legal[g] = 1
 
@@ -77,7 +76,7 @@ def grow(
         legal_actions: int16[G, M].
         num_legal: int32[G].
         rewards: float32[G], for the player who moved there.
-        wins: int16[G], the one action of a list that was narrowed to it, else ``NO_WIN``.
+        wins: int16[G], the one action of a list that was narrowed to it, else ``NO_ACTION``.
         answers: int32[G], which row of the network's answer belongs to the leaf, if any does.
         logits: float32[B, L].
         values_stm: float32[B].
@@ -93,7 +92,7 @@ def grow(
             trees.reward[g, leaf] = rewards[g]
             trees.value[g, leaf] = 0.0
             _add_edges(trees, g, leaf, legal_actions[g], num_legal[g])
-            if wins[g] != NO_WIN:
+            if wins[g] != NO_ACTION:
                 trees.value[g, leaf] = _WON
                 trees.prior[g, trees.first_edge[g, leaf]] = _WON
             elif num_legal[g] > 0:

@@ -11,12 +11,12 @@ from typing import Protocol
 import numpy as np
 
 from chess_snn.errors import ConfigError
-from chess_snn.games.base import Game, GameBatch
+from chess_snn.games.base import NO_ACTION, Game, GameBatch
 from chess_snn.jit import kernel
 from chess_snn.nets.evaluator import Evaluation, Evaluator
 from chess_snn.search.base import SearchResult
 from chess_snn.search.descent import Rule, descend
-from chess_snn.search.growth import NO_WIN, favour, grow, narrow, plant
+from chess_snn.search.growth import favour, grow, narrow, plant
 from chess_snn.search.report import RootReport, report_root
 from chess_snn.search.trees import Trees, allocate_trees, check_memory
 from chess_snn.types import (
@@ -153,7 +153,7 @@ class TreeSearch:
     def _wins(self, batch: GameBatch, num_games: int) -> Int16Array:
         """int16[G]: an action that wins at once in each row, or -1; rows that ended are skipped."""
         if not self._finds_wins:
-            return np.full(num_games, NO_WIN, np.int16)
+            return np.full(num_games, NO_ACTION, np.int16)
         return self._game.winning_actions(
             batch.state[:num_games], batch.legal_actions[:num_games], batch.num_legal[:num_games]
         )
@@ -177,7 +177,7 @@ class _Wave:
 
     def number_questions(self, num_games: int, wins: Int16Array) -> Int64Array:
         """int64[B]: the games whose new leaf the network must be asked about; numbers them."""
-        is_open = (self.leaf.num_legal[:num_games] > 0) & (wins == NO_WIN)
+        is_open = (self.leaf.num_legal[:num_games] > 0) & (wins == NO_ACTION)
         asked = np.flatnonzero(is_open & (self.is_new[:num_games] > 0))
         self.answers[asked] = np.arange(len(asked))
         return asked

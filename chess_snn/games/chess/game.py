@@ -123,7 +123,7 @@ class ChessGame:
     def winning_actions(
         self, states: UInt64Array, legal_actions: Int16Array, num_legal: Int32Array
     ) -> Int16Array:
-        """int16[B]: an action that mates in ``states`` uint64[B, 6], -1 where there is none."""
+        """int16[B]: an action that mates in ``states`` uint64[B, 6], NO_ACTION where none does."""
         mates = np.empty(len(states), dtype=np.int16)
         find_mates(states, legal_actions, num_legal, mates)
         return mates

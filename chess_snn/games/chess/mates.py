@@ -4,10 +4,9 @@ A move checks by the piece that arrives, or by a slider behind the piece that le
 passant and castling change more than two squares or a piece's kind, and are always tried.
 """
 
-from typing import Final
-
 import numpy as np
 
+from chess_snn.games.base import NO_ACTION
 from chess_snn.games.chess.attacks import bishop_attacks, pawn_attacks_down, rook_attacks
 from chess_snn.games.chess.bits import ONE, ZERO, count_trailing_zeros
 from chess_snn.games.chess.layout import (
@@ -28,8 +27,6 @@ from chess_snn.games.chess.rows import code_at, ep_view, load_view
 from chess_snn.games.chess.tables import BETWEEN, KNIGHT_ATTACKS
 from chess_snn.jit import kernel
 from chess_snn.types import Int16Array, Int32Array, UInt64Array
-
-NO_ACTION: Final = -1
 
 
 @kernel
