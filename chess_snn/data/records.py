@@ -5,9 +5,10 @@ Dimensions: n games, N positions in all, R record words, E entries of all sparse
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from chess_snn.types import (
     Float32Array,
@@ -64,6 +65,11 @@ class GameRecords:
     def num_positions(self) -> int:
         """Number of positions, N."""
         return len(self.actions)
+
+
+def offsets(lengths: NDArray[np.integer[Any]]) -> Int64Array:
+    """int64[n + 1]: where each run of ``lengths`` int[n] starts, and where the last one ends."""
+    return np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths, dtype=np.int64)])
 
 
 def concatenate(parts: Sequence[GameRecords]) -> GameRecords:
