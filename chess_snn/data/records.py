@@ -21,7 +21,8 @@ from chess_snn.types import (
 
 START_KINDS: Final = ("ordinary", "practice", "restart", "mismatch")
 """Where a game began: at the game's beginning (after a few random plies), at a simple position that
-one side should win, or in the middle of an earlier game."""
+one side should win, in the middle of an earlier game, or where one side had played for material
+against random moves."""
 
 
 @dataclass(frozen=True, slots=True)
