@@ -1,5 +1,6 @@
 """Chess behind the :class:`chess_snn.games.base.Game` protocol."""
 
+from functools import cache
 from typing import Final
 
 import chess
@@ -56,7 +57,11 @@ CHESS_SPEC: Final = GameSpec(
     terminations=TERMINATIONS,
 )
 
-_INITIAL_STATE: Final = from_board(chess.Board())
+
+@cache
+def _initial_state() -> UInt64Array:
+    """uint64[6], the same array every time; not at import, for it takes a compiled kernel."""
+    return from_board(chess.Board())
 
 
 class ChessGame:
@@ -70,7 +75,7 @@ class ChessGame:
 
     def initial_states(self, seeds: UInt64Array) -> UInt64Array:
         """uint64[G, 6]: the initial position, whatever ``seeds`` uint64[G] hold."""
-        return np.tile(_INITIAL_STATE, (len(seeds), 1))
+        return np.tile(_initial_state(), (len(seeds), 1))
 
     def allocate(self, num_games: int) -> GameBatch:
         """Arrays for ``num_games`` games, all at the initial position."""
