@@ -134,10 +134,11 @@ class Game(Protocol):
 
     def step(
         self, batch: GameBatch, actions: Int16Array, chance: UInt64Array | None = None,
-        lo: int = 0, hi: int | None = None,
+        num_rows: int | None = None,
     ) -> None:
-        """Play ``actions`` int16[G] in rows ``lo`` to ``hi`` and update every field of the batch.
+        """Play ``actions`` int16[G] and update every field of the batch.
 
+        Only the first ``num_rows`` rows change, by default all.
         A negative action, or a game that has ended, leaves its row alone. ``chance`` uint64[G]
         holds 64 random bits a game where the game is stochastic. Releases the GIL.
         """

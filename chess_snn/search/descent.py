@@ -58,9 +58,9 @@ def descend(
     trees: Trees, rule: Rule, root_edges: Int32Array,
     root_history: UInt64Array, root_plies: Int32Array, history_word: int,
     states: UInt64Array, history: UInt64Array, plies: Int32Array, termination: UInt8Array,
-    actions: Int16Array, leaves: Int32Array, is_new: UInt8Array, lo: int, hi: int,
+    actions: Int16Array, leaves: Int32Array, is_new: UInt8Array,
 ) -> None:
-    """Walk down the trees ``lo`` to ``hi`` and set the leaves' parents up for a step of the game.
+    """Walk down the first G trees and set the leaves' parents up for a step of the game.
 
     Args:
         trees: gains a node, not yet filled, where a descent met an edge without a child.
@@ -77,11 +77,9 @@ def descend(
         actions: int16[G], the action to the new leaf; -1 where the leaf is not new.
         leaves: int32[G], the leaf.
         is_new: uint8[G].
-        lo: first game.
-        hi: behind the last game.
     """
     length = root_history.shape[1]
-    for g in range(lo, hi):
+    for g in range(len(root_edges)):
         history[g] = root_history[g]
         node, ply = 0, root_plies[g]
         edge = root_edges[g]

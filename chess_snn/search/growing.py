@@ -103,9 +103,9 @@ class GrowingTree:
         answer = self._ask(root.state, root.legal_actions, root.num_legal)
         plant(
             self._trees, root.state, root.legal_actions, root.num_legal,
-            answer.legal_logits, answer.value_stm, 0, 1,
+            answer.legal_logits, answer.value_stm,
         )
-        favour(self._trees, self._wins(root, 1), 0, 1)
+        favour(self._trees, self._wins(root, 1))
         self._root, self._root_wdl_stm = root, answer.wdl_stm[0]
 
     def advance(self, action: int) -> bool:
@@ -149,9 +149,9 @@ class GrowingTree:
             leaf.state, leaf.history, leaf.ply, leaf.termination,
             self._actions, self._leaves, self._is_new, num_leaves,
         )
-        self._game.step(leaf, self._actions, None, 0, count)
+        self._game.step(leaf, self._actions, num_rows=count)
         wins = self._wins(leaf, count)
-        narrow(wins, leaf.legal_actions, leaf.num_legal, 0, count)
+        narrow(wins, leaf.legal_actions, leaf.num_legal)
         is_open = (leaf.num_legal[:count] > 0) & (wins == NO_ACTION)
         asked = np.flatnonzero(is_open & (self._is_new[:count] > 0))
         self._answers[asked] = np.arange(len(asked))
@@ -162,7 +162,7 @@ class GrowingTree:
         settle(
             self._trees, self._leaves, self._is_new, leaf.state, leaf.legal_actions,
             leaf.num_legal, leaf.reward, wins, self._answers, answer.legal_logits, answer.value_stm,
-            self._discount, spec.value_sign, count,
+            self._discount, spec.value_sign,
         )
         return count
 

@@ -40,28 +40,26 @@ class GumbelRoot:
         self, trees: Trees, keys: UInt64Array, plies: Int32Array, temperatures: Float32Array
     ) -> None:
         """Draw the noise of this search: Gumbel times the temperature, added to the logits."""
-        draw_scores(trees, keys, plies, temperatures, self._scores, 0, len(keys))
+        draw_scores(trees, keys, plies, temperatures, self._scores)
 
     def choose_edges(self, trees: Trees, simulation: int, edges: Int32Array) -> None:
         """The root edge of each game, int32[G], for ``simulation`` counted from 0."""
-        choose_root_edges(
-            trees, self._rule, self._scores, self._plan, simulation, edges, 0, len(edges)
-        )
+        choose_root_edges(trees, self._rule, self._scores, self._plan, simulation, edges)
 
     def finish(
         self, trees: Trees, actions: Int16Array, values_stm: Float32Array, targets: Float32Array
     ) -> None:
         """Write actions int16[G], root values float32[G] and policy targets float32[G, M]."""
-        conclude(trees, self._rule, self._scores, actions, values_stm, targets, 0, len(actions))
+        conclude(trees, self._rule, self._scores, actions, values_stm, targets)
 
 
 @kernel
 def draw_scores(
     trees: Trees, keys: UInt64Array, plies: Int32Array, temperatures: Float32Array,
-    scores: Float32Array, lo: int, hi: int,
+    scores: Float32Array,
 ) -> None:
     """Fill ``scores`` float32[G, M]: log prior of each root edge, plus temperature times Gumbel."""
-    for g in range(lo, hi):
+    for g in range(len(keys)):
         stream = random_word(keys[g], np.uint64(plies[g]))
         first = trees.first_edge[g, 0]
         for j in range(trees.num_edges[g, 0]):
@@ -75,11 +73,11 @@ def draw_scores(
 @kernel
 def choose_root_edges(
     trees: Trees, rule: Rule, scores: Float32Array, plan: Int32Array, simulation: int,
-    edges: Int32Array, lo: int, hi: int,
+    edges: Int32Array,
 ) -> None:
     """Of the edges with the planned number of visits, the one with the best score and value."""
     most_considered = len(plan) - 1
-    for g in range(lo, hi):
+    for g in range(len(edges)):
         count = trees.num_edges[g, 0]
         wanted = plan[min(count, most_considered), simulation]
         edges[g] = _best_edge_with(trees, rule, scores, g, wanted)
@@ -88,10 +86,10 @@ def choose_root_edges(
 @kernel
 def conclude(
     trees: Trees, rule: Rule, scores: Float32Array, actions: Int16Array,
-    values_stm: Float32Array, targets: Float32Array, lo: int, hi: int,
+    values_stm: Float32Array, targets: Float32Array,
 ) -> None:
     """Action: the best of the most visited. Target: the improved policy. Value: its mean."""
-    for g in range(lo, hi):
+    for g in range(len(actions)):
         first, count = trees.first_edge[g, 0], trees.num_edges[g, 0]
         most = _most_visits(trees, g)
         actions[g] = trees.action[g, _best_edge_with(trees, rule, scores, g, most)]

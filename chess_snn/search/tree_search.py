@@ -95,16 +95,17 @@ class TreeSearch:
         answer = self._ask(batch.state, batch.legal_actions, batch.num_legal)
         plant(
             trees, batch.state, batch.legal_actions, batch.num_legal,
-            answer.legal_logits, answer.value_stm, 0, num_games,
+            answer.legal_logits, answer.value_stm,
         )
         targets = np.empty((num_games, game.spec.max_legal), np.float32)
         priors = np.empty_like(targets)
         _copy_root_priors(trees, priors)
-        favour(trees, self._wins(batch, num_games), 0, num_games)
+        favour(trees, self._wins(batch, num_games))
         self._root.begin(trees, keys, plies, temperatures)
+        root_edges = np.empty(num_games, np.int32)
         for simulation in range(self.simulations):
-            self._root.choose_edges(trees, simulation, self._wave.root_edges[:num_games])
-            self._simulate(batch)
+            self._root.choose_edges(trees, simulation, root_edges)
+            self._simulate(batch, root_edges)
 
         actions = np.empty(num_games, np.int16)
         values_stm = np.empty(num_games, np.float32)
@@ -127,18 +128,18 @@ class TreeSearch:
             result.policy_targets[row],
         )
 
-    def _simulate(self, roots: GameBatch) -> None:
-        """One descent of every tree, and what follows from it."""
+    def _simulate(self, roots: GameBatch, root_edges: Int32Array) -> None:
+        """One descent of every tree, from ``root_edges`` int32[G] on, and what follows from it."""
         num_games, wave, leaf = len(roots), self._wave, self._wave.leaf
         spec = self._game.spec
         descend(
-            self._trees, self._rule, wave.root_edges, roots.history, roots.ply, spec.history_word,
+            self._trees, self._rule, root_edges, roots.history, roots.ply, spec.history_word,
             leaf.state, leaf.history, leaf.ply, leaf.termination,
-            wave.actions, wave.leaves, wave.is_new, 0, num_games,
+            wave.actions, wave.leaves, wave.is_new,
         )
-        self._game.step(leaf, wave.actions, None, 0, num_games)
+        self._game.step(leaf, wave.actions, num_rows=num_games)
         wins = self._wins(leaf, num_games)
-        narrow(wins, leaf.legal_actions, leaf.num_legal, 0, num_games)
+        narrow(wins, leaf.legal_actions, leaf.num_legal)
         asked = wave.number_questions(num_games, wins)
         num_columns = int(leaf.num_legal[asked].max(initial=0))
         answer = self._ask(
@@ -147,7 +148,7 @@ class TreeSearch:
         grow(
             self._trees, wave.leaves, wave.is_new, leaf.state, leaf.legal_actions, leaf.num_legal,
             leaf.reward, wins, wave.answers, answer.legal_logits, answer.value_stm,
-            self._discount, spec.value_sign, 0, num_games,
+            self._discount, spec.value_sign,
         )
 
     def _wins(self, batch: GameBatch, num_games: int) -> Int16Array:
@@ -169,7 +170,6 @@ class _Wave:
 
     def __init__(self, game: Game, num_games: int) -> None:
         self.leaf = game.allocate(num_games)
-        self.root_edges: Int32Array = np.empty(num_games, np.int32)
         self.actions: Int16Array = np.empty(num_games, np.int16)
         self.leaves: Int32Array = np.empty(num_games, np.int32)
         self.is_new: UInt8Array = np.empty(num_games, np.uint8)

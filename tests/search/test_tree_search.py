@@ -121,7 +121,7 @@ def test_the_improved_policy_is_a_softmax_however_far_values_lie_apart(root, cha
     action, value = np.empty(1, np.int16), np.empty(1, np.float32)
     target = np.empty((1, GAME.spec.max_legal), np.float32)
     scores = np.zeros((1, count), np.float32)
-    conclude(trees, search._rule, scores, action, value, target, 0, 1)
+    conclude(trees, search._rule, scores, action, value, target)
     np.testing.assert_allclose(target[0, :count], reference.improved_policy(node), atol=1e-4)
     assert value[0] == pytest.approx(reference.improved_value(node), abs=1e-4)
 
@@ -130,7 +130,7 @@ def test_the_improved_policy_is_a_softmax_however_far_values_lie_apart(root, cha
     descend(
         trees, search._rule, np.full(1, RULE_CHOOSES, np.int32), batch.history, batch.ply,
         GAME.spec.history_word, leaf.state, leaf.history, leaf.ply, leaf.termination, action,
-        leaves, is_new, 0, 1,
+        leaves, is_new,
     )
     assert action[0] == reference._most_behind(node)
 
@@ -140,8 +140,7 @@ def test_the_better_of_two_good_actions_takes_the_improved_policy():
     search = tree_search(GUMBEL, 1, 1)
     value, target = np.empty(1, np.float32), np.empty((1, GAME.spec.max_legal), np.float32)
     conclude(
-        trees, search._rule, np.zeros((1, 3), np.float32), np.empty(1, np.int16), value, target,
-        0, 1,
+        trees, search._rule, np.zeros((1, 3), np.float32), np.empty(1, np.int16), value, target
     )
     np.testing.assert_allclose(target[0, :3], [0, 0, 1], atol=1e-6)
     assert value[0] == pytest.approx(0.95)

@@ -106,13 +106,13 @@ class ChessGame:
 
     def step(
         self, batch: GameBatch, actions: Int16Array, chance: UInt64Array | None = None,
-        lo: int = 0, hi: int | None = None,
+        num_rows: int | None = None,
     ) -> None:
-        """Play legal ``actions`` int16[G] in rows ``lo`` to ``hi``; ``chance`` is not used."""
+        """Play legal ``actions`` int16[G], in the first ``num_rows`` rows; no use of ``chance``."""
         step_games(
             batch.state, batch.history, batch.ply, batch.legal_actions, batch.num_legal,
-            batch.termination, batch.reward, np.ascontiguousarray(actions, dtype=np.int16), lo,
-            len(batch) if hi is None else hi,
+            batch.termination, batch.reward, np.ascontiguousarray(actions, dtype=np.int16),
+            len(batch) if num_rows is None else num_rows,
         )
 
     def legal_actions(self, states: UInt64Array) -> tuple[Int16Array, Int32Array]:
