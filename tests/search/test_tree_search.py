@@ -270,11 +270,10 @@ def test_noise_is_drawn_from_gamma_variables():
     assert draws.var() == pytest.approx(alpha, rel=0.1)
 
 
-def test_gumbel_plays_actions_as_often_as_the_improved_policy_says():
-    """With every action visited alike, Gumbel-max draws from softmax(logits + scaled values)."""
+def test_gumbel_with_one_simulation_plays_actions_as_often_as_the_network_says():
+    """The action with the largest logit plus Gumbel noise is a draw from the policy."""
     batch = position("k7/p7/8/8/3K4/8/8/8 w - - 0 1").take(np.zeros(4000, np.int64))
-    settings = dataclasses.replace(GUMBEL, considered_actions=2)
-    search = tree_search(settings, 1, 4000)
+    search = tree_search(GUMBEL, 1, 4000)
     result = run(search, batch)
     report = search.inspect(0)
     expected = report.priors * 4000
