@@ -14,8 +14,8 @@ import numpy as np
 from chess_snn.config import check_range
 from chess_snn.errors import ConfigError
 from chess_snn.evaluation.players import Player, ProgramFacts, program_of
-from chess_snn.games.base import GameBatch
-from chess_snn.games.sampling import NO_ACTION, random_legal_actions
+from chess_snn.games.base import NO_ACTION, GameBatch
+from chess_snn.games.sampling import random_legal_actions
 from chess_snn.jit import kernel
 from chess_snn.rng import random_unit, random_word
 from chess_snn.types import BoolArray, Int16Array, Int32Array, UInt64Array

@@ -16,8 +16,7 @@ from chess_snn.evaluation.match_result import (
     VOID_ENDING,
     MatchResult,
 )
-from chess_snn.games.base import Game
-from chess_snn.games.sampling import NO_ACTION
+from chess_snn.games.base import NO_ACTION, Game
 from chess_snn.pgn import format_moves, game_tags
 from chess_snn.types import Int64Array, Json, UInt64Array
 

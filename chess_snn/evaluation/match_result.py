@@ -10,6 +10,7 @@ from typing import Final, Self
 
 import numpy as np
 
+from chess_snn.data.records import offsets
 from chess_snn.errors import CorruptDataError
 from chess_snn.evaluation.intervals import wilson_interval
 from chess_snn.evaluation.played_moves import pack_moves, unpack_moves
@@ -70,7 +71,7 @@ class MatchResult:
     @property
     def game_offsets(self) -> Int64Array:
         """int64[n + 1]: the actions of game k are game_offsets[k] to game_offsets[k + 1]."""
-        return np.concatenate([[0], np.cumsum(self.plies, dtype=np.int64)])
+        return offsets(self.plies)
 
     @property
     def outcomes_white(self) -> Int64Array:

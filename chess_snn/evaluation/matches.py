@@ -21,8 +21,7 @@ from chess_snn.evaluation.match_result import MatchResult
 from chess_snn.evaluation.openings import opening_keys
 from chess_snn.evaluation.played_moves import MoveLog
 from chess_snn.evaluation.players import FORFEIT, VOID, Player, program_of
-from chess_snn.games.base import ONGOING, Game, GameBatch
-from chess_snn.games.sampling import NO_ACTION
+from chess_snn.games.base import NO_ACTION, ONGOING, Game, GameBatch
 from chess_snn.rng import generator
 from chess_snn.types import BoolArray, Int16Array, Int32Array, Int64Array, UInt64Array
 

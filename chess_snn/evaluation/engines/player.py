@@ -10,8 +10,7 @@ from chess_snn.evaluation.engines.budget import EngineBudget
 from chess_snn.evaluation.engines.pool import EnginePool
 from chess_snn.evaluation.engines.settings import EngineSettings
 from chess_snn.evaluation.players import FORFEIT, VOID, ProgramFacts
-from chess_snn.games.base import Game, GameBatch
-from chess_snn.games.sampling import NO_ACTION
+from chess_snn.games.base import NO_ACTION, Game, GameBatch
 from chess_snn.types import Int16Array, Int32Array, UInt64Array
 
 
