@@ -130,7 +130,7 @@ class GameCollection:
         """How game ``index`` of ``records`` ended."""
         code = records.terminations[index]
         if code != ONGOING:
-            return _RULES[code]
+            return _RULES[int(code)]
         if records.outcomes_white[index]:
             return RESIGNED
         return AGREED if self.is_import else PLY_CAP
