@@ -1,6 +1,9 @@
 """Where a campaign's tracking data lies when no server is given."""
 
+import os
 from pathlib import Path
+
+URI_VARIABLE = "MLFLOW_TRACKING_URI"
 
 
 def database_file(directory: Path) -> Path:
@@ -11,6 +14,16 @@ def database_file(directory: Path) -> Path:
 def local_tracking_uri(directory: Path) -> str:
     """URI of that store."""
     return f"sqlite:///{database_file(directory)}"
+
+
+def existing_store(directory: Path) -> str | None:
+    """URI of the store that a campaign with its services in ``directory`` has; None without one.
+
+    A server named by ``MLFLOW_TRACKING_URI`` is taken to be there.
+    """
+    if given := os.environ.get(URI_VARIABLE):
+        return given
+    return local_tracking_uri(directory) if database_file(directory).is_file() else None
 
 
 def artifact_directory(directory: Path) -> Path:

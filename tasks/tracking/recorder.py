@@ -8,15 +8,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self
 
-from mlflow.entities import Metric, Param, Run, RunStatus
+from mlflow.entities import Dataset, DatasetInput, InputTag, Metric, Param, Run, RunStatus
 from mlflow.tracking import MlflowClient
+from mlflow.utils.mlflow_tags import MLFLOW_DATASET_CONTEXT
 from mlflow.utils.validation import MAX_PARAM_VAL_LENGTH, MAX_PARAMS_TAGS_PER_BATCH
 
-from tasks.tracking.facts import EXPERIMENT, ModelVersionFacts
+from tasks.tracking.campaign_run import CAMPAIGN_ID_TAG, find_run
+from tasks.tracking.facts import EXPERIMENT, DatasetFacts, ModelVersionFacts
 from tasks.tracking.registry import ModelRegistry
 from tasks.tracking.store import tracking_errors
-
-CAMPAIGN_ID_TAG = "chess_snn.campaign_id"
 
 MARKER_METRIC = "iteration"
 """Written in the same transaction as an iteration's metrics: its history says which are there."""
@@ -29,6 +29,9 @@ ALARMS_TAG = "chess_snn.alarms"
 
 CUT_MARK = "…[cut]"
 """Ends a configuration value that is longer than MLflow stores."""
+
+DATASET_SOURCE_TYPE = "local"
+"""MLflow's name of a place in the file system."""
 
 logger = logging.getLogger(__name__)
 
@@ -59,7 +62,9 @@ class CampaignTracker:
         self._uri = tracking_uri
         self._client = MlflowClient(tracking_uri=tracking_uri, registry_uri=tracking_uri)
         with tracking_errors(tracking_uri):
-            run = self._find_run(campaign_id) or self._create_run(campaign_id, campaign_name)
+            run = find_run(self._client, campaign_id) or self._create_run(
+                campaign_id, campaign_name
+            )
             self._run_id: str = run.info.run_id
             self._client.update_run(self._run_id, RunStatus.to_string(RunStatus.RUNNING))
             self._log_configuration(configuration or {}, known=run.data.params)
@@ -89,7 +94,7 @@ class CampaignTracker:
             iteration: from 0; the step of every metric.
             metrics: by name; a value that is not finite is left out with a warning.
             version: the checkpoint the iteration made, which becomes a version of the registered
-                model and its ``candidate``.
+                model and its ``candidate``; what it was trained on becomes an input of the run.
 
         Returns:
             Whether the iteration's metrics were new to the store.
@@ -97,6 +102,8 @@ class CampaignTracker:
         with tracking_errors(self._uri):
             # The version first: the marker below then vouches for both.
             model_id = None if version is None else self._registry.add(version)
+            if version is not None and version.dataset is not None:
+                self._client.log_inputs(self._run_id, [_dataset_input(version.dataset)])
             if iteration in self.recorded_iterations():
                 return False
             self._client.log_batch(
@@ -127,10 +134,10 @@ class CampaignTracker:
         with tracking_errors(self._uri):
             self._client.set_tag(self._run_id, ALARMS_TAG, ", ".join(names) or "none")
 
-    def promote(self, generation: int) -> None:
-        """Make the version of ``generation`` the ``champion``."""
+    def promote(self, generation: int, tags: Mapping[str, str] | None = None) -> None:
+        """Make the version of ``generation`` the ``champion``, and add ``tags`` to it."""
         with tracking_errors(self._uri):
-            self._registry.promote(generation)
+            self._registry.promote(generation, tags or {})
 
     def close(self, status: str = "FINISHED") -> None:
         """End the run as ``"FINISHED"``, ``"KILLED"`` or ``"FAILED"``."""
@@ -150,14 +157,6 @@ class CampaignTracker:
             self.close("FAILED")
         else:  # Ctrl-C or a termination signal
             self.close("KILLED")
-
-    def _find_run(self, campaign_id: str) -> Run | None:
-        experiment = self._client.get_experiment_by_name(EXPERIMENT)
-        found = self._client.search_runs(
-            [experiment.experiment_id], f"tags.`{CAMPAIGN_ID_TAG}` = '{campaign_id}'",
-            order_by=["attributes.start_time ASC"], max_results=1,
-        )
-        return found[0] if found else None
 
     def _create_run(self, campaign_id: str, campaign_name: str) -> Run:
         experiment = self._client.get_experiment_by_name(EXPERIMENT)
@@ -189,6 +188,14 @@ class CampaignTracker:
             Metric(name, value, now_ms, iteration, model_id=model_id, run_id=self._run_id)
             for name, value in {**finite, marker: float(iteration)}.items()
         ]
+
+
+def _dataset_input(facts: DatasetFacts) -> DatasetInput:
+    dataset = Dataset(
+        facts.name, facts.digest, DATASET_SOURCE_TYPE, json.dumps(dict(facts.source)),
+        profile=json.dumps(dict(facts.profile)),
+    )
+    return DatasetInput(dataset, [InputTag(MLFLOW_DATASET_CONTEXT, "training")])
 
 
 def flatten(configuration: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:

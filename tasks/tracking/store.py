@@ -11,9 +11,13 @@ from mlflow.tracking import MlflowClient
 from sqlalchemy.exc import SQLAlchemyError
 
 from tasks.tracking.facts import EXPERIMENT, TrackingError
-from tasks.tracking.places import artifact_directory, database_file, is_server, local_tracking_uri
-
-URI_VARIABLE = "MLFLOW_TRACKING_URI"
+from tasks.tracking.places import (
+    URI_VARIABLE,
+    artifact_directory,
+    database_file,
+    is_server,
+    local_tracking_uri,
+)
 
 SERVER_PATIENCE = {
     "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "2",
@@ -33,9 +37,7 @@ def prepare_store(directory: Path, tracking_uri: str | None = None) -> str:
         TrackingError: the store cannot be reached or opened.
     """
     uri = tracking_uri or os.environ.get(URI_VARIABLE) or local_tracking_uri(directory)
-    if is_server(uri):
-        for variable, value in SERVER_PATIENCE.items():
-            os.environ.setdefault(variable, value)
+    be_patient(uri)
     with tracking_errors(uri):
         if uri == local_tracking_uri(directory):
             _check_database(directory)
@@ -45,6 +47,13 @@ def prepare_store(directory: Path, tracking_uri: str | None = None) -> str:
             location = None if is_server(uri) else artifact_directory(directory).as_uri()
             client.create_experiment(EXPERIMENT, artifact_location=location)
     return uri
+
+
+def be_patient(uri: str) -> None:
+    """Set how long is waited for a server that is away; before the first call to it."""
+    if is_server(uri):
+        for variable, value in SERVER_PATIENCE.items():
+            os.environ.setdefault(variable, value)
 
 
 def _check_database(directory: Path) -> None:
