@@ -1,15 +1,14 @@
-"""What commands about single models ask of MLflow, where a campaign has a store there."""
+"""What commands about single models ask of MLflow, where it is installed and has the campaign.
 
+Importing this takes none of MLflow's time.
+"""
+
+import importlib.util
 from pathlib import Path
 
 from chess_snn.campaign import CampaignFolder
-from tasks.tracking import (
-    RegisteredVersion,
-    existing_store,
-    keep_artifacts,
-    promote_registered,
-    registered_versions,
-)
+from tasks import tracking
+from tasks.tracking import RegisteredVersion
 from tasks.version_facts import champion_tags
 
 
@@ -19,8 +18,8 @@ def registered(folder: CampaignFolder) -> dict[int, RegisteredVersion]:
     Raises:
         TrackingError: the store is away or refuses.
     """
-    uri = existing_store(folder.services)
-    return {} if uri is None else registered_versions(uri, folder.campaign_id)
+    uri = _store(folder)
+    return {} if uri is None else tracking.registered_versions(uri, folder.campaign_id)
 
 
 def tell_champion(folder: CampaignFolder, generation: int) -> bool:
@@ -29,11 +28,11 @@ def tell_champion(folder: CampaignFolder, generation: int) -> bool:
     Raises:
         TrackingError: it is not registered, or the store is away or refuses.
     """
-    uri = existing_store(folder.services)
+    uri = _store(folder)
     if uri is None:
         return False
     tags = champion_tags(folder, generation)
-    promote_registered(uri, folder.campaign_id, generation, tags)
+    tracking.promote_registered(uri, folder.campaign_id, generation, tags)
     return True
 
 
@@ -43,8 +42,15 @@ def keep_comparison(folder: CampaignFolder, comparison: Path) -> bool:
     Raises:
         TrackingError: the campaign has no run there, or the store is away or refuses.
     """
-    uri = existing_store(folder.services)
+    uri = _store(folder)
     if uri is None:
         return False
-    keep_artifacts(uri, folder.campaign_id, comparison, f"comparisons/{comparison.name}")
+    artifact_path = f"comparisons/{comparison.name}"
+    tracking.keep_artifacts(uri, folder.campaign_id, comparison, artifact_path)
     return True
+
+
+def _store(folder: CampaignFolder) -> str | None:
+    if importlib.util.find_spec("mlflow") is None:
+        return None
+    return tracking.existing_store(folder.services)

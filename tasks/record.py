@@ -6,7 +6,7 @@ from pathlib import Path
 
 from prefect import get_run_logger, task
 
-from chess_snn.campaign import CampaignFolder, Receipt, read_receipts
+from chess_snn.campaign import CampaignFolder, read_receipts
 from chess_snn.campaign.alarms import find_alarms
 from chess_snn.campaign.champions import champion_of
 from chess_snn.campaign.loading import config_values

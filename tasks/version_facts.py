@@ -57,7 +57,8 @@ def _dataset_facts(folder: CampaignFolder, version: NetworkVersion) -> DatasetFa
         source={"uri": str(folder.path / "games")},
         profile={
             "campaign_id": version.campaign_id, "num_positions": version.window_positions,
-            "num_shards": len(shards), "shards": list(shards), "trained_generation": version.generation,
+            "num_shards": len(shards), "shards": list(shards),
+            "trained_generation": version.generation,
         },
     )
 

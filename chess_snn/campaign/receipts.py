@@ -78,7 +78,8 @@ class EvaluationFacts:
 class PromotionFacts:
     """What the games of a candidate against the champion came to.
 
-    They are kept in ``matches/gen-000012/champion-000008.json``. Counts and scores are the candidate's.
+    They are kept in ``matches/gen-000012/champion-000008.json``. Counts and scores are the
+    candidate's.
     """
 
     candidate: int

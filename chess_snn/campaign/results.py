@@ -78,8 +78,9 @@ def result_rows(config: CampaignConfig, receipts: Sequence[Receipt]) -> list[Jso
     """A row each, with the columns of :func:`result_columns`.
 
     ``gate_verdict`` is 1 where the candidate was accepted as champion, -1 where it was rejected, 0
-    where its games left that open, None where it played none. Rates, shares, scores and progress are in [0, 1], losses and ``policy_entropy`` in nats,
-    ``*_s`` in seconds; ``progress`` and ``elapsed_s`` are those at the iteration's end.
+    where its games left that open. Rates, shares, scores and progress are in [0, 1], losses and
+    ``policy_entropy`` in nats, ``*_s`` in seconds; ``progress`` and ``elapsed_s`` are those at the
+    iteration's end.
     """
     opponents = opponents_of(config)
     return [result_row(receipt, opponents) for receipt in receipts]

@@ -8,7 +8,7 @@ import chess.pgn
 import numpy as np
 import pytest
 
-from chess_snn.campaign import CampaignFolder, matches, write_receipt
+from chess_snn.campaign import CampaignFolder, write_receipt
 from chess_snn.campaign.collection import GameFilter
 from chess_snn.campaign.finish import is_finished
 from chess_snn.campaign.match_games import match_games_pgn, read_match
@@ -73,10 +73,10 @@ def untrained(new_folder):
     return folder
 
 
-def test_a_match_in_parts_plays_every_opening_once_and_leaves_one_file(untrained, monkeypatch):
-    monkeypatch.setattr(matches, "OPENINGS_EACH", 2)
+def test_a_match_in_parts_plays_every_opening_once_and_leaves_one_file(untrained):
     match = replace(
-        generation_matches(untrained, 1)[0], player=NetworkPlayer(0, 0), opponent="random"
+        generation_matches(untrained, 1)[0], player=NetworkPlayer(0, 0), opponent="random",
+        openings_each=2,
     )
     assert match.parts == [range(0, 2), range(2, 4), range(4, 5)]
     play_match_part(untrained.path, match, 1)
