@@ -3,9 +3,9 @@
 import json
 
 import pytest
-from test_gate import finish
+from tiny_campaign import finish_iteration as finish
 
-from chess_snn.campaign import campaign_lock, read_receipts
+from chess_snn.campaign import read_receipts
 from chess_snn.campaign.champions import (
     champion_of,
     champion_to_beat,
@@ -119,10 +119,3 @@ def test_a_damaged_choice_is_named(folder, damage):
     path.write_text(json.dumps(json.loads(path.read_text()) | damage))
     with pytest.raises(CorruptDataError, match=r"by-hand-0000\.json"):
         champion_now(folder)
-
-
-def test_a_choice_is_written_under_the_campaigns_lock(folder):
-    """What the commands do; the library leaves it to them."""
-    with campaign_lock(folder):
-        promote_by_hand(folder, 1, "ada", "first love")
-    assert champion_now(folder) == 1
