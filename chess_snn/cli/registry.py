@@ -8,13 +8,14 @@ from types import ModuleType
 from typing import Annotated, Any
 
 import typer
+from rich import box
 from rich.table import Table
 from rich.text import Text
 
 from chess_snn.campaign import CampaignFolder, campaign_lock, read_receipts
 from chess_snn.campaign.champions import HandPromotion, promote_by_hand, roll_back
 from chess_snn.campaign.exporting import export_model, read_exported
-from chess_snn.campaign.model_card import describe, rating_text, score_text
+from chess_snn.campaign.model_card import describe, rating_text
 from chess_snn.campaign.receipts import VERDICT_WORDS
 from chess_snn.campaign.versions import NetworkVersion, campaign_versions, version_of
 from chess_snn.cli.compare import compare
@@ -24,7 +25,7 @@ from chess_snn.cli.orchestration import load_flows
 from chess_snn.errors import ChessSnnError, UsageError
 from chess_snn.types import Json
 
-_DIGITS = 12
+_DIGITS = 8
 """Of a digest, in a table."""
 
 app = typer.Typer(
@@ -169,22 +170,25 @@ def _name(who: str | None) -> str:
 
 
 def _table(folder: CampaignFolder, versions: list[NetworkVersion]) -> Table:
+    """Fits into a terminal of 80 columns."""
     newest = versions[-1]
-    table = Table(title=Text(
+    title = Text(
         f"{folder.name}: {newest.size}, {newest.parameters:,} parameters, {newest.ticks} ticks, "
         f"{newest.precision}; evaluated with {newest.simulations} simulations"
-    ), title_justify="left")
-    for heading in ("generation", "Elo", "score", "as candidate", "spikes", "positions", "digest"):
-        table.add_column(heading, justify="right")
+    )
+    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 0, 0, 1))
+    for heading in ("generation", "Elo", "score", "as candidate", "spikes", "digest"):
+        table.add_column(heading, justify="right", no_wrap=True)
     for version in versions:
         played = version.promotion
         table.add_row(
             f"{version.generation}{' champion' if version.is_champion else ''}",
-            rating_text(version), score_text(version),
+            rating_text(version),
+            "" if version.score is None else f"{version.score:.3f}",
             "" if played is None
             else f"{VERDICT_WORDS[played.verdict]} {played.score:.3f} ({played.games})",
             "" if version.spike_rate is None else f"{version.spike_rate:.1%}",
-            f"{version.window_positions:,}", version.digest[:_DIGITS],
+            version.digest[:_DIGITS],
         )
     return table
 

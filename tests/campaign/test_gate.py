@@ -226,9 +226,15 @@ def test_candidates_that_are_no_better_are_seldom_accepted_by_the_default_settin
     ("promotion.alpha=0.5", "promotion.alpha must be > 0 and < 0.5, got 0.5"),
     ("promotion.max_openings=0", "promotion.max_openings must be >= 1"),
     ("promotion.max_openings=1001", "promotion.max_openings asks for 1001 openings"),
-    ("promotion.simulations=100000", "trees of 100000 simulations for 8 games"),
 ])
 def test_bad_settings(new_folder, setting, reason):
     with pytest.raises(ConfigError, match=reason):
         new_folder("bad", *SETTINGS, setting)
     new_folder("score", 'promotion.rule="score"', "promotion.max_openings=1001")
+
+
+def test_trees_of_the_gate_are_counted_only_where_games_are_played(new_folder):
+    large = ("promotion.simulations=100000", "promotion.openings_each=30")
+    with pytest.raises(ConfigError, match="trees of 100000 simulations for 60 games"):
+        new_folder("bad", *large)
+    new_folder("score", *large, 'promotion.rule="score"')
