@@ -110,8 +110,8 @@ def strength_columns(opponents: Sequence[str]) -> Columns:
         "score": column("score", ".3f"),
         "Elo": column("elo", ".0f"),
         **{opponent: against(opponent) for opponent in opponents},
+        "champion then": gate_text,
         "conversion": column("conversion_rate", ".3f"),
-        "against champion": gate_text,
         **_GENERATION,
     }
 
