@@ -86,8 +86,9 @@ def client(folder: CampaignFolder) -> MlflowClient:
 
 def record(folder: CampaignFolder) -> None:
     uri = prepare_store(folder.services)
-    with CampaignTracker(uri, folder.campaign_id, folder.name) as tracker:
-        record_missing(folder, tracker)
+    tracker = CampaignTracker(uri, folder.campaign_id, folder.name)
+    record_missing(folder, tracker)
+    tracker.close("FINISHED")
 
 
 def champion(folder: CampaignFolder) -> dict[str, str]:
