@@ -1,10 +1,10 @@
 """Run a command, and end all it has started when it ends: ``python guard.py GRACE_S COMMAND...``.
 
 A Prefect worker's flow runs are processes in sessions of their own, and so are what those start: no
-signal to a group reaches them all, and a worker that is told to stop lets them run to their end. The
-guard tells the command *and* its children to stop, waits, and kills whatever is left. On Linux it
-is a subreaper (``prctl(PR_SET_CHILD_SUBREAPER)``): a descendant that loses its parent becomes the
-guard's own child, so none can hide from it.
+signal to a group reaches them all, and a worker that is told to stop kills its runs before they can
+say so. The guard tells the command's children to stop and waits, then the command, and kills
+whatever is left. On Linux it is a subreaper (``prctl(PR_SET_CHILD_SUBREAPER)``): a descendant that
+loses its parent becomes the guard's own child, so none can hide from it.
 
 The file is run by its path, through :mod:`flows.reaped`: where the guard's owner is killed, the
 kernel sends the guard SIGTERM. It imports nothing else of this project.
@@ -77,14 +77,19 @@ class Guard:
                 code = os.waitstatus_to_exitcode(status)
 
     def _end_descendants(self) -> None:
-        for process in _generations(2):
-            _signal(process, signal.SIGTERM)
+        """First whom the command started, so that it can still tell what became of them; then all."""
         begun = time.monotonic()
-        while _descendants():
+        told: set[psutil.Process] = set()
+        while left := _descendants():
             grace_s = self._grace_s if os.getppid() == self._owner else ORPHAN_GRACE_S
             if time.monotonic() - begun > grace_s:
                 self._kill_descendants()
                 return
+            runs = [run for child in _children(psutil.Process()) for run in _children(child)]
+            for process in runs or left:
+                if process not in told:
+                    told.add(process)
+                    _signal(process, signal.SIGTERM)
             time.sleep(POLL_S)
             self._collect()
 
@@ -95,15 +100,6 @@ class Guard:
                 _signal(process, signal.SIGKILL)
             time.sleep(POLL_S)
             self._collect()
-
-
-def _generations(number: int) -> list[psutil.Process]:
-    """Descendants of the next ``number`` generations: the command, and whom it started."""
-    found, parents = [], [psutil.Process()]
-    for _ in range(number):
-        parents = [child for parent in parents for child in _children(parent)]
-        found += parents
-    return found
 
 
 def _children(parent: psutil.Process) -> list[psutil.Process]:

@@ -55,7 +55,8 @@ class Home:
             name: value for name, value in os.environ.items() if not name.startswith(foreign)
         }
         self.environment = inherited | {
-            "CHESS_SNN_HOME": str(path), "PYTHONPATH": str(ROOT),
+            "CHESS_SNN_HOME": str(path),
+            "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")]),
             # As where chess-snn is installed alone: no profile of another server.
             "PREFECT_HOME": str(path / "client"), **environment,
         }
@@ -346,6 +347,7 @@ def test_down_in_the_middle_of_a_campaign_leaves_nothing_and_it_can_be_gone_on_w
     down = home.run("down")
     assert "ended: worker, servers and all runs" in down.stdout
     assert not home.processes(), [process.cmdline() for process in home.processes()]
+    assert "Finished in state Crashed" in home.logs(), "the run could say what became of it"
     status = home.run("campaign", "status", home.path.parent / "long")
     assert "chess-snn campaign resume" in status.stdout
 
