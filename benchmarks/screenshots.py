@@ -5,16 +5,20 @@
     python benchmarks/screenshots.py --out docs/screenshots
 
 Shows the newest completed campaign. Needs Playwright (``pip install playwright``) and a Chromium of
-the system (``apt install chromium``); nothing else of the project does.
+the system (``apt install chromium``), as nothing else of the project does.
 """
 
 import argparse
-import os
 import shutil
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from mlflow.tracking import MlflowClient
+from prefect.client.orchestration import get_client
+from prefect.client.schemas.sorting import FlowRunSort
+from prefect.settings import PREFECT_API_URL, temporary_settings
 
 VIEWPORT = {"width": 1280, "height": 800}
 SETTLE_MS = 2500
@@ -34,10 +38,6 @@ class Shot:
 
 def prefect_shots(api_url: str) -> list[Shot]:
     """The newest completed iteration with its mapped tasks, its progress, and a form."""
-    from prefect.client.orchestration import get_client
-    from prefect.client.schemas.sorting import FlowRunSort
-    from prefect.settings import PREFECT_API_URL, temporary_settings
-
     page = api_url.removesuffix("/api")
     with temporary_settings({PREFECT_API_URL: api_url}), get_client(sync_client=True) as client:
         flows = {flow.id: flow.name for flow in client.read_flows()}
@@ -46,7 +46,7 @@ def prefect_shots(api_url: str) -> list[Shot]:
         deployments = {flows[found.flow_id]: found for found in client.read_deployments()}
     newest = {name: run for run in reversed(runs) for name in [flows[run.flow_id]]}
     if "iteration" not in newest:
-        sys.exit(f"{page} has no completed campaign; run one: prefect deployment run campaign/local")
+        sys.exit(f"{page} has no completed campaign; prefect deployment run campaign/local")
     iteration, campaign = newest["iteration"], newest["campaign"]
     return [
         Shot("prefect-tasks", f"{page}/runs/flow-run/{iteration.id}", "self_play"),
@@ -59,9 +59,6 @@ def prefect_shots(api_url: str) -> list[Shot]:
 
 def mlflow_shots(url: str) -> list[Shot]:
     """The newest campaign's curves, and the registered model."""
-    os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
-    from mlflow.tracking import MlflowClient
-
     client = MlflowClient(url)
     experiment = client.get_experiment_by_name("chess-snn")
     found = [] if experiment is None else client.search_runs(
@@ -101,7 +98,7 @@ def main() -> None:
     parser.add_argument("--chromium", default=shutil.which("chromium"), help="the browser")
     arguments = parser.parse_args()
     try:
-        from playwright.sync_api import sync_playwright
+        from playwright.sync_api import sync_playwright  # noqa: PLC0415 - of all, it may be missing
     except ModuleNotFoundError:
         sys.exit("Playwright is missing: pip install playwright")
     if arguments.chromium is None:

@@ -77,7 +77,7 @@ class Guard:
                 code = os.waitstatus_to_exitcode(status)
 
     def _end_descendants(self) -> None:
-        """First whom the command started, so that it can still tell what became of them; then all."""
+        """First whom the command started, while it can tell what became of them; then all."""
         begun = time.monotonic()
         told: set[psutil.Process] = set()
         while left := _descendants():

@@ -1,4 +1,4 @@
-"""The tournament flow: generations of a campaign meet each other and fixed players, and are rated."""
+"""The tournament flow: generations of a campaign meet each other and fixed players."""
 
 from collections.abc import Sequence
 from itertools import combinations

@@ -33,8 +33,8 @@ def doctor_command(
 ) -> None:
     """Check Python, packages, GPUs, NCCL, disk, memory, servers, ports, clock and engines.
 
-    A line each: ok, note (works, but could be better) or BROKEN, with what to do about it. Exit code
-    1 where something is broken. Changes nothing.
+    A line each: ok, note (works, but could be better) or BROKEN, with what to do about it. Exit
+    code 1 where something is broken. Changes nothing.
 
     chess-snn doctor
     """

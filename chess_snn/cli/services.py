@@ -130,7 +130,9 @@ def _run_in_background(services: Any, directory: Path, settings: Any) -> None:
 
 def _print_addresses(running: Any) -> None:
     """Where everything is, and what to do next."""
-    exports = f"export PREFECT_API_URL={running.prefect_url} MLFLOW_TRACKING_URI={running.mlflow_url}"
+    exports = (
+        f"export PREFECT_API_URL={running.prefect_url} MLFLOW_TRACKING_URI={running.mlflow_url}"
+    )
     if running.has_credentials:
         exports += (
             " PREFECT_API_AUTH_STRING=$CHESS_SNN_CREDENTIALS"

@@ -165,7 +165,7 @@ def check_nccl() -> Finding:
     """Whether several GPUs can train together."""
     if not torch.distributed.is_available() or not torch.distributed.is_nccl_available():
         return note("NCCL", "not in this torch; training takes one device, or gloo on CPUs")
-    version = ".".join(map(str, torch.cuda.nccl.version()))
+    version = ".".join(map(str, torch.cuda.nccl.version()))  # type: ignore[no-untyped-call]
     shared = shared_memory_bytes(Path("/dev/shm"))  # noqa: S108 - is looked at
     if torch.cuda.device_count() > 1 and shared is not None and shared < LEAST_SHARED_MIB * _MIB:
         return broken(

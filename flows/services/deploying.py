@@ -58,15 +58,18 @@ def deploy(environment: Mapping[str, str]) -> list[Deployment]:
         UsageError: the server is away, or refuses.
     """
     api_url = environment["PREFECT_API_URL"]
-    with temporary_settings({
+    server = {
         PREFECT_API_URL: api_url,
         PREFECT_API_AUTH_STRING: environment.get("PREFECT_API_AUTH_STRING"),
         PREFECT_SERVER_ALLOW_EPHEMERAL_MODE: False,
-    }):
-        with get_client(sync_client=True) as client, _one_line_errors(api_url):
-            _create_pool(client)
-            _run_prefect_deploy(api_url, environment)
-            return _registered(client)
+    }
+    with (
+        temporary_settings(server), _one_line_errors(api_url),
+        get_client(sync_client=True) as client,
+    ):
+        _create_pool(client)
+        _run_prefect_deploy(api_url, environment)
+        return _registered(client)
 
 
 def _registered(client: SyncPrefectClient) -> list[Deployment]:
@@ -126,6 +129,5 @@ def _run_prefect_deploy(api_url: str, environment: Mapping[str, str]) -> None:
         )
     if done.returncode:
         said = _COLOURS.sub("", done.stdout).strip().splitlines()
-        raise UsageError(
-            f"the deployments could not be registered at {api_url}: {said[-1] if said else 'silence'}"
-        )
+        reason = said[-1] if said else "Prefect says nothing"
+        raise UsageError(f"the deployments could not be registered at {api_url}: {reason}")

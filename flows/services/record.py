@@ -88,8 +88,8 @@ def find_running(directory: Path) -> ServicesRecord | None:
     if record.machine != socket.gethostname():
         raise UsageError(
             f"{directory} belongs to services on {record.machine} (process {record.pid}): go "
-            f"there, or give this machine a home of its own with CHESS_SNN_HOME; if {record.machine} "
-            f"is gone for good, delete {directory / RECORD_FILE}"
+            "there, or give this machine a home of its own with CHESS_SNN_HOME; if "
+            f"{record.machine} is gone for good, delete {directory / RECORD_FILE}"
         )
     return None if record.supervisor is None else record
 

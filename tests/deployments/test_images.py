@@ -93,7 +93,8 @@ def test_the_servers_image_has_the_versions_that_the_project_asks_for():
     allowed = [
         *wanted["optional-dependencies"]["orchestration"], *wanted["optional-dependencies"]["auth"]
     ]
-    installed = re.findall(r'"((?:prefect|fastapi|mlflow)[^"]+)"', (DEPLOYMENTS / "Dockerfile").read_text())
+    dockerfile = (DEPLOYMENTS / "Dockerfile").read_text()
+    installed = re.findall(r'"((?:prefect|fastapi|mlflow)[^"]+)"', dockerfile)
     assert len(installed) == 3
     assert set(installed) <= set(allowed)
 

@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -23,7 +24,7 @@ import os, signal, subprocess, sys, time
 def start(code):
     return subprocess.Popen([sys.executable, "-c", code], start_new_session=True)
 stubborn = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(60)"
-orphan = "import subprocess, sys; subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(60)'])"
+orphan = "from subprocess import Popen; Popen(['sleep', '60'])"
 start(stubborn); start("import time; time.sleep(60)"); start(orphan).wait()
 time.sleep(0.5)
 open(sys.argv[1], "w").close()
@@ -84,7 +85,7 @@ def test_a_killed_owner_leaves_nothing_however_long_the_grace(tmp_path):
         "time.sleep(60)"
     )
     owner = subprocess.Popen(
-        [sys.executable, "-c", code, tmp_path, os.path.dirname(__file__)],
+        [sys.executable, "-c", code, tmp_path, Path(__file__).parent],
         stdout=subprocess.PIPE, text=True,
     )
     assert owner.stdout.readline() == "up\n"
