@@ -20,10 +20,16 @@ from prefect.client.orchestration import get_client
 from prefect.client.schemas.sorting import FlowRunSort
 from prefect.settings import PREFECT_API_URL, temporary_settings
 
-VIEWPORT = {"width": 1280, "height": 800}
+WIDTH, HEIGHT = 1440, 900
+REGISTRY_HEIGHT = 1500
+"""Room for the newest versions, among them the champion."""
 SETTLE_MS = 2500
 """After everything asked for is on the page: charts are drawn, bars have grown."""
 TIMEOUT_MS = 60_000
+CURVES = "draw_rate|holdout_value_loss$|policy_loss|score_random"
+"""Names of the metrics whose charts are shown."""
+BEFORE_EACH_PAGE = "localStorage.setItem('mlflow.assistant.fab.autoOpenedOnFirstLoad_v1', 'true')"
+"""MLflow opens a panel on a first visit that would hide a third of the page."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +40,10 @@ class Shot:
     url: str
     awaited: str
     """Text that is on the page once it is complete."""
+    height: int = HEIGHT
+    """Of the picture."""
+    search: tuple[str, str] = ("", "")
+    """A field, by what stands in it while it is empty, and what to write into it."""
 
 
 def prefect_shots(api_url: str) -> list[Shot]:
@@ -50,7 +60,7 @@ def prefect_shots(api_url: str) -> list[Shot]:
     iteration, campaign = newest["iteration"], newest["campaign"]
     return [
         Shot("prefect-tasks", f"{page}/runs/flow-run/{iteration.id}", "self_play"),
-        Shot("prefect-progress", f"{page}/artifacts/key/iteration-progress", "iteration-progress"),
+        Shot("prefect-progress", f"{page}/runs/flow-run/{campaign.id}?tab=Artifacts", "PROGRESS"),
         Shot("prefect-campaign", f"{page}/runs/flow-run/{campaign.id}", "campaign"),
         Shot("prefect-form", f"{page}/deployments/deployment/{deployments['campaign'].id}/run",
              "preset"),
@@ -68,8 +78,9 @@ def mlflow_shots(url: str) -> list[Shot]:
         sys.exit(f"{url} has no campaign; run one: prefect deployment run campaign/local")
     run = f"{url}/#/experiments/{experiment.experiment_id}/runs/{found[0].info.run_id}"
     return [
-        Shot("mlflow-curves", f"{run}/model-metrics", "self_play/draw_rate"),
-        Shot("mlflow-registry", f"{url}/#/models/chess-snn", "champion"),
+        Shot("mlflow-curves", f"{run}/model-metrics", "draw_rate",
+             search=("Search metric charts", CURVES)),
+        Shot("mlflow-registry", f"{url}/#/models/chess-snn", "champion", REGISTRY_HEIGHT),
     ]
 
 
@@ -77,10 +88,15 @@ def take(shots: list[Shot], out: Path, chromium: str, playwright: Any) -> None:
     """Open each page and write its picture."""
     with playwright() as driver:
         browser = driver.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-        page = browser.new_page(viewport=VIEWPORT, color_scheme="light")
+        page = browser.new_page(color_scheme="light")
+        page.add_init_script(BEFORE_EACH_PAGE)
         page.set_default_timeout(TIMEOUT_MS)
         for shot in shots:
+            page.set_viewport_size({"width": WIDTH, "height": shot.height})
             page.goto(shot.url)
+            field, text = shot.search
+            if field:
+                page.get_by_placeholder(field).fill(text)
             page.get_by_text(shot.awaited).first.wait_for()
             page.wait_for_timeout(SETTLE_MS)
             path = out / f"{shot.name}.png"
