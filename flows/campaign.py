@@ -19,6 +19,8 @@ from flows.cluster import local_crew
 from flows.context import CampaignRun
 from flows.iteration import show_in_mlflow, task_options
 from flows.listeners import ArtifactListener, LogListener, extra_listeners
+from flows.one_a_folder import one_run_a_folder
+from flows.parameters import Preset
 from flows.pipeline import run_iterations
 from flows.stale_runs import campaign_tag, close_stale_flow_runs
 from tasks import compute
@@ -32,7 +34,7 @@ from tasks.tracking import tracking_uri_of
 @flow(name="campaign", flow_run_name="campaign-{directory}")
 def campaign(
     directory: str | None = None,
-    preset: str = "smoke",
+    preset: Preset = "smoke",
     settings: list[str] | None = None,
 ) -> str:
     """Learn a game by self-play: start a campaign, or go on with one.
@@ -48,7 +50,7 @@ def campaign(
         The campaign folder.
     """
     folder = _open_or_create(directory, preset, settings or [])
-    with campaign_lock(folder):
+    with one_run_a_folder(folder.campaign_id, get_run_logger()), campaign_lock(folder):
         run_campaign(folder)
     return str(folder.path)
 

@@ -31,6 +31,7 @@ HOST = "127.0.0.1"
 POLL_INTERVAL_S = 0.1
 HEALTH_TIMEOUT_S = 2.0
 STOP_TIMEOUT_S = 10.0
+"""What a child has to end by itself, unless its :class:`ChildSpec` says otherwise."""
 START_TIME_TOLERANCE_S = 1.0
 """The system reconstructs a process's start from its uptime, to a few hundredths of a second."""
 
@@ -44,9 +45,9 @@ class ServerStartError(ChessSnnError):
     """A server did not come up; the message ends with the tail of its log."""
 
 
-@dataclass(frozen=True, slots=True)
-class ServerSpec:
-    """How to run one server."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChildSpec:
+    """How to run one child."""
 
     name: str
     """For messages: ``"Prefect server"``."""
@@ -54,16 +55,25 @@ class ServerSpec:
     """Program and arguments."""
     environment: Mapping[str, str]
     """Added to this process's environment."""
-    url: str
-    """What its users are given."""
-    port: int
-    """On loopback."""
-    health_path: str
-    """Answers 200 once the server works."""
     log_file: Path
     """Receives its standard output and error, appended."""
     record_file: Path
     """Holds its :class:`ChildRecord` while it runs."""
+    url: str = ""
+    """What its users are given, if it is a server."""
+    stop_timeout_s: float = STOP_TIMEOUT_S
+    """Longest wait for it to end when asked to; then it is killed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerSpec(ChildSpec):
+    """How to run one server."""
+
+    host: str = HOST
+    """Address it listens on."""
+    port: int
+    health_path: str
+    """Answers 200 once the server works."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,14 +114,46 @@ def running_server(
     if shared_url is not None:
         yield shared_url
         return
-    child = _start(spec)
+    child = start_child(spec)
     try:
-        _write_record(spec, child.pid)
-        _wait_until_healthy(spec, child, progress, start_timeout_s)
+        wait_until_healthy(spec, child, progress, start_timeout_s)
         yield spec.url
     finally:
-        _stop(child)
-        spec.record_file.unlink(missing_ok=True)
+        stop_child(spec, child)
+
+
+def start_child(spec: ChildSpec) -> subprocess.Popen[bytes]:
+    """Start a child and its record; on Linux it ends with the *thread* that called this."""
+    launcher = [sys.executable, "-I", reaped.__file__, str(os.getpid())]
+    spec.log_file.parent.mkdir(parents=True, exist_ok=True)
+    with spec.log_file.open("ab") as log:
+        child = subprocess.Popen(
+            [*launcher, *spec.command],
+            env=os.environ | dict(spec.environment),
+            stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+    try:
+        _write_record(spec, child.pid)
+    except BaseException:
+        stop_child(spec, child)
+        raise
+    return child
+
+
+def stop_child(spec: ChildSpec, child: subprocess.Popen[bytes]) -> None:
+    """End a child, everything in its session, and its record: TERM, then KILL."""
+    for signal_number in (signal.SIGTERM, signal.SIGKILL):
+        try:
+            os.killpg(child.pid, signal_number)
+        except ProcessLookupError:  # all of them have ended
+            break
+        try:
+            child.wait(spec.stop_timeout_s)
+        except subprocess.TimeoutExpired:
+            continue
+    child.wait()
+    spec.record_file.unlink(missing_ok=True)
 
 
 def reap_stale(record_file: Path) -> str | None:
@@ -126,28 +168,16 @@ def reap_stale(record_file: Path) -> str | None:
     except (ValueError, TypeError):  # cut short by a crash: it names no process
         record_file.unlink()
         return None
-    server = _same_process(record.pid, record.started)
+    server = same_process(record.pid, record.started)
     if server is not None:
-        if _same_process(record.owner_pid, record.owner_started) is not None:
+        if same_process(record.owner_pid, record.owner_started) is not None:
             return record.url
         _end_processes([server, *server.children(recursive=True)])
     record_file.unlink(missing_ok=True)
     return None
 
 
-def _start(spec: ServerSpec) -> subprocess.Popen[bytes]:
-    launcher = [sys.executable, "-I", reaped.__file__, str(os.getpid())]
-    spec.log_file.parent.mkdir(parents=True, exist_ok=True)
-    with spec.log_file.open("ab") as log:
-        return subprocess.Popen(
-            [*launcher, *spec.command],
-            env=os.environ | dict(spec.environment),
-            stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT,
-            start_new_session=True,
-        )
-
-
-def _write_record(spec: ServerSpec, pid: int) -> None:
+def _write_record(spec: ChildSpec, pid: int) -> None:
     owner = psutil.Process()
     started = psutil.Process(pid).create_time()
     record = ChildRecord(pid, started, owner.pid, owner.create_time(), spec.url)
@@ -156,29 +186,42 @@ def _write_record(spec: ServerSpec, pid: int) -> None:
     partial.replace(spec.record_file)
 
 
-def _wait_until_healthy(
+def wait_until_healthy(
     spec: ServerSpec, child: subprocess.Popen[bytes], progress: Progress | None, timeout_s: float
 ) -> None:
+    """Return once the server answers.
+
+    Raises:
+        ServerStartError: it exited early, or did not answer within ``timeout_s`` seconds.
+    """
     begun = time.monotonic()
-    while not _is_healthy(spec):
+    while not is_healthy(spec):
         waited_s = time.monotonic() - begun
         if child.poll() is not None:
-            raise ServerStartError(
-                f"{spec.name} exited with code {child.returncode} after {waited_s:.0f} s; "
-                f"the end of {spec.log_file}:\n{_log_tail(spec.log_file)}"
-            )
+            raise exited_early(spec, child, waited_s)
         if waited_s > timeout_s:
             raise ServerStartError(
                 f"{spec.name} did not answer {spec.health_path} within {timeout_s:.0f} s; "
-                f"the end of {spec.log_file}:\n{_log_tail(spec.log_file)}"
+                f"the end of {spec.log_file}:\n{log_tail(spec.log_file)}"
             )
         if progress is not None:
             progress(spec.name, waited_s)
         time.sleep(POLL_INTERVAL_S)
 
 
-def _is_healthy(spec: ServerSpec) -> bool:
-    connection = http.client.HTTPConnection(HOST, spec.port, timeout=HEALTH_TIMEOUT_S)
+def exited_early(
+    spec: ChildSpec, child: subprocess.Popen[bytes], waited_s: float
+) -> ServerStartError:
+    """The error that says how a child ended and what it said last."""
+    return ServerStartError(
+        f"{spec.name} exited with code {child.returncode} after {waited_s:.0f} s; "
+        f"the end of {spec.log_file}:\n{log_tail(spec.log_file)}"
+    )
+
+
+def is_healthy(spec: ServerSpec) -> bool:
+    """Whether the server answers 200."""
+    connection = http.client.HTTPConnection(spec.host, spec.port, timeout=HEALTH_TIMEOUT_S)
     try:
         connection.request("GET", spec.health_path)
         return connection.getresponse().status == http.HTTPStatus.OK
@@ -188,26 +231,14 @@ def _is_healthy(spec: ServerSpec) -> bool:
         connection.close()
 
 
-def _log_tail(log_file: Path) -> str:
+def log_tail(log_file: Path) -> str:
+    """Its last lines."""
     lines = log_file.read_text(errors="replace").splitlines()
     return "\n".join(lines[-LOG_TAIL_LINES:]) or "(empty)"
 
 
-def _stop(child: subprocess.Popen[bytes]) -> None:
-    """End the child and everything in its session: TERM, then KILL."""
-    for signal_number in (signal.SIGTERM, signal.SIGKILL):
-        try:
-            os.killpg(child.pid, signal_number)
-        except ProcessLookupError:  # all of them have ended
-            break
-        try:
-            child.wait(STOP_TIMEOUT_S)
-        except subprocess.TimeoutExpired:
-            continue
-    child.wait()
-
-
-def _same_process(pid: int, started: float) -> psutil.Process | None:
+def same_process(pid: int, started: float) -> psutil.Process | None:
+    """The process ``pid``, if it is alive and began at ``started``; another one has reused it."""
     try:
         process = psutil.Process(pid)
         is_same = abs(process.create_time() - started) < START_TIME_TOLERANCE_S

@@ -5,24 +5,15 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from uuid import UUID
-
-import httpx
-from prefect import get_client
-from prefect.artifacts import create_progress_artifact
-from prefect.client.schemas.actions import ArtifactUpdate
 
 from chess_snn.campaign import Receipt
 from chess_snn.campaign.alarms import Alarm
+from flows.progress_artifact import ProgressArtifact
 from tasks.progress import Listener, StageProgress
 
 _extra: ContextVar[tuple[Listener, ...]] = ContextVar("listeners", default=())
 
 _LOG_PERIOD_S = 15.0
-_ARTIFACT_PERIOD_S = 2.0
-_PAUSE_AFTER_FAILURE_S = 30.0
-
-_logger = logging.getLogger(__name__)
 
 
 @contextmanager
@@ -88,27 +79,14 @@ class ArtifactListener:
 
     def __init__(self) -> None:
         """Create it; only inside a flow run."""
-        created = create_progress_artifact(0.0, key="iteration-progress", description="starting")
-        self._artifact: UUID = created  # type: ignore[assignment]  # sync here: a UUID
-        self._next_update = 0.0
+        self._artifact = ProgressArtifact("iteration-progress")
 
     def message(self, text: str) -> None:
         """The log has it."""
 
     def stage(self, progress: StageProgress) -> None:
         """Update the artifact now and then, and when the stage is done."""
-        now = time.monotonic()
-        if now < self._next_update and not progress.has_ended:
-            return
-        self._next_update = now + _ARTIFACT_PERIOD_S
-        update = ArtifactUpdate(data=progress.share * 100, description=describe(progress))
-        try:
-            with get_client(sync_client=True) as client:
-                client.update_artifact(self._artifact, update)
-        except httpx.HTTPError as error:
-            # The picture of progress may lag; the work goes on.
-            _logger.warning("progress is not shown in Prefect: %s", error)
-            self._next_update = now + _PAUSE_AFTER_FAILURE_S
+        self._artifact.show(progress.share, describe(progress), is_last=progress.has_ended)
 
     def iteration_finished(self, receipt: Receipt, alarms: Sequence[Alarm]) -> None:
         """The log has it."""

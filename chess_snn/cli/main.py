@@ -12,6 +12,7 @@ from chess_snn.cli import (
     analyse,
     bench,
     campaign,
+    doctor,
     games,
     match,
     mates,
@@ -20,6 +21,7 @@ from chess_snn.cli import (
     ratings,
     registry,
     results,
+    services,
     uci,
     ui,
     watch,
@@ -50,6 +52,10 @@ app.command("mates")(mates.mates_command)
 app.command("play")(play.play_command)
 app.command("ratings")(ratings.ratings_command)
 app.command("results")(results.results_command)
+app.command("up")(services.up_command)
+app.command("down")(services.down_command)
+app.command("deploy")(services.deploy_command)
+app.command("doctor")(doctor.doctor_command)
 app.command("uci")(uci.uci_command)
 app.command("ui")(ui.ui_command)
 app.command("watch")(watch.watch_command)

@@ -1,0 +1,51 @@
+"""What a check has to say."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from chess_snn.types import Json
+
+
+class Level(StrEnum):
+    """How bad it is."""
+
+    OK = "ok"
+    NOTE = "note"
+    """Works, but less than it could; or is not used here."""
+    BROKEN = "broken"
+    """Campaigns cannot run, or something that was set up does not work."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One line."""
+
+    subject: str
+    """``CUDA``, ``disk``."""
+    level: Level
+    fact: str
+    """What was found."""
+    remedy: str = ""
+    """What to do about it; there is one wherever ``level`` is broken."""
+
+    def to_json(self) -> Json:
+        """Its fields."""
+        return {
+            "subject": self.subject, "level": str(self.level), "fact": self.fact,
+            "remedy": self.remedy,
+        }
+
+
+def ok(subject: str, fact: str) -> Finding:
+    """Nothing to do."""
+    return Finding(subject, Level.OK, fact)
+
+
+def note(subject: str, fact: str, remedy: str = "") -> Finding:
+    """Something to know."""
+    return Finding(subject, Level.NOTE, fact, remedy)
+
+
+def broken(subject: str, fact: str, remedy: str) -> Finding:
+    """Something to mend."""
+    return Finding(subject, Level.BROKEN, fact, remedy)

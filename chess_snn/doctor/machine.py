@@ -1,0 +1,188 @@
+"""Cores, memory, GPUs, and how the kernel shares them out."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import torch
+import torch.distributed
+
+from chess_snn.doctor.findings import Finding, broken, note, ok
+
+PROC: Final = Path("/proc")
+CGROUP: Final = Path("/sys/fs/cgroup")
+
+LEAST_MEMORY_GIB: Final = 2.0
+"""A campaign of the preset `smoke` with two workers takes less."""
+LEAST_SHARED_MIB: Final = 512
+"""Of /dev/shm, through which NCCL's processes on a machine talk."""
+LEAST_FILES: Final = 1024
+"""Open files of a process; a campaign with a few workers stays far below."""
+
+_GIB: Final = 2**30
+_MIB: Final = 2**20
+
+
+def check_machine() -> list[Finding]:
+    """What there is to compute with."""
+    return [
+        check_cores(), check_memory(), check_autogroup(PROC), check_open_files(), *check_gpus(),
+        check_nccl(),
+    ]
+
+
+def check_cores() -> Finding:
+    """How many cores this process may use, by affinity and by a container's quota."""
+    allowed = (
+        len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    )
+    quota = cpu_quota(CGROUP)
+    if quota is not None and quota < allowed:
+        return note(
+            "cores", f"{allowed}, of which this container may keep {quota:.1f} busy",
+            "raise the container's CPU limit, or set execution.workers to match it",
+        )
+    return ok("cores", f"{allowed} of {os.cpu_count()}")
+
+
+def cpu_quota(cgroup: Path) -> float | None:
+    """Cores that a container may keep busy, by version 2 of control groups; None: all."""
+    try:
+        limit, period = (cgroup / "cpu.max").read_text().split()
+    except (OSError, ValueError):
+        return None
+    return None if limit == "max" else int(limit) / int(period)
+
+
+def check_memory() -> Finding:
+    """What may still be taken, of the machine or of the container."""
+    available = available_bytes(PROC, CGROUP)
+    if available is None:
+        return note("memory", "cannot be read on this system")
+    text = f"{available / _GIB:.1f} GiB available"
+    if available < LEAST_MEMORY_GIB * _GIB:
+        return broken(
+            "memory", text,
+            f"end other programs, or raise the container's limit: {LEAST_MEMORY_GIB:g} GiB are the "
+            "least",
+        )
+    return ok("memory", text)
+
+
+def available_bytes(proc: Path, cgroup: Path) -> int | None:
+    """Memory that may be taken without swapping; None where the system does not say."""
+    try:
+        lines = (proc / "meminfo").read_text().splitlines()
+    except OSError:
+        return None
+    facts = {name: value for name, _, value in (line.partition(":") for line in lines)}
+    available = int(facts["MemAvailable"].split()[0]) * 1024
+    try:
+        limit = int((cgroup / "memory.max").read_text())
+        used = int((cgroup / "memory.current").read_text())
+    except (OSError, ValueError):  # no container, or "max"
+        return available
+    return min(available, limit - used)
+
+
+def check_autogroup(proc: Path) -> Finding:
+    """Whether `nice` means anything between terminals."""
+    try:
+        is_on = (proc / "sys/kernel/sched_autogroup_enabled").read_text().strip() == "1"
+    except OSError:
+        return ok("autogroup", "this kernel has none")
+    if is_on:
+        return note(
+            "autogroup", "the kernel shares cores among sessions first, whatever their `nice` is",
+            "sysctl -w kernel.sched_autogroup_enabled=0, where other programs should not slow "
+            "down a campaign",
+        )
+    return ok("autogroup", "off: `nice` is heeded between sessions")
+
+
+def check_open_files() -> Finding:
+    """Whether enough files may be open."""
+    try:
+        import resource  # noqa: PLC0415 - not on every system
+    except ImportError:
+        return note("open files", "this system has no such limit")
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != resource.RLIM_INFINITY and soft < LEAST_FILES:
+        return broken("open files", f"{soft} a process", f"ulimit -n {LEAST_FILES}")
+    return ok("open files", "no limit" if soft == resource.RLIM_INFINITY else f"{soft} a process")
+
+
+def check_gpus() -> Iterator[Finding]:
+    """Each GPU that torch sees, by a small computation on it."""
+    build = torch.version.cuda
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES")
+    hidden = "" if visible is None else f"; CUDA_VISIBLE_DEVICES={visible}"
+    if build is None:
+        if _has_nvidia_driver():
+            yield broken(
+                "CUDA", f"there is an NVIDIA driver, but torch {torch.__version__} is built "
+                "without CUDA", "install a torch with CUDA, without our constraints.txt",
+            )
+        else:
+            yield note("CUDA", f"no GPU is used: torch {torch.__version__} is for CPUs")
+        return
+    if not torch.cuda.is_available():
+        fact = f"torch {torch.__version__} is built for CUDA {build} and sees no GPU{hidden}"
+        if _has_nvidia_driver() and visible != "":
+            yield broken(
+                "CUDA", fact, "look at nvidia-smi: the driver may be older than that CUDA, or a "
+                "container may have been started without --gpus all",
+            )
+        else:
+            yield note("CUDA", fact)
+        return
+    for index in range(torch.cuda.device_count()):
+        yield check_gpu(index, hidden)
+
+
+def check_gpu(index: int, hidden: str) -> Finding:
+    """Whether GPU ``index`` computes."""
+    subject = f"GPU {index}"
+    try:
+        facts = torch.cuda.get_device_properties(index)
+        free, total = torch.cuda.mem_get_info(index)
+        ones = torch.ones(64, 64, device=f"cuda:{index}")
+        computes = float((ones @ ones).sum()) == 64.0**3
+    except RuntimeError as error:
+        first = str(error).partition("\n")[0]
+        return broken(subject, first, "look at nvidia-smi; leave it out by CUDA_VISIBLE_DEVICES")
+    if not computes:
+        return broken(subject, "computes wrongly", "leave it out by CUDA_VISIBLE_DEVICES")
+    return ok(
+        subject,
+        f"{facts.name}, compute capability {facts.major}.{facts.minor}, {free / _GIB:.0f} of "
+        f"{total / _GIB:.0f} GiB free, CUDA {torch.version.cuda}{hidden}",
+    )
+
+
+def check_nccl() -> Finding:
+    """Whether several GPUs can train together."""
+    if not torch.distributed.is_available() or not torch.distributed.is_nccl_available():
+        return note("NCCL", "not in this torch; training takes one device, or gloo on CPUs")
+    version = ".".join(map(str, torch.cuda.nccl.version()))  # type: ignore[no-untyped-call]
+    shared = shared_memory_bytes(Path("/dev/shm"))  # noqa: S108 - is looked at
+    if torch.cuda.device_count() > 1 and shared is not None and shared < LEAST_SHARED_MIB * _MIB:
+        return broken(
+            "NCCL", f"{version}, and /dev/shm has {shared // _MIB} MiB only",
+            "start the container with --ipc=host or --shm-size=1g",
+        )
+    return ok("NCCL", version)
+
+
+def shared_memory_bytes(mount: Path) -> int | None:
+    """Size of the shared memory at ``mount``; None where there is none."""
+    try:
+        facts = os.statvfs(mount)
+    except OSError:
+        return None
+    return facts.f_frsize * facts.f_blocks
+
+
+def _has_nvidia_driver() -> bool:
+    return (PROC / "driver/nvidia/version").exists()

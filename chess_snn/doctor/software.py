@@ -1,0 +1,87 @@
+"""Python, the packages, and the programs beside them."""
+
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from importlib.metadata import PackageNotFoundError, requires, version
+from typing import Final
+
+from packaging.requirements import Requirement
+
+from chess_snn.doctor.findings import Finding, broken, note, ok
+from chess_snn.errors import EngineError
+from chess_snn.evaluation import find_engine
+
+OLDEST_PYTHON: Final = (3, 11)
+DISTRIBUTION: Final = "chess-snn"
+ORCHESTRATION: Final = "orchestration"
+"""The extra without which there are no campaigns, only the library."""
+
+_ENGINE_TIMEOUT_S: Final = 10.0
+
+
+def check_software() -> list[Finding]:
+    """Python, every package we ask for, and Stockfish."""
+    return [check_python(sys.version_info[:3]), *check_packages(), check_stockfish()]
+
+
+def check_python(found: tuple[int, int, int]) -> Finding:
+    """Whether the interpreter is recent enough."""
+    text = ".".join(map(str, found))
+    if found[:2] < OLDEST_PYTHON:
+        return broken("Python", text, "install Python 3.11 or later, and make a new environment")
+    in_environment = sys.prefix != sys.base_prefix
+    return ok("Python", f"{text}, {sys.prefix}" + ("" if in_environment else " (the system's)"))
+
+
+def check_packages() -> Iterator[Finding]:
+    """A line for all packages in order, or one for each that is not."""
+    try:
+        wanted = [Requirement(text) for text in requires(DISTRIBUTION) or ()]
+    except PackageNotFoundError:
+        yield broken(
+            "packages", f"{DISTRIBUTION} is not installed, only on the path",
+            "pip install -e '.[orchestration]' -c constraints.txt",
+        )
+        return
+    faults = [fault for need in wanted if (fault := package_fault(need)) is not None]
+    yield from faults
+    if not faults:
+        names = ("torch", "numba", "zarr", "prefect", "mlflow", "distributed")
+        yield ok("packages", ", ".join(f"{name} {version(name)}" for name in names))
+
+
+def package_fault(need: Requirement) -> Finding | None:
+    """What is wrong with a package that the library or its orchestration asks for; None if nothing.
+
+    Packages of other extras, and of other systems, are not looked at.
+    """
+    if need.marker is not None and not need.marker.evaluate({"extra": ORCHESTRATION}):
+        return None
+    remedy = f"pip install 'chess-snn[{ORCHESTRATION}]' -c constraints.txt"
+    try:
+        found = version(need.name)
+    except PackageNotFoundError:
+        return broken(need.name, "is not installed", remedy)
+    if not need.specifier.contains(found, prereleases=True):
+        return broken(need.name, f"{found}, where {need.specifier} is needed", remedy)
+    return None
+
+
+def check_stockfish() -> Finding:
+    """Whether the engine is there and answers; without it some opponents are missing."""
+    try:
+        program = find_engine("stockfish")
+        said = subprocess.run(
+            [program], input="uci\nquit\n", capture_output=True, text=True, check=False,
+            timeout=_ENGINE_TIMEOUT_S,
+        ).stdout
+    except EngineError:
+        return note("Stockfish", "is not installed; only needed as an opponent", "make stockfish")
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return broken("Stockfish", f"{program} does not run: {error}", "make stockfish")
+    name = re.search(r"^id name (.+)$", said, re.MULTILINE)
+    if name is None or "uciok" not in said:
+        return broken("Stockfish", f"{program} does not speak UCI", "make stockfish")
+    return ok("Stockfish", f"{name[1]}, {program}")

@@ -1,0 +1,61 @@
+"""The import flow: the games of a PGN file become shards."""
+
+import os
+from pathlib import Path
+
+from prefect import flow, task
+from prefect.artifacts import create_table_artifact
+
+from chess_snn.errors import ConfigError
+from chess_snn.pgn import FAULT_KINDS, ImportReport, import_pgn
+from chess_snn.types import Json
+from flows.parameters import CountOrNone
+from flows.progress_artifact import ProgressArtifact
+
+
+@flow(name="import", flow_run_name="import-{file}")
+def import_games(file: str, out: str, workers: CountOrNone = 0, strict: bool = False) -> Json:
+    """Turn the games of a PGN file into shards that a network can be trained on.
+
+    Args:
+        file: PGN on the worker's machine, plain or packed by gzip or zstd; absolute.
+        out: a new folder, or that of an import of the same file, which is gone on with; absolute.
+        workers: processes; 0 takes every core.
+        strict: end at the first bad game, instead of leaving it out.
+
+    Returns:
+        What was imported, and what was not and why.
+    """
+    for name, path in (("file", file), ("out", out)):
+        if not Path(path).is_absolute():
+            # A deployment's run starts in a temporary folder, which ends with it.
+            raise ConfigError(f"{name} must be an absolute path, got {path!r}")
+    report = read_games(file, out, workers, strict)
+    if report.games_refused:
+        create_table_artifact(_refused_rows(report), key="refused-games")
+    return report.to_json()
+
+
+@task(name="read_games", task_run_name="read-{file}")
+def read_games(file: str, out: str, workers: int, strict: bool) -> ImportReport:
+    """See :func:`chess_snn.pgn.import_pgn`."""
+    bar = ProgressArtifact("import-progress")
+    imported = import_pgn(
+        Path(file), Path(out), workers=workers or os.cpu_count() or 1, strict=strict,
+        on_progress=lambda done, total: bar.show(
+            done / total if total else 0.0, f"{done:,} of {total:,} octets read"
+        ),
+    )
+    report = imported.report
+    bar.show(
+        1.0, f"{report.games:,} of {report.games_read:,} games imported into {out}", is_last=True
+    )
+    return report
+
+
+def _refused_rows(report: ImportReport) -> list[Json]:
+    return [
+        {"kind": kind, "games": report.refused[kind], "first": str(report.examples[kind]),
+         "meaning": meaning}
+        for kind, meaning in FAULT_KINDS.items() if kind in report.refused
+    ]

@@ -1,0 +1,128 @@
+"""Where the services listen, and who may talk to them."""
+
+import ipaddress
+import os
+from dataclasses import dataclass, field
+from typing import Final, Self
+
+from chess_snn.config import check_range
+from chess_snn.errors import ConfigError
+from flows.child_process import HOST
+
+POOL: Final = "chess"
+"""The work pool of ``deployments/prefect.yaml``."""
+
+CREDENTIALS_VARIABLE: Final = "CHESS_SNN_CREDENTIALS"
+"""Environment variable with ``user:password``; an option would show in the list of processes."""
+
+SHORTEST_PASSWORD: Final = 12
+"""Characters; MLflow takes no shorter one."""
+
+DEFAULT_PREFECT_PORT: Final = 4200
+DEFAULT_MLFLOW_PORT: Final = 5000
+
+
+@dataclass(frozen=True, slots=True)
+class Credentials:
+    """The one user of both servers."""
+
+    user: str
+    password: str = field(repr=False)
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """The credentials in ``user:password``.
+
+        Raises:
+            ConfigError: they are none; the message does not repeat them.
+        """
+        user, colon, password = text.partition(":")
+        if not (user and colon):
+            raise ConfigError(f"{CREDENTIALS_VARIABLE} must be user:password")
+        if len(password) < SHORTEST_PASSWORD:
+            raise ConfigError(
+                f"the password in {CREDENTIALS_VARIABLE} must have at least {SHORTEST_PASSWORD} "
+                f"characters, has {len(password)}"
+            )
+        return cls(user, password)
+
+    @property
+    def text(self) -> str:
+        """``user:password``."""
+        return f"{self.user}:{self.password}"
+
+
+def read_credentials() -> Credentials | None:
+    """Those of the environment, if it has any.
+
+    Raises:
+        ConfigError: they are malformed.
+    """
+    text = os.environ.get(CREDENTIALS_VARIABLE)
+    return Credentials.parse(text) if text else None
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceSettings:
+    """How the services are run."""
+
+    host: str = HOST
+    """Address of this machine that the servers listen on; off loopback they demand credentials."""
+    prefect_port: int = DEFAULT_PREFECT_PORT
+    """Of the Prefect server."""
+    mlflow_port: int = DEFAULT_MLFLOW_PORT
+    """Of the MLflow server."""
+    runs: int = 1
+    """Runs of deployments at once; a campaign alone takes every core or GPU."""
+    credentials: Credentials | None = None
+    """Demanded of everybody who talks to a server."""
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot work, or would open a server to everybody."""
+        check_range("--prefect-port", self.prefect_port, ge=1, le=65_535)
+        check_range("--mlflow-port", self.mlflow_port, ge=1, le=65_535)
+        if self.prefect_port == self.mlflow_port:
+            raise ConfigError(
+                f"--prefect-port and --mlflow-port are both {self.mlflow_port}; give each its own"
+            )
+        check_range("--runs", self.runs, ge=1, le=64)
+        self._check_host()
+
+    @property
+    def is_loopback(self) -> bool:
+        """Whether the servers can be reached from this machine alone."""
+        return is_loopback(self.host)
+
+    @property
+    def prefect_url(self) -> str:
+        """Of Prefect's API."""
+        return f"http://{self.host}:{self.prefect_port}/api"
+
+    @property
+    def mlflow_url(self) -> str:
+        """Of the MLflow server, as a tracking URI too."""
+        return f"http://{self.host}:{self.mlflow_port}"
+
+    def _check_host(self) -> None:
+        if ":" in self.host:
+            raise ConfigError(f"--host must be an IPv4 address or a name, got {self.host!r}")
+        if self.host == "0.0.0.0":  # noqa: S104 - refused
+            raise ConfigError(
+                "--host 0.0.0.0 would listen on every network this machine is in; name the one "
+                "address or host name that the others reach it by"
+            )
+        if not self.is_loopback and self.credentials is None:
+            raise ConfigError(
+                f"--host {self.host} can be reached by others, so the servers need a password: set "
+                f"{CREDENTIALS_VARIABLE}=user:password, or leave out --host and come by SSH "
+                f"(ssh -L {self.prefect_port}:127.0.0.1:{self.prefect_port} "
+                f"-L {self.mlflow_port}:127.0.0.1:{self.mlflow_port} THIS_MACHINE)"
+            )
+
+
+def is_loopback(host: str) -> bool:
+    """Whether ``host`` is this machine as only it sees itself."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

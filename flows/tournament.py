@@ -1,0 +1,139 @@
+"""The tournament flow: generations of a campaign meet each other and fixed players."""
+
+from collections.abc import Sequence
+from itertools import combinations
+from pathlib import Path
+from typing import Final
+
+from prefect import flow, get_run_logger, tags, unmapped
+from prefect.artifacts import create_table_artifact
+from prefect.task_runners import ThreadPoolTaskRunner
+
+from chess_snn.campaign import CampaignFolder, campaign_lock, read_receipts
+from chess_snn.campaign.matches import NetworkPlayer, ScheduledMatch
+from chess_snn.campaign.networks import game_of
+from chess_snn.campaign.ratings import rate_campaign
+from chess_snn.data import is_committed
+from chess_snn.errors import ConfigError
+from chess_snn.evaluation import make_player
+from chess_snn.types import Json
+from flows.cluster import local_crew
+from flows.iteration import task_options
+from flows.listeners import ArtifactListener, LogListener, extra_listeners
+from flows.one_a_folder import one_run_a_folder
+from flows.parameters import Count, CountOrNone
+from flows.stale_runs import campaign_tag
+from tasks import compute
+from tasks.progress import ProgressBoard
+from tasks.remote import PROGRESS_TOPIC
+from tasks.tournament import play
+
+DEFAULT_OPPONENTS: Final = ("random", "greedy")
+
+_MATCHES_AT_ONCE: Final = 16
+"""Threads that wait for matches; devices take parts of them one by one."""
+
+
+@flow(
+    name="tournament",
+    flow_run_name="tournament-{directory}",
+    task_runner=ThreadPoolTaskRunner(max_workers=_MATCHES_AT_ONCE),  # type: ignore[arg-type]
+)
+def tournament(
+    directory: str,
+    generations: list[CountOrNone] | None = None,
+    opponents: list[str] | None = None,
+    simulations: CountOrNone = 64,
+    openings: Count = 50,
+) -> list[Json]:
+    """Play a round: every two generations, and every generation against every fixed player.
+
+    Results go to matches/tournament-… in the campaign's folder, where `chess-snn ratings` and
+    `chess-snn games export --matches` find them. What was played before is not played again.
+
+    Args:
+        directory: the campaign folder, absolute. While a campaign runs, its tournament waits.
+        generations: that take part, such as [0, 10, 20]; left out, the newest alone.
+        opponents: such as "random", "greedy", "minimax:2" or "stockfish@1000"; left out, random
+            and greedy.
+        simulations: of a network at each move; 0 plays its policy without search.
+        openings: of each match; each is played with both colours.
+
+    Returns:
+        The ratings of everybody who has played in the campaign, the strongest first.
+    """
+    if not Path(directory).is_absolute():
+        raise ConfigError(f"directory must be an absolute path, got {directory!r}")
+    folder = CampaignFolder.open(Path(directory))
+    if opponents is None:
+        opponents = list(DEFAULT_OPPONENTS)
+    matches = plan_matches(folder, generations, opponents, simulations, openings)
+    with one_run_a_folder(folder.campaign_id, get_run_logger()), campaign_lock(folder):
+        _play_all(folder, matches)
+    return _show_ratings(folder)
+
+
+def plan_matches(
+    folder: CampaignFolder, generations: Sequence[int] | None, opponents: Sequence[str],
+    simulations: int, openings: int,
+) -> list[ScheduledMatch]:
+    """The matches of a round.
+
+    Raises:
+        ConfigError: a generation does not exist, or there is nothing to play.
+        UsageError: an opponent is not known, or its engine is not installed.
+    """
+    newest = len(read_receipts(folder))
+    chosen = sorted({newest} if generations is None else set(generations))
+    for generation in chosen:
+        if not is_committed(folder.checkpoint(generation)):
+            raise ConfigError(
+                f"{folder.path} has no generation {generation}; its newest is {newest}"
+            )
+    for opponent in opponents:
+        make_player(game_of(folder), opponent)
+    players = [NetworkPlayer(generation, simulations) for generation in chosen]
+    pairs: list[tuple[NetworkPlayer, NetworkPlayer | str]] = [
+        *((newer, older) for older, newer in combinations(players, 2)),
+        *((player, opponent) for player in players for opponent in dict.fromkeys(opponents)),
+    ]
+    if not pairs:
+        raise ConfigError("a tournament needs two generations, or a generation and an opponent")
+    return [
+        ScheduledMatch(
+            event=f"tournament-{openings:05d}", name=f"{player.name}-{_name(opponent)}",
+            player=player, opponent=opponent, num_openings=openings,
+        )
+        for player, opponent in pairs
+    ]
+
+
+def _name(opponent: NetworkPlayer | str) -> str:
+    return opponent if isinstance(opponent, str) else opponent.name
+
+
+def _play_all(folder: CampaignFolder, matches: Sequence[ScheduledMatch]) -> None:
+    board = ProgressBoard([*extra_listeners(), LogListener(get_run_logger()), ArtifactListener()])
+    num_games = sum(match.num_games for match in matches)
+    iteration = len(read_receipts(folder))
+    board.message(f"{len(matches)} matches of {matches[0].num_games} games each")
+    compute.start()
+    with (
+        local_crew(folder.config) as crew,
+        tags(campaign_tag(folder.campaign_id)),
+        compute.stopped_by_errors(),
+    ):
+        crew.client.subscribe_topic(PROGRESS_TOPIC, board.handle_event)
+        with board.running(), board.stage(iteration, "evaluate", "games", num_games):
+            played = play.with_options(**task_options(folder.config)).map(
+                unmapped(str(folder.path)), list(matches), unmapped(iteration),
+                unmapped(crew.threads_each),
+            )
+            played.result()
+
+
+def _show_ratings(folder: CampaignFolder) -> list[Json]:
+    ratings = rate_campaign(folder)
+    rows = [] if ratings is None else [rating.to_json() for rating in ratings.table]
+    create_table_artifact(rows, key="tournament-ratings", description=f"Elo in {folder.name}")
+    return rows

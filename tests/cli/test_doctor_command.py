@@ -1,0 +1,35 @@
+"""`chess-snn doctor` prints a line a finding, and its exit code says whether any is bad."""
+
+import json
+
+import pytest
+
+LEVELS = {"ok", "note", "broken"}
+
+
+@pytest.fixture(autouse=True)
+def own_home(tmp_path, monkeypatch):
+    monkeypatch.setenv("CHESS_SNN_HOME", str(tmp_path / "home"))
+    for name in ("PREFECT_API_URL", "MLFLOW_TRACKING_URI"):
+        monkeypatch.delenv(name, raising=False)
+
+
+def test_a_line_each_and_the_same_as_json(chess_snn, tmp_path):
+    told = chess_snn("doctor")
+    as_json = json.loads(chess_snn("doctor", "--json").stdout)
+    assert {row["level"] for row in as_json} <= LEVELS
+    subjects = [row["subject"] for row in as_json]
+    for wanted in ("Python", "memory", "autogroup", "NCCL", "disk", "servers", "clock"):
+        assert wanted in subjects
+        assert any(line[7:].startswith(wanted) for line in told.stdout.splitlines())
+    assert (told.returncode == 1) == ("broken" in {row["level"] for row in as_json})
+    assert not (tmp_path / "home").exists(), "it changes nothing"
+
+
+def test_a_server_that_is_meant_to_be_there_and_is_not(chess_snn, monkeypatch):
+    monkeypatch.setenv("PREFECT_API_URL", "http://127.0.0.1:9/api")
+    told = chess_snn("doctor")
+    assert told.returncode == 1
+    line = next(line for line in told.stdout.splitlines() if "Prefect server" in line)
+    assert line.startswith("BROKEN")
+    assert "http://127.0.0.1:9/api does not answer" in line

@@ -1,0 +1,107 @@
+"""Nothing that a guarded command has started outlives it, however either of them ends."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+pytestmark = [
+    pytest.mark.orchestration,
+    pytest.mark.skipif(sys.platform != "linux", reason="subreapers are Linux's"),
+]
+psutil = pytest.importorskip("psutil")
+
+from flows import guard, reaped  # noqa: E402
+
+GONE_WITHIN_S = 10.0
+
+FAMILY = """
+import os, signal, subprocess, sys, time
+def start(code):
+    return subprocess.Popen([sys.executable, "-c", code], start_new_session=True)
+stubborn = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(60)"
+orphan = "from subprocess import Popen; Popen(['sleep', '60'])"
+start(stubborn); start("import time; time.sleep(60)"); start(orphan).wait()
+time.sleep(0.5)
+open(sys.argv[1], "w").close()
+{end}
+"""
+"""Three descendants in sessions of their own: one ignores SIGTERM, one has lost its parent."""
+
+
+def start_family(tmp_path, end="time.sleep(60)", grace_s=1.0):
+    """The guard, and all its descendants once they are up."""
+    mark = tmp_path / "up"
+    command = [sys.executable, "-c", FAMILY.format(end=end), str(mark)]
+    started = subprocess.Popen(
+        [sys.executable, "-I", reaped.__file__, str(os.getpid()),
+         sys.executable, "-I", guard.__file__, str(grace_s), *command],
+        start_new_session=True,
+    )
+    deadline = time.monotonic() + 60
+    while not mark.exists():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    return started, psutil.Process(started.pid).children(recursive=True)
+
+
+def alive(processes):
+    _, left = psutil.wait_procs(processes, timeout=GONE_WITHIN_S)
+    return [process for process in left if process.status() != psutil.STATUS_ZOMBIE]
+
+
+def test_told_to_stop_it_ends_the_command_and_all_its_descendants(tmp_path):
+    started, family = start_family(tmp_path)
+    assert len(family) == 4, "the command, two children, and an orphan that the guard took over"
+    started.send_signal(signal.SIGTERM)
+    assert started.wait(GONE_WITHIN_S) == guard.EXIT_TOLD_TO_STOP
+    assert not alive(family)
+
+
+def test_a_command_that_ends_by_itself_leaves_nothing_and_its_exit_code(tmp_path):
+    started, family = start_family(tmp_path, end="time.sleep(1); sys.exit(7)")
+    assert started.wait(GONE_WITHIN_S) == 7
+    assert not alive(family)
+
+
+def test_a_killed_command_leaves_nothing(tmp_path):
+    started, family = start_family(tmp_path)
+    command = next(process for process in family if process.ppid() == started.pid
+                   and "open(sys.argv[1]" in " ".join(process.cmdline()))
+    command.kill()
+    assert started.wait(GONE_WITHIN_S) == -signal.SIGKILL % 256
+    assert not alive(family)
+
+
+def test_a_killed_owner_leaves_nothing_however_long_the_grace(tmp_path):
+    code = (
+        "import sys; sys.path.insert(0, sys.argv[2]); from pathlib import Path\n"
+        "from test_guard import start_family\n"
+        "import time; start_family(Path(sys.argv[1]), grace_s=600); print('up', flush=True)\n"
+        "time.sleep(60)"
+    )
+    owner = subprocess.Popen(
+        [sys.executable, "-c", code, tmp_path, Path(__file__).parent],
+        stdout=subprocess.PIPE, text=True,
+    )
+    assert owner.stdout.readline() == "up\n"
+    family = psutil.Process(owner.pid).children(recursive=True)
+    assert len(family) == 5
+    owner.kill()
+    owner.wait()
+    assert not alive(family)
+
+
+def test_without_a_signal_the_command_runs_on(tmp_path):
+    started, family = start_family(tmp_path)
+    try:
+        time.sleep(1.5)
+        assert started.poll() is None
+        assert all(process.is_running() for process in family)
+    finally:
+        started.terminate()
+        started.wait(GONE_WITHIN_S)

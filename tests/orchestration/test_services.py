@@ -1,0 +1,211 @@
+"""What `up` refuses before it starts anything, and how its record finds and spares processes."""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+from dataclasses import replace
+
+import pytest
+
+pytestmark = pytest.mark.orchestration
+psutil = pytest.importorskip("psutil")
+pytest.importorskip("prefect")
+pytest.importorskip("mlflow")
+
+from chess_snn.errors import ConfigError, UsageError  # noqa: E402
+from flows.services import (  # noqa: E402
+    Credentials,
+    ServiceSettings,
+    ServicesRecord,
+    find_running,
+    read_credentials,
+    stop_services,
+)
+from flows.services.ports import check_port, check_ports  # noqa: E402
+from flows.services.record import RECORD_FILE, services_lock, write_record  # noqa: E402
+from flows.services.specs import (  # noqa: E402
+    RECORDS,
+    client_environment,
+    mlflow_spec,
+    prefect_spec,
+    worker_spec,
+)
+
+SECRET = "canary-password"
+CREDENTIALS = Credentials("me", SECRET)
+
+
+def record_of(pid: int, started: float, machine: str | None = None) -> ServicesRecord:
+    return ServicesRecord(
+        machine=machine or socket.gethostname(), pid=pid, started=started,
+        prefect_url="http://127.0.0.1:4200/api", mlflow_url="http://127.0.0.1:5000", runs=1,
+        has_credentials=False, is_ready=True,
+    )
+
+
+def sleeper() -> subprocess.Popen:
+    return subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
+
+
+@pytest.mark.parametrize(("changes", "reason"), [
+    ({"host": "192.0.2.7"}, "need a password: set CHESS_SNN_CREDENTIALS=user:password"),
+    ({"host": "gpu-box"}, "ssh -L 4200:127.0.0.1:4200"),
+    ({"host": "0.0.0.0", "credentials": CREDENTIALS}, "would listen on every network"),
+    ({"host": "::1"}, "IPv4"),
+    ({"prefect_port": 0}, "--prefect-port must be >= 1"),
+    ({"mlflow_port": 4200}, "are both 4200"),
+    ({"runs": 0}, "--runs must be >= 1"),
+])
+def test_settings_that_cannot_work_are_refused(changes, reason):
+    with pytest.raises(ConfigError, match=reason.replace("(", r"\(")):
+        ServiceSettings(**changes)
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "127.0.0.2", "localhost"])
+def test_loopback_needs_no_password(host):
+    assert ServiceSettings(host=host).is_loopback
+
+
+@pytest.mark.parametrize(("text", "reason"), [
+    ("nobody", "must be user:password"), (":long-enough-password", "must be user:password"),
+    ("me:short", "at least 12 characters, has 5"),
+])
+def test_credentials_that_are_none(monkeypatch, text, reason):
+    monkeypatch.setenv("CHESS_SNN_CREDENTIALS", text)
+    with pytest.raises(ConfigError, match=reason) as refused:
+        read_credentials()
+    assert text not in str(refused.value)
+
+
+def test_a_password_may_have_colons(monkeypatch):
+    monkeypatch.setenv("CHESS_SNN_CREDENTIALS", "me:with:colons:in:it")
+    assert read_credentials() == Credentials("me", "with:colons:in:it")
+    monkeypatch.delenv("CHESS_SNN_CREDENTIALS")
+    assert read_credentials() is None
+
+
+def test_a_secret_is_in_no_command_file_or_text(tmp_path, monkeypatch):
+    monkeypatch.setattr("flows.services.specs.find_spec", lambda _: True)
+    settings = ServiceSettings(host="192.0.2.7", credentials=CREDENTIALS)
+    specs = [prefect_spec(tmp_path, settings), mlflow_spec(tmp_path, settings),
+             worker_spec(tmp_path, settings)]
+    for spec in specs:
+        assert SECRET not in " ".join(spec.command)
+        assert any(SECRET in value for value in spec.environment.values()), "it has to have it"
+    assert SECRET not in repr(settings)
+    for path in tmp_path.rglob("*"):
+        assert SECRET.encode() not in path.read_bytes()
+    assert client_environment(settings)["PREFECT_API_AUTH_STRING"] == f"me:{SECRET}"
+
+
+def test_without_mlflows_extra_a_password_is_refused_beforehand(tmp_path, monkeypatch):
+    monkeypatch.setattr("flows.services.specs.find_spec", lambda _: None)
+    with pytest.raises(UsageError, match="pip install 'chess-snn"):
+        mlflow_spec(tmp_path, ServiceSettings(credentials=CREDENTIALS))
+
+
+def test_a_port_in_use_is_named_with_its_holder_and_the_way_out():
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        with pytest.raises(UsageError) as refused:
+            check_ports(ServiceSettings(mlflow_port=port, prefect_port=port - 1 or 1))
+    told = str(refused.value)
+    assert f"port {port} of 127.0.0.1, for the MLflow server, is in use by process" in told
+    assert f"process {os.getpid()} (" in told
+    assert "--mlflow-port" in told
+
+
+@pytest.mark.parametrize(("host", "reason"), [
+    ("192.0.2.7", "is no address of this machine"), ("no-such-host.invalid", "is not known"),
+])
+def test_an_address_that_is_not_this_machines(host, reason):
+    with pytest.raises(UsageError, match=reason):
+        check_port(host, 45_678, "Prefect server", "--prefect-port")
+
+
+def test_a_free_port_is_free_again_afterwards():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    for _ in range(2):
+        check_port("127.0.0.1", port, "Prefect server", "--prefect-port")
+
+
+def test_a_living_supervisor_is_found(tmp_path):
+    this = psutil.Process()
+    write_record(tmp_path, record_of(this.pid, this.create_time()))
+    assert find_running(tmp_path) == record_of(this.pid, this.create_time())
+
+
+def test_what_is_not_the_recorded_process_is_not_found_and_left_alone(tmp_path):
+    stranger = sleeper()
+    try:
+        begun = psutil.Process(stranger.pid).create_time()
+        write_record(tmp_path, record_of(stranger.pid, begun - 3600))
+        assert find_running(tmp_path) is None
+        assert stop_services(tmp_path, lambda _: None) is False
+        assert stranger.poll() is None
+        assert not (tmp_path / RECORD_FILE).exists()
+    finally:
+        stranger.kill()
+        stranger.wait()
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"pid": 1}'])
+def test_a_record_cut_short_is_none(tmp_path, text):
+    (tmp_path / RECORD_FILE).write_text(text)
+    assert find_running(tmp_path) is None
+
+
+def test_services_of_another_machine_are_left_to_it(tmp_path):
+    write_record(tmp_path, record_of(1, 0.0, machine="elsewhere"))
+    for command in (find_running, lambda directory: stop_services(directory, lambda _: None)):
+        with pytest.raises(UsageError, match="services on elsewhere"):
+            command(tmp_path)
+    assert (tmp_path / RECORD_FILE).exists()
+
+
+def test_down_ends_the_supervisor_and_what_a_killed_one_left(tmp_path):
+    supervisor, orphan = sleeper(), sleeper()
+    write_record(
+        tmp_path, record_of(supervisor.pid, psutil.Process(supervisor.pid).create_time())
+    )
+    (tmp_path / RECORDS[1]).write_text(json.dumps({
+        "pid": orphan.pid, "started": psutil.Process(orphan.pid).create_time(),
+        "owner_pid": os.getpid(), "owner_started": psutil.Process().create_time() - 3600, "url": "",
+    }))
+    waits = []
+    try:
+        assert stop_services(tmp_path, waits.append) is True
+        assert not psutil.pid_exists(supervisor.pid)  # it took leave of both
+        assert not psutil.pid_exists(orphan.pid)
+    finally:
+        for process in (supervisor, orphan):
+            process.kill()
+            process.wait()
+    assert waits
+    assert not list(tmp_path.iterdir())
+    assert stop_services(tmp_path, waits.append) is False
+
+
+def test_a_second_supervisor_on_the_folder_is_refused(tmp_path):
+    with (
+        services_lock(tmp_path),
+        pytest.raises(UsageError, match="chess-snn down"),
+        services_lock(tmp_path),
+    ):
+        pytest.fail("two at once")
+    with services_lock(tmp_path):
+        pass
+
+
+def test_pages_and_addresses():
+    settings = ServiceSettings(host="localhost", prefect_port=4300, mlflow_port=5300)
+    assert settings.prefect_url == "http://localhost:4300/api"
+    assert settings.mlflow_url == "http://localhost:5300"
+    record = replace(record_of(1, 0.0), prefect_url=settings.prefect_url)
+    assert record.prefect_page == "http://localhost:4300"

@@ -1,0 +1,397 @@
+"""`chess-snn up` from a clean home, runs of every deployment on it, and nothing left afterwards.
+
+Every process that `up` starts inherits CHESS_SNN_HOME, by which the tests find them all.
+"""
+
+import base64
+import importlib.util
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+pytestmark = [pytest.mark.orchestration, pytest.mark.slow, pytest.mark.timeout(900)]
+psutil = pytest.importorskip("psutil")
+pytest.importorskip("prefect")
+pytest.importorskip("mlflow")
+
+from prefect.client.orchestration import get_client  # noqa: E402
+from prefect.settings import PREFECT_API_URL, temporary_settings  # noqa: E402
+
+from chess_snn.campaign import CampaignFolder, read_receipts  # noqa: E402
+from flows.child_process import HOST, free_port  # noqa: E402
+
+ROOT = Path(__file__).parents[2]
+SETTINGS = [
+    "campaign.iterations=2", "self_play.games_per_iteration=8", "self_play.games_per_shard=4",
+    "self_play.max_plies_first=6", "self_play.max_plies_last=6", "search.simulations_first=2",
+    "search.simulations_last=2", "training.batch_size=16", "evaluation.num_openings=1",
+    "evaluation.max_plies=6", 'evaluation.opponents=["random"]', "evaluation.won_positions=2",
+]
+NUM_SHARDS = 2
+PGN = '[Event "a"]\n[Result "1-0"]\n\n1. e4 e5 2. Qh5 Nc6 3. Bc4 Nf6 4. Qxf7# 1-0\n\n'
+WAIT_S = 300.0
+GONE_WITHIN_S = 30.0
+
+
+class Home:
+    """A CHESS_SNN_HOME with ports of its own."""
+
+    def __init__(self, path: Path, **environment: str) -> None:
+        self.path = path
+        self.ports = (free_port(), free_port())
+        self.api_url = f"http://{HOST}:{self.ports[0]}/api"
+        self.mlflow_url = f"http://{HOST}:{self.ports[1]}"
+        foreign = ("PREFECT_", "MLFLOW_", "CHESS_SNN_CREDENTIALS")
+        inherited = {
+            name: value for name, value in os.environ.items() if not name.startswith(foreign)
+        }
+        self.environment = inherited | {
+            "CHESS_SNN_HOME": str(path),
+            "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")]),
+            # As where chess-snn is installed alone: no profile of another server.
+            "PREFECT_HOME": str(path / "client"), **environment,
+        }
+
+    def start(self, *arguments: object, module: str = "chess_snn") -> subprocess.Popen:
+        return subprocess.Popen(
+            [sys.executable, "-m", module, *map(str, arguments)], cwd=self.path.parent,
+            env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        )
+
+    def run(self, *arguments: object, module: str = "chess_snn") -> subprocess.CompletedProcess:
+        process = self.start(*arguments, module=module)
+        said, _ = process.communicate(timeout=WAIT_S)
+        return subprocess.CompletedProcess(process.args, process.returncode, said)
+
+    def up(self, *options: object) -> subprocess.CompletedProcess:
+        return self.run("up", *self.port_options, *options)
+
+    @property
+    def port_options(self) -> tuple[object, ...]:
+        return ("--prefect-port", self.ports[0], "--mlflow-port", self.ports[1])
+
+    def deployment(self, name: str, **parameters: object) -> str:
+        """Watch a run to its end; what it printed."""
+        self.environment["PREFECT_API_URL"] = self.api_url
+        given = [f"--param={key}={json.dumps(value)}" for key, value in parameters.items()]
+        return self.run("deployment", "run", name, "--watch", *given, module="prefect").stdout
+
+    def client(self):
+        with temporary_settings({PREFECT_API_URL: self.api_url}):
+            return get_client(sync_client=True)
+
+    def supervisor(self) -> "psutil.Process":
+        record = json.loads((self.path / "services" / "services.json").read_text())
+        return psutil.Process(record["pid"])
+
+    def logs(self) -> str:
+        return "\n".join(
+            f"--- {path.name}\n{path.read_text(errors='replace')}"
+            for path in sorted((self.path / "services").glob("*.log"))
+        )
+
+    def processes(self) -> list:
+        """Whatever runs with this home, but for this test."""
+        found = []
+        for process in psutil.process_iter():
+            try:
+                is_ours = process.environ().get("CHESS_SNN_HOME") == str(self.path)
+                if is_ours and process.status() != psutil.STATUS_ZOMBIE:
+                    found.append(process)
+            except (psutil.NoSuchProcess, psutil.AccessDenied):
+                continue
+        return found
+
+    def is_left_alone(self) -> bool:
+        deadline = time.monotonic() + GONE_WITHIN_S
+        while self.processes():
+            if time.monotonic() > deadline:
+                return False
+            time.sleep(0.2)
+        return True
+
+    def post(self, path: str, body: dict, user: str = "") -> dict:
+        """An answer of MLflow's API."""
+        headers = {"Content-Type": "application/json"}
+        if user:
+            headers["Authorization"] = "Basic " + base64.b64encode(user.encode()).decode()
+        request = urllib.request.Request(
+            f"{self.mlflow_url}/api/2.0/mlflow/{path}", json.dumps(body).encode(), headers
+        )
+        return json.load(urllib.request.urlopen(request))
+
+
+@pytest.fixture
+def home(tmp_path):
+    made = Home(tmp_path / "home")
+    yield made
+    for process in made.processes():
+        process.kill()
+
+
+@pytest.fixture(scope="module")
+def running(tmp_path_factory):
+    """Services that are up, from a clean home."""
+    made = Home(tmp_path_factory.mktemp("up") / "home")
+    said = made.up("--runs", 2)
+    try:
+        assert said.returncode == 0, said.stdout + made.logs()
+        made.said = said.stdout
+        yield made
+        down = made.run("down")
+        assert down.returncode == 0, down.stdout
+        assert made.is_left_alone(), [process.cmdline() for process in made.processes()]
+        assert "nothing is up" in made.run("down").stdout
+    finally:
+        for process in made.processes():
+            process.kill()
+
+
+def wait_for(condition, what: str, timeout_s: float = WAIT_S):
+    deadline = time.monotonic() + timeout_s
+    while not (found := condition()):
+        assert time.monotonic() < deadline, what
+        time.sleep(0.2)
+    return found
+
+
+def test_it_prints_where_everything_is_and_the_next_command(running):
+    assert f"Prefect  http://{HOST}:{running.ports[0]}" in running.said
+    assert f"MLflow   {running.mlflow_url}" in running.said
+    assert f"export PREFECT_API_URL={running.api_url}" in running.said
+    assert "prefect deployment run campaign/local" in running.said
+    for name in ("campaign/local", "tournament/local", "import/local"):
+        assert name in running.said
+    for server in ("Prefect server", "MLflow server"):
+        assert f"{server} is up after" in running.said
+    page = urllib.request.urlopen(running.api_url.removesuffix("/api")).read()
+    assert b"Prefect" in page
+
+
+def test_a_second_up_finds_the_first(running):
+    before = running.supervisor()
+    again = running.run("up", "--prefect-port", free_port())
+    assert again.returncode == 0
+    assert f"already up, by process {before.pid}" in again.stdout
+    assert running.api_url in again.stdout
+    assert running.supervisor() == before
+
+
+def test_a_port_that_another_up_has_is_named(running, home):
+    home.ports = running.ports
+    refused = home.up()
+    assert refused.returncode == 2
+    assert refused.stdout.startswith(f"error: port {running.ports[0]} of {HOST}")
+    assert "in use by process" in refused.stdout
+    assert "--prefect-port" in refused.stdout
+    assert not home.processes()
+
+
+def test_deploy_alone_registers_again(running):
+    done = running.run("deploy")
+    assert done.returncode == 0, done.stdout
+    for name in ("campaign/local", "tournament/local", "import/local"):
+        assert f"{name}: " in done.stdout
+
+
+def test_doctor_finds_both_servers(running):
+    del running.environment["PREFECT_HOME"]
+    rows = json.loads(running.run("doctor", "--json").stdout)
+    servers = {row["subject"]: row for row in rows if row["subject"].endswith("server")}
+    assert set(servers) == {"Prefect server", "MLflow server"}
+    assert {row["level"] for row in servers.values()} == {"ok"}
+    assert "chess-snn up" in servers["MLflow server"]["fact"]
+
+
+def test_a_campaign_a_tournament_and_an_import_run_to_their_ends(running, tmp_path):
+    directory = tmp_path / "campaign"
+    output = running.deployment(
+        "campaign/local", directory=str(directory), preset="smoke", settings=SETTINGS
+    )
+    folder = CampaignFolder.open(directory)
+    assert len(read_receipts(folder)) == 2, output + running.logs()
+    with running.client() as client:
+        runs = [run for run in client.read_flow_runs()
+                if run.name in (f"campaign-{directory}", "iteration-0", "iteration-1")]
+        assert Counter(run.state_name for run in runs) == {"Completed": 3}
+        iteration = next(run for run in runs if run.name == "iteration-1")
+        tasks = Counter(
+            (task.name.split("-")[0], task.state_name) for task in client.read_task_runs()
+            if task.flow_run_id == iteration.id
+        )
+    assert tasks["self_play", "Completed"] == NUM_SHARDS
+    check_mlflow(running, folder)
+
+    output = running.deployment(
+        "tournament/local", directory=str(directory), generations=[0, 2], opponents=["random"],
+        simulations=2, openings=1,
+    )
+    played = sorted(path.name for path in (directory / "matches/tournament-00001").glob("*.json"))
+    assert played == [
+        "gen-000000@2-random.json", "gen-000002@2-gen-000000@2.json", "gen-000002@2-random.json",
+    ], output + running.logs()
+
+    pgn = tmp_path / "games.pgn"
+    pgn.write_text(PGN + PGN.replace("Qxf7#", "Qxf8#"))
+    output = running.deployment("import/local", file=str(pgn), out=str(tmp_path / "imported"))
+    assert list((tmp_path / "imported").rglob("MANIFEST.json")), output + running.logs()
+    with running.client() as client:
+        states = Counter(run.state_name for run in client.read_flow_runs())
+        keys = {artifact.key for artifact in client.read_artifacts()}
+    assert set(states) == {"Completed"}
+    assert {"iteration-progress", "tournament-ratings", "import-progress", "refused-games"} <= keys
+
+
+def check_mlflow(home: Home, folder: CampaignFolder) -> None:
+    experiments = home.post("experiments/search", {"max_results": 10})["experiments"]
+    ours = next(found for found in experiments if found["name"] == "chess-snn")
+    found = home.post("runs/search", {"experiment_ids": [ours["experiment_id"]]})["runs"]
+    run = next(
+        run for run in found
+        if {"key": "chess_snn.campaign_id", "value": folder.campaign_id} in run["data"]["tags"]
+    )
+    assert run["info"]["status"] == "FINISHED"
+    steps = {row["key"]: row["step"] for row in run["data"]["metrics"]}
+    assert int(steps["iteration"]) == 1, "the last of two"
+    assert ours["artifact_location"].startswith("mlflow-artifacts:"), "stored through the server"
+
+
+@pytest.mark.parametrize(("parameters", "reason"), [
+    ({"preset": "huge"}, "huge"), ({"settings": "campaign.iterations=1"}, "settings"),
+])
+def test_parameters_that_the_form_would_refuse_start_nothing(running, parameters, reason):
+    with running.client() as client:
+        before = len(client.read_flow_runs())
+        assert reason in running.deployment("campaign/local", **parameters)
+        assert len(client.read_flow_runs()) == before
+
+
+def test_a_second_run_of_one_campaign_waits_for_the_first(running, tmp_path):
+    parameters = [
+        f"--param=directory={json.dumps(str(tmp_path / 'shared'))}", "--param=preset=smoke",
+        f"--param=settings={json.dumps(SETTINGS)}",
+    ]
+    running.environment["PREFECT_API_URL"] = running.api_url
+    first = running.start("deployment", "run", "campaign/local", "--watch", *parameters,
+                          module="prefect")
+    wait_for((tmp_path / "shared/campaign.lock").exists, "the first run has no campaign")
+    second = running.deployment("campaign/local", directory=str(tmp_path / "shared"))
+    said, _ = first.communicate(timeout=WAIT_S)
+    with running.client() as client:
+        runs = [run for run in client.read_flow_runs()
+                if run.name == f"campaign-{tmp_path / 'shared'}"]
+    assert Counter(run.state_name for run in runs) == {"Completed": 2}, said + second
+    assert "waiting for it to end" in running.logs()
+    assert max(run.start_time for run in runs) < min(run.end_time for run in runs), "side by side"
+    assert len(read_receipts(CampaignFolder.open(tmp_path / "shared"))) == 2
+
+
+def test_a_service_that_dies_is_started_again(running):
+    record_file = running.path / "services" / "mlflow-server.json"
+    before = json.loads(record_file.read_text())["pid"]
+    psutil.Process(before).kill()
+    wait_for(
+        lambda: record_file.exists() and json.loads(record_file.read_text())["pid"] != before,
+        "it was not started again",
+    )
+    wait_for(lambda: _answers(f"{running.mlflow_url}/health"), "it does not answer")
+    assert "MLflow server ended with code" in (running.path / "services/up.log").read_text()
+
+
+def _answers(url: str) -> bool:
+    try:
+        return urllib.request.urlopen(url, timeout=2).status == 200
+    except OSError:
+        return False
+
+
+def start_long_campaign(home: Home) -> None:
+    """A run that plays when this returns."""
+    directory = home.path.parent / "long"
+    home.environment["PREFECT_API_URL"] = home.api_url
+    asked = home.run(
+        "deployment", "run", "campaign/local", f"--param=directory={directory}",
+        "--param=preset=smoke", module="prefect",
+    )
+    assert asked.returncode == 0, asked.stdout
+    wait_for((directory / "checkpoints/gen-000000/MANIFEST.json").exists, home.logs())
+    wait_for(lambda: len(home.processes()) >= 8, "supervisor, servers, worker, run, Dask workers")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the parent-death signal is Linux's")
+def test_a_killed_supervisor_leaves_nothing_and_up_works_again(home):
+    said = home.up()
+    assert said.returncode == 0, said.stdout
+    start_long_campaign(home)
+    home.supervisor().kill()
+    assert home.is_left_alone(), [process.cmdline() for process in home.processes()]
+    again = home.up()
+    assert again.returncode == 0, again.stdout + home.logs()
+    assert "already up" not in again.stdout
+    assert home.run("down").returncode == 0
+    assert home.is_left_alone()
+
+
+def test_down_in_the_middle_of_a_campaign_leaves_nothing_and_it_can_be_gone_on_with(home):
+    assert home.up().returncode == 0
+    start_long_campaign(home)
+    down = home.run("down")
+    assert "ended: worker, servers and all runs" in down.stdout
+    assert not home.processes(), [process.cmdline() for process in home.processes()]
+    assert "Finished in state Crashed" in home.logs(), "the run could say what became of it"
+    status = home.run("campaign", "status", home.path.parent / "long")
+    assert "chess-snn campaign resume" in status.stdout
+
+
+@pytest.mark.parametrize("option", [(), ("--foreground",)], ids=["background", "foreground"])
+def test_ctrl_c_while_it_starts_leaves_nothing(home, option):
+    process = home.start("up", *home.port_options, *option)
+    wait_for((home.path / "services/prefect-server.json").exists, "nothing was started")
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=GONE_WITHIN_S)
+    assert process.returncode == 130
+    assert home.is_left_alone(), [found.cmdline() for found in home.processes()]
+    assert "nothing is up" in home.run("down").stdout
+
+
+@pytest.mark.skipif(
+    importlib.util.find_spec("flask_wtf") is None,
+    reason="pip install 'chess-snn[auth]': that servers ask for the password is NOT tested",
+)
+def test_with_credentials_both_servers_ask_for_them_and_no_log_has_them(tmp_path):
+    secret = "canary-password"
+    home = Home(tmp_path / "home", CHESS_SNN_CREDENTIALS=f"me:{secret}")
+    try:
+        said = home.up()
+        assert said.returncode == 0, said.stdout + home.logs()
+        for url in (f"{home.api_url}/flows/count", f"{home.mlflow_url}/"):
+            with pytest.raises(urllib.error.HTTPError, match="401"):
+                urllib.request.urlopen(url, data=b"{}" if "count" in url else None)
+        with pytest.raises(urllib.error.HTTPError, match="401"):
+            home.post("experiments/search", {"max_results": 1}, user="me:wrong-password")
+        assert home.post("experiments/search", {"max_results": 1}, user=f"me:{secret}")
+        directory = tmp_path / "campaign"
+        home.environment["PREFECT_API_AUTH_STRING"] = f"me:{secret}"
+        home.deployment("campaign/local", directory=str(directory), settings=SETTINGS)
+        assert len(read_receipts(CampaignFolder.open(directory))) == 2, home.logs()
+        assert secret not in said.stdout + home.logs()
+        for process in home.processes():
+            assert secret not in " ".join(process.cmdline())
+        assert home.run("down").returncode == 0
+        home.environment["CHESS_SNN_CREDENTIALS"] = "me:another-password"
+        refused = home.up()
+        assert refused.returncode == 2
+        assert "delete mlflow-users.db" in refused.stdout
+        assert home.is_left_alone()
+    finally:
+        for process in home.processes():
+            process.kill()
