@@ -1,7 +1,7 @@
 """The settings of a campaign: those of every component, and the few that are its own."""
 
 from dataclasses import dataclass, field
-from typing import Final, get_args
+from typing import Final, Literal, get_args
 
 from chess_snn.campaign.devices import DeviceChoice
 from chess_snn.config import check_choice, check_range
@@ -12,6 +12,8 @@ from chess_snn.nets import NetConfig, Precision, net_config
 from chess_snn.search import MAX_SIMULATIONS, SearchSettings, check_memory
 from chess_snn.self_play import SelfPlaySettings
 from chess_snn.training import TrainingSettings
+
+TrainingShares = Literal["equal", "measured"]
 
 OPENINGS_EACH: Final = 50
 """Openings that one worker plays at a time; a match of more is played in parts."""
@@ -150,6 +152,12 @@ class ExecutionSettings:
     workers: int = 0
     """Worker processes; 0 starts one a GPU, or else one a core and no more than an iteration has
     shards."""
+    training_ranks: int = 0
+    """Processes that train a generation together, each with a share of every step's micro-batches;
+    0 trains in one of the workers. Several GPUs want one process each."""
+    training_shares: TrainingShares = "equal"
+    """How a step's micro-batches are dealt to these processes: `equal`, or `measured` for devices
+    that are not equally fast, by the pace of each over the first steps."""
     overlap: bool = True
     """Whether a generation is evaluated while the next iteration plays."""
     retries: int = 2
@@ -158,6 +166,8 @@ class ExecutionSettings:
     def __post_init__(self) -> None:
         check_choice("execution.device", self.device, get_args(DeviceChoice))
         check_range("execution.workers", self.workers, ge=0, le=1024)
+        check_range("execution.training_ranks", self.training_ranks, ge=0, le=1024)
+        check_choice("execution.training_shares", self.training_shares, get_args(TrainingShares))
         check_range("execution.retries", self.retries, ge=0, le=100)
 
 
@@ -182,6 +192,7 @@ class CampaignConfig:
             check_book(game, self.evaluation.num_openings, "evaluation.num_openings")
             check_book(game, self.evaluation.final_openings, "evaluation.final_openings")
         self._check_policy_loss()
+        self._check_ranks()
         self._check_tree_memory(game.spec)
 
     def _check_policy_loss(self) -> None:
@@ -191,6 +202,16 @@ class CampaignConfig:
                 f'training.policy_loss = "{self.training.policy_loss}" cannot learn from games '
                 f'played with search.kind = "{self.search.kind}"; set training.policy_loss = '
                 f'"{wanted}"'
+            )
+
+    def _check_ranks(self) -> None:
+        ranks, training = self.execution.training_ranks, self.training
+        if ranks > training.num_micro_batches:
+            raise ConfigError(
+                f"execution.training_ranks = {ranks}, and a step has {training.num_micro_batches} "
+                f"micro-batches (training.batch_size = {training.batch_size}, training.micro_batch "
+                f"= {training.micro_batch}); set training.micro_batch to "
+                f"{max(2, training.batch_size // ranks)} or less, or use fewer ranks"
             )
 
     def _check_tree_memory(self, spec: GameSpec) -> None:
