@@ -238,7 +238,7 @@ class Trainer:
         self.ranks.agree({
             "version": __version__,
             "torch": torch.__version__.partition("+")[0],
-            "settings of training": json.dumps(asdict(self.settings)),
+            **{f"training.{name}": str(value) for name, value in asdict(self.settings).items()},
             "network": network_digest(self.network)[:_DIGEST_LENGTH],
             "step": f"{self.step_in_iteration} ({self.steps_done} in all)",
             "stream of samples": hashlib.sha256(stream.encode()).hexdigest()[:_DIGEST_LENGTH],

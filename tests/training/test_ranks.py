@@ -125,7 +125,7 @@ def test_memory_that_is_never_enough_is_an_error(searched_shard, monkeypatch):
 
 
 @pytest.mark.parametrize(("fault", "what"), [
-    ("settings", "settings of training"), ("window", "replay window"),
+    ("settings", "training.clip_norm"), ("window", "replay window"),
     ("stream", "stream of samples"),
 ])
 def test_ranks_that_disagree_are_refused_by_name(searched_shard, tmp_path, fault, what):
