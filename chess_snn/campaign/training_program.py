@@ -16,7 +16,7 @@ import time
 from pathlib import Path
 from typing import Final
 
-from torch.distributed.elastic.multiprocessing.errors import get_error_handler, record
+from torch.distributed.elastic.multiprocessing.errors import record
 
 from chess_snn.campaign.devices import find_devices
 from chess_snn.campaign.folder import CampaignFolder
@@ -24,13 +24,12 @@ from chess_snn.campaign.receipts import TrainingFacts
 from chess_snn.campaign.stages import Progress, train_generation
 from chess_snn.campaign.under_way import iteration_to_train
 from chess_snn.cores import num_cores
-from chess_snn.errors import ChessSnnError, RankLostError
+from chess_snn.errors import ChessSnnError
 from chess_snn.reaped import end_with_parent
 from chess_snn.training import ALONE, RankPlace, Ranks, joined_ranks
 from chess_snn.training.ranks import TIMEOUT_S
 
 EXIT_BAD_INPUT: Final = 2
-EXIT_LOST: Final = 3
 EXIT_INTERRUPTED: Final = 130
 PROGRESS_LINE: Final = re.compile(r"step (\d+)/(\d+)")
 """What rank 0 prints while it trains."""
@@ -59,8 +58,7 @@ def _run(options: argparse.Namespace) -> None:
     end_with_parent(os.getppid(), signal.SIGKILL)
     devices = find_devices(CampaignFolder.open(options.campaign).config.execution.device)
     with joined_ranks(
-        place, devices[place.local_rank % len(devices)], timeout_s=options.timeout_s,
-        give_up=_give_up,
+        place, devices[place.local_rank % len(devices)], options.timeout_s
     ) as ranks:
         _train(options, ranks, place.local_rank, place.local_size)
 
@@ -100,13 +98,6 @@ def _print_progress() -> Progress:
             print(f"step {done}/{total}", flush=True)  # noqa: T201
 
     return tell
-
-
-def _give_up(error: RankLostError) -> None:
-    """End this process at once: its main thread may be waiting for a dead rank for good."""
-    get_error_handler().record_exception(error)
-    print(f"error: {error}", file=sys.stderr, flush=True)  # noqa: T201
-    os._exit(EXIT_LOST)
 
 
 def _parse(arguments: list[str] | None) -> argparse.Namespace:

@@ -67,7 +67,7 @@ class Exchange:
         """Take gradients and statistics from the summed vector; the figures float32[F]."""
         tensors = gradients_and_statistics(self._network)
         sizes = [tensor.numel() for tensor in tensors]
-        *parts, figures_F, _ = sums.split([*sizes, len(LOSS_FIGURES), len(self._tail)])
+        *parts, figures_F, _ = torch.split(sums, [*sizes, len(LOSS_FIGURES), len(self._tail)])
         for tensor, part in zip(tensors, parts, strict=True):
             tensor.copy_(part.view(tensor.shape))
         return figures_F

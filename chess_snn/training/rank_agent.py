@@ -50,8 +50,8 @@ def _describe(rank: int, failure: ProcessFailure) -> Json:
             "kind": _DIED,
             "message": f"rank {rank} (process {failure.pid}) was killed by {name}",
         }
-    told = failure.message
-    text = told["message"] if isinstance(told, dict) else told
+    told: object = failure.message  # of the agent's making, or what a rank has told
+    text = str(told["message"]) if isinstance(told, dict) else str(told)
     kind, _, message = text.partition(": ")
     return {"kind": kind, "message": f"{message} (rank {rank})" if message else text}
 

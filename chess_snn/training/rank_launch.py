@@ -69,7 +69,7 @@ class RankLayout:
             "--nnodes", str(self.nodes), "--nproc-per-node", str(self.per_node), *local,
             "--rdzv-backend", "c10d", "--rdzv-endpoint", self.endpoint or _ANY_PORT,
             "--rdzv-id", run_id, "--rdzv-conf", f"is_host={is_first}",
-            "--max-restarts", str(self.max_restarts), "--shutdown-timeout", str(_STOP_S),
+            "--max-restarts", str(self.max_restarts),
         ]
 
 
@@ -108,7 +108,9 @@ def run_ranks(
 
 @contextmanager
 def _running(command: Sequence[str], stderr: int) -> Iterator[subprocess.Popen[str]]:
-    environment = {"OMP_NUM_THREADS": "1"} | os.environ
+    environment = {
+        "OMP_NUM_THREADS": "1", "TORCH_ELASTIC_SHUTDOWN_TIMEOUT": str(_STOP_S)
+    } | os.environ
     if _LOOPBACK in command and sys.platform == "linux":
         environment.setdefault("GLOO_SOCKET_IFNAME", "lo")
     agent = subprocess.Popen(

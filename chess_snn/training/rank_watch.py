@@ -10,6 +10,7 @@ import contextlib
 import json
 import os
 import socket
+import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -17,7 +18,8 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Final, Self
 
-from torch.distributed import Store
+from torch.distributed import Store  # type: ignore[attr-defined]
+from torch.distributed.elastic.multiprocessing.errors import get_error_handler
 
 from chess_snn.errors import RankLostError
 
@@ -25,6 +27,8 @@ _PERIOD_S: Final = 1.0
 _POLL_S: Final = 0.05
 _SILENT_S: Final = 3.0
 """Signs of a rank that lives are at most two periods old when they are read, on an idle machine."""
+EXIT_LOST: Final = 3
+"""Exit code of a rank that found another one lost."""
 _LEFT: Final = "left"
 """The last sign of a rank that has finished."""
 
@@ -50,32 +54,41 @@ def meet(store: Store, rank: int, size: int, timeout_s: float) -> list[RankCard]
     """
     store.set(_life_key(rank), "0 0")
     ours = {"rank": rank, "host": socket.gethostname(), "pid": os.getpid()}
-    texts = gather_texts(store, "card", rank, size, json.dumps(ours), timeout_s)
+    names = [f"rank {other}" for other in range(size)]
+    texts = gather_texts(store, "card", rank, names, json.dumps(ours), timeout_s)
     return [RankCard(**json.loads(text)) for text in texts]
 
 
 def gather_texts(
-    store: Store, name: str, rank: int, size: int, text: str, timeout_s: float
+    store: Store, topic: str, rank: int, names: Sequence[object], text: str, timeout_s: float
 ) -> list[str]:
-    """Tell the others ``text`` under ``name``, a new one each time; what all told, in their order.
+    """Tell the others ``text`` under ``topic``, a new one each time; what all told, in their order.
 
     Raises:
-        RankLostError: some told nothing within ``timeout_s`` seconds; names them.
+        RankLostError: some told nothing within ``timeout_s`` seconds; tells their ``names``.
     """
-    store.set(f"{name}/{rank}", text)
+    size = len(names)
+    store.set(f"{topic}/{rank}", text)
     deadline = time.monotonic() + timeout_s
     # Asked again and again, not waited for: a store has one connection, and a wait blocks it.
     missing = list(range(size))
-    while missing := [other for other in missing if not store.check([f"{name}/{other}"])]:
+    while missing := [other for other in missing if not store.check([f"{topic}/{other}"])]:
         if time.monotonic() > deadline:
-            ranks = ", ".join(map(str, missing))
+            absent = ", ".join(str(names[other]) for other in missing)
             raise RankLostError(
-                f"rank {ranks} of {size} did not come to the others ({name}) within "
-                f"{timeout_s:g} s; look at its log, and whether its machine reaches MASTER_ADDR "
-                "and MASTER_PORT"
+                f"{absent} of {size} ranks did not come within {timeout_s:g} s, while others "
+                f"waited ({topic}); look at its log, and whether its machine reaches that of rank 0"
             )
         time.sleep(_POLL_S)
-    return [store.get(f"{name}/{other}").decode() for other in range(size)]
+    return [store.get(f"{topic}/{other}").decode() for other in range(size)]
+
+
+def end_at_once(error: RankLostError) -> None:
+    """Say so, to torch's agent too, and end this process as it stands."""
+    get_error_handler().record_exception(error)
+    sys.stderr.write(f"error: {error}\n")
+    sys.stderr.flush()
+    os._exit(EXIT_LOST)
 
 
 class RankWatch:
@@ -83,7 +96,7 @@ class RankWatch:
 
     def __init__(
         self, store: Store, rank: int, cards: Sequence[RankCard], timeout_s: float,
-        give_up: Callable[[RankLostError], None],
+        give_up: Callable[[RankLostError], None] = end_at_once,
     ) -> None:
         """Watch the ranks that met.
 

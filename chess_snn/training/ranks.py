@@ -7,7 +7,7 @@ of them computes. So all they exchange is one vector a step, summed.
 
 import json
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
@@ -16,6 +16,7 @@ from typing import Final
 import torch
 import torch.distributed as dist
 from torch import Tensor
+from torch.distributed import Store, TCPStore  # type: ignore[attr-defined]
 
 from chess_snn.errors import RankLostError, UsageError
 from chess_snn.training.rank_watch import RankCard, RankWatch, gather_texts, meet
@@ -104,7 +105,7 @@ class RankGroup(Ranks):
     """Several processes, made by :func:`joined_ranks`."""
 
     def __init__(
-        self, place: RankPlace, store: dist.Store, cards: list[RankCard], watch: RankWatch,
+        self, place: RankPlace, store: Store, cards: list[RankCard], watch: RankWatch,
         timeout_s: float,
     ) -> None:
         self.rank, self.size = place.rank, place.size
@@ -124,7 +125,7 @@ class RankGroup(Ranks):
         """As :meth:`Ranks.agree`."""
         self._num_agreements += 1
         texts = gather_texts(
-            self._store, f"agreement {self._num_agreements}", self.rank, self.size,
+            self._store, f"agreement {self._num_agreements}", self.rank, self._cards,
             json.dumps(dict(facts)), self._timeout_s,
         )
         wanted, *others = map(json.loads, texts)
@@ -139,16 +140,16 @@ class RankGroup(Ranks):
 
 @contextmanager
 def joined_ranks(
-    place: RankPlace, device: torch.device | str, *, timeout_s: float = TIMEOUT_S,
-    give_up: Callable[[RankLostError], None],
+    place: RankPlace, device: torch.device | str, timeout_s: float = TIMEOUT_S
 ) -> Iterator[Ranks]:
     """Be one of the ranks for the length of the block.
+
+    Where a rank is lost meanwhile, this process ends at once, whatever its main thread waits for.
 
     Args:
         place: from the environment.
         device: of this rank. NCCL is used where each rank has a GPU of its own, gloo otherwise.
         timeout_s: how long to wait for a rank: to come, and to do its share of a step.
-        give_up: as in :class:`chess_snn.training.rank_watch.RankWatch`.
 
     Raises:
         RankLostError: a rank did not come; names it.
@@ -162,7 +163,7 @@ def joined_ranks(
         # One connection for whoever waits, another for the signs of life.
         signs = _store(place, timeout_s)
         cards = meet(signs, place.rank, place.size, timeout_s)
-        watch = stack.enter_context(RankWatch(signs, place.rank, cards, timeout_s, give_up))
+        watch = stack.enter_context(RankWatch(signs, place.rank, cards, timeout_s))
         own_gpu = device.type == "cuda" and place.local_size <= torch.cuda.device_count()
         dist.init_process_group(
             "nccl" if own_gpu else "gloo",
@@ -177,10 +178,10 @@ def joined_ranks(
             watch.wait_until_all_left()
 
 
-def _store(place: RankPlace, timeout_s: float, keeps_it: bool = False) -> dist.Store:
+def _store(place: RankPlace, timeout_s: float, keeps_it: bool = False) -> Store:
     """A connection to the store that ranks meet at."""
     try:
-        return dist.TCPStore(
+        return TCPStore(
             place.address, place.port, is_master=keeps_it, wait_for_workers=False,
             timeout=timedelta(seconds=_NAMED_FIRST * timeout_s),
         )

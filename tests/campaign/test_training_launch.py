@@ -8,7 +8,6 @@ import time
 
 import psutil
 import pytest
-import torch
 
 from chess_snn.campaign import CampaignFolder, load_config
 from chess_snn.campaign.plans import begin_iteration
@@ -17,8 +16,6 @@ from chess_snn.campaign.training_launch import train_as_configured, train_in_ran
 from chess_snn.campaign.under_way import iteration_to_train
 from chess_snn.data import is_committed, read_manifest, sweep_temporaries
 from chess_snn.errors import CampaignError, ConfigError, RankLostError
-from chess_snn.nets import load_network
-from chess_snn.training import WEIGHTS
 from chess_snn.training.rank_launch import RankLayout
 
 pytestmark = pytest.mark.timeout(600)
@@ -51,7 +48,6 @@ def test_two_ranks_train_the_generation_that_one_process_does(played):
         folder.path, 0, num_threads=2, on_progress=lambda *done: heard.append(done)
     )
     target = folder.checkpoint(1)
-    weights = load_network(target / WEIGHTS).state_dict()
     assert heard[-1][0] == heard[-1][1] == by_ranks.metrics["steps"] > 1
     meta = read_manifest(target).meta
     assert meta["shares"] == [2, 2]
@@ -63,10 +59,8 @@ def test_two_ranks_train_the_generation_that_one_process_does(played):
     assert alone.metrics["ranks"] == 1
     for name in ("value_loss", "policy_loss", "gradient_norm", "holdout_value_loss",
                  "holdout_value_loss_after", "learning_rate", "steps", "samples"):
-        wanted = pytest.approx(alone.metrics[name], rel=1e-3, nan_ok=True)
+        wanted = pytest.approx(alone.metrics[name], rel=1e-5, nan_ok=True)
         assert by_ranks.metrics[name] == wanted, name
-    for name, expected in load_network(target / WEIGHTS).state_dict().items():
-        torch.testing.assert_close(weights[name], expected, rtol=1e-2, atol=1e-3, msg=name)
 
 
 def test_what_is_committed_is_not_trained_again(played):

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import torch
 from safetensors.torch import save_file
+from torch.distributed.elastic.multiprocessing.errors import record
 
 from chess_snn.data import ReplayWindow
 from chess_snn.errors import ChessSnnError
@@ -29,7 +30,6 @@ SETTINGS = {
     "precision": "fp32",
 }
 TIMEOUT_S = 60.0
-LOST = 3
 
 
 @dataclass
@@ -59,7 +59,8 @@ class Outcome:
     counts: list
     """Of each step: micro-batches of each rank."""
     micro_batches: list
-    holdout: float
+    holdout: list
+    """Value loss on held-out games before and after."""
     state: dict
     """Of the network."""
 
@@ -84,7 +85,7 @@ def train(case, shard, ranks=ALONE):
     if ranks.rank in case.slow_ranks:
         slow_down(trainer)
     plan = IterationPlan(case.steps, 0.0, 1.0)
-    outcome = Outcome([], [], [], [], trainer.holdout_value_loss(window), {})
+    outcome = Outcome([], [], [], [], [trainer.holdout_value_loss(window)], {})
     for step in range(case.steps):
         if is_bad and step == case.fault_step:
             break_down(case.fault, trainer)
@@ -97,6 +98,7 @@ def train(case, shard, ranks=ALONE):
         ])
         outcome.rows.append(seen[-1])
         outcome.micro_batches += [list(astuple(use)) for use in report.micro_batches]
+    outcome.holdout.append(trainer.holdout_value_loss(window))
     outcome.state = {k: v.clone().contiguous() for k, v in trainer.network.state_dict().items()}
     return outcome
 
@@ -124,28 +126,26 @@ def slow_down(trainer):
 
 
 def break_down(fault, trainer):
-    if fault == "freeze":
-        os.kill(os.getpid(), signal.SIGSTOP)
-    elif fault == "sleep":
-        time.sleep(600)
-    elif fault == "kill" and os.environ.get("TORCHELASTIC_RESTART_COUNT", "0") == "0":
-        os.kill(os.getpid(), signal.SIGKILL)
-    elif fault == "oom":
-        run_out_of_memory(trainer)
-
-
-def run_out_of_memory(trainer):
     """After the first micro-batch of the next share, once."""
     gradients, backward = trainer._step.gradients, trainer._step.gradients._backward
 
     def failing(network, batch):
         gradients._backward = backward
-        backward(network, batch)
-        raise torch.OutOfMemoryError("injected")
+        figures = backward(network, batch)
+        if fault == "oom":
+            raise torch.OutOfMemoryError("injected")
+        if fault == "freeze":
+            os.kill(os.getpid(), signal.SIGSTOP)
+        elif fault == "sleep":
+            time.sleep(600)
+        elif fault == "kill" and os.environ.get("TORCHELASTIC_RESTART_COUNT", "0") == "0":
+            os.kill(os.getpid(), signal.SIGKILL)
+        return figures
 
     gradients._backward = failing
 
 
+@record
 def main(file):
     place = RankPlace.from_environment()
     end_with_parent(os.getppid(), signal.SIGKILL)
@@ -153,9 +153,7 @@ def main(file):
     task = json.loads(Path(file).read_text())
     if place.rank == 0:
         print("begun", flush=True)
-    with joined_ranks(
-        place, "cpu", timeout_s=task.get("timeout_s", TIMEOUT_S), give_up=give_up
-    ) as ranks:
+    with joined_ranks(place, "cpu", task.get("timeout_s", TIMEOUT_S)) as ranks:
         for values in task["cases"]:
             case = Case(**values)
             outcome = train(case, Path(task["shard"]), ranks)
@@ -164,11 +162,6 @@ def main(file):
             body = {name: getattr(outcome, name) for name in
                     ("figures", "rows", "counts", "micro_batches", "holdout")}
             stem.with_suffix(".json").write_text(json.dumps(body))
-
-
-def give_up(error):
-    print(f"error: {error}", file=sys.stderr, flush=True)
-    os._exit(LOST)
 
 
 if __name__ == "__main__":

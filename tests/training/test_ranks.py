@@ -5,7 +5,7 @@ import os
 import numpy as np
 import pytest
 import torch
-from rank_driver import Case, train
+from rank_driver import SETTINGS, Case, train
 from rank_group import free_port, read_outcomes, run_group, start_rank, write_task
 
 from chess_snn.errors import UsageError
@@ -21,7 +21,7 @@ BY_PACE = Case("pace", {"batch_size": 96}, steps=6, by_pace=True, slow_ranks=(1,
 CASES = [EVEN, SHORT, SHORT_OF_MEMORY, BY_PACE]
 SIZES = (2, 3)
 
-ROUNDING = {"rtol": 2e-5, "atol": 2e-6}
+ROUNDING = {"rtol": 2e-6, "atol": 1e-7}
 """Of figures, after some steps from sums in another order."""
 
 
@@ -50,15 +50,23 @@ def test_the_loss_curve_is_that_of_one_process(groups, alone, case, size):
     expected = alone[case.name]
     for outcome in groups[case.name, size]:
         np.testing.assert_allclose(outcome.figures, expected.figures, **ROUNDING)
-        assert outcome.holdout == pytest.approx(expected.holdout, rel=1e-6)
+        (before, after), (wanted, wanted_after) = outcome.holdout, expected.holdout
+        assert before == pytest.approx(wanted, rel=1e-6)
+        # Held-out games have planes that no sample had: see the weights, below.
+        assert after == pytest.approx(wanted_after, rel=2e-3)
+        assert abs(after - before) > 10 * abs(after - wanted_after)
 
 
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("case", [EVEN, SHORT], ids=lambda case: case.name)
 def test_so_are_weights_and_running_statistics(groups, alone, case, size):
-    for name, expected in alone[case.name].state.items():
-        found = groups[case.name, size][0].state[name]
-        torch.testing.assert_close(found, expected, rtol=1e-3, atol=1e-4, msg=name)
+    """But for the few weights whose gradient is nothing but rounding: AdamW goes by its sign."""
+    found, expected = groups[case.name, size][0].state, alone[case.name].state
+    distances = torch.cat([
+        (found[name] - tensor).abs().flatten().float() for name, tensor in expected.items()
+    ])
+    assert distances.quantile(0.995) < 1e-5
+    assert distances.max() < 2 * case.steps * SETTINGS["learning_rate"]
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -142,7 +150,7 @@ def test_a_rank_that_does_not_come_is_named(searched_shard, tmp_path):
     rank = start_rank(file, 0, 2, free_port())
     told = rank.communicate(timeout=120)[1]
     assert rank.returncode == 2
-    assert "RankLostError: rank 1 of 2 did not come" in told
+    assert "RankLostError: rank 1 of 2 ranks did not come within 2 s" in told
 
 
 def test_more_ranks_than_micro_batches_are_refused(searched_shard, tmp_path):
