@@ -25,6 +25,7 @@ from chess_snn.evaluation import (
     match_pgn,
     play_match,
 )
+from chess_snn.evaluation.match_result import CUT
 from chess_snn.games import get_game
 from chess_snn.games.base import Game
 from chess_snn.types import Json, UInt64Array
@@ -140,7 +141,7 @@ def elo_json(result: MatchResult) -> Json:
 def _print_result(result: MatchResult, seconds: float) -> None:
     low, high = result.interval()
     endings = result.terminations_by_name
-    endings.pop(result.spec.terminations[0], None)
+    endings.pop(CUT, None)  # which stand beside the draws
     print_message(f"{result.player_a} against {result.player_b}")
     rows = {
         "games": f"{result.num_games}, {result.wins} won, {result.draws} drawn, "

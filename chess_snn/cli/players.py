@@ -22,7 +22,7 @@ from chess_snn.evaluation import (
 )
 from chess_snn.games.base import Game
 from chess_snn.nets import make_evaluator
-from chess_snn.search import MAX_SIMULATIONS, Search, make_search, make_tree_search
+from chess_snn.search import MAX_SIMULATIONS, make_match_search
 
 DEFAULT_ENGINE_S: Final = EngineSettings().answer_s
 """Seconds that an engine may take for a move."""
@@ -63,16 +63,9 @@ class Entrant:
             self.model.load(game), device=device, precision=self.model.precision,
             num_threads=num_threads,
         ))
-        search: Search
-        if self.simulations == 0:
-            search = make_search(
-                game, evaluator, self.model.search, simulations=0, num_games=num_games
-            )
-        else:
-            search = make_tree_search(
-                game, evaluator, self.model.search, simulations=self.simulations,
-                num_games=num_games,
-            )
+        search = make_match_search(
+            game, evaluator, self.model.search, simulations=self.simulations, num_games=num_games
+        )
         player = SearchPlayer(search, self.name)
         percent = self.random_percent
         return player if percent is None else DilutedPlayer(player, percent)

@@ -24,6 +24,10 @@ from chess_snn.nets.planes import expand_planes
 from chess_snn.nets.torch_threads import single_torch_threads
 from chess_snn.types import Float32Array, Int16Array, Int32Array, UInt64Array
 
+_MIN_IMAGES = 16
+"""Fewest images (positions times ticks) in a call of the network. Below it, matrix products sum in
+another order in float32, and integer convolutions do not know a batch of one for channels-last."""
+
 
 class CpuEvaluator:
     """A frozen network with its threads. Use it in a ``with`` block, or call :meth:`close`.
@@ -118,8 +122,8 @@ class CpuEvaluator:
         return logits_BL.numpy(), wdl_logits_B3.softmax(dim=1).numpy()
 
     def _padded_size(self, num_rows: int) -> int:
-        """Up to the next multiple of the fewest rows that the network wants."""
-        fewest = self.network.fewest_rows
+        """Up to the next multiple of the fewest rows that are ``_MIN_IMAGES`` images."""
+        fewest = -(-_MIN_IMAGES // self.network.config.ticks)
         return -(-num_rows // fewest) * fewest
 
 

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 import torch
-import torch.nn.functional as F  # noqa: N812
 from torch import Tensor, nn
 from torch.nn.utils.fusion import fuse_conv_bn_eval
 
@@ -34,9 +33,6 @@ Precision = Literal["fp32", "bf16", "int8"]
 PRECISIONS: Final = {"fp32": torch.float32, "bf16": torch.bfloat16, "int8": torch.bfloat16}
 """Of currents, and of convolutions but in int8, where weights have 8 bits and spikes are integers;
 membranes and readouts are float32 always."""
-_MIN_IMAGES: Final = 16
-"""Fewest images (positions times ticks) in a product of floating-point matrices. Below it they are
-summed in another order, and a row's answer would depend on how many rows come with it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,19 +109,6 @@ class InferenceNetwork(nn.Module):
         return torch.uint8 if self.precision == "int8" else self.dtype
 
     @property
-    def fewest_rows(self) -> int:
-        """Fewest rows of a call for which a row's answer does not depend on their number.
-
-        Sums of integers are the same in every order; in ``int8`` only the value head, which is
-        small, needs more rows than one, and gets them here.
-        """
-        return 1 if self.precision == "int8" else self._fewest_float_rows
-
-    @property
-    def _fewest_float_rows(self) -> int:
-        return -(-_MIN_IMAGES // self.config.ticks)
-
-    @property
     def device(self) -> torch.device:
         """Where it runs."""
         return self.policy_readout.weight.device
@@ -174,13 +157,9 @@ class InferenceNetwork(nn.Module):
         conv = self.value_conv
         fired_TBCHW = self.neurons.fire(each_tick(conv, fired_TBCHW), conv.late_bias)
         seen_TBF = squares_first(fired_TBCHW).to(self.dtype)
-        num_rows = seen_TBF.shape[1]
-        if num_rows < self._fewest_float_rows:
-            seen_TBF = F.pad(seen_TBF, (0, 0, 0, self._fewest_float_rows - num_rows))
-        wdl_logits_B3 = read_float32(
+        return read_float32(
             self.value_readout, self.neurons.mean_rate(self.value_hidden(seen_TBF))
         )
-        return wdl_logits_B3[:num_rows]
 
 
 def freeze(
