@@ -21,7 +21,7 @@ from chess_snn.training.rank_launch import RankLayout
 pytestmark = pytest.mark.timeout(600)
 
 RANKS = (
-    "training.batch_size=16", "training.micro_batch=4", "training.precision=fp32",
+    "training.batch_size=16", "training.micro_batch=8", "training.precision=fp32",
     "execution.device=cpu",
 )
 
@@ -42,7 +42,7 @@ def played(new_folder):
 
 
 def test_two_ranks_train_the_generation_that_one_process_does(played):
-    folder = played("execution.training_ranks=2")
+    folder = played("execution.training_ranks=2", "training.presentations=1")
     heard = []
     by_ranks = train_as_configured(
         folder.path, 0, num_threads=2, on_progress=lambda *done: heard.append(done)
@@ -50,8 +50,8 @@ def test_two_ranks_train_the_generation_that_one_process_does(played):
     target = folder.checkpoint(1)
     assert heard[-1][0] == heard[-1][1] == by_ranks.metrics["steps"] > 1
     meta = read_manifest(target).meta
-    assert meta["shares"] == [2, 2]
-    assert meta["micro_batches"] == [{"step": 0, "micro_batch": 4}]
+    assert meta["shares"] == [1, 1]
+    assert meta["micro_batches"] == [{"step": 0, "micro_batch": 8}]
     assert by_ranks.metrics["ranks"] == 2
 
     target.rename(folder.path / "by-ranks")
@@ -59,7 +59,7 @@ def test_two_ranks_train_the_generation_that_one_process_does(played):
     assert alone.metrics["ranks"] == 1
     for name in ("value_loss", "policy_loss", "gradient_norm", "holdout_value_loss",
                  "holdout_value_loss_after", "learning_rate", "steps", "samples"):
-        wanted = pytest.approx(alone.metrics[name], rel=1e-5, nan_ok=True)
+        wanted = pytest.approx(alone.metrics[name], rel=1e-4, nan_ok=True)
         assert by_ranks.metrics[name] == wanted, name
 
 
@@ -109,7 +109,7 @@ def test_more_ranks_than_micro_batches_are_refused_at_the_start():
 @pytest.mark.slow
 @pytest.mark.parametrize("victim", ["rank 0", "rank 1", "launcher"])
 def test_killed_training_leaves_nothing_half_written_and_is_done_again(played, victim):
-    folder = played("training.presentations=400")
+    folder = played("training.presentations=60")
     target = folder.checkpoint(1)
     undisturbed = train_in_ranks(folder.path, 0, RankLayout(2), num_threads=1).weights_digest
     target.rename(folder.path / "undisturbed")

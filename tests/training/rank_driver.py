@@ -17,7 +17,7 @@ from safetensors.torch import save_file
 from torch.distributed.elastic.multiprocessing.errors import record
 
 from chess_snn.data import ReplayWindow
-from chess_snn.errors import ChessSnnError
+from chess_snn.errors import ChessSnnError, UsageError
 from chess_snn.games import get_game
 from chess_snn.nets import build_network, net_config
 from chess_snn.reaped import end_with_parent
@@ -46,6 +46,8 @@ class Case:
     fault_step: int = 2
     slow_ranks: tuple = ()
     """These compute a micro-batch for 60 ms longer."""
+    is_refused: bool = False
+    """Whether an error is expected; it is written to ``<out>/<case>-<rank>.txt``."""
 
 
 @dataclass
@@ -156,8 +158,14 @@ def main(file):
     with joined_ranks(place, "cpu", task.get("timeout_s", TIMEOUT_S)) as ranks:
         for values in task["cases"]:
             case = Case(**values)
-            outcome = train(case, Path(task["shard"]), ranks)
             stem = Path(task["out"], f"{case.name}-{ranks.rank}")
+            try:
+                outcome = train(case, Path(task["shard"]), ranks)
+            except UsageError as error:
+                if not case.is_refused:
+                    raise
+                stem.with_suffix(".txt").write_text(str(error))
+                continue
             save_file(outcome.state, stem.with_suffix(".safetensors"))
             body = {name: getattr(outcome, name) for name in
                     ("figures", "rows", "counts", "micro_batches", "holdout")}

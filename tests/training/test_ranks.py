@@ -19,6 +19,12 @@ SHORT = Case("short", {"batch_size": 56})
 SHORT_OF_MEMORY = Case("oom", fault="oom", fault_rank=1, fault_step=2)
 BY_PACE = Case("pace", {"batch_size": 96}, steps=6, by_pace=True, slow_ranks=(1,))
 CASES = [EVEN, SHORT, SHORT_OF_MEMORY, BY_PACE]
+REFUSED = {
+    "settings": "training.clip_norm", "window": "replay window", "stream": "stream of samples",
+}
+"""What one rank has otherwise, and as what the others see it."""
+TOO_FEW_PARTS = Case("few", {"micro_batch": 48}, is_refused=True)
+REFUSED_CASES = [Case(fault, fault=fault, is_refused=True) for fault in REFUSED]
 SIZES = (2, 3)
 
 ROUNDING = {"rtol": 2e-6, "atol": 1e-7}
@@ -27,12 +33,14 @@ ROUNDING = {"rtol": 2e-6, "atol": 1e-7}
 
 @pytest.fixture(scope="module")
 def groups(searched_shard, tmp_path_factory):
-    """The outcomes of all cases by groups of 2 and of 3."""
+    """The outcomes of all cases by groups of 2 and of 3, and the folder of each group."""
     outcomes = {}
     for size in SIZES:
         folder = tmp_path_factory.mktemp(f"group-of-{size}")
-        codes, told = run_group(folder, searched_shard, CASES, size)
+        cases = [*REFUSED_CASES, TOO_FEW_PARTS, *CASES]
+        codes, told = run_group(folder, searched_shard, cases, size)
         assert codes == [0] * size, told
+        outcomes[size] = folder
         for case in CASES:
             outcomes[case.name, size] = read_outcomes(folder, case, size)
     return outcomes
@@ -132,17 +140,22 @@ def test_memory_that_is_never_enough_is_an_error(searched_shard, monkeypatch):
         train(Case("never"), searched_shard)
 
 
-@pytest.mark.parametrize(("fault", "what"), [
-    ("settings", "training.clip_norm"), ("window", "replay window"),
-    ("stream", "stream of samples"),
-])
-def test_ranks_that_disagree_are_refused_by_name(searched_shard, tmp_path, fault, what):
-    codes, told = run_group(tmp_path / "g", searched_shard, [Case("c", fault=fault)], 2)
-    assert codes == [2, 2]
-    for text in told:
-        assert f"has {what} = " in text
-        assert "error: UsageError: rank 1 (process " in text
-    assert not list((tmp_path / "g").glob("c-*")), "something was trained"
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("fault", REFUSED)
+def test_ranks_that_disagree_are_refused_by_name(groups, size, fault):
+    told = [(groups[size] / f"{fault}-{rank}.txt").read_text() for rank in range(size)]
+    assert len(set(told)) == 1
+    assert told[0].startswith("rank 1 (process ")
+    assert f") has {REFUSED[fault]} = " in told[0]
+    assert ", and rank 0 (process " in told[0]
+    assert not (groups[size] / f"{fault}-0.json").exists(), "it was trained"
+
+
+def test_more_ranks_than_micro_batches_are_refused(groups):
+    assert (groups[2] / "few-0.json").exists()
+    told = (groups[3] / "few-2.txt").read_text()
+    assert told.startswith("3 ranks cannot share a step of 2 micro-batches")
+    assert "set training.micro_batch to 21 or less" in told
 
 
 def test_a_rank_that_does_not_come_is_named(searched_shard, tmp_path):
@@ -151,15 +164,6 @@ def test_a_rank_that_does_not_come_is_named(searched_shard, tmp_path):
     told = rank.communicate(timeout=120)[1]
     assert rank.returncode == 2
     assert "RankLostError: rank 1 of 2 ranks did not come within 2 s" in told
-
-
-def test_more_ranks_than_micro_batches_are_refused(searched_shard, tmp_path):
-    codes, told = run_group(
-        tmp_path / "g", searched_shard, [Case("c", {"micro_batch": 32})], 3
-    )
-    assert codes == [2, 2, 2]
-    assert "3 ranks cannot share a step of 2 micro-batches" in told[0]
-    assert "training.micro_batch to 21 or less" in told[0]
 
 
 ENVIRONMENT = {
