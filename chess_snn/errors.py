@@ -12,7 +12,8 @@
      │   └─ CampaignError         a campaign folder that cannot be used as asked
      │       └─ CampaignLockedError   another process is writing it
      ├─ CorruptDataError          bytes that do not match their manifest, or no manifest
-     └─ TrainingDivergedError     a loss or gradient that is not finite
+     ├─ TrainingDivergedError     a loss or gradient that is not finite
+     └─ RankLostError             a process that trained with others died, hung or never came
 
 Every message names the value, the place and the way out, in one line. The command line prints
 that line and exits with code 2; a traceback there is a bug.
@@ -61,3 +62,7 @@ class CorruptDataError(ChessSnnError):
 
 class TrainingDivergedError(ChessSnnError):
     """A loss or a gradient is not finite."""
+
+
+class RankLostError(ChessSnnError):
+    """A process that trained with others died, hung or never came; the same again may do better."""

@@ -2,8 +2,8 @@
 
 A server is one child in a session of its own, so a Ctrl-C in the terminal reaches it only through
 us. It is stopped on every way out of :func:`running_server`; the kernel stops it when this process
-is killed (:mod:`flows.reaped`); and where that is not possible either, the next start finds the
-record the child left and reaps it. A record whose owner still lives is not stale: its server is
+is killed (:mod:`chess_snn.reaped`); and where that is not possible either, the next start finds
+the record the child left and reaps it. A record whose owner still lives is not stale: its server is
 shared, not killed.
 """
 
@@ -22,8 +22,8 @@ from pathlib import Path
 
 import psutil
 
+from chess_snn import reaped
 from chess_snn.errors import ChessSnnError
-from flows import reaped
 
 HOST = "127.0.0.1"
 """Embedded servers listen on loopback only: they ask nobody for a password."""

@@ -8,7 +8,7 @@ from typing import Any, Final, TypeVar
 from distributed import Client, Future, TimeoutError, default_client
 from prefect.client.schemas.objects import State
 
-from chess_snn.errors import ChessSnnError
+from chess_snn.errors import ChessSnnError, RankLostError
 
 _Result = TypeVar("_Result")
 
@@ -74,6 +74,8 @@ def is_worth_retrying(task: object, task_run: object, state: State[Any]) -> bool
     """Whether a failed task may do better next time: not with damaged data, nor when stopping."""
     del task, task_run
     error = state.result(raise_on_failure=False)
+    if isinstance(error, RankLostError):
+        return True
     return not isinstance(error, ChessSnnError | StoppedError)
 
 

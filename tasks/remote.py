@@ -13,6 +13,7 @@ from distributed import get_worker
 from chess_snn.campaign import matches, stages
 from chess_snn.campaign.matches import FINAL, ScheduledMatch, is_gate
 from chess_snn.campaign.receipts import ShardFacts, TrainingFacts
+from chess_snn.campaign.training_launch import train_as_configured
 from chess_snn.types import Json
 
 PROGRESS_TOPIC: Final = "progress"
@@ -30,8 +31,8 @@ def play_shard(directory: str, iteration: int, shard: int, num_threads: int) -> 
 
 
 def train_generation(directory: str, iteration: int, num_threads: int) -> TrainingFacts:
-    """See :func:`chess_snn.campaign.stages.train_generation`."""
-    return stages.train_generation(
+    """See :func:`chess_snn.campaign.training_launch.train_as_configured`."""
+    return train_as_configured(
         Path(directory), iteration, num_threads=num_threads, worker=_worker_number(),
         on_progress=_progress_events(iteration, "train", "steps"),
     )

@@ -19,6 +19,8 @@ from chess_snn.search import MAX_SIMULATIONS, SearchSettings, check_memory
 from chess_snn.self_play import SelfPlaySettings
 from chess_snn.training import TrainingSettings
 
+TrainingShares = Literal["equal", "measured"]
+
 OPENINGS_EACH: Final = 50
 """Openings that one worker plays at a time; a match of more is played in parts."""
 
@@ -191,6 +193,12 @@ class ExecutionSettings:
     workers: int = 0
     """Worker processes; 0 starts one a GPU, or else one a core and no more than an iteration has
     shards."""
+    training_ranks: int = 0
+    """Processes that train a generation together, each with a share of every step's micro-batches;
+    0 trains in one of the workers. Several GPUs want one process each."""
+    training_shares: TrainingShares = "equal"
+    """How a step's micro-batches are dealt to these processes: `equal`, or `measured` for devices
+    that are not equally fast, by the pace of each over the first steps."""
     overlap: bool = True
     """Whether a generation is evaluated while the next iteration plays."""
     retries: int = 2
@@ -199,6 +207,8 @@ class ExecutionSettings:
     def __post_init__(self) -> None:
         check_choice("execution.device", self.device, get_args(DeviceChoice))
         check_range("execution.workers", self.workers, ge=0, le=1024)
+        check_range("execution.training_ranks", self.training_ranks, ge=0, le=1024)
+        check_choice("execution.training_shares", self.training_shares, get_args(TrainingShares))
         check_range("execution.retries", self.retries, ge=0, le=100)
 
 
@@ -225,6 +235,7 @@ class CampaignConfig:
             if self.promotion.rule == "sprt":
                 check_book(game, self.promotion.max_openings, "promotion.max_openings")
         self._check_policy_loss()
+        self._check_ranks()
         self._check_tree_memory(game.spec)
 
     @property
@@ -249,6 +260,16 @@ class CampaignConfig:
                 f'training.policy_loss = "{self.training.policy_loss}" cannot learn from games '
                 f'played with search.kind = "{self.search.kind}"; set training.policy_loss = '
                 f'"{wanted}"'
+            )
+
+    def _check_ranks(self) -> None:
+        ranks, training = self.execution.training_ranks, self.training
+        if ranks > training.num_micro_batches:
+            raise ConfigError(
+                f"execution.training_ranks = {ranks}, and a step has {training.num_micro_batches} "
+                f"micro-batches (training.batch_size = {training.batch_size}, training.micro_batch "
+                f"= {training.micro_batch}); set training.micro_batch to "
+                f"{max(2, training.batch_size // ranks)} or less, or use fewer ranks"
             )
 
     def _check_tree_memory(self, spec: GameSpec) -> None:

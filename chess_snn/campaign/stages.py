@@ -6,6 +6,7 @@ repeat. Nothing here knows which process or machine it runs in.
 """
 
 from collections.abc import Callable
+from dataclasses import asdict
 from functools import lru_cache
 from pathlib import Path
 
@@ -34,11 +35,18 @@ from chess_snn.data import (
 )
 from chess_snn.errors import CorruptDataError
 from chess_snn.games import get_game
-from chess_snn.nets import build_network, make_evaluator
+from chess_snn.nets import build_network, make_evaluator, network_digest
 from chess_snn.rng import derive_seed
 from chess_snn.self_play import calibrate_threshold, play_games
-from chess_snn.training import IterationPlan, Trainer, load_trainer, save_checkpoint
-from chess_snn.types import UInt64Array
+from chess_snn.training import (
+    ALONE,
+    IterationPlan,
+    Ranks,
+    Trainer,
+    load_trainer,
+    save_checkpoint,
+)
+from chess_snn.types import Json, UInt64Array
 
 Progress = Callable[[int, int], None]
 """Called often with (done, in all): games of self-play and matches, steps of training."""
@@ -111,13 +119,16 @@ def play_shard(
 
 def train_generation(
     directory: Path, iteration: int, *, num_threads: int = 1, worker: int = 0,
-    on_progress: Progress | None = None,
+    on_progress: Progress | None = None, ranks: Ranks = ALONE,
 ) -> TrainingFacts:
-    """Train generation ``iteration`` on the replay window; commit generation ``iteration + 1``."""
+    """Train generation ``iteration`` on the replay window; commit generation ``iteration + 1``.
+
+    Where several ``ranks`` train it together, rank 0 commits.
+    """
     folder = CampaignFolder.open(directory)
     target = folder.checkpoint(iteration + 1)
     if is_committed(target):
-        return _training_facts(read_manifest(target))
+        return trained_before(folder, iteration)
     config, game = folder.config, game_of(folder)
     torch.set_num_threads(num_threads)
 
@@ -131,7 +142,10 @@ def train_generation(
             f"{error} (the shard is made again by `chess-snn campaign resume` once its folder and "
             f"the receipt of its iteration, if it has one, are deleted)"
         ) from error
-    trainer = load_trainer(folder.checkpoint(iteration), game, device_of(folder, worker))
+    trainer = load_trainer(
+        folder.checkpoint(iteration), game, device_of(folder, worker), ranks,
+        by_pace=config.execution.training_shares == "measured",
+    )
     trainer.begin_iteration(iteration)
     stretch = read_plan(folder, iteration)
     plan = IterationPlan(
@@ -147,6 +161,8 @@ def train_generation(
         "positions_played": _positions_played(folder, iteration),
         "window_shards": [f"{path.parent.name}/{path.name}" for path in shards],
         "window_positions": window.records.num_positions,
+        "micro_batches": [asdict(use) for use in report.micro_batches],
+        "shares": list(report.shares),
         "metrics": {
             "steps": float(report.steps),
             "samples": float(report.samples),
@@ -159,12 +175,25 @@ def train_generation(
             "gradient_norm": report.gradient_norm,
             "learning_rate": report.learning_rate,
             "samples_per_s": report.samples_per_s,
+            "ranks": float(ranks.size),
+            "micro_batch": float(report.micro_batches[-1].micro_batch),
             "holdout_value_loss": before,
             "holdout_value_loss_after": trainer.holdout_value_loss(window),
             **_spike_rate(trainer, window),
         },
     }
-    return _training_facts(save_checkpoint(target, trainer, meta=facts))
+    if not ranks.is_first:
+        return _training_facts(facts | {"weights_digest": network_digest(trainer.network)})
+    return _training_facts(save_checkpoint(target, trainer, meta=facts).meta)
+
+
+def trained_before(folder: CampaignFolder, iteration: int) -> TrainingFacts:
+    """What :func:`train_generation` returned when it committed generation ``iteration + 1``.
+
+    Raises:
+        CorruptDataError: it is not there, or damaged.
+    """
+    return _training_facts(read_manifest(folder.checkpoint(iteration + 1)).meta)
 
 
 def _spike_rate(trainer: Trainer, window: ReplayWindow) -> dict[str, float]:
@@ -249,8 +278,7 @@ def _shard_facts(path: Path, manifest: Manifest) -> ShardFacts:
     )
 
 
-def _training_facts(manifest: Manifest) -> TrainingFacts:
-    meta = manifest.meta
+def _training_facts(meta: Json) -> TrainingFacts:
     return TrainingFacts(
         generation=meta["generation"],
         weights_digest=meta["weights_digest"],

@@ -14,7 +14,9 @@ from chess_snn.campaign.matches import (
     generation_matches,
     is_evaluated,
 )
+from chess_snn.campaign.plans import read_plans
 from chess_snn.data import is_committed
+from chess_snn.errors import CampaignError
 
 PREPARATION: Final = "preparation"
 SELF_PLAY: Final = "self-play"
@@ -96,6 +98,31 @@ class StageFinder:
         if generation not in self._matches:
             self._matches[generation] = generation_matches(self._folder, generation)
         return self._matches[generation]
+
+
+def iteration_to_train(folder: CampaignFolder, wanted: int | None = None) -> int:
+    """The first iteration that has played and not trained; or ``wanted``, if that has played.
+
+    Raises:
+        CampaignError: there is none, or its games are not all there.
+    """
+    if wanted is None:
+        begun = (plan.iteration for plan in read_plans(folder))
+        untrained = (i for i in begun if not is_committed(folder.checkpoint(i + 1)))
+        wanted = next(untrained, None)
+    if wanted is None:
+        raise CampaignError(
+            f"{folder.path} has trained every iteration that it began; go on with it: "
+            f"chess-snn campaign resume {folder.path}"
+        )
+    num_shards = folder.config.self_play.num_shards
+    num_played = sum(is_committed(folder.shard(wanted, shard)) for shard in range(num_shards))
+    if num_played < num_shards:
+        raise CampaignError(
+            f"{folder.path} has {num_played} of {num_shards} shards of iteration {wanted}, and "
+            f"trains on all of them; play the others: chess-snn campaign resume {folder.path}"
+        )
+    return wanted
 
 
 def num_games_played(folder: CampaignFolder, matches: Sequence[ScheduledMatch]) -> int:

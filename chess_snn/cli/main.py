@@ -22,6 +22,7 @@ from chess_snn.cli import (
     registry,
     results,
     services,
+    train_ranks,
     uci,
     ui,
     watch,
@@ -52,6 +53,7 @@ app.command("mates")(mates.mates_command)
 app.command("play")(play.play_command)
 app.command("ratings")(ratings.ratings_command)
 app.command("results")(results.results_command)
+app.command("train")(train_ranks.train_command)
 app.command("up")(services.up_command)
 app.command("down")(services.down_command)
 app.command("deploy")(services.deploy_command)

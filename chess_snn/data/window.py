@@ -5,8 +5,9 @@ of newest whole games whose positions fit the capacity. How the shards arrived, 
 iteration at a time, makes no difference.
 """
 
+import hashlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Final, Literal, get_args
 
@@ -27,6 +28,7 @@ Subset = Literal["training", "holdout"]
 
 _HOLDOUT_SEED: Final = 0
 """Not a campaign's seed: a game is held out in every window that contains it, or in none."""
+_DIGEST_LENGTH: Final = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +90,7 @@ class ReplayWindow:
         self._game_of: Int32Array = np.empty(0, np.int32)
         self._rows: dict[str, Int32Array] = {}
         self._surprises: SurpriseDraw | None = None
+        self._digest: str | None = None
 
     @classmethod
     def load(
@@ -138,6 +141,17 @@ class ReplayWindow:
         """``<parent>/<folder>`` of each shard with a game in the window, oldest first."""
         return tuple(dict.fromkeys(self._games.shard_names)) if self._games else ()
 
+    def digest(self) -> str:
+        """16 hex digits over every game held, and which are held out; equal windows are equal."""
+        if self._digest is None:
+            digest = hashlib.sha256()
+            for field in fields(GameRecords):
+                digest.update(np.ascontiguousarray(getattr(self.records, field.name)))
+            digest.update(np.ascontiguousarray(self.rows("holdout")))
+            digest.update(np.float64(self._discount).tobytes())
+            self._digest = digest.hexdigest()[:_DIGEST_LENGTH]
+        return self._digest
+
     def rows(self, subset: Subset) -> Int32Array:
         """int32[...]: the positions of ``records`` in ``subset``, in order; not to be changed."""
         check_choice("window.subset", subset, get_args(Subset))
@@ -147,7 +161,20 @@ class ReplayWindow:
         self, batch_size: int, rng: np.random.Generator, *, surprise_share: float = 0.0,
         surprise_cap: float = 2.0,
     ) -> Samples:
-        """``batch_size`` training positions, drawn independently and with replacement.
+        """``batch_size`` training positions, drawn as :meth:`draw` does.
+
+        Raises:
+            UsageError, ConfigError: as :meth:`draw`.
+        """
+        return self.gather(self.draw(
+            batch_size, rng, surprise_share=surprise_share, surprise_cap=surprise_cap
+        ))
+
+    def draw(
+        self, batch_size: int, rng: np.random.Generator, *, surprise_share: float = 0.0,
+        surprise_cap: float = 2.0,
+    ) -> Int32Array:
+        """int32[B]: rows of ``batch_size`` training positions, independent and with replacement.
 
         Args:
             batch_size: how many.
@@ -169,7 +196,8 @@ class ReplayWindow:
             by_surprise = rng.random(batch_size) < surprise_share
             surprising = self._draw_by_surprise(surprise_cap).draw(batch_size, rng)
             chosen = np.where(by_surprise, surprising, chosen)
-        return self.gather(rows[chosen])
+        drawn: Int32Array = rows[chosen]
+        return drawn
 
     def iterate(self, batch_size: int, subset: Subset = "holdout") -> Iterator[Samples]:
         """Every position of ``subset`` once, in a fixed order; the last batch may be smaller."""
@@ -230,6 +258,7 @@ class ReplayWindow:
         is_holdout = np.repeat(games.is_holdout, lengths)
         self._games = games
         self._surprises = None
+        self._digest = None
         self._game_of = np.repeat(np.arange(len(lengths), dtype=np.int32), lengths)
         self._rows = {
             "training": np.flatnonzero(~is_holdout).astype(np.int32),

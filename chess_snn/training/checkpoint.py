@@ -23,6 +23,7 @@ from chess_snn.data import Manifest, read_json, staged_folder, verify_folder, wr
 from chess_snn.errors import CorruptDataError
 from chess_snn.games.base import Game
 from chess_snn.nets import load_network, network_digest, save_network
+from chess_snn.training.ranks import ALONE, Ranks
 from chess_snn.training.settings import TrainingSettings
 from chess_snn.training.trainer import Trainer
 from chess_snn.types import Json
@@ -49,18 +50,26 @@ def save_checkpoint(folder: Path, trainer: Trainer, meta: Json) -> Manifest:
         )
 
 
-def load_trainer(folder: Path, game: Game, device: torch.device | str = "cpu") -> Trainer:
-    """The trainer saved in ``folder``, after its digests were checked.
+def load_trainer(
+    folder: Path, game: Game, device: torch.device | str = "cpu", ranks: Ranks = ALONE,
+    by_pace: bool = False,
+) -> Trainer:
+    """The trainer saved in ``folder``, after its digests were checked; see :class:`Trainer`.
+
+    However many ranks it was saved by, it may go on with any number.
 
     Raises:
         CorruptDataError: a file is missing or damaged.
+        UsageError: there are more ranks than micro-batches.
     """
     verify_folder(folder)
     network = load_network(folder / WEIGHTS)
     state = read_json(folder / _TRAINER)
     try:
         settings = TrainingSettings(**state["settings"])
-        trainer = Trainer(game, network, settings, state["seed"], device)
+        trainer = Trainer(
+            game, network, settings, state["seed"], device, ranks=ranks, by_pace=by_pace
+        )
         trainer.steps_done = state["steps_done"]
         trainer.step_in_iteration = state["step_in_iteration"]
         trainer.rng.bit_generator.state = state["sampling_rng"]

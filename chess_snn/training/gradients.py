@@ -2,22 +2,22 @@
 
 Micro-batches do not wait for each other, so that CPU threads (and processes, and machines) may take
 them as they come; layer by layer, torch's own threads would. What comes out does not depend on how
-many took part: each micro-batch has a copy of the network with gradients and statistics of its
-own, and they are added up in the order of the batch (batch normalisation over parts of a batch:
-Hoffer et al. 2017, arXiv 1705.08741, §4).
+many threads took part: each micro-batch has a copy of the network with gradients and statistics of
+its own, and they are added up in the order of the batch (batch normalisation over parts of a batch:
+Hoffer et al. 2017, arXiv 1705.08741, §4). With several processes only the order of sums differs.
 
 Dimensions: F figures.
 """
 
 import copy
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import fields
 from types import TracebackType
 from typing import Final, Self
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from chess_snn.nets import Network
 from chess_snn.nets.torch_threads import single_torch_threads
@@ -37,13 +37,14 @@ class Gradients:
 
     def __init__(self, network: Network, settings: TrainingSettings) -> None:
         """Share the parameters of ``network``, which is on its device for good."""
-        self._network, self._settings = network, settings
-        self._copies = [_copy(network) for _ in range(1, settings.num_micro_batches)]
+        self.settings = settings
+        self._network = network
+        self._copies: list[Network] = []
         self._threads: ThreadPoolExecutor | None = None
 
     def __enter__(self) -> Self:
         """Start as many threads as torch has been given, and there are micro-batches."""
-        num_threads = min(torch.get_num_threads(), 1 + len(self._copies))
+        num_threads = min(torch.get_num_threads(), self.settings.num_micro_batches)
         on_cpu = next(self._network.parameters()).device.type == "cpu"
         if on_cpu and num_threads > 1:
             self._threads = single_torch_threads(num_threads, "gradients")
@@ -59,27 +60,41 @@ class Gradients:
             self._threads = None
 
     @torch.backends.cudnn.flags(enabled=True, allow_tf32=False)
-    def compute(self, batch: TrainingBatch) -> Tensor:
+    def compute(self, batch: TrainingBatch, whole: int | None = None) -> Tensor:
         """Set the gradient of the network's parameters; the losses float32[F] of the batch.
 
         The network's running statistics become the mean of what the micro-batches make of them.
+
+        Args:
+            batch: some whole micro-batches.
+            whole: positions of the batch that these are a part of. All three, gradient, statistics
+                and losses, are then what the part contributes to the means over that batch.
         """
-        parts = batch.split(self._settings.micro_batch)
-        networks = [self._network, *self._copies][: len(parts)]
+        parts = batch.split(self.settings.micro_batch)
+        while len(self._copies) < len(parts) - 1:
+            self._copies.append(_copy(self._network))
+        networks = [self._network, *self._copies[: len(parts) - 1]]
         for each in networks[1:]:
             _copy_statistics(self._network, each)
-        if self._threads is None:
-            figures = list(map(self._backward, networks, parts))
-        else:
-            figures = list(self._threads.map(self._backward, networks, parts))
-        if len(parts) == 1:
+        figures = self._backward_all(networks, parts)
+        shares = [len(part) / (whole or len(batch)) for part in parts]
+        if shares == [1.0]:
             return figures[0]
-        shares = [len(part) / len(batch) for part in parts]
         _take_means(networks, shares)
         return torch.stack([f * share for f, share in zip(figures, shares, strict=True)]).sum(0)
 
+    def _backward_all(
+        self, networks: Sequence[Network], parts: Sequence[TrainingBatch]
+    ) -> list[Tensor]:
+        if self._threads is None:
+            return list(map(self._backward, networks, parts))
+        pairs = zip(networks, parts, strict=True)
+        futures = [self._threads.submit(self._backward, *pair) for pair in pairs]
+        wait(futures)  # all of them, even where one fails: the networks are used again
+        return [future.result() for future in futures]
+
     def _backward(self, network: Network, batch: TrainingBatch) -> Tensor:
-        losses = losses_of(network, batch, self._settings)
+        losses = losses_of(network, batch, self.settings)
         network.zero_grad(set_to_none=True)
         losses.total.backward()  # type: ignore[no-untyped-call]
         return torch.stack([getattr(losses, name).detach() for name in LOSS_FIGURES])
@@ -117,14 +132,19 @@ def _copy_statistics(source: Network, target: Network) -> None:
 @torch.no_grad()
 def _take_means(networks: Sequence[Network], shares: Sequence[float]) -> None:
     """Give the first network the mean gradient and statistics, each network by its share."""
-    columns = [_gradients_and_statistics(network) for network in networks]
+    columns = [gradients_and_statistics(network) for network in networks]
     totals = columns[0]
     torch._foreach_mul_(totals, shares[0])
     for column, share in zip(columns[1:], shares[1:], strict=True):
         torch._foreach_add_(totals, column, alpha=share)
 
 
-def _gradients_and_statistics(network: Network) -> list[Tensor]:
+def gradients_and_statistics(network: nn.Module) -> list[Tensor]:
+    """What a backward pass leaves in ``network``, in a fixed order."""
     gradients = [parameter.grad for parameter in network.parameters()]
-    statistics = [buffer for buffer in network.buffers() if buffer.is_floating_point()]
-    return [gradient for gradient in gradients if gradient is not None] + statistics
+    return [gradient for gradient in gradients if gradient is not None] + statistics_of(network)
+
+
+def statistics_of(network: nn.Module) -> list[Tensor]:
+    """The running statistics of ``network``."""
+    return [buffer for buffer in network.buffers() if buffer.is_floating_point()]

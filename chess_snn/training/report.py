@@ -15,6 +15,16 @@ StepFigures = dict[str, float]
 
 
 @dataclass(frozen=True, slots=True)
+class MicroBatchUse:
+    """From which step on micro-batches had which size."""
+
+    step: int
+    """Of the campaign."""
+    micro_batch: int
+    """As set, or halved where memory ran out."""
+
+
+@dataclass(frozen=True, slots=True)
 class TrainingReport:
     """What one call of :meth:`Trainer.run` did; losses are means over its steps."""
 
@@ -37,6 +47,11 @@ class TrainingReport:
     learning_rate: float
     """At the last step."""
     seconds: float
+    """Mean over ranks."""
+    micro_batches: tuple[MicroBatchUse, ...]
+    """The size at the beginning, and each that memory forced."""
+    shares: tuple[int, ...]
+    """Micro-batches a step of each rank, at the end."""
 
     @property
     def samples_per_s(self) -> float:
@@ -87,7 +102,8 @@ class FigureLog:
 
 
 def make_report(
-    steps: Sequence[StepFigures], batch_size: int, learning_rate: float, seconds: float
+    steps: Sequence[StepFigures], batch_size: int, learning_rate: float, seconds: float,
+    micro_batches: tuple[MicroBatchUse, ...], shares: tuple[int, ...],
 ) -> TrainingReport:
     """The report of ``steps``; without any, its means are 0."""
 
@@ -106,4 +122,6 @@ def make_report(
         gradient_norm=mean("gradient_norm"),
         learning_rate=learning_rate,
         seconds=seconds,
+        micro_batches=micro_batches,
+        shares=shares,
     )

@@ -1,12 +1,13 @@
-"""One optimiser step: forward, losses, backward, clipping and update.
+"""One optimiser step: forward, losses, backward, the sum over ranks, clipping and update.
 
 :class:`TrainingStep` launches it kernel by kernel, on any device. :class:`CapturedStep` replays it
-as one CUDA graph: a step of a small network is some hundred kernels, and launching them takes
-longer than running them.
+as a CUDA graph: a step of a small network is some hundred kernels, and launching them takes longer
+than running them.
 
 Dimensions: F figures.
 """
 
+import time
 from typing import Final
 
 import torch
@@ -14,7 +15,9 @@ from torch import Tensor
 
 from chess_snn.nets import Network
 from chess_snn.training.batch import TrainingBatch
+from chess_snn.training.exchange import Exchange
 from chess_snn.training.gradients import LOSS_FIGURES, Gradients
+from chess_snn.training.ranks import ALONE, Ranks
 from chess_snn.training.settings import TrainingSettings
 
 FIGURES: Final = (*LOSS_FIGURES, "gradient_norm")
@@ -24,19 +27,45 @@ _WARM_UP_STEPS = 3
 """Real steps before the capture: kernels are compiled, the optimiser has its moments."""
 
 
+class StepTooLargeError(Exception):
+    """A rank ran out of memory: no rank took the step, and all are as they were before it."""
+
+
 class TrainingStep:
     """A network and its optimiser, ready for batches on their device."""
 
     def __init__(
-        self, network: Network, optimizer: torch.optim.AdamW, settings: TrainingSettings
+        self, network: Network, optimizer: torch.optim.AdamW, settings: TrainingSettings,
+        ranks: Ranks = ALONE,
     ) -> None:
-        self.network, self.optimizer, self.settings = network, optimizer, settings
+        self.network, self.optimizer, self.ranks = network, optimizer, ranks
         self.gradients = Gradients(network, settings)
+        self.exchange = Exchange(network, ranks)
+        self.is_timed = False
+        """Whether what ranks tell of their seconds is to be true on a GPU, which has to wait."""
 
     def run(self, batch: TrainingBatch, rate: float) -> Tensor:
-        """One step at learning rate ``rate``; its figures float32[F], on the device."""
+        """One step at learning rate ``rate``; its figures float32[F], on the device.
+
+        Args:
+            batch: this rank's share of the step's batch; all of it where there is one rank.
+            rate: learning rate.
+
+        Raises:
+            StepTooLargeError: the micro-batch does not fit the memory of some rank.
+            RankLostError: a rank died or froze.
+        """
         self.set_rate(rate)
         return self.update(batch.to(self.device))
+
+    @property
+    def settings(self) -> TrainingSettings:
+        """What a step is; may be replaced between steps."""
+        return self.gradients.settings
+
+    @settings.setter
+    def settings(self, settings: TrainingSettings) -> None:
+        self.gradients.settings = settings
 
     @property
     def device(self) -> torch.device:
@@ -52,11 +81,30 @@ class TrainingStep:
                 group["lr"] = rate
 
     def update(self, batch: TrainingBatch) -> Tensor:
-        """One step on a batch on the device, at the learning rate that is set.
+        """One step on a share on the device, at the learning rate that is set.
 
         Parameters and moments stay as they are where a figure is not finite.
+
+        Raises:
+            StepTooLargeError, RankLostError: as :meth:`run`.
         """
-        losses_F = self.gradients.compute(batch)
+        before = [buffer.clone() for buffer in self.network.buffers()]
+        began = time.perf_counter()
+        figures_F = self._attempt(batch)
+        if self.is_timed and self.device.type == "cuda":
+            torch.cuda.synchronize(self.device)
+        totals_F = self.exchange.add_up(figures_F, time.perf_counter() - began)
+        if totals_F is None:
+            self._take_back(before)
+            raise StepTooLargeError
+        return self.apply(totals_F)
+
+    def share_of(self, batch: TrainingBatch) -> Tensor:
+        """This rank's gradients, and its part of the losses float32[F]."""
+        return self.gradients.compute(batch, self.settings.batch_size)
+
+    def apply(self, losses_F: Tensor) -> Tensor:
+        """Clip the gradients that all ranks have and update; the step's figures float32[F + 1]."""
         norm = torch.nn.utils.clip_grad_norm_(self.network.parameters(), self.settings.clip_norm)
         figures_F = torch.cat([losses_F, norm.unsqueeze(0)])
         # The fused optimiser leaves out an update for which this is 1, on the device: asking it
@@ -65,9 +113,22 @@ class TrainingStep:
         self.optimizer.step()
         return figures_F
 
+    def _take_back(self, buffers: list[Tensor]) -> None:
+        """Undo what a step that failed has done to running statistics, and free its memory."""
+        for ours, before in zip(self.network.buffers(), buffers, strict=True):
+            ours.copy_(before)
+        self.network.zero_grad(set_to_none=True)
+
+    def _attempt(self, batch: TrainingBatch) -> Tensor | None:
+        """As :meth:`share_of`; None where memory runs out."""
+        try:
+            return self.share_of(batch)
+        except torch.OutOfMemoryError:
+            return None
+
 
 class CapturedStep:
-    """The same step as one graph on a GPU, over batches of one shape."""
+    """The same step as one graph on a GPU, over batches of one shape, for a process alone."""
 
     def __init__(self, step: TrainingStep) -> None:
         self._step = step
@@ -108,5 +169,5 @@ class CapturedStep:
         graph = torch.cuda.CUDAGraph()
         # The thread that prepares batches may use the device meanwhile.
         with torch.cuda.graph(graph, stream=self._stream, capture_error_mode="thread_local"):
-            self._figures = self._step.update(self._batch)
+            self._figures = self._step.apply(self._step.share_of(self._batch))
         self._graph = graph

@@ -1,22 +1,43 @@
-"""The optimiser loop: one network, one device, samples from a replay window."""
+"""The optimiser loop: one network, samples from a replay window, one device or several ranks.
 
+Every rank draws the same samples from the same stream, and gathers and computes its share of them
+alone. So each sample is used once, and what is drawn does not depend on the number of ranks.
+"""
+
+import hashlib
+import itertools
+import json
 import time
 from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
+from typing import Final
 
 import numpy as np
 import torch
+from torch import Tensor
 
-from chess_snn.data import ReplayWindow, Samples
+from chess_snn import __version__
+from chess_snn.data import ReplayWindow
+from chess_snn.errors import UsageError
 from chess_snn.games.base import Game
-from chess_snn.nets import Network, count_spikes, expand_planes, keep_freed_memory
+from chess_snn.nets import (
+    Network,
+    count_spikes,
+    expand_planes,
+    keep_freed_memory,
+    network_digest,
+)
 from chess_snn.rng import generator
 from chess_snn.training.batch import TrainingBatch, as_tensor, assemble, mirror
 from chess_snn.training.load_ahead import load_ahead
 from chess_snn.training.losses import value_loss
-from chess_snn.training.report import FigureLog, TrainingReport, make_report
+from chess_snn.training.ranks import ALONE, Ranks
+from chess_snn.training.report import FigureLog, MicroBatchUse, TrainingReport, make_report
 from chess_snn.training.schedule import IterationPlan, learning_rate
 from chess_snn.training.settings import TrainingSettings
-from chess_snn.training.step import CapturedStep, TrainingStep
+from chess_snn.training.shares import Division, PaceGauge, divide
+from chess_snn.training.step import CapturedStep, StepTooLargeError, TrainingStep
+from chess_snn.types import BoolArray, Int32Array
 
 Progress = Callable[[int, int], None]
 """Called after every step with (steps done, steps in all) of the iteration."""
@@ -27,21 +48,43 @@ _MIRRORED_SHARE = 0.5
 _AHEAD_ON_GPU = 2
 """Batches prepared while a GPU trains. A CPU has no core to spare for it."""
 _STEPS_A_FETCH_ON_GPU = 16
-_SPIKE_POSITIONS = 256
+_SPIKE_POSITIONS: Final = 256
 """Positions on which spikes are counted."""
+_LEAST_MICRO_BATCH: Final = 2
+_DIGEST_LENGTH: Final = 16
+
+
+@dataclass(frozen=True, slots=True)
+class _Draw:
+    """One step's samples, of all ranks."""
+
+    rows: Int32Array
+    """int32[B] of the window."""
+    is_mirrored: BoolArray
+    """bool[B]."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Prepared:
+    """A rank's share of a draw."""
+
+    draw: _Draw
+    division: Division
+    batch: TrainingBatch
 
 
 class Trainer:
     """A network with its optimiser and its place in the campaign.
 
     ``seed`` and the iteration name the stream of samples, so that an iteration trained again from
-    the same checkpoint and window gives the same weights, bit for bit on one kind of CPU and
-    number of threads.
+    the same checkpoint and window gives the same weights, bit for bit on one kind of CPU, number of
+    ranks, and division of steps among them.
     """
 
     def __init__(
         self, game: Game, network: Network, settings: TrainingSettings, seed: int,
-        device: torch.device | str = "cpu", captured: bool = True,
+        device: torch.device | str = "cpu", captured: bool = True, ranks: Ranks = ALONE,
+        by_pace: bool = False,
     ) -> None:
         """Take over ``network``.
 
@@ -51,18 +94,28 @@ class Trainer:
             settings: how to train.
             seed: of the samples.
             device: where to train.
-            captured: whether a GPU replays its steps as a graph; the CPU has none.
+            captured: whether a GPU replays its steps as a graph, where it trains alone; the CPU
+                has none.
+            ranks: who trains together; each has the same network, settings and seed.
+            by_pace: whether ranks get micro-batches by their measured pace, else evenly.
+
+        Raises:
+            UsageError: there are more ranks than micro-batches.
         """
         keep_freed_memory()
         self.game, self.settings, self.seed = game, settings, seed
+        self.ranks = ranks
         self.device = torch.device(device)
         self.network = network.to(self.device, memory_format=torch.channels_last)  # type: ignore[call-overload]
         self.optimizer = _make_optimizer(self.network, settings, self.device)
-        self._step = TrainingStep(self.network, self.optimizer, settings)
+        self._step = TrainingStep(self.network, self.optimizer, settings, ranks)
         self._on_gpu = self.device.type == "cuda"
-        self._run_step = (
-            CapturedStep(self._step).run if self._on_gpu and captured else self._step.run
-        )
+        self._is_captured = self._on_gpu and captured and ranks.size == 1
+        self._run_step = self._step_runner()
+        self._paces = [1.0] * ranks.size
+        self._division = divide(settings, self._paces)
+        self._gauge = PaceGauge(ranks.size) if by_pace and ranks.size > 1 else None
+        self._step.is_timed = self._gauge is not None
         self.steps_done = 0
         """Optimiser steps since the start of the campaign."""
         self.step_in_iteration = 0
@@ -81,46 +134,130 @@ class Trainer:
 
         Raises:
             TrainingDivergedError: a loss or gradient is not finite; the network is not to be kept.
+            UsageError: ranks disagree, or no micro-batch is small enough for the memory.
+            RankLostError: a rank died or froze.
         """
+        self._agree(window, {"plan": str(plan), "last step": str(stop_at)})
         start = time.perf_counter()
         self.network.train()
         last = plan.num_steps if stop_at is None else min(stop_at, plan.num_steps)
         log = FigureLog(self.steps_done, _STEPS_A_FETCH_ON_GPU if self._on_gpu else 1)
+        uses = [MicroBatchUse(self.steps_done, self.settings.micro_batch)]
         rate = 0.0
         batches = load_ahead(
-            lambda: self._prepare(window), max(0, last - self.step_in_iteration),
+            lambda: self._prepare(window, self._draw(window)),
+            max(0, last - self.step_in_iteration),
             ahead=_AHEAD_ON_GPU if self._on_gpu else 0,
         )
         with self._step.gradients:
-            for batch in batches:
+            for prepared in batches:
                 progress = plan.progress(self.step_in_iteration)
                 rate = learning_rate(self.settings, self.steps_done, progress)
-                log.add(self._run_step(batch, rate))
+                log.add(self._take_step(window, prepared, rate))
+                if self.settings.micro_batch != uses[-1].micro_batch:
+                    uses.append(MicroBatchUse(self.steps_done, self.settings.micro_batch))
                 self.steps_done += 1
                 self.step_in_iteration += 1
                 if on_progress is not None:
                     on_progress(self.step_in_iteration, plan.num_steps)
         log.fetch()
+        seconds = self._mean_over_ranks(time.perf_counter() - start)
         return make_report(
-            log.steps, self.settings.batch_size, rate, time.perf_counter() - start
+            log.steps, self.settings.batch_size, rate, seconds, tuple(uses), self._division.counts
         )
 
-    def _prepare(self, window: ReplayWindow) -> TrainingBatch:
-        """The next step's batch, where the step wants it."""
-        batch = assemble(self.game, self._draw(window), all_columns=self._on_gpu)
-        return batch.pinned() if self._on_gpu else batch
+    def _take_step(self, window: ReplayWindow, prepared: _Prepared, rate: float) -> Tensor:
+        """One step on a draw, with micro-batches that fit the memory of every rank."""
+        while True:
+            if prepared.division != self._division:
+                prepared = self._prepare(window, prepared.draw)
+            try:
+                figures = self._run_step(prepared.batch, rate)
+                break
+            except StepTooLargeError:
+                pass  # and go on outside, where nothing holds the memory of what failed
+            self._halve_micro_batch()
+        self._measure_pace()
+        return figures
 
-    def _draw(self, window: ReplayWindow) -> Samples:
+    def _halve_micro_batch(self) -> None:
+        """Go on with smaller micro-batches, in every later step and generation too.
+
+        Normalisation sees fewer positions at a time, so what is learnt is not the same: the report
+        says from which step on. The batch, and with it the gradient's noise, stays.
+        """
+        used = min(self.settings.micro_batch, self.settings.batch_size)
+        if used <= _LEAST_MICRO_BATCH:
+            raise UsageError(
+                f"out of memory with micro-batches of {used} positions; train a smaller net.size, "
+                "or free the device's memory"
+            )
+        self.settings = replace(self.settings, micro_batch=-(-used // 2))
+        self._step.settings = self.settings
+        self._division = divide(self.settings, self._paces)
+        self._run_step = self._step_runner()
+        if self._on_gpu:
+            torch.cuda.empty_cache()
+
+    def _measure_pace(self) -> None:
+        """After a step: give ranks shares by their paces once these are known."""
+        if self._gauge is None:
+            return
+        self._gauge.add(self._step.exchange.rank_seconds(), self._division.counts)
+        if (paces := self._gauge.paces()) is not None:
+            self._gauge, self._paces, self._step.is_timed = None, paces, False
+            self._division = divide(self.settings, paces)
+
+    def _step_runner(self) -> Callable[[TrainingBatch, float], Tensor]:
+        """What runs a step; a graph is of batches of one shape."""
+        return CapturedStep(self._step).run if self._is_captured else self._step.run
+
+    def _prepare(self, window: ReplayWindow, draw: _Draw) -> _Prepared:
+        """This rank's share of a draw, where the step wants it."""
+        division = self._division
+        part = division.positions(self.ranks.rank)
+        samples = window.gather(draw.rows[part])
+        if self.settings.mirror:
+            samples = mirror(self.game, samples, draw.is_mirrored[part])
+        batch = assemble(self.game, samples, all_columns=self._on_gpu)
+        return _Prepared(draw, division, batch.pinned() if self._on_gpu else batch)
+
+    def _draw(self, window: ReplayWindow) -> _Draw:
         """One step's samples; all that is random in training comes from ``self.rng``, here."""
         settings = self.settings
-        samples = window.sample(
+        rows = window.draw(
             settings.batch_size, self.rng,
             surprise_share=settings.surprise_share, surprise_cap=settings.surprise_cap,
         )
+        is_mirrored = np.zeros(len(rows), np.bool_)
         if settings.mirror:
-            is_mirrored = self.rng.random(len(samples)) < _MIRRORED_SHARE
-            samples = mirror(self.game, samples, is_mirrored)
-        return samples
+            is_mirrored = self.rng.random(len(rows)) < _MIRRORED_SHARE
+        return _Draw(rows, is_mirrored)
+
+    def _agree(self, window: ReplayWindow, further: dict[str, str] | None = None) -> None:
+        """See that all ranks are about to do the same.
+
+        Raises:
+            UsageError: one is not; names it and what differs.
+        """
+        if self.ranks.size == 1:
+            return
+        stream = json.dumps(self.rng.bit_generator.state, default=str)
+        self.ranks.agree({
+            "version": __version__,
+            "torch": torch.__version__.partition("+")[0],
+            **{f"training.{name}": str(value) for name, value in asdict(self.settings).items()},
+            "network": network_digest(self.network)[:_DIGEST_LENGTH],
+            "step": f"{self.step_in_iteration} ({self.steps_done} in all)",
+            "stream of samples": hashlib.sha256(stream.encode()).hexdigest()[:_DIGEST_LENGTH],
+            "replay window": window.digest(),
+            **(further or {}),
+        })
+
+    def _mean_over_ranks(self, number: float) -> float:
+        vector = torch.tensor([number], dtype=torch.float64, device=self.device)
+        self.ranks.add_up(vector)
+        return vector.item() / self.ranks.size
 
     @torch.no_grad()
     def holdout_value_loss(self, window: ReplayWindow, batch_size: int = 1024) -> float:
@@ -128,10 +265,13 @@ class Trainer:
 
         It is measured against how the games ended (of a cut game, what it counts as), without
         discount or root value, so that it means the same whatever the value target is made of.
+        Ranks take every so many batches each.
         """
+        self._agree(window)
         self.network.eval()
         total, count = 0.0, 0
-        for samples in window.iterate(batch_size, subset="holdout"):
+        batches = window.iterate(batch_size, subset="holdout")
+        for samples in itertools.islice(batches, self.ranks.rank, None, self.ranks.size):
             words_BP = as_tensor(self.game.planes(samples.states).view(np.int64)).to(self.device)
             wdl_logits_B3 = self.network.wdl_logits(
                 expand_planes(words_BP, self.game.spec.board_shape, torch.float32)
@@ -139,6 +279,9 @@ class Trainer:
             results_stm_B = as_tensor(samples.results_stm).to(self.device)
             total += value_loss(wdl_logits_B3, results_stm_B).item() * len(samples)
             count += len(samples)
+        sums = torch.tensor([total, count], dtype=torch.float64, device=self.device)
+        self.ranks.add_up(sums)
+        total, count = sums.tolist()
         return total / count if count else float("nan")
 
     def spike_rate(self, window: ReplayWindow) -> float:

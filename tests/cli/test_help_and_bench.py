@@ -15,6 +15,7 @@ COMMANDS = {
     ("match",): "chess-snn match campaigns/cpu-001:64 greedy",
     ("analyse",): "chess-snn analyse startpos --simulations 800",
     ("play",): "chess-snn play --model campaigns/cpu-001",
+    ("train",): "chess-snn train campaigns/gpu-001 --nproc-per-node 8",
     ("uci",): "chess-snn uci --model campaigns/cpu-001",
     ("perft",): "chess-snn perft startpos 5",
     ("ui",): "until Ctrl-C",

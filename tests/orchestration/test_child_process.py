@@ -14,7 +14,7 @@ import pytest
 pytestmark = pytest.mark.orchestration
 psutil = pytest.importorskip("psutil")
 
-from flows import reaped  # noqa: E402
+from chess_snn import reaped  # noqa: E402
 from flows.child_process import (  # noqa: E402
     HOST,
     ServerSpec,

@@ -65,11 +65,20 @@ def records():
 
 
 @pytest.fixture(scope="session")
-def searched_window(records, tmp_path_factory):
+def searched_shard(records, tmp_path_factory):
     """The same games with targets and surprises as a search writes them."""
     folder = tmp_path_factory.mktemp("searched") / "iter-000000" / "shard-0000"
     write_shard(folder, with_search_targets(GAME, records), {"game": "chess"})
-    return ReplayWindow.load(GAME, [folder], capacity=100_000, holdout_every=20, discount=0.99)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def searched_window(searched_shard):
+    return searched_window_of(searched_shard)
+
+
+def searched_window_of(shard):
+    return ReplayWindow.load(GAME, [shard], capacity=100_000, holdout_every=20, discount=0.99)
 
 
 @pytest.fixture(scope="session")

@@ -3,7 +3,7 @@
 A process killed with -9 cannot clean up behind itself. On Linux the kernel can: this launcher asks
 for SIGTERM at its parent's death (``prctl(PR_SET_PDEATHSIG)``, kept across ``exec``) and then
 becomes the command, so the pid its parent knows stays the right one. Elsewhere it only becomes the
-command, and the next start reaps what a killed parent left (:mod:`flows.child_process`).
+command, and whoever starts it has to reap what a killed parent left.
 
 The file is run by its path and imports nothing of this project: it costs one bare interpreter.
 """
@@ -20,11 +20,11 @@ PARENT_IS_DEAD = 3
 """Exit code of a launcher that found its parent gone before it could ask for the signal."""
 
 
-def end_with_parent(parent_pid: int) -> None:
-    """Have the kernel send SIGTERM to this process when ``parent_pid`` dies; exit if it has."""
+def end_with_parent(parent_pid: int, signal_number: int = signal.SIGTERM) -> None:
+    """Have the kernel send a signal to this process when ``parent_pid`` dies; exit if it has."""
     if sys.platform == "linux":
         libc = ctypes.CDLL(None, use_errno=True)
-        if libc.prctl(PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0) != 0:
+        if libc.prctl(PR_SET_PDEATHSIG, signal_number, 0, 0, 0) != 0:
             raise OSError(ctypes.get_errno(), "prctl(PR_SET_PDEATHSIG) failed")
     if os.getppid() != parent_pid:
         sys.exit(PARENT_IS_DEAD)

@@ -1,0 +1,60 @@
+"""torch's elastic agent as a child of ours: ``python -m ...rank_agent FILE ARGS...``.
+
+It is ``torchrun ARGS...``, but what went wrong is written to FILE, for
+:func:`chess_snn.training.rank_launch.run_ranks` to read.
+"""
+
+import signal
+import sys
+from pathlib import Path
+from typing import Final
+
+from torch.distributed.elastic.multiprocessing import SignalException
+from torch.distributed.elastic.multiprocessing.errors import ChildFailedError, ProcessFailure
+from torch.distributed.elastic.rendezvous import RendezvousError
+from torch.distributed.run import main as torchrun
+
+from chess_snn.data import write_json
+from chess_snn.types import Json
+
+FAILED: Final = 1
+_DIED: Final = "RankLostError"
+
+
+def main(arguments: list[str]) -> int:
+    """Launch ranks and wait for them; the exit code."""
+    file, *rest = arguments
+    try:
+        torchrun(rest)
+    except ChildFailedError as error:
+        rank, failure = error.get_first_failure()
+        write_json(Path(file), _describe(rank, failure))
+    except RendezvousError as error:
+        write_json(Path(file), {
+            "kind": _DIED,
+            "message": f"the launchers of all nodes did not meet: {error or type(error).__name__}; "
+                       "start one on each node, and see that --rdzv-endpoint can be reached",
+        })
+    except SignalException as error:
+        return 128 + int(error.sigval)
+    else:
+        return 0
+    return FAILED
+
+
+def _describe(rank: int, failure: ProcessFailure) -> Json:
+    """What the first rank that failed said, or how it died."""
+    if failure.exitcode < 0:
+        name = signal.Signals(-failure.exitcode).name
+        return {
+            "kind": _DIED,
+            "message": f"rank {rank} (process {failure.pid}) was killed by {name}",
+        }
+    told: object = failure.message  # of the agent's making, or what a rank has told
+    text = str(told["message"]) if isinstance(told, dict) else str(told)
+    kind, _, message = text.partition(": ")
+    return {"kind": kind, "message": f"{message} (rank {rank})" if message else text}
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,142 @@
+"""Start ranks on this machine, and hear how it goes: torch's elastic agent in a child process.
+
+The agent and its ranks end with this process, however it ends: the kernel tells them (Linux).
+"""
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from chess_snn import errors, reaped
+from chess_snn.config import check_range
+from chess_snn.data import read_json
+from chess_snn.errors import ChessSnnError, RankLostError, UsageError
+from chess_snn.training import rank_agent
+
+_LOOPBACK: Final = "127.0.0.1"
+_ANY_PORT: Final = f"{_LOOPBACK}:0"
+_STOP_S: Final = 10
+"""Seconds from SIGTERM to SIGKILL, of ranks by the agent; the agent itself has twice as long."""
+_LOG_TAIL_LINES: Final = 15
+
+
+@dataclass(frozen=True, slots=True)
+class RankLayout:
+    """How many ranks there are, and where."""
+
+    per_node: int
+    """On each machine."""
+    nodes: int = 1
+    """Machines."""
+    node_rank: int = 0
+    """Which machine this is; the launcher of 0 keeps the store that ranks meet at."""
+    endpoint: str = ""
+    """``HOST:PORT`` of machine 0, as all machines reach it; one machine alone needs none."""
+    address: str = ""
+    """Of this machine, as the others reach it; else its full host name."""
+    max_restarts: int = 0
+    """How often all ranks are started again after one died."""
+
+    def __post_init__(self) -> None:
+        check_range("--nproc-per-node", self.per_node, ge=1, le=1024)
+        check_range("--nnodes", self.nodes, ge=1, le=1024)
+        check_range("--node-rank", self.node_rank, ge=0, lt=self.nodes)
+        check_range("--max-restarts", self.max_restarts, ge=0, le=1000)
+        host, _, port = self.endpoint.rpartition(":")
+        if self.endpoint and not (host and port.isdecimal() and 0 < int(port) < 2**16):
+            raise UsageError(
+                f"--rdzv-endpoint {self.endpoint!r} is not HOST:PORT; try node-0:29400"
+            )
+        if self.nodes > 1 and not self.endpoint:
+            raise UsageError(
+                f"--nnodes {self.nodes} needs --rdzv-endpoint HOST:PORT, the same on each machine: "
+                "the host of node rank 0, and a free port there"
+            )
+
+    def agent_arguments(self, run_id: str) -> list[str]:
+        """What ``torchrun`` is given; ranks of one ``run_id`` belong together."""
+        is_first = "true" if self.node_rank == 0 else "false"
+        address = self.address or (_LOOPBACK if self.nodes == 1 else "")
+        local = ["--local-addr", address] if address else []
+        return [
+            "--nnodes", str(self.nodes), "--nproc-per-node", str(self.per_node), *local,
+            "--rdzv-backend", "c10d", "--rdzv-endpoint", self.endpoint or _ANY_PORT,
+            "--rdzv-id", run_id, "--rdzv-conf", f"is_host={is_first}",
+            "--max-restarts", str(self.max_restarts),
+        ]
+
+
+def run_ranks(
+    layout: RankLayout, run_id: str, module: str, arguments: Sequence[str],
+    on_line: Callable[[str], None],
+) -> None:
+    """Run ``python -m module arguments`` once for each rank of this machine, to their end.
+
+    Args:
+        layout: how many, and where.
+        run_id: the same on all machines, and no other run's.
+        module: the program; rank 0 alone prints.
+        arguments: its arguments.
+        on_line: called with each line that a rank prints.
+
+    Raises:
+        RankLostError: a rank or the agent died, froze or never came; nothing is left running.
+        ChessSnnError: a rank raised it.
+    """
+    with tempfile.TemporaryDirectory(prefix="chess-snn-ranks-") as scratch:
+        failure, log = Path(scratch, "failure.json"), Path(scratch, "log")
+        command = [
+            sys.executable, "-I", reaped.__file__, str(os.getpid()),
+            sys.executable, "-m", rank_agent.__name__, str(failure),
+            *layout.agent_arguments(run_id), "--log-dir", scratch, "-m", module, *arguments,
+        ]
+        with log.open("wb") as stderr, _running(command, stderr.fileno()) as agent:
+            assert agent.stdout is not None
+            for line in agent.stdout:
+                on_line(line.rstrip("\n"))
+            code = agent.wait()
+        if code:
+            raise _error(code, failure, log)
+
+
+@contextmanager
+def _running(command: Sequence[str], stderr: int) -> Iterator[subprocess.Popen[str]]:
+    environment = {
+        "OMP_NUM_THREADS": "1", "TORCH_ELASTIC_SHUTDOWN_TIMEOUT": str(_STOP_S)
+    } | os.environ
+    if _LOOPBACK in command and sys.platform == "linux":
+        environment.setdefault("GLOO_SOCKET_IFNAME", "lo")
+    agent = subprocess.Popen(
+        command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=stderr,
+        text=True, start_new_session=True,
+    )
+    try:
+        yield agent
+    finally:
+        agent.send_signal(signal.SIGTERM)
+        try:
+            agent.wait(2 * _STOP_S)
+        except subprocess.TimeoutExpired:
+            agent.kill()  # and its ranks with it
+            agent.wait()
+
+
+def _error(code: int, failure: Path, log: Path) -> ChessSnnError:
+    """The error of the rank that failed first, or of the agent."""
+    if not failure.exists():
+        tail = "\n".join(log.read_text(errors="replace").splitlines()[-_LOG_TAIL_LINES:])
+        how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"exited with {code}"
+        return RankLostError(f"the launcher of the ranks {how}; the end of its log:\n{tail}")
+    told = read_json(failure)
+    kind, message = str(told["kind"]), str(told["message"])
+    of_ours = getattr(errors, kind, None)
+    if isinstance(of_ours, type) and issubclass(of_ours, ChessSnnError):
+        return of_ours(message)
+    return RankLostError(f"a rank failed: {kind}: {message}")

@@ -1,0 +1,153 @@
+"""A campaign's generation trained by ranks: the same as by one process, whatever is killed."""
+
+import os
+import subprocess
+import sys
+import threading
+import time
+
+import psutil
+import pytest
+
+from chess_snn.campaign import CampaignFolder, load_config
+from chess_snn.campaign.plans import begin_iteration
+from chess_snn.campaign.stages import play_shard, prepare_first_generation, train_generation
+from chess_snn.campaign.training_launch import train_as_configured, train_in_ranks
+from chess_snn.campaign.under_way import iteration_to_train
+from chess_snn.data import is_committed, read_manifest, sweep_temporaries
+from chess_snn.errors import CampaignError, ConfigError, RankLostError
+from chess_snn.training.rank_launch import RankLayout
+
+pytestmark = pytest.mark.timeout(600)
+
+RANKS = (
+    "training.batch_size=16", "training.micro_batch=8", "training.precision=fp32",
+    "execution.device=cpu",
+)
+
+
+@pytest.fixture
+def played(new_folder):
+    """A campaign whose first iteration has played and not trained."""
+
+    def make(*changes: str) -> CampaignFolder:
+        folder = new_folder("campaign", *RANKS, *changes)
+        prepare_first_generation(folder)
+        begin_iteration(folder, 0, 0.0)
+        for shard in range(folder.config.self_play.num_shards):
+            play_shard(folder.path, 0, shard)
+        return folder
+
+    return make
+
+
+def test_two_ranks_train_the_generation_that_one_process_does(played):
+    folder = played("execution.training_ranks=2", "training.presentations=1")
+    heard = []
+    by_ranks = train_as_configured(
+        folder.path, 0, num_threads=2, on_progress=lambda *done: heard.append(done)
+    )
+    target = folder.checkpoint(1)
+    assert heard[-1][0] == heard[-1][1] == by_ranks.metrics["steps"] > 1
+    meta = read_manifest(target).meta
+    assert meta["shares"] == [1, 1]
+    assert meta["micro_batches"] == [{"step": 0, "micro_batch": 8}]
+    assert by_ranks.metrics["ranks"] == 2
+
+    target.rename(folder.path / "by-ranks")
+    alone = train_generation(folder.path, 0)
+    assert alone.metrics["ranks"] == 1
+    for name in ("value_loss", "policy_loss", "gradient_norm", "holdout_value_loss",
+                 "holdout_value_loss_after", "learning_rate", "steps", "samples"):
+        wanted = pytest.approx(alone.metrics[name], rel=1e-4, nan_ok=True)
+        assert by_ranks.metrics[name] == wanted, name
+
+
+def test_what_is_committed_is_not_trained_again(played):
+    folder = played()
+    facts = train_generation(folder.path, 0)
+    began = time.monotonic()
+    assert train_in_ranks(folder.path, 0, RankLayout(2)) == facts
+    assert time.monotonic() - began < 1
+
+
+@pytest.mark.slow
+def test_by_hand_under_torchrun_and_without(played, tmp_path):
+    """One program: torchrun's variables make it a rank, without them it trains alone."""
+    folder = played()
+    digests = []
+    for launcher in (["-m", "torch.distributed.run", "--nproc-per-node", "1"], []):
+        done = subprocess.run(
+            [sys.executable, *launcher, "-m", "chess_snn.campaign.training_program",
+             str(folder.path), "--threads", "1"],
+            capture_output=True, text=True, check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        assert "generation 1 is trained: " in done.stdout.splitlines()[-1]
+        digests.append(read_manifest(folder.checkpoint(1)).meta["weights_digest"])
+        folder.checkpoint(1).rename(tmp_path / f"trained-{len(digests)}")
+    assert digests[0] == digests[1]
+
+
+def test_the_iteration_to_train_is_the_first_that_was_played_and_not_trained(played):
+    folder = played()
+    assert iteration_to_train(folder) == 0
+    train_generation(folder.path, 0)
+    with pytest.raises(CampaignError, match="has trained every iteration that it began"):
+        iteration_to_train(folder)
+    assert iteration_to_train(folder, 0) == 0
+    with pytest.raises(CampaignError, match="has 0 of 2 shards of iteration 1"):
+        iteration_to_train(folder, 1)
+
+
+def test_more_ranks_than_micro_batches_are_refused_at_the_start():
+    with pytest.raises(ConfigError, match="training_ranks = 3, and a step has 2 micro-batches"):
+        load_config(settings=["execution.training_ranks=3"])
+    load_config(settings=["execution.training_ranks=3", "training.micro_batch=64"])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("victim", ["rank 0", "rank 1", "launcher"])
+def test_killed_training_leaves_nothing_half_written_and_is_done_again(played, victim):
+    folder = played("training.presentations=60")
+    target = folder.checkpoint(1)
+    undisturbed = train_in_ranks(folder.path, 0, RankLayout(2), num_threads=1).weights_digest
+    target.rename(folder.path / "undisturbed")
+
+    heard = threading.Event()
+    killer = threading.Thread(target=lambda: (heard.wait(120), kill(victim, folder)))
+    killer.start()
+    with pytest.raises(RankLostError, match="was killed by SIGKILL"):
+        train_in_ranks(
+            folder.path, 0, RankLayout(2), num_threads=1,
+            on_progress=lambda done, total: heard.set(),
+        )
+    killer.join()
+    assert not is_committed(target)
+    wait_until_gone(folder)
+    sweep_temporaries(target.parent)
+    assert [path.name for path in target.parent.iterdir()] == ["gen-000000"]
+
+    again = train_in_ranks(folder.path, 0, RankLayout(2), num_threads=1)
+    assert again.weights_digest == undisturbed
+
+
+def of_training(folder):
+    return [
+        p for p in psutil.process_iter(["cmdline"])
+        if str(folder.path) in (p.info["cmdline"] or []) and p.pid != os.getpid()
+    ]
+
+
+def kill(victim, folder):
+    for process in of_training(folder):
+        is_agent = "chess_snn.training.rank_agent" in process.info["cmdline"]
+        if victim == "launcher" and is_agent:
+            process.kill()
+        if not is_agent and victim == f"rank {process.environ().get('RANK')}":
+            process.kill()
+
+
+def wait_until_gone(folder):
+    _, alive = psutil.wait_procs(of_training(folder), timeout=10)
+    assert not [p for p in alive if p.status() != psutil.STATUS_ZOMBIE]

@@ -1,0 +1,54 @@
+"""A campaign that trains in ranks: one of them is killed, and the campaign goes on."""
+
+from pathlib import Path
+
+import psutil
+import pytest
+from campaign_driver import assert_whole, descendants, finish, launch, settings, wait_until
+
+from chess_snn.data import read_manifest
+
+pytestmark = [pytest.mark.orchestration, pytest.mark.slow, pytest.mark.timeout(900)]
+
+SETTINGS = settings(
+    campaign__iterations=1,
+    campaign__seed=7,
+    self_play__games_per_iteration=16,
+    self_play__games_per_shard=8,
+    self_play__max_plies_first=40,
+    self_play__max_plies_last=40,
+    search__simulations_first=2,
+    search__simulations_last=2,
+    training__batch_size=64,
+    training__micro_batch=32,
+    training__presentations=20.0,
+    evaluation__opponents='["random"]',
+    evaluation__num_openings=2,
+    evaluation__won_positions=2,
+    execution__workers=2,
+    execution__training_ranks=2,
+    execution__device="cpu",
+)
+
+
+def ranks_of(process) -> list[psutil.Process]:
+    return [
+        child for child in descendants(process)
+        if "chess_snn.campaign.training_program" in child.cmdline() and "-u" in child.cmdline()
+    ]
+
+
+def test_a_killed_rank_costs_one_try_of_the_training_task(tmp_path: Path) -> None:
+    digests = []
+    for name in ("undisturbed", "killed"):
+        path, log = tmp_path / name, tmp_path / f"{name}.log"
+        process = launch("start", "--dir", str(path), *SETTINGS, log=log)
+        if name == "killed":
+            wait_until(lambda: len(ranks_of(process)) == 2, process, log)  # noqa: B023
+            ranks_of(process)[1].kill()
+        finish(process, log)
+        folder = assert_whole(path, iterations=1)
+        manifest = read_manifest(folder.checkpoint(1))
+        assert manifest.meta["shares"] == [1, 1]
+        digests.append(manifest.meta["weights_digest"])
+    assert digests[0] == digests[1]

@@ -1,0 +1,180 @@
+"""One rank of a training under test: ``python -m rank_driver FILE``, in a process of its own.
+
+FILE is JSON: ``shard``, ``out`` and ``cases``, which are trained one after the other. What a rank
+saw and came to is written to ``<out>/<case>-<rank>.json`` and ``.safetensors``.
+"""
+
+import json
+import os
+import signal
+import sys
+import time
+from dataclasses import astuple, dataclass, field
+from pathlib import Path
+
+import torch
+from safetensors.torch import save_file
+from torch.distributed.elastic.multiprocessing.errors import record
+
+from chess_snn.data import ReplayWindow
+from chess_snn.errors import ChessSnnError, UsageError
+from chess_snn.games import get_game
+from chess_snn.nets import build_network, net_config
+from chess_snn.reaped import end_with_parent
+from chess_snn.training import ALONE, IterationPlan, RankPlace, Trainer, TrainingSettings
+from chess_snn.training.ranks import joined_ranks
+
+GAME = get_game("chess")
+SETTINGS = {
+    "batch_size": 64, "micro_batch": 16, "warmup_steps": 3, "learning_rate": 1e-2,
+    "precision": "fp32",
+}
+TIMEOUT_S = 60.0
+
+
+@dataclass
+class Case:
+    """Some steps, and what goes wrong in them."""
+
+    name: str
+    settings: dict = field(default_factory=dict)
+    steps: int = 5
+    by_pace: bool = False
+    fault: str = ""
+    """``oom``, ``freeze``, ``sleep``, ``kill``, ``settings``, ``window`` or ``stream``."""
+    fault_rank: int = 1
+    fault_step: int = 2
+    slow_ranks: tuple = ()
+    """These compute a micro-batch for 60 ms longer."""
+    is_refused: bool = False
+    """Whether an error is expected; it is written to ``<out>/<case>-<rank>.txt``."""
+
+
+@dataclass
+class Outcome:
+    """What one rank saw and came to."""
+
+    figures: list
+    """Of each step, the same on all ranks."""
+    rows: list
+    """Of each step: rows of the window that this rank computed."""
+    counts: list
+    """Of each step: micro-batches of each rank."""
+    micro_batches: list
+    holdout: list
+    """Value loss on held-out games before and after."""
+    state: dict
+    """Of the network."""
+
+
+def train(case, shard, ranks=ALONE):
+    """Train ``case`` as one of ``ranks``, one call of ``run`` a step."""
+    window = ReplayWindow.load(GAME, [shard], 100_000, holdout_every=20, discount=0.99)
+    settings, seed = SETTINGS | case.settings, 7
+    is_bad = case.fault and ranks.rank == case.fault_rank
+    if is_bad and case.fault == "settings":
+        settings["clip_norm"] = 2.0
+    if is_bad and case.fault == "window":
+        window = ReplayWindow.load(GAME, [shard], 3_000, holdout_every=20, discount=0.99)
+    if is_bad and case.fault == "stream":
+        seed = 8
+    shape = {"blocks": 1, "channels": 8, "value_channels": 2, "value_hidden": 8}
+    network = build_network(GAME.spec, net_config("tiny", **shape), 0)
+    trainer = Trainer(
+        GAME, network, TrainingSettings(**settings), seed, ranks=ranks, by_pace=case.by_pace
+    )
+    seen = watch_rows(window)
+    if ranks.rank in case.slow_ranks:
+        slow_down(trainer)
+    plan = IterationPlan(case.steps, 0.0, 1.0)
+    outcome = Outcome([], [], [], [], [trainer.holdout_value_loss(window)], {})
+    for step in range(case.steps):
+        if is_bad and step == case.fault_step:
+            break_down(case.fault, trainer)
+        outcome.counts.append(trainer._division.counts)
+        seen.clear()
+        report = trainer.run(window, plan, stop_at=step + 1)
+        outcome.figures.append([
+            report.value_loss, report.policy_loss, report.plies_left_loss, report.policy_entropy,
+            report.target_entropy, report.value_mean_abs, report.gradient_norm,
+        ])
+        outcome.rows.append(seen[-1])
+        outcome.micro_batches += [list(astuple(use)) for use in report.micro_batches]
+    outcome.holdout.append(trainer.holdout_value_loss(window))
+    outcome.state = {k: v.clone().contiguous() for k, v in trainer.network.state_dict().items()}
+    return outcome
+
+
+def watch_rows(window):
+    """A list that grows by the rows of every batch that is gathered from ``window``."""
+    seen, gather = [], window.gather
+
+    def gathered(rows):
+        seen.append(rows.tolist())
+        return gather(rows)
+
+    window.gather = gathered
+    return seen
+
+
+def slow_down(trainer):
+    gradients, backward = trainer._step.gradients, trainer._step.gradients._backward
+
+    def slowly(network, batch):
+        time.sleep(0.06)
+        return backward(network, batch)
+
+    gradients._backward = slowly
+
+
+def break_down(fault, trainer):
+    """After the first micro-batch of the next share, once."""
+    gradients, backward = trainer._step.gradients, trainer._step.gradients._backward
+
+    def failing(network, batch):
+        gradients._backward = backward
+        figures = backward(network, batch)
+        if fault == "oom":
+            raise torch.OutOfMemoryError("injected")
+        if fault == "freeze":
+            os.kill(os.getpid(), signal.SIGSTOP)
+        elif fault == "sleep":
+            time.sleep(600)
+        elif fault == "kill" and os.environ.get("TORCHELASTIC_RESTART_COUNT", "0") == "0":
+            os.kill(os.getpid(), signal.SIGKILL)
+        return figures
+
+    gradients._backward = failing
+
+
+@record
+def main(file):
+    place = RankPlace.from_environment()
+    end_with_parent(os.getppid(), signal.SIGKILL)
+    torch.set_num_threads(1)
+    task = json.loads(Path(file).read_text())
+    if place.rank == 0:
+        print("begun", flush=True)
+    with joined_ranks(place, "cpu", task.get("timeout_s", TIMEOUT_S)) as ranks:
+        for values in task["cases"]:
+            case = Case(**values)
+            stem = Path(task["out"], f"{case.name}-{ranks.rank}")
+            try:
+                outcome = train(case, Path(task["shard"]), ranks)
+            except UsageError as error:
+                if not case.is_refused:
+                    raise
+                stem.with_suffix(".txt").write_text(str(error))
+                continue
+            save_file(outcome.state, stem.with_suffix(".safetensors"))
+            body = {name: getattr(outcome, name) for name in
+                    ("figures", "rows", "counts", "micro_batches", "holdout")}
+            stem.with_suffix(".json").write_text(json.dumps(body))
+
+
+if __name__ == "__main__":
+    try:
+        main(sys.argv[1])
+    except ChessSnnError as error:
+        print(f"error: {type(error).__name__}: {error}", file=sys.stderr, flush=True)
+        sys.exit(2)

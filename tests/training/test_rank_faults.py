@@ -1,0 +1,186 @@
+"""Ranks under torch's agent: whatever is killed or hangs, it is named, and nothing is left."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import psutil
+import pytest
+from rank_driver import Case
+from rank_group import driver_environment, free_port, write_task
+
+from chess_snn.errors import ConfigError, RankLostError, UsageError
+from chess_snn.training.rank_launch import RankLayout, run_ranks
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+
+LONG = Case("long", steps=100_000)
+GONE_WITHIN_S = 10.0
+
+PARENT = """
+import sys
+from chess_snn.training.rank_launch import RankLayout, run_ranks
+run_ranks(RankLayout(2), "test", "rank_driver", sys.argv[1:], print)
+"""
+
+
+@pytest.fixture(autouse=True)
+def _driver_on_the_path(monkeypatch):
+    for name, value in driver_environment().items():
+        monkeypatch.setenv(name, value)
+
+
+def our_ranks(file):
+    """The processes that were given ``file``: ranks, their agent, and who started that."""
+    found = []
+    for process in psutil.process_iter(["cmdline"]):
+        if str(file) in (process.info["cmdline"] or []):
+            found.append(process)
+    return found
+
+
+def assert_gone(file):
+    _, alive = psutil.wait_procs(our_ranks(file), timeout=GONE_WITHIN_S)
+    assert not [p for p in alive if p.is_running() and p.status() != psutil.STATUS_ZOMBIE]
+
+
+def is_rank(process):
+    return "rank_driver" in process.cmdline() and "-u" in process.cmdline()
+
+
+def is_agent(process):
+    return "chess_snn.training.rank_agent" in process.cmdline()
+
+
+def launch(file, layout=None, then=None):
+    """Run ranks here; ``then`` is called once they have begun."""
+    lines = []
+
+    def hear(line):
+        lines.append(line)
+        if then is not None:
+            then()
+
+    run_ranks(layout or RankLayout(2), "test", "rank_driver", [str(file)], hear)
+    return lines
+
+
+def wait_for(find, count):
+    deadline = time.monotonic() + 120
+    while len(found := find()) < count:
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+    return found
+
+
+def test_ranks_under_the_agent_come_to_their_end(searched_shard, tmp_path):
+    file = write_task(tmp_path / "g", searched_shard, [Case("c")])
+    assert launch(file) == ["begun"]
+    figures = [json.loads((tmp_path / "g" / f"c-{rank}.json").read_text())["figures"]
+               for rank in (0, 1)]
+    assert figures[0] == figures[1]
+    assert_gone(file)
+
+
+def test_a_killed_rank_is_named_and_the_others_end(searched_shard, tmp_path):
+    file = write_task(tmp_path / "g", searched_shard, [Case("c", fault="kill", steps=50_000)])
+    with pytest.raises(RankLostError, match=r"^rank 1 \(process \d+\) was killed by SIGKILL$"):
+        launch(file)
+    assert_gone(file)
+
+
+def test_the_agent_starts_all_ranks_again_where_it_may(searched_shard, tmp_path):
+    file = write_task(tmp_path / "g", searched_shard, [Case("c", fault="kill")])
+    assert launch(file, RankLayout(2, max_restarts=1)) == ["begun", "begun"]
+    assert (tmp_path / "g" / "c-0.json").exists()
+
+
+def test_a_killed_agent_is_told_and_takes_its_ranks_along(searched_shard, tmp_path):
+    file = write_task(tmp_path / "g", searched_shard, [LONG])
+
+    def kill_agent():
+        wait_for(lambda: [p for p in our_ranks(file) if is_rank(p)], 2)
+        [p.kill() for p in our_ranks(file) if is_agent(p)]
+
+    with pytest.raises(RankLostError, match="the launcher of the ranks was killed by SIGKILL"):
+        launch(file, then=kill_agent)
+    assert_gone(file)
+
+
+def test_a_killed_parent_takes_agent_and_ranks_along(searched_shard, tmp_path):
+    file = write_task(tmp_path / "g", searched_shard, [LONG])
+    parent = subprocess.Popen([sys.executable, "-c", PARENT, str(file)], stdout=subprocess.PIPE)
+    try:
+        assert parent.stdout.readline() == b"begun\n"
+        ranks = wait_for(lambda: [p for p in our_ranks(file) if is_rank(p)], 2)
+        assert len(ranks) == 2
+    finally:
+        parent.kill()
+        parent.wait()
+    assert_gone(file)
+
+
+@pytest.mark.parametrize("fault", ["freeze", "sleep"])
+def test_a_rank_that_hangs_is_named(searched_shard, tmp_path, fault):
+    """Stopped as a whole, or only its main thread: the signs of life tell both."""
+    case = Case("c", fault=fault, fault_step=1)
+    file = write_task(tmp_path / "g", searched_shard, [case], timeout_s=6.0)
+    began = time.monotonic()
+    with pytest.raises(RankLostError, match=r"rank 1 \(process \d+ on .+\) kept the others waiti"):
+        launch(file)
+    assert time.monotonic() - began < 120
+    assert_gone(file)
+
+
+def test_what_a_rank_raises_is_raised_here(searched_shard, tmp_path):
+    file = write_task(tmp_path / "g", searched_shard, [Case("c", fault="settings")])
+    with pytest.raises(UsageError, match=r"has training\.clip_norm = 2\.0, and rank 0 "):
+        launch(file)
+    assert_gone(file)
+
+
+def test_ctrl_c_ends_them_all(searched_shard, tmp_path):
+    file = write_task(tmp_path / "g", searched_shard, [LONG])
+    with pytest.raises(KeyboardInterrupt):
+        launch(file, then=lambda: os.kill(os.getpid(), signal.SIGINT))
+    assert_gone(file)
+
+
+def test_two_launchers_meet(searched_shard, tmp_path):
+    """As two machines do, each with one rank."""
+    file = write_task(tmp_path / "g", searched_shard, [Case("c")])
+    endpoint, lines, failures = f"127.0.0.1:{free_port()}", [], []
+
+    def node(rank):
+        layout = RankLayout(
+            1, nodes=2, node_rank=rank, endpoint=endpoint, address="127.0.0.1"
+        )
+        try:
+            lines.append(launch(file, layout))
+        except RankLostError as error:
+            failures.append(error)
+
+    nodes = [threading.Thread(target=node, args=(rank,)) for rank in (0, 1)]
+    [thread.start() for thread in nodes]
+    [thread.join() for thread in nodes]
+    assert not failures
+    assert sorted(lines) == [[], ["begun"]]
+    assert (tmp_path / "g" / "c-0.json").exists()
+    assert (tmp_path / "g" / "c-1.json").exists()
+
+
+@pytest.mark.parametrize(("values", "message"), [
+    ({"per_node": 0}, "--nproc-per-node must be >= 1"),
+    ({"per_node": 1, "nodes": 2, "node_rank": 2}, "--node-rank must be >= 0 and < 2"),
+    ({"per_node": 1, "nodes": 2}, "--nnodes 2 needs --rdzv-endpoint"),
+    ({"per_node": 1, "endpoint": "node-0"}, "'node-0' is not HOST:PORT"),
+    ({"per_node": 1, "endpoint": "node-0:99999"}, "is not HOST:PORT"),
+    ({"per_node": 1, "max_restarts": -1}, "--max-restarts must be >= 0"),
+])
+def test_layouts_that_cannot_be_are_refused(values, message):
+    with pytest.raises((ConfigError, UsageError), match=message):
+        RankLayout(**values)
