@@ -25,7 +25,7 @@ REGISTRY_HEIGHT = 1500
 """Room for the newest versions, among them the champion."""
 SETTLE_MS = 2500
 """After everything asked for is on the page: charts are drawn, bars have grown."""
-TIMEOUT_MS = 60_000
+TIMEOUT_MS = 120_000
 CURVES = "draw_rate|holdout_value_loss$|policy_loss|score_random"
 """Names of the metrics whose charts are shown."""
 BEFORE_EACH_PAGE = "localStorage.setItem('mlflow.assistant.fab.autoOpenedOnFirstLoad_v1', 'true')"
@@ -42,6 +42,8 @@ class Shot:
     """Text that is on the page once it is complete."""
     height: int = HEIGHT
     """Of the picture."""
+    tab: str = ""
+    """Clicked on first."""
     search: tuple[str, str] = ("", "")
     """A field, by what stands in it while it is empty, and what to write into it."""
 
@@ -60,8 +62,8 @@ def prefect_shots(api_url: str) -> list[Shot]:
     iteration, campaign = newest["iteration"], newest["campaign"]
     return [
         Shot("prefect-tasks", f"{page}/runs/flow-run/{iteration.id}", "self_play"),
-        Shot("prefect-progress", f"{page}/runs/flow-run/{campaign.id}?tab=Artifacts", "PROGRESS"),
-        Shot("prefect-campaign", f"{page}/runs/flow-run/{campaign.id}", "campaign"),
+        Shot("prefect-campaign", f"{page}/runs/flow-run/{campaign.id}", "PROGRESS",
+             tab="Artifacts"),
         Shot("prefect-form", f"{page}/deployments/deployment/{deployments['campaign'].id}/run",
              "preset"),
     ]
@@ -94,6 +96,8 @@ def take(shots: list[Shot], out: Path, chromium: str, playwright: Any) -> None:
         for shot in shots:
             page.set_viewport_size({"width": WIDTH, "height": shot.height})
             page.goto(shot.url)
+            if shot.tab:
+                page.get_by_text(shot.tab, exact=True).last.click()
             field, text = shot.search
             if field:
                 page.get_by_placeholder(field).fill(text)

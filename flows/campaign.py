@@ -4,6 +4,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from prefect import flow, get_run_logger, tags
+from prefect.runtime import flow_run
 
 from chess_snn.campaign import CampaignFolder, campaign_lock, load_config, read_receipts
 from chess_snn.campaign.folder import CONFIG_FILE
@@ -31,7 +32,12 @@ from tasks.remote import PROGRESS_TOPIC
 from tasks.tracking import tracking_uri_of
 
 
-@flow(name="campaign", flow_run_name="campaign-{directory}")
+def _run_name() -> str:
+    """Of a flow run, before there is a folder that could be asked for its name."""
+    return f"campaign-{flow_run.parameters.get('directory') or 'new'}"
+
+
+@flow(name="campaign", flow_run_name=_run_name)
 def campaign(
     directory: str | None = None,
     preset: Preset = "smoke",

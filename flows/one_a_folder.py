@@ -8,10 +8,11 @@ import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
+from uuid import UUID
 
 from prefect import get_client
 from prefect.concurrency.sync import concurrency
-from prefect.runtime import deployment
+from prefect.runtime import deployment, flow_run
 
 from flows.stale_runs import campaign_tag
 
@@ -40,4 +41,14 @@ def one_run_a_folder(
         # The server may be away for a while; the folder's lock still keeps others out.
         raise_on_lease_renewal_failure=False,
     ):
+        _tag_this_run(name)
         yield
+
+
+def _tag_this_run(tag: str) -> None:
+    """Let a later run find this one, should it be killed and stay open; not before its turn.
+
+    See :func:`flows.stale_runs.close_stale_flow_runs`, which takes open runs for killed ones.
+    """
+    with get_client(sync_client=True) as client:
+        client.update_flow_run(UUID(flow_run.id), tags=sorted({*flow_run.tags, tag}))

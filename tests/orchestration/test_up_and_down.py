@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = [pytest.mark.orchestration, pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.orchestration, pytest.mark.slow, pytest.mark.timeout(1800)]
 psutil = pytest.importorskip("psutil")
 pytest.importorskip("prefect")
 pytest.importorskip("mlflow")
@@ -314,17 +314,26 @@ def _answers(url: str) -> bool:
         return False
 
 
-def start_long_campaign(home: Home) -> None:
-    """A run that plays when this returns."""
-    directory = home.path.parent / "long"
+def ask_for_long_campaign(home: Home) -> None:
     home.environment["PREFECT_API_URL"] = home.api_url
     asked = home.run(
-        "deployment", "run", "campaign/local", f"--param=directory={directory}",
+        "deployment", "run", "campaign/local", f"--param=directory={home.path.parent / 'long'}",
         "--param=preset=smoke", module="prefect",
     )
     assert asked.returncode == 0, asked.stdout
-    wait_for((directory / "checkpoints/gen-000000/MANIFEST.json").exists, home.logs())
+
+
+def start_long_campaign(home: Home) -> None:
+    """A run that plays when this returns."""
+    ask_for_long_campaign(home)
+    directory = home.path.parent / "long"
+    wait_for((directory / "plans/iter-000000.json").exists, home.logs())
     wait_for(lambda: len(home.processes()) >= 8, "supervisor, servers, worker, run, Dask workers")
+    with home.client() as client:
+        wait_for(
+            lambda: [run.state_name for run in client.read_flow_runs()] == ["Running"] * 2,
+            "the campaign and its iteration",
+        )
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the parent-death signal is Linux's")
@@ -337,8 +346,20 @@ def test_a_killed_supervisor_leaves_nothing_and_up_works_again(home):
     again = home.up()
     assert again.returncode == 0, again.stdout + home.logs()
     assert "already up" not in again.stdout
+    check_the_killed_run_is_closed_by_the_next(home)
     assert home.run("down").returncode == 0
     assert home.is_left_alone()
+
+
+def check_the_killed_run_is_closed_by_the_next(home: Home) -> None:
+    with home.client() as client:
+        killed = client.read_flow_runs()
+        assert {run.state_name for run in killed} == {"Running"}, "nobody was left to say otherwise"
+        ask_for_long_campaign(home)
+        wait_for(
+            lambda: all(client.read_flow_run(run.id).state_name == "Crashed" for run in killed),
+            home.logs(),
+        )
 
 
 def test_down_in_the_middle_of_a_campaign_leaves_nothing_and_it_can_be_gone_on_with(home):
