@@ -146,8 +146,8 @@ class ReplayWindow:
         if self._digest is None:
             digest = hashlib.sha256()
             for field in fields(GameRecords):
-                digest.update(np.ascontiguousarray(getattr(self.records, field.name)))
-            digest.update(np.ascontiguousarray(self.rows("holdout")))
+                digest.update(np.ascontiguousarray(getattr(self.records, field.name)).data)
+            digest.update(np.ascontiguousarray(self.rows("holdout")).data)
             digest.update(np.float64(self._discount).tobytes())
             self._digest = digest.hexdigest()[:_DIGEST_LENGTH]
         return self._digest
