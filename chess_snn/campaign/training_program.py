@@ -8,9 +8,7 @@ Without them it trains alone. Rank 0 alone prints, and commits.
 """
 
 import argparse
-import os
 import re
-import signal
 import sys
 import time
 from pathlib import Path
@@ -25,9 +23,8 @@ from chess_snn.campaign.stages import Progress, train_generation
 from chess_snn.campaign.under_way import iteration_to_train
 from chess_snn.cores import num_cores
 from chess_snn.errors import ChessSnnError
-from chess_snn.reaped import end_with_parent
 from chess_snn.training import ALONE, RankPlace, Ranks, joined_ranks
-from chess_snn.training.ranks import TIMEOUT_S
+from chess_snn.training.ranks import TIMEOUT_S, end_with_launcher
 
 EXIT_BAD_INPUT: Final = 2
 EXIT_INTERRUPTED: Final = 130
@@ -54,8 +51,7 @@ def _run(options: argparse.Namespace) -> None:
     if place is None:
         _train(options, ALONE, local_rank=0, local_size=1)
         return
-    # Whoever launched this rank may be killed; nobody else ends it then.
-    end_with_parent(os.getppid(), signal.SIGKILL)
+    end_with_launcher()
     devices = find_devices(CampaignFolder.open(options.campaign).config.execution.device)
     with joined_ranks(
         place, devices[place.local_rank % len(devices)], options.timeout_s

@@ -4,6 +4,7 @@ It is ``torchrun ARGS...``, but what went wrong is written to FILE, for
 :func:`chess_snn.training.rank_launch.run_ranks` to read.
 """
 
+import os
 import signal
 import sys
 from pathlib import Path
@@ -15,6 +16,7 @@ from torch.distributed.elastic.rendezvous import RendezvousError
 from torch.distributed.run import main as torchrun
 
 from chess_snn.data import write_json
+from chess_snn.training.ranks import AGENT_PID
 from chess_snn.types import Json
 
 FAILED: Final = 1
@@ -24,6 +26,7 @@ _DIED: Final = "RankLostError"
 def main(arguments: list[str]) -> int:
     """Launch ranks and wait for them; the exit code."""
     file, *rest = arguments
+    os.environ[AGENT_PID] = str(os.getpid())
     try:
         torchrun(rest)
     except ChildFailedError as error:

@@ -7,6 +7,7 @@ of them computes. So all they exchange is one vector a step, summed.
 
 import json
 import os
+import signal
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ from torch import Tensor
 from torch.distributed import Store, TCPStore  # type: ignore[attr-defined]
 
 from chess_snn.errors import RankLostError, UsageError
+from chess_snn.reaped import end_with_parent
 from chess_snn.training.rank_watch import RankCard, RankWatch, gather_texts, meet
 
 TIMEOUT_S: Final = 300.0
@@ -26,6 +28,16 @@ TIMEOUT_S: Final = 300.0
 _NAMED_FIRST: Final = 2.0
 """torch's own timeout, which names nobody, is this many times ours."""
 _AGENT_KEEPS_STORE: Final = "TORCHELASTIC_USE_AGENT_STORE"
+AGENT_PID: Final = "CHESS_SNN_AGENT_PID"
+"""Variable by which our launcher tells ranks its process id."""
+
+
+def end_with_launcher() -> None:
+    """Have this rank killed when what launched it dies: nobody else would end it then.
+
+    A rank whose launcher has died already exits, where it was told who that is.
+    """
+    end_with_parent(int(os.environ.get(AGENT_PID, os.getppid())), signal.SIGKILL)
 
 
 @dataclass(frozen=True, slots=True)

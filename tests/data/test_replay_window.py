@@ -394,3 +394,16 @@ def test_an_unknown_subset_is_refused(shards):
     window = ReplayWindow.load(GAME, shards, 1000)
     with pytest.raises(ConfigError, match=r"window\.subset must be one of training, holdout"):
         window.rows("test")
+
+
+def test_a_digest_tells_windows_apart_and_nothing_else(shards):
+    whole = ReplayWindow.load(GAME, shards, 10_000)
+    grown = ReplayWindow(GAME, 10_000)
+    digests = []
+    for shard in shards:
+        grown.extend([shard])
+        digests.append(grown.digest())
+    assert len(set(digests)) == len(shards) > 1
+    assert digests[-1] == whole.digest() == whole.digest()
+    assert ReplayWindow.load(GAME, shards, 10_000, holdout_every=2).digest() != whole.digest()
+    assert ReplayWindow.load(GAME, shards, 10_000, discount=0.9).digest() != whole.digest()

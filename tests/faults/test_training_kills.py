@@ -4,7 +4,15 @@ from pathlib import Path
 
 import psutil
 import pytest
-from campaign_driver import assert_whole, descendants, finish, launch, settings, wait_until
+from campaign_driver import (
+    assert_whole,
+    committed_shards,
+    descendants,
+    finish,
+    launch,
+    settings,
+    wait_until,
+)
 
 from chess_snn.data import read_manifest
 
@@ -44,6 +52,7 @@ def test_a_killed_rank_costs_one_try_of_the_training_task(tmp_path: Path) -> Non
         path, log = tmp_path / name, tmp_path / f"{name}.log"
         process = launch("start", "--dir", str(path), *SETTINGS, log=log)
         if name == "killed":
+            wait_until(lambda: len(committed_shards(path, 0)) == 2, process, log)  # noqa: B023
             wait_until(lambda: len(ranks_of(process)) == 2, process, log)  # noqa: B023
             ranks_of(process)[1].kill()
         finish(process, log)

@@ -20,9 +20,8 @@ from chess_snn.data import ReplayWindow
 from chess_snn.errors import ChessSnnError, UsageError
 from chess_snn.games import get_game
 from chess_snn.nets import build_network, net_config
-from chess_snn.reaped import end_with_parent
 from chess_snn.training import ALONE, IterationPlan, RankPlace, Trainer, TrainingSettings
-from chess_snn.training.ranks import joined_ranks
+from chess_snn.training.ranks import end_with_launcher, joined_ranks
 
 GAME = get_game("chess")
 SETTINGS = {
@@ -150,7 +149,7 @@ def break_down(fault, trainer):
 @record
 def main(file):
     place = RankPlace.from_environment()
-    end_with_parent(os.getppid(), signal.SIGKILL)
+    end_with_launcher()
     torch.set_num_threads(1)
     task = json.loads(Path(file).read_text())
     if place.rank == 0:

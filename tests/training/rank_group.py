@@ -37,13 +37,13 @@ def driver_environment():
     return os.environ | {"PYTHONPATH": path, "OMP_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": "lo"}
 
 
-def start_rank(file, rank, size, port):
+def start_rank(file, rank, size, port, **variables):
     return subprocess.Popen(
         [sys.executable, "-m", "rank_driver", str(file)],
         env=driver_environment() | {
             "RANK": str(rank), "WORLD_SIZE": str(size), "MASTER_ADDR": "127.0.0.1",
             "MASTER_PORT": str(port),
-        },
+        } | variables,
         stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
     )
 

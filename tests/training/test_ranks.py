@@ -8,6 +8,7 @@ import torch
 from rank_driver import SETTINGS, Case, train
 from rank_group import free_port, read_outcomes, run_group, start_rank, write_task
 
+from chess_snn import reaped
 from chess_snn.errors import UsageError
 from chess_snn.training import RankPlace
 
@@ -164,6 +165,14 @@ def test_a_rank_that_does_not_come_is_named(searched_shard, tmp_path):
     told = rank.communicate(timeout=120)[1]
     assert rank.returncode == 2
     assert "RankLostError: rank 1 of 2 ranks did not come within 2 s" in told
+
+
+def test_a_rank_whose_launcher_died_before_it_came_ends(searched_shard, tmp_path):
+    file = write_task(tmp_path / "g", searched_shard, [EVEN])
+    stranger = os.getppid()
+    rank = start_rank(file, 0, 2, free_port(), CHESS_SNN_AGENT_PID=str(stranger))
+    rank.communicate(timeout=120)
+    assert rank.returncode == reaped.PARENT_IS_DEAD
 
 
 ENVIRONMENT = {

@@ -229,10 +229,12 @@ def test_about_half_the_samples_are_mirrored(new_trainer, searched_window, game)
     seen = {}
     for is_on in (False, True):
         trainer = new_trainer(mirror=is_on, batch_size=2000)
-        seen[is_on] = trainer._draw(searched_window)
-    changed = (seen[True].states != seen[False].states).any(axis=1)
-    everywhere, _ = game.mirror(seen[False].states, np.zeros((2000, 1), np.int16))
-    possible = (everywhere != seen[False].states).any(axis=1)
+        draw = trainer._draw(searched_window)
+        seen[is_on] = trainer._prepare(searched_window, draw).batch.words_BP.numpy()
+    states = searched_window.gather(draw.rows).states
+    changed = (seen[True] != seen[False]).any(axis=1)
+    everywhere, _ = game.mirror(states, np.zeros((2000, 1), np.int16))
+    possible = (game.planes(everywhere) != game.planes(states)).any(axis=1)
     assert possible.sum() > 300
     assert not changed[~possible].any()
     share = changed[possible].mean()
