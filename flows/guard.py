@@ -6,7 +6,7 @@ say so. The guard tells the command's children to stop and waits, then the comma
 whatever is left. On Linux it is a subreaper (``prctl(PR_SET_CHILD_SUBREAPER)``): a descendant that
 loses its parent becomes the guard's own child, so none can hide from it.
 
-The file is run by its path, through :mod:`flows.reaped`: where the guard's owner is killed, the
+The file is run by its path, through :mod:`chess_snn.reaped`: where the guard's owner is killed, the
 kernel sends the guard SIGTERM. It imports nothing else of this project.
 """
 
@@ -33,7 +33,7 @@ KILL_TIMEOUT_S = 10.0
 EXIT_TOLD_TO_STOP = 128 + signal.SIGTERM
 """Exit code where the command was told to stop."""
 
-REAPED = Path(__file__).with_name("reaped.py")
+REAPED = Path(__file__).parents[1] / "chess_snn" / "reaped.py"
 
 
 class Guard:

@@ -15,7 +15,8 @@ pytestmark = [
 ]
 psutil = pytest.importorskip("psutil")
 
-from flows import guard, reaped  # noqa: E402
+from chess_snn import reaped  # noqa: E402
+from flows import guard  # noqa: E402
 
 GONE_WITHIN_S = 10.0
 
