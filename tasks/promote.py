@@ -50,6 +50,7 @@ def promote(
         rating=None if evaluation is None else rating_of(
             folder, training.generation, folder.config.evaluation.simulations
         ),
+        climb=None if evaluation is None else evaluation.climb,
     )
     write_receipt(folder, receipt)
     return receipt

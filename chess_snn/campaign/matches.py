@@ -38,6 +38,11 @@ EARLIER = "earlier"
 """Name of the match against an earlier generation."""
 CONVERSION = "conversion"
 """Stands beside the matches: the suite of won positions."""
+CLIMB = "climb"
+"""Stands beside the matches: what the climb on the ladder came to. Its matches are ordinary ones,
+whose names begin with it."""
+BESIDE_MATCHES = (CONVERSION, CLIMB)
+"""What is no match."""
 
 _BESIDE_SUMMARY = ("created", "facts_a", "facts_b", *DETAILS)
 
@@ -80,6 +85,8 @@ class ScheduledMatch:
     """A generation, or what :func:`chess_snn.evaluation.make_player` understands."""
     num_openings: int
     """Each is played with both colours."""
+    openings_each: int | None = None
+    """Openings of a part; None takes ``OPENINGS_EACH``."""
 
     @property
     def num_games(self) -> int:
@@ -89,8 +96,9 @@ class ScheduledMatch:
     @property
     def parts(self) -> list[range]:
         """The openings of each part."""
-        firsts = range(0, self.num_openings, OPENINGS_EACH)
-        return [range(first, min(first + OPENINGS_EACH, self.num_openings)) for first in firsts]
+        each = self.openings_each or OPENINGS_EACH
+        firsts = range(0, self.num_openings, each)
+        return [range(first, min(first + each, self.num_openings)) for first in firsts]
 
 
 def event_of(generation: int) -> str:
@@ -179,24 +187,31 @@ def play_match_part(
         return
     game, settings = game_of(folder), folder.config.evaluation
     seed = derive_seed(folder.config.campaign.seed, "evaluation")
-
-    def seat(player: NetworkPlayer | str) -> Player:
-        if isinstance(player, str):
-            return make_player(game, player, EngineSettings(processes=num_threads))
-        evaluator = evaluator_of(folder, player.generation, num_threads=num_threads, worker=worker)
-        search = match_search(folder, evaluator, player.simulations, 2 * len(openings))
-        return SearchPlayer(search, player.name)
-
+    seats = [
+        take_seat(folder, player, 2 * len(openings), num_threads=num_threads, worker=worker)
+        for player in (match.player, match.opponent)
+    ]
     # The same openings for every generation and opponent: their scores can be compared.
     states = choose_openings(
         game, settings.openings, openings.stop, num_plies=settings.opening_plies, seed=seed
     )[openings.start :]
     result = play_match(
-        game, seat(match.player), seat(match.opponent), states,
-        seed=derive_seed(seed, "part", part), max_plies=settings.max_plies,
+        game, *seats, states, seed=derive_seed(seed, "part", part), max_plies=settings.max_plies,
         on_progress=on_progress,
     )
     write_json(path, result.to_json())
+
+
+def take_seat(
+    folder: CampaignFolder, player: NetworkPlayer | str, num_games: int, *, num_threads: int,
+    worker: int,
+) -> Player:
+    """The player itself, for ``num_games`` at once."""
+    if isinstance(player, str):
+        return make_player(game_of(folder), player, EngineSettings(processes=num_threads))
+    evaluator = evaluator_of(folder, player.generation, num_threads=num_threads, worker=worker)
+    search = match_search(folder, evaluator, player.simulations, num_games)
+    return SearchPlayer(search, player.name)
 
 
 def finish_match(directory: Path, match: ScheduledMatch) -> Json:

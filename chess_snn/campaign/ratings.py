@@ -3,6 +3,10 @@
 The random mover is 0. A generation is a player for each search budget it was measured with, and the
 fixed opponents link the generations to each other; so do the matches between generations. Nothing
 is kept of a rating but what receipts say: games are what counts, and they are in the folder.
+
+Where generations climb the ladder, its own games are fitted together with theirs, not its ratings
+taken as given: an interval then has both what the generation's games leave open and what the
+ladder's do, and a rung's rating gives way where a campaign has better reasons than the ladder.
 """
 
 from collections.abc import Iterator
@@ -13,6 +17,7 @@ from chess_snn.campaign.folder import CampaignFolder
 from chess_snn.data import read_json
 from chess_snn.errors import CorruptDataError, RatingError
 from chess_snn.evaluation import Crosstable, RatedGame, Ratings, fit_ratings
+from chess_snn.evaluation.ladder import read_ladder
 from chess_snn.types import Json
 
 ANCHOR: Final = "random"
@@ -34,6 +39,10 @@ def rate_campaign(folder: CampaignFolder, last_generation: int | None = None) ->
     games = [
         game for path in _match_files(folder, last_generation) for game in _games_of(path)
     ]
+    if folder.config.evaluation.climb:
+        ladder = read_ladder()
+        if any(game.white in ladder.players or game.black in ladder.players for game in games):
+            games += ladder.games()
     if not any(ANCHOR in (game.white, game.black) for game in games):
         return None
     try:

@@ -15,6 +15,8 @@ from chess_snn.training import TrainingSettings
 
 OPENINGS_EACH: Final = 50
 """Openings that one worker plays at a time; a match of more is played in parts."""
+_MOST_CLIMB_GAMES: Final = 2000
+"""Of one climb: all of them against one rung would begin with each opening of the book."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +105,17 @@ class EvaluationSettings:
     won_positions: int = 32
     """Simple won positions that a new generation plays out against itself, as it would in
     self-play; an alarm reads how many it wins."""
+    climb: bool = False
+    """Whether a new generation also climbs the ladder of players with known ratings that comes with
+    chess-snn: it meets those it scores neither nearly all nor nearly nothing against, and its
+    rating rests on them. Without Stockfish, on those of them that need no engine."""
+    climb_games: int = 120
+    """Games of a climb at most."""
+    climb_pairs: int = 5
+    """Openings that are played, with both colours, before the climb decides on its next opponent."""
+    climb_interval: float = 150.0
+    """A climb ends when the 95 % interval of the generation's distance to the rung it met most is
+    at most so many points wide, or when its games are spent."""
     final_openings: int = 0
     """Openings of each match at the end of the campaign: against `random` without search and with
     it, `greedy`, and the network of a third of the campaign earlier; 0 plays none."""
@@ -113,6 +126,10 @@ class EvaluationSettings:
         check_range("evaluation.every", self.every, ge=1)
         check_range("evaluation.simulations", self.simulations, ge=0, le=MAX_SIMULATIONS)
         check_range("evaluation.won_positions", self.won_positions, ge=1, le=10_000)
+        check_range("evaluation.climb_pairs", self.climb_pairs, ge=1, le=_MOST_CLIMB_GAMES // 2)
+        check_range("evaluation.climb_games", self.climb_games, ge=2 * self.climb_pairs,
+                    le=_MOST_CLIMB_GAMES)
+        check_range("evaluation.climb_interval", self.climb_interval, gt=0, le=10_000)
         check_range("evaluation.final_openings", self.final_openings, ge=0, le=100_000)
         check_range("evaluation.final_simulations", self.final_simulations, ge=1,
                     le=MAX_SIMULATIONS)
@@ -181,6 +198,11 @@ class CampaignConfig:
         if self.evaluation.openings == "book":
             check_book(game, self.evaluation.num_openings, "evaluation.num_openings")
             check_book(game, self.evaluation.final_openings, "evaluation.final_openings")
+        if self.evaluation.climb and game.spec.name != "chess":
+            raise ConfigError(
+                f"evaluation.climb needs a ladder, and none is shipped for {game.spec.name}; set "
+                "evaluation.climb = false"
+            )
         self._check_policy_loss()
         self._check_tree_memory(game.spec)
 
@@ -197,6 +219,8 @@ class CampaignConfig:
         """Now, rather than in a worker at the end of the campaign."""
         matches = self.evaluation
         uses = [(matches.simulations, 2 * min(matches.num_openings, OPENINGS_EACH))]
+        if matches.climb:
+            uses.append((matches.simulations, 2 * matches.climb_pairs))
         if matches.final_openings:
             games = 2 * min(matches.final_openings, OPENINGS_EACH)
             uses.append((matches.final_simulations, games))
