@@ -1,7 +1,7 @@
-"""The climb of a new generation on the ladder: batches of games, each against whom the last suggest.
+"""The climb of a new generation on the ladder: batches of games, each where the last suggest.
 
 A batch is a part of a match against one rung and is kept like any part, so a climb that was stopped
-goes on with the next batch. When it ends, what it came to is written, and its matches become whole.
+goes on with the next batch. When it ends, what it came to is written and its matches become whole.
 Games begin from the book and are cut where the ladder's were: a rung is as strong as its rating
 says under the conditions in which it was rated.
 """
@@ -56,14 +56,14 @@ def play_climb(
     directory: Path, generation: int, *, num_threads: int = 1, worker: int = 0,
     on_progress: Callable[[int, int], None] | None = None,
 ) -> Json:
-    """Let ``generation`` climb the shipped ladder; what it came to is kept, and not played again.
+    """Let ``generation`` climb the shipped ladder; what it came to is kept, not played again.
 
     Returns:
         The rating by the climb's games and the ladder's, ``player``, ``elo``, ``elo_low``,
         ``elo_high`` (null where not finite), ``num_games`` and ``score``; under ``rungs`` those it
         met, the weakest first, each with ``player``, ``elo``, ``num_batches``, ``num_games`` and
-        ``score``; ``bracket``, the three that stand about it; ``start``; ``ended_by`` ``interval`` or
-        ``games``; and a ``notice`` where players could not be had, else null.
+        ``score``; ``bracket``, the three that stand about it; ``start``; ``ended_by``, which is
+        ``interval`` or ``games``; and a ``notice`` where players could not be had, else null.
     """
     folder = CampaignFolder.open(directory)
     path = folder.match(event_of(generation), CLIMB)

@@ -112,7 +112,7 @@ class EvaluationSettings:
     climb_games: int = 120
     """Games of a climb at most."""
     climb_pairs: int = 5
-    """Openings that are played, with both colours, before the climb decides on its next opponent."""
+    """Openings that are played, with both colours, before a climb decides whom it meets next."""
     climb_interval: float = 150.0
     """A climb ends when the 95 % interval of the generation's distance to the rung it met most is
     at most so many points wide, or when its games are spent."""
@@ -127,8 +127,13 @@ class EvaluationSettings:
         check_range("evaluation.simulations", self.simulations, ge=0, le=MAX_SIMULATIONS)
         check_range("evaluation.won_positions", self.won_positions, ge=1, le=10_000)
         check_range("evaluation.climb_pairs", self.climb_pairs, ge=1, le=_MOST_CLIMB_GAMES // 2)
-        check_range("evaluation.climb_games", self.climb_games, ge=2 * self.climb_pairs,
-                    le=_MOST_CLIMB_GAMES)
+        check_range("evaluation.climb_games", self.climb_games, ge=2, le=_MOST_CLIMB_GAMES)
+        if self.climb_games < 2 * self.climb_pairs:
+            raise ConfigError(
+                f"evaluation.climb_games = {self.climb_games} is less than the "
+                f"{2 * self.climb_pairs} games of evaluation.climb_pairs = {self.climb_pairs}; "
+                "raise the one or lower the other"
+            )
         check_range("evaluation.climb_interval", self.climb_interval, gt=0, le=10_000)
         check_range("evaluation.final_openings", self.final_openings, ge=0, le=100_000)
         check_range("evaluation.final_simulations", self.final_simulations, ge=1,

@@ -14,14 +14,15 @@ from chess_snn.cli.console import console, print_message, work_bar
 from chess_snn.cli.ladder_tables import checked_table, ladder_facts, ladder_table
 from chess_snn.cli.report_file import check_writable
 from chess_snn.config import check_range
-from chess_snn.data import read_json, write_bytes, write_json
+from chess_snn.data import read_json, write_bytes, write_json, write_parts
 from chess_snn.errors import UsageError
-from chess_snn.evaluation import DEFAULT_MAX_PLIES, EngineSettings
+from chess_snn.evaluation import DEFAULT_MAX_PLIES, EngineSettings, PlayerFacts, match_pgn
 from chess_snn.evaluation.ladder import (
     GAMES_FILE,
     LADDER_FILE,
     LADDER_PLAYERS,
     Ladder,
+    LadderGames,
     LadderPlan,
     PairResults,
     available_players,
@@ -32,14 +33,17 @@ from chess_snn.evaluation.ladder import (
     programs_of,
     read_ladder,
     read_matches,
+    shipped_games,
+    unpack_games,
 )
+from chess_snn.games import get_game
 
 app = typer.Typer(
-    help="Players of known strength: see their ratings, check them, make them anew.",
+    help="Players of known strength: see their ratings and games, check them, make them anew.",
     no_args_is_help=True,
 )
 
-DEFAULT_PAIRS: Final = 80
+DEFAULT_PAIRS: Final = 120
 """About half an hour on 2 cores."""
 PARTS: Final = "parts"
 """Folder of the finished parts of a round-robin."""
@@ -49,6 +53,7 @@ for dead."""
 _CHECK_SEED: Final = 1
 """Not that of the shipped ladder, so that a check plays other games."""
 _EXIT_OUTSIDE: Final = 1
+_EVENT: Final = "chess-snn ladder"
 
 Threads = Annotated[int, typer.Option(help="Processes of an engine; 0 is one a core.")]
 EngineSeconds = Annotated[
@@ -78,7 +83,7 @@ def make_command(
     Everybody meets the next two players, and every second one the fourth after it, from openings of
     the book with both colours. Random is 0. What is played is kept at once: stopped and started
     again, the command goes on, and with more --pairs it plays the missing ones. It ends with
-    ladder.json (ratings, results of every pairing) and ladder.pgn.zst (all games).
+    ladder.json (ratings, results of every pairing) and ladder.games.zst (all games).
 
     chess-snn ladder make --out ladders/mine
 
@@ -110,7 +115,8 @@ def make_command(
             "version": __version__,
         },
     )
-    write_bytes(out / GAMES_FILE, pack_games(matches.values(), date=now, seed=seed))
+    packed = pack_games(LadderGames(tuple(matches.values()), now, seed))
+    write_bytes(out / GAMES_FILE, packed)
     write_json(out / LADDER_FILE, ladder.to_json())
     _show(ladder)
     print_message(f"written: {out / LADDER_FILE}, {out / GAMES_FILE}")
@@ -182,6 +188,44 @@ def check_command(
     )
     if outside:
         raise typer.Exit(_EXIT_OUTSIDE)
+
+
+@app.command("games")
+def games_command(
+    out: Annotated[Path, typer.Option(help="PGN file to write.")],
+    games: Annotated[
+        Path | None, typer.Option(help="A ladder.games.zst; left out, the one that is shipped.")
+    ] = None,
+    player: Annotated[str, typer.Option(help="Only games of this player.")] = "",
+) -> None:
+    """Write the ladder's games as PGN.
+
+    chess-snn ladder games --player minimax:2 --out minimax.pgn
+    """
+    check_writable(out, "--out")
+    found = unpack_games(shipped_games() if games is None else _read_bytes(games))
+    chosen = [match for match in found.matches if player in {"", match.player_a, match.player_b}]
+    if not chosen:
+        names = sorted({name for match in found.matches
+                        for name in (match.player_a, match.player_b)})
+        raise UsageError(f"--player {player!r} has no game there; known: {', '.join(names)}")
+    facts, more = (PlayerFacts(), PlayerFacts()), {"Seed": str(found.seed)}
+    write_parts(out, (
+        text for match in chosen
+        for _, text in match_pgn(
+            get_game("chess"), match, facts, event=_EVENT, date=found.date, more=more
+        )
+    ))
+    print_message(f"{sum(match.num_games for match in chosen):,} games written to {out}")
+
+
+def _read_bytes(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise UsageError(
+            f"cannot read {path}: {error.strerror}; give a ladder.games.zst"
+        ) from error
 
 
 def _find(path: Path | None) -> Ladder:

@@ -78,5 +78,5 @@ def test_json_and_back():
 @pytest.mark.parametrize("pairs", [[[1, 0], [0, 1]], [[-1, 0, 0], [0, 0, 0], [0, 0, 0]], "x"])
 def test_damage_is_found(pairs):
     body = {"player_a": "a", "player_b": "b", "pairs": pairs, "capped": 0, "plies": 0}
-    with pytest.raises(ValueError, match="pairs|invalid"):
+    with pytest.raises(ValueError, match=r"pairs|invalid"):
         PairResults.from_json(body)

@@ -10,7 +10,7 @@ from chess_snn.evaluation.ladder.climb import (
     next_rung,
     width,
 )
-from chess_snn.evaluation.ladder.games_file import pack_games, unpack_games
+from chess_snn.evaluation.ladder.games_file import LadderGames, pack_games, unpack_games
 from chess_snn.evaluation.ladder.ladder import (
     GAMES_FILE,
     LADDER_FILE,
@@ -35,6 +35,7 @@ __all__ = [
     "AvailablePlayers",
     "CheckedScore",
     "Ladder",
+    "LadderGames",
     "LadderPlan",
     "PairResults",
     "Rung",

@@ -1,4 +1,4 @@
-"""The ladder: players whose ratings are known from many games between them, and those games' counts.
+"""The ladder: players whose ratings are known from many games between them, and what those were.
 
 Ratings are kept for people to read; whoever rates a new player fits its games together with the
 ladder's (:meth:`Ladder.games`), so that what is not known of the ladder widens its interval.
@@ -24,8 +24,8 @@ from chess_snn.types import Json
 
 SCHEMA: Final = 1
 LADDER_FILE: Final = "ladder.json"
-GAMES_FILE: Final = "ladder.pgn.zst"
-"""Beside it: every game."""
+GAMES_FILE: Final = "ladder.games.zst"
+"""Beside it: every game, see :func:`chess_snn.evaluation.ladder.unpack_games`."""
 _DATA: Final = "data"
 
 
@@ -38,7 +38,7 @@ class Rung:
     """Above the random player."""
     elo_low: float
     elo_high: float
-    """95 % interval, 0 wide at the random player; an end is infinite where too few games bound it."""
+    """95 % interval, 0 wide at the random player; infinite where too few games bound it."""
     num_games: int
 
 
@@ -166,7 +166,7 @@ def read_ladder() -> Ladder:
 
 
 def shipped_games() -> bytes:
-    """The games of the shipped ladder: PGN, compressed with zstd."""
+    """The games of the shipped ladder, packed."""
     return resources.files("chess_snn.evaluation").joinpath(_DATA, GAMES_FILE).read_bytes()
 
 
