@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
@@ -100,8 +101,8 @@ def test_more_pairs_add_to_those_that_are_there(tmp_path):
 
 
 def test_when_the_time_is_up_every_pairing_has_about_as_many_games(tmp_path, monkeypatch):
-    clock = iter(range(100))
-    monkeypatch.setattr(playing.time, "monotonic", lambda: 60.0 * next(clock))
+    minutes = iter(range(100))
+    monkeypatch.setattr(playing, "time", SimpleNamespace(monotonic=lambda: 60.0 * next(minutes)))
     assert not play_ladder(tmp_path, PLAN, ENGINES, minutes=5)
     sizes = [match.num_games for match in read_matches(tmp_path, PLAN).values()]
     assert sizes == [8, 4, 4]

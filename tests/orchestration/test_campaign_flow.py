@@ -36,6 +36,7 @@ SETTINGS = (
     "search.simulations_last=4", "training.batch_size=32", "evaluation.num_openings=1",
     "evaluation.max_plies=6", 'evaluation.opponents=["random", "greedy"]',
     "evaluation.won_positions=2", "evaluation.final_openings=1", "evaluation.final_simulations=2",
+    "evaluation.climb=true", "evaluation.climb_pairs=1", "evaluation.climb_games=2",
 )
 FINAL_NAMES = ("random-0", "random-2", "greedy-2", "earlier-2")
 METRICS = (
@@ -43,7 +44,7 @@ METRICS = (
     "self_play/draw_rate", "self_play/plies_mean", "self_play/games_per_s",
     "self_play/positions_per_s", "evaluation/score", "evaluation/score_random",
     "evaluation/score_greedy", "evaluation/score_earlier", "evaluation/champion",
-    "evaluation/conversion_rate", "seconds/self_play", "seconds/training", "seconds/evaluation",
+    "evaluation/conversion_rate", "evaluation/climb_games", "seconds/self_play", "seconds/training", "seconds/evaluation",
     "seconds/evaluation_hidden", "seconds/iteration", "campaign/progress", "campaign/elapsed_s",
 )
 START_FEN = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1"

@@ -20,6 +20,8 @@ ADVANCE_ABOVE: Final = 0.7
 RETREAT_BELOW: Final = 0.3
 NUM_BRACKETING: Final = 3
 """Rungs that are played in turns in the end."""
+_RESAMPLES: Final = 200
+"""For an interval that only decides whether to go on: it is asked for after every batch."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +81,8 @@ def distance_to_ladder(
         player: name.
         rung: of the ladder, one that it met.
     """
-    ratings = fit_ratings(Crosstable.from_games([*ladder.games(), *games]))
+    table = Crosstable.from_games([*ladder.games(), *games])
+    ratings = fit_ratings(table, num_resamples=_RESAMPLES)
     return ratings.difference(player, rung)
 
 
