@@ -139,12 +139,12 @@ class _Climb:
         match = _rung_match(self.folder, self.player, self.players[rung], number + 1)
         game, openings = game_of(self.folder), match.parts[number]
         seed = derive_seed(self.folder.config.campaign.seed, CLIMB)
-        seats = [
+        player, opponent = (
             take_seat(self.folder, seat, 2 * len(openings), num_threads=num_threads, worker=worker)
             for seat in (match.player, match.opponent)
-        ]
+        )
         result = play_match(
-            game, *seats, book_openings(game, openings.stop, seed)[openings.start :],
+            game, player, opponent, book_openings(game, openings.stop, seed)[openings.start :],
             seed=derive_seed(seed, "batch", number), max_plies=self.ladder.max_plies,
             on_progress=on_progress,
         )
@@ -220,7 +220,8 @@ def _read_batches(
     folder: CampaignFolder, player: NetworkPlayer, rung: str
 ) -> list[MatchResult]:
     """What is on the disk of a climb that has not ended."""
-    spec, batches = game_of(folder).spec, []
+    spec = game_of(folder).spec
+    batches: list[MatchResult] = []
     match = _rung_match(folder, player, rung, 1)
     while (path := folder.match_part(match.event, match.name, len(batches))).exists():
         try:

@@ -187,16 +187,17 @@ def play_match_part(
         return
     game, settings = game_of(folder), folder.config.evaluation
     seed = derive_seed(folder.config.campaign.seed, "evaluation")
-    seats = [
-        take_seat(folder, player, 2 * len(openings), num_threads=num_threads, worker=worker)
-        for player in (match.player, match.opponent)
-    ]
+    player, opponent = (
+        take_seat(folder, seat, 2 * len(openings), num_threads=num_threads, worker=worker)
+        for seat in (match.player, match.opponent)
+    )
     # The same openings for every generation and opponent: their scores can be compared.
     states = choose_openings(
         game, settings.openings, openings.stop, num_plies=settings.opening_plies, seed=seed
     )[openings.start :]
     result = play_match(
-        game, *seats, states, seed=derive_seed(seed, "part", part), max_plies=settings.max_plies,
+        game, player, opponent, states,
+        seed=derive_seed(seed, "part", part), max_plies=settings.max_plies,
         on_progress=on_progress,
     )
     write_json(path, result.to_json())

@@ -19,11 +19,11 @@ from chess_snn.errors import ConfigError, CorruptDataError
 from chess_snn.evaluation.ladder import AvailablePlayers, Ladder, PairResults
 
 CLIMBING = (
-    "evaluation.climb=true", "evaluation.climb_pairs=1", "evaluation.climb_games=7",
+    "evaluation.climb=true", "evaluation.climb_pairs=2", "evaluation.climb_games=13",
     "evaluation.simulations=0", "evaluation.climb_interval=1",
 )
-GAMES = 6
-"""Of the budget of 7, in pairs."""
+BATCH, GAMES = 4, 12
+"""Of the budget of 13."""
 
 
 def make_ladder():
@@ -76,11 +76,11 @@ def test_it_ends_with_its_games_and_leaves_whole_matches(untrained):
     assert {rung["score"] for rung in report["rungs"]} == {0.5}
     assert report["elo_low"] < report["elo"] < report["elo_high"]
     assert report["notice"] is None
-    assert told[-1] == (GAMES, 7)
+    assert told[-1] == (GAMES, 13)
     assert files_of(folder) == [
         "climb-greedy.json", "climb-greedy~50.json", "climb-random.json", "climb.json"
     ]
-    assert num_climb_games(folder, 0) == 7
+    assert num_climb_games(folder, 0) == 13
     assert play_climb(folder.path, 0) == report
 
 
@@ -95,7 +95,7 @@ class StoppedError(Exception):
     pass
 
 
-@pytest.mark.parametrize("after", [1, 3, 5])
+@pytest.mark.parametrize("after", [1, 5, 9])
 def test_stopped_anywhere_it_comes_to_the_same(untrained, after):
     expected, folder = play_climb(untrained("whole").path, 0), untrained("stopped")
 
@@ -105,7 +105,7 @@ def test_stopped_anywhere_it_comes_to_the_same(untrained, after):
 
     with pytest.raises(StoppedError):
         play_climb(folder.path, 0, on_progress=stop)
-    assert num_climb_games(folder, 0) == 2 * (after // 2)
+    assert num_climb_games(folder, 0) == BATCH * (after // BATCH)
     assert play_climb(folder.path, 0) == expected
 
 
@@ -119,7 +119,7 @@ def test_stopped_between_its_report_and_its_matches_they_become_whole(untrained,
         patched.setattr(climbing, "finish_match", stop)
         with pytest.raises(StoppedError):
             play_climb(folder.path, 0)
-    assert len([name for name in files_of(folder) if ".part-" in name]) == GAMES // 2
+    assert len([name for name in files_of(folder) if ".part-" in name]) == GAMES // BATCH
     play_climb(folder.path, 0)
     assert not [name for name in files_of(folder) if ".part-" in name]
 
@@ -154,7 +154,7 @@ def test_its_games_and_the_ladders_are_in_the_ratings(untrained):
     for name in ("elo", "elo_low", "elo_high", "num_games"):
         assert rating[name] == report[name]
     rated = rate_campaign(folder)
-    assert rated.of("greedy").num_games == 2 * (40 + 72) + 2
+    assert rated.of("greedy").num_games == 2 * (40 + 72) + BATCH
     assert set(rated.players) == {"random", "greedy~50", "greedy", "gen-000000"}
 
 

@@ -116,8 +116,9 @@ def _compare(
     sizes = np.array([sample.new.sum() for sample in samples])
     num_pairs = int(sizes.sum())
     most = _MOST_POINTS * num_pairs
-    old_scores = [(sample.old * points).sum() / (_MOST_POINTS * sample.old.sum())
-                  for sample in samples]
+    old_scores = np.array([
+        (sample.old * points).sum() / (_MOST_POINTS * sample.old.sum()) for sample in samples
+    ])
     below = np.cumsum(chances)
     # Sums of chances miss 1 by their rounding, which must not open or close an interval.
     low = int(np.searchsorted(below, 0.5 * risk * (1.0 - 1e-9)))
@@ -153,4 +154,5 @@ def points_distribution(pairs: Int64Array, num_drawn: int) -> Float64Array:
                 : num_drawn + 1 - taken, : ways.shape[1] - shift
             ]
         ways = longer
-    return ways[num_drawn] / ways[num_drawn].sum()
+    chances: Float64Array = ways[num_drawn] / ways[num_drawn].sum()
+    return chances

@@ -37,8 +37,9 @@ def rank_moves(
     ranks = np.empty(len(actions), np.uint8)
 
     def pick(places: Int64Array, legal: Int16Array) -> Int16Array:
-        ranks[places] = (legal < actions[places, None]).sum(axis=1)
-        return actions[places]
+        played: Int16Array = actions[places]
+        ranks[places] = (legal < played[:, None]).sum(axis=1)
+        return played
 
     _replay(game, starts, plies, pick)
     return ranks
@@ -58,7 +59,7 @@ def unrank_moves(
     actions = np.empty(len(ranks), np.int16)
 
     def pick(places: Int64Array, legal: Int16Array) -> Int16Array:
-        found = legal[np.arange(len(places)), np.minimum(ranks[places], legal.shape[1] - 1)]
+        found: Int16Array = legal[np.arange(len(places)), np.minimum(ranks[places], legal.shape[1] - 1)]
         if (found == _ABSENT).any() or (ranks[places] >= legal.shape[1]).any():
             raise CorruptDataError("a game has a move that its position does not allow")
         actions[places] = found
