@@ -134,7 +134,7 @@ class _Climb:
         self, num_threads: int, worker: int, on_progress: Callable[[int, int], None]
     ) -> None:
         """Play the next batch and keep it."""
-        rung = next_rung(self._scores(), self.start, len(self.players))
+        rung = next_rung(self._scores(), self.start, self._elos())
         number = len(self.batches.get(rung, []))
         match = _rung_match(self.folder, self.player, self.players[rung], number + 1)
         game, openings = game_of(self.folder), match.parts[number]
@@ -164,7 +164,7 @@ class _Climb:
             ],
             "bracket": [
                 self.players[rung]
-                for rung in bracketing_rungs(scores, self.start, len(self.players))
+                for rung in bracketing_rungs(scores, self.start, self._elos())
             ],
             "start": self.players[self.start],
             "ended_by": ended_by,
@@ -173,13 +173,16 @@ class _Climb:
 
     def _is_narrow(self, points: float) -> bool:
         scores = self._scores()
-        if not has_arrived(scores, self.start, len(self.players)):
+        if not has_arrived(scores, self.start, self._elos()):
             return False
         most_met = max(scores, key=lambda rung: (scores[rung].num_games, -rung))
         distance = distance_to_ladder(
             self.ladder, self._games(), self.player.name, self.players[most_met]
         )
         return width(distance) <= points
+
+    def _elos(self) -> list[float]:
+        return [self.ladder.rung(name).elo for name in self.players]
 
     def _scores(self) -> dict[int, RungScore]:
         return {rung: _score_of(batches) for rung, batches in self.batches.items()}

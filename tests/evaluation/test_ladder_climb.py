@@ -24,7 +24,7 @@ def climb(elo, start, num_batches, stream):
     counts, met = {}, []
     for _ in range(num_batches):
         scores = scores_of(counts)
-        met.append(next_rung(scores, start, len(RUNGS)))
+        met.append(next_rung(scores, start, RUNGS))
         drawn = play_pairs(elo, RUNGS[met[-1]], PAIRS, stream)
         counts[met[-1]] = counts.get(met[-1], 0) + drawn
     return scores_of(counts), met
@@ -43,13 +43,13 @@ def scores_of(counts):
 def test_everybody_arrives_at_their_own_rung(elo, start):
     own = int(np.abs(RUNGS - elo).argmin())
     off = 0
-    for seed in range(40):
+    for seed in range(20):
         scores, _ = climb(elo, start, 25, np.random.default_rng(seed))
         off += not (
-            has_arrived(scores, start, len(RUNGS))
-            and own in bracketing_rungs(scores, start, len(RUNGS))
+            has_arrived(scores, start, RUNGS)
+            and own in bracketing_rungs(scores, start, RUNGS)
         )
-    assert off <= 4
+    assert off <= 2
 
 
 def test_most_games_are_played_about_the_own_rung():
@@ -68,34 +68,39 @@ def test_a_climb_that_begins_near_wastes_nothing():
 def test_beyond_the_ladder_it_stays_at_its_end(elo, end):
     scores, met = climb(elo, 6, 20, np.random.default_rng(0))
     assert {min(met), max(met)} == {6, end}
-    bracket = bracketing_rungs(scores, 6, len(RUNGS))
+    bracket = bracketing_rungs(scores, 6, RUNGS)
     assert end in bracket
     assert len(bracket) == 3
 
 
 def test_up_above_seven_tenths_and_down_below_three():
     for score, rung in ((0.75, 4), (0.25, 2), (0.7, 3), (0.3, 3)):
-        found = next_rung({3: RungScore(score * 20, 20)}, 3, 9)
+        found = next_rung({3: RungScore(score * 20, 20)}, 3, RUNGS)
         assert found == rung if rung != 3 else found in {2, 4}, "in between: its neighbours"
 
 
 def test_the_least_played_of_three_goes_next():
     even = {rung: RungScore(games / 2, games) for rung, games in ((2, 20), (3, 20), (4, 10))}
-    assert next_rung(even, 3, 9) == 4
-    assert next_rung(even | {4: RungScore(10, 20)}, 3, 9) == 3
+    assert next_rung(even, 3, RUNGS) == 4
+    assert next_rung(even | {4: RungScore(10, 20)}, 3, RUNGS) == 3
 
 
-def test_between_two_rungs_it_stays_at_the_more_even_one():
-    scores = {2: RungScore(8, 10), 3: RungScore(2.5, 10)}
-    assert bracketing_rungs(scores, 2, 9) == bracketing_rungs(scores, 3, 9) == [2, 3, 4]
-    assert next_rung(scores, 2, 9) == 4
+def test_between_two_rungs_it_stays_about_the_more_even_one():
+    scores = {2: RungScore(8, 10), 3: RungScore(3.5, 10)}
+    assert bracketing_rungs(scores, 2, RUNGS) == bracketing_rungs(scores, 3, RUNGS) == [2, 3, 4]
+    assert next_rung(scores, 2, RUNGS) == 4
+
+
+def test_one_lucky_batch_on_the_way_does_not_hold_it():
+    scores = {0: RungScore(7, 10), 1: RungScore(38, 40), 2: RungScore(35, 40)}
+    assert next_rung(scores, 0, RUNGS) > 2
 
 
 def test_two_rungs_and_one():
-    assert next_rung({}, 0, 1) == 0
-    assert bracketing_rungs({0: RungScore(5, 10)}, 0, 1) == [0]
-    assert bracketing_rungs({1: RungScore(5, 10)}, 1, 2) == [0, 1]
-    assert has_arrived({0: RungScore(10, 10)}, 0, 1)
+    assert next_rung({}, 0, [0.0]) == 0
+    assert bracketing_rungs({0: RungScore(5, 10)}, 0, [0.0]) == [0]
+    assert bracketing_rungs({1: RungScore(5, 10)}, 1, [0.0, 90.0]) == [0, 1]
+    assert has_arrived({0: RungScore(10, 10)}, 0, [0.0])
 
 
 def test_the_interval_narrows_with_the_players_own_games_and_holds_the_truth():
