@@ -9,7 +9,7 @@ from chess_snn.campaign import CampaignFolder, campaign_lock, load_config, read_
 from chess_snn.campaign.climbing import climb_notice
 from chess_snn.campaign.folder import CONFIG_FILE
 from chess_snn.campaign.matches import FINAL, final_matches
-from chess_snn.campaign.naming import campaigns_home, next_campaign_path
+from chess_snn.campaign.naming import campaigns_home, claim_campaign_path
 from chess_snn.campaign.plans import CampaignClock
 from chess_snn.campaign.receipts import recorded_seconds
 from chess_snn.campaign.stages import prepare_first_generation
@@ -18,16 +18,16 @@ from chess_snn.campaign.warm_up import warm_up
 from chess_snn.errors import ConfigError
 from flows.cluster import local_crew
 from flows.context import CampaignRun
-from flows.iteration import task_options
+from flows.iteration import show_in_mlflow, task_options
 from flows.listeners import ArtifactListener, LogListener, extra_listeners
 from flows.pipeline import run_iterations
 from flows.stale_runs import campaign_tag, close_stale_flow_runs
 from tasks import compute
 from tasks.evaluate import evaluate_final
 from tasks.progress import ProgressBoard
-from tasks.record import record, tracked_run
+from tasks.record import tracked_run
 from tasks.remote import PROGRESS_TOPIC
-from tasks.tracking import prepare_store
+from tasks.tracking import tracking_uri_of
 
 
 @flow(name="campaign", flow_run_name="campaign-{directory}")
@@ -71,7 +71,7 @@ def run_campaign(folder: CampaignFolder) -> None:
     board.message(f"the untrained policy has {entropy_ratio:.1%} of a uniform policy's entropy")
 
     with ExitStack() as stack:
-        tracking_uri = prepare_store(folder.services)
+        tracking_uri = tracking_uri_of(folder.services)
         stack.enter_context(tracked_run(folder, tracking_uri, board.message))
         compute.start()
         crew = stack.enter_context(local_crew(folder.config))
@@ -95,17 +95,16 @@ def _play_final_matches(run: CampaignRun) -> None:
             directory, last, run.crew.threads_each
         )
         played.result()
-        record.submit(directory, last, run.tracking_uri, wait_for=[played]).result()
+        show_in_mlflow(run, last, after=played)
 
 
 def _open_or_create(directory: str | None, preset: str, settings: list[str]) -> CampaignFolder:
-    if directory is None:
-        path = next_campaign_path(preset, campaigns_home())
-    else:
-        path = Path(directory)
-        if not path.is_absolute():
-            # A deployment's run starts in a temporary folder, which ends with it.
-            raise ConfigError(f"directory must be an absolute path, got {directory!r}")
-    if (path / CONFIG_FILE).exists():
-        return CampaignFolder.open(path)
-    return CampaignFolder.create(path, load_config(preset, settings=settings))
+    if directory is not None and not Path(directory).is_absolute():
+        # A deployment's run starts in a temporary folder, which ends with it.
+        raise ConfigError(f"directory must be an absolute path, got {directory!r}")
+    if directory is not None and (Path(directory) / CONFIG_FILE).exists():
+        return CampaignFolder.open(Path(directory))
+    config = load_config(preset, settings=settings)
+    config.find_engines()
+    path = claim_campaign_path(preset, campaigns_home()) if directory is None else Path(directory)
+    return CampaignFolder.create(path, config)

@@ -1,34 +1,52 @@
 """The recording task: show MLflow what the receipts say."""
 
-import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from prefect import get_run_logger, task
 
-from chess_snn.campaign import CampaignFolder, Receipt, read_receipts
+from chess_snn.campaign import CampaignFolder, read_receipts
 from chess_snn.campaign.alarms import find_alarms
+from chess_snn.campaign.champions import champion_of
 from chess_snn.campaign.loading import config_values
-from chess_snn.campaign.matches import EARLIER, read_final_matches
-from chess_snn.training import WEIGHTS
+from chess_snn.campaign.matches import read_final_matches
+from chess_snn.campaign.versions import describe_version
 from chess_snn.types import Json
-from tasks.tracking import CampaignTracker, ModelVersionFacts, TrackingError
+from tasks.tracking import CampaignTracker, TrackingError, prepare_store
+from tasks.version_facts import champion_tags, version_facts
 
 
 @task(name="record", task_run_name="record-{iteration}")
-def record(directory: str, iteration: int, tracking_uri: str) -> int:
-    """Record every finished iteration up to ``iteration`` that MLflow lacks; how many it lacked.
+def record(directory: str, iteration: int, tracking_uri: str) -> str | None:
+    """Record every finished iteration up to ``iteration`` that MLflow lacks.
 
     MLflow away delays the curves and nothing else: the next call sends what is missing.
+
+    Returns:
+        Why something is not recorded yet; None where all is.
     """
     folder = CampaignFolder.open(Path(directory))
     try:
-        tracker = CampaignTracker(tracking_uri, folder.campaign_id, folder.name)
-        return record_missing(folder, tracker)
+        record_missing(folder, open_tracker(folder, tracking_uri))
     except TrackingError as error:
         get_run_logger().warning("not recorded yet: %s", error)
-        return 0
+        return str(error)
+    return None
+
+
+def open_tracker(
+    folder: CampaignFolder, tracking_uri: str, configuration: Json | None = None
+) -> CampaignTracker:
+    """The tracker of a campaign, its store made ready where it is not.
+
+    Raises:
+        TrackingError: the store is away.
+    """
+    prepare_store(folder.services, tracking_uri)
+    return CampaignTracker(
+        tracking_uri, folder.campaign_id, folder.name, configuration=configuration
+    )
 
 
 def record_missing(folder: CampaignFolder, tracker: CampaignTracker) -> int:
@@ -44,10 +62,12 @@ def record_missing(folder: CampaignFolder, tracker: CampaignTracker) -> int:
     for receipt in missing:
         alarms = _alarm_metrics(history[: receipt.iteration + 1])
         tracker.record_iteration(
-            receipt.iteration, receipt.metrics() | alarms, _version_facts(folder, receipt)
+            receipt.iteration, receipt.metrics() | alarms,
+            version_facts(folder, describe_version(folder, receipt, receipts)),
         )
-    if receipts:
-        tracker.promote(receipts[-1].champion)
+    champion = champion_of(folder, receipts)
+    if champion is not None:
+        tracker.promote(champion, champion_tags(folder, champion))
         tracker.show_alarms([alarm.name for alarm in find_alarms(history)])
         if finals := read_final_matches(folder):
             tracker.record_final(receipts[-1].iteration, _final_metrics(finals))
@@ -75,16 +95,14 @@ def _final_metrics(matches: list[Json]) -> dict[str, float]:
 def tracked_run(
     folder: CampaignFolder, tracking_uri: str, warn: Callable[[str], None]
 ) -> Iterator[None]:
-    """The campaign's MLflow run, running in the block and ended with its outcome after it."""
+    """The campaign's MLflow run, running in the block and ended with its outcome after it.
+
+    Where MLflow is away, ``warn`` is told and the block runs all the same.
+    """
 
     def attempt(action: Callable[[CampaignTracker], object]) -> None:
         try:
-            action(
-                CampaignTracker(
-                    tracking_uri, folder.campaign_id, folder.name,
-                    configuration=config_values(folder.config),
-                )
-            )
+            action(open_tracker(folder, tracking_uri, config_values(folder.config)))
         except TrackingError as error:
             warn(f"MLflow cannot be told: {error}")
 
@@ -98,37 +116,3 @@ def tracked_run(
         raise
     finally:
         attempt(lambda tracker: tracker.close(status))
-
-
-def _version_facts(folder: CampaignFolder, receipt: Receipt) -> ModelVersionFacts:
-    generation = receipt.training.generation
-    matches = [match for match in receipt.matches if match["name"] != EARLIER]
-    low, high = (
-        # The mean of intervals contains the mean score at least as surely as each its own.
-        sum(match[bound] for match in matches) / len(matches) if matches else math.nan
-        for bound in ("score_low", "score_high")
-    )
-    return ModelVersionFacts(
-        generation=generation,
-        weights_path=folder.checkpoint(generation) / WEIGHTS,
-        size=folder.config.net.size,
-        ticks=folder.config.net.network().ticks,
-        score=math.nan if receipt.score is None else receipt.score,
-        score_interval=(low, high),
-        digest=receipt.training.weights_digest,
-        tags={"precision": folder.config.net.precision} | _rating_tags(folder, receipt),
-    )
-
-
-def _rating_tags(folder: CampaignFolder, receipt: Receipt) -> dict[str, str]:
-    """The rating with its interval and what it means, where there is one."""
-    if receipt.rating is None:
-        return {}
-    points = {
-        name: f"{receipt.rating[name]:.0f}" for name in ("elo", "elo_low", "elo_high")
-        if receipt.rating[name] is not None
-    }
-    return points | {
-        "elo_anchor": f"{receipt.rating['anchor']} = 0",
-        "search_budget": f"{folder.config.evaluation.simulations} simulations",
-    }

@@ -9,7 +9,10 @@
       games/iter-000012/shard-0003/    one immutable shard
       checkpoints/gen-000012/          one generation
       matches/gen-000012/random.json   one match of that generation
+      matches/gen-000012/champion-000008.json   its games against the champion then
       matches/final/greedy-64.json     one match at the end of the campaign
+      promotions/by-hand-0000.json     a champion that somebody chose
+      comparisons/…/                   a match that somebody asked for
       receipts/iter-000012.json        what the iteration committed
       services/                        databases and logs of the embedded servers
 """
@@ -22,7 +25,7 @@ from pathlib import Path
 
 from chess_snn.campaign.loading import build_config, config_values, format_toml, read_toml
 from chess_snn.campaign.settings import CampaignConfig
-from chess_snn.data import write_text
+from chess_snn.data import create_text, sweep_temporaries
 from chess_snn.errors import CampaignError
 
 CONFIG_FILE = "campaign.toml"
@@ -31,6 +34,13 @@ PART_MARK = ".part-"
 _IDENTITY = "identity"
 _NOT_IN_NAMES = re.compile(r"[^\w.@~=-]")
 """What an opponent's name may have and a file's may not."""
+
+
+def _is_taken(path: Path) -> CampaignError:
+    return CampaignError(
+        f"{path} holds another campaign; go on with it by `chess-snn campaign resume {path}`, or "
+        "choose another --dir"
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,11 +63,9 @@ class CampaignFolder:
         path = path.absolute()
         try:
             if (path / CONFIG_FILE).exists():
-                raise CampaignError(
-                    f"{path} holds another campaign; go on with it by `chess-snn campaign resume "
-                    f"{path}`, or choose another --dir"
-                )
+                raise _is_taken(path)
             path.mkdir(parents=True, exist_ok=True)
+            sweep_temporaries(path)  # of a start that was killed at once
             if any(path.iterdir()):
                 raise CampaignError(f"{path} is not empty; choose a new folder with --dir")
         except OSError as error:
@@ -69,7 +77,8 @@ class CampaignFolder:
             "created": datetime.now(UTC).isoformat(timespec="seconds"),
         }
         text = format_toml({_IDENTITY: identity} | config_values(config))
-        write_text(path / CONFIG_FILE, text)
+        if not create_text(path / CONFIG_FILE, text):
+            raise _is_taken(path)
         return cls(path, identity["id"], config)
 
     @classmethod
@@ -123,6 +132,14 @@ class CampaignFolder:
         """Result of a part of a match, until the match is whole."""
         whole = self.match(event, name)
         return whole.with_name(f"{whole.stem}{PART_MARK}{part:04d}.json")
+
+    def hand_promotion(self, number: int) -> Path:
+        """A change of the champion by hand, from 0."""
+        return self.path / "promotions" / f"by-hand-{number:04d}.json"
+
+    def comparison(self, name: str) -> Path:
+        """Folder of a match between two models."""
+        return self.path / "comparisons" / _NOT_IN_NAMES.sub("-", name)
 
     def plan(self, iteration: int) -> Path:
         """Where in the campaign one iteration stands."""

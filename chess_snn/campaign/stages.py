@@ -33,6 +33,7 @@ from chess_snn.data import (
     write_shard,
 )
 from chess_snn.errors import CorruptDataError
+from chess_snn.games import get_game
 from chess_snn.nets import build_network, make_evaluator
 from chess_snn.rng import derive_seed
 from chess_snn.self_play import calibrate_threshold, play_games
@@ -153,30 +154,23 @@ def train_generation(
             "policy_loss": report.policy_loss,
             "plies_left_loss": report.plies_left_loss,
             "policy_entropy": report.policy_entropy,
+            "target_entropy": report.target_entropy,
+            "value_mean_abs": report.value_mean_abs,
             "gradient_norm": report.gradient_norm,
             "learning_rate": report.learning_rate,
             "samples_per_s": report.samples_per_s,
             "holdout_value_loss": before,
             "holdout_value_loss_after": trainer.holdout_value_loss(window),
+            **_spike_rate(trainer, window),
         },
     }
     return _training_facts(save_checkpoint(target, trainer, meta=facts))
 
 
-def choose_champion(
-    score: float | None, generation: int, champion: tuple[int, float | None] | None, margin: float
-) -> int:
-    """Generation of the champion, given the candidate's and the champion's (generation, score).
-
-    Scores are means over the same opponents and openings, in [0, 1]. A candidate without a score
-    is champion only until one has a score.
-    """
-    if champion is None:
-        return generation
-    incumbent, wanted = champion
-    if wanted is None:
-        return generation
-    return generation if score is not None and score >= wanted + margin else incumbent
+def _spike_rate(trainer: Trainer, window: ReplayWindow) -> dict[str, float]:
+    """Of a network that spikes."""
+    is_spiking = trainer.network.config.is_spiking
+    return {"spike_rate": trainer.spike_rate(window)} if is_spiking else {}
 
 
 def window_shards(folder: CampaignFolder, iteration: int) -> list[Path]:
@@ -223,9 +217,17 @@ def _resignation_threshold(folder: CampaignFolder, iteration: int) -> float | No
     settings = folder.config.self_play
     if iteration == 0 or not settings.resignation:
         return None
-    shards = _iteration_shards(folder, iteration - 1)
+    return _read_threshold(
+        tuple(_iteration_shards(folder, iteration - 1)), folder.config.campaign.game,
+        settings.resignation_error_limit,
+    )
+
+
+@lru_cache(maxsize=1)
+def _read_threshold(shards: tuple[Path, ...], game: str, error_limit: float) -> float | None:
+    """The same for all shards that a warm worker plays of one iteration."""
     records = concatenate([read_shard(shard)[0] for shard in shards])
-    return calibrate_threshold(game_of(folder), records, settings.resignation_error_limit)
+    return calibrate_threshold(get_game(game), records, error_limit)
 
 
 def _iteration_shards(folder: CampaignFolder, iteration: int) -> list[Path]:

@@ -1,6 +1,9 @@
 """``chess-snn campaign``: start one, go on with one, look at one."""
 
 import json
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
@@ -9,9 +12,10 @@ import typer
 
 from chess_snn.campaign import CampaignFolder, load_config, preset_names, read_receipts
 from chess_snn.campaign.alarms import find_alarms
+from chess_snn.campaign.champions import champion_of
 from chess_snn.campaign.finish import is_finished
 from chess_snn.campaign.matches import read_final_matches
-from chess_snn.campaign.naming import next_campaign_path
+from chess_snn.campaign.naming import claim_campaign_path
 from chess_snn.campaign.plans import describe_length
 from chess_snn.campaign.receipts import recorded_seconds
 from chess_snn.cli.console import TerminalListener, announce_once, print_message, print_summary
@@ -49,10 +53,13 @@ def start(
 ) -> None:
     """Start a campaign in a new folder, and run it to its end.
 
+    Ctrl-C or SIGTERM stops it, losing nothing that was committed; `resume` goes on with it.
+
     chess-snn campaign start --preset smoke --set campaign.iterations=5
     """
     configuration = load_config(preset, config, set or [])
-    folder = CampaignFolder.create(dir or next_campaign_path(preset), configuration)
+    configuration.find_engines()
+    folder = CampaignFolder.create(dir or claim_campaign_path(preset), configuration)
     _run(folder)
 
 
@@ -115,9 +122,10 @@ def _run(folder: CampaignFolder) -> None:
     )
     listener = TerminalListener()
     try:
-        launch = load_flows("launch")
-        with listener.live():
-            launch.launch_campaign(folder, listener, announce_once())
+        with _sigterm_interrupts():
+            launch = load_flows("launch")
+            with listener.live():
+                launch.launch_campaign(folder, listener, announce_once())
     except KeyboardInterrupt:
         print_message(
             "stopped; everything committed is safe. Go on with it: "
@@ -128,14 +136,28 @@ def _run(folder: CampaignFolder) -> None:
     _next_steps(folder)
 
 
+@contextmanager
+def _sigterm_interrupts() -> Iterator[None]:
+    """SIGTERM (from `kill`, Slurm, `docker stop`) stops what is in the block as Ctrl-C does.
+
+    SIGINT stays as inherited: where a shell has its background jobs ignore it, Ctrl-C is meant for
+    the job in the foreground.
+    """
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
 def _next_steps(folder: CampaignFolder) -> None:
-    receipts = read_receipts(folder)
-    if not receipts:
+    champion = champion_of(folder, read_receipts(folder))
+    if champion is None:
         raise CampaignError(f"{folder.path} has no finished iteration")
-    champion = folder.checkpoint(receipts[-1].champion)
     print_message(
-        f"The champion is {champion.name}. What to do next:\n"
+        f"The champion is {folder.checkpoint(champion).name}. What to do next:\n"
         f"  chess-snn ui {folder.path}               its curves and runs, in a browser\n"
         f"  chess-snn campaign status {folder.path}  this table again\n"
+        f"  chess-snn models list {folder.path}      every network and what is known of it\n"
         "  chess-snn campaign start --preset cpu    a longer campaign"
     )

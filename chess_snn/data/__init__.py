@@ -9,6 +9,7 @@
 
 from chess_snn.data.commit import StagedFolder, staged_folder
 from chess_snn.data.files import (
+    create_text,
     is_alive,
     read_json,
     sweep_temporaries,
@@ -42,6 +43,7 @@ __all__ = [
     "StoredFile",
     "Subset",
     "concatenate",
+    "create_text",
     "is_alive",
     "is_committed",
     "read_json",

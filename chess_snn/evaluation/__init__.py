@@ -1,6 +1,7 @@
 """Players, the matches between them, and what a score is worth."""
 
 from chess_snn.evaluation.analysis import Analysis, analyse
+from chess_snn.evaluation.comparison import Comparison, compare
 from chess_snn.evaluation.conversion import Conversion, conversion_rate, won_positions
 from chess_snn.evaluation.decreed import DECREED_RATINGS
 from chess_snn.evaluation.dilution import DilutedPlayer, split_dilution
@@ -17,7 +18,12 @@ from chess_snn.evaluation.match_pgn import PlayerFacts, match_pgn
 from chess_snn.evaluation.match_result import MatchResult
 from chess_snn.evaluation.matches import DEFAULT_MAX_PLIES, play_match
 from chess_snn.evaluation.minimax import GreedyPlayer, MinimaxPlayer
-from chess_snn.evaluation.named_players import KNOWN_PLAYERS, is_player_name, make_player
+from chess_snn.evaluation.named_players import (
+    KNOWN_PLAYERS,
+    check_player,
+    is_player_name,
+    make_player,
+)
 from chess_snn.evaluation.openings import (
     OpeningSource,
     book_openings,
@@ -58,6 +64,7 @@ __all__ = [
     "PAIR_SCORES",
     "VOID",
     "Analysis",
+    "Comparison",
     "Conversion",
     "Crosstable",
     "DilutedPlayer",
@@ -84,7 +91,9 @@ __all__ = [
     "analyse",
     "book_openings",
     "check_book",
+    "check_player",
     "choose_openings",
+    "compare",
     "conversion_rate",
     "elo_difference",
     "find_engine",

@@ -11,23 +11,44 @@ import importlib
 import os
 from typing import TYPE_CHECKING, Any
 
-from tasks.tracking.facts import EXPERIMENT, MODEL_NAME, ModelVersionFacts, TrackingError
-from tasks.tracking.places import artifact_directory, is_server, local_tracking_uri
+from tasks.tracking.facts import (
+    EXPERIMENT,
+    MODEL_NAME,
+    DatasetFacts,
+    ModelVersionFacts,
+    RegisteredVersion,
+    TrackingError,
+)
+from tasks.tracking.places import (
+    artifact_directory,
+    existing_store,
+    is_server,
+    local_tracking_uri,
+    tracking_uri_of,
+)
 
 if TYPE_CHECKING:
     from tasks.tracking.recorder import CampaignTracker
     from tasks.tracking.store import prepare_store
+    from tasks.tracking.visits import keep_artifacts, promote_registered, registered_versions
 
 __all__ = [
     "EXPERIMENT",
     "MODEL_NAME",
     "CampaignTracker",
+    "DatasetFacts",
     "ModelVersionFacts",
+    "RegisteredVersion",
     "TrackingError",
     "artifact_directory",
+    "existing_store",
     "is_server",
+    "keep_artifacts",
     "local_tracking_uri",
     "prepare_store",
+    "promote_registered",
+    "registered_versions",
+    "tracking_uri_of",
 ]
 
 # MLflow reads the first two when it is imported. The bars would write over our own progress.
@@ -35,7 +56,13 @@ os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
 os.environ.setdefault("MLFLOW_LOGGING_LEVEL", "WARNING")
 os.environ.setdefault("MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR", "false")
 
-_HOMES = {"CampaignTracker": "tasks.tracking.recorder", "prepare_store": "tasks.tracking.store"}
+_HOMES = {
+    "CampaignTracker": "tasks.tracking.recorder",
+    "keep_artifacts": "tasks.tracking.visits",
+    "prepare_store": "tasks.tracking.store",
+    "promote_registered": "tasks.tracking.visits",
+    "registered_versions": "tasks.tracking.visits",
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -1,6 +1,7 @@
 """A whole small campaign by its stages: idempotent, and the same wherever and however it is run."""
 
 import json
+import shutil
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
@@ -25,7 +26,6 @@ from chess_snn.campaign.matches import (
 from chess_snn.campaign.plans import begin_iteration
 from chess_snn.campaign.receipts import ShardFacts, StageSeconds, TrainingFacts
 from chess_snn.campaign.stages import (
-    choose_champion,
     play_shard,
     prepare_first_generation,
     train_generation,
@@ -175,6 +175,8 @@ def test_receipts_are_read_as_they_were_written(played):
     lambda body: body | {"shards": [body["shards"][0] | {"statistics": {}}]},
     lambda body: body | {"training": {}},
     lambda body: body | {"matches": [{}]},
+    lambda body: body | {"promotion": {"verdict": "accept"}},
+    lambda body: body | {"promotion": "accept"},
 ])
 def test_a_damaged_receipt_is_named(played, new_folder, damage):
     folder = new_folder()
@@ -183,6 +185,16 @@ def test_a_damaged_receipt_is_named(played, new_folder, damage):
     folder.receipt(0).write_text(json.dumps(damage(body)))
     with pytest.raises(CorruptDataError, match=r"iter-000000\.json"):
         read_receipt(folder, 0)
+
+
+def test_receipts_from_before_ratings_and_gates_are_read(played, new_folder):
+    folder = new_folder()
+    write_receipt(folder, played.receipts[0])
+    body: Json = json.loads(folder.receipt(0).read_text())
+    del body["promotion"], body["rating"], body["seconds"]["gate"]
+    folder.receipt(0).write_text(json.dumps(body))
+    receipt = read_receipt(folder, 0)
+    assert (receipt.promotion, receipt.rating, receipt.seconds.gate) == (None, None, 0.0)
 
 
 def test_a_receipt_without_its_predecessor_is_not_counted(played, new_folder):
@@ -198,6 +210,11 @@ def test_a_generation_without_evaluation_has_no_score(played, new_folder):
     assert read_receipt(folder, 0) == unevaluated
     names = {name for name in unevaluated.metrics() if name.startswith("evaluation/")}
     assert names == {"evaluation/champion"}
+
+
+def test_training_says_how_much_its_network_spikes(played):
+    for receipt in played.receipts:
+        assert 0 < receipt.training.metrics["spike_rate"] < 0.5
 
 
 def test_the_untrained_policy_is_soft_and_says_so(played):
@@ -243,20 +260,20 @@ def test_the_second_iteration_restarts_from_the_first(tmp_path):
     assert all(tuple(row[:4]) in earlier for row in records.states[records.game_offsets[:-1]])
 
 
-@pytest.mark.parametrize(("score", "champion", "margin", "chosen"), [
-    (0.1, None, 0.5, 7),  # somebody has to be it
-    (0.5, (3, 0.5), 0.0, 7),
-    (0.49, (3, 0.5), 0.0, 3),
-    (0.54, (3, 0.5), 0.05, 3),
-    (0.56, (3, 0.5), 0.05, 7),
-    (0.4, (3, 0.5), -0.2, 7),
-    (None, None, 0.0, 7),
-    (None, (3, None), 0.0, 7),  # none is known to be better
-    (0.1, (3, None), 0.0, 7),
-    (None, (3, 0.1), 0.0, 3),
-])
-def test_the_champion_is_replaced_by_a_better_candidate(score, champion, margin, chosen):
-    assert choose_champion(score, 7, champion, margin) == chosen
+def test_a_warm_worker_reads_the_games_behind_the_threshold_once_bug(tmp_path):
+    folder = CampaignFolder.create(tmp_path / "c", load_config(settings=[
+        *TINY, "self_play.resignation=true", "self_play.restart_share_first=0.0",
+        "self_play.restart_share_last=0.0",
+    ]))
+    prepare_first_generation(folder)
+    begin_iteration(folder, 0, 0.0)
+    for shard in range(NUM_SHARDS):
+        play_shard(folder.path, 0, shard)
+    train_generation(folder.path, 0)
+    begin_iteration(folder, 1, 1.0)
+    play_shard(folder.path, 1, 0)
+    shutil.rmtree(folder.shard(0, 0))
+    assert play_shard(folder.path, 1, 1).name == "iter-000001/shard-0001"
 
 
 def test_facts_of_a_committed_shard_name_it(played):

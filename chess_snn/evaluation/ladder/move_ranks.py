@@ -12,8 +12,7 @@ from typing import Final
 import numpy as np
 
 from chess_snn.errors import CorruptDataError
-from chess_snn.games.base import Game, GameBatch
-from chess_snn.games.sampling import NO_ACTION
+from chess_snn.games.base import NO_ACTION, Game, GameBatch
 from chess_snn.types import Int16Array, Int32Array, Int64Array, UInt8Array, UInt64Array
 
 _ABSENT: Final = np.iinfo(np.int16).max
@@ -59,9 +58,11 @@ def unrank_moves(
     actions = np.empty(len(ranks), np.int16)
 
     def pick(places: Int64Array, legal: Int16Array) -> Int16Array:
-        found: Int16Array = legal[np.arange(len(places)), np.minimum(ranks[places], legal.shape[1] - 1)]
-        if (found == _ABSENT).any() or (ranks[places] >= legal.shape[1]).any():
+        chosen = ranks[places]
+        num_legal = (legal != _ABSENT).sum(axis=1)
+        if (chosen >= num_legal).any():
             raise CorruptDataError("a game has a move that its position does not allow")
+        found: Int16Array = legal[np.arange(len(places)), chosen]
         actions[places] = found
         return found
 
