@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from test_campaign_matches import receipt_of
+from made_campaigns import receipt_of
 
 from chess_snn.campaign import climbing, ratings
 from chess_snn.campaign.climbing import climb_notice, num_climb_games, play_climb
@@ -184,7 +184,7 @@ def test_without_a_climb_nothing_is_said(new_folder):
 def test_a_receipt_keeps_it_and_older_ones_have_none(untrained):
     folder = untrained()
     climb = play_climb(folder.path, 0)
-    plain = receipt_of(begin_iteration(folder, 0, 0.0), 10.0)
+    plain = receipt_of(folder, 0)
     assert not [name for name in plain.metrics() if "climb" in name]
     write_receipt(folder, plain)
     path = folder.receipt(0)
