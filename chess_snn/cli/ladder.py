@@ -43,7 +43,7 @@ app = typer.Typer(
     no_args_is_help=True,
 )
 
-DEFAULT_PAIRS: Final = 120
+DEFAULT_PAIRS: Final = 110
 """About half an hour on 2 cores."""
 PARTS: Final = "parts"
 """Folder of the finished parts of a round-robin."""
