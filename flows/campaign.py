@@ -7,6 +7,7 @@ from prefect import flow, get_run_logger, tags
 from prefect.runtime import flow_run
 
 from chess_snn.campaign import CampaignFolder, campaign_lock, load_config, read_receipts
+from chess_snn.campaign.climbing import climb_notice
 from chess_snn.campaign.folder import CONFIG_FILE
 from chess_snn.campaign.matches import FINAL, final_matches
 from chess_snn.campaign.naming import campaigns_home, claim_campaign_path
@@ -73,6 +74,8 @@ def run_campaign(folder: CampaignFolder) -> None:
     board.message("compiling kernels: about 30 s the first time on a machine")
     warm_up(folder.config)
     entropy_ratio = prepare_first_generation(folder)
+    if (notice := climb_notice(folder.config)) is not None:
+        board.message(notice)
     board.message(f"the untrained policy has {entropy_ratio:.1%} of a uniform policy's entropy")
 
     with ExitStack() as stack:

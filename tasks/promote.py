@@ -73,6 +73,7 @@ def promote(
         rating=None if evaluation is None else rating_of(
             folder, training.generation, folder.config.evaluation.simulations
         ),
+        climb=None if evaluation is None else evaluation.climb,
         promotion=promotion,
     )
     write_receipt(folder, receipt)

@@ -10,7 +10,7 @@ from typing import Final
 
 from distributed import get_worker
 
-from chess_snn.campaign import matches, stages
+from chess_snn.campaign import climbing, matches, stages
 from chess_snn.campaign.matches import FINAL, ScheduledMatch, is_gate
 from chess_snn.campaign.receipts import ShardFacts, TrainingFacts
 from chess_snn.campaign.training_launch import train_as_configured
@@ -56,6 +56,14 @@ def play_conversion(directory: str, generation: int, num_threads: int) -> Json:
     return matches.play_conversion(
         Path(directory), generation, num_threads=num_threads, worker=_worker_number(),
         on_progress=_progress_events(generation - 1, "evaluate", "conversion"),
+    )
+
+
+def play_climb(directory: str, generation: int, num_threads: int) -> Json:
+    """See :func:`chess_snn.campaign.climbing.play_climb`."""
+    return climbing.play_climb(
+        Path(directory), generation, num_threads=num_threads, worker=_worker_number(),
+        on_progress=_progress_events(generation - 1, "evaluate", "climb"),
     )
 
 

@@ -16,7 +16,7 @@ from chess_snn.types import Json
 
 SCHEMA: Final = 2
 
-_LATER_FIELDS: Final = ("rating", "promotion")
+_LATER_FIELDS: Final = ("rating", "climb", "promotion")
 """What the first receipts of this schema lack."""
 
 _MISFITS: Final = (
@@ -72,6 +72,9 @@ class EvaluationFacts:
     """Summaries with the ``name`` of each match."""
     conversion: Json
     """How it played out won positions."""
+    climb: Json | None = None
+    """What its climb came to, see :func:`chess_snn.campaign.climbing.play_climb`; None where it
+    does not climb."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,6 +172,9 @@ class Receipt:
     rating: Json | None = None
     """The candidate's, see :func:`chess_snn.campaign.ratings.rating_of`; None where it is not
     evaluated."""
+    climb: Json | None = None
+    """What the candidate's climb on the ladder came to, see
+    :func:`chess_snn.campaign.climbing.play_climb`; None where it does not climb."""
     promotion: PromotionFacts | None = None
     """The candidate's games against the champion; None where there were none."""
 
@@ -195,7 +201,10 @@ class Receipt:
             **{f"evaluation/score_{m['name']}".replace(":", "_"): m["score"]
                for m in self.matches},
             **({} if self.score is None else {"evaluation/score": self.score}),
-            **self._rating_metrics(),
+            **_rating_metrics(self.rating, "evaluation/elo"),
+            **_rating_metrics(self.climb, "evaluation/climb_elo"),
+            **({} if self.climb is None
+               else {"evaluation/climb_games": float(self.climb["num_games"])}),
             **({} if self.conversion is None
                else {"evaluation/conversion_rate": self.conversion["rate"]}),
             "evaluation/champion": float(self.champion),
@@ -205,14 +214,15 @@ class Receipt:
             "campaign/elapsed_s": self.elapsed_s,
         }
 
-    def _rating_metrics(self) -> dict[str, float]:
-        """Elo and its interval; ends that are not finite are left out."""
-        if self.rating is None:
-            return {}
-        return {
-            f"evaluation/{name}": self.rating[name]
-            for name in ("elo", "elo_low", "elo_high") if self.rating[name] is not None
-        }
+
+def _rating_metrics(rating: Json | None, name: str) -> dict[str, float]:
+    """Elo and its interval, under ``name``; ends that are not finite are left out."""
+    if rating is None:
+        return {}
+    return {
+        f"{name}{end}": rating[f"elo{end}"]
+        for end in ("", "_low", "_high") if rating[f"elo{end}"] is not None
+    }
 
 
 def is_summary(match: object) -> bool:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from chess_snn.campaign.climbing import num_climb_games
 from chess_snn.campaign.folder import CampaignFolder
 from chess_snn.campaign.gate import gate_match
 from chess_snn.campaign.matches import (
@@ -74,6 +75,9 @@ class StageFinder:
             has_converted = folder.match(event_of(generation), CONVERSION).exists()
             done = num_games_played(folder, matches) + (positions if has_converted else 0)
             total = sum(match.num_games for match in matches) + positions
+            if folder.config.evaluation.climb:
+                done += num_climb_games(folder, generation)
+                total += folder.config.evaluation.climb_games
             if done < total:
                 return StageUnderWay(iteration, EVALUATION, "games", done, total, trained_s)
         return self._gate(iteration, trained_s) or StageUnderWay(

@@ -167,6 +167,21 @@ def match_line(match: Json) -> str:
     )
 
 
+def climb_line(climb: Json) -> str:
+    """Where a generation stands on the ladder, and what it scored on the rungs about it."""
+    ends = (climb["elo_low"], climb["elo_high"])
+    interval = " to ".join("unknown" if end is None else f"{end:.0f}" for end in ends)
+    elo = "unknown" if climb["elo"] is None else f"{climb['elo']:.0f}"
+    rungs = ", ".join(
+        f"{rung['score']:.2f} against {rung['player']} ({rung['elo']:.0f})"
+        for rung in climb["rungs"] if rung["player"] in climb["bracket"]
+    )
+    return (
+        f"{climb['player']} on the ladder: Elo {elo} ({interval}) by {climb['num_games']} games; "
+        f"{rungs}"
+    )
+
+
 def _table(title: str, headings: Sequence[str], lean: bool) -> Table:
     # Text, so that brackets in a folder's name are not taken for markup.
     table = Table(

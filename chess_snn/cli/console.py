@@ -22,6 +22,7 @@ from chess_snn.campaign.matches import read_final_matches
 from chess_snn.campaign.results import result_row, result_rows
 from chess_snn.cli.campaign_tables import (
     SHORT_COLUMNS,
+    climb_line,
     figure,
     iteration_line,
     matches_table,
@@ -163,6 +164,8 @@ def print_summary(folder: CampaignFolder, receipts: Sequence[Receipt]) -> None:
     if evaluated:
         title = f"generation {evaluated[-1].training.generation}"
         console.print(matches_table(title, evaluated[-1].matches))
+        if (climb := evaluated[-1].climb) is not None:
+            print_message(climb_line(climb))
     if gates := [receipt.promotion for receipt in receipts if receipt.promotion is not None]:
         print_message(f"The last candidate: {gates[-1]}.")
     if finals := read_final_matches(folder):

@@ -14,6 +14,7 @@ from chess_snn.cli import (
     campaign,
     doctor,
     games,
+    ladder,
     match,
     mates,
     perft,
@@ -43,6 +44,7 @@ app = typer.Typer(
 )
 app.add_typer(campaign.app, name="campaign")
 app.add_typer(games.app, name="games")
+app.add_typer(ladder.app, name="ladder")
 app.add_typer(registry.app, name="models")
 app.add_typer(bench.app, name="bench")
 # So that a depth of -1 is a bad depth and not an unknown option.

@@ -14,7 +14,7 @@ import re
 import secrets
 import shutil
 import socket
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -177,11 +177,31 @@ def write_parts(path: Path, parts: Iterable[str]) -> None:
     Raises:
         UsageError: the place cannot be written; what was there is intact.
     """
+    _put(path, lambda temporary: write_synced(temporary, parts))
+
+
+def write_bytes(path: Path, body: bytes) -> None:
+    """Put ``body`` at ``path`` in one step, as :func:`write_json` does.
+
+    Raises:
+        UsageError: the place cannot be written; what was there is intact.
+    """
+
+    def write(temporary: Path) -> None:
+        with temporary.open("xb") as file:
+            file.write(body)
+            file.flush()
+            os.fsync(file.fileno())
+
+    _put(path, write)
+
+
+def _put(path: Path, write: Callable[[Path], None]) -> None:
     temporary = temporary_sibling(path)
     with writing(path):
         make_folder(path.parent)
         try:
-            write_synced(temporary, parts)
+            write(temporary)
             temporary.replace(path)
         finally:
             temporary.unlink(missing_ok=True)
