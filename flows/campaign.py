@@ -7,15 +7,18 @@ from prefect import flow, get_run_logger, tags
 
 from chess_snn.campaign import CampaignFolder, campaign_lock, load_config, read_receipts
 from chess_snn.campaign.folder import CONFIG_FILE
+from chess_snn.campaign.given_games import course_through, fix_given_games, fixed_games
 from chess_snn.campaign.matches import FINAL, final_matches
 from chess_snn.campaign.naming import campaigns_home, next_campaign_path
 from chess_snn.campaign.plans import CampaignClock
 from chess_snn.campaign.receipts import recorded_seconds
-from chess_snn.campaign.stages import prepare_first_generation
+from chess_snn.campaign.stages import first_entropy_ratio, prepare_first_generation
 from chess_snn.campaign.sweep import sweep_leftovers
+from chess_snn.campaign.warm_start import SUPERVISED, is_warm
 from chess_snn.campaign.warm_up import warm_up
+from chess_snn.data import is_committed
 from chess_snn.errors import ConfigError
-from flows.cluster import local_crew
+from flows.cluster import Crew, local_crew
 from flows.context import CampaignRun
 from flows.iteration import task_options
 from flows.listeners import ArtifactListener, LogListener, extra_listeners
@@ -27,6 +30,7 @@ from tasks.progress import ProgressBoard
 from tasks.record import record, tracked_run
 from tasks.remote import PROGRESS_TOPIC
 from tasks.tracking import prepare_store
+from tasks.train import train_supervised
 
 
 @flow(name="campaign", flow_run_name="campaign-{directory}")
@@ -64,8 +68,9 @@ def run_campaign(folder: CampaignFolder) -> None:
     sweep_leftovers(folder)
     board.message("compiling kernels: about 30 s the first time on a machine")
     warm_up(folder.config)
-    entropy_ratio = prepare_first_generation(folder)
-    board.message(f"the untrained policy has {entropy_ratio:.1%} of a uniform policy's entropy")
+    if not is_warm(folder):
+        entropy_ratio = prepare_first_generation(folder)
+        board.message(f"the untrained policy has {entropy_ratio:.1%} of a uniform policy's entropy")
 
     with ExitStack() as stack:
         tracking_uri = prepare_store(folder.services)
@@ -76,9 +81,33 @@ def run_campaign(folder: CampaignFolder) -> None:
         board.message(f"{crew.num_workers} workers with {crew.threads_each} threads each")
         stack.enter_context(board.running())
         stack.enter_context(tags(campaign_tag(folder.campaign_id)))
+        if not is_committed(folder.checkpoint(0)):
+            _train_first_generation(folder, crew, board, tracking_uri)
+            clock = CampaignClock(recorded_seconds(folder))  # it is no part of campaign.hours
         run = CampaignRun(folder, crew, board, tracking_uri, clock)
         run_iterations(run)
         _play_final_matches(run)
+
+
+def _train_first_generation(
+    folder: CampaignFolder, crew: Crew, board: ProgressBoard, tracking_uri: str
+) -> None:
+    given, directory = fixed_games(folder.config), str(folder.path)
+    board.message(
+        f"learning from {given.num_games:,} games of {given.name} first, {given.num_positions:,} "
+        "positions"
+    )
+    num_steps = course_through(given, folder.config).num_steps
+    with compute.stopped_by_errors(), board.stage(0, SUPERVISED, "steps", num_steps):
+        trained = train_supervised.with_options(**task_options(folder.config)).submit(
+            directory, crew.num_cores
+        )
+        trained.result()
+        record.submit(directory, 0, tracking_uri, wait_for=[trained]).result()
+    board.message(
+        f"generation 0 has learnt from them; its policy has {first_entropy_ratio(folder):.1%} of a "
+        "uniform policy's entropy"
+    )
 
 
 def _play_final_matches(run: CampaignRun) -> None:
@@ -105,4 +134,5 @@ def _open_or_create(directory: str | None, preset: str, settings: list[str]) -> 
             raise ConfigError(f"directory must be an absolute path, got {directory!r}")
     if (path / CONFIG_FILE).exists():
         return CampaignFolder.open(path)
-    return CampaignFolder.create(path, load_config(preset, settings=settings))
+    config = fix_given_games(load_config(preset, settings=settings))
+    return CampaignFolder.create(path, config)

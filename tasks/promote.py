@@ -15,6 +15,7 @@ from chess_snn.campaign.receipts import (
     TrainingFacts,
 )
 from chess_snn.campaign.stages import choose_champion
+from chess_snn.campaign.warm_start import is_warm
 
 
 @task(name="promote", task_run_name="promote-{plan.iteration}")
@@ -50,6 +51,7 @@ def promote(
         rating=None if evaluation is None else rating_of(
             folder, training.generation, folder.config.evaluation.simulations
         ),
+        is_warm=is_warm(folder),
     )
     write_receipt(folder, receipt)
     return receipt

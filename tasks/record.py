@@ -11,9 +11,10 @@ from chess_snn.campaign import CampaignFolder, Receipt, read_receipts
 from chess_snn.campaign.alarms import find_alarms
 from chess_snn.campaign.loading import config_values
 from chess_snn.campaign.matches import EARLIER, read_final_matches
+from chess_snn.campaign.warm_start import supervised_facts
 from chess_snn.training import WEIGHTS
 from chess_snn.types import Json
-from tasks.tracking import CampaignTracker, ModelVersionFacts, TrackingError
+from tasks.tracking import CampaignTracker, DatasetFacts, ModelVersionFacts, TrackingError
 
 
 @task(name="record", task_run_name="record-{iteration}")
@@ -37,6 +38,8 @@ def record_missing(folder: CampaignFolder, tracker: CampaignTracker) -> int:
     Raises:
         TrackingError: the store is away.
     """
+    if facts := supervised_facts(folder):
+        tracker.record_supervised(facts["points"], _dataset(facts["games"]))
     receipts = read_receipts(folder)
     history = [receipt.metrics() for receipt in receipts]
     recorded = tracker.recorded_iterations()
@@ -52,6 +55,13 @@ def record_missing(folder: CampaignFolder, tracker: CampaignTracker) -> int:
         if finals := read_final_matches(folder):
             tracker.record_final(receipts[-1].iteration, _final_metrics(finals))
     return len(missing)
+
+
+def _dataset(games: Json) -> DatasetFacts:
+    return DatasetFacts(
+        name=games["name"], digest=games["digest"], place=games["path"], context="supervised",
+        profile={"games": games["games"], "positions": games["positions"]},
+    )
 
 
 def _alarm_metrics(history: list[dict[str, float]]) -> dict[str, float]:

@@ -10,7 +10,7 @@ from typing import Final
 
 from distributed import get_worker
 
-from chess_snn.campaign import matches, stages
+from chess_snn.campaign import matches, stages, warm_start
 from chess_snn.campaign.matches import FINAL, ScheduledMatch
 from chess_snn.campaign.receipts import ShardFacts, TrainingFacts
 from chess_snn.types import Json
@@ -34,6 +34,14 @@ def train_generation(directory: str, iteration: int, num_threads: int) -> Traini
     return stages.train_generation(
         Path(directory), iteration, num_threads=num_threads, worker=_worker_number(),
         on_progress=_progress_events(iteration, "train", "steps"),
+    )
+
+
+def train_first_generation(directory: str, num_threads: int) -> Json:
+    """See :func:`chess_snn.campaign.warm_start.train_first_generation`."""
+    return warm_start.train_first_generation(
+        Path(directory), num_threads=num_threads, worker=_worker_number(),
+        on_progress=_progress_events(0, warm_start.SUPERVISED, "steps"),
     )
 
 

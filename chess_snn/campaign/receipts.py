@@ -100,6 +100,8 @@ class Receipt:
     rating: Json | None = None
     """The candidate's, see :func:`chess_snn.campaign.ratings.rating_of`; None where it is not
     evaluated."""
+    is_warm: bool = False
+    """Whether the campaign began with a network that had learnt from given games."""
 
     @property
     def statistics(self) -> SelfPlayStatistics:
@@ -131,6 +133,7 @@ class Receipt:
             **{f"seconds/{name}": value for name, value in asdict(self.seconds).items()},
             "campaign/progress": self.plan.progress_first,
             "campaign/elapsed_s": self.elapsed_s,
+            **({"campaign/is_warm": 1.0} if self.is_warm else {}),
         }
 
     def _rating_metrics(self) -> dict[str, float]:
@@ -171,7 +174,9 @@ def read_receipt(folder: CampaignFolder, iteration: int) -> Receipt:
     body = read_json(path)
     if body.pop("schema", None) != SCHEMA:
         raise CorruptDataError(f"{path} is not a receipt of schema {SCHEMA}")
-    body.setdefault("rating", None)  # which the first receipts of this schema lack
+    # The first receipts of this schema lack these.
+    body.setdefault("rating", None)
+    body.setdefault("is_warm", False)
     try:
         if set(body) != {f.name for f in fields(Receipt)} or body["iteration"] != iteration:
             raise CorruptDataError(f"{path} is not the receipt of iteration {iteration}")

@@ -19,6 +19,7 @@ from chess_snn.cli import (
     play,
     ratings,
     results,
+    train,
     uci,
     ui,
     watch,
@@ -48,6 +49,7 @@ app.command("mates")(mates.mates_command)
 app.command("play")(play.play_command)
 app.command("ratings")(ratings.ratings_command)
 app.command("results")(results.results_command)
+app.command("train")(train.train_command)
 app.command("uci")(uci.uci_command)
 app.command("ui")(ui.ui_command)
 app.command("watch")(watch.watch_command)

@@ -84,13 +84,7 @@ def read_shard(folder: Path, verify: bool = True) -> tuple[GameRecords, Manifest
     Raises:
         CorruptDataError: naming the file or column that is not what was committed.
     """
-    manifest = verify_folder(folder, digests=verify)
-    version = manifest.meta.get("shard_version")
-    if manifest.kind != SHARD_KIND or version != SHARD_VERSION:
-        raise CorruptDataError(
-            f"{folder} must be a {SHARD_KIND} of version {SHARD_VERSION}, found {manifest.kind!r} "
-            f"of version {version!r}; open it with the program that wrote it"
-        )
+    manifest = check_shard(folder, verify)
     try:
         group = zarr.open_group(store=str(folder), mode="r", zarr_format=3)
         records = from_columns({name: _read_column(group, name) for name in STORED_DTYPES})
@@ -101,6 +95,26 @@ def read_shard(folder: Path, verify: bool = True) -> tuple[GameRecords, Manifest
             "it is made again"
         ) from error
     return records, manifest
+
+
+def check_shard(folder: Path, verify: bool = True) -> Manifest:
+    """The manifest of the shard ``folder``, after looking at its files without decoding them.
+
+    Args:
+        folder: a committed shard.
+        verify: as in :func:`read_shard`.
+
+    Raises:
+        CorruptDataError: naming the file that is not what was committed.
+    """
+    manifest = verify_folder(folder, digests=verify)
+    version = manifest.meta.get("shard_version")
+    if manifest.kind != SHARD_KIND or version != SHARD_VERSION:
+        raise CorruptDataError(
+            f"{folder} must be a {SHARD_KIND} of version {SHARD_VERSION}, found {manifest.kind!r} "
+            f"of version {version!r}; open it with the program that wrote it"
+        )
+    return manifest
 
 
 def _encode(records: GameRecords) -> dict[str, bytes]:

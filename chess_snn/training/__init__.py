@@ -1,17 +1,29 @@
-"""Losses, the optimiser loop and checkpoints."""
+"""Losses, the optimiser loop, learning from given games, and checkpoints."""
 
 from chess_snn.training.checkpoint import WEIGHTS, load_trainer, save_checkpoint
+from chess_snn.training.course import Course, GivenShard, plan_course
+from chess_snn.training.holdout import HoldoutReport, measure_holdout
 from chess_snn.training.report import TrainingReport
 from chess_snn.training.schedule import IterationPlan
-from chess_snn.training.settings import TrainingSettings
+from chess_snn.training.settings import SupervisedSettings, TrainingSettings
+from chess_snn.training.supervised import Points, supervised_progress, train_supervised
 from chess_snn.training.trainer import Trainer
 
 __all__ = [
     "WEIGHTS",
+    "Course",
+    "GivenShard",
+    "HoldoutReport",
     "IterationPlan",
+    "Points",
+    "SupervisedSettings",
     "Trainer",
     "TrainingReport",
     "TrainingSettings",
     "load_trainer",
+    "measure_holdout",
+    "plan_course",
     "save_checkpoint",
+    "supervised_progress",
+    "train_supervised",
 ]

@@ -11,7 +11,13 @@ import importlib
 import os
 from typing import TYPE_CHECKING, Any
 
-from tasks.tracking.facts import EXPERIMENT, MODEL_NAME, ModelVersionFacts, TrackingError
+from tasks.tracking.facts import (
+    EXPERIMENT,
+    MODEL_NAME,
+    DatasetFacts,
+    ModelVersionFacts,
+    TrackingError,
+)
 from tasks.tracking.places import artifact_directory, is_server, local_tracking_uri
 
 if TYPE_CHECKING:
@@ -22,6 +28,7 @@ __all__ = [
     "EXPERIMENT",
     "MODEL_NAME",
     "CampaignTracker",
+    "DatasetFacts",
     "ModelVersionFacts",
     "TrackingError",
     "artifact_directory",

@@ -51,3 +51,18 @@ class ModelVersionFacts:
             "digest": self.digest,
             **{name: f"{value:.4f}" for name, value in scores.items() if math.isfinite(value)},
         }
+
+
+@dataclass(frozen=True, slots=True)
+class DatasetFacts:
+    """Data that a run learnt from, as MLflow should know it."""
+
+    name: str
+    digest: str
+    """Of the content; at most 36 characters."""
+    place: str
+    """Where it was: a path or an address."""
+    context: str
+    """What it was used for."""
+    profile: Mapping[str, int]
+    """Its size, by what is counted."""

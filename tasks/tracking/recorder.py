@@ -12,7 +12,8 @@ from mlflow.entities import Metric, Param, Run, RunStatus
 from mlflow.tracking import MlflowClient
 from mlflow.utils.validation import MAX_PARAM_VAL_LENGTH, MAX_PARAMS_TAGS_PER_BATCH
 
-from tasks.tracking.facts import EXPERIMENT, ModelVersionFacts
+from tasks.tracking.datasets import log_input
+from tasks.tracking.facts import EXPERIMENT, DatasetFacts, ModelVersionFacts
 from tasks.tracking.registry import ModelRegistry
 from tasks.tracking.store import tracking_errors
 
@@ -20,6 +21,9 @@ CAMPAIGN_ID_TAG = "chess_snn.campaign_id"
 
 MARKER_METRIC = "iteration"
 """Written in the same transaction as an iteration's metrics: its history says which are there."""
+
+SUPERVISED_MARKER_METRIC = "supervised/at_step"
+"""The same for each point of supervised training, whose steps are those of the optimiser."""
 
 FINAL_MARKER_METRIC = "final/iteration"
 """The same for the matches at the campaign's end."""
@@ -103,6 +107,33 @@ class CampaignTracker:
                 self._run_id, metrics=self._rows(iteration, metrics, model_id)
             )
         return True
+
+    def record_supervised(
+        self, points: Sequence[Mapping[str, float]], dataset: DatasetFacts
+    ) -> int:
+        """Record training on given games, as far as it is not recorded.
+
+        Args:
+            points: figures by name, each with its optimiser ``step``.
+            dataset: the games; an input of the run.
+
+        Returns:
+            How many of the points were new to the store.
+        """
+        with tracking_errors(self._uri):
+            history = self._client.get_metric_history(self._run_id, SUPERVISED_MARKER_METRIC)
+            known = {metric.step for metric in history}
+            missing = [point for point in points if point["step"] not in known]
+            if not known:
+                log_input(self._client, self._run_id, dataset)
+            for point in missing:
+                step = int(point["step"])
+                metrics = {
+                    f"supervised/{name}": value for name, value in point.items() if name != "step"
+                }
+                rows = self._rows(step, metrics, marker=SUPERVISED_MARKER_METRIC)
+                self._client.log_batch(self._run_id, metrics=rows)
+        return len(missing)
 
     def record_final(self, iteration: int, metrics: Mapping[str, float]) -> bool:
         """Record the matches at the end of the campaign, unless they are recorded.
