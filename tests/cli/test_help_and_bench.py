@@ -10,6 +10,7 @@ COMMANDS = {
     ("campaign", "start"): "--set campaign.iterations=5",
     ("campaign", "resume"): "chess-snn campaign status",
     ("campaign", "status"): "from its folder alone",
+    ("train",): "chess-snn train imports/lichess --out networks/tiny",
     ("match",): "chess-snn match campaigns/cpu-001:64 greedy",
     ("analyse",): "chess-snn analyse startpos --simulations 800",
     ("play",): "chess-snn play --model campaigns/cpu-001",
@@ -20,6 +21,7 @@ COMMANDS = {
     ("results",): "chess-snn results campaigns/cpu-001 --last 10",
     ("bench",): "Measure one part",
     ("bench", "env"): "beside python-chess",
+    ("bench", "import"): "From PGN to shards",
     ("bench", "net"): "beside its twin",
     ("bench", "selfplay"): "batch of one",
     ("bench", "store"): "shards",
@@ -40,7 +42,7 @@ def test_version(chess_snn):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["env", "net", "selfplay", "store", "train"])
+@pytest.mark.parametrize("name", ["env", "import", "net", "selfplay", "store", "train"])
 def test_a_quick_benchmark_prints_its_report_as_json(chess_snn_process, tmp_path, name):
     done = chess_snn_process("bench", name, "--quick", "--json", "--json-file", "out/report.json")
     assert done.returncode == 0, done.stderr

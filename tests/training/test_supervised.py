@@ -9,12 +9,14 @@ from made_imports import easy_games
 
 from chess_snn.data import ReplayWindow, write_shard
 from chess_snn.errors import ConfigError, CorruptDataError
+from chess_snn.nets import make_evaluator
 from chess_snn.training import (
     GivenShard,
     SupervisedSettings,
     TrainingSettings,
     measure_holdout,
     plan_course,
+    save_checkpoint,
     supervised_progress,
     train_supervised,
 )
@@ -87,11 +89,14 @@ def test_the_plans_of_all_portions_are_one_line_from_0_to_1(course):
 def test_moves_are_learnt(game, course, begin, tmp_path):
     trainer, points = train_supervised(game, course, begin, tmp_path)
     assert trainer.steps_done == points[-1]["step"] == course.num_steps
-    first, last = points[0], points[-1]
-    assert (first["step"], first["epoch"], last["epoch"]) == (0, 0, 2)
+    assert (points[0]["step"], points[0]["epoch"], points[-1]["epoch"]) == (0, 0, 2)
+    # Not every portion of so few games holds some out.
+    measured = [point for point in points if "holdout_policy_loss" in point]
+    first, last = measured[0], measured[-1]
+    assert last["step"] > first["step"]
     assert last["holdout_policy_loss"] < 0.8 * first["holdout_policy_loss"]
     assert last["holdout_policy_accuracy"] > first["holdout_policy_accuracy"]
-    assert last["policy_loss"] < first["holdout_policy_loss"]
+    assert points[-1]["policy_loss"] < first["holdout_policy_loss"]
 
 
 def test_a_killed_training_goes_on_to_the_same_weights(
@@ -151,8 +156,6 @@ def test_a_damaged_checkpoint_is_named(game, course, begin, tmp_path):
 
 
 def test_a_foreign_checkpoint_is_refused(game, course, begin, tmp_path, new_trainer):
-    from chess_snn.training import save_checkpoint
-
     save_checkpoint(tmp_path / "step-000000001", new_trainer(), meta={})
     with pytest.raises(CorruptDataError, match="no checkpoint of supervised training"):
         train_supervised(game, course, begin, tmp_path)
@@ -165,8 +168,6 @@ def test_held_out_figures_are_those_computed_by_hand(game, shards, new_trainer):
     (samples,) = window.iterate(10**6, subset="holdout")
     assert report.positions == len(samples) > 50
     legal_actions, num_legal = game.legal_actions(samples.states)
-    from chess_snn.nets import make_evaluator
-
     with make_evaluator(trainer.network, precision="fp32") as evaluator:
         answer = evaluator.evaluate(game.planes(samples.states), legal_actions, num_legal)
     right, loss = 0, 0.0
