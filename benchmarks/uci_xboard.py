@@ -3,8 +3,8 @@
     apt install xboard polyglot xvfb xauth
     python benchmarks/uci_xboard.py --model campaigns/cpu-001 --opponent stockfish --nodes 100
 
-XBoard keeps the clocks and judges moves and claims, Polyglot speaks UCI for it to either engine, and
-Xvfb is its screen. Plays with both colours from random openings of four plies, counts how games
+XBoard keeps the clocks and judges moves and claims, Polyglot speaks UCI for it to either engine,
+and Xvfb is its screen. Plays with both colours from random openings of four plies, counts how games
 ended, and exits with 1 where one ended otherwise than by the rules of chess, or is missing.
 """
 
@@ -68,7 +68,7 @@ def _play(
     openings = scratch / "openings.fen"
     openings.write_text("".join(map(_opening, range((arguments.games + 1) // 2))))
     print("compiling our engine's search: up to a minute the first time", flush=True)
-    subprocess.run([first], input="isready\nquit\n", text=True, stdout=subprocess.DEVNULL, check=True)
+    subprocess.run([first], input=b"isready\nquit\n", stdout=subprocess.DEVNULL, check=True)
     command = [
         "xvfb-run", "-a", "xboard", "-noGUI", "-ini", str(scratch / "xboard.ini"),
         "-fcp", f'polyglot -noini -log false -ec "{first}"', "-fn", OURS,

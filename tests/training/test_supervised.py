@@ -1,5 +1,6 @@
 """Learning from given games: what is learnt, in which order, and that a kill changes nothing."""
 
+import itertools
 import math
 from dataclasses import replace
 
@@ -82,7 +83,7 @@ def test_the_plans_of_all_portions_are_one_line_from_0_to_1(course):
     plans = [course.plan(index) for index in range(len(course.portions))]
     assert plans[0].progress_first == 0
     assert plans[-1].progress_last == pytest.approx(1)
-    for plan, following in zip(plans, plans[1:], strict=False):
+    for plan, following in itertools.pairwise(plans):
         assert plan.progress_last == following.progress_first
 
 
