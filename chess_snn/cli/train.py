@@ -27,6 +27,7 @@ _COLUMNS = {
     "\nmoves %": ("holdout_policy_accuracy", ".1%"),
 }
 _MOST_ROWS = 12
+_EXIT_INTERRUPTED = 130
 
 
 def train_command(
@@ -62,11 +63,15 @@ def train_command(
     configuration = check_given_games(
         load_config(preset, config, [*(set or []), *games_setting(games)])
     )
-    with work_bar(f"training {out.name}", "steps") as on_progress:
-        trained = train_network(
-            configuration, out, num_threads=threads or os.cpu_count() or 1,
-            on_progress=on_progress,
-        )
+    try:
+        with work_bar(f"training {out.name}", "steps") as on_progress:
+            trained = train_network(
+                configuration, out, num_threads=threads or os.cpu_count() or 1,
+                on_progress=on_progress,
+            )
+    except KeyboardInterrupt:
+        print_message("stopped; the same command goes on from the last checkpoint")
+        raise typer.Exit(_EXIT_INTERRUPTED) from None
     _print_trained(trained)
     if json_file is not None:
         write_json(json_file, {"network": str(trained.path), "points": trained.points})
