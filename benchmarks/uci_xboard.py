@@ -29,7 +29,8 @@ OURS = "chess-snn"
 FAULTS = ("illegal", "invalid", "forfeit", "time", "exited", "died", "crash", "false", "stalls",
           "abort", "resign")
 """Words in the comment that XBoard puts behind a game which did not end on the board."""
-SECONDS_A_GAME = 120
+MOST_MOVES = 300
+"""Of one side in a game; with the clocks it bounds the time that a match may take."""
 
 
 def main() -> None:
@@ -83,8 +84,11 @@ def _play(
         command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
         start_new_session=True,
     ) as process:
+        most_s = arguments.clock_s + MOST_MOVES * arguments.increment_s + 30
         try:
-            process.wait(SECONDS_A_GAME * arguments.games)
+            process.wait(2 * arguments.games * most_s)
+        except subprocess.TimeoutExpired:
+            print("XBoard has not come to an end in the time that the clocks allow")
         finally:
             _end(process)
 

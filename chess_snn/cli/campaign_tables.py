@@ -74,7 +74,6 @@ SHORT_COLUMNS: Final[Columns] = {
     "plies": column("plies_mean", ".0f"),
     "W/D/B %": _outcomes,
     "value\nloss": column("holdout_value_loss_after", ".3f"),
-    "entropy": column("policy_entropy", ".2f"),
     "score": column("score", ".3f"),
     "Elo (95 %)": elo_interval,
     **_GENERATION,

@@ -161,7 +161,8 @@ def test_forfeited_and_void_games_are_shown_where_there_are_any(chess_snn, folde
     receipt.write_text(json.dumps(body))
     for command in (("results",), ("campaign", "status")):
         lines = chess_snn(*command, folder.path).stdout.splitlines()
-        assert any("forfeits" in line and "void" in line for line in lines), command
+        assert any("forfeits" in line for line in lines), command
+        assert any("of both" in line and "void" in line for line in lines), command
         (row,) = [line.split() for line in lines if "minimax:2" in line and "0-3" in line]
         assert row[row.index("0-3") + 1] in ("2", "│"), command
 
