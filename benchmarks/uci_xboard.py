@@ -14,9 +14,11 @@ import os
 import random
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 import chess
@@ -29,6 +31,7 @@ OURS = "chess-snn"
 FAULTS = ("illegal", "invalid", "forfeit", "time", "exited", "died", "crash", "false", "stalls",
           "abort", "resign")
 """Words in the comment that XBoard puts behind a game which did not end on the board."""
+SECONDS_TO_END = 2
 MOST_MOVES = 300
 """Of one side in a game; with the clocks it bounds the time that a match may take."""
 
@@ -79,11 +82,12 @@ def _play(
         "-inc", str(arguments.increment_s), "-xponder",
         "-lpf", str(openings), "-lpi", "-2", "-sgf", str(pgn),
     ]
-    environment = os.environ | {"PATH": search_path, "HOME": str(scratch)}
+    environment = os.environ | {"PATH": search_path}
     with subprocess.Popen(
         command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
         start_new_session=True,
     ) as process:
+        # Without its windows, XBoard that has lost an engine waits for ever.
         most_s = arguments.clock_s + MOST_MOVES * arguments.increment_s + 30
         try:
             process.wait(2 * arguments.games * most_s)
@@ -95,10 +99,12 @@ def _play(
 
 def _end(process: subprocess.Popen[bytes]) -> None:
     """End XBoard, its screen and the engines, if they are still there."""
-    try:
-        os.killpg(process.pid, 15)
-    except ProcessLookupError:
-        return
+    for sent in (signal.SIGTERM, signal.SIGKILL):
+        try:
+            os.killpg(process.pid, sent)
+        except ProcessLookupError:  # all of them have ended
+            return
+        time.sleep(SECONDS_TO_END)
 
 
 def _script(path: Path, text: str) -> str:
