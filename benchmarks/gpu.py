@@ -10,7 +10,6 @@ where they are installed.
 """
 
 import argparse
-import json
 import platform
 import statistics
 import sys
@@ -22,11 +21,12 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
-import numpy as np
 import torch
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from chess_snn.bench.positions import random_positions
+from chess_snn.bench.report import BenchReport, figure_text
 from chess_snn.bench.trace import (
     busy_share,
     longest_kernels,
@@ -40,7 +40,6 @@ from chess_snn.campaign.plans import CampaignClock, begin_iteration
 from chess_snn.campaign.stages import play_shard, prepare_first_generation, train_generation
 from chess_snn.data import ReplayWindow, write_shard
 from chess_snn.games import get_game
-from chess_snn.games.starts import random_starts
 from chess_snn.nets import NetConfig, build_network, freeze, make_evaluator, net_config
 from chess_snn.nets.inference_neurons import ReferenceNeurons, choose_neurons
 from chess_snn.nets.neuron import lif
@@ -54,24 +53,27 @@ from chess_snn.training import IterationPlan, Trainer, TrainingSettings
 NEURON_KERNELS = frozenset(
     {"fire", "add_and_fire", "mean_rate", "fire_and_keep_charge", "backward"}
 )
+TARGETS = {"small": 400_000.0, "base": 100_000.0}
+"""Least evaluations/s at the largest batch."""
 PLIES_A_GAME = 195
 """Of the games that the system before this one played: games/s are stated at this length."""
-LONGEST_START = 80
+PARTS = ("neurons", "inference", "peers", "training", "self_play")
+"""Methods of :class:`Bench`, in the order they are run."""
 GAME = get_game("chess")
 
 
-class Report:
-    """Figures as they come: printed at once, kept for the JSON."""
+class LiveReport(BenchReport):
+    """Figures and notes are printed as they come, too."""
 
-    def __init__(self) -> None:
-        self.figures: dict[str, float] = {}
-        self.notes: list[str] = []
-
-    def add(self, name: str, value: float, unit: str, target: str = "") -> None:
-        """Note one figure; ``target`` is what is asked for, in words."""
-        self.figures[f"{name} [{unit}]"] = value
-        shown = f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
-        print(f"  {name:<62} {shown:>14} {unit:<16} {target}", flush=True)
+    def add(
+        self, name: str, value: float, unit: str, *,
+        at_least: float | None = None, at_most: float | None = None,
+    ) -> None:
+        """See :meth:`BenchReport.add`."""
+        super().add(name, value, unit, at_least=at_least, at_most=at_most)
+        last = self.measurements[-1]
+        mark = "" if last.passes in (None, True) else " MISSED"
+        print(f"  {name:<62} {figure_text(value):>12} {unit:<16} {last.bar}{mark}", flush=True)
 
     def note(self, text: str) -> None:
         """A sentence that belongs to the figures."""
@@ -83,28 +85,25 @@ def main() -> None:
     """Parse the command line and measure."""
     arguments = parse_arguments()
     torch.set_grad_enabled(True)
-    report, out = Report(), Path(arguments.out)
+    out = Path(arguments.out)
     out.mkdir(parents=True, exist_ok=True)
     device = torch.device(arguments.device)
     name = torch.cuda.get_device_name(device) if device.type == "cuda" else platform.processor()
-    print(f"{name}, torch {torch.__version__}, Python {platform.python_version()}")
+    report = LiveReport("gpu")
+    report.machine += f", torch {torch.__version__}, {name}"
+    print(report.machine)
     start = time.perf_counter()
     if arguments.learn_minutes:
         learn(report, device, arguments.learn_minutes, out)
     else:
         bench = Bench(report, device, arguments.quick, out)
-        for part in (bench.machine, bench.neurons, bench.inference, bench.peers,
-                     bench.training, bench.self_play):
-            if arguments.only and part.__name__ not in arguments.only:
-                continue
-            print(f"{part.__name__} ({time.perf_counter() - start:.0f} s)", flush=True)
-            part()
-    body = {
-        "device": name, "torch": torch.__version__, "python": platform.python_version(),
-        "seconds": time.perf_counter() - start, "figures": report.figures, "notes": report.notes,
-    }
-    (out / "gpu.json").write_text(json.dumps(body, indent=2) + "\n", encoding="utf-8")
-    print(f"{body['seconds']:.0f} s in all; figures in {out / 'gpu.json'}")
+        bench.machine()
+        for part in arguments.only or PARTS:
+            print(f"{part} ({time.perf_counter() - start:.0f} s)", flush=True)
+            getattr(bench, part)()
+    report.note(f"{time.perf_counter() - start:.0f} s in all")
+    (out / "gpu.json").write_text(report.to_json() + "\n", encoding="utf-8")
+    print(f"figures in {out / 'gpu.json'}")
 
 
 def parse_arguments() -> argparse.Namespace:
@@ -114,8 +113,7 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--device", default=default, help="cuda, cuda:1 or cpu [%(default)s]")
     parser.add_argument("--out", default="gpu-results", help="folder for results [%(default)s]")
     parser.add_argument("--quick", action="store_true", help="small sizes: does it run?")
-    parser.add_argument("--only", nargs="*", metavar="PART",
-                        help="machine, neurons, inference, peers, training, self_play")
+    parser.add_argument("--only", nargs="+", choices=PARTS, help="some of the parts")
     parser.add_argument("--learn-minutes", type=float, default=0.0, metavar="M",
                         help="instead: train M minutes from nothing, then play matches")
     arguments = parser.parse_args()
@@ -132,7 +130,7 @@ def parse_arguments() -> argparse.Namespace:
 class Bench:
     """The parts, in the order they are run."""
 
-    def __init__(self, report: Report, device: torch.device, quick: bool, out: Path) -> None:
+    def __init__(self, report: LiveReport, device: torch.device, quick: bool, out: Path) -> None:
         self.report, self.device, self.quick, self.out = report, device, quick, out
         self.on_gpu = device.type == "cuda"
         self.peak_flops = self.bytes_per_s = float("nan")
@@ -167,7 +165,7 @@ class Bench:
         for name, (run, num_bytes) in passes.items():
             seconds = self.seconds(partial(run, fused))
             self.report.add(f"{name}: of the bandwidth", num_bytes / seconds / self.bytes_per_s,
-                            "share", "at least 0.7")
+                            "share", at_least=0.7)
             self.report.add(f"{name}: reference over fused",
                             self.seconds(partial(run, reference)) / seconds, "times")
         ours = lif_on_gpu() if self.on_gpu else lif
@@ -191,9 +189,10 @@ class Bench:
             config = net_config(size)
             rates = {batch: self.evaluation_rate(config, batch) for batch in batches}
             for batch, rate in rates.items():
-                target = {"small": "at least 400,000", "base": "at least 100,000"}.get(size, "")
-                self.report.add(f"{size}, T = {config.ticks}, batch {batch}", rate,
-                                "evaluations/s", target if batch == max(batches) else "")
+                self.report.add(
+                    f"{size}, T = {config.ticks}, batch {batch}", rate, "evaluations/s",
+                    at_least=TARGETS.get(size) if batch == max(batches) else None,
+                )
             best = max(rates.values())
             operations = count_operations(GAME.spec, config)
             macs = operations.macs - operations.macs_of(POLICY_READOUT)
@@ -203,7 +202,8 @@ class Bench:
                             "share")
             twin = self.evaluation_rate(config.twin(), max(batches))
             self.report.add(f"{size}: slowdown against the twin, a tick",
-                            twin / rates[max(batches)] / config.ticks, "times", "at most 1.25")
+                            twin / rates[max(batches)] / config.ticks, "times",
+                            at_most=1.25)
             if size in ("tiny", "small"):
                 for ticks in (1, 2, 8):
                     rate = self.evaluation_rate(net_config(size, ticks=ticks), max(batches))
@@ -222,9 +222,10 @@ class Bench:
         """A captured batch filled with positions."""
         network = freeze(build_network(GAME.spec, config, seed=0), "bf16", device=self.device)
         columns = 64
-        planes, legal_actions, num_legal = positions(batch_size)
+        positions = random_positions(batch_size)
         batch = StaticBatch(network, batch_size, columns)
-        batch.fill(planes, legal_actions[:, :columns], num_legal.clip(max=columns))
+        batch.fill(positions.planes, positions.legal_actions[:, :columns],
+                   positions.num_legal.clip(max=columns))
         if self.on_gpu:
             batch.capture(torch.cuda.Stream(self.device), torch.cuda.graph_pool_handle())
         return batch
@@ -238,7 +239,7 @@ class Bench:
         works = read_trace(path)
         for kind, share in shares_by_kind(works, NEURON_KERNELS).items():
             self.report.add(f"{size}: device time in {kind}", share, "share",
-                            "at most 0.15" if kind == "neurons" else "")
+                            at_most=0.15 if kind == "neurons" else None)
         for name, share, calls in longest_kernels(works, 8):
             self.report.note(f"{share:6.1%} {calls:5d} calls  {name[:90]}")
         self.picture(f"inference-{size}", works, length_us=2000.0)
@@ -246,15 +247,15 @@ class Bench:
     def through_the_evaluator(self, size: str) -> None:
         """Evaluations/s as callers see them: two threads, arrays in and arrays out."""
         batch_size = 64 if self.quick else 4096
-        arrays = positions(batch_size)
+        positions = random_positions(batch_size)
         network = build_network(GAME.spec, net_config(size), seed=0)
         with make_evaluator(network, device=self.device) as evaluator:
-            evaluator.evaluate(*arrays)
+            positions.ask(evaluator)
             calls = 2 if self.quick else 40
 
             def ask() -> None:
                 for _ in range(calls):
-                    evaluator.evaluate(*arrays)
+                    positions.ask(evaluator)
 
             for num_threads in (1, 2):
                 threads = [threading.Thread(target=ask) for _ in range(num_threads)]
@@ -297,13 +298,13 @@ class Bench:
             config = net_config(size)
             captured = self.samples_per_s(window, config)
             self.report.add(f"{size}: training", captured, "samples/s",
-                            "at least 150,000" if size == "small" else "")
+                            at_least=150_000 if size == "small" else None)
             if self.on_gpu:
                 eager = self.samples_per_s(window, config, captured=False)
                 self.report.add(f"{size}: captured over eager", captured / eager, "times")
             twin = self.samples_per_s(window, config.twin())
             self.report.add(f"{size}: training, slowdown against the twin, a tick",
-                            twin / captured / config.ticks, "times", "at most 1.5")
+                            twin / captured / config.ticks, "times", at_most=1.5)
         if self.on_gpu:
             with self.traced("training-small") as path:
                 self.samples_per_s(window, net_config("small"), steps=10)
@@ -349,19 +350,21 @@ class Bench:
                 )
                 play(settings=self.games(num_games, 2))
                 name = "policy only" if not simulations else f"{simulations} simulations"
-                with self.traced(f"self-play-{simulations}") as path:
-                    statistics_ = play(settings=self.games(num_games, plies))[1]
+                _, statistics_ = play(settings=self.games(num_games, plies))
                 per_s = statistics_.positions / statistics_.seconds
                 self.report.add(f"{size}, {name}", per_s, "positions/s")
                 self.report.add(f"{size}, {name}, games of {PLIES_A_GAME} plies",
                                 per_s / PLIES_A_GAME, "games/s",
-                                "" if simulations else "at least 1,500")
+                                at_least=None if simulations else 1500)
                 self.report.add(f"{size}, {name}: a batch was at the device",
                                 statistics_.network_share, "share")
                 if self.on_gpu:
+                    # Apart from the run that was timed: the profiler costs time.
+                    with self.traced(f"self-play-{simulations}") as path:
+                        play(settings=self.games(num_games, max(2, plies // 2)))
                     works = read_trace(path)
                     self.report.add(f"{size}, {name}: device busy", busy_share(works), "share",
-                                    "at least 0.9" if simulations == 32 else "")
+                                    at_least=0.9 if simulations == 32 else None)
                     if simulations == 32:
                         self.picture("self-play-32", works, length_us=20_000.0)
 
@@ -428,13 +431,6 @@ class Bench:
         return folded.unflatten(0, (ticks, rows))
 
 
-def positions(count: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Planes uint64[n, P], legal actions int16[n, M] and their numbers, from random games."""
-    plies = np.resize(np.arange(LONGEST_START, dtype=np.int32), count)
-    states = random_starts(GAME, np.arange(count, dtype=np.uint64), plies)
-    return GAME.planes(states), *GAME.legal_actions(states)
-
-
 def random_window(num_games: int) -> ReplayWindow:
     """A window over games of an untrained network with a short search."""
     network = build_network(GAME.spec, net_config("tiny"), seed=0)
@@ -448,9 +444,10 @@ def random_window(num_games: int) -> ReplayWindow:
         return ReplayWindow.load(GAME, [shard], capacity=records.num_positions)
 
 
-def learn(report: Report, device: torch.device, minutes: float, out: Path) -> None:
+def learn(report: LiveReport, device: torch.device, minutes: float, out: Path) -> None:
     """Train from nothing for ``minutes`` by the preset's recipe, then measure the result."""
     preset = "gpu" if device.type == "cuda" else "cpu"
+    worker = device.index or 0  # worker n has GPU n
     config = load_config(preset, settings=[
         f"campaign.hours={minutes / 60}", f'execution.device="{device.type}"',
         "evaluation.final_openings=100",
@@ -459,9 +456,9 @@ def learn(report: Report, device: torch.device, minutes: float, out: Path) -> No
     prepare_first_generation(folder)
     clock, iteration = CampaignClock(0.0), 0
     while plan := begin_iteration(folder, iteration, clock.elapsed_s):
-        shards = [play_shard(folder.path, iteration, shard)
+        shards = [play_shard(folder.path, iteration, shard, worker=worker)
                   for shard in range(config.self_play.num_shards)]
-        facts = train_generation(folder.path, iteration)
+        facts = train_generation(folder.path, iteration, worker=worker)
         iteration += 1
         report.note(
             f"{clock.elapsed_s:5.0f} s, {plan.progress_last:4.0%}: generation {iteration}, "
@@ -475,7 +472,7 @@ def learn(report: Report, device: torch.device, minutes: float, out: Path) -> No
             config.evaluation.final_openings,
         )
         for part in range(len(match.parts)):
-            play_match_part(folder.path, match, part)
+            play_match_part(folder.path, match, part, worker=worker)
         score = finish_match(folder.path, match)["score"]
         report.add(f"{match.player.name} against {opponent}, 200 games", score, "score")
 

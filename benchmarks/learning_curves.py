@@ -6,6 +6,7 @@ Needs matplotlib, which comes with the extra `orchestration`.
 """
 
 import argparse
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -77,7 +78,9 @@ def _draw_panel(panel: Axes, campaign: CampaignFolder, style: str, curves: dict[
             (row["campaign/elapsed_s"] / SECONDS_AN_HOUR, row[metric])
             for row in rows if metric in row
         ]
-        if points:
+        if not points:
+            print(f"{campaign.path} recorded no {metric}: left out", file=sys.stderr)
+        else:
             panel.plot(
                 *zip(*points, strict=True), style, color=f"C{colour}",
                 label=f"{label}, {campaign.name}",

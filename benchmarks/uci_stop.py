@@ -60,8 +60,10 @@ def _delays_ms(commands: IO[str], answers: IO[str], times: int) -> list[float]:
 
 
 def _read_until(answers: IO[str], start: str) -> None:
-    while not answers.readline().startswith(start):
-        pass
+    for line in answers:
+        if line.startswith(start):
+            return
+    raise SystemExit(f"the engine died before it answered {start}")
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ import hashlib
 import numpy as np
 
 from chess_snn.jit import kernel
+from chess_snn.types import UInt64Array
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
@@ -40,6 +41,15 @@ def random_word(key: np.uint64, counter: np.uint64) -> np.uint64:
     z = (z ^ (z >> _S30)) * _MIX_1
     z = (z ^ (z >> _S27)) * _MIX_2
     return z ^ (z >> _S31)
+
+
+@kernel
+def random_words(keys: UInt64Array, counters: UInt64Array) -> UInt64Array:
+    """uint64[n]: draw ``counters`` uint64[n] of the streams ``keys`` uint64[n], one of each."""
+    words = np.empty_like(keys)
+    for i in range(len(keys)):
+        words[i] = random_word(keys[i], counters[i])
+    return words
 
 
 @kernel

@@ -1,6 +1,7 @@
 """The campaign flow: iterations until there are enough, from wherever the folder stands."""
 
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 
 from prefect import flow, get_run_logger, tags
@@ -9,7 +10,7 @@ from chess_snn.campaign import CampaignFolder, campaign_lock, load_config, read_
 from chess_snn.campaign.folder import CONFIG_FILE
 from chess_snn.campaign.given_games import course_through, fix_given_games, fixed_games
 from chess_snn.campaign.matches import FINAL, final_matches
-from chess_snn.campaign.naming import campaigns_home, next_campaign_path
+from chess_snn.campaign.naming import campaigns_home, claim_campaign_path
 from chess_snn.campaign.plans import CampaignClock
 from chess_snn.campaign.receipts import recorded_seconds
 from chess_snn.campaign.stages import first_entropy_ratio, prepare_first_generation
@@ -18,18 +19,18 @@ from chess_snn.campaign.warm_start import SUPERVISED, is_warm
 from chess_snn.campaign.warm_up import warm_up
 from chess_snn.data import is_committed
 from chess_snn.errors import ConfigError
-from flows.cluster import Crew, local_crew
+from flows.cluster import local_crew
 from flows.context import CampaignRun
-from flows.iteration import task_options
+from flows.iteration import show_in_mlflow, task_options
 from flows.listeners import ArtifactListener, LogListener, extra_listeners
 from flows.pipeline import run_iterations
 from flows.stale_runs import campaign_tag, close_stale_flow_runs
 from tasks import compute
 from tasks.evaluate import evaluate_final
 from tasks.progress import ProgressBoard
-from tasks.record import record, tracked_run
+from tasks.record import tracked_run
 from tasks.remote import PROGRESS_TOPIC
-from tasks.tracking import prepare_store
+from tasks.tracking import tracking_uri_of
 from tasks.train import train_supervised
 
 
@@ -73,7 +74,7 @@ def run_campaign(folder: CampaignFolder) -> None:
         board.message(f"the untrained policy has {entropy_ratio:.1%} of a uniform policy's entropy")
 
     with ExitStack() as stack:
-        tracking_uri = prepare_store(folder.services)
+        tracking_uri = tracking_uri_of(folder.services)
         stack.enter_context(tracked_run(folder, tracking_uri, board.message))
         compute.start()
         crew = stack.enter_context(local_crew(folder.config))
@@ -81,18 +82,18 @@ def run_campaign(folder: CampaignFolder) -> None:
         board.message(f"{crew.num_workers} workers with {crew.threads_each} threads each")
         stack.enter_context(board.running())
         stack.enter_context(tags(campaign_tag(folder.campaign_id)))
-        if not is_committed(folder.checkpoint(0)):
-            _train_first_generation(folder, crew, board, tracking_uri)
-            clock = CampaignClock(recorded_seconds(folder))  # it is no part of campaign.hours
         run = CampaignRun(folder, crew, board, tracking_uri, clock)
+        if not is_committed(folder.checkpoint(0)):
+            _train_first_generation(run)
+            # It is no part of campaign.hours.
+            run = replace(run, clock=CampaignClock(recorded_seconds(folder)))
         run_iterations(run)
         _play_final_matches(run)
 
 
-def _train_first_generation(
-    folder: CampaignFolder, crew: Crew, board: ProgressBoard, tracking_uri: str
-) -> None:
-    given, directory = fixed_games(folder.config), str(folder.path)
+def _train_first_generation(run: CampaignRun) -> None:
+    folder, board = run.folder, run.board
+    given = fixed_games(folder.config)
     board.message(
         f"learning from {given.num_games:,} games of {given.name} first, {given.num_positions:,} "
         "positions"
@@ -100,10 +101,10 @@ def _train_first_generation(
     num_steps = course_through(given, folder.config).num_steps
     with compute.stopped_by_errors(), board.stage(0, SUPERVISED, "steps", num_steps):
         trained = train_supervised.with_options(**task_options(folder.config)).submit(
-            directory, crew.num_cores
+            str(folder.path), run.crew.num_cores
         )
         trained.result()
-        record.submit(directory, 0, tracking_uri, wait_for=[trained]).result()
+    show_in_mlflow(run, 0, after=trained)
     board.message(
         f"generation 0 has learnt from them; its policy has {first_entropy_ratio(folder):.1%} of a "
         "uniform policy's entropy"
@@ -121,18 +122,17 @@ def _play_final_matches(run: CampaignRun) -> None:
             directory, last, run.crew.threads_each
         )
         played.result()
-        record.submit(directory, last, run.tracking_uri, wait_for=[played]).result()
+        show_in_mlflow(run, last, after=played)
 
 
 def _open_or_create(directory: str | None, preset: str, settings: list[str]) -> CampaignFolder:
-    if directory is None:
-        path = next_campaign_path(preset, campaigns_home())
-    else:
-        path = Path(directory)
-        if not path.is_absolute():
-            # A deployment's run starts in a temporary folder, which ends with it.
-            raise ConfigError(f"directory must be an absolute path, got {directory!r}")
-    if (path / CONFIG_FILE).exists():
-        return CampaignFolder.open(path)
-    config = fix_given_games(load_config(preset, settings=settings))
+    if directory is not None and not Path(directory).is_absolute():
+        # A deployment's run starts in a temporary folder, which ends with it.
+        raise ConfigError(f"directory must be an absolute path, got {directory!r}")
+    if directory is not None and (Path(directory) / CONFIG_FILE).exists():
+        return CampaignFolder.open(Path(directory))
+    config = load_config(preset, settings=settings)
+    config.find_engines()
+    config = fix_given_games(config)
+    path = claim_campaign_path(preset, campaigns_home()) if directory is None else Path(directory)
     return CampaignFolder.create(path, config)

@@ -1,7 +1,6 @@
 """The Dask cluster of a campaign on this machine: warm worker processes, one device each."""
 
 import logging
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -11,6 +10,8 @@ from distributed import Client, LocalCluster
 
 from chess_snn.campaign import CampaignConfig
 from chess_snn.campaign.devices import find_devices, is_gpu
+from chess_snn.cores import num_cores
+from chess_snn.nets.calibration import calibration_for
 from tasks import worker_setup
 from tasks.compute import DEVICE
 
@@ -41,21 +42,25 @@ class Crew:
         return max(1, self.num_cores // self.num_workers)
 
 
-def num_workers(config: CampaignConfig, num_cores: int) -> int:
-    """Workers to start: as set, or one a GPU, or one a core and no more than there are shards."""
+def num_workers(config: CampaignConfig) -> int:
+    """Workers to start, as set, or no more than there are shards: one a GPU, or one a core.
+
+    Not every core has one where the network was measured to run as fast on fewer.
+    """
     if config.execution.workers:
         return config.execution.workers
     devices = find_devices(config.execution.device)
-    num_sites = len(devices) if is_gpu(devices[0]) else num_cores
+    if is_gpu(devices[0]):
+        num_sites = len(devices)
+    else:
+        num_sites = calibration_for(config.net.network(), config.net.precision).num_threads
     return max(1, min(num_sites, config.self_play.num_shards))
 
 
 @contextmanager
 def local_crew(config: CampaignConfig) -> Iterator[Crew]:
     """Have the campaign's workers for the length of the block; they end with this process."""
-    num_cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    cores = num_cores or 1
-    count = num_workers(config, cores)
+    count = num_workers(config)
     with (
         dask.config.set(_DASK_SETTINGS),
         LocalCluster(
@@ -72,4 +77,4 @@ def local_crew(config: CampaignConfig) -> Iterator[Crew]:
         Client(cluster) as client,
     ):
         on_gpus = is_gpu(find_devices(config.execution.device)[0])
-        yield Crew(client, count, cores, shares_cores=not on_gpus)
+        yield Crew(client, count, num_cores(), shares_cores=not on_gpus)

@@ -6,12 +6,13 @@ from contextlib import contextmanager
 from typing import Any
 
 from prefect import flow, unmapped
+from prefect.futures import PrefectFuture
 from prefect.task_runners import ThreadPoolTaskRunner
 
 from chess_snn.campaign import CampaignConfig, CampaignFolder, Receipt
 from chess_snn.campaign.matches import generation_matches, is_evaluated
 from chess_snn.campaign.receipts import StageSeconds
-from flows.context import IterationRun, current_iteration
+from flows.context import CampaignRun, IterationRun, current_iteration
 from tasks import compute
 from tasks.evaluate import evaluate
 from tasks.promote import promote
@@ -46,6 +47,15 @@ def task_options(config: CampaignConfig) -> dict[str, Any]:
         "retries": config.execution.retries,
         "retry_condition_fn": compute.is_worth_retrying,
     }
+
+
+def show_in_mlflow(campaign: CampaignRun, iteration: int, after: PrefectFuture[Any]) -> None:
+    """Record what MLflow lacks once ``after`` is done; say so where it is away."""
+    failure = record.submit(
+        str(campaign.folder.path), iteration, campaign.tracking_uri, wait_for=[after]
+    ).result()
+    if failure is not None:
+        campaign.board.message(f"not recorded in MLflow yet: {failure}")
 
 
 def _stages(run: IterationRun, directory: str, number: int) -> Receipt:
@@ -96,7 +106,7 @@ def _stages(run: IterationRun, directory: str, number: int) -> Receipt:
         campaign.clock.elapsed_s, wait_for=[last_task],
     )
     receipt = promoted.result()
-    record.submit(directory, number, campaign.tracking_uri, wait_for=[promoted]).result()
+    show_in_mlflow(campaign, number, after=promoted)
     return receipt
 
 

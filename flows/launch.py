@@ -7,10 +7,11 @@ from prefect import tags
 from chess_snn.campaign import CampaignFolder, campaign_lock
 from flows.campaign import campaign
 from flows.listeners import listening
-from flows.servers import campaign_tag, prefect_server
+from flows.servers import prefect_server
+from flows.stale_runs import campaign_tag
 from tasks.progress import Listener
-from tasks.record import record_missing, tracked_run
-from tasks.tracking import CampaignTracker, prepare_store
+from tasks.record import open_tracker, record_missing, tracked_run
+from tasks.tracking import tracking_uri_of
 
 
 def launch_campaign(
@@ -44,7 +45,7 @@ def record_campaign(folder: CampaignFolder, listener: Listener) -> int:
         TrackingError: the store is away.
     """
     with campaign_lock(folder):
-        tracking_uri = prepare_store(folder.services)
+        tracking_uri = tracking_uri_of(folder.services)
+        tracker = open_tracker(folder, tracking_uri)
         with tracked_run(folder, tracking_uri, listener.message):
-            tracker = CampaignTracker(tracking_uri, folder.campaign_id, folder.name)
             return record_missing(folder, tracker)

@@ -10,6 +10,8 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from queue import Queue
+from typing import Any
 
 import httpx
 from prefect.client.orchestration import SyncPrefectClient, get_client
@@ -32,24 +34,15 @@ from prefect.settings import (
     temporary_settings,
 )
 
+from chess_snn.errors import ChessSnnError
 from flows.child_process import (
     HOST,
     Progress,
     ServerSpec,
-    ServerStartError,
     free_port,
     running_server,
 )
-from flows.stale_runs import campaign_tag, close_stale_flow_runs
 from tasks.tracking import artifact_directory, is_server, local_tracking_uri
-
-__all__ = [
-    "ServerStartError",
-    "campaign_tag",
-    "close_stale_flow_runs",
-    "mlflow_server",
-    "prefect_server",
-]
 
 API_URL_VARIABLE = "PREFECT_API_URL"
 HOME_VARIABLE = "PREFECT_HOME"
@@ -72,6 +65,10 @@ FLUSH_TIMEOUT_S = 5.0
 FLUSH_POLL_S = 0.1
 
 
+class ServerGoneError(ChessSnnError):
+    """The Prefect server stopped answering; everything committed is safe."""
+
+
 @contextmanager
 def prefect_server(
     directory: Path, *, progress: Progress | None = None,
@@ -86,9 +83,11 @@ def prefect_server(
 
     Raises:
         ServerStartError: the server did not come up.
+        ServerGoneError: it did not answer in the block.
     """
     if given_url := os.environ.get(API_URL_VARIABLE):
-        yield given_url
+        with _answering(given_url):
+            yield given_url
         return
     directory = directory.resolve()
     spec = _prefect_spec(directory, free_port())
@@ -97,7 +96,8 @@ def prefect_server(
         _prefect_client_settings(api_url, directory),
     ):
         try:
-            yield api_url
+            with _answering(api_url):
+                yield api_url
         finally:
             _flush_prefect_client(api_url)
 
@@ -204,12 +204,25 @@ def _environment(variables: Mapping[str, str]) -> Iterator[None]:
                 os.environ[name] = value
 
 
+@contextmanager
+def _answering(api_url: str) -> Iterator[None]:
+    """Say in one line that the server at ``api_url`` has gone."""
+    try:
+        yield
+    except httpx.TransportError as error:
+        raise ServerGoneError(
+            f"the Prefect server at {api_url} does not answer ({error}); everything committed is "
+            "safe, go on with it by `chess-snn campaign resume`"
+        ) from error
+
+
 def _flush_prefect_client(api_url: str) -> None:
     """Wait until the server has written what this process told it.
 
     A task run's state travels as an event: from a background thread here to a queue in the server
     and from there to the database. A server stopped too early leaves finished tasks "Running".
     """
+    senders = tuple(EventsWorker._instances.values())  # of logs too; draining forgets them
     EventsWorker.drain_all(timeout=FLUSH_TIMEOUT_S)
     APILogWorker.drain_all(timeout=FLUSH_TIMEOUT_S)
     deadline = time.monotonic() + FLUSH_TIMEOUT_S
@@ -224,6 +237,15 @@ def _flush_prefect_client(api_url: str) -> None:
                 time.sleep(FLUSH_POLL_S)
     except httpx.HTTPError as error:
         get_logger(__name__).warning("The Prefect server at %s is gone: %s", api_url, error)
+        for sender in senders:
+            _drop_unsent(sender._queue)
+
+
+def _drop_unsent(queue: Queue[Any]) -> None:
+    """Let a sender of Prefect's end, which at exit tries each item in ``queue`` for a minute."""
+    with queue.mutex:
+        queue.queue.clear()
+    queue.put_nowait(None)  # what it ends at
 
 
 def _count_unwritten_states(client: SyncPrefectClient) -> int:

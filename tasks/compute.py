@@ -63,6 +63,8 @@ def _wait(client: Client, future: Future) -> Any:
         try:
             return future.result(timeout=_POLL_S)
         except TimeoutError:
+            if future.done():  # it was not the wait that timed out, or it has just come
+                return future.result()
             if client.status != "running":
                 break
     raise StoppedError("the campaign is stopping")

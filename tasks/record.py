@@ -14,22 +14,45 @@ from chess_snn.campaign.matches import EARLIER, read_final_matches
 from chess_snn.campaign.warm_start import supervised_facts
 from chess_snn.training import WEIGHTS
 from chess_snn.types import Json
-from tasks.tracking import CampaignTracker, DatasetFacts, ModelVersionFacts, TrackingError
+from tasks.tracking import (
+    CampaignTracker,
+    DatasetFacts,
+    ModelVersionFacts,
+    TrackingError,
+    prepare_store,
+)
 
 
 @task(name="record", task_run_name="record-{iteration}")
-def record(directory: str, iteration: int, tracking_uri: str) -> int:
-    """Record every finished iteration up to ``iteration`` that MLflow lacks; how many it lacked.
+def record(directory: str, iteration: int, tracking_uri: str) -> str | None:
+    """Record every finished iteration up to ``iteration`` that MLflow lacks.
 
     MLflow away delays the curves and nothing else: the next call sends what is missing.
+
+    Returns:
+        Why something is not recorded yet; None where all is.
     """
     folder = CampaignFolder.open(Path(directory))
     try:
-        tracker = CampaignTracker(tracking_uri, folder.campaign_id, folder.name)
-        return record_missing(folder, tracker)
+        record_missing(folder, open_tracker(folder, tracking_uri))
     except TrackingError as error:
         get_run_logger().warning("not recorded yet: %s", error)
-        return 0
+        return str(error)
+    return None
+
+
+def open_tracker(
+    folder: CampaignFolder, tracking_uri: str, configuration: Json | None = None
+) -> CampaignTracker:
+    """The tracker of a campaign, its store made ready where it is not.
+
+    Raises:
+        TrackingError: the store is away.
+    """
+    prepare_store(folder.services, tracking_uri)
+    return CampaignTracker(
+        tracking_uri, folder.campaign_id, folder.name, configuration=configuration
+    )
 
 
 def record_missing(folder: CampaignFolder, tracker: CampaignTracker) -> int:
@@ -85,16 +108,14 @@ def _final_metrics(matches: list[Json]) -> dict[str, float]:
 def tracked_run(
     folder: CampaignFolder, tracking_uri: str, warn: Callable[[str], None]
 ) -> Iterator[None]:
-    """The campaign's MLflow run, running in the block and ended with its outcome after it."""
+    """The campaign's MLflow run, running in the block and ended with its outcome after it.
+
+    Where MLflow is away, ``warn`` is told and the block runs all the same.
+    """
 
     def attempt(action: Callable[[CampaignTracker], object]) -> None:
         try:
-            action(
-                CampaignTracker(
-                    tracking_uri, folder.campaign_id, folder.name,
-                    configuration=config_values(folder.config),
-                )
-            )
+            action(open_tracker(folder, tracking_uri, config_values(folder.config)))
         except TrackingError as error:
             warn(f"MLflow cannot be told: {error}")
 

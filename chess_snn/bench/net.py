@@ -6,14 +6,10 @@ network with the same weights on one core, in the same run.
 
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
-import numpy as np
-import torch
-from torch import Tensor
-
+from chess_snn.bench.positions import Positions, random_positions
 from chess_snn.bench.report import BenchReport
 from chess_snn.bench.spiking_peers import (
     LAYOUTS,
@@ -33,7 +29,6 @@ from chess_snn.bench.timing import (
     torch_threads,
 )
 from chess_snn.games import get_game
-from chess_snn.games.starts import random_starts
 from chess_snn.nets import (
     CpuEvaluator,
     Evaluator,
@@ -41,19 +36,19 @@ from chess_snn.nets import (
     Network,
     Precision,
     build_network,
-    expand_planes,
     freeze,
     make_evaluator,
     net_config,
 )
+from chess_snn.nets.config import SIZES
 from chess_snn.nets.inference import PRECISIONS
 from chess_snn.nets.operations import POLICY_READOUT, count_operations
-from chess_snn.types import Int16Array, Int32Array, UInt64Array
 
 _BATCHES: Final = {"tiny": (1, 16, 64, 256), "small": (1, 16, 64, 256), "base": (16, 64)}
 _BATCHES_QUICK: Final = {"tiny": (1, 8), "small": (1, 8)}
 _TICKS: Final = (2, 4, 8)
 _TWIN: Final = "twin"
+_LARGE_BATCH: Final = 4096
 _MATRIX, _MATRIX_QUICK = 2048, 256
 
 _PEERED: Final = "small"
@@ -68,7 +63,6 @@ _BARS: Final = {("SpikingJelly", "fp32"): 4.0, ("SpikingJelly", "bf16"): 2.5}
 """Least ratio of our fastest inference to a peer's in a precision, on one core."""
 _AIM_A_TICK: Final = 1.25
 """Slowdown of spiking a tick that is asked for where a GPU computes it."""
-_LONGEST_START = 80
 
 _Rates = Mapping[tuple[str, str], float]
 """By precision and name of the number of threads."""
@@ -80,51 +74,29 @@ def run(quick: bool = False) -> BenchReport:
     pace = QUICK if quick else FULL
     batches: Mapping[str, tuple[int, ...]] = _BATCHES_QUICK if quick else _BATCHES
     peer_batches = _PEER_BATCHES_QUICK if quick else _PEER_BATCHES
-    positions = _random_positions(max(*peer_batches, *map(max, batches.values())))
+    positions = random_positions(max(*peer_batches, *map(max, batches.values())))
     peaks = _add_peaks(report, _MATRIX_QUICK if quick else _MATRIX)
+    _add_costs(report)
     for size, batch_sizes in batches.items():
         rates = _add_rates(report, size, positions, batch_sizes, pace)
-        _add_shares(report, size, rates, peaks, max(batch_sizes))
+        _add_shares(report, size, rates, peaks)
         _add_slowdowns(report, size, positions[: max(batch_sizes)], pace)
     _add_peers(report, positions, max(batches[_PEERED]), peer_batches, pace)
     report.notes.append(
         "Positions of random games. Our rates are those of the evaluator: bitplanes expanded, "
         "logits of legal actions, WDL. Operations: two for each multiply-accumulate of the "
-        "convolutions and linear layers, zeros too, but of the policy's readout, which is done for "
-        "legal actions only. Peak: a product of two large matrices in the same precision, in this "
-        "run. Neurons: processor time in their calls over that of the evaluator's answers, both "
-        f"taken with the same clock. A GPU is asked for a slowdown of at most {_AIM_A_TICK:g} a "
-        "tick in inference; on a CPU it is information."
+        "convolutions and linear layers, zeros too, but of the policy's readout, which is done "
+        "for legal actions only. Bytes: what crosses memory where no pass is fused with the "
+        f"next, at a batch of {_LARGE_BATCH:,}. Peak: a product of two large matrices in the "
+        "same precision, in this run. Neurons: processor time in their calls over that of the "
+        "evaluator's answers, both taken with the same clock. A GPU is asked for a slowdown of "
+        f"at most {_AIM_A_TICK:g} a tick in inference; on a CPU it is information."
     )
     return report
 
 
-@dataclass(frozen=True, slots=True)
-class _Positions:
-    planes: UInt64Array
-    legal_actions: Int16Array
-    num_legal: Int32Array
-
-    def __getitem__(self, rows: slice) -> "_Positions":
-        return _Positions(self.planes[rows], self.legal_actions[rows], self.num_legal[rows])
-
-    def work(self, evaluator: Evaluator) -> Work:
-        """All of them evaluated in one call."""
-        evaluate = partial(evaluator.evaluate, self.planes, self.legal_actions, self.num_legal)
-        return Work(evaluate, len(self.planes))
-
-    def tensor(self) -> Tensor:
-        """Planes float32[B, P, H, W]."""
-        words_BP = torch.from_numpy(self.planes.view(np.int64))
-        return expand_planes(words_BP, get_game("chess").spec.board_shape, torch.float32)
-
-
-def _random_positions(count: int) -> _Positions:
-    """Positions of random games, from the first ply to the eightieth."""
-    game = get_game("chess")
-    plies = np.resize(np.arange(_LONGEST_START, dtype=np.int32), count)
-    states = random_starts(game, np.arange(count, dtype=np.uint64), plies)
-    return _Positions(game.planes(states), *game.legal_actions(states))
+def _work(positions: Positions, evaluator: Evaluator) -> Work:
+    return Work(partial(positions.ask, evaluator), len(positions))
 
 
 def _network(config: NetConfig) -> Network:
@@ -141,8 +113,32 @@ def _add_peaks(report: BenchReport, matrix_size: int) -> _Rates:
     return peaks
 
 
+def _add_costs(report: BenchReport) -> None:
+    """What every size costs by its shape: arithmetic, nothing is measured."""
+    itemsize = PRECISIONS["bf16"].itemsize
+    for size in SIZES:
+        config = net_config(size)
+        operations = count_operations(get_game("chess").spec, config)
+        costs = {
+            "operations": (2 * _macs(config), "MFLOP/position"),
+            "operations of the twin": (2 * _macs(config.twin()), "MFLOP/position"),
+            "bytes in bf16": (operations.bytes_moved(itemsize, _LARGE_BATCH), "MB/position"),
+            "of them by neurons": (
+                operations.bytes_moved(itemsize, _LARGE_BATCH, neurons_only=True), "MB/position"
+            ),
+        }
+        for name, (count, unit) in costs.items():
+            report.add(f"{size}: {name}", count / 1e6, unit)
+
+
+def _macs(config: NetConfig) -> int:
+    """Multiply-accumulates of an evaluation, but for the policy's readout."""
+    operations = count_operations(get_game("chess").spec, config)
+    return operations.macs - operations.macs_of(POLICY_READOUT)
+
+
 def _add_rates(
-    report: BenchReport, size: str, positions: _Positions, batch_sizes: Sequence[int], pace: Pace
+    report: BenchReport, size: str, positions: Positions, batch_sizes: Sequence[int], pace: Pace
 ) -> _Rates:
     """Rates by batch, every precision, one core and all; what is returned: of the largest."""
     network = _network(net_config(size))
@@ -150,7 +146,7 @@ def _add_rates(
     for precision in _OURS:
         for name, num_threads in thread_counts().items():
             with make_evaluator(network, precision=precision, num_threads=num_threads) as evaluator:
-                works = {batch: positions[:batch].work(evaluator) for batch in batch_sizes}
+                works = {batch: _work(positions[:batch], evaluator) for batch in batch_sizes}
                 by_batch = rates_in_turn(works, pace)
             for batch, rate in by_batch.items():
                 report.add(f"{size}: {precision}, {name}, batch {batch}", rate, "evaluations/s")
@@ -158,24 +154,17 @@ def _add_rates(
     return rates
 
 
-def _add_shares(
-    report: BenchReport, size: str, rates: _Rates, peaks: _Rates, batch_size: int
-) -> None:
-    """Of the machine's peak, from rates at ``batch_size``."""
-    operations = count_operations(get_game("chess").spec, net_config(size))
-    macs = operations.macs - operations.macs_of(POLICY_READOUT)
-    report.add(f"{size}: operations", 2 * macs / 1e6, "MFLOP/position")
+def _add_shares(report: BenchReport, size: str, rates: _Rates, peaks: _Rates) -> None:
+    """Of the machine's peak."""
+    macs = _macs(net_config(size))
     for (precision, name), rate in rates.items():
         peaked = precision if precision in _FLOATING else "bf16"
         share = rate * 2 * macs / peaks[peaked, name]
         report.add(f"{size}: {precision}, {name}, of the peak of {peaked}", share, "share")
-        if name == "one core" and precision in _FLOATING:
-            moved = operations.bytes_moved(PRECISIONS[precision].itemsize, batch_size)
-            report.add(f"{size}: {precision}, moved at least", moved / 1e6, "MB/position")
 
 
 def _add_slowdowns(
-    report: BenchReport, size: str, positions: _Positions, pace: Pace
+    report: BenchReport, size: str, positions: Positions, pace: Pace
 ) -> None:
     """Twin and spiking networks of several T in turn, in bf16 on one core; share of the neurons."""
     config = net_config(size)
@@ -186,7 +175,7 @@ def _add_slowdowns(
             key: stack.enter_context(CpuEvaluator(freeze(_network(each), "bf16")))
             for key, each in configs.items()
         }
-        works = {key: positions.work(evaluator) for key, evaluator in evaluators.items()}
+        works = {key: _work(positions, evaluator) for key, evaluator in evaluators.items()}
         rates = rates_in_turn(works, pace)
         shares = {key: _neuron_share(evaluators[key], works[key]) for key in configs}
     report.add(f"{size}: ordinary twin", rates[_TWIN], "evaluations/s")
@@ -209,7 +198,7 @@ def _neuron_share(evaluator: CpuEvaluator, work: Work) -> float:
 
 
 def _add_peers(
-    report: BenchReport, positions: _Positions, batch_size: int, peer_batches: Sequence[int],
+    report: BenchReport, positions: Positions, batch_size: int, peer_batches: Sequence[int],
     pace: Pace,
 ) -> None:
     """`small` on one core: ours, and what is installed of the others, in turn."""
@@ -219,7 +208,7 @@ def _add_peers(
     with torch_threads(1), ExitStack() as stack:
         for precision in _OURS:
             evaluator = stack.enter_context(make_evaluator(network, precision=precision))
-            works["ours", precision, ""] = positions[:batch_size].work(evaluator)
+            works["ours", precision, ""] = _work(positions[:batch_size], evaluator)
         for peer, make in installed_peers().items():
             for precision in _PEER_PRECISIONS[peer]:
                 for layout, memory_format in LAYOUTS.items():

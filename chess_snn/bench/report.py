@@ -1,13 +1,11 @@
 """The one shape of a benchmark's result: figures, ratios inside one run, bars they must pass."""
 
 import json
-import os
 import platform
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 
-from rich.console import Console
-from rich.table import Table
+from chess_snn.cores import num_cores
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +17,12 @@ class Measurement:
     unit: str
     at_least: float | None = None
     at_most: float | None = None
+
+    @property
+    def bar(self) -> str:
+        """The bar in signs, empty without one."""
+        least = f"≥ {self.at_least:g}" if self.at_least is not None else ""
+        return least + (f"≤ {self.at_most:g}" if self.at_most is not None else "")
 
     @property
     def passes(self) -> bool | None:
@@ -38,7 +42,7 @@ class BenchReport:
     notes: list[str] = field(default_factory=list)
     started: str = field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="seconds"))
     machine: str = field(
-        default_factory=lambda: f"{platform.machine()}, {os.cpu_count()} cores, "
+        default_factory=lambda: f"{platform.machine()}, {num_cores()} cores, "
         f"Python {platform.python_version()}"
     )
 
@@ -61,22 +65,7 @@ class BenchReport:
             row["passes"] = measurement.passes
         return json.dumps(body | {"passes": self.passes}, indent=2)
 
-    def print_table(self, console: Console) -> None:
-        """The report as a table for people."""
-        table = Table(title=f"bench {self.name}", caption=self.machine)
-        table.add_column("figure")
-        table.add_column("value", justify="right")
-        table.add_column("unit")
-        table.add_column("bar", justify="right")
-        for m in self.measurements:
-            bar = f"≥ {m.at_least:g}" if m.at_least is not None else ""
-            bar += f"≤ {m.at_most:g}" if m.at_most is not None else ""
-            mark = {None: "", True: " ok", False: " MISSED"}[m.passes]
-            table.add_row(m.name, _figure(m.value), m.unit, bar + mark)
-        console.print(table)
-        for note in self.notes:
-            console.print(note)
 
-
-def _figure(value: float) -> str:
+def figure_text(value: float) -> str:
+    """``value`` with three digits, or whole where it has more."""
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"

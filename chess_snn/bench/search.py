@@ -6,13 +6,13 @@ both sides use the same network at the same precision, on the same cores, in the
 
 import importlib
 import importlib.util
-import os
 import time
 from typing import Any
 
 import numpy as np
 
 from chess_snn.bench.report import BenchReport
+from chess_snn.cores import num_cores
 from chess_snn.games import get_game
 from chess_snn.games.base import GameBatch
 from chess_snn.games.starts import random_starts
@@ -48,7 +48,7 @@ def run(quick: bool = False) -> BenchReport:
         report.add("OpenSpiel: tree and rules alone", alone, "simulations/s")
         report.add("ratio of trees and rules", per_s / alone, "times")
 
-    num_threads = os.cpu_count() or 1
+    num_threads = num_cores()
     network = build_network(get_game("chess").spec, net_config(_NETWORK), seed=0)
     with make_evaluator(network, num_threads=num_threads) as evaluator:
         plies = 1 if quick else 4

@@ -3,7 +3,6 @@
 Both sides use the same network at the same precision, on the same cores, in the same run.
 """
 
-import os
 import time
 from typing import Final
 
@@ -11,6 +10,7 @@ import chess
 import numpy as np
 
 from chess_snn.bench.report import BenchReport
+from chess_snn.cores import num_cores
 from chess_snn.games import get_game
 from chess_snn.games.chess import action_of_move, from_board
 from chess_snn.nets import Evaluator, build_network, make_evaluator, net_config
@@ -33,7 +33,7 @@ _PEER_SECONDS_QUICK = 1.0
 def run(quick: bool = False) -> BenchReport:
     """Measure `tiny` and `small` in int8; about 2 minutes on two cores, or a few seconds."""
     report = BenchReport("selfplay")
-    num_threads = os.cpu_count() or 1
+    num_threads = num_cores()
     for size, bar in _BARS.items():
         network = build_network(get_game("chess").spec, net_config(size), seed=0)
         with make_evaluator(

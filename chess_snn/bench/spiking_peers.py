@@ -102,7 +102,8 @@ def infer(peer: Network, planes_BPHW: Tensor, precision: Precision) -> NetworkOu
 
     In bf16 under autocast, as their users do it: their neurons take bf16 and fire float32.
     """
-    with torch.inference_mode(), torch.autocast("cpu", torch.bfloat16, precision == "bf16"):
+    device = planes_BPHW.device.type
+    with torch.inference_mode(), torch.autocast(device, torch.bfloat16, precision == "bf16"):
         answer: NetworkOutput = peer.eval()(planes_BPHW)
         return answer
 

@@ -1,6 +1,5 @@
 """Clocks of benchmarks: works in turn, the peak of a processor, the time in the neurons."""
 
-import os
 import statistics
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -11,6 +10,7 @@ from typing import TypeVar
 import torch
 from torch import Tensor
 
+from chess_snn.cores import num_cores
 from chess_snn.nets.inference_neurons import InferenceNeurons
 
 _Key = TypeVar("_Key")
@@ -116,8 +116,8 @@ def torch_threads(num_threads: int) -> Iterator[None]:
 
 def thread_counts() -> dict[str, int]:
     """What benchmarks of one core and of the machine run with, by the name in their tables."""
-    num_cores = os.cpu_count() or 1
-    return {"one core": 1} | ({f"{num_cores} cores": num_cores} if num_cores > 1 else {})
+    cores = num_cores()
+    return {"one core": 1} | ({f"{cores} cores": cores} if cores > 1 else {})
 
 
 def _one_turn(work: Work, turn_s: float) -> float:

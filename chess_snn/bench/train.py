@@ -6,17 +6,15 @@ optimiser, by the same trainer.
 """
 
 import copy
-import os
 import tempfile
 from pathlib import Path
 from typing import Final
-
-import torch
 
 from chess_snn.bench.report import BenchReport
 from chess_snn.bench.spiking_peers import LAYOUTS, installed_peers, notes_on_missing_peers
 from chess_snn.bench.store import play_random_games, with_search_targets
 from chess_snn.bench.timing import QUICK, Pace, Work, rates_in_turn, torch_threads
+from chess_snn.cores import num_cores
 from chess_snn.data import ReplayWindow, write_shard
 from chess_snn.games import get_game
 from chess_snn.nets import NetConfig, Network, build_network, net_config
@@ -46,8 +44,21 @@ _BARS: Final = {("SpikingJelly", "bf16"): 1.5}
 def run(quick: bool = False) -> BenchReport:
     """Samples/s of each; about 3 minutes on two cores, or some seconds."""
     report = BenchReport("train")
-    torch.set_num_threads(os.cpu_count() or 1)
     window = _window()
+    with torch_threads(num_cores()):
+        _add_ours(report, window, quick)
+    batch_size = _PEER_BATCH_SIZE_QUICK if quick else _BATCH_SIZE
+    _add_peers(report, window, batch_size, QUICK if quick else _PEER_PACE)
+    report.notes.append(
+        f"Batch {_BATCH_SIZE}, {num_cores()} threads; where it says one core, batch {batch_size} "
+        f"on both sides. A GPU is asked for at most {_AIM_A_TICK:g} times the twin's time a tick; "
+        "on a CPU it is information."
+    )
+    return report
+
+
+def _add_ours(report: BenchReport, window: ReplayWindow, quick: bool) -> None:
+    """Steps as a campaign makes them."""
     for size, full_steps in _STEPS.items():
         steps = _STEPS_QUICK if quick else full_steps
         spiking = net_config(size)
@@ -60,28 +71,20 @@ def run(quick: bool = False) -> BenchReport:
         report.add(f"{size}: spiking over twin, per tick",
                    twin / speeds["bf16"] / spiking.ticks, "times")
         report.add(f"{size}: bf16 over fp32", speeds["bf16"] / speeds["fp32"], "times")
-    batch_size = _PEER_BATCH_SIZE_QUICK if quick else _BATCH_SIZE
-    _add_peers(report, window, batch_size, QUICK if quick else _PEER_PACE)
-    report.notes.append(
-        f"Batch {_BATCH_SIZE}, {torch.get_num_threads()} threads; where it says one core, batch "
-        f"{batch_size} on both sides. A GPU is asked for at most {_AIM_A_TICK:g} times the twin's "
-        "time a tick; on a CPU it is information."
-    )
-    return report
 
 
 def _add_peers(report: BenchReport, window: ReplayWindow, batch_size: int, pace: Pace) -> None:
     """Steps of `small` on one core, forward, backward and optimiser: ours and theirs in turn."""
     network = build_network(get_game("chess").spec, net_config(_PEERED), seed=0)
     ours: dict[Precision, Work] = {
-        precision: _step(_trainer(copy.deepcopy(network), precision, batch_size), window)
+        precision: _step(_peer_trainer(copy.deepcopy(network), precision, batch_size), window)
         for precision in _OUR_PRECISIONS
     }
     theirs: dict[tuple[str, Precision, str], Work] = {}
     for peer, make in installed_peers().items():
         for precision in _PEER_PRECISIONS[peer]:
             for layout, memory_format in LAYOUTS.items():
-                trainer = _trainer(make(network), precision, batch_size)
+                trainer = _peer_trainer(make(network), precision, batch_size)
                 trainer.network.to(memory_format=memory_format)
                 theirs[peer, precision, layout] = _step(trainer, window)
     with torch_threads(1):
@@ -100,8 +103,11 @@ def _add_peers(report: BenchReport, window: ReplayWindow, batch_size: int, pace:
     report.notes += notes_on_missing_peers()
 
 
-def _trainer(network: Network, precision: Precision, batch_size: int) -> Trainer:
-    # In one part, as a peer's neurons remember where they are from call to call.
+def _peer_trainer(network: Network, precision: Precision, batch_size: int) -> Trainer:
+    """One of the comparison, peer's or ours: the batch in one part.
+
+    A peer's neurons remember where they are from call to call.
+    """
     settings = TrainingSettings(
         batch_size=batch_size, micro_batch=batch_size, precision=precision
     )
@@ -123,7 +129,8 @@ def _samples_per_s(
     window: ReplayWindow, config: NetConfig, precision: Precision, steps: int
 ) -> float:
     network = build_network(get_game("chess").spec, config, seed=0)
-    trainer = _trainer(network, precision, _BATCH_SIZE)
+    settings = TrainingSettings(batch_size=_BATCH_SIZE, precision=precision)
+    trainer = Trainer(get_game("chess"), network, settings, seed=0)
     plan = IterationPlan(_WARM_STEPS + steps, progress_first=0.0, progress_last=1.0)
     trainer.run(window, plan, stop_at=_WARM_STEPS)
     return trainer.run(window, plan).samples_per_s

@@ -21,7 +21,8 @@ AGREED: Final = "agreed"
 """Name of the ending of an imported game that was drawn without the rules."""
 OUTCOMES: Final = {"white": 1, "draw": 0, "black": -1}
 """By name, as in ``outcomes_white``."""
-ENDINGS: Final = (*get_game("chess").spec.terminations[1:], RESIGNED, PLY_CAP, AGREED)
+_RULES: Final = get_game("chess").spec.terminations
+ENDINGS: Final = (*_RULES[1:], RESIGNED, PLY_CAP, AGREED)
 """How games end; resigned are all that somebody won without the rules."""
 
 
@@ -123,12 +124,16 @@ class GameCollection:
 
     def endings(self, records: GameRecords) -> list[str]:
         """How each game of ``records`` ended, one of ``ENDINGS``."""
-        names = get_game("chess").spec.terminations
-        unfinished = AGREED if self.is_import else PLY_CAP
-        return [
-            names[code] if code != ONGOING else RESIGNED if outcome else unfinished
-            for code, outcome in zip(records.terminations, records.outcomes_white, strict=True)
-        ]
+        return [self.ending(records, index) for index in range(records.num_games)]
+
+    def ending(self, records: GameRecords, index: int) -> str:
+        """How game ``index`` of ``records`` ended."""
+        code = records.terminations[index]
+        if code != ONGOING:
+            return _RULES[int(code)]
+        if records.outcomes_white[index]:
+            return RESIGNED
+        return AGREED if self.is_import else PLY_CAP
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,7 +31,7 @@ def pgn_tags(collection: GameCollection, game: CollectedGame) -> dict[str, str]:
         "Black": player,
         "Result": standard.pop("Result"),
     } | standard
-    tags["EndedBy"] = collection.endings(game.records)[game.index]
+    tags["EndedBy"] = collection.ending(game.records, game.index)
     if shard.iteration is not None:
         tags |= {"Iteration": str(shard.iteration), "Generation": str(shard.generation)}
     tags |= {"Game": str(game.number), "Shard": shard.name, "GameIndex": str(game.index)}

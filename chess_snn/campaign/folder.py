@@ -23,7 +23,7 @@ from pathlib import Path
 
 from chess_snn.campaign.loading import build_config, config_values, format_toml, read_toml
 from chess_snn.campaign.settings import CampaignConfig
-from chess_snn.data import write_text
+from chess_snn.data import create_text, sweep_temporaries
 from chess_snn.errors import CampaignError
 
 CONFIG_FILE = "campaign.toml"
@@ -32,6 +32,13 @@ PART_MARK = ".part-"
 _IDENTITY = "identity"
 _NOT_IN_NAMES = re.compile(r"[^\w.@~=-]")
 """What an opponent's name may have and a file's may not."""
+
+
+def _is_taken(path: Path) -> CampaignError:
+    return CampaignError(
+        f"{path} holds another campaign; go on with it by `chess-snn campaign resume {path}`, or "
+        "choose another --dir"
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,11 +61,9 @@ class CampaignFolder:
         path = path.absolute()
         try:
             if (path / CONFIG_FILE).exists():
-                raise CampaignError(
-                    f"{path} holds another campaign; go on with it by `chess-snn campaign resume "
-                    f"{path}`, or choose another --dir"
-                )
+                raise _is_taken(path)
             path.mkdir(parents=True, exist_ok=True)
+            sweep_temporaries(path)  # of a start that was killed at once
             if any(path.iterdir()):
                 raise CampaignError(f"{path} is not empty; choose a new folder with --dir")
         except OSError as error:
@@ -70,7 +75,8 @@ class CampaignFolder:
             "created": datetime.now(UTC).isoformat(timespec="seconds"),
         }
         text = format_toml({_IDENTITY: identity} | config_values(config))
-        write_text(path / CONFIG_FILE, text)
+        if not create_text(path / CONFIG_FILE, text):
+            raise _is_taken(path)
         return cls(path, identity["id"], config)
 
     @classmethod

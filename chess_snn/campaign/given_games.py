@@ -9,7 +9,7 @@ from typing import Final
 
 from chess_snn.campaign.collection import GameCollection, open_collection
 from chess_snn.campaign.settings import CampaignConfig
-from chess_snn.data import Manifest, check_shard
+from chess_snn.data import Manifest, check_shard, read_manifest
 from chess_snn.errors import UsageError
 from chess_snn.games import GameSpec, get_game
 from chess_snn.pgn import ImportFolder, is_import
@@ -56,7 +56,7 @@ def find_given_games(
     Args:
         path: a folder.
         spec: of the game that they must be of.
-        verify: whether to read every file and compare its digest, and not only its size.
+        verify: whether to read every file and compare its digest; else manifests are believed.
         on_progress: see ``Progress``.
 
     Raises:
@@ -67,7 +67,7 @@ def find_given_games(
     collection = open_collection(path)
     manifests = []
     for done, shard in enumerate(collection.shards, start=1):
-        manifest = check_shard(shard.path, verify)
+        manifest = check_shard(shard.path) if verify else read_manifest(shard.path)
         _check_game(shard.path, manifest, spec)
         manifests.append(manifest)
         if on_progress is not None:
@@ -103,7 +103,7 @@ def fix_given_games(
 def fixed_games(config: CampaignConfig) -> GivenGames:
     """The games that a campaign with this frozen configuration learns from.
 
-    Files are compared with their manifests by size; a shard is read with its digests.
+    Manifests alone are read; whoever reads a shard compares it with its digests.
 
     Raises:
         UsageError, CorruptDataError: they are not there any more, or not the same.

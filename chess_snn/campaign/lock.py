@@ -21,7 +21,7 @@ def campaign_lock(folder: CampaignFolder) -> Iterator[None]:
 
     Raises:
         CampaignLockedError: another process is writing it; the message names that process.
-        CampaignError: the lock file cannot be written.
+        CampaignError: the lock file cannot be written or locked.
     """
     try:
         descriptor = os.open(folder.lock_file, os.O_RDWR | os.O_CREAT, 0o644)
@@ -37,7 +37,17 @@ def campaign_lock(folder: CampaignFolder) -> Iterator[None]:
                 f"campaign {folder.path} is being written by {_holder(descriptor)}; wait for it, "
                 "or stop it and resume"
             ) from None
-        _write_holder(descriptor)
+        except OSError as error:
+            raise CampaignError(
+                f"cannot lock {folder.lock_file}: {error.strerror}; put the campaign on a disk "
+                "with locks"
+            ) from error
+        try:
+            _write_holder(descriptor)
+        except OSError as error:
+            raise CampaignError(
+                f"cannot write {folder.lock_file}: {error.strerror}; make room on that disk"
+            ) from error
         yield
     finally:
         os.close(descriptor)

@@ -75,17 +75,21 @@ def match_games_pgn(folder: CampaignFolder, wanted: GameFilter) -> Iterator[str]
         raise UsageError(f"{folder.path} has played no match yet; play on, or leave out --matches")
     game, digest, num_found = game_of(folder), config_digest(folder.config), 0
     for path in files:
+        if num_found == wanted.limit:
+            return
         match = read_match(game.spec, path)
         if wanted.generations is not None and match.facts[0].generation not in wanted.generations:
             continue
         result = match.result
-        chosen = set(wanted.select(result.plies, result.outcomes_white, result.endings))
+        chosen = wanted.select(result.plies, result.outcomes_white, result.endings)
+        if wanted.limit is not None:
+            chosen = chosen[: wanted.limit - num_found]
+        if not chosen:
+            continue
         tags = {"Match": f"{match.event}/{match.name}", "ConfigDigest": digest}
-        for number, text in match_pgn(
-            game, result, match.facts, event=folder.name, date=match.created, more=tags
+        for _, text in match_pgn(
+            game, result, match.facts, event=folder.name, date=match.created, more=tags,
+            numbers=chosen,
         ):
-            if wanted.limit is not None and num_found >= wanted.limit:
-                return
-            if number in chosen:
-                yield text
-                num_found += 1
+            yield text
+        num_found += len(chosen)

@@ -4,6 +4,8 @@ import os
 from itertools import count
 from pathlib import Path
 
+from chess_snn.data.files import make_folder, writing
+
 HOME_VARIABLE = "CHESS_SNN_HOME"
 
 
@@ -11,6 +13,25 @@ def next_campaign_path(preset: str, parent: Path = Path("campaigns")) -> Path:
     """The first of ``campaigns/<preset>-001``, ``-002``, … that does not exist."""
     names = (parent / f"{preset}-{number:03d}" for number in count(1))
     return next(path for path in names if not path.exists())
+
+
+def claim_campaign_path(preset: str, parent: Path = Path("campaigns")) -> Path:
+    """Make the first of those folders that does not exist, and return it.
+
+    Of several processes that do so at the same instant each gets one of its own.
+
+    Raises:
+        UsageError: ``parent`` cannot be written.
+    """
+    while True:
+        path = next_campaign_path(preset, parent)
+        with writing(path):
+            make_folder(parent)
+            try:
+                path.mkdir()
+            except FileExistsError:
+                continue  # somebody was faster
+            return path
 
 
 def campaigns_home() -> Path:

@@ -12,7 +12,7 @@ from chess_snn.data import read_manifest, verify_folder
 from chess_snn.games import Game, get_game
 from chess_snn.nets import Evaluator, Precision, load_network, make_evaluator
 from chess_snn.rng import derive_seed
-from chess_snn.search import PolicySearch, Search, make_search, make_tree_search
+from chess_snn.search import PolicySearch, Search, make_match_search, make_search
 from chess_snn.self_play.starts import draw_starts
 from chess_snn.training import WEIGHTS
 
@@ -71,11 +71,9 @@ def match_search(
     folder: CampaignFolder, evaluator: Evaluator, simulations: int, num_games: int
 ) -> Search:
     """The search of a match: a tree from 1 simulation on, whatever self-play does."""
-    game = game_of(folder)
-    if simulations == 0:
-        return PolicySearch(game, evaluator)
-    return make_tree_search(
-        game, evaluator, folder.config.search, simulations=simulations, num_games=num_games
+    return make_match_search(
+        game_of(folder), evaluator, folder.config.search,
+        simulations=simulations, num_games=num_games,
     )
 
 

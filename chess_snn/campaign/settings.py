@@ -6,7 +6,7 @@ from typing import Final, get_args
 from chess_snn.campaign.devices import DeviceChoice
 from chess_snn.config import check_choice, check_range
 from chess_snn.errors import ConfigError
-from chess_snn.evaluation import OpeningSource, check_book, make_player
+from chess_snn.evaluation import OpeningSource, check_book, check_player, make_player
 from chess_snn.games import GameSpec, get_game
 from chess_snn.nets import NetConfig, Precision, net_config
 from chess_snn.search import MAX_SIMULATIONS, SearchSettings, check_memory
@@ -178,12 +178,22 @@ class CampaignConfig:
     def __post_init__(self) -> None:
         game = get_game(self.campaign.game)
         for opponent in self.evaluation.opponents:
-            make_player(game, opponent)
+            check_player(game, opponent)
         if self.evaluation.openings == "book":
             check_book(game, self.evaluation.num_openings, "evaluation.num_openings")
             check_book(game, self.evaluation.final_openings, "evaluation.final_openings")
         self._check_policy_loss()
         self._check_tree_memory(game.spec)
+
+    def find_engines(self) -> None:
+        """See that every engine it plays against is on this machine, before a campaign starts.
+
+        Raises:
+            EngineError: one is not; says what to do.
+        """
+        game = get_game(self.campaign.game)
+        for opponent in self.evaluation.opponents:
+            make_player(game, opponent)
 
     def _check_policy_loss(self) -> None:
         wanted = "advantage" if self.search.kind == "policy" else "search"

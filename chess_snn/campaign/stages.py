@@ -33,6 +33,7 @@ from chess_snn.data import (
     write_shard,
 )
 from chess_snn.errors import CorruptDataError
+from chess_snn.games import get_game
 from chess_snn.nets import Network, build_network, make_evaluator
 from chess_snn.rng import derive_seed
 from chess_snn.self_play import calibrate_threshold, play_games
@@ -168,6 +169,8 @@ def train_generation(
             "policy_loss": report.policy_loss,
             "plies_left_loss": report.plies_left_loss,
             "policy_entropy": report.policy_entropy,
+            "target_entropy": report.target_entropy,
+            "value_mean_abs": report.value_mean_abs,
             "gradient_norm": report.gradient_norm,
             "learning_rate": report.learning_rate,
             "samples_per_s": report.samples_per_s,
@@ -238,9 +241,17 @@ def _resignation_threshold(folder: CampaignFolder, iteration: int) -> float | No
     settings = folder.config.self_play
     if iteration == 0 or not settings.resignation:
         return None
-    shards = _iteration_shards(folder, iteration - 1)
+    return _read_threshold(
+        tuple(_iteration_shards(folder, iteration - 1)), folder.config.campaign.game,
+        settings.resignation_error_limit,
+    )
+
+
+@lru_cache(maxsize=1)
+def _read_threshold(shards: tuple[Path, ...], game: str, error_limit: float) -> float | None:
+    """The same for all shards that a warm worker plays of one iteration."""
     records = concatenate([read_shard(shard)[0] for shard in shards])
-    return calibrate_threshold(game_of(folder), records, settings.resignation_error_limit)
+    return calibrate_threshold(get_game(game), records, error_limit)
 
 
 def _iteration_shards(folder: CampaignFolder, iteration: int) -> list[Path]:

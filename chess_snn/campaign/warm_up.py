@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
+from chess_snn.campaign.devices import find_devices, is_gpu
 from chess_snn.campaign.settings import CampaignConfig
 from chess_snn.data import ReplayWindow, write_shard
 from chess_snn.evaluation import SearchPlayer, make_player, play_match, random_openings
@@ -23,7 +24,7 @@ _NONE_HELD_OUT = 1_000_000
 def warm_up(config: CampaignConfig) -> None:
     """Do a little of everything: two short games, a shard, one optimiser step, one short match.
 
-    The network's best chunk size on a CPU is measured too. Takes about 30 s the first time on a
+    How its network is best run on a CPU is measured too. Takes about 30 s the first time on a
     machine and after an update, and about 1 s with kernels and measurement in the cache.
     """
     game = get_game(config.campaign.game)
@@ -47,12 +48,12 @@ def warm_up(config: CampaignConfig) -> None:
             np.empty(0, np.float32),
         )
     precision, shape = config.net.precision, config.net.network()
-    if not is_calibrated(shape, precision):
+    on_gpu = is_gpu(find_devices(config.execution.device)[0])
+    if not on_gpu and not is_calibrated(shape, precision):
         calibrate(freeze(network, precision))
     with tempfile.TemporaryDirectory() as scratch:
         shard = Path(scratch) / "shard"
         write_shard(shard, records, {"game": config.campaign.game})
         window = ReplayWindow.load(game, [shard], capacity=1000, holdout_every=_NONE_HELD_OUT)
     trainer = Trainer(game, network, config.training, seed=0)
-    trainer.losses(window.sample(2, np.random.default_rng(0)))
     trainer.run(window, IterationPlan(num_steps=1, progress_first=0.0, progress_last=1.0))

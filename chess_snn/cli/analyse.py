@@ -21,10 +21,9 @@ from chess_snn.games.base import Game, GameBatch
 from chess_snn.games.chess import move_of_action, to_board
 from chess_snn.nets import (
     Network,
+    count_spikes,
     expand_planes,
     make_evaluator,
-    spike_share,
-    spikes_per_evaluation,
 )
 from chess_snn.search import MAX_SIMULATIONS, make_tree_search
 from chess_snn.types import Json
@@ -134,10 +133,12 @@ def _spikes(game: Game, network: Network, position: GameBatch) -> Json | None:
         return None
     words_BP = torch.from_numpy(game.planes(position.state).view(np.int64))
     planes_BPHW = expand_planes(words_BP, game.spec.board_shape, torch.float32)
+    counts = count_spikes(network, planes_BPHW)
     return {
-        "total": spikes_per_evaluation(network, planes_BPHW),
-        "share": spike_share(network, planes_BPHW),
+        "total": counts.per_evaluation,
+        "share": counts.rate,
         "ticks": network.config.ticks,
+        "layers": {name: layer.rate for name, layer in counts.layers.items()},
     }
 
 

@@ -1,13 +1,15 @@
 """``chess-snn bench``: what this machine does, as ratios inside one run."""
 
 import importlib
-from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.console import Console
 
 from chess_snn.bench.report import BenchReport
+from chess_snn.cli.bench_table import print_report
+from chess_snn.cli.report_file import JsonFile, check_writable
+from chess_snn.data import write_text
 
 app = typer.Typer(
     help="Measure one part of the system, beside what it is compared with, in one run.",
@@ -15,7 +17,6 @@ app = typer.Typer(
 )
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
-JsonFile = Annotated[Path | None, typer.Option(help="Write the JSON to this file as well.")]
 Quick = Annotated[bool, typer.Option(help="A few seconds only; figures are rough.")]
 
 
@@ -23,16 +24,16 @@ def _command(module: str, summary: str, name: str | None = None) -> None:
     name = name or module.replace("_", "")
 
     def bench(json: Json = False, json_file: JsonFile = None, quick: Quick = False) -> None:
+        check_writable(json_file)
         # Here, because a benchmark loads what it measures.
         run = importlib.import_module(f"chess_snn.bench.{module}").run
         report: BenchReport = run(quick=quick)
         if json_file is not None:
-            json_file.parent.mkdir(parents=True, exist_ok=True)
-            json_file.write_text(report.to_json() + "\n", encoding="utf-8")
+            write_text(json_file, report.to_json() + "\n")
         if json:
             typer.echo(report.to_json())
         else:
-            report.print_table(Console())
+            print_report(Console(), report)
         if not report.passes and not quick:
             raise typer.Exit(1)
 

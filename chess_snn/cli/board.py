@@ -6,6 +6,7 @@ from typing import Final
 import chess
 import chess.svg
 
+from chess_snn.cli.board_text import draw_board
 from chess_snn.data import GameRecords
 from chess_snn.errors import UsageError
 from chess_snn.games.chess import move_of_action, to_board
@@ -45,13 +46,11 @@ def position_of(records: GameRecords, game: int, ply: int | None) -> ShownPositi
 
 
 def board_text(position: ShownPosition) -> str:
-    """The board in letters, white's pieces large, with its coordinates and FEN."""
-    ranks = zip(range(8, 0, -1), str(position.board).splitlines(), strict=True)
-    rows = [f"{rank}  {row}" for rank, row in ranks]
+    """The board in letters, white's pieces large, the last move marked, and its FEN."""
     mover = "White" if position.board.turn == chess.WHITE else "Black"
     return "\n".join([
-        f"After {position.ply} of {position.num_plies} plies, {mover} to move:", "", *rows, "",
-        "   a b c d e f g h", "", position.board.fen(),
+        f"After {position.ply} of {position.num_plies} plies, {mover} to move:", "",
+        draw_board(position.board, chess.WHITE, ascii_only=True), "", position.board.fen(),
     ])
 
 

@@ -1,6 +1,9 @@
 """``chess-snn campaign``: start one, go on with one, look at one."""
 
 import json
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
@@ -11,7 +14,7 @@ from chess_snn.campaign import CampaignFolder, load_config, preset_names, read_r
 from chess_snn.campaign.alarms import find_alarms
 from chess_snn.campaign.finish import is_finished
 from chess_snn.campaign.matches import read_final_matches
-from chess_snn.campaign.naming import next_campaign_path
+from chess_snn.campaign.naming import claim_campaign_path
 from chess_snn.campaign.plans import describe_length
 from chess_snn.campaign.receipts import recorded_seconds
 from chess_snn.cli.console import TerminalListener, announce_once, print_message, print_summary
@@ -54,13 +57,16 @@ def start(
 ) -> None:
     """Start a campaign in a new folder, and run it to its end.
 
+    Ctrl-C or SIGTERM stops it, losing nothing that was committed; `resume` goes on with it.
+
     chess-snn campaign start --preset smoke --set campaign.iterations=5
 
     chess-snn campaign start --preset cpu --warm-start imports/lichess --set supervised.epochs=3
     """
     configuration = load_config(preset, config, [*(set or []), *games_setting(warm_start)])
+    configuration.find_engines()
     fixed = check_given_games(configuration)
-    folder = CampaignFolder.create(dir or next_campaign_path(preset), fixed)
+    folder = CampaignFolder.create(dir or claim_campaign_path(preset), fixed)
     _run(folder)
 
 
@@ -123,9 +129,10 @@ def _run(folder: CampaignFolder) -> None:
     )
     listener = TerminalListener()
     try:
-        launch = load_flows("launch")
-        with listener.live():
-            launch.launch_campaign(folder, listener, announce_once())
+        with _sigterm_interrupts():
+            launch = load_flows("launch")
+            with listener.live():
+                launch.launch_campaign(folder, listener, announce_once())
     except KeyboardInterrupt:
         print_message(
             "stopped; everything committed is safe. Go on with it: "
@@ -134,6 +141,20 @@ def _run(folder: CampaignFolder) -> None:
         raise typer.Exit(_EXIT_INTERRUPTED) from None
     print_summary(folder, read_receipts(folder))
     _next_steps(folder)
+
+
+@contextmanager
+def _sigterm_interrupts() -> Iterator[None]:
+    """SIGTERM (from `kill`, Slurm, `docker stop`) stops what is in the block as Ctrl-C does.
+
+    SIGINT stays as inherited: where a shell has its background jobs ignore it, Ctrl-C is meant for
+    the job in the foreground.
+    """
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _next_steps(folder: CampaignFolder) -> None:

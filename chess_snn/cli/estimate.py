@@ -1,6 +1,5 @@
 """``chess-snn campaign estimate``: how long an iteration will take here, or should have taken."""
 
-import os
 from pathlib import Path
 from typing import Annotated
 
@@ -19,6 +18,7 @@ from chess_snn.campaign.cost import (
 from chess_snn.campaign.devices import find_devices, is_gpu
 from chess_snn.campaign.settings import CampaignConfig
 from chess_snn.cli.console import console, print_message, work_bar
+from chess_snn.cores import num_cores
 from chess_snn.errors import CampaignError
 
 _S_PER_HOUR = 3600
@@ -62,7 +62,7 @@ def _measure(config: CampaignConfig) -> Pace:
     num_devices = len(devices) if is_gpu(devices[0]) else 1
     with work_bar("measuring", "paces") as on_progress:
         pace = measure_pace(
-            config, devices[0], os.cpu_count() or 1, num_devices, on_progress
+            config, devices[0], num_cores(), num_devices, on_progress
         )
     print_message(
         f"{pace.evaluations_per_s:,.0f} evaluations/s in self-play, "

@@ -1,7 +1,6 @@
 """``chess-snn games``: PGN in and out, one game to look at, figures of many."""
 
 import json
-import os
 from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
@@ -24,6 +23,7 @@ from chess_snn.cli.board import board_png, board_svg, board_text, position_of
 from chess_snn.cli.console import console, print_message, work_bar
 from chess_snn.cli.report_file import JsonFile, check_writable
 from chess_snn.config import check_choice
+from chess_snn.cores import num_cores
 from chess_snn.data import write_bytes, write_json, write_parts, write_text
 from chess_snn.errors import UsageError
 from chess_snn.evaluation.match_result import FORFEIT_ENDING, VOID_ENDING
@@ -56,7 +56,7 @@ def import_command(
 
     with work_bar(f"importing {file.name}", "KiB read") as on_progress:
         imported = import_pgn(
-            file, out, workers=workers or os.cpu_count() or 1, strict=strict,
+            file, out, workers=workers or num_cores(), strict=strict,
             on_progress=lambda done, total: on_progress(done // _KIB, -(-total // _KIB)),
         )
     _print_import(imported, out)

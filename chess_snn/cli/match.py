@@ -1,7 +1,6 @@
 """``chess-snn match``: two players, many openings, both colours."""
 
 import math
-import os
 import re
 import time
 from contextlib import ExitStack
@@ -26,6 +25,7 @@ from chess_snn.evaluation import (
     match_pgn,
     play_match,
 )
+from chess_snn.evaluation.match_result import CUT
 from chess_snn.games import get_game
 from chess_snn.games.base import Game
 from chess_snn.types import Json, UInt64Array
@@ -48,7 +48,9 @@ def match_command(
         str, typer.Option(help="book, random or random:N, after N random plies.")
     ] = "book",
     seed: Annotated[int, typer.Option(help="Of openings and random players.")] = 0,
-    threads: Annotated[int, typer.Option(help="Of a network or engine; 0 takes every core.")] = 0,
+    threads: Annotated[
+        int, typer.Option(help="Of a network or engine; 0 takes what is of use.")
+    ] = 0,
     engine_seconds: Annotated[
         float, typer.Option(help="An engine that takes longer for a move is started anew.")
     ] = DEFAULT_ENGINE_S,
@@ -91,9 +93,8 @@ def match_command(
     starts = _find_openings(game, openings, games // 2, seed)
     start = time.perf_counter()
     with ExitStack() as pools:
-        num_threads = threads or os.cpu_count() or 1
         player_a, player_b = (
-            entrant.take_seat(game, games, num_threads, device, pools, engine_seconds)
+            entrant.take_seat(game, games, threads or None, device, pools, engine_seconds)
             for entrant in entrants
         )
         with work_bar(f"{player_a.name} against {player_b.name}", "games over") as on_progress:
@@ -140,7 +141,7 @@ def elo_json(result: MatchResult) -> Json:
 def _print_result(result: MatchResult, seconds: float) -> None:
     low, high = result.interval()
     endings = result.terminations_by_name
-    endings.pop(result.spec.terminations[0], None)
+    endings.pop(CUT, None)  # which stand beside the draws
     print_message(f"{result.player_a} against {result.player_b}")
     rows = {
         "games": f"{result.num_games}, {result.wins} won, {result.draws} drawn, "

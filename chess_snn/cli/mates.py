@@ -1,6 +1,5 @@
 """``chess-snn mates``: how many forced mates a network and its search find."""
 
-import os
 from typing import Annotated
 
 import numpy as np
@@ -26,7 +25,7 @@ def mates_command(
     simulations: Annotated[int, typer.Option(help="Descents of the search a position.")] = 800,
     count: Annotated[int, typer.Option(help="Positions, all different.")] = 100,
     seed: Annotated[int, typer.Option(help="Of the random games they are taken from.")] = 0,
-    threads: Annotated[int, typer.Option(help="Of the network; 0 takes every core.")] = 0,
+    threads: Annotated[int, typer.Option(help="Of the network; 0 takes what is of use.")] = 0,
     json_file: JsonFile = None,
 ) -> None:
     """Search positions with a forced mate and count those answered with a move that forces it.
@@ -47,7 +46,7 @@ def mates_command(
     with (
         make_evaluator(
             chosen.load(game), precision=chosen.precision,
-            num_threads=threads or os.cpu_count() or 1,
+            num_threads=threads or None,
         ) as evaluator,
         work_bar("searching") as update,
     ):

@@ -1,6 +1,5 @@
 """``chess-snn play``: a person against a network or another player, in a terminal."""
 
-import os
 import secrets
 import sys
 from contextlib import ExitStack
@@ -34,7 +33,7 @@ def play_command(
     ascii_only: Annotated[
         bool, typer.Option("--ascii", help="Pieces as letters, White's as capitals.")
     ] = False,
-    threads: Annotated[int, typer.Option(help="Of a network; 0 takes every core.")] = 0,
+    threads: Annotated[int, typer.Option(help="Of a network; 0 takes what is of use.")] = 0,
 ) -> None:
     """Play a game against a network, or against any other player, in the terminal.
 
@@ -50,7 +49,7 @@ def play_command(
     entrant = _newest(simulations) if model is None else find_entrant(game, model, simulations)
     human = _COLORS[secrets.choice(tuple(_COLORS)) if color == "random" else color]
     with ExitStack() as pools:
-        opponent = entrant.take_seat(game, 1, threads or os.cpu_count() or 1, "cpu", pools)
+        opponent = entrant.take_seat(game, 1, threads or None, "cpu", pools)
         table = TerminalGame(
             game, None if fen == "startpos" else fen, human, opponent, print_message,
             ascii_only=ascii_only or not _can_print_pieces(), seed=secrets.randbits(63),

@@ -22,7 +22,7 @@ from chess_snn.evaluation import (
 )
 from chess_snn.games.base import Game
 from chess_snn.nets import make_evaluator
-from chess_snn.search import MAX_SIMULATIONS, Search, make_search, make_tree_search
+from chess_snn.search import MAX_SIMULATIONS, make_match_search
 
 DEFAULT_ENGINE_S: Final = EngineSettings().answer_s
 """Seconds that an engine may take for a move."""
@@ -50,26 +50,22 @@ class Entrant:
         return PlayerFacts(self.model.generation, self.simulations, self.model.config_digest)
 
     def take_seat(
-        self, game: Game, num_games: int, num_threads: int, device: str, threads: ExitStack,
+        self, game: Game, num_games: int, num_threads: int | None, device: str, threads: ExitStack,
         engine_s: float = DEFAULT_ENGINE_S,
     ) -> Player:
-        """The player, for ``num_games`` at once; ``threads`` ends the threads it needs."""
+        """The player, for ``num_games`` at once; ``threads`` ends the threads it needs.
+
+        ``num_threads`` of the network, or processes of the engine; None takes what is of use.
+        """
         if self.model is None:
-            return make_player(game, self.name, EngineSettings(num_threads, answer_s=engine_s))
+            return make_player(game, self.name, EngineSettings(num_threads or 0, answer_s=engine_s))
         evaluator = threads.enter_context(make_evaluator(
             self.model.load(game), device=device, precision=self.model.precision,
             num_threads=num_threads,
         ))
-        search: Search
-        if self.simulations == 0:
-            search = make_search(
-                game, evaluator, self.model.search, simulations=0, num_games=num_games
-            )
-        else:
-            search = make_tree_search(
-                game, evaluator, self.model.search, simulations=self.simulations,
-                num_games=num_games,
-            )
+        search = make_match_search(
+            game, evaluator, self.model.search, simulations=self.simulations, num_games=num_games
+        )
         player = SearchPlayer(search, self.name)
         percent = self.random_percent
         return player if percent is None else DilutedPlayer(player, percent)

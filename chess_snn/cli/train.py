@@ -1,6 +1,5 @@
 """``chess-snn train``: a network from given games alone, without a campaign."""
 
-import os
 from pathlib import Path
 from typing import Annotated
 
@@ -13,6 +12,7 @@ from chess_snn.cli.console import console, print_message, work_bar
 from chess_snn.cli.given_games import check_given_games, games_setting
 from chess_snn.cli.report_file import JsonFile, check_writable
 from chess_snn.config import check_range
+from chess_snn.cores import num_cores
 from chess_snn.data import write_json
 from chess_snn.training import Points
 
@@ -66,7 +66,7 @@ def train_command(
     try:
         with work_bar(f"training {out.name}", "steps") as on_progress:
             trained = train_network(
-                configuration, out, num_threads=threads or os.cpu_count() or 1,
+                configuration, out, num_threads=threads or num_cores(),
                 on_progress=on_progress,
             )
     except KeyboardInterrupt:

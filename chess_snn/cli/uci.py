@@ -1,6 +1,5 @@
 """``chess-snn uci``: a network as an engine for chess programs."""
 
-import os
 import sys
 from collections.abc import Iterator
 from typing import Annotated
@@ -8,6 +7,7 @@ from typing import Annotated
 import typer
 
 from chess_snn.cli.models import KNOWN_MODELS, find_model
+from chess_snn.cores import num_cores
 from chess_snn.games import get_game
 from chess_snn.search import MAX_SIMULATIONS
 from chess_snn.uci import LoadedModel, Options, Session
@@ -26,9 +26,7 @@ def uci_command(
 
     chess-snn uci --model campaigns/cpu-001
     """
-    options = Options(
-        model=model or "", simulations=simulations, threads=threads or os.cpu_count() or 1
-    )
+    options = Options(model=model or "", simulations=simulations, threads=threads or num_cores())
     if model is not None:
         find_model(model)  # what is not there is an error before a GUI is told anything else
     # What comes in may be any bytes, and may be named in what goes out.

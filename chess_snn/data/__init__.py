@@ -9,6 +9,7 @@
 
 from chess_snn.data.commit import StagedFolder, staged_folder
 from chess_snn.data.files import (
+    create_text,
     is_alive,
     read_json,
     sweep_temporaries,
@@ -43,6 +44,7 @@ __all__ = [
     "Subset",
     "check_shard",
     "concatenate",
+    "create_text",
     "is_alive",
     "is_committed",
     "read_json",

@@ -35,6 +35,9 @@ _WAYS_OUT = {
     errno.EISDIR: "choose a place that is not taken by a folder",
 }
 
+_NO_HARD_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS}
+"""What file systems say that have none."""
+
 
 @contextmanager
 def writing(target: Path) -> Iterator[None]:
@@ -131,6 +134,41 @@ def write_text(path: Path, text: str) -> None:
         UsageError: the place cannot be written; what was there is intact.
     """
     write_parts(path, [text])
+
+
+def create_text(path: Path, text: str) -> bool:
+    """Put ``text`` at ``path`` in one step unless something is there; whether it was free.
+
+    Of several that do so at the same instant one succeeds. Only where the file system has no hard
+    links can two of them take it for free, and the last one's text stays.
+
+    Raises:
+        UsageError: the place cannot be written.
+    """
+    temporary = temporary_sibling(path)
+    with writing(path):
+        make_folder(path.parent)
+        try:
+            write_synced(temporary, [text])
+            was_free = _take_name(temporary, path)
+        finally:
+            temporary.unlink(missing_ok=True)
+        sync_folder(path.parent)
+    return was_free
+
+
+def _take_name(temporary: Path, path: Path) -> bool:
+    try:
+        path.hardlink_to(temporary)
+    except FileExistsError:
+        return False
+    except OSError as error:
+        if error.errno not in _NO_HARD_LINKS:
+            raise
+        if path.exists():
+            return False
+        temporary.rename(path)
+    return True
 
 
 def write_parts(path: Path, parts: Iterable[str]) -> None:

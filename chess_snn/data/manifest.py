@@ -102,12 +102,10 @@ def read_manifest(folder: Path) -> Manifest:
     return Manifest(kind, created, meta, entries)
 
 
-def verify_folder(folder: Path, *, digests: bool = True) -> Manifest:
-    """The manifest of ``folder``, after checking that exactly the files it lists are there.
+def verify_folder(folder: Path) -> Manifest:
+    """The manifest of the committed ``folder``, whose files are exactly those that it lists.
 
-    Args:
-        folder: a committed folder.
-        digests: whether to read every file and compare its SHA-256, and not only its size.
+    Every file is read, and its SHA-256 compared.
 
     Raises:
         CorruptDataError: a file is missing, extra, of another size, or of other content; the first
@@ -120,7 +118,7 @@ def verify_folder(folder: Path, *, digests: bool = True) -> Manifest:
     if extra := sorted(found - manifest.files.keys() - {MANIFEST_NAME}):
         raise _damaged(folder / extra[0], "not listed in the manifest")
     for name, expected in manifest.files.items():
-        _verify_file(folder / name, expected, digests)
+        _verify_file(folder / name, expected)
     return manifest
 
 
@@ -131,11 +129,11 @@ def describe_file(path: Path) -> StoredFile:
         return StoredFile(file.tell(), sha256)
 
 
-def _verify_file(path: Path, expected: StoredFile, digests: bool) -> None:
+def _verify_file(path: Path, expected: StoredFile) -> None:
     num_bytes = path.stat().st_size
     if num_bytes != expected.num_bytes:
         raise _damaged(path, f"must have {expected.num_bytes} bytes, found {num_bytes}")
-    if digests and (sha256 := describe_file(path).sha256) != expected.sha256:
+    if (sha256 := describe_file(path).sha256) != expected.sha256:
         raise _damaged(path, f"must have SHA-256 {expected.sha256[:12]}…, found {sha256[:12]}…")
 
 

@@ -5,9 +5,10 @@ Dimensions: n games, N positions in all, R record words, E entries of all sparse
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from chess_snn.types import (
     Float32Array,
@@ -20,7 +21,8 @@ from chess_snn.types import (
 
 START_KINDS: Final = ("ordinary", "practice", "restart", "mismatch")
 """Where a game began: at the game's beginning (after a few random plies), at a simple position that
-one side should win, or in the middle of an earlier game."""
+one side should win, in the middle of an earlier game, or where one side had played for material
+against random moves."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +66,11 @@ class GameRecords:
     def num_positions(self) -> int:
         """Number of positions, N."""
         return len(self.actions)
+
+
+def offsets(lengths: NDArray[np.integer[Any]]) -> Int64Array:
+    """int64[n + 1]: where each run of ``lengths`` int[n] starts, and where the last one ends."""
+    return np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths, dtype=np.int64)])
 
 
 def concatenate(parts: Sequence[GameRecords]) -> GameRecords:

@@ -4,12 +4,11 @@ Dimensions: B samples, R record words, K entries of the batch's longest policy t
 """
 
 from dataclasses import dataclass
-from typing import Final
 
 import numpy as np
 
 from chess_snn.data.records import GameRecords
-from chess_snn.games.base import Game
+from chess_snn.games.base import NO_ACTION, Game
 from chess_snn.jit import kernel
 from chess_snn.types import (
     Float32Array,
@@ -20,9 +19,6 @@ from chess_snn.types import (
     UInt64Array,
 )
 
-NO_ACTION: Final = -1
-"""Fills ``Samples.target_actions`` behind the entries of a shorter target."""
-
 
 @dataclass(frozen=True, slots=True)
 class Samples:
@@ -30,8 +26,6 @@ class Samples:
 
     states: UInt64Array
     """uint64[B, R]: the position before its action was played."""
-    actions: Int16Array
-    """int16[B]: the action played."""
     values_stm: Float32Array
     """float32[B] in [-1, 1]: root value when it was played, side to move's view."""
     results_stm: Float32Array
@@ -46,13 +40,13 @@ class Samples:
     """uint8[B]: why the game ended; ``ONGOING`` (0) where the ply cap cut it or one side resigned,
     and ``plies_left`` does not lead to an end on the board."""
     target_actions: Int16Array
-    """int16[B, K]: policy target, -1 behind its entries."""
+    """int16[B, K]: policy target, NO_ACTION behind its entries."""
     target_weights: Float32Array
     """float32[B, K]: rows sum to 1; 0 behind the target's entries."""
 
     def __len__(self) -> int:
         """Number of samples, B."""
-        return len(self.actions)
+        return len(self.states)
 
 
 def gather(
@@ -86,7 +80,6 @@ def gather(
     )
     return Samples(
         states=states,
-        actions=records.actions[rows],
         values_stm=records.values_stm[rows],
         results_stm=results_stm,
         outcomes_stm=(results_stm * discount**plies_left).astype(np.float32),

@@ -12,9 +12,9 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from chess_snn.data.records import START_KINDS, GameRecords
+from chess_snn.data.records import START_KINDS, GameRecords, offsets
 from chess_snn.games.base import ONGOING
-from chess_snn.types import Float32Array, Int64Array
+from chess_snn.types import Float32Array
 
 STORED_DTYPES: Final[Mapping[str, type[np.generic]]] = {
     "states": np.uint64,
@@ -72,10 +72,10 @@ def from_columns(columns: Mapping[str, NDArray[Any]]) -> GameRecords:
         actions=columns["actions"],
         values_stm=columns["values_stm"].astype(np.float32),
         surprises=columns["surprises"].astype(np.float32),
-        target_offsets=_offsets(columns["target_lengths"]),
+        target_offsets=offsets(columns["target_lengths"]),
         target_actions=columns["target_actions"],
         target_weights=columns["target_weights"].astype(np.float32),
-        game_offsets=_offsets(columns["game_lengths"]),
+        game_offsets=offsets(columns["game_lengths"]),
         outcomes_white=columns["outcomes_white"],
         terminations=columns["terminations"],
         cut_values_white=columns["cut_values_white"].astype(np.float32),
@@ -111,8 +111,8 @@ def _shape_faults(records: GameRecords) -> Iterator[str]:
         if (found := len(getattr(records, name))) != length:
             yield f"{name} must have {length} rows, found {found}"
     for name, end in {"game_offsets": N, "target_offsets": E}.items():
-        offsets = getattr(records, name)
-        if offsets[0] != 0 or offsets[-1] != end or not np.all(offsets[1:] > offsets[:-1]):
+        column = getattr(records, name)
+        if column[0] != 0 or column[-1] != end or not np.all(column[1:] > column[:-1]):
             yield f"{name} must rise strictly from 0 to {end}"
 
 
@@ -140,10 +140,6 @@ def _game_faults(records: GameRecords) -> Iterator[str]:
         yield "cut_values_white must be 0 for a game that was not cut"
     if records.start_kinds.max() >= len(START_KINDS):
         yield f"start_kinds must be < {len(START_KINDS)}, found {records.start_kinds.max()}"
-
-
-def _offsets(lengths: NDArray[Any]) -> Int64Array:
-    return np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths, dtype=np.int64)])
 
 
 def _sums(records: GameRecords) -> Float32Array:

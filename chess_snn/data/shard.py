@@ -73,18 +73,13 @@ def write_shard(folder: Path, records: GameRecords, meta: Json) -> Manifest:
         return stage.commit(kind=SHARD_KIND, meta=meta | counts)
 
 
-def read_shard(folder: Path, verify: bool = True) -> tuple[GameRecords, Manifest]:
-    """The games of the shard ``folder``, and its manifest.
-
-    Args:
-        folder: a committed shard.
-        verify: whether to compare every file's SHA-256 with the manifest first. Without, only
-            names and sizes are compared, and chunks rely on their own checksums.
+def read_shard(folder: Path) -> tuple[GameRecords, Manifest]:
+    """The games of the committed shard ``folder``, and its manifest.
 
     Raises:
         CorruptDataError: naming the file or column that is not what was committed.
     """
-    manifest = check_shard(folder, verify)
+    manifest = check_shard(folder)
     try:
         group = zarr.open_group(store=str(folder), mode="r", zarr_format=3)
         records = from_columns({name: _read_column(group, name) for name in STORED_DTYPES})
@@ -97,17 +92,13 @@ def read_shard(folder: Path, verify: bool = True) -> tuple[GameRecords, Manifest
     return records, manifest
 
 
-def check_shard(folder: Path, verify: bool = True) -> Manifest:
-    """The manifest of the shard ``folder``, after looking at its files without decoding them.
-
-    Args:
-        folder: a committed shard.
-        verify: as in :func:`read_shard`.
+def check_shard(folder: Path) -> Manifest:
+    """The manifest of the committed shard ``folder``, whose files are read, but not decoded.
 
     Raises:
         CorruptDataError: naming the file that is not what was committed.
     """
-    manifest = verify_folder(folder, digests=verify)
+    manifest = verify_folder(folder)
     version = manifest.meta.get("shard_version")
     if manifest.kind != SHARD_KIND or version != SHARD_VERSION:
         raise CorruptDataError(

@@ -17,7 +17,12 @@ from chess_snn.evaluation.match_pgn import PlayerFacts, match_pgn
 from chess_snn.evaluation.match_result import MatchResult
 from chess_snn.evaluation.matches import DEFAULT_MAX_PLIES, play_match
 from chess_snn.evaluation.minimax import GreedyPlayer, MinimaxPlayer
-from chess_snn.evaluation.named_players import KNOWN_PLAYERS, is_player_name, make_player
+from chess_snn.evaluation.named_players import (
+    KNOWN_PLAYERS,
+    check_player,
+    is_player_name,
+    make_player,
+)
 from chess_snn.evaluation.openings import (
     OpeningSource,
     book_openings,
@@ -84,6 +89,7 @@ __all__ = [
     "analyse",
     "book_openings",
     "check_book",
+    "check_player",
     "choose_openings",
     "conversion_rate",
     "elo_difference",

@@ -10,7 +10,6 @@ next.
 """
 
 import argparse
-import shutil
 import sys
 from collections import Counter
 from collections.abc import Iterator
@@ -27,12 +26,11 @@ import chess.engine
 
 from chess_snn.config import check_range
 from chess_snn.data import write_text
-from chess_snn.errors import UsageError
+from chess_snn.errors import EngineError, UsageError
 from chess_snn.evaluation.book import COMMENT, BookLine
+from chess_snn.evaluation.engines import find_engine
 from chess_snn.rng import derive_seed
 
-ENGINE_NAMES: Final = ("stockfish", "/usr/games/stockfish")
-"""Where Stockfish is looked for; Debian's folder of games is often not on the path."""
 HASH_MIB: Final = 16
 """Of the engine; a part of what decides an evaluation."""
 _MATE_CENTIPAWNS: Final = 10_000
@@ -99,14 +97,9 @@ def has_full_army(board: chess.Board) -> bool:
     )
 
 
-def find_stockfish() -> str | None:
-    """Path of an installed Stockfish; None where there is none."""
-    return next(filter(None, map(shutil.which, ENGINE_NAMES)), None)
-
-
-def open_engine(command: str) -> chess.engine.SimpleEngine:
+def open_engine(program: Path) -> chess.engine.SimpleEngine:
     """An engine as books are made with; the caller closes it."""
-    engine = chess.engine.SimpleEngine.popen_uci(command, timeout=60.0)
+    engine = chess.engine.SimpleEngine.popen_uci(str(program), timeout=60.0)
     engine.configure({"Threads": 1, "Hash": HASH_MIB})
     return engine
 
@@ -196,17 +189,19 @@ def main() -> None:
                         default=(default.min_plies, default.max_plies))
     parser.add_argument("--nodes", type=int, default=default.nodes)
     parser.add_argument("--max-centipawns", type=int, default=default.max_centipawns)
-    parser.add_argument("--engine", default=find_stockfish())
+    parser.add_argument("--engine", default="stockfish", help="its name, or a path")
     parser.add_argument("--workers", type=int, default=1, choices=range(1, 1025), metavar="N")
     args = parser.parse_args()
-    if args.engine is None:
-        parser.error("Stockfish was not found; install it, or give its path with --engine")
+    try:
+        program = find_engine(args.engine)
+    except EngineError as error:
+        parser.error(str(error))
     settings = BookSettings(
         args.seed, args.lines_each, args.plies[0], args.plies[1], args.nodes, args.max_centipawns
     )
     lines, last = [], 0
     with ExitStack() as stack:
-        engines = [stack.enter_context(open_engine(args.engine)) for _ in range(args.workers)]
+        engines = [stack.enter_context(open_engine(program)) for _ in range(args.workers)]
         for number, line in make_book(settings, engines):
             lines.append(line)
             last = number

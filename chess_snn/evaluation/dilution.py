@@ -14,8 +14,8 @@ import numpy as np
 from chess_snn.config import check_range
 from chess_snn.errors import ConfigError
 from chess_snn.evaluation.players import Player, ProgramFacts, program_of
-from chess_snn.games.base import GameBatch
-from chess_snn.games.sampling import NO_ACTION, random_legal_actions
+from chess_snn.games.base import NO_ACTION, GameBatch
+from chess_snn.games.sampling import random_legal_actions
 from chess_snn.jit import kernel
 from chess_snn.rng import random_unit, random_word
 from chess_snn.types import BoolArray, Int16Array, Int32Array, UInt64Array
@@ -33,6 +33,17 @@ def split_dilution(text: str) -> tuple[str, float | None]:
     return (text, None) if found is None else (found["player"], float(found["percent"]))
 
 
+def check_dilution(name: str, percent: float, is_diluted: bool) -> None:
+    """Refuse to make ``percent`` of a player's moves random.
+
+    Raises:
+        ConfigError: it is not in (0, 100), or the player ``is_diluted`` already.
+    """
+    check_range(f"percent of random moves for {name!r}", percent, gt=0.0, lt=100.0)
+    if is_diluted:
+        raise ConfigError(f"player {name!r} is diluted already; give one percentage")
+
+
 class DilutedPlayer:
     """At each ply plays a uniformly random legal move with a fixed probability, else asks another.
 
@@ -44,13 +55,10 @@ class DilutedPlayer:
         """``percent`` of the moves are random, in (0, 100).
 
         Raises:
-            ConfigError: ``percent`` is out of range, or ``player`` is diluted already.
+            ConfigError: as :func:`check_dilution`.
         """
-        name = player.name
-        check_range(f"percent of random moves for {name!r}", percent, gt=0.0, lt=100.0)
-        if isinstance(player, DilutedPlayer):
-            raise ConfigError(f"player {name!r} is diluted already; give one percentage")
-        self.name: str = f"{name}~{percent:g}"
+        check_dilution(player.name, percent, isinstance(player, DilutedPlayer))
+        self.name: str = f"{player.name}~{percent:g}"
         self._player, self._share = player, percent / 100.0
 
     @property

@@ -12,7 +12,7 @@ import numpy as np
 from chess_snn.config import check_range
 from chess_snn.games.base import Game, GameBatch
 from chess_snn.games.sampling import random_legal_actions
-from chess_snn.rng import derive_seed, random_word
+from chess_snn.rng import derive_seed, random_words
 from chess_snn.search.base import Search
 from chess_snn.types import Int16Array, Int64Array, UInt64Array
 
@@ -88,11 +88,10 @@ def num_solved(game: Game, search: Search, positions: GameBatch, num_moves: int)
 
 def _shortly_before_wins(game: Game, num_plies: int, seed: int) -> Iterator[UInt64Array]:
     """State rows ``num_plies`` before the end of random games that somebody won; without end."""
-    key = np.uint64(derive_seed(seed, "forced_wins"))
+    key = np.full(_GAMES_A_ROUND, derive_seed(seed, "forced_wins"), np.uint64)
     rows = np.arange(_GAMES_A_ROUND)
     for game_round in range(2**32):
-        firsts = np.uint64(game_round * _GAMES_A_ROUND)
-        keys = np.array([random_word(key, firsts + np.uint64(row)) for row in rows], np.uint64)
+        keys = random_words(key, (game_round * _GAMES_A_ROUND + rows).astype(np.uint64))
         batch = game.allocate(_GAMES_A_ROUND)
         game.reset(batch, rows, game.initial_states(keys))
         trail: list[UInt64Array] = []

@@ -3,7 +3,7 @@
 A game begins at its opening, as it was played: repetitions count from there.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Final
 
@@ -16,8 +16,7 @@ from chess_snn.evaluation.match_result import (
     VOID_ENDING,
     MatchResult,
 )
-from chess_snn.games.base import Game
-from chess_snn.games.sampling import NO_ACTION
+from chess_snn.games.base import NO_ACTION, Game
 from chess_snn.pgn import format_moves, game_tags
 from chess_snn.types import Int64Array, Json, UInt64Array
 
@@ -57,8 +56,11 @@ class PlayerFacts:
 def match_pgn(
     game: Game, result: MatchResult, facts: tuple[PlayerFacts, PlayerFacts], *,
     event: str, date: str, more: Mapping[str, str] | None = None,
+    numbers: Sequence[int] | None = None,
 ) -> Iterator[tuple[int, str]]:
-    """Yield number and PGN of every game of a match, an empty line behind it.
+    """Yield number and PGN of the games of a match, an empty line behind each.
+
+    All of them are played over against the result, whichever are wanted.
 
     Args:
         game: that was played: chess.
@@ -67,6 +69,7 @@ def match_pgn(
         event: the tag ``Event``.
         date: when it was played, ISO 8601.
         more: tags for all of them, behind the others.
+        numbers: of the games wanted; None wants all.
 
     Raises:
         UsageError: another game was played.
@@ -75,14 +78,14 @@ def match_pgn(
     if game.spec.name != _PGN_GAME:
         raise UsageError(f"PGN is for chess, and the match was one of {game.spec.name}")
     offsets, endings = result.game_offsets, result.endings
-    states = _replay(game, result)
-    for number, outcome in enumerate(result.outcomes_white.tolist()):
+    states, outcomes = _replay(game, result), result.outcomes_white.tolist()
+    for number in range(result.num_games) if numbers is None else numbers:
         rows = slice(*offsets[number : number + 2])
         opening = int(result.opening_index[number])
         players = (result.player_a, facts[0]), (result.player_b, facts[1])
         white, black = players if result.a_is_white[number] else players[::-1]
         ending = game_tags(
-            outcome, result.opening_positions[opening], rows.stop - rows.start,
+            outcomes[number], result.opening_positions[opening], rows.stop - rows.start,
             is_cut=endings[number] == CUT,
         ) | _BROKEN_OFF.get(endings[number], {})
         tags = {
@@ -119,15 +122,12 @@ def _replay(game: Game, result: MatchResult) -> UInt64Array:
     game.reset(batch, np.arange(len(batch)), openings[result.opening_index])
     states = np.empty((len(result.actions), game.spec.record_words), dtype=np.uint64)
     firsts = result.game_offsets[:-1]
-    columns = np.arange(batch.legal_actions.shape[1])
     for ply in range(int(result.plies.max())):
         rows = np.flatnonzero(result.plies > ply)
         actions = np.full(len(batch), NO_ACTION, dtype=np.int16)
         actions[rows] = result.actions[firsts[rows] + ply]
         states[firsts[rows] + ply] = batch.state[rows, : game.spec.record_words]
-        listed = columns < batch.num_legal[rows, None]
-        is_legal = ((batch.legal_actions[rows] == actions[rows, None]) & listed).any(axis=1)
-        _refuse(result, rows[~is_legal], f"has an illegal move at ply {ply}")
+        _refuse(result, rows[~batch.lists(actions)[rows]], f"has an illegal move at ply {ply}")
         game.step(batch, actions)
     _refuse(
         result, np.flatnonzero(batch.termination != result.terminations),

@@ -3,17 +3,19 @@
 Dimensions: n games, in pairs of one opening with the colours swapped.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Final, Self
 
 import numpy as np
 
+from chess_snn.data.records import offsets
 from chess_snn.errors import CorruptDataError
 from chess_snn.evaluation.intervals import wilson_interval
 from chess_snn.evaluation.played_moves import pack_moves, unpack_moves
 from chess_snn.evaluation.players import ProgramFacts
-from chess_snn.games.base import ONGOING, GameSpec, termination_counts
+from chess_snn.games.base import ONGOING, GameSpec
 from chess_snn.types import (
     BoolArray,
     Float32Array,
@@ -69,7 +71,7 @@ class MatchResult:
     @property
     def game_offsets(self) -> Int64Array:
         """int64[n + 1]: the actions of game k are game_offsets[k] to game_offsets[k + 1]."""
-        return np.concatenate([[0], np.cumsum(self.plies, dtype=np.int64)])
+        return offsets(self.plies)
 
     @property
     def outcomes_white(self) -> Int64Array:
@@ -152,17 +154,8 @@ class MatchResult:
 
     @property
     def terminations_by_name(self) -> dict[str, int]:
-        """Games by way of ending; ways that did not occur are absent.
-
-        Capped games are ``"ongoing"``, others that the rules did not end ``"forfeit"``, ``"void"``.
-        """
-        unfinished = {
-            self.spec.terminations[ONGOING]: self.capped,
-            "forfeit": self.forfeits_a + self.forfeits_b,
-            "void": self.voided,
-        }
-        by_rule = termination_counts(self.spec, self.terminations[self.terminations != ONGOING])
-        return {name: count for name, count in unfinished.items() if count} | by_rule
+        """Games by way of ending, see :attr:`endings`; the most frequent first, others absent."""
+        return dict(Counter(self.endings).most_common())
 
     def summary(self) -> Json:
         """Game, names, counts, score with its 95 % interval, endings, mean plies and programs."""

@@ -21,8 +21,7 @@ from chess_snn.evaluation.match_result import MatchResult
 from chess_snn.evaluation.openings import opening_keys
 from chess_snn.evaluation.played_moves import MoveLog
 from chess_snn.evaluation.players import FORFEIT, VOID, Player, program_of
-from chess_snn.games.base import ONGOING, Game, GameBatch
-from chess_snn.games.sampling import NO_ACTION
+from chess_snn.games.base import NO_ACTION, ONGOING, Game, GameBatch
 from chess_snn.rng import generator
 from chess_snn.types import BoolArray, Int16Array, Int32Array, Int64Array, UInt64Array
 
@@ -161,9 +160,7 @@ def _choose(
 ) -> Int16Array:
     """The player's actions for ``batch``, none of whose games has ended."""
     actions = player.choose(batch, keys, plies)
-    listed = np.arange(batch.legal_actions.shape[1]) < batch.num_legal[:, None]
-    is_legal = ((batch.legal_actions == actions[:, None]) & listed).any(axis=1)
-    is_legal |= (actions == FORFEIT) | (actions == VOID)
+    is_legal = batch.lists(actions) | (actions == FORFEIT) | (actions == VOID)
     if not is_legal.all():
         row = int(np.argmin(is_legal))
         raise IllegalMoveError(

@@ -5,10 +5,11 @@ from collections.abc import Callable
 from typing import Final
 
 from chess_snn.errors import ConfigError
-from chess_snn.evaluation.dilution import DilutedPlayer, split_dilution
+from chess_snn.evaluation.dilution import DilutedPlayer, check_dilution, split_dilution
 from chess_snn.evaluation.engines import (
     ENGINE_FORMS,
     EngineSettings,
+    check_engine,
     is_engine_name,
     make_engine_player,
 )
@@ -40,6 +41,29 @@ def make_player(game: Game, text: str, engines: EngineSettings | None = None) ->
         return DilutedPlayer(make_player(game, inner, engines), percent)
     if is_engine_name(text):
         return make_engine_player(game, text, engines or EngineSettings())
+    return _make_ours(game, text)
+
+
+def check_player(game: Game, text: str) -> None:
+    """Refuse a ``text`` that names no player on any machine, as :func:`make_player` does.
+
+    Nobody looks whether an engine is installed here: what names one can be read where it is not.
+
+    Raises:
+        ConfigError: there is no such player, or its argument is missing, superfluous or out of
+            range.
+    """
+    inner, percent = split_dilution(text)
+    if percent is not None:
+        check_player(game, inner)
+        check_dilution(inner, percent, is_diluted=split_dilution(inner)[1] is not None)
+    elif is_engine_name(text):
+        check_engine(game, text)
+    else:
+        _make_ours(game, text)
+
+
+def _make_ours(game: Game, text: str) -> Player:
     kind, separator, argument = text.partition(":")
     builder = _BUILDERS.get(kind + separator)
     if builder is None or bool(separator) != bool(argument):

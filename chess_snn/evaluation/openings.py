@@ -12,8 +12,7 @@ from chess_snn.config import check_range
 from chess_snn.errors import ConfigError
 from chess_snn.evaluation.book import read_book
 from chess_snn.games import get_game
-from chess_snn.games.base import Game
-from chess_snn.games.sampling import NO_ACTION
+from chess_snn.games.base import NO_ACTION, Game
 from chess_snn.games.starts import random_starts
 from chess_snn.rng import generator
 from chess_snn.types import UInt64Array

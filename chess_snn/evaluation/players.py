@@ -9,8 +9,8 @@ from typing import Final, Protocol
 import numpy as np
 
 from chess_snn.config import check_range
-from chess_snn.games.base import GameBatch
-from chess_snn.games.sampling import NO_ACTION, random_legal_actions
+from chess_snn.games.base import NO_ACTION, GameBatch
+from chess_snn.games.sampling import random_legal_actions
 from chess_snn.search.base import Search
 from chess_snn.types import Int16Array, Int32Array, UInt64Array
 

@@ -11,11 +11,12 @@ K history length, P bitplanes.
 import enum
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from typing import Protocol
+from typing import Final, Protocol
 
 import numpy as np
 
 from chess_snn.types import (
+    BoolArray,
     Float32Array,
     Int16Array,
     Int32Array,
@@ -26,6 +27,8 @@ from chess_snn.types import (
 
 ONGOING = 0
 """Termination code of a game that goes on, in every game."""
+NO_ACTION: Final = -1
+"""In place of an action: leave that game alone, or none was found."""
 
 
 class ValueKind(enum.Enum):
@@ -99,6 +102,12 @@ class GameBatch:
         """A copy of ``rows`` (int64[n]), in that order; rows may repeat."""
         return GameBatch(*(getattr(self, field.name)[rows] for field in fields(self)))
 
+    def lists(self, actions: Int16Array) -> BoolArray:
+        """bool[G]: whether each game's entry of ``actions`` int16[G] is legal in it."""
+        is_listed = np.arange(self.legal_actions.shape[1]) < self.num_legal[:, None]
+        is_legal: BoolArray = ((self.legal_actions == actions[:, None]) & is_listed).any(axis=1)
+        return is_legal
+
     def __len__(self) -> int:
         """Number of games, G."""
         return len(self.state)
@@ -132,10 +141,11 @@ class Game(Protocol):
 
     def step(
         self, batch: GameBatch, actions: Int16Array, chance: UInt64Array | None = None,
-        lo: int = 0, hi: int | None = None,
+        num_rows: int | None = None,
     ) -> None:
-        """Play ``actions`` int16[G] in rows ``lo`` to ``hi`` and update every field of the batch.
+        """Play ``actions`` int16[G] and update every field of the batch.
 
+        Only the first ``num_rows`` rows change, by default all.
         A negative action, or a game that has ended, leaves its row alone. ``chance`` uint64[G]
         holds 64 random bits a game where the game is stochastic. Releases the GIL.
         """
@@ -152,7 +162,7 @@ class Game(Protocol):
     def winning_actions(
         self, states: UInt64Array, legal_actions: Int16Array, num_legal: Int32Array
     ) -> Int16Array:
-        """int16[B]: an action that wins at once for the side to move, -1 where none is seen.
+        """int16[B]: an action that wins at once for the side to move; NO_ACTION where none is seen.
 
         The rules may overlook wins that take long to see, and never name an action that does not
         win. Of going-on positions uint64[B, W] with their lists int16[B, M] and int32[B].

@@ -15,8 +15,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from chess_snn.games.base import Game, GameBatch
-from chess_snn.games.sampling import NO_ACTION
+from chess_snn.games.base import NO_ACTION, Game, GameBatch
 from chess_snn.types import Float32Array, Int32Array, Int64Array
 
 MAX_FRONTIER_ROWS = 4096

@@ -1,20 +1,15 @@
 """Uniform random play of any game: random players, benchmarks."""
 
-from typing import Final
-
 import numpy as np
 
-from chess_snn.games.base import GameBatch
+from chess_snn.games.base import NO_ACTION, GameBatch
 from chess_snn.jit import kernel
 from chess_snn.rng import random_word
 from chess_snn.types import Int16Array, Int32Array, UInt64Array
 
-NO_ACTION: Final = -1
-"""In place of an action: leave that game alone."""
-
 
 def random_legal_actions(batch: GameBatch, keys: UInt64Array, plies: Int32Array) -> Int16Array:
-    """int16[G]: a uniformly drawn legal action of each game, -1 where the game has ended.
+    """int16[G]: a uniformly drawn legal action of each game, NO_ACTION where the game has ended.
 
     The draw of a game is a function of its key (``keys`` uint64[G]), its ply (``plies`` int32[G])
     and its legal list alone.

@@ -1,15 +1,15 @@
 """Positions to begin at: some plies into a random game, or into one that only one side can play."""
 
-from typing import Final, Protocol
+from collections.abc import Callable
+from typing import Final
 
 import numpy as np
 
 from chess_snn.errors import ConfigError
-from chess_snn.games.base import ONGOING, Game, GameBatch
+from chess_snn.games.base import NO_ACTION, ONGOING, Game, GameBatch
 from chess_snn.games.minimax import best_actions
-from chess_snn.games.sampling import NO_ACTION, random_legal_actions
-from chess_snn.jit import kernel
-from chess_snn.rng import random_word
+from chess_snn.games.sampling import random_legal_actions
+from chess_snn.rng import random_words
 from chess_snn.types import Int16Array, Int32Array, UInt64Array
 
 _MAX_ATTEMPTS: Final = 100
@@ -20,12 +20,9 @@ _SIDE_SHIFT: Final = np.uint64(63)
 """The highest bit of a game's key says which side of a mismatch plays greedily."""
 
 
-class _Chooser(Protocol):
-    """Who plays until a game starts."""
-
-    def __call__(
-        self, game: Game, batch: GameBatch, keys: UInt64Array, plies: Int32Array
-    ) -> Int16Array: ...
+_Chooser = Callable[[Game, GameBatch, UInt64Array, Int32Array], Int16Array]
+"""Who plays until a game starts: an action for each row of a batch, none of which has ended, from
+its key and ply."""
 
 
 def random_starts(game: Game, keys: UInt64Array, num_plies: Int32Array) -> UInt64Array:
@@ -64,7 +61,7 @@ def _starts(
         pending = pending[~alive]
         if not len(pending):
             return starts
-        keys[pending] = _words(keys[pending], _RETRY_COUNTER)
+        keys[pending] = _draw(keys[pending], _RETRY_COUNTER)
     raise ConfigError(
         f"{_MAX_ATTEMPTS} games in a row ended within {num_plies[pending].min()} plies; ask for "
         "fewer plies"
@@ -78,13 +75,15 @@ def _play(
     batch = game.allocate(len(keys))
     game.reset(batch, np.arange(len(keys)), game.initial_states(keys))
     for ply in range(int(num_plies.max(initial=0))):
-        actions = choose(game, batch, keys, np.full(len(keys), ply, dtype=np.int32))
-        actions[num_plies <= ply] = NO_ACTION
-        if (actions == NO_ACTION).all():
+        rows = np.flatnonzero((num_plies > ply) & (batch.termination == ONGOING))
+        if not len(rows):
             break
+        plies = np.full(len(rows), ply, dtype=np.int32)
+        actions = np.full(len(keys), NO_ACTION, dtype=np.int16)
+        actions[rows] = choose(game, batch.take(rows), keys[rows], plies)
         chance = None
         if game.spec.is_stochastic:
-            chance = _words(keys, _CHANCE_COUNTER + np.uint64(ply))
+            chance = _draw(keys, _CHANCE_COUNTER + np.uint64(ply))
         game.step(batch, actions, chance)
     return batch
 
@@ -105,10 +104,6 @@ def _mismatched_actions(
     return actions
 
 
-@kernel
-def _words(keys: UInt64Array, counter: np.uint64) -> UInt64Array:
+def _draw(keys: UInt64Array, counter: np.uint64) -> UInt64Array:
     """uint64[n]: draw ``counter`` of each key's stream."""
-    words = np.empty_like(keys)
-    for i in range(len(keys)):
-        words[i] = random_word(keys[i], counter)
-    return words
+    return random_words(keys, np.full_like(keys, counter))

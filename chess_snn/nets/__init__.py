@@ -14,7 +14,7 @@ from chess_snn.nets.make_evaluator import make_evaluator
 from chess_snn.nets.network import LegalOutput, Network, NetworkOutput, build_network
 from chess_snn.nets.operations import Operations, count_operations
 from chess_snn.nets.planes import expand_planes
-from chess_snn.nets.spike_rates import spike_rates, spike_share, spikes_per_evaluation
+from chess_snn.nets.spike_rates import LayerSpikes, SpikeCounts, count_spikes
 from chess_snn.nets.weights import load_network, network_digest, save_network
 
 __all__ = [
@@ -25,6 +25,7 @@ __all__ = [
     "Evaluator",
     "InferenceNetwork",
     "InferenceOutput",
+    "LayerSpikes",
     "LegalOutput",
     "NetConfig",
     "Network",
@@ -32,8 +33,10 @@ __all__ = [
     "Operations",
     "OwnedEvaluator",
     "Precision",
+    "SpikeCounts",
     "build_network",
     "count_operations",
+    "count_spikes",
     "expand_planes",
     "freeze",
     "keep_freed_memory",
@@ -42,7 +45,4 @@ __all__ = [
     "net_config",
     "network_digest",
     "save_network",
-    "spike_rates",
-    "spike_share",
-    "spikes_per_evaluation",
 ]

@@ -1,91 +1,146 @@
-"""How many positions a chunk on the CPU should have: measured once a machine and network.
+"""How a network is best run on this machine's CPU: measured once a machine and network.
 
-A chunk that leaves the cache costs time, and so does a small one; where that happens depends on the
-processor and on the network's channels and ticks. Answers do not depend on it. What was measured
-is kept in the cache folder (:func:`chess_snn.jit.cache_root`), and may be deleted.
+A chunk of positions that leaves the cache costs time, and so does a small one; where that happens
+depends on the processor and on the network's channels and ticks. As many threads as cores are the
+fastest where each has a core of its own; where two share one, half as many may do as much. Answers
+depend on neither. What was measured is kept in the cache folder
+(:func:`chess_snn.jit.cache_root`), and may be deleted.
 """
 
+import itertools
 import json
 import os
 import platform
 import statistics
 import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, Self
 
 import torch
 
+from chess_snn.cores import num_cores
 from chess_snn.jit import cache_root
 from chess_snn.nets.config import NetConfig
 from chess_snn.nets.inference import InferenceNetwork, Precision
 from chess_snn.nets.planes import expand_planes
+from chess_snn.nets.torch_threads import single_torch_threads
 
 CHUNK_SIZES: Final = (32, 64, 128, 256)
 _DEFAULT: Final = 64
 _DEFAULT_NARROW: Final = 128
 _NARROW_CHANNELS: Final = 32
 _ROUNDS: Final = 5
+_USUAL_NUM_LEGAL: Final = 32
+_WORTH_A_THREAD: Final = 1.03
+"""Twice the threads must do at least so many times as much to be taken."""
 _CPU_INFO: Final = Path("/proc/cpuinfo")
 
 
-def chunk_size_for(config: NetConfig, precision: Precision) -> int:
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """How to run one network on one machine."""
+
+    chunk_size: int
+    """Positions of a chunk, one of ``CHUNK_SIZES``."""
+    num_threads: int
+    """Threads that evaluate chunks side by side, in [1, cores]."""
+
+    @classmethod
+    def from_json(cls, kept: object) -> Self | None:
+        """What :func:`calibrate` kept; None where that is no calibration of this machine."""
+        if not isinstance(kept, dict) or kept.keys() != {"chunk_size", "num_threads"}:
+            return None
+        chunk_size, num_threads = kept["chunk_size"], kept["num_threads"]
+        if chunk_size not in CHUNK_SIZES or num_threads not in range(1, num_cores() + 1):
+            return None
+        return cls(chunk_size, num_threads)
+
+
+def calibration_for(config: NetConfig, precision: Precision) -> Calibration:
     """What was measured on this machine; without that, what is right on most."""
-    measured = _read().get(_key(config, precision))
-    if isinstance(measured, int) and measured in CHUNK_SIZES:
+    measured = Calibration.from_json(_read().get(_key(config, precision)))
+    if measured is not None:
         return measured
-    return _DEFAULT_NARROW if config.channels <= _NARROW_CHANNELS else _DEFAULT
+    narrow = config.channels <= _NARROW_CHANNELS
+    return Calibration(_DEFAULT_NARROW if narrow else _DEFAULT, num_cores())
 
 
 def is_calibrated(config: NetConfig, precision: Precision) -> bool:
     """Whether this machine has measured a network of this shape."""
-    return _key(config, precision) in _read()
+    return Calibration.from_json(_read().get(_key(config, precision))) is not None
 
 
-def calibrate(network: InferenceNetwork) -> int:
-    """Measure ``network`` on one core in chunks of each size, and keep the fastest; some seconds.
+def calibrate(network: InferenceNetwork) -> Calibration:
+    """Measure ``network`` in chunks of each size on one core, then in threads; some seconds.
 
     Returns:
-        The size kept.
+        The fastest, which is kept.
     """
-    rates = _rates(network)
-    fastest = max(rates, key=lambda size: rates[size])
+    chunk_size = _fastest_chunk_size(network)
+    fastest = Calibration(chunk_size, _fastest_thread_count(network, chunk_size))
     path = _path()
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    kept = _read() | {_key(network.config, network.precision): fastest}
+    kept = _read() | {_key(network.config, network.precision): asdict(fastest)}
     temporary.write_text(json.dumps(kept, indent=2, sort_keys=True) + "\n", encoding="utf-8")
     temporary.replace(path)
     return fastest
 
 
-@torch.inference_mode()
-def _rates(network: InferenceNetwork) -> dict[int, float]:
-    """Positions/s of each size: the median of turns, so that all meet what else is going on."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        spec = network.spec
-        words_BP = torch.randint(2**62, (max(CHUNK_SIZES), spec.num_planes))
-        planes = {
-            size: expand_planes(words_BP[:size], spec.board_shape, network.input_dtype)
-            for size in CHUNK_SIZES
-        }
-        turns: dict[int, list[float]] = {size: [] for size in CHUNK_SIZES}
+def _fastest_chunk_size(network: InferenceNetwork) -> int:
+    rates: dict[int, list[float]] = {size: [] for size in CHUNK_SIZES}
+    with single_torch_threads(1, "calibration") as thread:
+        # Sizes take turns, so that all meet what else is going on; the first turn compiles.
         for turn in range(_ROUNDS + 1):
             for size in CHUNK_SIZES:
-                start = time.perf_counter()
-                for _ in range(max(CHUNK_SIZES) // size):
-                    network(planes[size])
-                if turn:  # the first compiles
-                    turns[size].append(max(CHUNK_SIZES) / (time.perf_counter() - start))
-    finally:
-        torch.set_num_threads(threads)
-    return {size: statistics.median(rates) for size, rates in turns.items()}
+                rate = _rate(network, size, max(CHUNK_SIZES) // size, thread, 1)
+                if turn:
+                    rates[size].append(rate)
+    return max(CHUNK_SIZES, key=lambda size: statistics.median(rates[size]))
+
+
+def _fastest_thread_count(network: InferenceNetwork, chunk_size: int) -> int:
+    """All cores or, where the others add nothing, half of them, or a quarter, and so on."""
+    counts = [num_cores()]
+    while counts[-1] > 1:
+        counts.append(counts[-1] // 2)
+    rates: dict[int, list[float]] = {count: [] for count in counts}
+    with single_torch_threads(counts[0], "calibration") as threads:
+        for _ in range(_ROUNDS):
+            for count in counts:
+                rates[count].append(_rate(network, chunk_size, _ROUNDS, threads, count))
+    for more, fewer in itertools.pairwise(counts):
+        if statistics.median(rates[more]) > _WORTH_A_THREAD * statistics.median(rates[fewer]):
+            return more
+    return counts[-1]
+
+
+def _rate(
+    network: InferenceNetwork, chunk_size: int, num_calls: int, threads: ThreadPoolExecutor,
+    count: int,
+) -> float:
+    """Positions/s of ``count`` threads that evaluate ``num_calls`` chunks each."""
+    spec = network.spec
+    words_BP = torch.randint(2**62, (chunk_size, spec.num_planes))
+    legal_actions_BL = torch.randint(spec.num_actions, (chunk_size, _USUAL_NUM_LEGAL))
+    num_legal_B = torch.full((chunk_size,), _USUAL_NUM_LEGAL)
+
+    @torch.inference_mode()
+    def ask(_: int) -> None:
+        for _ in range(num_calls):
+            planes_BPHW = expand_planes(words_BP, spec.board_shape, network.input_dtype)
+            network.answer(planes_BPHW, legal_actions_BL, num_legal_B)
+
+    start = time.perf_counter()
+    list(threads.map(ask, range(count)))
+    return count * num_calls * chunk_size / (time.perf_counter() - start)
 
 
 def _key(config: NetConfig, precision: Precision) -> str:
     shape = f"{config.blocks}x{config.channels} T{config.ticks} {config.activation} {precision}"
-    return f"{_processor()}, torch {torch.__version__}, {shape}"
+    return f"{_processor()}, {num_cores()} cores, torch {torch.__version__}, {shape}"
 
 
 def _processor() -> str:

@@ -17,16 +17,16 @@ from torch import Tensor
 
 from chess_snn.config import check_range
 from chess_snn.nets.allocator import keep_freed_memory
-from chess_snn.nets.calibration import chunk_size_for
+from chess_snn.nets.calibration import calibration_for
 from chess_snn.nets.evaluator import Evaluation
-from chess_snn.nets.inference import InferenceNetwork, Precision
+from chess_snn.nets.inference import InferenceNetwork
 from chess_snn.nets.planes import expand_planes
 from chess_snn.nets.torch_threads import single_torch_threads
 from chess_snn.types import Float32Array, Int16Array, Int32Array, UInt64Array
 
 _MIN_IMAGES = 16
 """Fewest images (positions times ticks) in a call of the network. Below it, matrix products sum in
-another order in float32, and a row's answer would depend on how many rows come with it."""
+another order in float32, and integer convolutions do not know a batch of one for channels-last."""
 
 
 class CpuEvaluator:
@@ -37,29 +37,26 @@ class CpuEvaluator:
     """
 
     def __init__(
-        self, network: InferenceNetwork, num_threads: int = 1, chunk_size: int | None = None
+        self, network: InferenceNetwork, num_threads: int | None = 1, chunk_size: int | None = None
     ) -> None:
         """Start the threads.
 
         Args:
             network: on the CPU.
-            num_threads: that evaluate chunks side by side.
-            chunk_size: most positions a chunk, by default what was measured to be fastest, see
-                :mod:`chess_snn.nets.calibration`.
+            num_threads: that evaluate chunks side by side; None takes what was measured to be
+                fastest, see :mod:`chess_snn.nets.calibration`.
+            chunk_size: most positions a chunk; None likewise.
         """
+        measured = calibration_for(network.config, network.precision)
+        num_threads = measured.num_threads if num_threads is None else num_threads
+        chunk_size = measured.chunk_size if chunk_size is None else chunk_size
         check_range("num_threads", num_threads, ge=1, le=1024)
-        if chunk_size is None:
-            chunk_size = chunk_size_for(network.config, network.precision)
         check_range("chunk_size", chunk_size, ge=1, le=1_000_000)
         keep_freed_memory()
         self.network = network
-        self.precision: Precision = network.precision
-        self.device = network.device
         self.num_threads = num_threads
         self.network_seconds = 0.0
         """See :attr:`chess_snn.nets.evaluator.Evaluator.network_seconds`."""
-        self.positions = 0
-        """Positions evaluated so far."""
         self._chunk_size = chunk_size
         self._counters_lock = threading.Lock()
         self._threads = single_torch_threads(num_threads, "evaluator")
@@ -84,7 +81,6 @@ class CpuEvaluator:
             )
             with self._counters_lock:
                 self.network_seconds += (time.thread_time() - start) / self.num_threads
-                self.positions += rows.stop - rows.start
 
         # list: wait for all, and raise what a thread raised.
         list(self._threads.map(answer, self._chunks(len(planes))))

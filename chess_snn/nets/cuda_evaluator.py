@@ -17,7 +17,7 @@ import torch
 from chess_snn.nets.buckets import column_bucket, row_bucket, row_slices
 from chess_snn.nets.busy_clock import BusyClock
 from chess_snn.nets.evaluator import Evaluation
-from chess_snn.nets.inference import InferenceNetwork, Precision
+from chess_snn.nets.inference import InferenceNetwork
 from chess_snn.nets.static_batch import StaticBatch
 from chess_snn.types import Float32Array, Int16Array, Int32Array, UInt64Array
 
@@ -28,25 +28,18 @@ _NUM_LANES = 2
 class CudaEvaluator:
     """A frozen network with its lanes. Calls from several threads are safe, and overlap."""
 
-    def __init__(
-        self, network: InferenceNetwork, num_lanes: int = _NUM_LANES, captured: bool = True
-    ) -> None:
+    def __init__(self, network: InferenceNetwork, captured: bool = True) -> None:
         """Make the lanes; graphs are captured when a size of batch is first met.
 
         Args:
             network: on a CUDA device.
-            num_lanes: batches under way at once.
             captured: whether to replay graphs; without, every kernel is launched by itself, with
                 the same results.
         """
         self.network = network
-        self.precision: Precision = network.precision
-        self.device = network.device
-        self.positions = 0
-        """Positions evaluated so far."""
         self._busy = BusyClock()
         self._lanes: queue.SimpleQueue[_Lane] = queue.SimpleQueue()
-        for _ in range(num_lanes):
+        for _ in range(_NUM_LANES):
             self._lanes.put(_Lane(network, captured))
 
     @property
@@ -71,7 +64,6 @@ class CudaEvaluator:
                     )
             finally:
                 self._lanes.put(lane)
-        self.positions += len(planes)
         return Evaluation(legal_logits, wdl_stm)
 
     def close(self) -> None:

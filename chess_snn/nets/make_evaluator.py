@@ -13,7 +13,7 @@ from chess_snn.nets.network import Network
 
 def make_evaluator(
     network: Network, *, device: torch.device | str = "cpu", precision: Precision = "bf16",
-    num_threads: int = 1, chunk_size: int | None = None,
+    num_threads: int | None = 1, chunk_size: int | None = None,
 ) -> OwnedEvaluator:
     """Freeze ``network`` and make it answer on ``device``.
 
@@ -21,9 +21,9 @@ def make_evaluator(
         network: left as it is; later training does not change the evaluator.
         device: ``"cpu"``, ``"cuda"`` or ``"cuda:1"``.
         precision: of convolutions and currents.
-        num_threads: CPU threads that evaluate chunks side by side; a GPU needs none.
-        chunk_size: most positions a chunk on the CPU, by default what was measured to be fastest,
-            see :mod:`chess_snn.nets.calibration`; a GPU takes a batch whole.
+        num_threads: CPU threads that evaluate chunks side by side; None takes what was measured to
+            be fastest, see :mod:`chess_snn.nets.calibration`. A GPU needs none.
+        chunk_size: most positions a chunk on the CPU; None likewise. A GPU takes a batch whole.
 
     Raises:
         ConfigError: a setting out of range, a device that is not here, or a game without WDL.

@@ -79,6 +79,11 @@ class Network(nn.Module):
         )
         return LegalOutput(legal_logits_BL, *self.value(fired_TBCHW))
 
+    def wdl_logits(self, planes_BPHW: Tensor) -> Tensor:
+        """float32[B, 3] of :class:`NetworkOutput`, without the rest of it."""
+        wdl_logits_B3: Tensor = self.value(self._trunk(planes_BPHW))[0]
+        return wdl_logits_B3
+
     def _trunk(self, planes_BPHW: Tensor) -> Tensor:
         """What the last neurons fire."""
         u_TBCHW = self.stem(planes_BPHW.unsqueeze(0)).expand(self.config.ticks, -1, -1, -1, -1)
@@ -86,11 +91,6 @@ class Network(nn.Module):
             u_TBCHW = block(u_TBCHW)
         fired_TBCHW: Tensor = self.neurons(u_TBCHW)
         return fired_TBCHW
-
-    @property
-    def num_parameters(self) -> int:
-        """Trained numbers."""
-        return sum(parameter.numel() for parameter in self.parameters())
 
 
 def build_network(

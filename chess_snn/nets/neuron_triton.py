@@ -13,6 +13,7 @@ Dimensions: T ticks, X anything, C channels. Ticks must be dense in memory; thei
 """
 
 import math
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import torch
@@ -121,7 +122,13 @@ class _FusedLif(torch.autograd.Function):
 
 
 def _launch(kernel: Any, num_neurons: int, *arguments: Any, **constants: Any) -> None:
-    kernel[(triton.cdiv(num_neurons, _BLOCK),)](*arguments, **constants, BLOCK=_BLOCK)
+    with _on_device_of(arguments[0]):
+        kernel[(triton.cdiv(num_neurons, _BLOCK),)](*arguments, **constants, BLOCK=_BLOCK)
+
+
+def _on_device_of(tensor: Tensor) -> AbstractContextManager[object]:
+    """Triton launches on the current device, which need not be the tensor's."""
+    return torch.cuda.device(tensor.device) if tensor.is_cuda else nullcontext()
 
 
 def _bias_arguments(current_TX: Tensor, bias_C: Tensor | None) -> tuple[Tensor, int, int]:

@@ -11,57 +11,65 @@ from chess_snn.nets.layers import Neurons
 from chess_snn.nets.network import Network
 
 
-@dataclass(slots=True)
-class _Count:
-    spikes: float = 0.0
-    chances: int = 0
-    """Neurons times ticks times positions."""
+@dataclass(frozen=True, slots=True)
+class LayerSpikes:
+    """What the neurons of one layer fired over some positions."""
+
+    spikes: float
+    chances: int
+    """Neurons times ticks times positions: as many spikes as there could have been."""
+
+    @property
+    def rate(self) -> float:
+        """Share of neurons and ticks that spiked, in [0, 1]."""
+        return self.spikes / self.chances
 
 
-def spike_rates(network: Network, planes_BPHW: Tensor) -> dict[str, float]:
-    """Share of neurons and ticks that spike, in [0, 1], by the name of the layer.
+@dataclass(frozen=True, slots=True)
+class SpikeCounts:
+    """What a network fired while it evaluated some positions; an ordinary twin fires nothing."""
 
-    The network is evaluated with its running statistics and left as it was. An ordinary twin has
-    no spikes, and the answer is empty.
-    """
-    counts = _count_spikes(network, planes_BPHW)
-    return {name: count.spikes / count.chances for name, count in counts.items()}
+    layers: dict[str, LayerSpikes]
+    """By the layer's name."""
+    num_positions: int
 
+    @property
+    def per_evaluation(self) -> float:
+        """Mean number of spikes in the whole network when it evaluates one position."""
+        return sum(layer.spikes for layer in self.layers.values()) / self.num_positions
 
-def spikes_per_evaluation(network: Network, planes_BPHW: Tensor) -> float:
-    """Mean number of spikes in the whole network when it evaluates one position."""
-    counts = _count_spikes(network, planes_BPHW)
-    return sum(count.spikes for count in counts.values()) / len(planes_BPHW)
-
-
-def spike_share(network: Network, planes_BPHW: Tensor) -> float:
-    """Share of all neurons and ticks of the network that spike, in [0, 1]; 0 for a twin."""
-    counts = _count_spikes(network, planes_BPHW).values()
-    chances = sum(count.chances for count in counts)
-    return sum(count.spikes for count in counts) / chances if chances else 0.0
+    @property
+    def rate(self) -> float:
+        """Share of all neurons and ticks of the network that spiked, in [0, 1]; 0 for a twin."""
+        chances = sum(layer.chances for layer in self.layers.values())
+        return sum(layer.spikes for layer in self.layers.values()) / chances if chances else 0.0
 
 
 @torch.no_grad()
-def _count_spikes(network: Network, planes_BPHW: Tensor) -> dict[str, _Count]:
-    if not network.config.is_spiking:
-        return {}
-    was_training = network.training
-    network.eval()
-    try:
-        with _counting(network) as counts:
-            network(planes_BPHW)
-    finally:
-        network.train(was_training)
-    return counts
+def count_spikes(network: Network, planes_BPHW: Tensor) -> SpikeCounts:
+    """Count what ``network`` fires for B >= 1 positions.
+
+    It is evaluated with its running statistics and left as it was.
+    """
+    layers: dict[str, LayerSpikes] = {}
+    if network.config.is_spiking:
+        was_training = network.training
+        network.eval()
+        try:
+            with _counting(network) as layers:
+                network(planes_BPHW)
+        finally:
+            network.train(was_training)
+    return SpikeCounts(layers, len(planes_BPHW))
 
 
 @contextmanager
-def _counting(network: Network) -> Iterator[dict[str, _Count]]:
+def _counting(network: Network) -> Iterator[dict[str, LayerSpikes]]:
     """Count what every layer of neurons fires while the context is open."""
-    counts: dict[str, _Count] = {}
+    counts: dict[str, LayerSpikes] = {}
 
     def count(name: str, spikes: Tensor) -> None:
-        counts[name] = _Count(float(spikes.sum(dtype=torch.float64)), spikes.numel())
+        counts[name] = LayerSpikes(float(spikes.sum(dtype=torch.float64)), spikes.numel())
 
     def watch(name: str, layer: Neurons) -> torch.utils.hooks.RemovableHandle:
         def hook(_layer: nn.Module, _inputs: tuple[Tensor, ...], spikes: Tensor) -> None:

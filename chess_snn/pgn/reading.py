@@ -14,6 +14,7 @@ from typing import Final
 import numpy as np
 
 from chess_snn.data import GameRecords
+from chess_snn.data.records import offsets
 from chess_snn.errors import PositionError
 from chess_snn.games import ONGOING, get_game
 from chess_snn.games.chess.layout import (
@@ -264,7 +265,7 @@ def _records(
         target_offsets=np.arange(N + 1, dtype=np.int64),
         target_actions=actions.copy(),
         target_weights=np.ones(N, np.float32),
-        game_offsets=np.concatenate([np.zeros(1, np.int64), np.cumsum(good_lengths)]),
+        game_offsets=offsets(good_lengths),
         outcomes_white=outcomes,
         terminations=terminations,
         cut_values_white=np.where(is_cut, cut_values, np.float32(0)),

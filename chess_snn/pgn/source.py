@@ -90,7 +90,8 @@ def _cut(path: Path, blocks: Iterator[bytes]) -> Iterator[Chunk]:
                 f"game {first_game + len(games):,} of {path} has no end within "
                 f"{LONGEST_GAME_BYTES >> 20} MiB; is this PGN?"
             )
-    if len(game_starts(rest)):
+    # What is left may be the end of a second result, whose beginning looked like a game.
+    if games or len(game_starts(rest)):
         yield Chunk(index, first_game, b"".join([*games, rest]))
 
 

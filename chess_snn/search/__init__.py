@@ -3,7 +3,7 @@
 from chess_snn.search.base import Search, SearchResult
 from chess_snn.search.growing import GrowingTree
 from chess_snn.search.lines import Line
-from chess_snn.search.make import make_search, make_tree_search
+from chess_snn.search.make import make_match_search, make_search, make_tree_search
 from chess_snn.search.policy import PolicySearch
 from chess_snn.search.report import RootReport
 from chess_snn.search.settings import MAX_SIMULATIONS, SearchKind, SearchSettings
@@ -22,6 +22,7 @@ __all__ = [
     "SearchSettings",
     "TreeSearch",
     "check_memory",
+    "make_match_search",
     "make_search",
     "make_tree_search",
     "tree_bytes",

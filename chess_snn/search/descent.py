@@ -25,7 +25,8 @@ PUCT_RULE: Final = 1
 RULE_CHOOSES: Final = -1
 """Instead of a root edge: the rule below the root chooses at the root too."""
 
-_LARGEST_EXPONENT: Final = np.float32(60)
+LEAST_PRIOR: Final = np.float32(1e-30)
+"""Instead of priors below it, so that every legal action can still be weighed and its log taken."""
 
 
 class Rule(NamedTuple):
@@ -38,14 +39,28 @@ class Rule(NamedTuple):
     unvisited_reduction: float
 
 
+class CompletedValues(NamedTuple):
+    """What the edges of one node are worth, and how far that moves the policy."""
+
+    factor: np.float32
+    """See :func:`q_factor`."""
+    mixed: np.float32
+    """Value of every edge without visits: the network's and those of the visited edges, weighted by
+    their priors (Danihelka et al. 2022, eq. 33)."""
+    best: np.float32
+    """The largest value of an edge."""
+    unvisited_gain: np.float32
+    """What the prior of an edge without visits is multiplied with, in [0, 1]."""
+
+
 @kernel
 def descend(
     trees: Trees, rule: Rule, root_edges: Int32Array,
     root_history: UInt64Array, root_plies: Int32Array, history_word: int,
     states: UInt64Array, history: UInt64Array, plies: Int32Array, termination: UInt8Array,
-    actions: Int16Array, leaves: Int32Array, is_new: UInt8Array, lo: int, hi: int,
+    actions: Int16Array, leaves: Int32Array, is_new: UInt8Array,
 ) -> None:
-    """Walk down the trees ``lo`` to ``hi`` and set the leaves' parents up for a step of the game.
+    """Walk down the first G trees and set the leaves' parents up for a step of the game.
 
     Args:
         trees: gains a node, not yet filled, where a descent met an edge without a child.
@@ -62,11 +77,9 @@ def descend(
         actions: int16[G], the action to the new leaf; -1 where the leaf is not new.
         leaves: int32[G], the leaf.
         is_new: uint8[G].
-        lo: first game.
-        hi: behind the last game.
     """
     length = root_history.shape[1]
-    for g in range(lo, hi):
+    for g in range(len(root_edges)):
         history[g] = root_history[g]
         node, ply = 0, root_plies[g]
         edge = root_edges[g]
@@ -100,51 +113,63 @@ def descend(
 
 
 @kernel
-def mixed_value(trees: Trees, g: int, node: int) -> np.float32:
-    """What an edge without visits is taken to be worth (Danihelka et al. 2022, eq. 33).
-
-    The network's value and the values of the visited edges, weighted by their priors.
-    """
-    first = trees.first_edge[g, node]
-    visits = 0
-    prior_sum, weighted = np.float32(0), np.float32(0)
-    for edge in range(first, first + trees.num_edges[g, node]):
-        count = trees.visits[g, edge]
-        if count > 0:
-            visits += count
+def complete_values(trees: Trees, rule: Rule, g: int, node: int) -> CompletedValues:
+    """The completed values of a node's edges, of which there is one at least."""
+    first, count = trees.first_edge[g, node], trees.num_edges[g, node]
+    num_visited, visits, most = 0, 0, 0
+    prior_sum, weighted, best = np.float32(0), np.float32(0), np.float32(-np.inf)
+    for edge in range(first, first + count):
+        edge_visits = trees.visits[g, edge]
+        if edge_visits > 0:
+            num_visited += 1
+            visits += edge_visits
+            most = max(most, edge_visits)
+            q = trees.value_sum[g, edge] / np.float32(edge_visits)
             prior_sum += trees.prior[g, edge]
-            weighted += trees.prior[g, edge] * trees.value_sum[g, edge] / np.float32(count)
-    own: np.float32 = trees.value[g, node]
-    if visits == 0 or prior_sum <= np.float32(0):
-        return own
-    mixed: np.float32 = (own + np.float32(visits) * weighted / prior_sum) / np.float32(1 + visits)
-    return mixed
+            weighted += trees.prior[g, edge] * q
+            best = max(best, q)
+    mixed: np.float32 = trees.value[g, node]
+    if prior_sum > np.float32(0):
+        mixed = (mixed + np.float32(visits) * weighted / prior_sum) / np.float32(1 + visits)
+    factor, unvisited_gain = q_factor(rule, most), np.float32(0)
+    if num_visited < count:
+        best = max(best, mixed)
+        unvisited_gain = np.exp(factor * (mixed - best))
+    return CompletedValues(factor, mixed, best, unvisited_gain)
 
 
 @kernel
-def q_factor(trees: Trees, rule: Rule, g: int, node: int) -> np.float32:
-    """What values are multiplied with before they join logits: sigma of eq. 8 of the same paper."""
-    first = trees.first_edge[g, node]
-    most = 0
-    for edge in range(first, first + trees.num_edges[g, node]):
-        most = max(most, trees.visits[g, edge])
-    return np.float32((rule.visit_offset + most) * rule.q_scale)
+def q_factor(rule: Rule, most_visits: int) -> np.float32:
+    """What values are multiplied with before they join logits, by the visits of the most visited.
 
-
-@kernel
-def policy_gain(
-    trees: Trees, g: int, edge: int, mixed: np.float32, factor: np.float32
-) -> np.float32:
-    """How much likelier its value makes an edge in the improved policy, before normalisation.
-
-    1 for an edge without visits: all of those share one value.
+    Sigma of Danihelka et al. 2022, eq. 8.
     """
+    return np.float32((rule.visit_offset + most_visits) * rule.q_scale)
+
+
+@kernel
+def completed_value(trees: Trees, g: int, edge: int, mixed: np.float32) -> np.float32:
+    """The mean of an edge's visits, or ``mixed`` where it has none."""
     count = trees.visits[g, edge]
     if count == 0:
-        return np.float32(1)
-    q = trees.value_sum[g, edge] / np.float32(count)
-    gain: np.float32 = np.exp(min(factor * (q - mixed), _LARGEST_EXPONENT))
-    return gain
+        return mixed
+    return np.float32(trees.value_sum[g, edge] / np.float32(count))
+
+
+@kernel
+def improved_weight(trees: Trees, g: int, edge: int, values: CompletedValues) -> np.float32:
+    """Share of an edge in the improved policy (§4 of the same paper), before normalisation.
+
+    The softmax of logits and scaled values; as these are counted from the best one, nothing
+    overflows, and the weights of a node add up to ``LEAST_PRIOR`` at least.
+    """
+    weight: np.float32 = max(trees.prior[g, edge], LEAST_PRIOR)
+    if trees.visits[g, edge] == 0:
+        weight *= values.unvisited_gain
+    else:
+        value = completed_value(trees, g, edge, values.mixed)
+        weight *= np.exp(values.factor * (value - values.best))
+    return weight
 
 
 @kernel
@@ -158,17 +183,16 @@ def _choose_edge(trees: Trees, rule: Rule, g: int, node: int) -> int:
 def _choose_by_improved_policy(trees: Trees, rule: Rule, g: int, node: int) -> int:
     first = trees.first_edge[g, node]
     last = first + trees.num_edges[g, node]
-    mixed = mixed_value(trees, g, node)
-    factor = q_factor(trees, rule, g, node)
+    values = complete_values(trees, rule, g, node)
     total, visits = np.float32(0), 0
     for edge in range(first, last):
-        total += trees.prior[g, edge] * policy_gain(trees, g, edge, mixed, factor)
+        total += improved_weight(trees, g, edge, values)
         visits += trees.visits[g, edge]
     share_a_visit = np.float32(1) / np.float32(1 + visits)
     best, best_lag = int(first), np.float32(-np.inf)
     for edge in range(first, last):
-        weight = trees.prior[g, edge] * policy_gain(trees, g, edge, mixed, factor)
-        lag = weight / total - np.float32(trees.visits[g, edge]) * share_a_visit
+        share = improved_weight(trees, g, edge, values) / total
+        lag = share - np.float32(trees.visits[g, edge]) * share_a_visit
         if lag > best_lag:
             best, best_lag = edge, lag
     return best

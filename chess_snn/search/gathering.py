@@ -36,7 +36,7 @@ def gather(
         descend(
             trees, rule, root_edges, root_history, root_plies, history_word,
             states[row], history[row], plies[row], termination[row], actions[row], leaves[row],
-            is_new[row], 0, 1,
+            is_new[row],
         )
         if is_new[k] > 0:
             # So that a later descent of the wave stops here.
@@ -54,19 +54,20 @@ def settle(
     trees: Trees, leaves: Int32Array, is_new: UInt8Array, states: UInt64Array,
     legal_actions: Int16Array, num_legal: Int32Array, rewards: Float32Array, wins: Int16Array,
     answers: Int32Array, logits: Float32Array, values_stm: Float32Array,
-    discount: float, sign: float, count: int,
+    discount: float, sign: float,
 ) -> None:
-    """Take the virtual losses back, then complete the first ``count`` leaves and back them up.
+    """Take the virtual losses back, then complete the leaves of the wave and back them up.
 
     The arguments are those of :func:`chess_snn.search.growth.grow`, a row a leaf.
     """
+    count = len(wins)
     for k in range(count - 1):
         _add_losses(trees, leaves[k], -1)
     for k in range(count):
         row = slice(k, k + 1)
         grow(
             trees, leaves[row], is_new[row], states[row], legal_actions[row], num_legal[row],
-            rewards[row], wins[row], answers[row], logits, values_stm, discount, sign, 0, 1,
+            rewards[row], wins[row], answers[row], logits, values_stm, discount, sign,
         )
 
 

@@ -3,7 +3,7 @@
 PUCT without noise, whatever search the network was trained with: the other searches need to know
 their number of simulations beforehand.
 
-Dimensions: N nodes, L leaves a wave, n actions.
+Dimensions: N nodes, n actions.
 """
 
 from typing import Final
@@ -12,16 +12,17 @@ import numpy as np
 
 from chess_snn.config import check_range
 from chess_snn.games.base import Game, GameBatch
-from chess_snn.nets.evaluator import Evaluation, Evaluator
-from chess_snn.search.descent import PUCT_RULE, RULE_CHOOSES, Rule
+from chess_snn.nets.evaluator import Evaluator
+from chess_snn.search.descent import PUCT_RULE, RULE_CHOOSES
 from chess_snn.search.gathering import gather, settle
-from chess_snn.search.growth import NO_WIN, favour, narrow, plant
+from chess_snn.search.growth import favour, plant
 from chess_snn.search.lines import Line, best_lines
 from chess_snn.search.proof import prove
 from chess_snn.search.rerooting import reroot
 from chess_snn.search.settings import SearchSettings
-from chess_snn.search.trees import NO_NODE, allocate_tree
-from chess_snn.types import Float32Array, Int16Array, Int32Array, UInt64Array
+from chess_snn.search.trees import NO_NODE, allocate_tree, check_wave_fits
+from chess_snn.search.wave import Wave
+from chess_snn.types import Float32Array, Int16Array
 
 _ROOT_EDGES: Final = np.full(1, RULE_CHOOSES, np.int32)
 
@@ -39,25 +40,21 @@ class GrowingTree:
         """A tree that takes ``memory_mib`` when full, and asks about ``most_leaves`` at once.
 
         Raises:
-            ConfigError: one of the two is below 1.
+            ConfigError: one of the two is below 1, or the memory is too small for one wave.
         """
         check_range("memory_mib", memory_mib, ge=1)
         check_range("most_leaves", most_leaves, ge=1)
+        check_wave_fits(game.spec, memory_mib, most_leaves)
         self.most_leaves = most_leaves
-        self._game, self._evaluator = game, evaluator
-        self._discount, self._finds_wins = settings.discount, settings.finds_wins
-        self._rule = Rule(
-            kind=PUCT_RULE, q_scale=settings.q_scale, visit_offset=settings.visit_offset,
-            exploration=settings.exploration, unvisited_reduction=settings.unvisited_reduction,
-        )
+        self._game, self._discount = game, settings.discount
+        self._rule = settings.rule(PUCT_RULE)
         self._trees = allocate_tree(game.spec, memory_mib)
         self._proofs, self._heights, *self._scratch = np.empty((4, self.num_nodes), np.int32)
         self._root: GameBatch | None = None
         self._root_wdl_stm = np.empty(3, np.float32)
-        self._leaf = game.allocate(most_leaves)
-        self._actions: Int16Array = np.empty(most_leaves, np.int16)
-        self._leaves, self._answers = np.empty((2, most_leaves), np.int32)
-        self._is_new = np.empty(most_leaves, np.uint8)
+        self._wave = Wave(
+            game, evaluator, finds_wins=settings.finds_wins, most_leaves=most_leaves
+        )
 
     @property
     def num_nodes(self) -> int:
@@ -99,12 +96,12 @@ class GrowingTree:
         if actions is not None:
             root.legal_actions[0, : len(actions)] = actions
             root.num_legal[0] = len(actions)
-        answer = self._ask(root.state, root.legal_actions, root.num_legal)
+        answer = self._wave.ask(root.state, root.legal_actions, root.num_legal)
         plant(
             self._trees, root.state, root.legal_actions, root.num_legal,
-            answer.legal_logits, answer.value_stm, 0, 1,
+            answer.legal_logits, answer.value_stm,
         )
-        favour(self._trees, self._wins(root, 1), 0, 1)
+        favour(self._trees, self._wave.wins(root, 1))
         self._root, self._root_wdl_stm = root, answer.wdl_stm[0]
 
     def advance(self, action: int) -> bool:
@@ -126,9 +123,8 @@ class GrowingTree:
         reroot(self._trees, edge, *self._scratch)
         self._game.step(root, np.array([action], np.int16))
         self._root = root
-        self._root_wdl_stm = self._ask(
-            root.state, root.legal_actions, root.num_legal
-        ).wdl_stm[0]
+        answer = self._wave.ask(root.state, root.legal_actions, root.num_legal)
+        self._root_wdl_stm = answer.wdl_stm[0]
         return True
 
     def grow(self, num_leaves: int) -> int:
@@ -142,31 +138,26 @@ class GrowingTree:
             raise ValueError("nothing was planted")
         if self.is_full:
             return 0
-        root, leaf, spec = self._root, self._leaf, self._game.spec
+        root, wave, spec = self._root, self._wave, self._game.spec
+        leaf = wave.leaf
         count = gather(
             self._trees, self._rule, _ROOT_EDGES, root.history, root.ply, spec.history_word,
             leaf.state, leaf.history, leaf.ply, leaf.termination,
-            self._actions, self._leaves, self._is_new, num_leaves,
+            wave.actions, wave.leaves, wave.is_new, num_leaves,
         )
-        self._game.step(leaf, self._actions, None, 0, count)
-        wins = self._wins(leaf, count)
-        narrow(wins, leaf.legal_actions, leaf.num_legal, 0, count)
-        is_open = (leaf.num_legal[:count] > 0) & (wins == NO_WIN)
-        asked = np.flatnonzero(is_open & (self._is_new[:count] > 0))
-        self._answers[asked] = np.arange(len(asked))
-        num_columns = int(leaf.num_legal[asked].max(initial=0))
-        answer = self._ask(
-            leaf.state[asked], leaf.legal_actions[asked, :num_columns], leaf.num_legal[asked]
-        )
+        wins, answer = wave.evaluate(count)
         settle(
-            self._trees, self._leaves, self._is_new, leaf.state, leaf.legal_actions,
-            leaf.num_legal, leaf.reward, wins, self._answers, answer.legal_logits, answer.value_stm,
-            self._discount, spec.value_sign, count,
+            self._trees, wave.leaves, wave.is_new, leaf.state, leaf.legal_actions, leaf.num_legal,
+            leaf.reward, wins, wave.answers, answer.legal_logits, answer.value_stm,
+            self._discount, spec.value_sign,
         )
         return count
 
-    def lines(self, count: int) -> list[Line]:
-        """The ``count`` best actions of the root with what should follow, best first."""
+    def lines(self, count: int | None = None) -> list[Line]:
+        """The ``count`` best actions of the root with what should follow, best first.
+
+        By default all of them, which takes much longer than one or two.
+        """
         prove(self._trees, self._proofs, self._heights, *self._scratch)
         return best_lines(self._trees, self._proofs, count)
 
@@ -179,16 +170,3 @@ class GrowingTree:
         if self._root is None:
             return slice(0, 0)
         return slice(0, int(self._trees.num_edges[0, 0]))
-
-    def _wins(self, batch: GameBatch, count: int) -> Int16Array:
-        """int16[L]: an action that wins at once in each row, or ``NO_WIN``."""
-        if not self._finds_wins:
-            return np.full(count, NO_WIN, np.int16)
-        return self._game.winning_actions(
-            batch.state[:count], batch.legal_actions[:count], batch.num_legal[:count]
-        )
-
-    def _ask(
-        self, states: UInt64Array, legal_actions: Int16Array, num_legal: Int32Array
-    ) -> Evaluation:
-        return self._evaluator.evaluate(self._game.planes(states), legal_actions, num_legal)

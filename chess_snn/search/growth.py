@@ -9,12 +9,11 @@ from typing import Final
 
 import numpy as np
 
+from chess_snn.games.base import NO_ACTION
 from chess_snn.jit import kernel
 from chess_snn.search.trees import NO_NODE, Trees
 from chess_snn.types import Float32Array, Int16Array, Int32Array, UInt8Array, UInt64Array
 
-NO_WIN: Final = -1
-"""Where no action wins at once."""
 _WON: Final = np.float32(1)
 _OTHERWISE: Final = np.float32(1e-6)
 """What is left of the prior of actions beside one that wins at once."""
@@ -23,10 +22,10 @@ _OTHERWISE: Final = np.float32(1e-6)
 @kernel
 def plant(
     trees: Trees, states: UInt64Array, legal_actions: Int16Array, num_legal: Int32Array,
-    logits: Float32Array, values_stm: Float32Array, lo: int, hi: int,
+    logits: Float32Array, values_stm: Float32Array,
 ) -> None:
-    """Begin the trees ``lo`` to ``hi`` with roots that the network has answered."""
-    for g in range(lo, hi):
+    """Begin the first trees with the roots ``states`` uint64[G, W], which the network answered."""
+    for g in range(len(states)):
         trees.nodes_used[g] = 1
         trees.edges_used[g] = 0
         trees.state[g, 0] = states[g]
@@ -37,10 +36,10 @@ def plant(
 
 
 @kernel
-def favour(trees: Trees, wins: Int16Array, lo: int, hi: int) -> None:
-    """Give the actions ``wins`` int16[G] of the roots ``lo`` to ``hi`` all but all of the prior."""
-    for g in range(lo, hi):
-        if wins[g] != NO_WIN:
+def favour(trees: Trees, wins: Int16Array) -> None:
+    """Give the actions ``wins`` int16[G] of the roots all but all of the prior."""
+    for g in range(len(wins)):
+        if wins[g] != NO_ACTION:
             first = trees.first_edge[g, 0]
             for edge in range(first, first + trees.num_edges[g, 0]):
                 if trees.action[g, edge] == wins[g]:
@@ -50,12 +49,10 @@ def favour(trees: Trees, wins: Int16Array, lo: int, hi: int) -> None:
 
 
 @kernel
-def narrow(
-    wins: Int16Array, legal_actions: Int16Array, num_legal: Int32Array, lo: int, hi: int
-) -> None:
-    """Leave of lists ``lo`` to ``hi`` the actions ``wins`` int16[G] alone, where there are any."""
-    for g in range(lo, hi):
-        if wins[g] != NO_WIN:
+def narrow(wins: Int16Array, legal_actions: Int16Array, num_legal: Int32Array) -> None:
+    """Leave of the first G lists the actions ``wins`` int16[G] alone, where there are any."""
+    for g in range(len(wins)):
+        if wins[g] != NO_ACTION:
             legal_actions[g, 0] = wins[g]
             num_legal[g] = 1
 
@@ -65,35 +62,33 @@ def grow(
     trees: Trees, leaves: Int32Array, is_new: UInt8Array, states: UInt64Array,
     legal_actions: Int16Array, num_legal: Int32Array, rewards: Float32Array, wins: Int16Array,
     answers: Int32Array, logits: Float32Array, values_stm: Float32Array,
-    discount: float, sign: float, lo: int, hi: int,
+    discount: float, sign: float,
 ) -> None:
     """Complete the new leaves of a wave and back up the value of every leaf.
 
     Args:
-        trees: rows ``lo`` to ``hi`` change.
+        trees: the first G change.
         leaves: int32[G], the node each descent ended at.
         is_new: uint8[G], 1 where it was added by this descent.
         states: uint64[G, W], with the three that follow: the positions of new leaves.
         legal_actions: int16[G, M].
         num_legal: int32[G].
         rewards: float32[G], for the player who moved there.
-        wins: int16[G], the one action of a list that was narrowed to it, else ``NO_WIN``.
+        wins: int16[G], the one action of a list that was narrowed to it, else ``NO_ACTION``.
         answers: int32[G], which row of the network's answer belongs to the leaf, if any does.
         logits: float32[B, L].
         values_stm: float32[B].
         discount: of a value one ply later.
         sign: from a child's value to its parent's view, +1 or -1.
-        lo: first game.
-        hi: behind the last game.
     """
-    for g in range(lo, hi):
+    for g in range(len(wins)):
         leaf = leaves[g]
         if is_new[g]:
             trees.state[g, leaf] = states[g]
             trees.reward[g, leaf] = rewards[g]
             trees.value[g, leaf] = 0.0
             _add_edges(trees, g, leaf, legal_actions[g], num_legal[g])
-            if wins[g] != NO_WIN:
+            if wins[g] != NO_ACTION:
                 trees.value[g, leaf] = _WON
                 trees.prior[g, trees.first_edge[g, leaf]] = _WON
             elif num_legal[g] > 0:

@@ -13,12 +13,17 @@ import numpy as np
 
 from chess_snn.jit import kernel
 from chess_snn.rng import random_unit, random_word
-from chess_snn.search.descent import Rule, mixed_value, policy_gain, q_factor
+from chess_snn.search.descent import (
+    LEAST_PRIOR,
+    Rule,
+    complete_values,
+    completed_value,
+    improved_weight,
+    q_factor,
+)
 from chess_snn.search.halving import halving_table
 from chess_snn.search.trees import Trees
 from chess_snn.types import Float32Array, Int16Array, Int32Array, UInt64Array
-
-_LEAST_PRIOR = np.float32(1e-30)
 
 
 class GumbelRoot:
@@ -35,32 +40,30 @@ class GumbelRoot:
         self, trees: Trees, keys: UInt64Array, plies: Int32Array, temperatures: Float32Array
     ) -> None:
         """Draw the noise of this search: Gumbel times the temperature, added to the logits."""
-        draw_scores(trees, keys, plies, temperatures, self._scores, 0, len(keys))
+        draw_scores(trees, keys, plies, temperatures, self._scores)
 
     def choose_edges(self, trees: Trees, simulation: int, edges: Int32Array) -> None:
         """The root edge of each game, int32[G], for ``simulation`` counted from 0."""
-        choose_root_edges(
-            trees, self._rule, self._scores, self._plan, simulation, edges, 0, len(edges)
-        )
+        choose_root_edges(trees, self._rule, self._scores, self._plan, simulation, edges)
 
     def finish(
         self, trees: Trees, actions: Int16Array, values_stm: Float32Array, targets: Float32Array
     ) -> None:
         """Write actions int16[G], root values float32[G] and policy targets float32[G, M]."""
-        conclude(trees, self._rule, self._scores, actions, values_stm, targets, 0, len(actions))
+        conclude(trees, self._rule, self._scores, actions, values_stm, targets)
 
 
 @kernel
 def draw_scores(
     trees: Trees, keys: UInt64Array, plies: Int32Array, temperatures: Float32Array,
-    scores: Float32Array, lo: int, hi: int,
+    scores: Float32Array,
 ) -> None:
     """Fill ``scores`` float32[G, M]: log prior of each root edge, plus temperature times Gumbel."""
-    for g in range(lo, hi):
+    for g in range(len(keys)):
         stream = random_word(keys[g], np.uint64(plies[g]))
         first = trees.first_edge[g, 0]
         for j in range(trees.num_edges[g, 0]):
-            score = np.log(max(trees.prior[g, first + j], _LEAST_PRIOR))
+            score = np.log(max(trees.prior[g, first + j], LEAST_PRIOR))
             if temperatures[g] > 0:
                 noise = -np.log(-np.log(random_unit(stream, np.uint64(j))))
                 score += np.float32(temperatures[g] * noise)
@@ -70,11 +73,11 @@ def draw_scores(
 @kernel
 def choose_root_edges(
     trees: Trees, rule: Rule, scores: Float32Array, plan: Int32Array, simulation: int,
-    edges: Int32Array, lo: int, hi: int,
+    edges: Int32Array,
 ) -> None:
     """Of the edges with the planned number of visits, the one with the best score and value."""
     most_considered = len(plan) - 1
-    for g in range(lo, hi):
+    for g in range(len(edges)):
         count = trees.num_edges[g, 0]
         wanted = plan[min(count, most_considered), simulation]
         edges[g] = _best_edge_with(trees, rule, scores, g, wanted)
@@ -83,27 +86,20 @@ def choose_root_edges(
 @kernel
 def conclude(
     trees: Trees, rule: Rule, scores: Float32Array, actions: Int16Array,
-    values_stm: Float32Array, targets: Float32Array, lo: int, hi: int,
+    values_stm: Float32Array, targets: Float32Array,
 ) -> None:
     """Action: the best of the most visited. Target: the improved policy. Value: its mean."""
-    for g in range(lo, hi):
+    for g in range(len(actions)):
         first, count = trees.first_edge[g, 0], trees.num_edges[g, 0]
-        most = 0
-        for edge in range(first, first + count):
-            most = max(most, trees.visits[g, edge])
+        most = _most_visits(trees, g)
         actions[g] = trees.action[g, _best_edge_with(trees, rule, scores, g, most)]
-
-        mixed = mixed_value(trees, g, 0)
-        factor = q_factor(trees, rule, g, 0)
+        values = complete_values(trees, rule, g, 0)
         total, value = np.float32(0), np.float32(0)
         for j in range(count):
-            edge = first + j
-            weight = trees.prior[g, edge] * policy_gain(trees, g, edge, mixed, factor)
-            visits = trees.visits[g, edge]
-            q = trees.value_sum[g, edge] / np.float32(visits) if visits > 0 else mixed
+            weight = improved_weight(trees, g, first + j, values)
             targets[g, j] = weight
             total += weight
-            value += weight * q
+            value += weight * completed_value(trees, g, first + j, values.mixed)
         for j in range(count):
             targets[g, j] /= total
         targets[g, count:] = 0.0
@@ -111,10 +107,19 @@ def conclude(
 
 
 @kernel
+def _most_visits(trees: Trees, g: int) -> int:
+    """Of the most visited root edge."""
+    first, most = trees.first_edge[g, 0], 0
+    for edge in range(first, first + trees.num_edges[g, 0]):
+        most = max(most, trees.visits[g, edge])
+    return most
+
+
+@kernel
 def _best_edge_with(trees: Trees, rule: Rule, scores: Float32Array, g: int, wanted: int) -> int:
     """The root edge with ``wanted`` visits whose score plus scaled value is largest."""
     first = trees.first_edge[g, 0]
-    factor = q_factor(trees, rule, g, 0)
+    factor = q_factor(rule, _most_visits(trees, g))
     best, best_score = -1, np.float32(-np.inf)
     for j in range(trees.num_edges[g, 0]):
         edge = first + j

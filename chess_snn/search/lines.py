@@ -22,8 +22,8 @@ class Line:
     negative where it loses with it; 0 where nothing is proved."""
 
 
-def best_lines(trees: Trees, proofs: Int32Array, count: int) -> list[Line]:
-    """The ``count`` best lines of the one tree, best first.
+def best_lines(trees: Trees, proofs: Int32Array, count: int | None) -> list[Line]:
+    """The ``count`` best lines of the one tree, or all of them, best first.
 
     Proved wins come first, the fastest before others; proved losses last, the slowest before
     others; what lies between by visits, then value, then prior.
@@ -31,9 +31,10 @@ def best_lines(trees: Trees, proofs: Int32Array, count: int) -> list[Line]:
     Args:
         trees: one tree, between waves.
         proofs: int32[N], of :func:`chess_snn.search.proof.prove`.
-        count: most lines.
+        count: most lines; None: one for every action of the root.
     """
-    return [_line(trees, proofs, edge) for edge in _ranked(trees, proofs, 0)[:count]]
+    ranked = sorted(_edges(trees, 0), key=lambda edge: _rank(trees, proofs, edge), reverse=True)
+    return [_line(trees, proofs, edge) for edge in ranked[:count]]
 
 
 def _line(trees: Trees, proofs: Int32Array, edge: int) -> Line:
@@ -51,18 +52,16 @@ def _line(trees: Trees, proofs: Int32Array, edge: int) -> Line:
 def _variation(trees: Trees, proofs: Int32Array, edge: int) -> list[int]:
     actions = [int(trees.action[0, edge])]
     while (node := int(trees.child[0, edge])) != NO_NODE and trees.num_edges[0, node] > 0:
-        edge = _ranked(trees, proofs, node)[0]
+        edge = max(_edges(trees, node), key=lambda edge: _rank(trees, proofs, edge))
         if trees.visits[0, edge] == 0:
             break
         actions.append(int(trees.action[0, edge]))
     return actions
 
 
-def _ranked(trees: Trees, proofs: Int32Array, node: int) -> list[int]:
-    """The edges of ``node``, best first."""
+def _edges(trees: Trees, node: int) -> range:
     first = int(trees.first_edge[0, node])
-    edges = range(first, first + int(trees.num_edges[0, node]))
-    return sorted(edges, key=lambda edge: _rank(trees, proofs, edge), reverse=True)
+    return range(first, first + int(trees.num_edges[0, node]))
 
 
 def _rank(trees: Trees, proofs: Int32Array, edge: int) -> tuple[int, float, float, float]:

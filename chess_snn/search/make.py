@@ -4,7 +4,7 @@ from chess_snn.config import check_range
 from chess_snn.games.base import Game
 from chess_snn.nets.evaluator import Evaluator
 from chess_snn.search.base import Search
-from chess_snn.search.descent import GUMBEL_RULE, PUCT_RULE, Rule
+from chess_snn.search.descent import GUMBEL_RULE, PUCT_RULE
 from chess_snn.search.gumbel import GumbelRoot
 from chess_snn.search.policy import PolicySearch
 from chess_snn.search.puct import PuctRoot
@@ -35,18 +35,20 @@ def make_search(
     )
 
 
+def make_match_search(
+    game: Game, evaluator: Evaluator, settings: SearchSettings, *, simulations: int, num_games: int
+) -> Search:
+    """As :func:`make_search`, with a tree from 1 simulation on, whatever ``kind`` says."""
+    make = make_tree_search if simulations else make_search
+    return make(game, evaluator, settings, simulations=simulations, num_games=num_games)
+
+
 def make_tree_search(
     game: Game, evaluator: Evaluator, settings: SearchSettings, *, simulations: int, num_games: int
 ) -> TreeSearch:
     """As :func:`make_search`, with a tree whatever ``kind`` says: "policy" grows Gumbel trees."""
     check_range("simulations", simulations, ge=1, le=MAX_SIMULATIONS)
-    rule = Rule(
-        kind=PUCT_RULE if settings.kind == "puct" else GUMBEL_RULE,
-        q_scale=settings.q_scale,
-        visit_offset=settings.visit_offset,
-        exploration=settings.exploration,
-        unvisited_reduction=settings.unvisited_reduction,
-    )
+    rule = settings.rule(PUCT_RULE if settings.kind == "puct" else GUMBEL_RULE)
     root: RootRule
     if settings.kind == "puct":
         root = PuctRoot(settings.noise_alpha, settings.noise_share)

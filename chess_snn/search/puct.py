@@ -33,9 +33,7 @@ class PuctRoot:
         """Mix noise into the roots' priors, except where the temperature is 0."""
         self._streams = np.empty(len(keys), np.uint64)
         self._temperatures = temperatures
-        mix_noise(
-            trees, keys, plies, temperatures, self._streams, self._alpha, self._share, 0, len(keys)
-        )
+        mix_noise(trees, keys, plies, temperatures, self._streams, self._alpha, self._share)
 
     def choose_edges(self, trees: Trees, simulation: int, edges: Int32Array) -> None:
         """The root is no exception: the rule below it chooses."""
@@ -46,18 +44,16 @@ class PuctRoot:
         self, trees: Trees, actions: Int16Array, values_stm: Float32Array, targets: Float32Array
     ) -> None:
         """Write actions int16[G], root values float32[G] and policy targets float32[G, M]."""
-        conclude(
-            trees, self._streams, self._temperatures, actions, values_stm, targets, 0, len(actions)
-        )
+        conclude(trees, self._streams, self._temperatures, actions, values_stm, targets)
 
 
 @kernel
 def mix_noise(
     trees: Trees, keys: UInt64Array, plies: Int32Array, temperatures: Float32Array,
-    streams: UInt64Array, alpha: float, share: float, lo: int, hi: int,
+    streams: UInt64Array, alpha: float, share: float,
 ) -> None:
     """Prior = (1 - share) prior + share Dirichlet(alpha); ``streams`` uint64[G]: one a ply."""
-    for g in range(lo, hi):
+    for g in range(len(keys)):
         streams[g] = random_word(keys[g], np.uint64(plies[g]))
         if temperatures[g] <= 0 or share <= 0:
             continue
@@ -77,10 +73,10 @@ def mix_noise(
 @kernel
 def conclude(
     trees: Trees, streams: UInt64Array, temperatures: Float32Array, actions: Int16Array,
-    values_stm: Float32Array, targets: Float32Array, lo: int, hi: int,
+    values_stm: Float32Array, targets: Float32Array,
 ) -> None:
     """Target: visits. Action: drawn from them. Value: the mean of all simulations."""
-    for g in range(lo, hi):
+    for g in range(len(actions)):
         first, count = trees.first_edge[g, 0], trees.num_edges[g, 0]
         total, value = 0, float(trees.value[g, 0])
         for edge in range(first, first + count):

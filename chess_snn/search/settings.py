@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from chess_snn.config import check_choice, check_range
+from chess_snn.search.descent import Rule
 
 SearchKind = Literal["gumbel", "puct", "policy"]
 
@@ -59,6 +60,13 @@ class SearchSettings:
         check_range("search.noise_alpha", self.noise_alpha, gt=0, le=100)
         check_range("search.noise_share", self.noise_share, ge=0, le=1)
         check_range("search.memory_mib", self.memory_mib, ge=1)
+
+    def rule(self, kind: int) -> Rule:
+        """For trees whose edges below the root are chosen by ``GUMBEL_RULE`` or ``PUCT_RULE``."""
+        return Rule(
+            kind=kind, q_scale=self.q_scale, visit_offset=self.visit_offset,
+            exploration=self.exploration, unvisited_reduction=self.unvisited_reduction,
+        )
 
     def num_considered(self, simulations: int) -> int:
         """Gumbel: root actions that a search of ``simulations`` starts from."""

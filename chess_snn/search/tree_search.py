@@ -3,7 +3,7 @@
 A wave descends every tree to a leaf, steps the game there, asks the network about all new leaves at
 once, and backs the values up. Trees know no game and the game knows no tree.
 
-Dimensions: G games, B leaves that the network is asked about, M columns for legal actions.
+Dimensions: G games, M columns for legal actions.
 """
 
 from typing import Protocol
@@ -13,20 +13,14 @@ import numpy as np
 from chess_snn.errors import ConfigError
 from chess_snn.games.base import Game, GameBatch
 from chess_snn.jit import kernel
-from chess_snn.nets.evaluator import Evaluation, Evaluator
+from chess_snn.nets.evaluator import Evaluator
 from chess_snn.search.base import SearchResult
 from chess_snn.search.descent import Rule, descend
-from chess_snn.search.growth import NO_WIN, favour, grow, narrow, plant
+from chess_snn.search.growth import favour, grow, plant
 from chess_snn.search.report import RootReport, report_root
 from chess_snn.search.trees import Trees, allocate_trees, check_memory
-from chess_snn.types import (
-    Float32Array,
-    Int16Array,
-    Int32Array,
-    Int64Array,
-    UInt8Array,
-    UInt64Array,
-)
+from chess_snn.search.wave import Wave
+from chess_snn.types import Float32Array, Int16Array, Int32Array, UInt64Array
 
 
 class RootRule(Protocol):
@@ -75,9 +69,9 @@ class TreeSearch:
         self.evaluator = evaluator
         self.simulations = simulations
         self._game, self._rule, self._root = game, rule, root
-        self._discount, self._finds_wins = discount, finds_wins
+        self._discount = discount
         self._trees = allocate_trees(game.spec, simulations, num_games)
-        self._wave = _Wave(game, num_games)
+        self._wave = Wave(game, evaluator, finds_wins=finds_wins, most_leaves=num_games)
         self._result: SearchResult | None = None
 
     @property
@@ -92,19 +86,20 @@ class TreeSearch:
         if len(batch) > self.num_games:
             raise ValueError(f"this search holds {self.num_games} trees, got {len(batch)} games")
         trees, game, num_games = self._trees, self._game, len(batch)
-        answer = self._ask(batch.state, batch.legal_actions, batch.num_legal)
+        answer = self._wave.ask(batch.state, batch.legal_actions, batch.num_legal)
         plant(
             trees, batch.state, batch.legal_actions, batch.num_legal,
-            answer.legal_logits, answer.value_stm, 0, num_games,
+            answer.legal_logits, answer.value_stm,
         )
         targets = np.empty((num_games, game.spec.max_legal), np.float32)
         priors = np.empty_like(targets)
         _copy_root_priors(trees, priors)
-        favour(trees, self._wins(batch, num_games), 0, num_games)
+        favour(trees, self._wave.wins(batch, num_games))
         self._root.begin(trees, keys, plies, temperatures)
+        root_edges = np.empty(num_games, np.int32)
         for simulation in range(self.simulations):
-            self._root.choose_edges(trees, simulation, self._wave.root_edges[:num_games])
-            self._simulate(batch)
+            self._root.choose_edges(trees, simulation, root_edges)
+            self._simulate(batch, root_edges)
 
         actions = np.empty(num_games, np.int16)
         values_stm = np.empty(num_games, np.float32)
@@ -127,60 +122,20 @@ class TreeSearch:
             result.policy_targets[row],
         )
 
-    def _simulate(self, roots: GameBatch) -> None:
-        """One descent of every tree, and what follows from it."""
-        num_games, wave, leaf = len(roots), self._wave, self._wave.leaf
-        spec = self._game.spec
+    def _simulate(self, roots: GameBatch, root_edges: Int32Array) -> None:
+        """One descent of every tree, from ``root_edges`` int32[G] on, and what follows from it."""
+        wave, leaf, spec = self._wave, self._wave.leaf, self._game.spec
         descend(
-            self._trees, self._rule, wave.root_edges, roots.history, roots.ply, spec.history_word,
+            self._trees, self._rule, root_edges, roots.history, roots.ply, spec.history_word,
             leaf.state, leaf.history, leaf.ply, leaf.termination,
-            wave.actions, wave.leaves, wave.is_new, 0, num_games,
+            wave.actions, wave.leaves, wave.is_new,
         )
-        self._game.step(leaf, wave.actions, None, 0, num_games)
-        wins = self._wins(leaf, num_games)
-        narrow(wins, leaf.legal_actions, leaf.num_legal, 0, num_games)
-        asked = wave.number_questions(num_games, wins)
-        num_columns = int(leaf.num_legal[asked].max(initial=0))
-        answer = self._ask(
-            leaf.state[asked], leaf.legal_actions[asked, :num_columns], leaf.num_legal[asked]
-        )
+        wins, answer = wave.evaluate(len(roots))
         grow(
             self._trees, wave.leaves, wave.is_new, leaf.state, leaf.legal_actions, leaf.num_legal,
             leaf.reward, wins, wave.answers, answer.legal_logits, answer.value_stm,
-            self._discount, spec.value_sign, 0, num_games,
+            self._discount, spec.value_sign,
         )
-
-    def _wins(self, batch: GameBatch, num_games: int) -> Int16Array:
-        """int16[G]: an action that wins at once in each row, or -1; rows that ended are skipped."""
-        if not self._finds_wins:
-            return np.full(num_games, NO_WIN, np.int16)
-        return self._game.winning_actions(
-            batch.state[:num_games], batch.legal_actions[:num_games], batch.num_legal[:num_games]
-        )
-
-    def _ask(
-        self, states: UInt64Array, legal_actions: Int16Array, num_legal: Int32Array
-    ) -> Evaluation:
-        return self.evaluator.evaluate(self._game.planes(states), legal_actions, num_legal)
-
-
-class _Wave:
-    """What one wave passes from kernel to kernel; allocated once, for the largest batch."""
-
-    def __init__(self, game: Game, num_games: int) -> None:
-        self.leaf = game.allocate(num_games)
-        self.root_edges: Int32Array = np.empty(num_games, np.int32)
-        self.actions: Int16Array = np.empty(num_games, np.int16)
-        self.leaves: Int32Array = np.empty(num_games, np.int32)
-        self.is_new: UInt8Array = np.empty(num_games, np.uint8)
-        self.answers: Int32Array = np.empty(num_games, np.int32)
-
-    def number_questions(self, num_games: int, wins: Int16Array) -> Int64Array:
-        """int64[B]: the games whose new leaf the network must be asked about; numbers them."""
-        is_open = (self.leaf.num_legal[:num_games] > 0) & (wins == NO_WIN)
-        asked = np.flatnonzero(is_open & (self.is_new[:num_games] > 0))
-        self.answers[asked] = np.arange(len(asked))
-        return asked
 
 
 @kernel

@@ -7,6 +7,7 @@ to its child node once it was first visited.
 Dimensions: G games, N nodes a game, E edges a game, W words a state row, M most legal actions.
 """
 
+import math
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -94,8 +95,28 @@ def allocate_tree(spec: GameSpec, memory_mib: int) -> Trees:
 
     It has room for ``_USUAL_EDGES`` edges a node; who grows it must watch that neither runs out.
     """
-    nodes = memory_mib * _MIB // (_node_bytes(spec) + _USUAL_EDGES * _EDGE_BYTES)
+    nodes = memory_mib * _MIB // _usual_node_bytes(spec)
     return _allocate(spec, 1, nodes, nodes * _USUAL_EDGES)
+
+
+def check_wave_fits(spec: GameSpec, memory_mib: int, num_leaves: int) -> None:
+    """Check that a tree of :func:`allocate_tree` has room for a root and ``num_leaves`` more.
+
+    Raises:
+        ConfigError: it has not; names the memory that would do.
+    """
+    # Every new node may have as many edges as any position has.
+    nodes = (1 + num_leaves) * max(1.0, spec.max_legal / _USUAL_EDGES)
+    needed = math.ceil(nodes * _usual_node_bytes(spec) / _MIB)
+    if memory_mib < needed:
+        raise ConfigError(
+            f"a tree of {memory_mib:,} MiB has no room for a wave of {num_leaves:,} leaves; give "
+            f"it {needed:,} MiB, or ask for fewer leaves at once (fewer threads)"
+        )
+
+
+def _usual_node_bytes(spec: GameSpec) -> int:
+    return _node_bytes(spec) + _USUAL_EDGES * _EDGE_BYTES
 
 
 def _allocate(spec: GameSpec, num_games: int, num_nodes: int, num_edges: int) -> Trees:

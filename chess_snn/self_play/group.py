@@ -10,13 +10,13 @@ import numpy as np
 
 from chess_snn.data.records import GameRecords
 from chess_snn.games.base import ONGOING, Game, GameBatch
+from chess_snn.rng import random_words
 from chess_snn.search.base import Search
 from chess_snn.self_play.cut_value import cut_values_white
 from chess_snn.self_play.plan import GamePlan
 from chess_snn.self_play.recorder import GameRecorder
 from chess_snn.self_play.resignation import ResignationWatch
 from chess_snn.self_play.settings import SelfPlaySettings
-from chess_snn.self_play.streams import draw_words
 from chess_snn.types import BoolArray, Float32Array, Int32Array, Int64Array
 
 
@@ -68,7 +68,9 @@ class GameGroup:
         resigns = self._watch.add_ply(self._row_game, movers, result.values_stm)
         chance = None
         if game.spec.is_stochastic:
-            chance = draw_words(plan.chance_keys[self._row_game], self._row_ply)
+            chance = random_words(
+                plan.chance_keys[self._row_game], self._row_ply.astype(np.uint64)
+            )
         game.step(batch, result.actions, chance)
         self._row_ply += 1
         over = (batch.termination != ONGOING) | resigns | (self._row_ply >= plan.max_plies)

@@ -15,7 +15,7 @@ from typing import Final
 
 import numpy as np
 
-from chess_snn.data.records import GameRecords
+from chess_snn.data.records import GameRecords, offsets
 from chess_snn.games.base import GameBatch
 from chess_snn.search.base import SearchResult
 from chess_snn.types import (
@@ -68,7 +68,7 @@ class GameRecorder:
         counts = np.concatenate(self._target_counts)
         starts = np.cumsum(counts) - counts
         counts, starts = counts[order], starts[order]
-        target_offsets = _offsets(counts)
+        target_offsets = offsets(counts)
         entries = np.repeat(starts - target_offsets[:-1], counts) + np.arange(target_offsets[-1])
         return GameRecords(
             states=np.concatenate(self._states)[order],
@@ -78,7 +78,7 @@ class GameRecorder:
             target_offsets=target_offsets,
             target_actions=np.concatenate(self._target_actions)[entries],
             target_weights=np.concatenate(self._target_weights)[entries],
-            game_offsets=_offsets(np.bincount(game, minlength=self.num_games)),
+            game_offsets=offsets(np.bincount(game, minlength=self.num_games)),
             outcomes_white=outcomes_white,
             terminations=terminations,
             cut_values_white=cut_values_white,
@@ -92,8 +92,3 @@ def _without_tiny_weights(targets: Float32Array) -> Float32Array:
     kept = np.where((targets >= LEAST_WEIGHT) | (targets == largest), targets, np.float32(0))
     weights: Float32Array = kept / kept.sum(axis=1, keepdims=True)
     return weights
-
-
-def _offsets(counts: np.ndarray) -> Int64Array:
-    """int64[n + 1]: where each run of ``counts`` int[n] starts, and the end of the last."""
-    return np.concatenate([np.zeros(1, np.int64), np.cumsum(counts, dtype=np.int64)])

@@ -24,7 +24,8 @@ class SelfPlaySettings:
     concurrent_games: int = 256
     """Games in play at once on one device; the batch of the network."""
     max_plies_first: int = 150
-    """Ply cap at the start of the campaign: games are cut there and counted as drawn."""
+    """Ply cap at the start of the campaign: games are cut there; `cut_value_limit` decides what
+    they count as in training."""
     max_plies_last: int = 200
     """Ply cap at its end."""
     material_share_first: float = 1.0

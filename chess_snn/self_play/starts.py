@@ -15,8 +15,9 @@ from chess_snn.data.records import START_KINDS
 from chess_snn.errors import ConfigError
 from chess_snn.games.base import ONGOING, Game
 from chess_snn.games.starts import mismatched_starts, random_starts
+from chess_snn.rng import random_words
 from chess_snn.self_play.settings import SelfPlaySettings
-from chess_snn.self_play.streams import draw_words, first_units, game_streams
+from chess_snn.self_play.streams import first_units, game_streams
 from chess_snn.types import BoolArray, UInt8Array, UInt64Array
 
 ORDINARY: Final = START_KINDS.index("ordinary")
@@ -109,7 +110,7 @@ def _draw_restarts(game: Game, restarts: UInt64Array, keys: UInt64Array) -> UInt
     states = np.zeros((len(keys), game.spec.state_words), np.uint64)
     pending = np.arange(len(keys))
     for attempt in range(_MAX_ATTEMPTS):
-        words = draw_words(keys[pending], np.full(len(pending), attempt, np.int32))
+        words = random_words(keys[pending], np.full(len(pending), attempt, np.uint64))
         drawn = words % np.uint64(len(restarts))
         states[pending, : game.spec.record_words] = restarts[drawn]
         pending = pending[_have_ended(game, states[pending])]

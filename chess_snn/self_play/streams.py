@@ -6,21 +6,14 @@ Dimensions: n games.
 import numpy as np
 
 from chess_snn.jit import kernel
-from chess_snn.rng import derive_seed, random_unit, random_word
-from chess_snn.types import Float64Array, Int32Array, UInt64Array
+from chess_snn.rng import derive_seed, random_unit, random_words
+from chess_snn.types import Float64Array, UInt64Array
 
 
 def game_streams(seed: int, purpose: str, num_games: int) -> UInt64Array:
     """uint64[n]: for each game the key of its stream for ``purpose``, named by ``seed`` too."""
     key = np.full(num_games, derive_seed(seed, purpose), np.uint64)
-    return draw_words(key, np.arange(num_games, dtype=np.int32))
-
-
-def draw_words(keys: UInt64Array, counters: Int32Array) -> UInt64Array:
-    """uint64[n]: 64 uniform bits, draw ``counters`` int32[n] of the streams ``keys`` uint64[n]."""
-    words = np.empty(len(keys), np.uint64)
-    _fill_words(keys, counters, words)
-    return words
+    return random_words(key, np.arange(num_games, dtype=np.uint64))
 
 
 def first_units(keys: UInt64Array) -> Float64Array:
@@ -28,12 +21,6 @@ def first_units(keys: UInt64Array) -> Float64Array:
     units = np.empty(len(keys), np.float64)
     _fill_units(keys, units)
     return units
-
-
-@kernel
-def _fill_words(keys: UInt64Array, counters: Int32Array, words: UInt64Array) -> None:
-    for i in range(len(keys)):
-        words[i] = random_word(keys[i], np.uint64(counters[i]))
 
 
 @kernel

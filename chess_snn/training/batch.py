@@ -83,17 +83,16 @@ def assemble(game: Game, samples: Samples, all_columns: bool = False) -> Trainin
     ended = samples.terminations != ONGOING
 
     return TrainingBatch(
-        words_BP=_tensor(game.planes(samples.states).view(np.int64)),
+        words_BP=as_tensor(game.planes(samples.states).view(np.int64)),
         board_shape=game.spec.board_shape,
         targets=Targets(
-            legal_actions_BL=_tensor(legal_actions.astype(np.int64)),
-            num_legal_B=_tensor(num_legal.astype(np.int64)),
-            policy_BL=_tensor(policy),
-            outcomes_stm_B=_tensor(samples.outcomes_stm),
-            results_stm_B=_tensor(samples.results_stm),
-            root_values_stm_B=_tensor(samples.values_stm),
-            log_plies_left_B=_tensor(np.log1p(samples.plies_left, dtype=np.float32)),
-            ended_B=_tensor(ended.astype(np.float32)),
+            legal_actions_BL=as_tensor(legal_actions),
+            num_legal_B=as_tensor(num_legal),
+            policy_BL=as_tensor(policy),
+            outcomes_stm_B=as_tensor(samples.outcomes_stm),
+            root_values_stm_B=as_tensor(samples.values_stm),
+            log_plies_left_B=as_tensor(np.log1p(samples.plies_left, dtype=np.float32)),
+            ended_B=as_tensor(ended.astype(np.float32)),
         ),
     )
 
@@ -103,12 +102,11 @@ def mirror(game: Game, samples: Samples, is_mirrored: BoolArray) -> Samples:
 
     What was said of a position is as true of its mirror image.
     """
-    states = samples.states.copy()
-    actions = np.column_stack([samples.actions, samples.target_actions])
+    states, actions = samples.states.copy(), samples.target_actions.copy()
     states[is_mirrored], actions[is_mirrored] = game.mirror(
         states[is_mirrored], actions[is_mirrored]
     )
-    return replace(samples, states=states, actions=actions[:, 0], target_actions=actions[:, 1:])
+    return replace(samples, states=states, target_actions=actions)
 
 
 def _over_legal_actions(
@@ -149,5 +147,6 @@ def _spread_targets(
     return -1
 
 
-def _tensor(array: np.ndarray) -> Tensor:
+def as_tensor(array: np.ndarray) -> Tensor:
+    """A tensor over the memory of ``array``, or of a dense copy."""
     return torch.from_numpy(np.ascontiguousarray(array))

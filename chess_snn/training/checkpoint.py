@@ -4,7 +4,7 @@
 
     gen-000012/
       weights.safetensors     what self-play, evaluation and the registry load
-      optimizer.safetensors   moments of AdamW, and torch's random state
+      optimizer.safetensors   moments of AdamW
       trainer.json            counters, settings, the sampling stream
       MANIFEST.json           sizes and SHA-256 of the above
 
@@ -30,7 +30,8 @@ from chess_snn.types import Json
 WEIGHTS = "weights.safetensors"
 _OPTIMIZER = "optimizer.safetensors"
 _TRAINER = "trainer.json"
-_TORCH_RNG = "torch_rng_state"
+_FORMERLY_KEPT = "torch_rng_state"
+"""Of torch's random numbers, of which training draws none."""
 _STEP = "step"
 """AdamW's name for the one entry of a parameter's state that has not the parameter's shape."""
 _MISFITS = (KeyError, TypeError, ValueError, IndexError, SafetensorError)
@@ -88,7 +89,7 @@ def _parameters(trainer: Trainer) -> list[Tensor]:
 
 
 def _optimizer_tensors(trainer: Trainer) -> dict[str, Tensor]:
-    tensors = {_TORCH_RNG: torch.get_rng_state()}
+    tensors: dict[str, Tensor] = {}
     for index, parameter in enumerate(_parameters(trainer)):
         for name, value in trainer.optimizer.state.get(parameter, {}).items():
             # safetensors stores dense memory only; the format of the parameter comes back on load.
@@ -97,7 +98,7 @@ def _optimizer_tensors(trainer: Trainer) -> dict[str, Tensor]:
 
 
 def _restore_optimizer(trainer: Trainer, tensors: dict[str, Tensor]) -> None:
-    torch.set_rng_state(tensors.pop(_TORCH_RNG))
+    tensors.pop(_FORMERLY_KEPT, None)
     parameters = _parameters(trainer)
     for key, stored in tensors.items():
         index, name = key.split(".", 1)

@@ -58,6 +58,7 @@ class Gradients:
             self._threads.shutdown()
             self._threads = None
 
+    @torch.backends.cudnn.flags(enabled=True, allow_tf32=False)
     def compute(self, batch: TrainingBatch) -> Tensor:
         """Set the gradient of the network's parameters; the losses float32[F] of the batch.
 
@@ -84,7 +85,6 @@ class Gradients:
         return torch.stack([getattr(losses, name).detach() for name in LOSS_FIGURES])
 
 
-@torch.backends.cudnn.flags(enabled=True, allow_tf32=False)
 def losses_of(network: Network, batch: TrainingBatch, settings: TrainingSettings) -> Losses:
     """Losses of ``batch`` in the network's present mode, with gradient."""
     planes_BPHW = batch.planes_BPHW

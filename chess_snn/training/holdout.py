@@ -9,7 +9,7 @@ from typing import Final
 import torch
 
 from chess_snn.data import ReplayWindow
-from chess_snn.training.batch import assemble
+from chess_snn.training.batch import as_tensor, assemble
 from chess_snn.training.losses import log_policy, value_loss
 from chess_snn.training.trainer import Trainer
 
@@ -48,7 +48,9 @@ def measure_holdout(trainer: Trainer, window: ReplayWindow) -> HoldoutReport | N
         likeliest_B1 = log_policy_BL.argmax(dim=1, keepdim=True)
         is_right_B = targets.policy_BL.gather(1, likeliest_B1)[:, 0] == targets.policy_BL.amax(1)
         means = torch.stack([
-            value_loss(output.wdl_logits_B3, targets.results_stm_B),
+            value_loss(
+                output.wdl_logits_B3, as_tensor(samples.results_stm).to(trainer.device)
+            ),
             -(targets.policy_BL * log_policy_BL).sum(dim=1).mean(),
             is_right_B.float().mean(),
         ])

@@ -46,15 +46,13 @@ class Targets:
     """What the network should say of B positions, on the device."""
 
     legal_actions_BL: Tensor
-    """int64; any valid action behind the list."""
+    """int16; any valid action behind the list."""
     num_legal_B: Tensor
-    """int64."""
+    """int32."""
     policy_BL: Tensor
     """float32: weight of each listed legal action; rows sum to 1, 0 behind the list."""
     outcomes_stm_B: Tensor
     """float32 in [-1, 1]: how the game ended, discounted, side to move's view."""
-    results_stm_B: Tensor
-    """float32 in [-1, 1]: the same without discount."""
     root_values_stm_B: Tensor
     """float32 in [-1, 1]: what the search said, side to move's view."""
     log_plies_left_B: Tensor

@@ -71,7 +71,7 @@ class CapturedStep:
 
     def __init__(self, step: TrainingStep) -> None:
         self._step = step
-        self._stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]
+        self._stream = torch.cuda.Stream(step.device)  # type: ignore[no-untyped-call]
         self._batch: TrainingBatch | None = None
         self._figures = torch.empty(0)
         self._graph: torch.cuda.CUDAGraph | None = None
@@ -79,10 +79,11 @@ class CapturedStep:
 
     def run(self, batch: TrainingBatch, rate: float) -> Tensor:
         """As :meth:`TrainingStep.run`; ``batch`` may still be in pinned memory of the host."""
-        self._stream.wait_stream(torch.cuda.current_stream())
+        caller = torch.cuda.current_stream(self._step.device)
+        self._stream.wait_stream(caller)
         with torch.cuda.stream(self._stream):
             figures = self._run(batch, rate)
-        torch.cuda.current_stream().wait_stream(self._stream)
+        caller.wait_stream(self._stream)
         return figures
 
     def _run(self, batch: TrainingBatch, rate: float) -> Tensor:

@@ -3,16 +3,16 @@
 import time
 from collections.abc import Callable
 
+import numpy as np
 import torch
 
 from chess_snn.data import ReplayWindow, Samples
 from chess_snn.games.base import Game
-from chess_snn.nets import Network, keep_freed_memory
+from chess_snn.nets import Network, expand_planes, keep_freed_memory
 from chess_snn.rng import generator
-from chess_snn.training.batch import TrainingBatch, assemble, mirror
-from chess_snn.training.gradients import losses_of
+from chess_snn.training.batch import TrainingBatch, as_tensor, assemble, mirror
 from chess_snn.training.load_ahead import load_ahead
-from chess_snn.training.losses import Losses, value_loss
+from chess_snn.training.losses import value_loss
 from chess_snn.training.report import FigureLog, TrainingReport, make_report
 from chess_snn.training.schedule import IterationPlan, learning_rate
 from chess_snn.training.settings import TrainingSettings
@@ -120,11 +120,6 @@ class Trainer:
             samples = mirror(self.game, samples, is_mirrored)
         return samples
 
-    def losses(self, samples: Samples) -> Losses:
-        """Losses of ``samples`` in the network's present mode, with gradient."""
-        batch = assemble(self.game, samples).to(self.device)
-        return losses_of(self.network, batch, self.settings)
-
     @torch.no_grad()
     def holdout_value_loss(self, window: ReplayWindow, batch_size: int = 1024) -> float:
         """Mean value loss over the window's held-out games, nats; NaN where it has none.
@@ -135,10 +130,12 @@ class Trainer:
         self.network.eval()
         total, count = 0.0, 0
         for samples in window.iterate(batch_size, subset="holdout"):
-            batch = assemble(self.game, samples).to(self.device)
-            output = self.network(batch.planes_BPHW)
-            loss = value_loss(output.wdl_logits_B3, batch.targets.results_stm_B)
-            total += loss.item() * len(samples)
+            words_BP = as_tensor(self.game.planes(samples.states).view(np.int64)).to(self.device)
+            wdl_logits_B3 = self.network.wdl_logits(
+                expand_planes(words_BP, self.game.spec.board_shape, torch.float32)
+            )
+            results_stm_B = as_tensor(samples.results_stm).to(self.device)
+            total += value_loss(wdl_logits_B3, results_stm_B).item() * len(samples)
             count += len(samples)
         return total / count if count else float("nan")
 

@@ -28,7 +28,7 @@ class Budget:
     def is_spent(
         self, simulations: int, seconds: float, reserve_s: float, lines: Sequence[Line]
     ) -> bool:
-        """Whether to end now, ``reserve_s`` being how long another wave may take."""
+        """Whether to end now, ``reserve_s`` being how long another turn may take."""
         if self.seconds is not None and seconds + reserve_s >= self.seconds:
             return True
         if self.simulations is not None and simulations >= self.simulations:

@@ -45,6 +45,7 @@ class Engine:
         self._load_model, self._tell = load_model, tell
         self._model: LoadedModel | None = None
         self._model_text = ""
+        self._refused_text: str | None = None
         self._built_for: tuple[object, ...] = ()
         self._evaluator: OwnedEvaluator | None = None
         self._tree: GrowingTree | None = None
@@ -73,9 +74,10 @@ class Engine:
     def prepare(self, options: Options) -> None:
         """Have the network that ``options`` ask for, loaded and warm.
 
-        What cannot be had is told, and what was there before stays.
+        What cannot be had is told, and what was there before stays. The same model is not tried
+        again until another one was asked for, or :meth:`forget` was called.
         """
-        if options.model != self._model_text:
+        if options.model not in (self._model_text, self._refused_text):
             self._load(options.model)
         if self._model is None:
             return
@@ -112,8 +114,8 @@ class Engine:
         return tree.visits if kept else 0
 
     def forget(self) -> None:
-        """Begin the next search with an empty tree."""
-        self._planted = None
+        """Begin the next search with an empty tree, and try a model that was refused once more."""
+        self._planted, self._refused_text = None, None
 
     def close(self) -> None:
         """End the network's threads."""
@@ -122,6 +124,7 @@ class Engine:
         self._evaluator, self._tree, self._built_for = None, None, ()
 
     def _load(self, text: str) -> None:
+        self._refused_text = None
         if not text:
             self.close()
             self._model, self._model_text = None, ""
@@ -130,7 +133,10 @@ class Engine:
             self._model = self._load_model(text)
         except (ChessSnnError, OSError) as error:
             stays = f"; {self._model.label} stays" if self._model else ""
-            self._tell(f"info string cannot use model {text}: {error}{stays}")
+            self._tell(
+                f"info string cannot use model {text}: {error}{stays}; ucinewgame tries it again"
+            )
+            self._refused_text = text
             return
         self._model_text = text
         self._tell(f"info string model {self._model.label}")
@@ -145,12 +151,12 @@ class Engine:
                 self.game, evaluator, model.search, memory_mib=options.hash_mib,
                 most_leaves=leaves,
             )
-        except MemoryError:
+        except (MemoryError, ChessSnnError):
             evaluator.close()
             raise
         self.close()
         self._evaluator, self._tree, self._pace = evaluator, tree, Pace(leaves)
-        self.forget()
+        self._planted = None
         self._warm_up(tree, self._pace)
 
     def _with_ticks(self, network: Network, ticks: int) -> Network:

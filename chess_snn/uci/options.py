@@ -3,13 +3,14 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, get_args
 
 from chess_snn.config import check_choice, check_range
 from chess_snn.errors import ConfigError
+from chess_snn.nets import Precision
 from chess_snn.search import MAX_SIMULATIONS
 
-PrecisionOption = Literal["model", "fp32", "bf16"]
+PrecisionOption = Literal["model", Precision]
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +121,7 @@ def _declare_precision(value: str) -> str:
 
 
 _NO_TEXT: Final = "<empty>"
-_PRECISIONS: Final = ("model", "fp32", "bf16")
+_PRECISIONS: Final = get_args(PrecisionOption)
 _MOST_TEMPERATURE: Final = 100.0
 _MOST_THREADS: Final = 1024
 _MOST_TICKS: Final = 64

@@ -20,7 +20,7 @@ class Pace:
         self._most_leaves = most_leaves
         self._leaves = most_leaves
         self.reserve_s = 0.0
-        """The longest of the latest waves: how late an order may be noticed."""
+        """The longest of the latest turns: how late an order may be noticed."""
 
     def begin_search(self) -> None:
         """Trust half of what was measured: one slow wave must not spoil every move to come."""
@@ -30,9 +30,9 @@ class Pace:
         """For the next wave: at least 1, at most ``wanted``, of a tree with ``visits``."""
         return max(1, min(self._leaves, 1 + visits // _VISITS_A_LEAF, wanted))
 
-    def record(self, leaves: int, seconds: float) -> None:
-        """A wave of ``leaves`` took ``seconds``."""
-        self.reserve_s = max(seconds, _FORGETTING * self.reserve_s)
+    def record(self, leaves: int, seconds: float, aside_s: float = 0.0) -> None:
+        """A wave of ``leaves`` took ``seconds``, and what else was done in its turn ``aside_s``."""
+        self.reserve_s = max(seconds + aside_s, _FORGETTING * self.reserve_s)
         if seconds > LONGEST_WAVE_S:
             self._leaves = max(1, min(self._leaves, leaves) // 2)
         elif leaves == self._leaves and seconds < LONGEST_WAVE_S / 2:

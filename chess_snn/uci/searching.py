@@ -30,7 +30,6 @@ _READ_PERIOD_S: Final = 0.25
 _READ_GROWTH: Final = 1.5
 """A small tree is looked at earlier: when it has grown so much."""
 _INFO_PERIOD_S: Final = 1.0
-_ALL_LINES: Final = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +92,7 @@ class _Worker:
         self._board = request.position.board.copy(stack=False)
         self._simulations = 0
         self._lines: list[Line] = []
+        self._next_read, self._next_read_s, self._next_info_s = 0.0, 0.0, _INFO_PERIOD_S
 
     def first_legal_move(self) -> str:
         move = self._request.position.any_move()
@@ -126,18 +126,10 @@ class _Worker:
         tree, pace, orders = self._engine.tree, self._engine.pace, self._orders
         limited = self._budget()
         pace.begin_search()
-        next_read, next_read_s, next_info_s = 0.0, 0.0, _INFO_PERIOD_S
+        self._look()
         while not orders.is_stopped:
-            seconds = self._seconds()
             budget = UNLIMITED if orders.is_held else limited
-            if self._simulations >= next_read or seconds >= next_read_s:
-                self._read()
-                next_read = 1 + _READ_GROWTH * self._simulations
-                next_read_s = seconds + _READ_PERIOD_S
-            if seconds >= next_info_s:
-                self._report()
-                next_info_s = seconds + _INFO_PERIOD_S
-            clock_s = seconds if orders.released_s is None else _since(orders.released_s)
+            clock_s = self._seconds() if orders.released_s is None else _since(orders.released_s)
             if budget.is_spent(self._simulations, clock_s, pace.reserve_s, self._lines):
                 return
             if tree.is_full or budget.is_decided(self._lines):
@@ -149,7 +141,9 @@ class _Worker:
             leaves = pace.leaves(tree.visits, budget.simulations_left(self._simulations))
             start_s = time.monotonic()
             self._simulations += tree.grow(leaves)
-            pace.record(leaves, _since(start_s))
+            wave_s = _since(start_s)
+            self._look()
+            pace.record(leaves, wave_s, _since(start_s) - wave_s)
 
     def _budget(self) -> Budget:
         return budget_of(
@@ -158,14 +152,25 @@ class _Worker:
             num_moves=self._board.legal_moves.count(),
         )
 
+    def _look(self) -> None:
+        """Read the tree and report, where it is time."""
+        if self._simulations >= self._next_read or self._seconds() >= self._next_read_s:
+            self._read()
+            self._next_read = 1 + _READ_GROWTH * self._simulations
+            self._next_read_s = self._seconds() + _READ_PERIOD_S
+        if self._seconds() >= self._next_info_s:
+            self._report()
+            self._next_info_s = self._seconds() + _INFO_PERIOD_S
+
     def _read(self) -> None:
-        self._lines = self._engine.tree.lines(_ALL_LINES)
+        """Only what is reported: every line is a walk down the tree."""
+        self._lines = self._engine.tree.lines(self._request.options.multipv)
 
     def _report(self) -> None:
         options = self._request.options
         for line in info_lines(
-            self._board, self._engine.tree, self._lines[: options.multipv],
-            simulations=self._simulations, seconds=self._seconds(), show_wdl=options.show_wdl,
+            self._board, self._engine.tree, self._lines, simulations=self._simulations,
+            seconds=self._seconds(), show_wdl=options.show_wdl,
         ):
             self._tell(line)
 
@@ -175,9 +180,13 @@ class _Worker:
         A proved win is always played and a proved loss never drawn.
         """
         temperature = self._request.options.temperature
-        undecided = [line for line in self._lines if line.win_plies == 0 and line.visits > 0]
-        if temperature == 0 or self._lines[0].win_plies != 0 or not undecided:
-            return self._lines[0]
+        best = self._lines[0]
+        if temperature == 0 or best.win_plies != 0:
+            return best
+        lines = self._engine.tree.lines()
+        undecided = [line for line in lines if line.win_plies == 0 and line.visits > 0]
+        if not undecided:
+            return best
         visits = np.array([line.visits for line in undecided], np.float64)
         with np.errstate(over="ignore"):
             weights = np.exp(np.log(visits / visits.max()) / temperature)

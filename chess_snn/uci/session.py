@@ -88,6 +88,7 @@ class Session:
 
     def _answer_ready(self) -> None:
         if not self._is_searching():
+            self._forget_the_last_game()
             self._engine.prepare(self._options)
             if not self._options.model:
                 self._say("no network yet: setoption name Model value PATH, or start with --model")
@@ -120,11 +121,15 @@ class Session:
                 "searching the last valid position, "
                 f"{self._position.board.fen()}; refused was: {self._refused}"
             )
+        self._forget_the_last_game()
+        request = Request(self._position, command.limits, self._options, start_s)
+        self._search = RunningSearch(self._engine, request, self._output.tell)
+
+    def _forget_the_last_game(self) -> None:
+        """What ``ucinewgame`` asked for, which may have come while a search was running."""
         if self._is_new_game:
             self._engine.forget()
             self._is_new_game = False
-        request = Request(self._position, command.limits, self._options, start_s)
-        self._search = RunningSearch(self._engine, request, self._output.tell)
 
     def _stop(self) -> None:
         if self._search is not None:

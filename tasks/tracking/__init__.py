@@ -18,7 +18,12 @@ from tasks.tracking.facts import (
     ModelVersionFacts,
     TrackingError,
 )
-from tasks.tracking.places import artifact_directory, is_server, local_tracking_uri
+from tasks.tracking.places import (
+    artifact_directory,
+    is_server,
+    local_tracking_uri,
+    tracking_uri_of,
+)
 
 if TYPE_CHECKING:
     from tasks.tracking.recorder import CampaignTracker
@@ -35,6 +40,7 @@ __all__ = [
     "is_server",
     "local_tracking_uri",
     "prepare_store",
+    "tracking_uri_of",
 ]
 
 # MLflow reads the first two when it is imported. The bars would write over our own progress.

@@ -1,6 +1,15 @@
-"""Where a campaign's tracking data lies when no server is given."""
+"""Where a campaign's tracking data lies."""
 
+import os
 from pathlib import Path
+
+URI_VARIABLE = "MLFLOW_TRACKING_URI"
+"""Names a store, instead of the campaign's own."""
+
+
+def tracking_uri_of(directory: Path) -> str:
+    """URI of the store somebody named, or else of SQLite in ``directory``; it may not exist."""
+    return os.environ.get(URI_VARIABLE) or local_tracking_uri(directory)
 
 
 def database_file(directory: Path) -> Path:

@@ -3,17 +3,22 @@
 import json
 import logging
 import math
+import posixpath
+import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from mlflow.entities import Metric, Param, Run, RunStatus
 from mlflow.tracking import MlflowClient
-from mlflow.utils.validation import MAX_PARAM_VAL_LENGTH, MAX_PARAMS_TAGS_PER_BATCH
+from mlflow.utils.validation import (
+    MAX_ENTITY_KEY_LENGTH,
+    MAX_PARAM_VAL_LENGTH,
+    MAX_PARAMS_TAGS_PER_BATCH,
+)
 
 from tasks.tracking.datasets import log_input
-from tasks.tracking.facts import EXPERIMENT, DatasetFacts, ModelVersionFacts
+from tasks.tracking.facts import EXPERIMENT, DatasetFacts, ModelVersionFacts, TrackingError
 from tasks.tracking.registry import ModelRegistry
 from tasks.tracking.store import tracking_errors
 
@@ -34,11 +39,14 @@ ALARMS_TAG = "chess_snn.alarms"
 CUT_MARK = "…[cut]"
 """Ends a configuration value that is longer than MLflow stores."""
 
+_REFUSED_IN_NAMES = re.compile(r"[^/\w.\- :]")
+"""What MLflow has in no metric's name; opponents have it in theirs, as ``stockfish@1000``."""
+
 logger = logging.getLogger(__name__)
 
 
 class CampaignTracker:
-    """Records a campaign; as a context manager it also closes the run with the right status.
+    """Records a campaign.
 
     Every method may be repeated, in this process or a later one, without a duplicate. One process
     at a time may track a campaign, as its lock guarantees.
@@ -61,8 +69,9 @@ class CampaignTracker:
                 has already stay as they are, for MLflow does not change them.
         """
         self._uri = tracking_uri
-        self._client = MlflowClient(tracking_uri=tracking_uri, registry_uri=tracking_uri)
+        self._recorded: set[int] | None = None
         with tracking_errors(tracking_uri):
+            self._client = MlflowClient(tracking_uri=tracking_uri, registry_uri=tracking_uri)
             run = self._find_run(campaign_id) or self._create_run(campaign_id, campaign_name)
             self._run_id: str = run.info.run_id
             self._client.update_run(self._run_id, RunStatus.to_string(RunStatus.RUNNING))
@@ -78,10 +87,12 @@ class CampaignTracker:
         return self._run_id
 
     def recorded_iterations(self) -> frozenset[int]:
-        """The iterations whose metrics are in the store."""
-        with tracking_errors(self._uri):
-            history = self._client.get_metric_history(self._run_id, MARKER_METRIC)
-        return frozenset(metric.step for metric in history)
+        """The iterations whose metrics are in the store, which is asked once."""
+        if self._recorded is None:
+            with tracking_errors(self._uri):
+                history = self._client.get_metric_history(self._run_id, MARKER_METRIC)
+            self._recorded = {metric.step for metric in history}
+        return frozenset(self._recorded)
 
     def record_iteration(
         self, iteration: int, metrics: Mapping[str, float],
@@ -91,7 +102,8 @@ class CampaignTracker:
 
         Args:
             iteration: from 0; the step of every metric.
-            metrics: by name; a value that is not finite is left out with a warning.
+            metrics: by name, stored under its :func:`legal_name`; a value that is not finite is
+                left out with a warning.
             version: the checkpoint the iteration made, which becomes a version of the registered
                 model and its ``candidate``.
 
@@ -106,6 +118,7 @@ class CampaignTracker:
             self._client.log_batch(
                 self._run_id, metrics=self._rows(iteration, metrics, model_id)
             )
+        self._recorded = {*self.recorded_iterations(), iteration}
         return True
 
     def record_supervised(
@@ -168,32 +181,26 @@ class CampaignTracker:
         with tracking_errors(self._uri):
             self._client.set_terminated(self._run_id, status)
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if error is None:
-            self.close("FINISHED")
-        elif isinstance(error, Exception):
-            self.close("FAILED")
-        else:  # Ctrl-C or a termination signal
-            self.close("KILLED")
-
     def _find_run(self, campaign_id: str) -> Run | None:
-        experiment = self._client.get_experiment_by_name(EXPERIMENT)
         found = self._client.search_runs(
-            [experiment.experiment_id], f"tags.`{CAMPAIGN_ID_TAG}` = '{campaign_id}'",
+            [self._experiment_id()], f"tags.`{CAMPAIGN_ID_TAG}` = '{campaign_id}'",
             order_by=["attributes.start_time ASC"], max_results=1,
         )
         return found[0] if found else None
 
     def _create_run(self, campaign_id: str, campaign_name: str) -> Run:
-        experiment = self._client.get_experiment_by_name(EXPERIMENT)
         tags = {CAMPAIGN_ID_TAG: campaign_id, "chess_snn.campaign": campaign_name}
-        return self._client.create_run(experiment.experiment_id, tags=tags, run_name=campaign_name)
+        return self._client.create_run(self._experiment_id(), tags=tags, run_name=campaign_name)
+
+    def _experiment_id(self) -> str:
+        experiment = self._client.get_experiment_by_name(EXPERIMENT)
+        if experiment is None:
+            raise TrackingError(
+                f"the tracking store {self._uri} has no experiment {EXPERIMENT!r}; it is made when "
+                "the store is prepared"
+            )
+        experiment_id: str = experiment.experiment_id
+        return experiment_id
 
     def _log_configuration(
         self, configuration: Mapping[str, Any], known: Mapping[str, str]
@@ -217,9 +224,17 @@ class CampaignTracker:
             )
         now_ms = int(time.time() * 1000)
         return [
-            Metric(name, value, now_ms, iteration, model_id=model_id, run_id=self._run_id)
+            Metric(
+                legal_name(name), value, now_ms, iteration, model_id=model_id, run_id=self._run_id
+            )
             for name, value in {**finite, marker: float(iteration)}.items()
         ]
+
+
+def legal_name(metric: str) -> str:
+    """``metric`` as MLflow stores it: ``score_stockfish@10`` is ``score_stockfish_10`` there."""
+    name = posixpath.normpath(_REFUSED_IN_NAMES.sub("_", metric))
+    return name[:MAX_ENTITY_KEY_LENGTH]
 
 
 def flatten(configuration: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:

@@ -1,4 +1,4 @@
-"""The tracking store: created and migrated once, before any other process opens it."""
+"""The tracking store: found, and created and migrated before any other process opens it."""
 
 import os
 import sqlite3
@@ -11,9 +11,13 @@ from mlflow.tracking import MlflowClient
 from sqlalchemy.exc import SQLAlchemyError
 
 from tasks.tracking.facts import EXPERIMENT, TrackingError
-from tasks.tracking.places import artifact_directory, database_file, is_server, local_tracking_uri
-
-URI_VARIABLE = "MLFLOW_TRACKING_URI"
+from tasks.tracking.places import (
+    artifact_directory,
+    database_file,
+    is_server,
+    local_tracking_uri,
+    tracking_uri_of,
+)
 
 SERVER_PATIENCE = {
     "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "2",
@@ -23,16 +27,17 @@ SERVER_PATIENCE = {
 
 
 def prepare_store(directory: Path, tracking_uri: str | None = None) -> str:
-    """Make the tracking store ready and return its URI.
+    """Make the tracking store ready, where it is not, and return its URI.
 
-    The store is the one at ``tracking_uri``, or the one named by ``MLFLOW_TRACKING_URI``, or
-    SQLite in ``directory`` with the artifacts beside it. Call this once in the parent: processes
-    that create or migrate one SQLite file at the same time crash each other.
+    The store is the one at ``tracking_uri``, or else that of
+    :func:`tasks.tracking.places.tracking_uri_of`; a database has its artifacts in ``directory``.
+    Call this in one process: several that create or migrate one SQLite file at the same time crash
+    each other.
 
     Raises:
         TrackingError: the store cannot be reached or opened.
     """
-    uri = tracking_uri or os.environ.get(URI_VARIABLE) or local_tracking_uri(directory)
+    uri = tracking_uri or tracking_uri_of(directory)
     if is_server(uri):
         for variable, value in SERVER_PATIENCE.items():
             os.environ.setdefault(variable, value)

@@ -38,9 +38,26 @@ print(sorted({name.partition(".")[0] for name in sys.modules} & foreign))
 """
 
 
-def imported_foreigners(*modules: str) -> str:
-    command = [sys.executable, "-c", IMPORT_ALL, *modules]
+IMPORT_ALL_AND_LIST_COMPILED = """
+import importlib, sys
+from numba.core.registry import CPUDispatcher
+modules = [importlib.import_module(name) for name in sys.argv[1:]]
+kernels = {
+    f"{module.__name__}.{name}": value for module in modules
+    for name, value in vars(module).items() if isinstance(value, CPUDispatcher)
+}
+assert len(kernels) > 50, "the search for kernels found too few"
+print(sorted(name for name, value in kernels.items() if value.signatures))
+"""
+
+
+def output_of(program: str, *modules: str) -> str:
+    command = [sys.executable, "-c", program, *modules]
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+
+
+def imported_foreigners(*modules: str) -> str:
+    return output_of(IMPORT_ALL, *modules)
 
 
 def test_the_layers_hold():
@@ -54,6 +71,10 @@ def test_the_layers_hold():
 def test_the_library_loads_neither_prefect_nor_dask_nor_mlflow():
     assert len(LIBRARY) > 50, "the search for modules found too few"
     assert imported_foreigners(*LIBRARY) == "[]"
+
+
+def test_no_kernel_is_compiled_by_an_import():
+    assert output_of(IMPORT_ALL_AND_LIST_COMPILED, *LIBRARY) == "[]"
 
 
 def test_nor_does_the_command_line_before_a_campaign_runs():

@@ -1,16 +1,20 @@
 """One folder, one identity, one writer; leftovers of the dead are swept, the rest is left alone."""
 
+import resource
 import signal
 import socket
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
 
 import pytest
+from tiny_campaign import TINY
 
-from chess_snn.campaign import CampaignFolder, campaign_lock
-from chess_snn.campaign.naming import campaigns_home, next_campaign_path
+from chess_snn.campaign import CampaignFolder, campaign_lock, load_config
+from chess_snn.campaign.naming import campaigns_home, claim_campaign_path, next_campaign_path
 from chess_snn.campaign.sweep import sweep_leftovers
-from chess_snn.errors import CampaignError, CampaignLockedError
+from chess_snn.errors import CampaignError, CampaignLockedError, UsageError
 
 HOLDER = """
 import sys, time
@@ -20,6 +24,17 @@ with campaign_lock(CampaignFolder.open(Path(sys.argv[1]))):
     print("held", flush=True)
     time.sleep(60)
 """
+
+
+NUM_STARTS = 8
+
+
+@pytest.fixture
+def dead_pid() -> int:
+    """Of a process that has ended."""
+    dead = subprocess.Popen([sys.executable, "-c", ""])
+    dead.wait()
+    return dead.pid
 
 
 def test_opening_finds_what_was_created_even_after_a_move(new_folder):
@@ -45,6 +60,73 @@ def test_a_folder_is_not_taken_twice(new_folder, tmp_path):
         new_folder("full")
     with pytest.raises(CampaignError, match="holds no campaign"):
         CampaignFolder.open(tmp_path / "full")
+
+
+def test_one_of_several_starts_at_the_same_instant_gets_a_folder_bug(tmp_path):
+    config, at_once = load_config(settings=TINY), Barrier(NUM_STARTS)
+
+    def start(path):
+        at_once.wait()
+        try:
+            return CampaignFolder.create(path, config).campaign_id
+        except CampaignError:
+            return None
+
+    with ThreadPoolExecutor(NUM_STARTS) as threads:
+        for number in range(5):
+            path = tmp_path / str(number)
+            begun = [found for found in threads.map(start, NUM_STARTS * [path]) if found]
+            assert begun == [CampaignFolder.open(path).campaign_id]
+            assert [entry.name for entry in path.iterdir()] == ["campaign.toml"]
+
+
+def test_starts_at_the_same_instant_get_folders_of_their_own_bug(tmp_path):
+    at_once = Barrier(NUM_STARTS)
+
+    def claim(parent):
+        at_once.wait()
+        return claim_campaign_path("smoke", parent)
+
+    with ThreadPoolExecutor(NUM_STARTS) as threads:
+        claimed = set(threads.map(claim, NUM_STARTS * [tmp_path / "campaigns"]))
+    assert {path.name for path in claimed} == {f"smoke-{n + 1:03d}" for n in range(NUM_STARTS)}
+    assert claimed == set((tmp_path / "campaigns").iterdir())
+
+
+def test_campaigns_below_a_file_are_refused(tmp_path):
+    (tmp_path / "campaigns").touch()
+    with pytest.raises(UsageError, match=r"cannot write .*smoke-001"):
+        claim_campaign_path("smoke", tmp_path / "campaigns")
+
+
+def test_a_folder_that_a_killed_start_left_can_be_started_in_bug(new_folder, tmp_path, dead_pid):
+    path = tmp_path / "campaign"
+    path.mkdir()
+    leftover = f".tmp-campaign.toml@{socket.gethostname()}-{dead_pid}-00000000"
+    (path / leftover).write_text("[identity]")
+    (path / "mine").touch()
+    with pytest.raises(CampaignError, match="is not empty"):
+        new_folder("campaign")
+    (path / "mine").unlink()
+    (path / leftover).write_text("[identity]")
+    assert CampaignFolder.open(new_folder("campaign").path).path == path
+    assert [entry.name for entry in path.iterdir()] == ["campaign.toml"]
+
+
+def test_a_lock_on_a_full_disk_is_one_line_bug(new_folder):
+    folder = new_folder()
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, hard))
+    try:
+        with (
+            pytest.raises(CampaignError, match=r"cannot write .*lock: File too large; make room"),
+            campaign_lock(folder),
+        ):
+            pytest.fail("locked without a holder")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    with campaign_lock(folder):
+        pass
 
 
 def test_a_second_writer_is_refused_until_the_first_is_killed(new_folder):
@@ -84,17 +166,15 @@ def test_unnamed_campaigns_are_numbered(tmp_path, monkeypatch):
     assert str(campaigns_home()) == "/home/somebody/chess-snn/campaigns"
 
 
-def test_leftovers_of_the_dead_are_swept_and_nothing_else(new_folder):
+def test_leftovers_of_the_dead_are_swept_and_nothing_else(new_folder, dead_pid):
     folder = new_folder()
-    dead = subprocess.Popen([sys.executable, "-c", ""])
-    dead.wait()
     shards = folder.shard(0, 0).parent
-    leftover = shards / f".tmp-shard-0000@{socket.gethostname()}-{dead.pid}-00000000"
-    elsewhere = shards / f".tmp-shard-0001@another-host-{dead.pid}-00000000"
+    leftover = shards / f".tmp-shard-0000@{socket.gethostname()}-{dead_pid}-00000000"
+    elsewhere = shards / f".tmp-shard-0001@another-host-{dead_pid}-00000000"
     committed = folder.shard(0, 2)
     for path in (leftover, elsewhere, committed):
         path.mkdir(parents=True)
-    receipt = folder.receipt(0).parent / f".tmp-x.json@{socket.gethostname()}-{dead.pid}-00000000"
+    receipt = folder.receipt(0).parent / f".tmp-x.json@{socket.gethostname()}-{dead_pid}-00000000"
     receipt.parent.mkdir()
     receipt.touch()
     assert sweep_leftovers(folder) == 2

@@ -1,6 +1,7 @@
 """A whole small campaign by its stages: idempotent, and the same wherever and however it is run."""
 
 import json
+import shutil
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
@@ -241,6 +242,22 @@ def test_the_second_iteration_restarts_from_the_first(tmp_path):
         for row in read_shard(folder.shard(0, shard))[0].states
     }
     assert all(tuple(row[:4]) in earlier for row in records.states[records.game_offsets[:-1]])
+
+
+def test_a_warm_worker_reads_the_games_behind_the_threshold_once_bug(tmp_path):
+    folder = CampaignFolder.create(tmp_path / "c", load_config(settings=[
+        *TINY, "self_play.resignation=true", "self_play.restart_share_first=0.0",
+        "self_play.restart_share_last=0.0",
+    ]))
+    prepare_first_generation(folder)
+    begin_iteration(folder, 0, 0.0)
+    for shard in range(NUM_SHARDS):
+        play_shard(folder.path, 0, shard)
+    train_generation(folder.path, 0)
+    begin_iteration(folder, 1, 1.0)
+    play_shard(folder.path, 1, 0)
+    shutil.rmtree(folder.shard(0, 0))
+    assert play_shard(folder.path, 1, 1).name == "iter-000001/shard-0001"
 
 
 @pytest.mark.parametrize(("score", "champion", "margin", "chosen"), [

@@ -53,6 +53,8 @@ def assert_refused(done, reason: str) -> None:
     ((*START, "--set", "training.batch_size"), "--set takes name=value"),
     ((*START, "--set", 'evaluation.opponents=["bob"]'), "unknown player 'bob'; known: random"),
     ((*START, "--set", 'evaluation.opponents=["minimax:99"]'), "minimax depth must be >= 1"),
+    ((*START, "--set", 'evaluation.opponents=["uci:/nowhere/fish@9"]'),
+     "there is no engine at /nowhere/fish"),
     ((*START, "--set", "campaign.game=go"), "unknown game 'go'; known: chess"),
     ((*START, "--set", "net.size=giant"), "net.size must be one of tiny"),
     ((*START, "--config", "missing.toml"), "cannot read missing.toml: No such file"),
@@ -73,6 +75,14 @@ def test_bad_input_is_refused_and_changes_nothing(chess_snn, places, arguments, 
     before = fingerprint(places)
     assert_refused(chess_snn(*arguments), reason)
     assert fingerprint(places) == before
+
+
+def test_a_campaign_is_read_where_its_engines_are_not_installed_bug(chess_snn, places):
+    config = load_config("smoke", settings=['evaluation.opponents=["uci:/nowhere/fish@9~25"]'])
+    CampaignFolder.create(places / "elsewhere", config)
+    done = chess_snn("campaign", "status", "elsewhere")
+    assert done.returncode == 0, done.stderr
+    assert "0 iterations are finished" in done.stdout
 
 
 @pytest.mark.parametrize("command", ["status", "resume"])

@@ -146,7 +146,8 @@ def test_show_gives_the_game_and_its_board(chess_snn, campaign, tmp_path):
     assert "1. f3 e5 2. g4 Qh4# 0-1" in done.stdout
     assert '[Shard "iter-000000/shard-0001"]' in done.stdout
     assert "After 4 of 4 plies, White to move:" in done.stdout
-    assert "4  . . . . . . P q" in done.stdout
+    assert "4   .  .  .  .  .  .  P (q)" in done.stdout
+    assert "\n    a  b  c  d  e  f  g  h \n" in done.stdout
     assert done.stdout.endswith("rnb1kbnr/pppp1ppp/8/4p3/6Pq/5P2/PPPPP2P/RNBQKBNR w KQkq - 1 3\n")
     assert (tmp_path / "board.svg").read_text().startswith("<svg")
     begun = chess_snn("games", "show", campaign.path, "--ply", 0).stdout

@@ -22,10 +22,17 @@ def test_every_part_prints_its_figures_and_keeps_them(tmp_path):
     done = run("--device", "cpu", "--quick", "--out", str(tmp_path))
     assert done.returncode == 0, done.stderr
     body = json.loads((tmp_path / "gpu.json").read_text())
-    assert body["figures"]["tiny, policy only [positions/s]"] > 0
-    assert body["figures"]["tiny: training [samples/s]"] > 0
-    for part in ("machine", "neurons", "inference", "peers", "training", "self_play"):
+    figures = {(each["name"], each["unit"]): each["value"] for each in body["measurements"]}
+    assert figures["tiny, policy only", "positions/s"] > 0
+    assert figures["tiny: training", "samples/s"] > 0
+    for part in ("neurons", "inference", "peers", "training", "self_play"):
         assert f"\n{part} (" in done.stdout
+
+
+def test_a_part_that_is_not_there_is_named(tmp_path):
+    done = run("--device", "cpu", "--only", "training", "everything", "--out", str(tmp_path))
+    assert done.returncode == 2
+    assert "everything" in done.stderr
 
 
 def test_a_gpu_that_is_not_there_is_named(tmp_path):

@@ -4,6 +4,8 @@ import json
 
 import pytest
 
+from chess_snn.bench import env
+
 COMMANDS = {
     (): "chess-snn campaign start --preset smoke",
     ("campaign",): "Learn by self-play",
@@ -39,6 +41,19 @@ def test_help(chess_snn, command):
 
 def test_version(chess_snn):
     assert chess_snn("--version").stdout.startswith("chess-snn 0.")
+
+
+@pytest.mark.parametrize("place", [".", "file/report.json"])
+def test_a_report_that_cannot_be_written_is_refused_before_the_run_bug(
+    chess_snn, tmp_path, monkeypatch, place
+):
+    (tmp_path / "file").touch()
+    monkeypatch.setattr(env, "run", lambda quick: pytest.fail(f"it ran, quick: {quick}"))
+    done = chess_snn("bench", "env", "--json-file", place)
+    assert done.returncode == 2
+    (line,) = done.stderr.splitlines()
+    assert line.startswith(f"error: cannot write {place}: ")
+    assert "--json-file" in line
 
 
 @pytest.mark.slow

@@ -1,3 +1,4 @@
+import errno
 import json
 import os
 import socket
@@ -6,7 +7,7 @@ import sys
 
 import pytest
 
-from chess_snn.data import read_json, sweep_temporaries, write_json
+from chess_snn.data import create_text, read_json, sweep_temporaries, write_json
 from chess_snn.data.files import temporary_sibling
 from chess_snn.errors import CorruptDataError, UsageError
 
@@ -37,6 +38,25 @@ def test_a_value_json_cannot_hold_changes_nothing(tmp_path):
         write_json(path, {"loss": float("nan")})
     assert read_json(path) == {"loss": 1.0}
     assert names(tmp_path) == ["r.json"]
+
+
+def test_a_text_is_created_once(tmp_path):
+    path = tmp_path / "deep" / "campaign.toml"
+    assert create_text(path, "mine")
+    assert not create_text(path, "yours")
+    assert path.read_text() == "mine"
+    assert names(path.parent) == ["campaign.toml"]
+    (tmp_path / "file").touch()
+    with pytest.raises(UsageError, match=r"cannot write .*file/x"):
+        create_text(tmp_path / "file" / "x", "")
+
+
+def test_a_text_is_created_where_there_are_no_hard_links(tmp_path, monkeypatch):
+    def refuse(*_):
+        raise OSError(errno.EPERM, "Operation not permitted")
+
+    monkeypatch.setattr(os, "link", refuse)
+    test_a_text_is_created_once(tmp_path)
 
 
 @pytest.mark.parametrize("text", ["", "{", "\xff", "[1]", "null", "{} {}", "[" * 100_000])

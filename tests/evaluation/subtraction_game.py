@@ -47,8 +47,8 @@ class SubtractionGame:
         batch.reward[rows] = 0
         self._settle(batch, rows)
 
-    def step(self, batch, actions, chance=None, lo=0, hi=None):
-        rows = np.arange(lo, len(batch) if hi is None else hi)
+    def step(self, batch, actions, chance=None, num_rows=None):
+        rows = np.arange(len(batch) if num_rows is None else num_rows)
         rows = rows[(actions[rows] >= 0) & (batch.num_legal[rows] > 0)]
         batch.state[rows, 0] -= (actions[rows] + 1).astype(np.uint64)
         batch.state[rows, 0] ^= _SIDE_BIT

@@ -1,18 +1,18 @@
 """The shipped book: legal, short, distinct, nothing lost, and even in Stockfish's eyes."""
 
 from importlib import resources
+from pathlib import Path
 
 import chess
 import pytest
 
-from chess_snn.errors import ConfigError, CorruptDataError, UsageError
-from chess_snn.evaluation import book
+from chess_snn.errors import ConfigError, CorruptDataError, EngineError, UsageError
+from chess_snn.evaluation import book, find_engine
 from chess_snn.evaluation.book import BookLine, read_book
 from chess_snn.evaluation.book_making import (
     BookSettings,
     book_head,
     evaluate,
-    find_stockfish,
     has_full_army,
     make_book,
     open_engine,
@@ -22,14 +22,14 @@ from chess_snn.evaluation.book_making import (
 from chess_snn.rng import generator
 
 MADE_BY = BookSettings()
-needs_stockfish = [
-    pytest.mark.oracle,
-    pytest.mark.skipif(
-        find_stockfish() is None,
-        reason="Stockfish is not installed (Debian: apt-get install stockfish), so the BALANCE of "
-               "the book of openings is NOT checked",
-    ),
-]
+
+
+@pytest.fixture
+def stockfish() -> Path:
+    try:
+        return find_engine("stockfish")
+    except EngineError as error:
+        pytest.skip(f"{error}; so the BALANCE of the book of openings is NOT checked")
 
 
 def board_of(line: BookLine) -> chess.Board:
@@ -100,11 +100,10 @@ def test_every_line_is_the_candidate_that_its_seed_draws():
     assert found == list(range(1000))
 
 
+@pytest.mark.oracle
 class TestWithStockfish:
-    pytestmark = needs_stockfish
-
-    def test_a_sample_is_even(self):
-        with open_engine(find_stockfish()) as engine:
+    def test_a_sample_is_even(self, stockfish):
+        with open_engine(stockfish) as engine:
             is_the_same = engine.id["name"] == "Stockfish 15.1"
             for number in generator(0, "sample").choice(1000, size=8, replace=False):
                 line = read_book()[number]
@@ -114,11 +113,11 @@ class TestWithStockfish:
                 else:
                     assert abs(centipawns) <= 2 * MADE_BY.max_centipawns
 
-    def test_a_small_book_is_the_same_with_any_number_of_workers(self):
+    def test_a_small_book_is_the_same_with_any_number_of_workers(self, stockfish):
         settings = BookSettings(seed=7, lines_each=2, min_plies=3, max_plies=4, nodes=300)
         books = []
         for num_engines in (1, 2):
-            engines = [open_engine(find_stockfish()) for _ in range(num_engines)]
+            engines = [open_engine(stockfish) for _ in range(num_engines)]
             books.append(list(make_book(settings, engines)))
             for engine in engines:
                 engine.close()
@@ -129,9 +128,9 @@ class TestWithStockfish:
             assert random_line(settings, candidate).epd() == board_of(line).epd()
             assert abs(line.centipawns_white) <= 50
 
-    def test_what_there_is_not_is_not_looked_for_for_ever(self):
+    def test_what_there_is_not_is_not_looked_for_for_ever(self, stockfish):
         settings = BookSettings(lines_each=2, min_plies=1, max_plies=1, nodes=10, max_centipawns=0)
-        with open_engine(find_stockfish()) as engine, pytest.raises(
+        with open_engine(stockfish) as engine, pytest.raises(
             UsageError, match=r"found \d of 2 openings; ask for fewer, or allow more centipawns"
         ):
             list(make_book(settings, [engine]))

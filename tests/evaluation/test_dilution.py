@@ -9,6 +9,7 @@ from chess_snn.evaluation import (
     DilutedPlayer,
     GreedyPlayer,
     RandomPlayer,
+    check_player,
     make_player,
     play_match,
     random_openings,
@@ -156,6 +157,7 @@ def test_the_name_says_how_much(chess_game):
         ("nobody~50", "unknown player 'nobody'"),
     ],
 )
-def test_bad_dilution_is_refused(chess_game, text, reason):
+@pytest.mark.parametrize("refuse", [make_player, check_player])
+def test_bad_dilution_is_refused(chess_game, refuse, text, reason):
     with pytest.raises(ConfigError, match=reason):
-        make_player(chess_game, text)
+        refuse(chess_game, text)

@@ -102,7 +102,7 @@ def test_an_engine_without_an_answer_voids_the_game(against_random, fault, reaso
     # On a busy machine a sound answer may be late once, too.
     assert only_program(result).failures >= 2 * 2
     assert only_program(result).last_failure.startswith(reason)
-    assert result.terminations_by_name == {"ongoing": 2, "void": 2}
+    assert result.terminations_by_name == {"ply_cap": 2, "void": 2}
 
 
 def test_voided_games_enter_no_score(against_random):
@@ -139,7 +139,7 @@ def test_no_legal_move_forfeits_the_game(against_random, answer):
     assert result.scores_a.tolist() == [0.5, 0.0, 0.5, 0.0]
     assert result.losses == 2
     assert result.plies.tolist() == [MAX_PLIES, 3, MAX_PLIES, 3]
-    assert result.terminations_by_name == {"ongoing": 2, "forfeit": 2}
+    assert result.terminations_by_name == {"ply_cap": 2, "forfeit": 2}
     assert only_program(result).failures == 0
     assert repr(answer.strip()) in only_program(result).last_illegal
     assert pair_counts(result).tolist() == [0, 2, 0, 0, 0]

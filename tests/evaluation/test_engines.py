@@ -12,6 +12,7 @@ from chess_snn.evaluation import (
     DECREED_RATINGS,
     EnginePlayer,
     EngineSettings,
+    check_player,
     find_engine,
     is_player_name,
     make_player,
@@ -161,10 +162,11 @@ def test_engines_as_text(chess_game, tmp_path, text, name):
         ("uci:", "does not say how far"),
     ],
 )
-def test_bad_engine_names_are_refused(chess_game, text, reason):
+@pytest.mark.parametrize("refuse", [make_player, check_player])
+def test_bad_engine_names_are_refused(chess_game, refuse, text, reason):
     assert is_player_name(text)
     with pytest.raises(ConfigError, match=reason):
-        make_player(chess_game, text)
+        refuse(chess_game, text)
 
 
 @pytest.mark.parametrize("text", ["stockfishes@5", "ucinet:4", "campaigns/stockfish@5", "Random"])
@@ -177,6 +179,17 @@ def test_an_engine_that_is_not_installed(bare_machine, chess_game):
         make_player(chess_game, "stockfish@100~50")
     with pytest.raises(EngineError, match=r"'fruit' is not installed: .*uci:/path/to/engine"):
         make_player(chess_game, "uci:fruit@100")
+
+
+@pytest.mark.parametrize("text", [
+    "stockfish@100", "stockfish:depth=3~50", "uci:fruit@nodes=100", "uci:/nowhere/fruit:depth=1",
+])
+def test_the_name_of_an_engine_can_be_read_where_it_is_not_installed_bug(
+    bare_machine, chess_game, text
+):
+    with pytest.raises(EngineError):
+        make_player(chess_game, text)
+    check_player(chess_game, text)
 
 
 def test_engines_are_found_on_the_path_and_beside_it(bare_machine, monkeypatch, tmp_path):
@@ -202,8 +215,9 @@ def test_a_path_that_is_no_program(tmp_path):
 
 
 def test_engines_play_chess_only(tmp_path):
-    with pytest.raises(ConfigError, match="plays chess, not subtraction"):
-        make_player(SubtractionGame(), f"uci:{write_engine(tmp_path, 'sound')}@5")
+    for refuse in (make_player, check_player):
+        with pytest.raises(ConfigError, match="plays chess, not subtraction"):
+            refuse(SubtractionGame(), f"uci:{write_engine(tmp_path, 'sound')}@5")
 
 
 @pytest.mark.parametrize(

@@ -54,6 +54,18 @@ def played(chess_game, openings):
     )
 
 
+def test_wanted_games_alone_are_written_as_among_all(chess_game, played):
+    def write(numbers):
+        return list(match_pgn(
+            chess_game, played, UNKNOWN, event="e", date="2026-03-04", numbers=numbers
+        ))
+
+    everything = write(None)
+    assert [number for number, _ in everything] == list(range(26))
+    assert write([3, 17]) == [everything[3], everything[17]]
+    assert write([]) == []
+
+
 def test_python_chess_reads_the_games_that_were_played(chess_game, played):
     games = read_all(to_pgn(chess_game, played))
     assert len(games) == played.num_games == 26

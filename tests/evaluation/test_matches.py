@@ -93,7 +93,7 @@ def test_counts_add_up(chess_game):
     assert result.capped == np.sum(result.plies == 150) > 0
     assert result.score == (result.wins + (result.draws + result.capped) / 2) / 40
     assert sum(result.terminations_by_name.values()) == 40
-    assert result.terminations_by_name["ongoing"] == result.capped
+    assert result.terminations_by_name["ply_cap"] == result.capped
     assert result.wins + result.losses == result.terminations_by_name.get("checkmate", 0)
     np.testing.assert_array_equal(result.opening_index, np.repeat(np.arange(20), 2))
     np.testing.assert_array_equal(result.a_is_white, [True, False] * 20)
@@ -145,7 +145,7 @@ def test_cap_cuts_games_and_scores_them_as_draws(chess_game):
         chess_game, RandomPlayer(), GreedyPlayer(chess_game), openings, seed=0, max_plies=1
     )
     assert (result.capped, result.draws, result.score) == (6, 0, 0.5)
-    assert result.terminations_by_name == {"ongoing": 6}
+    assert result.terminations_by_name == {"ply_cap": 6}
     assert set(result.plies) == {1}
 
 

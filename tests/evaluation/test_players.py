@@ -8,6 +8,7 @@ from chess_snn.evaluation import (
     MinimaxPlayer,
     RandomPlayer,
     SearchPlayer,
+    check_player,
     make_player,
 )
 from chess_snn.nets.evaluator import Evaluation
@@ -116,9 +117,10 @@ def test_players_by_name(chess_game, text, kind):
 @pytest.mark.parametrize(
     "text", ["nobody", "", "Random", "random:1", "greedy:", "minimax", "minimax:", ":2"]
 )
-def test_unknown_player_lists_the_known(chess_game, text):
+@pytest.mark.parametrize("refuse", [make_player, check_player])
+def test_unknown_player_lists_the_known(chess_game, refuse, text):
     with pytest.raises(ConfigError, match=r"unknown player .*known: random, greedy, minimax:N"):
-        make_player(chess_game, text)
+        refuse(chess_game, text)
 
 
 @pytest.mark.parametrize("depth", ["0", "7", "99", "-1", "two", "2.0", "²", "2:2"])

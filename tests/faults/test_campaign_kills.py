@@ -1,11 +1,13 @@
-"""Rows 1, 3 and 22 of the faults a campaign survives: killed workers, killed campaigns, Ctrl-C."""
+"""Faults a campaign survives: killed workers, killed campaigns, Ctrl-C and SIGTERM."""
 
+import json
 import os
 import signal
 from pathlib import Path
 
 import pytest
 from campaign_driver import (
+    FINISH_TIMEOUT_S,
     assert_gone,
     assert_whole,
     committed_shards,
@@ -147,22 +149,61 @@ def test_campaign_killed_while_it_learns_from_games_begins_with_the_same_network
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("whole_group", [False, True], ids=["process", "terminal"])
+@pytest.mark.parametrize(("sent", "whole_group"), [
+    (signal.SIGINT, False),
+    (signal.SIGINT, True),  # what a terminal does: every process in the foreground hears it
+    (signal.SIGTERM, False),
+    (signal.SIGTERM, True),  # what a batch system does that ends a job
+], ids=["process", "terminal", "kill", "job"])
 def test_ctrl_c_leaves_a_campaign_that_resumes(
-    tmp_path: Path, undisturbed: Path, whole_group: bool
+    tmp_path: Path, undisturbed: Path, sent: signal.Signals, whole_group: bool
 ) -> None:
     path, log = tmp_path / "c", tmp_path / "log"
     process = launch("start", "--dir", str(path), *SETTINGS, log=log)
     wait_until(lambda: len(committed_shards(path, 0)) >= 1, process, log)
     started = descendants(process)
-    if whole_group:  # what a terminal does: every process in the foreground hears it
-        os.killpg(process.pid, signal.SIGINT)
+    if whole_group:
+        os.killpg(process.pid, sent)
     else:
-        process.send_signal(signal.SIGINT)
+        process.send_signal(sent)
     assert process.wait(30) == 130, log.read_text()[-3000:]
     text = log.read_text()
     assert "chess-snn campaign resume" in text
     assert "Traceback" not in text
+    assert_gone(started)
+
+    finish(launch("resume", str(path), log=log), log)
+    assert_same_result(path, undisturbed)
+
+
+@pytest.mark.slow
+def test_frozen_worker_is_replaced(tmp_path: Path, undisturbed: Path) -> None:
+    path, log = tmp_path / "c", tmp_path / "log"
+    process = launch("start", "--dir", str(path), *SETTINGS, log=log)
+    wait_until(lambda: len(committed_shards(path, 0)) >= 1, process, log)
+    frozen = dask_workers(process)[0]
+    frozen.suspend()
+    try:
+        finish(process, log)
+        assert_gone([frozen])
+    finally:
+        if frozen.is_running():
+            frozen.kill()
+    assert_same_result(path, undisturbed)
+
+
+@pytest.mark.slow
+def test_campaign_without_its_prefect_server_ends_and_resumes(
+    tmp_path: Path, undisturbed: Path
+) -> None:
+    path, log = tmp_path / "c", tmp_path / "log"
+    process = launch("start", "--dir", str(path), *SETTINGS, log=log)
+    wait_until(lambda: len(committed_shards(path, 0)) >= 1, process, log)
+    started = descendants(process)
+    server = json.loads((path / "services" / "prefect-server.json").read_text())
+    os.killpg(server["pid"], signal.SIGKILL)
+    assert process.wait(2 * FINISH_TIMEOUT_S) == 2, log.read_text()[-3000:]
+    assert "error: the Prefect server at http://127.0.0.1:" in log.read_text()
     assert_gone(started)
 
     finish(launch("resume", str(path), log=log), log)

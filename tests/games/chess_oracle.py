@@ -1,10 +1,16 @@
-"""What python-chess says, in the library's terms, by code that shares nothing with the library."""
+"""What python-chess says, in the library's terms.
+
+By code that shares nothing with the library but the random words that keys are made of.
+"""
 
 from collections import Counter
 
 import chess
 import numpy as np
 
+from chess_snn.games.chess import tables
+
+CASTLING_ROOKS = (chess.H1, chess.A1, chess.H8, chess.A8)
 CLOCK_THRESHOLDS = (4, 8, 16, 32, 48, 64, 80, 96)
 COMPASS = ("N", "NE", "E", "SE", "S", "SW", "W", "NW")
 KNIGHT_DIRECTIONS = [(1, 2), (2, 1), (2, -1), (1, -2), (-1, -2), (-2, -1), (-2, 1), (-1, 2)]
@@ -76,6 +82,18 @@ def termination(board, earlier=0):
     if board.halfmove_clock >= 100:
         return "fifty_moves"
     return "threefold_repetition" if earlier >= 2 else "ongoing"
+
+
+def zobrist_key(board):
+    """The key as the words of :mod:`chess_snn.games.chess.tables`, over each other."""
+    key = tables.ZOBRIST_BLACK if board.turn == chess.BLACK else np.uint64(0)
+    for square, piece in board.piece_map().items():
+        key ^= tables.ZOBRIST_PIECE[int(piece.color == chess.BLACK), piece.piece_type, square]
+    rights = [board.castling_rights & chess.BB_SQUARES[rook] for rook in CASTLING_ROOKS]
+    key ^= tables.ZOBRIST_CASTLING[sum(bool(right) << bit for bit, right in enumerate(rights))]
+    if board.has_legal_en_passant():
+        key ^= tables.ZOBRIST_EP_FILE[chess.square_file(board.ep_square)]
+    return key
 
 
 def planes(board, earlier=0):

@@ -11,7 +11,6 @@ import pytest
 from chess_snn.games import get_game
 from chess_snn.games.chess import from_board
 from chess_snn.games.chess.layout import KEY, META, REPETITIONS_MASK, REPETITIONS_SHIFT
-from chess_snn.games.chess.notation import zobrist_key
 
 GAME = get_game("chess")
 NUM_GAMES = 64
@@ -99,7 +98,7 @@ class Lockstep:
     def check_key(self, row, tracked):
         state = self.batch.state[row]
         key = int(state[KEY])
-        assert key == zobrist_key(tracked.board)
+        assert key == oracle.zobrist_key(tracked.board)
         assert self.key_of.setdefault(tracked.key, key) == key
         assert self.position_of.setdefault(key, tracked.key) == tracked.key
         repetitions = int(state[META] >> REPETITIONS_SHIFT & REPETITIONS_MASK)

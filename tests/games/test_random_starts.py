@@ -5,6 +5,8 @@ import pytest
 
 from chess_snn.errors import ConfigError
 from chess_snn.games import ONGOING, get_game
+from chess_snn.games import starts as starts_module
+from chess_snn.games.minimax import best_actions
 from chess_snn.games.starts import mismatched_starts, random_starts
 
 GAME = get_game("chess")
@@ -32,6 +34,19 @@ def test_starts_are_so_many_plies_in(starts_of):
 
 def _fullmove(state):
     return int(GAME.format_state(state).split()[5])
+
+
+def test_nothing_is_chosen_for_rows_that_have_started(monkeypatch):
+    asked = []
+
+    def watched(game, batch, depth):
+        asked.append(len(batch))
+        return best_actions(game, batch, depth)
+
+    monkeypatch.setattr(starts_module, "best_actions", watched)
+    mismatched_starts(GAME, keys(4), np.array([0, 1, 10, 10], dtype=np.int32))
+    # Each row is greedy at every other of its plies, from the first or from the second on.
+    assert 10 <= sum(asked) <= 11
 
 
 def test_start_of_a_row_does_not_depend_on_the_others(starts_of):

@@ -3,7 +3,8 @@
 import numpy as np
 
 from chess_snn.games import get_game
-from chess_snn.games.sampling import NO_ACTION, random_legal_actions
+from chess_snn.games.base import NO_ACTION
+from chess_snn.games.sampling import random_legal_actions
 
 GAME = get_game("chess")
 

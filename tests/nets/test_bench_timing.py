@@ -1,10 +1,11 @@
 """Works take turns; rates are items over time."""
 
-import time
+from types import SimpleNamespace
 
 import pytest
 import torch
 
+from chess_snn.bench import timing
 from chess_snn.bench.timing import Pace, Work, matrix_flops_per_s, rates_in_turn, torch_threads
 
 
@@ -15,11 +16,17 @@ def test_works_take_turns_after_one_call_of_each():
     assert calls == ["a", "b", "a", "b", "a", "b"]
 
 
-def test_a_rate_counts_the_items_of_all_calls_of_a_turn():
-    work = Work(lambda: time.sleep(0.02), items=10)
-    rate = rates_in_turn({"sleep": work}, Pace(rounds=1, turn_s=0.1))["sleep"]
-    # Never faster than it sleeps, however busy the machine is.
-    assert 0 < rate <= 10 / 0.02
+def test_a_rate_counts_the_items_of_all_calls_of_a_turn(monkeypatch):
+    now = 5.0
+
+    def work():
+        nonlocal now
+        now += 1 / 64
+
+    monkeypatch.setattr(timing, "time", SimpleNamespace(perf_counter=lambda: now))
+    pace = Pace(rounds=1, turn_s=7 / 64)
+    assert rates_in_turn({"work": Work(work, items=10)}, pace) == {"work": 640.0}
+    assert now == 5.0 + 8 / 64, "one call before, seven in the turn"
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])

@@ -2,8 +2,15 @@ import json
 
 import pytest
 
+from chess_snn.cores import num_cores
 from chess_snn.nets import build_network, freeze, make_evaluator, net_config
-from chess_snn.nets.calibration import CHUNK_SIZES, calibrate, chunk_size_for, is_calibrated
+from chess_snn.nets.calibration import (
+    CHUNK_SIZES,
+    Calibration,
+    calibrate,
+    calibration_for,
+    is_calibrated,
+)
 
 TINY = net_config("tiny")
 
@@ -15,15 +22,16 @@ def _own_cache(tmp_path, monkeypatch):
 
 def test_without_a_measurement_narrow_networks_take_larger_chunks():
     assert not is_calibrated(TINY, "bf16")
-    assert chunk_size_for(TINY, "bf16") == 128
-    assert chunk_size_for(net_config("small"), "bf16") == 64
+    assert calibration_for(TINY, "bf16") == Calibration(128, num_cores())
+    assert calibration_for(net_config("small"), "bf16") == Calibration(64, num_cores())
 
 
 def test_a_measurement_is_kept_for_its_network_alone(spec, positions):
     kept = calibrate(freeze(build_network(spec, TINY, 0), "bf16"))
-    assert kept in CHUNK_SIZES
+    assert kept.chunk_size in CHUNK_SIZES
+    assert 1 <= kept.num_threads <= num_cores()
     assert is_calibrated(TINY, "bf16")
-    assert chunk_size_for(TINY, "bf16") == kept
+    assert calibration_for(TINY, "bf16") == kept
     assert not is_calibrated(TINY, "fp32")
     assert not is_calibrated(net_config("tiny", ticks=4), "bf16")
 
@@ -32,16 +40,33 @@ def test_what_was_kept_is_used(tmp_path, spec):
     calibrate(freeze(build_network(spec, TINY, 0), "bf16"))
     path = tmp_path / "calibration.json"
     key, = json.loads(path.read_text())
-    path.write_text(json.dumps({key: 256}))
-    with make_evaluator(build_network(spec, TINY, 0)) as evaluator:
-        assert evaluator._chunk_size == 256
-    with make_evaluator(build_network(spec, TINY, 0), chunk_size=32) as evaluator:
-        assert evaluator._chunk_size == 32
+    path.write_text(json.dumps({key: {"chunk_size": 256, "num_threads": 1}}))
+    with make_evaluator(build_network(spec, TINY, 0), num_threads=None) as evaluator:
+        assert (evaluator._chunk_size, evaluator.num_threads) == (256, 1)
+    with make_evaluator(build_network(spec, TINY, 0), num_threads=3, chunk_size=32) as evaluator:
+        assert (evaluator._chunk_size, evaluator.num_threads) == (32, 3)
+
+
+@pytest.mark.parametrize(
+    "damaged",
+    [
+        128, {"chunk_size": 128}, {"chunk_size": 100, "num_threads": 1},
+        {"chunk_size": 128, "num_threads": 0}, {"chunk_size": 128, "num_threads": 10**6},
+        {"chunk_size": [], "num_threads": 1}, {"chunk_size": 128, "num_threads": "1"},
+    ],
+)
+def test_what_cannot_have_been_measured_is_not_used(tmp_path, spec, damaged):
+    calibrate(freeze(build_network(spec, TINY, 0), "bf16"))
+    path = tmp_path / "calibration.json"
+    key, = json.loads(path.read_text())
+    path.write_text(json.dumps({key: damaged}))
+    assert not is_calibrated(TINY, "bf16")
+    assert calibration_for(TINY, "bf16").chunk_size == 128
 
 
 @pytest.mark.parametrize("rubbish", ["", "{", "[1]", '{"a": 7}', "\xff\xfe"])
 def test_damaged_measurements_are_made_again(tmp_path, spec, rubbish):
     (tmp_path / "calibration.json").write_text(rubbish, encoding="latin-1")
-    assert chunk_size_for(TINY, "bf16") == 128
+    assert calibration_for(TINY, "bf16").chunk_size == 128
     calibrate(freeze(build_network(spec, TINY, 0), "bf16"))
     assert is_calibrated(TINY, "bf16")

@@ -11,7 +11,7 @@ from chess_snn.bench.spiking_peers import LAYOUTS, infer, installed_peers
 from chess_snn.bench.timing import torch_threads
 from chess_snn.games import get_game
 from chess_snn.games.starts import random_starts
-from chess_snn.nets import build_network, expand_planes, net_config, spike_share
+from chess_snn.nets import build_network, count_spikes, expand_planes, net_config
 from chess_snn.nets.layers import Neurons
 
 pytestmark = pytest.mark.oracle
@@ -73,7 +73,7 @@ def correlation(left, right):
 def test_peers_answer_as_our_network_up_to_rounding(name, network, planes):
     peer = make_or_skip(name)(network)
     assert not any(isinstance(module, Neurons) for module in peer.modules())
-    assert 0.05 < spike_share(network, planes) < 0.6
+    assert 0.05 < count_spikes(network, planes).rate < 0.6
     expected = infer(network, planes, "fp32")
     assert expected.policy_logits_BA.std(dim=0).mean() > 0.05, "all positions look alike"
     # Twice: nothing may stay in their neurons from call to call.

@@ -34,7 +34,7 @@ SETTINGS = (
     f"self_play.games_per_iteration={4 * NUM_SHARDS}", "self_play.games_per_shard=4",
     "self_play.max_plies_first=6", "self_play.max_plies_last=8", "search.simulations_first=2",
     "search.simulations_last=4", "training.batch_size=32", "evaluation.num_openings=1",
-    "evaluation.max_plies=6", 'evaluation.opponents=["random", "greedy"]',
+    "evaluation.max_plies=6", 'evaluation.opponents=["random", "greedy", "greedy~25"]',
     "evaluation.won_positions=2", "evaluation.final_openings=1", "evaluation.final_simulations=2",
 )
 FINAL_NAMES = ("random-0", "random-2", "greedy-2", "earlier-2")
@@ -42,7 +42,8 @@ METRICS = (
     "train/value_loss", "train/policy_loss", "train/holdout_value_loss", "train/samples_per_s",
     "self_play/draw_rate", "self_play/plies_mean", "self_play/games_per_s",
     "self_play/positions_per_s", "evaluation/score", "evaluation/score_random",
-    "evaluation/score_greedy", "evaluation/score_earlier", "evaluation/champion",
+    "evaluation/score_greedy", "evaluation/score_greedy~25", "evaluation/score_earlier",
+    "evaluation/champion",
     "evaluation/conversion_rate", "seconds/self_play", "seconds/training", "seconds/evaluation",
     "seconds/evaluation_hidden", "seconds/iteration", "campaign/progress", "campaign/elapsed_s",
 )
@@ -109,7 +110,9 @@ def test_everything_committed_is_whole(finished):
         assert len(receipt.shards) == NUM_SHARDS
         assert receipt.statistics.games == 4 * NUM_SHARDS
         assert receipt.training.generation == iteration + 1
-        assert [match["name"] for match in receipt.matches] == ["random", "greedy", "earlier"]
+        assert [match["name"] for match in receipt.matches] == [
+            "random", "greedy", "greedy~25", "earlier"
+        ]
         assert receipt.conversion["won"] <= 32
         for shard in range(NUM_SHARDS):
             verify_folder(folder.shard(iteration, shard))
@@ -173,7 +176,8 @@ def test_mlflow_has_one_finished_run_with_a_point_an_iteration(finished, trackin
     assert run.data.params["net.size"] == "tiny"
     receipts = read_receipts(finished.folder)
     for name in METRICS:
-        points = [(p.step, p.value) for p in tracking.get_metric_history(run.info.run_id, name)]
+        stored = tracking.get_metric_history(run.info.run_id, name.replace("~", "_"))
+        points = [(point.step, point.value) for point in stored]
         expected = [(r.iteration, pytest.approx(r.metrics()[name])) for r in receipts]
         assert points == expected, name
     for match in read_final_matches(finished.folder):

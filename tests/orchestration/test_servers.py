@@ -19,12 +19,8 @@ from prefect import flow, tags, task  # noqa: E402
 from prefect.client.orchestration import get_client  # noqa: E402
 from prefect.settings import PREFECT_API_URL  # noqa: E402
 
-from flows.servers import (  # noqa: E402
-    campaign_tag,
-    close_stale_flow_runs,
-    mlflow_server,
-    prefect_server,
-)
+from flows.servers import mlflow_server, prefect_server  # noqa: E402
+from flows.stale_runs import campaign_tag, close_stale_flow_runs  # noqa: E402
 from tasks.tracking import prepare_store  # noqa: E402
 
 GONE_WITHIN_S = 5.0
@@ -34,7 +30,8 @@ KILLED_CAMPAIGN = """
 import sys, time
 from pathlib import Path
 from prefect import flow, tags, task
-from flows.servers import campaign_tag, prefect_server
+from flows.servers import prefect_server
+from flows.stale_runs import campaign_tag
 
 @task
 def play(shard):

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 import urllib.request
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,7 @@ import pandas as pd  # noqa: E402
 from mlflow import pyfunc  # noqa: E402
 from mlflow.tracking import MlflowClient  # noqa: E402
 
+from chess_snn.campaign import CampaignFolder, load_config  # noqa: E402
 from chess_snn.games import get_game  # noqa: E402
 from chess_snn.nets import (  # noqa: E402
     build_network,
@@ -30,13 +32,16 @@ from chess_snn.nets import (  # noqa: E402
 )
 from flows.child_process import HOST, ServerSpec, free_port, running_server  # noqa: E402
 from flows.servers import mlflow_server  # noqa: E402
+from tasks.record import open_tracker, tracked_run  # noqa: E402
 from tasks.tracking import (  # noqa: E402
     MODEL_NAME,
     CampaignTracker,
     DatasetFacts,
     ModelVersionFacts,
     TrackingError,
+    local_tracking_uri,
     prepare_store,
+    tracking_uri_of,
 )
 
 START_FEN = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1"
@@ -69,6 +74,11 @@ def uri(empty_store, tmp_path, monkeypatch) -> str:
     return prepare_store(tmp_path)
 
 
+@pytest.fixture
+def folder(tmp_path) -> CampaignFolder:
+    return CampaignFolder.create(tmp_path / "campaign", load_config("smoke"))
+
+
 def version(weights: Path, generation: int, **changes) -> ModelVersionFacts:
     facts = {
         "generation": generation, "weights_path": weights, "size": "tiny", "ticks": 2,
@@ -96,20 +106,35 @@ def test_importing_the_package_does_not_import_mlflow():
 
 
 def test_an_iteration_is_recorded_once(uri):
-    with CampaignTracker(uri, *CAMPAIGN) as tracker:
-        assert tracker.record_iteration(0, METRICS)
-        assert tracker.record_iteration(1, {"train/loss": 3.0})
-        assert not tracker.record_iteration(0, {"train/loss": 9.0})
-    with CampaignTracker(uri, *CAMPAIGN) as resumed:
-        assert resumed.run_id == tracker.run_id
-        assert resumed.recorded_iterations() == {0, 1}
-        assert not resumed.record_iteration(1, {"train/loss": 3.0})
+    tracker = CampaignTracker(uri, *CAMPAIGN)
+    assert tracker.record_iteration(0, METRICS)
+    assert tracker.record_iteration(1, {"train/loss": 3.0})
+    assert not tracker.record_iteration(0, {"train/loss": 9.0})
+    resumed = CampaignTracker(uri, *CAMPAIGN)
+    assert resumed.run_id == tracker.run_id
+    assert resumed.recorded_iterations() == {0, 1}
+    assert not resumed.record_iteration(1, {"train/loss": 3.0})
     assert history(uri, tracker.run_id, "train/loss") == [(0, 3.25), (1, 3.0)]
     assert history(uri, tracker.run_id, "self_play/draw_rate") == [(0, 0.5)]
 
 
+@pytest.mark.parametrize(("name", "stored"), [
+    ("evaluation/score_minimax_2", "evaluation/score_minimax_2"),
+    ("evaluation/score_stockfish@1000", "evaluation/score_stockfish_1000"),
+    ("evaluation/score_stockfish_depth=1~75", "evaluation/score_stockfish_depth_1_75"),
+    ("evaluation/score_greedy~25", "evaluation/score_greedy_25"),
+    ("evaluation/score_uci_/opt//sf (2)/./sf@9", "evaluation/score_uci_/opt/sf _2_/sf_9"),
+    ("evaluation/score_uci_/" + 300 * "x", ("evaluation/score_uci_/" + 300 * "x")[:250]),
+])
+def test_whatever_an_opponent_is_called_its_score_is_stored_bug(uri, name, stored):
+    tracker = CampaignTracker(uri, *CAMPAIGN)
+    assert tracker.record_iteration(0, METRICS | {name: 0.25})
+    assert history(uri, tracker.run_id, stored) == [(0, 0.25)]
+
+
 def test_a_value_that_is_not_finite_is_named_and_left_out(uri, caplog):
-    with CampaignTracker(uri, *CAMPAIGN) as tracker, caplog.at_level(logging.WARNING):
+    tracker = CampaignTracker(uri, *CAMPAIGN)
+    with caplog.at_level(logging.WARNING):
         tracker.record_iteration(7, METRICS | {"grad": math.inf, "elo": math.nan})
     assert "iteration 7: not recorded because not finite: elo, grad" in caplog.text
     assert history(uri, tracker.run_id, "grad") == []
@@ -117,32 +142,31 @@ def test_a_value_that_is_not_finite_is_named_and_left_out(uri, caplog):
 
 
 def test_two_campaigns_have_two_runs(uri):
-    with CampaignTracker(uri, *CAMPAIGN) as one, CampaignTracker(uri, "77aa", "other") as two:
-        assert one.run_id != two.run_id
-        one.record_iteration(0, METRICS)
-        assert two.recorded_iterations() == frozenset()
+    one, two = CampaignTracker(uri, *CAMPAIGN), CampaignTracker(uri, "77aa", "other")
+    assert one.run_id != two.run_id
+    one.record_iteration(0, METRICS)
+    assert two.recorded_iterations() == frozenset()
 
 
 @pytest.mark.parametrize(
     ("error", "status"),
     [(None, "FINISHED"), (ValueError, "FAILED"), (KeyboardInterrupt, "KILLED")],
 )
-def test_the_run_ends_as_the_campaign_did_and_runs_again_when_resumed(uri, error, status):
-    tracker = CampaignTracker(uri, *CAMPAIGN)
-
-    def campaign():
-        with tracker:
-            if error is not None:
-                raise error
-
-    if error is None:
-        campaign()
-    else:
-        with pytest.raises(error):
-            campaign()
-    assert client(uri).get_run(tracker.run_id).info.status == status
-    CampaignTracker(uri, *CAMPAIGN)
-    assert client(uri).get_run(tracker.run_id).info.status == "RUNNING"
+def test_the_run_ends_as_the_campaign_did_and_runs_again_when_resumed(
+    uri, folder, error, status
+):
+    run_id = open_tracker(folder, uri).run_id
+    with (
+        nullcontext() if error is None else pytest.raises(error),
+        tracked_run(folder, uri, pytest.fail),
+    ):
+        assert client(uri).get_run(run_id).info.status == "RUNNING"
+        if error is not None:
+            raise error
+    assert client(uri).get_run(run_id).info.status == status
+    with tracked_run(folder, uri, pytest.fail):
+        assert client(uri).get_run(run_id).info.status == "RUNNING"
+    assert client(uri).get_run(run_id).data.params["net.size"] == "tiny"
 
 
 def test_the_configuration_becomes_dotted_parameters_of_legal_length(uri):
@@ -159,11 +183,11 @@ def test_the_configuration_becomes_dotted_parameters_of_legal_length(uri):
 
 
 def test_every_checkpoint_is_one_version_with_tags_and_aliases(uri, weights):
-    with CampaignTracker(uri, *CAMPAIGN) as tracker:
-        for generation in (0, 1, 0):
-            facts = version(weights, generation, tags={"gate": "won"})
-            tracker.record_iteration(generation, METRICS, facts)
-        tracker.promote(0)
+    tracker = CampaignTracker(uri, *CAMPAIGN)
+    for generation in (0, 1, 0):
+        facts = version(weights, generation, tags={"gate": "won"})
+        tracker.record_iteration(generation, METRICS, facts)
+    tracker.promote(0)
     versions = client(uri).search_model_versions(f"name = '{MODEL_NAME}'")
     assert sorted(found.tags["generation"] for found in versions) == ["0", "1"]
     candidate = client(uri).get_model_version_by_alias(MODEL_NAME, "candidate")
@@ -265,6 +289,29 @@ def test_an_unusable_database_is_said_at_once(tmp_path, monkeypatch, damage):
     with pytest.raises(TrackingError, match=r"mlflow\.db failed: .*database"):
         prepare_store(tmp_path)
     assert time.monotonic() - begun < 5
+
+
+def test_a_campaign_runs_without_its_store_and_is_recorded_later_bug(folder, monkeypatch):
+    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
+    folder.services.mkdir()
+    database = folder.services / "mlflow.db"
+    database.write_bytes(b"not a database" * 100)
+    warnings, ran = [], []
+    uri = tracking_uri_of(folder.services)
+    with tracked_run(folder, uri, warnings.append):
+        ran.append(True)
+    assert ran
+    assert len(warnings) == 2
+    assert all("mlflow.db failed: file is not a database" in text for text in warnings)
+    database.unlink()
+    tracker = open_tracker(folder, uri)
+    assert tracker.record_iteration(0, METRICS)
+    assert history(uri, tracker.run_id, "train/loss") == [(0, 3.25)]
+
+
+def test_a_store_without_the_experiment_is_a_tracking_error_bug(tmp_path):
+    with pytest.raises(TrackingError, match=r"has no experiment 'chess-snn'"):
+        CampaignTracker(local_tracking_uri(tmp_path), *CAMPAIGN)
 
 
 @pytest.mark.slow

@@ -112,6 +112,32 @@ def test_a_chunk_ends_early_where_games_are_long(pgn_file, monkeypatch):
     assert sum(report.games_read for report in reports) == NUM_GAMES
 
 
+REPEATED_RESULTS = b"""[Event "a"]
+
+1. e4 e5 1/2-1/2 1/2-1/2
+
+[Event "b"]
+
+1. d4 d5 1-0 1-0
+
+[Event "c"]
+
+1. c4 c5 1/2-1/2 1/2-1/2
+"""
+
+
+def test_a_file_may_be_cut_anywhere_in_a_repeated_result_bug(tmp_path, monkeypatch):
+    path = tmp_path / "games.pgn"
+    path.write_bytes(REPEATED_RESULTS)
+    expected, _ = read_games(REPEATED_RESULTS)
+    assert expected.num_games == 3
+    for size in range(1, len(REPEATED_RESULTS) + 1):
+        monkeypatch.setattr(pgn_source, "_BLOCK_BYTES", size)
+        (chunk,) = pgn_source.read_chunks(path)
+        assert chunk.text == REPEATED_RESULTS
+        assert read_games(chunk.text)[1].games == 3
+
+
 START_IMPORT = """
 import sys, time
 from pathlib import Path

@@ -61,11 +61,13 @@ def test_moves_are_written_as_python_chess_writes_them():
         assert max(map(len, movetext.splitlines())) <= 79
 
 
-def test_a_record_that_cannot_be_played_is_named():
+@pytest.mark.parametrize("action", [0, 4672, 32_767])
+def test_a_record_that_cannot_be_played_is_named(action):
     records = random_records(1, 40, seed=1)
     actions = records.actions.copy()
-    actions[-1] = 0
-    with pytest.raises(CorruptDataError, match=r"game 0 of a shard plays action 0 at '.* [wb] "):
+    actions[-1] = action
+    named = rf"game 0 of a shard plays action {action} at '.* [wb] "
+    with pytest.raises(CorruptDataError, match=named):
         to_pgn(replace(records, actions=actions))
 
 

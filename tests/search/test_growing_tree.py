@@ -258,6 +258,18 @@ def test_a_full_tree_stands_still():
     assert tree.grow(8) > 0
 
 
+@pytest.mark.parametrize("memory_mib", [1, 2])
+def test_a_tree_is_not_full_from_the_start(memory_mib):
+    """With as many leaves a wave as the memory allows; with more it is refused."""
+    most = 240 * memory_mib - 1
+    tree = growing(position(), memory_mib=memory_mib, most_leaves=most)
+    assert not tree.is_full
+    assert tree.grow(1) == 1
+    refusal = f"a tree of {memory_mib} MiB has no room .*; give it {memory_mib + 1} MiB"
+    with pytest.raises(ConfigError, match=refusal):
+        growing(position(), memory_mib=memory_mib, most_leaves=most + 1)
+
+
 def test_settings_out_of_range():
     for settings in ({"memory_mib": 0}, {"most_leaves": 0}):
         with pytest.raises(ConfigError, match="must be >= 1"):

@@ -5,13 +5,16 @@ import dataclasses
 import chess
 import numpy as np
 import pytest
-from reference_search import ReferenceSearch
+from reference_search import Node, ReferenceSearch
 from search_inputs import HashEvaluator, UninformedEvaluator, chess_positions
 
 from chess_snn.errors import ConfigError
 from chess_snn.games import get_game
 from chess_snn.search import PolicySearch, SearchSettings, make_search, make_tree_search
+from chess_snn.search.descent import RULE_CHOOSES, descend
+from chess_snn.search.gumbel import conclude
 from chess_snn.search.puct import draw_gamma
+from chess_snn.search.trees import NO_NODE, allocate_trees
 
 GAME = get_game("chess")
 QUIET_PUCT = SearchSettings(kind="puct", noise_share=0.0)
@@ -77,6 +80,70 @@ def test_trees_are_the_references(kind, simulations):
         kept = target > 0
         divergence = (target[kept] * np.log(target[kept] / prior[kept])).sum()
         assert result.surprises[row] == pytest.approx(divergence, abs=1e-4)
+
+
+def searched_root(value, edges):
+    """One tree whose root has ``edges`` (prior, visits, mean value), and the same as a Node."""
+    priors, visits, q = zip(*edges, strict=True)
+    trees = allocate_trees(GAME.spec, 1, 1)
+    run = slice(0, len(edges))
+    trees.value[0, 0], trees.first_edge[0, 0], trees.num_edges[0, 0] = value, 0, len(edges)
+    trees.prior[0, run], trees.visits[0, run] = priors, visits
+    trees.value_sum[0, run] = np.multiply(visits, q)
+    trees.action[0, run], trees.child[0, run] = np.arange(len(edges)), NO_NODE
+    trees.nodes_used[0], trees.edges_used[0] = 1, len(edges)
+    node = Node(None, value=value, prior=list(priors), visits=list(visits))
+    node.sums = [n * mean for n, mean in zip(visits, q, strict=True)]
+    return trees, node
+
+
+EXTREME_ROOTS = {
+    "two_good_ones": (0.0, [(0.90, 16, -0.5), (0.06, 8, 0.60), (0.04, 8, 0.95)]),
+    "only_reply_is_bad": (0.9, [(1.0, 1, -0.998)]),
+    "all_visited_are_bad": (0.9, [(0.6, 1, -0.998), (0.4, 1, -0.9)]),
+    "the_good_one_was_thought_impossible": (0.1, [(1.0, 3, -0.2), (1e-29, 1, 0.9)]),
+    "one_unvisited": (-0.4, [(0.7, 5, -0.9), (0.2, 2, -0.8), (0.1, 0, 0.0)]),
+    "none_visited": (0.3, [(0.7, 0, 0.0), (0.3, 0, 0.0)]),
+}
+
+
+@pytest.mark.parametrize("root", EXTREME_ROOTS)
+@pytest.mark.parametrize(
+    "change", [{}, {"q_scale": 4.0}, {"visit_offset": 200.0},
+               {"q_scale": 100.0, "visit_offset": 1e6}], ids=str,
+)
+def test_the_improved_policy_is_a_softmax_however_far_values_lie_apart(root, change):
+    settings = dataclasses.replace(GUMBEL, **change)
+    trees, node = searched_root(*EXTREME_ROOTS[root])
+    reference = ReferenceSearch(GAME, HashEvaluator(), settings, 1)
+    search = tree_search(settings, 1, 1)
+    count = len(node.prior)
+    action, value = np.empty(1, np.int16), np.empty(1, np.float32)
+    target = np.empty((1, GAME.spec.max_legal), np.float32)
+    scores = np.zeros((1, count), np.float32)
+    conclude(trees, search._rule, scores, action, value, target)
+    np.testing.assert_allclose(target[0, :count], reference.improved_policy(node), atol=1e-4)
+    assert value[0] == pytest.approx(reference.improved_value(node), abs=1e-4)
+
+    batch, leaf = GAME.allocate(1), GAME.allocate(1)
+    leaves, is_new = np.empty(1, np.int32), np.empty(1, np.uint8)
+    descend(
+        trees, search._rule, np.full(1, RULE_CHOOSES, np.int32), batch.history, batch.ply,
+        GAME.spec.history_word, leaf.state, leaf.history, leaf.ply, leaf.termination, action,
+        leaves, is_new,
+    )
+    assert action[0] == reference._most_behind(node)
+
+
+def test_the_better_of_two_good_actions_takes_the_improved_policy():
+    trees, _ = searched_root(*EXTREME_ROOTS["two_good_ones"])
+    search = tree_search(GUMBEL, 1, 1)
+    value, target = np.empty(1, np.float32), np.empty((1, GAME.spec.max_legal), np.float32)
+    conclude(
+        trees, search._rule, np.zeros((1, 3), np.float32), np.empty(1, np.int16), value, target
+    )
+    np.testing.assert_allclose(target[0, :3], [0, 0, 1], atol=1e-6)
+    assert value[0] == pytest.approx(0.95)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -203,11 +270,10 @@ def test_noise_is_drawn_from_gamma_variables():
     assert draws.var() == pytest.approx(alpha, rel=0.1)
 
 
-def test_gumbel_plays_actions_as_often_as_the_improved_policy_says():
-    """With every action visited alike, Gumbel-max draws from softmax(logits + scaled values)."""
+def test_gumbel_with_one_simulation_plays_actions_as_often_as_the_network_says():
+    """The action with the largest logit plus Gumbel noise is a draw from the policy."""
     batch = position("k7/p7/8/8/3K4/8/8/8 w - - 0 1").take(np.zeros(4000, np.int64))
-    settings = dataclasses.replace(GUMBEL, considered_actions=2)
-    search = tree_search(settings, 1, 4000)
+    search = tree_search(GUMBEL, 1, 4000)
     result = run(search, batch)
     report = search.inspect(0)
     expected = report.priors * 4000

@@ -1,6 +1,8 @@
 """Played games against python-chess and against themselves."""
 
 import itertools
+import threading
+import time
 from collections import Counter
 from dataclasses import fields, replace
 
@@ -296,17 +298,31 @@ def test_surprises_and_values_are_the_searchs():
 
 
 def test_a_group_that_fails_stops_the_others(search):
+    told, is_under_way = [], threading.Event()
+
     class Broken(SizeOfEachCall):
         def run(self, batch, keys, plies, temperatures):
+            assert is_under_way.wait(60)
             raise RuntimeError("out of memory")
 
-    told = []
+    class Slow(SizeOfEachCall):
+        """Would take half a second for its games: the other fails long before."""
+
+        def run(self, batch, keys, plies, temperatures):
+            time.sleep(0.5 / SHORT.max_plies_first)
+            return super().run(batch, keys, plies, temperatures)
+
+    def on_progress(*done):
+        told.append(done)
+        is_under_way.set()
+
+    good = Slow(search)
     with pytest.raises(RuntimeError, match="out of memory"):
         play_games(
-            GAME, [search, Broken(search)], SHORT, num_games=8, seed=5,
-            on_progress=lambda *done: told.append(done),
+            GAME, [good, Broken(search)], SHORT, num_games=8, seed=5, on_progress=on_progress
         )
-    assert not told or told[-1][0] < 8
+    assert 1 <= len(good.sizes) < SHORT.max_plies_first
+    assert told[-1][0] < 4  # its share of the games
 
 
 def test_long_games_do_not_depend_on_how_many_are_played_at_once(played, search):

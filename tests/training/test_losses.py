@@ -35,7 +35,6 @@ def targets(legal, num_legal, actions, weights, outcomes, root_values=None, plie
                 policy[b, list(legal[b]).index(action)] += weight
     floats = {
         "outcomes_stm_B": outcomes,
-        "results_stm_B": np.sign(outcomes),
         "root_values_stm_B": np.zeros(len(outcomes)) if root_values is None else root_values,
         "log_plies_left_B": np.log1p(np.ones(len(outcomes)) if plies is None else plies),
         "ended_B": np.ones(len(outcomes)) if ended is None else ended,

@@ -172,7 +172,7 @@ def test_held_out_figures_are_those_computed_by_hand(game, shards, new_trainer):
     with make_evaluator(trainer.network, precision="fp32") as evaluator:
         answer = evaluator.evaluate(game.planes(samples.states), legal_actions, num_legal)
     right, loss = 0, 0.0
-    for row, action in enumerate(samples.actions):
+    for row, action in enumerate(samples.target_actions[:, 0]):
         logits = torch.tensor(answer.legal_logits[row, : num_legal[row]])
         played = legal_actions[row, : num_legal[row]].tolist().index(action)
         right += int(logits.argmax()) == played

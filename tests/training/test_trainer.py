@@ -12,7 +12,8 @@ from chess_snn.games import ONGOING
 from chess_snn.nets import expand_planes
 from chess_snn.rng import generator
 from chess_snn.training import IterationPlan
-from chess_snn.training.batch import mirror
+from chess_snn.training.batch import assemble, mirror
+from chess_snn.training.gradients import losses_of
 from chess_snn.training.schedule import learning_rate
 
 
@@ -54,7 +55,7 @@ def test_advantage_training_prefers_the_winners_actions(new_trainer, endgames):
         legal, num_legal = trainer.game.legal_actions(samples.states)
         log_policy = [
             logits[b, action] - np.logaddexp.reduce(logits[b, legal[b, : num_legal[b]]])
-            for b, action in enumerate(samples.actions)
+            for b, action in enumerate(samples.target_actions[:, 0])
         ]
         return np.mean(log_policy)
 
@@ -133,7 +134,7 @@ def test_report_is_what_the_steps_did(new_trainer, searched_window):
         rate = learning_rate(twin.settings, step, plan(4).progress(step))
         samples = window.sample(32, rng, surprise_share=0.7, surprise_cap=2.0)
         samples = mirror(twin.game, samples, rng.random(32) < 0.5)
-        losses = twin.losses(samples)
+        losses = losses_of(twin.network, assemble(twin.game, samples), twin.settings)
         optimizer.zero_grad()
         losses.total.backward()
         norm = torch.nn.utils.clip_grad_norm_(twin.network.parameters(), twin.settings.clip_norm)

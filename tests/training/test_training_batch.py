@@ -55,7 +55,7 @@ def test_legal_lists_are_python_chess_s(game, samples, batch):
 
 def test_all_columns_can_be_gathered(game, batch):
     actions = batch.targets.legal_actions_BL
-    assert actions.dtype == torch.int64
+    assert actions.dtype == torch.int16
     assert actions.min() >= 0
     assert actions.max() < game.spec.num_actions
 
@@ -83,7 +83,6 @@ def test_values_and_plies_are_the_samples(samples, batch):
     targets = batch.targets
     columns = {
         "outcomes_stm_B": samples.outcomes_stm,
-        "results_stm_B": samples.results_stm,
         "root_values_stm_B": samples.values_stm,
         "ended_B": samples.terminations != ONGOING,
     }
@@ -130,13 +129,8 @@ def test_a_mirrored_batch_asks_for_the_mirror_of_what_the_batch_asked(game, samp
         if not is_same:
             wanted = {mirrored_move(move): weight for move, weight in wanted.items()}
         assert moves(targets, after, mirrored.states[b]) == wanted
-        played = game.format_action(state, int(samples.actions[b]))
-        move = chess.Move.from_uci(played)
-        assert game.format_action(mirrored.states[b], int(mirrored.actions[b])) == (
-            played if is_same else mirrored_move(move).uci()
-        )
     assert 10 < num_mirrored < len(samples)
-    for name in ("outcomes_stm_B", "results_stm_B", "root_values_stm_B", "log_plies_left_B",
+    for name in ("outcomes_stm_B", "root_values_stm_B", "log_plies_left_B",
                  "ended_B", "num_legal_B"):
         assert torch.equal(getattr(targets, name), getattr(batch.targets, name)), name
 
@@ -155,7 +149,7 @@ def test_only_the_chosen_samples_are_mirrored_and_in_a_copy(game, samples):
     chosen = np.arange(len(samples)) % 3 == 0
     some = mirror(game, samples, chosen)
     every = mirror(game, samples, np.ones(len(samples), bool))
-    for name in ("states", "actions", "target_actions"):
+    for name in ("states", "target_actions"):
         expected = getattr(samples, name).copy()
         expected[chosen] = getattr(every, name)[chosen]
         np.testing.assert_array_equal(getattr(some, name), expected)

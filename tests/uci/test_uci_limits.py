@@ -74,6 +74,13 @@ def test_a_wave_that_cannot_shrink_is_one_leaf():
     assert pace.reserve_s == 5.0
 
 
+def test_what_is_done_beside_a_wave_is_kept_clear_of_and_shrinks_no_wave():
+    pace = Pace(8)
+    pace.record(8, LONGEST_WAVE_S / 4, aside_s=1.0)
+    assert pace.reserve_s == LONGEST_WAVE_S / 4 + 1.0
+    assert pace.leaves(10_000, 100) == 8
+
+
 def test_one_slow_wave_does_not_spoil_the_moves_to_come():
     """An engine whose reserve exceeds its time makes no wave that could correct it."""
     pace = Pace(8)

@@ -45,14 +45,15 @@ def test_options_are_declared_with_their_defaults():
     assert "option name Model type string default runs/a b" in lines
     assert "option name Threads type spin default 3 min 1 max 1024" in lines
     assert "option name UCI_ShowWDL type check default false" in lines
-    assert "option name Precision type combo default model var model var fp32 var bf16" in lines
+    precisions = "default model var model var fp32 var bf16 var int8"
+    assert f"option name Precision type combo {precisions}" in lines
     assert "option name Model type string default <empty>" in declare(Options())
 
 
 @pytest.mark.parametrize(("name", "value", "field", "result"), [
     ("multipv", "4", "multipv", 4), ("Move Overhead", "0", "move_overhead_ms", 0),
     ("Temperature", "0.5", "temperature", 0.5), ("PONDER", "TRUE", "ponder", True),
-    ("Precision", "fp32", "precision", "fp32"), ("Model", "<empty>", "model", ""),
+    ("Precision", "int8", "precision", "int8"), ("Model", "<empty>", "model", ""),
 ])
 def test_an_option_is_set_by_its_name(name, value, field, result):
     assert getattr(set_option(Options(model="x"), name, value), field) == result
@@ -63,7 +64,7 @@ def test_an_option_is_set_by_its_name(name, value, field, result):
     ("Threads", "0", "Threads must be >= 1"), ("Threads", "two", "Threads must be a whole number"),
     ("Threads", "", "whole number"), ("Hash", "9" * 5000, "whole number"),
     ("Temperature", "nan", "Temperature must be a number"), ("Temperature", "-1", "must be >= 0"),
-    ("Precision", "fp8", "Precision must be one of model, fp32, bf16"),
+    ("Precision", "fp8", "Precision must be one of model, fp32, bf16, int8"),
     ("Ponder", "maybe", "Ponder must be one of true, false"),
     ("Simulations", "1000000", "Simulations must be"),
 ])

@@ -11,12 +11,18 @@ from talk import Gui
 from chess_snn.cli.uci import load_model
 from chess_snn.errors import CorruptDataError
 from chess_snn.games import get_game
+from chess_snn.search import GrowingTree
 from chess_snn.uci import Options, Session
 
 MATE_IN_ONE = "position fen 6k1/5ppp/8/8/8/8/8/R3K3 w Q - 0 1"
 CHECKMATED = "position fen 7k/6Q1/6K1/8/8/8/8/8 b - - 0 1"
 STALEMATED = "position fen 7k/5Q2/6K1/8/8/8/8/8 b - - 0 1"
+MANY_MOVES = (
+    "position fen r1bq1rk1/pp2bppp/2n1pn2/2pp4/3P1B2/2PBPN2/PP1N1PPP/R2QK2R w KQ - 4 8"
+)
 FEW_MOVES = "position fen 7k/8/8/8/8/8/5PPP/6K1 w - - 0 1"
+
+PATIENCE_UNDER_LOAD_S = 4.0
 
 
 def test_the_introduction_ends_with_uciok(talk):
@@ -187,13 +193,20 @@ def test_go_says_how_long(talk):
     gui = talk(simulations=33)
     assert nodes(gui.ask("go")[-2]) == "33"
     assert nodes(gui.ask("ucinewgame", "go nodes 7")[-2]) == "7"
-    assert nodes(gui.ask("ucinewgame", "go wtime 1000")[-2]) != ""
-    assert nodes(gui.ask("ucinewgame", "position startpos moves e2e4", "go wtime 1000")[-2]) == "33"
+    # Of the clock of 20 s a move takes 0.4 s; where the other side's is given, it is no limit.
+    assert int(nodes(gui.ask("ucinewgame", "go wtime 20000")[-2])) > 0
+    black_to_move = ("ucinewgame", "position startpos moves e2e4")
+    assert nodes(gui.ask(*black_to_move, "go wtime 20000")[-2]) == "33"
     depth = gui.ask("ucinewgame", "go depth 3")[-2].split()
     assert int(depth[2]) >= 3
+
+
+def test_a_fixed_time_is_used_and_kept(talk):
+    gui = talk(hash_mib=64)
+    gui.send("isready", MANY_MOVES)
     start = time.monotonic()
-    gui.ask("go movetime 300")
-    assert time.monotonic() - start < 60
+    gui.ask("go movetime 1000")
+    assert 0.4 < time.monotonic() - start < 1.0 + PATIENCE_UNDER_LOAD_S
 
 
 def test_a_clock_without_time_still_gets_a_move(talk):
@@ -224,6 +237,24 @@ def test_a_temperature_draws_moves(talk):
     assert gui.best("setoption name Temperature value 50", MATE_IN_ONE, "go nodes 1000") == "a1a8"
 
 
+def test_a_search_reads_the_lines_it_reports_and_all_only_to_draw_one(talk, monkeypatch):
+    read, counts = GrowingTree.lines, []
+
+    def lines(tree, count=None):
+        counts.append(count)
+        return read(tree, count)
+
+    monkeypatch.setattr(GrowingTree, "lines", lines)
+    gui = talk(multipv=2)
+    gui.send("isready")
+    counts.clear()
+    gui.ask("go nodes 100")
+    assert set(counts) == {2}
+    gui.ask("setoption name Temperature value 1", "go nodes 100")
+    assert counts.count(None) == 1
+    assert counts[-1] is None
+
+
 def test_ticks_are_the_networks_own(talk, ordinary_model):
     gui = talk()
     gui.send("isready", "setoption name Ticks value 3", "isready")
@@ -235,6 +266,12 @@ def test_ticks_are_the_networks_own(talk, ordinary_model):
     assert any(text.startswith("Ticks 3 is not possible: net.ticks must be 1") for text in
                gui.strings())
     assert gui.best("go nodes 5") != "(none)"
+
+
+def test_precision_is_a_choice(talk):
+    gui = talk(precision="int8")
+    assert gui.best("go nodes 5") != "(none)"
+    assert not any("NO NETWORK" in text or "stays" in text for text in gui.strings())
 
 
 def test_a_model_that_cannot_be_had_leaves_the_one_before(talk, model, tmp_path):
@@ -250,6 +287,36 @@ def test_a_model_that_cannot_be_had_leaves_the_one_before(talk, model, tmp_path)
         assert gui.lines[-1] == "readyok"
         assert gui.best("go nodes 5") != "(none)"
         assert not any("NO NETWORK" in text for text in gui.strings())
+
+
+def test_a_model_that_was_refused_is_tried_again_for_a_new_game_only(model):
+    tried = []
+
+    def load(text):
+        tried.append(text)
+        if tried.count("later") < 2 and text == "later":
+            raise CorruptDataError("not there yet")
+        return load_model(str(model))
+
+    gui = Gui(load, Options(model="later", hash_mib=16))
+    gui.send("isready", "isready")
+    gui.ask("go nodes 5")
+    assert tried == ["later"]
+    gui.send("ucinewgame", "isready")
+    assert tried == ["later", "later"]
+    gui.ask("go nodes 5")
+    assert not any("NO NETWORK" in text for text in gui.strings())
+    gui.session.close()
+
+
+def test_memory_too_small_for_the_threads_is_told(talk):
+    gui = talk(simulations=5)
+    gui.send("isready", "setoption name Hash value 1", "setoption name Threads value 30")
+    gui.send("isready")
+    (said,) = [text for text in gui.strings() if "Hash" in text or "MiB" in text]
+    assert "a tree of 1 MiB has no room for a wave of 240 leaves; give it 2 MiB" in said
+    assert said.endswith("the engine stays as it was")
+    assert nodes(gui.ask("go")[-2]) == "5"
 
 
 def test_options_that_do_not_exist_or_fit_are_told(talk):

@@ -2,7 +2,12 @@
 
 from chess_snn.evaluation.engines.budget import EngineBudget
 from chess_snn.evaluation.engines.installed import find_engine
-from chess_snn.evaluation.engines.names import ENGINE_FORMS, is_engine_name, make_engine_player
+from chess_snn.evaluation.engines.names import (
+    ENGINE_FORMS,
+    check_engine,
+    is_engine_name,
+    make_engine_player,
+)
 from chess_snn.evaluation.engines.player import EnginePlayer
 from chess_snn.evaluation.engines.settings import EngineSettings
 
@@ -11,6 +16,7 @@ __all__ = [
     "EngineBudget",
     "EnginePlayer",
     "EngineSettings",
+    "check_engine",
     "find_engine",
     "is_engine_name",
     "make_engine_player",

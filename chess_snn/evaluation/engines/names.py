@@ -6,7 +6,7 @@ from typing import Final
 from chess_snn.errors import ConfigError
 from chess_snn.evaluation.engines.budget import EngineBudget
 from chess_snn.evaluation.engines.installed import find_engine
-from chess_snn.evaluation.engines.player import EnginePlayer
+from chess_snn.evaluation.engines.player import EnginePlayer, check_plays
 from chess_snn.evaluation.engines.settings import EngineSettings
 from chess_snn.games.base import Game
 
@@ -32,9 +32,30 @@ def make_engine_player(game: Game, text: str, settings: EngineSettings) -> Engin
     Its name is the shortest way to write it: ``stockfish@nodes=100`` is called ``stockfish@100``.
 
     Raises:
-        ConfigError: no engine or no budget is named, or one out of range.
+        ConfigError: as :func:`check_engine`.
         EngineError: the engine is not installed.
     """
+    check_engine(game, text)
+    engine, budget = _parse(text)
+    return EnginePlayer(
+        game, find_engine(engine.removeprefix(_PROTOCOL)), budget,
+        name=f"{engine}{budget.suffix}", settings=settings,
+    )
+
+
+def check_engine(game: Game, text: str) -> None:
+    """Refuse what can be no engine on any machine; nobody looks whether it is on this one.
+
+    Raises:
+        ConfigError: no engine or no budget is named, or one out of range, or engines do not play
+            the game.
+    """
+    _parse(text)
+    check_plays(game, text)
+
+
+def _parse(text: str) -> tuple[str, EngineBudget]:
+    """(``stockfish`` or ``uci:PROGRAM``, budget)."""
     found = _BUDGET.fullmatch(text)
     if found is None:
         raise ConfigError(
@@ -43,10 +64,7 @@ def make_engine_player(game: Game, text: str, settings: EngineSettings) -> Engin
         )
     budget = EngineBudget("depth" if found["unit"] == "depth" else "nodes", int(found["amount"]))
     engine = found["engine"]
-    program = engine.removeprefix(_PROTOCOL)
-    is_ours = engine == _STOCKFISH or engine.startswith(_PROTOCOL)
-    if not (is_ours and program):
+    is_known = engine == _STOCKFISH or engine.startswith(_PROTOCOL)
+    if not (is_known and engine.removeprefix(_PROTOCOL)):
         raise ConfigError(f"player {text!r} names no engine; known: {', '.join(ENGINE_FORMS)}")
-    return EnginePlayer(
-        game, find_engine(program), budget, name=f"{engine}{budget.suffix}", settings=settings
-    )
+    return engine, budget

@@ -10,9 +10,18 @@ from chess_snn.evaluation.engines.budget import EngineBudget
 from chess_snn.evaluation.engines.pool import EnginePool
 from chess_snn.evaluation.engines.settings import EngineSettings
 from chess_snn.evaluation.players import FORFEIT, VOID, ProgramFacts
-from chess_snn.games.base import Game, GameBatch
-from chess_snn.games.sampling import NO_ACTION
+from chess_snn.games.base import NO_ACTION, Game, GameBatch
 from chess_snn.types import Int16Array, Int32Array, UInt64Array
+
+
+def check_plays(game: Game, name: str) -> None:
+    """Refuse a game that engines do not play; ``name`` is the player's.
+
+    Raises:
+        ConfigError: the game is not chess.
+    """
+    if game.spec.name != "chess":
+        raise ConfigError(f"player {name!r} plays chess, not {game.spec.name}; use 'random'")
 
 
 class EnginePlayer:
@@ -35,8 +44,7 @@ class EnginePlayer:
         Raises:
             ConfigError: the game is not chess.
         """
-        if game.spec.name != "chess":
-            raise ConfigError(f"player {name!r} plays chess, not {game.spec.name}; use 'random'")
+        check_plays(game, name)
         self.name = name
         self._game = game
         self._pool = EnginePool(program, budget.command, settings or EngineSettings())

@@ -1,9 +1,9 @@
 """How engines are run; none of it changes what a healthy engine plays."""
 
-import os
 from dataclasses import dataclass
 
 from chess_snn.config import check_range
+from chess_snn.cores import num_cores
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,10 +31,4 @@ class EngineSettings:
     @property
     def num_processes(self) -> int:
         """Of one player, >= 1."""
-        return self.processes or _num_cores()
-
-
-def _num_cores() -> int:
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+        return self.processes or num_cores()

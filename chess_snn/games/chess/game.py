@@ -1,5 +1,6 @@
 """Chess behind the :class:`chess_snn.games.base.Game` protocol."""
 
+from functools import cache
 from typing import Final
 
 import chess
@@ -56,7 +57,11 @@ CHESS_SPEC: Final = GameSpec(
     terminations=TERMINATIONS,
 )
 
-_INITIAL_STATE: Final = from_board(chess.Board())
+
+@cache
+def _initial_state() -> UInt64Array:
+    """uint64[6], the same array every time; not at import, for it takes a compiled kernel."""
+    return from_board(chess.Board())
 
 
 class ChessGame:
@@ -70,7 +75,7 @@ class ChessGame:
 
     def initial_states(self, seeds: UInt64Array) -> UInt64Array:
         """uint64[G, 6]: the initial position, whatever ``seeds`` uint64[G] hold."""
-        return np.tile(_INITIAL_STATE, (len(seeds), 1))
+        return np.tile(_initial_state(), (len(seeds), 1))
 
     def allocate(self, num_games: int) -> GameBatch:
         """Arrays for ``num_games`` games, all at the initial position."""
@@ -101,13 +106,13 @@ class ChessGame:
 
     def step(
         self, batch: GameBatch, actions: Int16Array, chance: UInt64Array | None = None,
-        lo: int = 0, hi: int | None = None,
+        num_rows: int | None = None,
     ) -> None:
-        """Play legal ``actions`` int16[G] in rows ``lo`` to ``hi``; ``chance`` is not used."""
+        """Play legal ``actions`` int16[G], in the first ``num_rows`` rows; no use of ``chance``."""
         step_games(
             batch.state, batch.history, batch.ply, batch.legal_actions, batch.num_legal,
-            batch.termination, batch.reward, np.ascontiguousarray(actions, dtype=np.int16), lo,
-            len(batch) if hi is None else hi,
+            batch.termination, batch.reward, np.ascontiguousarray(actions, dtype=np.int16),
+            len(batch) if num_rows is None else num_rows,
         )
 
     def legal_actions(self, states: UInt64Array) -> tuple[Int16Array, Int32Array]:
@@ -123,7 +128,7 @@ class ChessGame:
     def winning_actions(
         self, states: UInt64Array, legal_actions: Int16Array, num_legal: Int32Array
     ) -> Int16Array:
-        """int16[B]: an action that mates in ``states`` uint64[B, 6], -1 where there is none."""
+        """int16[B]: an action that mates in ``states`` uint64[B, 6], NO_ACTION where none does."""
         mates = np.empty(len(states), dtype=np.int16)
         find_mates(states, legal_actions, num_legal, mates)
         return mates

@@ -4,16 +4,9 @@ A move checks by the piece that arrives, or by a slider behind the piece that le
 passant and castling change more than two squares or a piece's kind, and are always tried.
 """
 
-from typing import Final
-
 import numpy as np
 
-from chess_snn.games.chess.actions import (
-    DECODED_ACTION,
-    ORIGIN_MASK,
-    TARGET_MASK,
-    TARGET_SHIFT,
-)
+from chess_snn.games.base import NO_ACTION
 from chess_snn.games.chess.attacks import bishop_attacks, pawn_attacks_down, rook_attacks
 from chess_snn.games.chess.bits import ONE, ZERO, count_trailing_zeros
 from chess_snn.games.chess.layout import (
@@ -21,6 +14,7 @@ from chess_snn.games.chess.layout import (
     KING,
     KNIGHT,
     MAX_LEGAL,
+    NO_PIECE,
     NO_SQUARE,
     PAWN,
     QUEEN,
@@ -28,15 +22,11 @@ from chess_snn.games.chess.layout import (
     STATE_WORDS,
 )
 from chess_snn.games.chess.movegen import generate
-from chess_snn.games.chess.moves import make_move
+from chess_snn.games.chess.moves import decode, is_castling, make_move, promotion
 from chess_snn.games.chess.rows import code_at, ep_view, load_view
 from chess_snn.games.chess.tables import BETWEEN, KNIGHT_ATTACKS
 from chess_snn.jit import kernel
 from chess_snn.types import Int16Array, Int32Array, UInt64Array
-
-NO_ACTION: Final = -1
-_RANK_8: Final = np.uint64(0xFF00000000000000)
-_CASTLING_STEP: Final = np.uint64(2)
 
 
 @kernel
@@ -69,17 +59,16 @@ def _find_mate(
     )
     ep = ep_view(row)
     for j in range(num_legal):
-        decoded = np.uint64(DECODED_ACTION[legal[j]])
-        origin = decoded & ORIGIN_MASK
-        target = (decoded >> TARGET_SHIFT) & TARGET_MASK
+        origin, target, underpromotion = decode(legal[j])
         arrives = ONE << target
         moved = code_at(code0, code1, code2, origin)
         may_check = uncoverers & ONE << origin != ZERO
         if moved == PAWN:
-            is_special = arrives & _RANK_8 != ZERO or (ep != NO_SQUARE and target == ep)
+            promotes = promotion(moved, target, underpromotion) != NO_PIECE
+            is_special = promotes or (ep != NO_SQUARE and target == ep)
             may_check |= is_special or by_pawn & arrives != ZERO
         elif moved == KING:
-            may_check |= target == origin + _CASTLING_STEP or target + _CASTLING_STEP == origin
+            may_check |= is_castling(moved, origin, target)
         elif moved == KNIGHT:
             may_check |= by_knight & arrives != ZERO
         else:

@@ -1,4 +1,7 @@
-"""Making a move on a state row, its Zobrist key kept up to date on the way."""
+"""What an action means, and making it on a state row, whose Zobrist key is kept on the way.
+
+Squares are a view of the side to move (:mod:`chess_snn.games.chess.rows`).
+"""
 
 from typing import Final
 
@@ -62,6 +65,30 @@ _H1, _F1, _A1, _D1 = np.uint64(7), np.uint64(5), np.uint64(0), np.uint64(3)
 
 
 @kernel
+def decode(action: int) -> tuple[np.uint64, np.uint64, np.uint64]:
+    """Origin, target, and the piece of an underpromotion or NO_PIECE, of an action on the board."""
+    decoded = np.uint64(DECODED_ACTION[action])
+    target = (decoded >> TARGET_SHIFT) & TARGET_MASK
+    return decoded & ORIGIN_MASK, target, decoded >> UNDERPROMOTION_SHIFT
+
+
+@kernel
+def promotion(moved: np.uint64, target: np.uint64, underpromotion: np.uint64) -> np.uint64:
+    """The piece that ``moved`` becomes on ``target``, NO_PIECE where nothing is promoted."""
+    if moved != PAWN or target < _FIRST_OF_RANK_8:
+        return NO_PIECE
+    return QUEEN if underpromotion == NO_PIECE else underpromotion
+
+
+@kernel
+def is_castling(moved: np.uint64, origin: np.uint64, target: np.uint64) -> bool:
+    """Whether ``moved`` is a king that castles; towards the h-file where ``target`` is larger."""
+    if moved != KING:
+        return False
+    return bool(origin + _CASTLING_STEP == target or target + _CASTLING_STEP == origin)
+
+
+@kernel
 def make_move(before: UInt64Array, after: UInt64Array, action: int) -> None:
     """Write into ``after`` uint64[6] the position that a legal ``action`` leads to.
 
@@ -72,12 +99,11 @@ def make_move(before: UInt64Array, after: UInt64Array, action: int) -> None:
     code0, code1, code2, own = load_view(before)
     black = before[META] & BLACK_BIT
     flip = VERTICAL_FLIP if black != ZERO else ZERO
-    decoded = np.uint64(DECODED_ACTION[action])
-    origin = decoded & ORIGIN_MASK
-    target = (decoded >> TARGET_SHIFT) & TARGET_MASK
+    origin, target, underpromotion = decode(action)
     moved = code_at(code0, code1, code2, origin)
     captured = code_at(code0, code1, code2, target)
-    placed = _code_placed(moved, target, decoded >> UNDERPROMOTION_SHIFT)
+    promoted = promotion(moved, target, underpromotion)
+    placed = moved if promoted == NO_PIECE else promoted
 
     key = (
         key_without_ep(before)
@@ -99,7 +125,7 @@ def make_move(before: UInt64Array, after: UInt64Array, action: int) -> None:
             key ^= ZOBRIST_PIECE[black ^ ONE, PAWN, victim ^ flip]
         elif target - origin == _DOUBLE_PUSH:
             ep = (origin + _UP) ^ flip
-    elif moved == KING:
+    elif is_castling(moved, origin, target):
         rook_from, rook_to = _castling_rook(origin, target)
         rook_path = ONE << rook_from ^ ONE << rook_to
         code2 ^= rook_path
@@ -115,21 +141,11 @@ def make_move(before: UInt64Array, after: UInt64Array, action: int) -> None:
 
 
 @kernel
-def _code_placed(moved: np.uint64, target: np.uint64, underpromotion: np.uint64) -> np.uint64:
-    """The piece that stands on ``target`` afterwards: the one moved, unless a pawn promotes."""
-    if moved == PAWN and target >= _FIRST_OF_RANK_8:
-        return QUEEN if underpromotion == ZERO else underpromotion
-    return moved
-
-
-@kernel
 def _castling_rook(origin: np.uint64, target: np.uint64) -> tuple[np.uint64, np.uint64]:
-    """Where the rook goes when the king moves so; the same square twice if it does not castle."""
-    if target == origin + _CASTLING_STEP:
+    """Where the rook comes from and goes to when the king castles so."""
+    if target > origin:
         return _H1, _F1
-    if target + _CASTLING_STEP == origin:
-        return _A1, _D1
-    return _A1, _A1
+    return _A1, _D1
 
 
 @kernel

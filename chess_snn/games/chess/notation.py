@@ -18,6 +18,7 @@ from chess_snn.games.chess.actions import (
     TARGET_SHIFT,
     UNDERPROMOTION_SHIFT,
 )
+from chess_snn.games.chess.keys import compute_key
 from chess_snn.games.chess.layout import (
     BLACK_BIT,
     CASTLING_SHIFT,
@@ -36,12 +37,6 @@ from chess_snn.games.chess.layout import (
     STATE_WORDS,
     VERTICAL_FLIP,
     WHITE,
-)
-from chess_snn.games.chess.tables import (
-    ZOBRIST_BLACK,
-    ZOBRIST_CASTLING,
-    ZOBRIST_EP_FILE,
-    ZOBRIST_PIECE,
 )
 from chess_snn.types import UInt64Array
 
@@ -124,20 +119,8 @@ def from_board(board: chess.Board) -> UInt64Array:
         | board.halfmove_clock << int(CLOCK_SHIFT)
         | board.fullmove_number << int(FULLMOVE_SHIFT)
     )
-    row[KEY] = zobrist_key(board)
+    row[KEY] = compute_key(row)
     return row
-
-
-def zobrist_key(board: chess.Board) -> np.uint64:
-    """The key of ``board`` from scratch, as the kernels keep it from move to move."""
-    key: np.uint64 = ZOBRIST_BLACK if board.turn == chess.BLACK else np.uint64(0)
-    for square, piece in board.piece_map().items():
-        key ^= ZOBRIST_PIECE[int(piece.color == chess.BLACK), piece.piece_type, square]
-    rights = sum(bool(board.castling_rights & rook) << bit for bit, rook in enumerate(_RIGHTS))
-    key ^= ZOBRIST_CASTLING[rights]
-    if board.ep_square is not None and board.has_legal_en_passant():
-        key ^= ZOBRIST_EP_FILE[chess.square_file(board.ep_square)]
-    return key
 
 
 def to_board(state: UInt64Array) -> chess.Board:

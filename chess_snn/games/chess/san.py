@@ -18,23 +18,16 @@ from typing import Final
 
 import numpy as np
 
-from chess_snn.games.chess.actions import (
-    ACTION_OF,
-    DECODED_ACTION,
-    ORIGIN_MASK,
-    TARGET_MASK,
-    TARGET_SHIFT,
-    UNDERPROMOTION_SHIFT,
-)
+from chess_snn.games.chess.actions import ACTION_OF
 from chess_snn.games.chess.bits import ONE, ZERO
 from chess_snn.games.chess.layout import (
     FILE_OF_SQUARE,
     KING,
     NO_PIECE,
     PAWN,
-    QUEEN,
     VERTICAL_FLIP,
 )
+from chess_snn.games.chess.moves import decode, is_castling, promotion
 from chess_snn.games.chess.rows import black_to_move, code_at, load_view
 from chess_snn.jit import kernel
 from chess_snn.types import Int16Array, UInt8Array, UInt64Array
@@ -63,8 +56,6 @@ _CASTLING_MASK: Final = 3
 _FILE_A: Final = np.uint64(0x0101010101010101)
 _RANK_1: Final = np.uint64(0xFF)
 _RANK_SHIFT: Final = np.uint64(3)
-_FIRST_OF_RANK_8: Final = np.uint64(56)
-_TWO_FILES: Final = np.uint64(2)
 _E1: Final = np.uint64(4)
 _KING_SIDE_ACTION: Final = int(ACTION_OF[4, 6])
 _QUEEN_SIDE_ACTION: Final = int(ACTION_OF[4, 2])
@@ -98,30 +89,34 @@ def find_action(row: UInt64Array, legal: Int16Array, num_legal: int, word: int) 
         if code_at(code0, code1, code2, _E1) != KING or own >> _E1 & ONE == ZERO:
             return ILLEGAL
         wanted = _KING_SIDE_ACTION if castling == KING_SIDE else _QUEEN_SIDE_ACTION
-        for i in range(num_legal):
-            if legal[i] == wanted:
-                return wanted
-        return ILLEGAL
+        return wanted if _is_listed(legal, num_legal, wanted) else ILLEGAL
     flip = VERTICAL_FLIP if black_to_move(row) else ZERO
     target = np.uint64(word & _SQUARE_MASK) ^ flip
     piece = np.uint64((word >> PIECE_SHIFT) & _PIECE_MASK)
-    promotion = np.uint64((word >> PROMOTION_SHIFT) & _PIECE_MASK)
+    wanted_promotion = np.uint64((word >> PROMOTION_SHIFT) & _PIECE_MASK)
     origins = own & _origins(word, flip)
     found = ILLEGAL
     for i in range(num_legal):
-        decoded = np.uint64(DECODED_ACTION[legal[i]])
-        origin = decoded & ORIGIN_MASK
-        if (decoded >> TARGET_SHIFT) & TARGET_MASK != target or origins >> origin & ONE == ZERO:
+        origin, reached, underpromotion = decode(legal[i])
+        if reached != target or origins >> origin & ONE == ZERO:
             continue
         moved = code_at(code0, code1, code2, origin)
-        if piece != NO_PIECE and (moved != piece or _is_castling(moved, origin, target)):
+        if piece != NO_PIECE and (moved != piece or is_castling(moved, origin, target)):
             continue
-        if _promotion(moved, target, decoded >> UNDERPROMOTION_SHIFT) != promotion:
+        if promotion(moved, target, underpromotion) != wanted_promotion:
             continue
         if found != ILLEGAL:
             return AMBIGUOUS
         found = int(legal[i])
     return found
+
+
+@kernel
+def _is_listed(legal: Int16Array, num_legal: int, action: int) -> bool:
+    is_listed = False
+    for i in range(num_legal):
+        is_listed |= legal[i] == action
+    return is_listed
 
 
 @kernel
@@ -139,50 +134,31 @@ def _origins(word: int, flip: np.uint64) -> np.uint64:
 
 
 @kernel
-def _is_castling(moved: np.uint64, origin: np.uint64, target: np.uint64) -> bool:
-    if moved != KING:
-        return False
-    return bool(origin + _TWO_FILES == target or target + _TWO_FILES == origin)
-
-
-@kernel
-def _promotion(moved: np.uint64, target: np.uint64, underpromotion: np.uint64) -> np.uint64:
-    """The piece that a pawn becomes, NO_PIECE where nothing is promoted."""
-    if moved != PAWN or target < _FIRST_OF_RANK_8:
-        return NO_PIECE
-    return QUEEN if underpromotion == ZERO else underpromotion
-
-
-@kernel
 def write_san(
     row: UInt64Array, legal: Int16Array, num_legal: int, action: int, buffer: UInt8Array, at: int
 ) -> int:
-    """Write the legal ``action`` at ``row`` uint64[>= 5] into ``buffer`` from ``at`` on.
+    """Write ``action``, any number, at ``row`` uint64[>= 5] into ``buffer`` from ``at`` on.
 
     Returns:
         Where it ends, at most LONGEST_SAN behind ``at``; ``at`` where the action is not in the
         first ``num_legal`` of ``legal`` int16[224].
     """
+    if not _is_listed(legal, num_legal, action):
+        return at
     code0, code1, code2, _ = load_view(row)
     flip = VERTICAL_FLIP if black_to_move(row) else ZERO
-    decoded = np.uint64(DECODED_ACTION[action])
-    origin = decoded & ORIGIN_MASK
-    target = (decoded >> TARGET_SHIFT) & TARGET_MASK
+    origin, target, underpromotion = decode(action)
     moved = code_at(code0, code1, code2, origin)
-    is_legal = same_file = same_rank = rivals = False
+    same_file = same_rank = rivals = False
     for i in range(num_legal):
-        is_legal |= legal[i] == action
-        other = np.uint64(DECODED_ACTION[legal[i]])
-        rival = other & ORIGIN_MASK
-        if (other >> TARGET_SHIFT) & TARGET_MASK != target or rival == origin:
+        rival, reached, _ = decode(legal[i])
+        if reached != target or rival == origin:
             continue
         if code_at(code0, code1, code2, rival) == moved:
             rivals = True
             same_file |= rival & FILE_OF_SQUARE == origin & FILE_OF_SQUARE
             same_rank |= rival >> _RANK_SHIFT == origin >> _RANK_SHIFT
-    if not is_legal:
-        return at
-    if _is_castling(moved, origin, target):
+    if is_castling(moved, origin, target):
         length = _KING_SIDE_LENGTH if target > origin else len(_CASTLES)
         buffer[at : at + length] = _CASTLES[:length]
         return at + length
@@ -205,9 +181,9 @@ def write_san(
     buffer[at] = _LOWER_A + np.uint8(target & FILE_OF_SQUARE)
     buffer[at + 1] = _DIGIT_1 + np.uint8((target ^ flip) >> _RANK_SHIFT)
     at += 2
-    promotion = _promotion(moved, target, decoded >> UNDERPROMOTION_SHIFT)
-    if promotion != NO_PIECE:
+    promoted = promotion(moved, target, underpromotion)
+    if promoted != NO_PIECE:
         buffer[at] = _PROMOTES
-        buffer[at + 1] = _LETTERS[promotion]
+        buffer[at + 1] = _LETTERS[promoted]
         at += 2
     return at

@@ -40,10 +40,10 @@ from chess_snn.types import (
 def step_games(
     state: UInt64Array, history: UInt64Array, plies: Int32Array, legal_actions: Int16Array,
     num_legal: Int32Array, termination: UInt8Array, reward: Float32Array, actions: Int16Array,
-    lo: int, hi: int,
+    num_rows: int,
 ) -> None:
-    """Play ``actions`` int16[G] in rows ``lo`` to ``hi``; skip ended games and negative actions."""
-    for g in range(lo, hi):
+    """Play the first ``num_rows`` of ``actions`` int16[G], but in ended games and negative ones."""
+    for g in range(num_rows):
         if actions[g] < 0 or termination[g] != ONGOING:
             continue
         make_move(state[g], state[g], actions[g])

@@ -1,0 +1,69 @@
+"""One wave of a search: its leaves, and what the rules and the network say of them.
+
+Dimensions: L leaves at most, B of them that the network is asked about, W words a state row.
+"""
+
+import numpy as np
+
+from chess_snn.games.base import NO_ACTION, Game, GameBatch
+from chess_snn.nets.evaluator import Evaluation, Evaluator
+from chess_snn.search.growth import narrow
+from chess_snn.types import Int16Array, Int32Array, UInt8Array, UInt64Array
+
+
+class Wave:
+    """What a wave passes from kernel to kernel; allocated once, for the largest.
+
+    Row k is that of descent k: :mod:`chess_snn.search.descent` fills the rows of ``leaf`` with the
+    positions before the leaves, ``actions``, ``leaves`` and ``is_new``.
+    """
+
+    def __init__(
+        self, game: Game, evaluator: Evaluator, *, finds_wins: bool, most_leaves: int
+    ) -> None:
+        self._game, self._evaluator, self._finds_wins = game, evaluator, finds_wins
+        self.leaf: GameBatch = game.allocate(most_leaves)
+        self.actions: Int16Array = np.empty(most_leaves, np.int16)
+        """int16[L]."""
+        self.leaves: Int32Array = np.empty(most_leaves, np.int32)
+        """int32[L]."""
+        self.is_new: UInt8Array = np.empty(most_leaves, np.uint8)
+        """uint8[L]."""
+        self.answers: Int32Array = np.empty(most_leaves, np.int32)
+        """int32[L]: which row of the network's answer is that of the leaf, if it was asked."""
+
+    def evaluate(self, count: int) -> tuple[Int16Array, Evaluation]:
+        """Step to the first ``count`` leaves, and ask the network about the new ones still open.
+
+        Returns:
+            As :func:`chess_snn.search.growth.grow` takes them: the wins int16[count], to which the
+            leaves' legal actions are narrowed, and the answer, B rows.
+        """
+        leaf = self.leaf
+        self._game.step(leaf, self.actions, num_rows=count)
+        wins = self.wins(leaf, count)
+        narrow(wins, leaf.legal_actions, leaf.num_legal)
+        is_open = (leaf.num_legal[:count] > 0) & (wins == NO_ACTION)
+        asked = np.flatnonzero(is_open & (self.is_new[:count] > 0))
+        self.answers[asked] = np.arange(len(asked))
+        num_columns = int(leaf.num_legal[asked].max(initial=0))
+        return wins, self.ask(
+            leaf.state[asked], leaf.legal_actions[asked, :num_columns], leaf.num_legal[asked]
+        )
+
+    def wins(self, batch: GameBatch, count: int) -> Int16Array:
+        """int16[count]: an action that wins at once in each of the first rows, or ``NO_ACTION``.
+
+        Rows that have ended are skipped; without ``finds_wins`` all are.
+        """
+        if not self._finds_wins:
+            return np.full(count, NO_ACTION, np.int16)
+        return self._game.winning_actions(
+            batch.state[:count], batch.legal_actions[:count], batch.num_legal[:count]
+        )
+
+    def ask(
+        self, states: UInt64Array, legal_actions: Int16Array, num_legal: Int32Array
+    ) -> Evaluation:
+        """The network's answer on ``states`` uint64[B, W] with their legal lists."""
+        return self._evaluator.evaluate(self._game.planes(states), legal_actions, num_legal)

@@ -1,0 +1,51 @@
+"""A campaign whose MLflow is damaged or away runs to its end, says so, and is recorded later."""
+
+from pathlib import Path
+
+import pytest
+
+pytestmark = [pytest.mark.orchestration, pytest.mark.slow, pytest.mark.timeout(600)]
+pytest.importorskip("mlflow")
+
+from campaign_driver import assert_whole, finish, launch  # noqa: E402
+from mlflow.tracking import MlflowClient  # noqa: E402
+
+from chess_snn.campaign import CampaignFolder, load_config  # noqa: E402
+from flows.child_process import HOST, free_port  # noqa: E402
+from tasks.tracking import EXPERIMENT, MODEL_NAME, local_tracking_uri  # noqa: E402
+
+SETTINGS = (
+    "campaign.iterations=1", "execution.workers=1", "self_play.games_per_iteration=8",
+    "self_play.games_per_shard=4", "self_play.max_plies_first=6", "self_play.max_plies_last=8",
+    "search.simulations_first=2", "search.simulations_last=2", "training.batch_size=32",
+    "evaluation.num_openings=1", "evaluation.max_plies=6", 'evaluation.opponents=["random"]',
+    "evaluation.won_positions=2",
+)
+
+
+@pytest.mark.parametrize("fault", ["damaged database", "unreachable server"])
+def test_a_campaign_goes_on_without_mlflow_and_is_recorded_later(tmp_path: Path, fault: str):
+    folder = CampaignFolder.create(tmp_path / "c", load_config(settings=SETTINGS))
+    database, log, environment = folder.services / "mlflow.db", tmp_path / "log", {}
+    if fault == "damaged database":
+        folder.services.mkdir()
+        database.write_bytes(b"not a database" * 100)
+    else:
+        environment["MLFLOW_TRACKING_URI"] = f"http://{HOST}:{free_port()}"
+
+    finish(launch("resume", str(folder.path), log=log, environment=environment), log)
+    assert_whole(folder.path, iterations=1)
+    text = log.read_text()
+    assert text.count("MLflow cannot be told: the tracking store") == 2  # it runs; it has ended
+    assert text.count("not recorded in MLflow yet: the tracking store") == 1
+    assert "Traceback" not in text
+
+    database.unlink(missing_ok=True)
+    finish(launch("resume", str(folder.path), log=log), log)
+    assert "recorded 1 of them in MLflow" in log.read_text()
+    uri = local_tracking_uri(folder.services)
+    client = MlflowClient(tracking_uri=uri, registry_uri=uri)
+    (run,) = client.search_runs([client.get_experiment_by_name(EXPERIMENT).experiment_id])
+    assert run.info.status == "FINISHED"
+    assert len(client.get_metric_history(run.info.run_id, "train/value_loss")) == 1
+    assert client.get_model_version_by_alias(MODEL_NAME, "champion").tags["generation"] == "1"
