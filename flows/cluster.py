@@ -10,8 +10,8 @@ from distributed import Client, LocalCluster
 
 from chess_snn.campaign import CampaignConfig
 from chess_snn.campaign.devices import find_devices, is_gpu
+from chess_snn.campaign.workers import num_workers, threads_each
 from chess_snn.cores import num_cores
-from chess_snn.nets.calibration import calibration_for
 from tasks import worker_setup
 from tasks.compute import DEVICE
 
@@ -39,22 +39,7 @@ class Crew:
     @property
     def threads_each(self) -> int:
         """Cores of a worker while all work side by side."""
-        return max(1, self.num_cores // self.num_workers)
-
-
-def num_workers(config: CampaignConfig) -> int:
-    """Workers to start, as set, or no more than there are shards: one a GPU, or one a core.
-
-    Not every core has one where the network was measured to run as fast on fewer.
-    """
-    if config.execution.workers:
-        return config.execution.workers
-    devices = find_devices(config.execution.device)
-    if is_gpu(devices[0]):
-        num_sites = len(devices)
-    else:
-        num_sites = calibration_for(config.net.network(), config.net.precision).num_threads
-    return max(1, min(num_sites, config.self_play.num_shards))
+        return threads_each(self.num_workers)
 
 
 @contextmanager

@@ -1,4 +1,7 @@
-"""One iteration as a DAG: self-play shards side by side, then training, evaluation, promotion."""
+"""One iteration as a DAG: self-play shards side by side, then training, evaluation, promotion.
+
+Promotion waits for the iteration before: the candidate plays the champion that one left.
+"""
 
 import time
 from collections.abc import Iterator
@@ -10,12 +13,13 @@ from prefect.futures import PrefectFuture
 from prefect.task_runners import ThreadPoolTaskRunner
 
 from chess_snn.campaign import CampaignConfig, CampaignFolder, Receipt
+from chess_snn.campaign.gate import gate_match
 from chess_snn.campaign.matches import generation_matches, is_evaluated
-from chess_snn.campaign.receipts import StageSeconds
+from chess_snn.campaign.receipts import PromotionFacts, StageSeconds
 from flows.context import CampaignRun, IterationRun, current_iteration
 from tasks import compute
 from tasks.evaluate import evaluate
-from tasks.promote import promote
+from tasks.promote import challenge, promote
 from tasks.record import record
 from tasks.self_play import self_play
 from tasks.train import train
@@ -94,20 +98,38 @@ def _stages(run: IterationRun, directory: str, number: int) -> Receipt:
                 evaluation = last_task.result()
 
     relay.wait_for_predecessor()
+    with _stopwatch() as gate_clock:
+        promotion = _challenge(run, directory, number + 1)
     seconds = StageSeconds(
         self_play=self_play_clock.seconds,
         training=training_clock.seconds,
         evaluation=evaluation_clock.seconds,
         evaluation_hidden=relay.hidden_seconds(evaluation_clock.began, evaluation_clock.ended),
         iteration=time.monotonic() - began,
+        gate=gate_clock.seconds if promotion else 0.0,
     )
     promoted = promote.submit(
-        directory, relay.plan, shard_facts, training_facts, evaluation, seconds,
+        directory, relay.plan, shard_facts, training_facts, evaluation, promotion, seconds,
         campaign.clock.elapsed_s, wait_for=[last_task],
     )
     receipt = promoted.result()
     show_in_mlflow(campaign, number, after=promoted)
     return receipt
+
+
+def _challenge(run: IterationRun, directory: str, generation: int) -> PromotionFacts | None:
+    """The games of ``generation`` against the champion; None where there are none to be played."""
+    folder, crew = run.campaign.folder, run.campaign.crew
+    match = gate_match(folder, generation)
+    if match is None:
+        return None
+    # How many games it takes is not known before.
+    with run.campaign.board.stage(generation - 1, "challenge", "games", total=0):
+        played = challenge.with_options(**task_options(folder.config)).submit(
+            directory, match, crew.num_workers, crew.threads_each
+        )
+        facts: PromotionFacts = played.result()
+    return facts
 
 
 def _num_games(folder: CampaignFolder, generation: int) -> int:

@@ -73,10 +73,11 @@ class LogListener:
         """Log the figures that matter, and each new alarm."""
         self._logger.info(
             "iteration %d, %.0f%% of the campaign: draw rate %.2f, held-out value loss %.3f, "
-            "score %s",
+            "score %s%s",
             receipt.iteration, 100 * receipt.plan.progress_last, receipt.statistics.draw_rate,
             receipt.training.metrics["holdout_value_loss"],
             "none" if receipt.score is None else f"{receipt.score:.3f}",
+            "" if receipt.promotion is None else f"; {receipt.promotion}",
         )
         for alarm in alarms:
             self._logger.warning("ALARM %s", alarm)

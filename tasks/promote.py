@@ -1,21 +1,46 @@
-"""The promotion task: decide on the champion and finish the iteration with its receipt."""
+"""The promotion tasks: play the champion, decide on the next, finish the iteration."""
 
 from pathlib import Path
 
 from prefect import task
 
-from chess_snn.campaign import CampaignFolder, Receipt, read_receipt, write_receipt
-from chess_snn.campaign.matches import EARLIER
+from chess_snn.campaign import CampaignFolder, Receipt, write_receipt
+from chess_snn.campaign.champions import choose_champion
+from chess_snn.campaign.gate import finish_gate, next_parts
+from chess_snn.campaign.matches import EARLIER, ScheduledMatch
 from chess_snn.campaign.plans import ProgressPlan
 from chess_snn.campaign.ratings import rating_of
 from chess_snn.campaign.receipts import (
     EvaluationFacts,
+    PromotionFacts,
     ShardFacts,
     StageSeconds,
     TrainingFacts,
 )
-from chess_snn.campaign.stages import choose_champion
 from chess_snn.campaign.warm_start import is_warm
+from tasks import remote
+from tasks.compute import BACKGROUND, run_all_on_devices
+
+
+@task(name="challenge", task_run_name="challenge-{match.event}")
+def challenge(
+    directory: str, match: ScheduledMatch, num_workers: int, num_threads: int
+) -> PromotionFacts:
+    """Let a candidate play the champion until the test is over, a part a worker at a time.
+
+    Self-play of the next iteration goes first wherever both wait for a device.
+    """
+    folder = CampaignFolder.open(Path(directory))
+    iteration = match.player.generation - 1
+    while parts := next_parts(folder, match, most=num_workers):
+        run_all_on_devices(
+            [
+                (remote.play_match_part, directory, iteration, match, part, num_threads)
+                for part in parts
+            ],
+            priority=BACKGROUND,
+        )
+    return finish_gate(Path(directory), match)
 
 
 @task(name="promote", task_run_name="promote-{plan.iteration}")
@@ -25,6 +50,7 @@ def promote(
     shards: list[ShardFacts],
     training: TrainingFacts,
     evaluation: EvaluationFacts | None,
+    promotion: PromotionFacts | None,
     seconds: StageSeconds,
     elapsed_s: float,
 ) -> Receipt:
@@ -42,15 +68,13 @@ def promote(
         matches=[] if evaluation is None else evaluation.matches,
         conversion=None if evaluation is None else evaluation.conversion,
         score=score,
-        champion=choose_champion(
-            score, training.generation, _champion_before(folder, iteration),
-            folder.config.promotion.margin,
-        ),
+        champion=choose_champion(folder, iteration, score, promotion),
         seconds=seconds,
         elapsed_s=elapsed_s,
         rating=None if evaluation is None else rating_of(
             folder, training.generation, folder.config.evaluation.simulations
         ),
+        promotion=promotion,
         is_warm=is_warm(folder),
     )
     write_receipt(folder, receipt)
@@ -62,13 +86,3 @@ def _mean_score(evaluation: EvaluationFacts) -> float:
     scores = [match["score"] for match in evaluation.matches if match["name"] != EARLIER]
     return sum(scores) / len(scores)
 
-
-def _champion_before(
-    folder: CampaignFolder, iteration: int
-) -> tuple[int, float | None] | None:
-    """(generation, score) of the champion before ``iteration``; None before the first."""
-    if iteration == 0:
-        return None
-    champion = read_receipt(folder, iteration - 1).champion
-    # Generation g is the candidate of iteration g - 1.
-    return champion, read_receipt(folder, champion - 1).score

@@ -1,26 +1,21 @@
 """The recording task: show MLflow what the receipts say."""
 
-import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from prefect import get_run_logger, task
 
-from chess_snn.campaign import CampaignFolder, Receipt, read_receipts
+from chess_snn.campaign import CampaignFolder, read_receipts
 from chess_snn.campaign.alarms import find_alarms
+from chess_snn.campaign.champions import champion_of
 from chess_snn.campaign.loading import config_values
-from chess_snn.campaign.matches import EARLIER, read_final_matches
+from chess_snn.campaign.matches import read_final_matches
+from chess_snn.campaign.versions import describe_version
 from chess_snn.campaign.warm_start import supervised_facts
-from chess_snn.training import WEIGHTS
 from chess_snn.types import Json
-from tasks.tracking import (
-    CampaignTracker,
-    DatasetFacts,
-    ModelVersionFacts,
-    TrackingError,
-    prepare_store,
-)
+from tasks.tracking import CampaignTracker, DatasetFacts, TrackingError, prepare_store
+from tasks.version_facts import champion_tags, version_facts
 
 
 @task(name="record", task_run_name="record-{iteration}")
@@ -70,10 +65,12 @@ def record_missing(folder: CampaignFolder, tracker: CampaignTracker) -> int:
     for receipt in missing:
         alarms = _alarm_metrics(history[: receipt.iteration + 1])
         tracker.record_iteration(
-            receipt.iteration, receipt.metrics() | alarms, _version_facts(folder, receipt)
+            receipt.iteration, receipt.metrics() | alarms,
+            version_facts(folder, describe_version(folder, receipt, receipts)),
         )
-    if receipts:
-        tracker.promote(receipts[-1].champion)
+    champion = champion_of(folder, receipts)
+    if champion is not None:
+        tracker.promote(champion, champion_tags(folder, champion))
         tracker.show_alarms([alarm.name for alarm in find_alarms(history)])
         if finals := read_final_matches(folder):
             tracker.record_final(receipts[-1].iteration, _final_metrics(finals))
@@ -82,7 +79,7 @@ def record_missing(folder: CampaignFolder, tracker: CampaignTracker) -> int:
 
 def _dataset(games: Json) -> DatasetFacts:
     return DatasetFacts(
-        name=games["name"], digest=games["digest"], place=games["path"], context="supervised",
+        name=games["name"], digest=games["digest"], source={"uri": games["path"]},
         profile={"games": games["games"], "positions": games["positions"]},
     )
 
@@ -129,37 +126,3 @@ def tracked_run(
         raise
     finally:
         attempt(lambda tracker: tracker.close(status))
-
-
-def _version_facts(folder: CampaignFolder, receipt: Receipt) -> ModelVersionFacts:
-    generation = receipt.training.generation
-    matches = [match for match in receipt.matches if match["name"] != EARLIER]
-    low, high = (
-        # The mean of intervals contains the mean score at least as surely as each its own.
-        sum(match[bound] for match in matches) / len(matches) if matches else math.nan
-        for bound in ("score_low", "score_high")
-    )
-    return ModelVersionFacts(
-        generation=generation,
-        weights_path=folder.checkpoint(generation) / WEIGHTS,
-        size=folder.config.net.size,
-        ticks=folder.config.net.network().ticks,
-        score=math.nan if receipt.score is None else receipt.score,
-        score_interval=(low, high),
-        digest=receipt.training.weights_digest,
-        tags={"precision": folder.config.net.precision} | _rating_tags(folder, receipt),
-    )
-
-
-def _rating_tags(folder: CampaignFolder, receipt: Receipt) -> dict[str, str]:
-    """The rating with its interval and what it means, where there is one."""
-    if receipt.rating is None:
-        return {}
-    points = {
-        name: f"{receipt.rating[name]:.0f}" for name in ("elo", "elo_low", "elo_high")
-        if receipt.rating[name] is not None
-    }
-    return points | {
-        "elo_anchor": f"{receipt.rating['anchor']} = 0",
-        "search_budget": f"{folder.config.evaluation.simulations} simulations",
-    }

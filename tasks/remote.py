@@ -11,7 +11,7 @@ from typing import Final
 from distributed import get_worker
 
 from chess_snn.campaign import matches, stages, warm_start
-from chess_snn.campaign.matches import FINAL, ScheduledMatch
+from chess_snn.campaign.matches import FINAL, ScheduledMatch, is_gate
 from chess_snn.campaign.receipts import ShardFacts, TrainingFacts
 from chess_snn.types import Json
 
@@ -49,7 +49,9 @@ def play_match_part(
     directory: str, iteration: int, match: ScheduledMatch, part: int, num_threads: int
 ) -> None:
     """See :func:`chess_snn.campaign.matches.play_match_part`."""
-    stage = FINAL if match.event == FINAL else "evaluate"
+    stage = "challenge" if is_gate(match.name) else "evaluate"
+    if match.event == FINAL:
+        stage = FINAL
     matches.play_match_part(
         Path(directory), match, part, num_threads=num_threads, worker=_worker_number(),
         on_progress=_progress_events(iteration, stage, f"{match.name} {part}"),

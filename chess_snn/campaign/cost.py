@@ -13,8 +13,12 @@ from typing import Final
 
 import torch
 
+from chess_snn.campaign.devices import find_devices
+from chess_snn.campaign.networks import can_overlap_groups
 from chess_snn.campaign.receipts import Receipt
 from chess_snn.campaign.settings import CampaignConfig
+from chess_snn.campaign.workers import num_workers, threads_each
+from chess_snn.cores import num_cores
 from chess_snn.data import ReplayWindow, write_shard
 from chess_snn.games import get_game
 from chess_snn.nets import build_network, make_evaluator
@@ -24,17 +28,18 @@ from chess_snn.training import IterationPlan, Trainer
 
 TYPICAL_PLIES: Final = 105
 """Mean length of a game in the first hours of the presets, cut ones among them."""
-_MEASURED_PLIES, _WARM_PLIES = 3, 1
+_MEASURED_PLIES, _WARM_PLIES = 8, 1
 _MEASURED_STEPS, _WARM_STEPS = 12, 3
 _NONE_HELD_OUT: Final = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """How fast one device is with one configuration."""
+    """How fast this machine is with one configuration."""
 
     evaluations_per_s: float
-    """Of self-play: positions the network answers for, trees and rules beside it."""
+    """Of self-play, all workers together: positions the network is to answer for, trees and rules
+    beside it. Those that need no answer, since the game is over or won at once, count too."""
     samples_per_s: float
     """Of training."""
 
@@ -60,28 +65,29 @@ class Cost:
 
 
 def measure_pace(
-    config: CampaignConfig, device: str, num_threads: int, num_devices: int = 1,
-    on_progress: Callable[[int, int], None] | None = None,
+    config: CampaignConfig, on_progress: Callable[[int, int], None] | None = None
 ) -> Pace:
-    """Play some plies and train some steps as a campaign of ``config`` would; some seconds.
+    """Play some plies as one worker of a campaign of ``config`` would, and train some steps.
+
+    Takes some seconds. The other workers are taken to be as fast at the same time.
 
     Args:
         config: of the campaign.
-        device: ``"cpu"``, or one of several equal GPUs.
-        num_threads: CPU threads of the network; all cores, as all workers together have them.
-        num_devices: that play at once; self-play's pace is multiplied by it.
         on_progress: called with (measurements done, 2).
     """
-    game = get_game(config.campaign.game)
+    game, device = get_game(config.campaign.game), find_devices(config.execution.device)[0]
+    workers = num_workers(config)
     network = build_network(game.spec, config.net.network(), seed=0)
-    num_games, simulations = config.self_play.concurrent_games, config.search.simulations_first
+    num_games = min(config.self_play.concurrent_games, config.self_play.games_in_shard(0))
+    simulations, num_threads = config.search.simulations_first, threads_each(workers)
     with make_evaluator(
         network, device=device, precision=config.net.precision, num_threads=num_threads
     ) as evaluator:
+        num_groups = 2 if can_overlap_groups(device, num_threads) else 1
         searches = [
             make_search(game, evaluator, config.search, simulations=simulations,
-                        num_games=-(-num_games // 2))
-            for _ in range(2)
+                        num_games=-(-num_games // num_groups))
+            for _ in range(num_groups)
         ]
         for plies in (_WARM_PLIES, _MEASURED_PLIES):
             settings = replace(config.self_play, max_plies_first=plies, max_plies_last=plies)
@@ -90,7 +96,7 @@ def measure_pace(
             )
     if on_progress is not None:
         on_progress(1, 2)
-    torch.set_num_threads(num_threads)
+    torch.set_num_threads(num_cores())
     with tempfile.TemporaryDirectory() as scratch:
         shard = Path(scratch) / "shard"
         write_shard(shard, records, {"game": config.campaign.game})
@@ -104,7 +110,7 @@ def measure_pace(
     if on_progress is not None:
         on_progress(2, 2)
     evaluations = statistics.positions * _evaluations_a_position(config, simulations)
-    return Pace(num_devices * evaluations / statistics.seconds, samples_per_s)
+    return Pace(workers * evaluations / statistics.seconds, samples_per_s)
 
 
 def predict(config: CampaignConfig, pace: Pace, positions: float, simulations: int) -> Cost:

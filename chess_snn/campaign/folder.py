@@ -10,7 +10,10 @@
       checkpoints/gen-000012/          one generation
       supervised/step-000001200/       on the way to generation 0, where games are given
       matches/gen-000012/random.json   one match of that generation
+      matches/gen-000012/champion-000008.json   its games against the champion then
       matches/final/greedy-64.json     one match at the end of the campaign
+      promotions/by-hand-0000.json     a champion that somebody chose
+      comparisons/…/                   a match that somebody asked for
       receipts/iter-000012.json        what the iteration committed
       services/                        databases and logs of the embedded servers
 """
@@ -135,6 +138,14 @@ class CampaignFolder:
         """Result of a part of a match, until the match is whole."""
         whole = self.match(event, name)
         return whole.with_name(f"{whole.stem}{PART_MARK}{part:04d}.json")
+
+    def hand_promotion(self, number: int) -> Path:
+        """A change of the champion by hand, from 0."""
+        return self.path / "promotions" / f"by-hand-{number:04d}.json"
+
+    def comparison(self, name: str) -> Path:
+        """Folder of a match between two models."""
+        return self.path / "comparisons" / _NOT_IN_NAMES.sub("-", name)
 
     def plan(self, iteration: int) -> Path:
         """Where in the campaign one iteration stands."""

@@ -36,6 +36,8 @@ FINAL = "final"
 """The event at the end of a campaign."""
 EARLIER = "earlier"
 """Name of the match against an earlier generation."""
+CHAMPION = "champion"
+"""Begins the name of a match against the champion, whose generation follows."""
 CONVERSION = "conversion"
 """Stands beside the matches: the suite of won positions."""
 
@@ -80,6 +82,11 @@ class ScheduledMatch:
     """A generation, or what :func:`chess_snn.evaluation.make_player` understands."""
     num_openings: int
     """Each is played with both colours."""
+    openings_each: int = OPENINGS_EACH
+    """Openings of a part."""
+    has_own_openings: bool = False
+    """Whether openings are drawn for this match alone; else all matches have the same, so that
+    their scores can be compared."""
 
     @property
     def num_games(self) -> int:
@@ -87,15 +94,27 @@ class ScheduledMatch:
         return 2 * self.num_openings
 
     @property
+    def seed_path(self) -> tuple[str, ...]:
+        """Names the seed of its openings and games."""
+        return ("evaluation", self.event, self.name) if self.has_own_openings else ("evaluation",)
+
+    @property
     def parts(self) -> list[range]:
         """The openings of each part."""
-        firsts = range(0, self.num_openings, OPENINGS_EACH)
-        return [range(first, min(first + OPENINGS_EACH, self.num_openings)) for first in firsts]
+        firsts = range(0, self.num_openings, self.openings_each)
+        return [
+            range(first, min(first + self.openings_each, self.num_openings)) for first in firsts
+        ]
 
 
 def event_of(generation: int) -> str:
     """The event in which ``generation`` is evaluated."""
     return f"gen-{generation:06d}"
+
+
+def is_gate(name: str) -> bool:
+    """Whether a match of this name decides on the champion."""
+    return name.startswith(CHAMPION)
 
 
 def is_evaluated(folder: CampaignFolder, generation: int) -> bool:
@@ -178,7 +197,7 @@ def play_match_part(
     if path.exists():
         return
     game, settings = game_of(folder), folder.config.evaluation
-    seed = derive_seed(folder.config.campaign.seed, "evaluation")
+    seed = derive_seed(folder.config.campaign.seed, *match.seed_path)
 
     def seat(player: NetworkPlayer | str) -> Player:
         if isinstance(player, str):
@@ -187,7 +206,6 @@ def play_match_part(
         search = match_search(folder, evaluator, player.simulations, 2 * len(openings))
         return SearchPlayer(search, player.name)
 
-    # The same openings for every generation and opponent: their scores can be compared.
     states = choose_openings(
         game, settings.openings, openings.stop, num_plies=settings.opening_plies, seed=seed
     )[openings.start :]

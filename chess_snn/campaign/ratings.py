@@ -3,13 +3,17 @@
 The random mover is 0. A generation is a player for each search budget it was measured with, and the
 fixed opponents link the generations to each other; so do the matches between generations. Nothing
 is kept of a rating but what receipts say: games are what counts, and they are in the folder.
+
+Games that decided on the champion count too, where they were played with the budget of the others:
+with another one, no game would link their players to the random mover.
 """
 
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from chess_snn.campaign.folder import CampaignFolder
+from chess_snn.campaign.folder import PART_MARK, CampaignFolder
+from chess_snn.campaign.matches import is_gate
 from chess_snn.data import read_json
 from chess_snn.errors import CorruptDataError, RatingError
 from chess_snn.evaluation import Crosstable, RatedGame, Ratings, fit_ratings
@@ -57,13 +61,16 @@ def rating_of(folder: CampaignFolder, generation: int, simulations: int) -> Json
 
 
 def _match_files(folder: CampaignFolder, last_generation: int | None) -> Iterator[Path]:
+    config = folder.config
+    has_linked_gates = config.gate_simulations == config.evaluation.simulations
     for path in sorted((folder.path / "matches").glob("*/*.json")):
         event = path.parent.name
-        is_whole = ".part-" not in path.name
+        is_whole = PART_MARK not in path.name
+        is_linked = has_linked_gates or not is_gate(path.stem)
         is_early = last_generation is None or (
             event.startswith("gen-") and int(event.removeprefix("gen-")) <= last_generation
         )
-        if is_whole and is_early:
+        if is_whole and is_early and is_linked:
             yield path
 
 

@@ -5,7 +5,7 @@ the receipts again.
 """
 
 from dataclasses import asdict, dataclass, fields
-from typing import Final
+from typing import Final, Literal
 
 from chess_snn.campaign.folder import CampaignFolder
 from chess_snn.campaign.plans import ProgressPlan, read_plans
@@ -16,11 +16,23 @@ from chess_snn.types import Json
 
 SCHEMA: Final = 2
 
+_LATER_FIELDS: Final[Json] = {"rating": None, "promotion": None, "is_warm": False}
+"""What the first receipts of this schema lack, and what that means."""
+
 _MISFITS: Final = (
     AttributeError, ConfigError, KeyError, TypeError, ValueError, ZeroDivisionError
 )
 """What a body raises that is JSON and yet not a receipt."""
 
+
+Verdict = Literal["accept", "reject", "undecided"]
+"""What the games against the champion say of a candidate."""
+VERDICT_NUMBERS: Final[dict[Verdict, float]] = {"reject": -1.0, "undecided": 0.0, "accept": 1.0}
+"""Verdicts as a metric."""
+VERDICT_WORDS: Final[dict[Verdict, str]] = {
+    "reject": "rejected", "undecided": "undecided", "accept": "accepted",
+}
+"""Verdicts for people."""
 
 _MATCH_TEXTS: Final = ("name", "player_a", "player_b")
 _MATCH_NUMBERS: Final = (
@@ -63,6 +75,61 @@ class EvaluationFacts:
 
 
 @dataclass(frozen=True, slots=True)
+class PromotionFacts:
+    """What the games of a candidate against the champion came to.
+
+    They are kept in ``matches/gen-000012/champion-000008.json``. Counts and scores are the
+    candidate's.
+    """
+
+    candidate: int
+    """Generation."""
+    champion: int
+    """Generation that it played against."""
+    verdict: Verdict
+    """Only ``"accept"`` makes it the champion."""
+    llr: float
+    """Log-likelihood ratio of `elo1` to `elo0`, nats."""
+    lower: float
+    """At or below it the candidate is rejected."""
+    upper: float
+    """At or above it the candidate is accepted."""
+    elo0: float
+    elo1: float
+    simulations: int
+    """Of both, at each of their moves."""
+    games: int
+    wins: int
+    draws: int
+    losses: int
+    capped: int
+    """Cut by the ply cap; they count half."""
+    pairs: list[int]
+    """Openings by the score in their two games: 0, ½, 1, 1½ and 2 points."""
+    score: float
+    """Mean, in [0, 1]."""
+
+    def metrics(self) -> dict[str, float]:
+        """What is plotted."""
+        return {
+            "promotion/llr": self.llr,
+            "promotion/games": float(self.games),
+            "promotion/score": self.score,
+            "promotion/verdict": VERDICT_NUMBERS[self.verdict],
+        }
+
+    def __str__(self) -> str:
+        """``generation 8 against champion 4: rejected after 32 games, 9-12-8 and 3 cut, …``."""
+        return (
+            f"generation {self.candidate} against champion {self.champion}: "
+            f"{VERDICT_WORDS[self.verdict]} after "
+            f"{self.games} games, {self.wins}-{self.draws}-{self.losses} and {self.capped} cut, "
+            f"score {self.score:.3f}, log-likelihood ratio {self.llr:+.2f} of "
+            f"{self.lower:+.2f} to {self.upper:+.2f}"
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class StageSeconds:
     """Wall clock of an iteration's stages, in the process that finished it."""
 
@@ -74,6 +141,8 @@ class StageSeconds:
     """The part of it during which the next iteration was under way already."""
     iteration: float
     """From the beginning of the iteration to its receipt."""
+    gate: float = 0.0
+    """Of games against the champion; 0 where there were none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +169,8 @@ class Receipt:
     rating: Json | None = None
     """The candidate's, see :func:`chess_snn.campaign.ratings.rating_of`; None where it is not
     evaluated."""
+    promotion: PromotionFacts | None = None
+    """The candidate's games against the champion; None where there were none."""
     is_warm: bool = False
     """Whether the campaign began with a network that had learnt from given games."""
 
@@ -130,6 +201,7 @@ class Receipt:
             **({} if self.conversion is None
                else {"evaluation/conversion_rate": self.conversion["rate"]}),
             "evaluation/champion": float(self.champion),
+            **({} if self.promotion is None else self.promotion.metrics()),
             **{f"seconds/{name}": value for name, value in asdict(self.seconds).items()},
             "campaign/progress": self.plan.progress_first,
             "campaign/elapsed_s": self.elapsed_s,
@@ -174,9 +246,7 @@ def read_receipt(folder: CampaignFolder, iteration: int) -> Receipt:
     body = read_json(path)
     if body.pop("schema", None) != SCHEMA:
         raise CorruptDataError(f"{path} is not a receipt of schema {SCHEMA}")
-    # The first receipts of this schema lack these.
-    body.setdefault("rating", None)
-    body.setdefault("is_warm", False)
+    body = _LATER_FIELDS | body
     try:
         if set(body) != {f.name for f in fields(Receipt)} or body["iteration"] != iteration:
             raise CorruptDataError(f"{path} is not the receipt of iteration {iteration}")
@@ -187,6 +257,7 @@ def read_receipt(folder: CampaignFolder, iteration: int) -> Receipt:
                 "shards": [ShardFacts(**shard) for shard in body["shards"]],
                 "training": TrainingFacts(**body["training"]),
                 "seconds": StageSeconds(**body["seconds"]),
+                "promotion": body["promotion"] and PromotionFacts(**body["promotion"]),
             }
         )
         metrics = receipt.metrics()  # reads every part, so that nobody later meets a missing one

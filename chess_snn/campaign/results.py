@@ -38,10 +38,15 @@ _METRICS: Final = {
     "elo_low": "evaluation/elo_low",
     "elo_high": "evaluation/elo_high",
     "conversion_rate": "evaluation/conversion_rate",
+    "gate_verdict": "promotion/verdict",
+    "gate_score": "promotion/score",
+    "gate_llr": "promotion/llr",
+    "gate_games": "promotion/games",
     "self_play_s": "seconds/self_play",
     "training_s": "seconds/training",
     "evaluation_s": "seconds/evaluation",
     "evaluation_hidden_s": "seconds/evaluation_hidden",
+    "gate_s": "seconds/gate",
     "iteration_s": "seconds/iteration",
 }
 """Columns by the metric of :meth:`Receipt.metrics` that they show."""
@@ -72,8 +77,10 @@ def result_columns(config: CampaignConfig) -> list[str]:
 def result_rows(config: CampaignConfig, receipts: Sequence[Receipt]) -> list[Json]:
     """A row each, with the columns of :func:`result_columns`.
 
-    Rates, shares, scores and progress are in [0, 1], losses and ``policy_entropy`` in nats,
-    ``*_s`` in seconds; ``progress`` and ``elapsed_s`` are those at the iteration's end.
+    ``gate_verdict`` is 1 where the candidate was accepted as champion, -1 where it was rejected, 0
+    where its games left that open. Rates, shares, scores and progress are in [0, 1], losses and
+    ``policy_entropy`` in nats, ``*_s`` in seconds; ``progress`` and ``elapsed_s`` are those at the
+    iteration's end.
     """
     opponents = opponents_of(config)
     return [result_row(receipt, opponents) for receipt in receipts]

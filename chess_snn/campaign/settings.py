@@ -1,12 +1,18 @@
 """The settings of a campaign: those of every component, and the few that are its own."""
 
 from dataclasses import dataclass, field
-from typing import Final, get_args
+from typing import Final, Literal, get_args
 
 from chess_snn.campaign.devices import DeviceChoice
 from chess_snn.config import check_choice, check_range
 from chess_snn.errors import ConfigError
-from chess_snn.evaluation import OpeningSource, check_book, check_player, make_player
+from chess_snn.evaluation import (
+    OpeningSource,
+    SprtSettings,
+    check_book,
+    check_player,
+    make_player,
+)
 from chess_snn.games import GameSpec, get_game
 from chess_snn.nets import NetConfig, Precision, net_config
 from chess_snn.search import MAX_SIMULATIONS, SearchSettings, check_memory
@@ -15,6 +21,9 @@ from chess_snn.training import SupervisedSettings, TrainingSettings
 
 OPENINGS_EACH: Final = 50
 """Openings that one worker plays at a time; a match of more is played in parts."""
+
+PromotionRule = Literal["sprt", "score"]
+"""What decides on the champion."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,14 +139,46 @@ class EvaluationSettings:
 
 @dataclass(frozen=True, slots=True)
 class PromotionSettings:
-    """When a candidate becomes the champion. Self-play always uses the newest network."""
+    """When a candidate becomes the champion. Self-play always uses the newest network.
 
+    Every generation that is evaluated is a candidate; the first of them is champion without games.
+    """
+
+    rule: PromotionRule = "sprt"
+    """`sprt`: the candidate plays the champion, opening by opening, until a sequential test accepts
+    or rejects it. `score`: no games; the mean scores over the opponents are compared."""
+    elo0: float = 0.0
+    """A candidate no better than this, in Elo points above the champion, is to be rejected."""
+    elo1: float = 75.0
+    """A candidate at least this much better is to be accepted; above `promotion.elo0`. Half the
+    distance takes four times the games."""
+    alpha: float = 0.05
+    """Largest probability of accepting a candidate that is no better than `promotion.elo0`; between
+    0 and 0.5."""
+    beta: float = 0.05
+    """Largest probability of rejecting a candidate that is at least `promotion.elo1` better;
+    between 0 and 0.5."""
+    max_openings: int = 32
+    """Openings at most, each played with both colours; undecided after them, the champion stays."""
+    openings_each: int = 8
+    """Openings that one worker plays at a time; after each so many the test is looked at."""
+    simulations: int = 0
+    """Simulations of both networks at each of their moves; 0 takes `evaluation.simulations`."""
     margin: float = 0.0
-    """A candidate is promoted when its mean score over the opponents is at least the champion's
-    plus this."""
+    """With `score`: a candidate is promoted when its mean score is at least the champion's plus
+    this."""
 
     def __post_init__(self) -> None:
+        check_choice("promotion.rule", self.rule, get_args(PromotionRule))
+        check_range("promotion.max_openings", self.max_openings, ge=1, le=100_000)
+        check_range("promotion.openings_each", self.openings_each, ge=1, le=1000)
+        check_range("promotion.simulations", self.simulations, ge=0, le=MAX_SIMULATIONS)
         check_range("promotion.margin", self.margin, ge=-1, le=1)
+        self.test()  # which has bounds of its own
+
+    def test(self) -> SprtSettings:
+        """Hypotheses and error rates."""
+        return SprtSettings(self.elo0, self.elo1, self.alpha, self.beta)
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,8 +223,15 @@ class CampaignConfig:
         if self.evaluation.openings == "book":
             check_book(game, self.evaluation.num_openings, "evaluation.num_openings")
             check_book(game, self.evaluation.final_openings, "evaluation.final_openings")
+            if self.promotion.rule == "sprt":
+                check_book(game, self.promotion.max_openings, "promotion.max_openings")
         self._check_policy_loss()
         self._check_tree_memory(game.spec)
+
+    @property
+    def gate_simulations(self) -> int:
+        """Of both networks at each of their moves in games that decide on the champion."""
+        return self.promotion.simulations or self.evaluation.simulations
 
     def find_engines(self) -> None:
         """See that every engine it plays against is on this machine, before a campaign starts.
@@ -211,6 +259,8 @@ class CampaignConfig:
         if matches.final_openings:
             games = 2 * min(matches.final_openings, OPENINGS_EACH)
             uses.append((matches.final_simulations, games))
+        if self.promotion.rule == "sprt":
+            uses.append((self.gate_simulations, 2 * self.promotion.openings_each))
         if self.search.kind != "policy":
             most = max(self.search.simulations_first, self.search.simulations_last)
             uses.append((most, self.self_play.concurrent_games))

@@ -176,25 +176,16 @@ def train_generation(
             "samples_per_s": report.samples_per_s,
             "holdout_value_loss": before,
             "holdout_value_loss_after": trainer.holdout_value_loss(window),
+            **_spike_rate(trainer, window),
         },
     }
     return _training_facts(save_checkpoint(target, trainer, meta=facts))
 
 
-def choose_champion(
-    score: float | None, generation: int, champion: tuple[int, float | None] | None, margin: float
-) -> int:
-    """Generation of the champion, given the candidate's and the champion's (generation, score).
-
-    Scores are means over the same opponents and openings, in [0, 1]. A candidate without a score
-    is champion only until one has a score.
-    """
-    if champion is None:
-        return generation
-    incumbent, wanted = champion
-    if wanted is None:
-        return generation
-    return generation if score is not None and score >= wanted + margin else incumbent
+def _spike_rate(trainer: Trainer, window: ReplayWindow) -> dict[str, float]:
+    """Of a network that spikes."""
+    is_spiking = trainer.network.config.is_spiking
+    return {"spike_rate": trainer.spike_rate(window)} if is_spiking else {}
 
 
 def window_shards(folder: CampaignFolder, iteration: int) -> list[Path]:

@@ -3,11 +3,16 @@
 from chess_snn.campaign.folder import CampaignFolder
 from chess_snn.data import sweep_temporaries
 
+_KINDS = (
+    "plans", "games", "supervised", "checkpoints", "matches", "receipts", "promotions",
+    "comparisons",
+)
+
 
 def sweep_leftovers(folder: CampaignFolder) -> int:
     """Delete temporaries of dead processes in the whole campaign; how many there were."""
     num_removed = 0
-    for kind in ("plans", "games", "supervised", "checkpoints", "matches", "receipts"):
+    for kind in _KINDS:
         root = folder.path / kind
         parents = [root, *(entry for entry in root.glob("*") if entry.is_dir())]
         num_removed += sum(len(sweep_temporaries(parent)) for parent in parents if parent.is_dir())

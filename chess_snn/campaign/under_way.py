@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from chess_snn.campaign.folder import CONFIG_FILE, CampaignFolder
+from chess_snn.campaign.gate import gate_match
 from chess_snn.campaign.matches import (
     CONVERSION,
     ScheduledMatch,
@@ -22,6 +23,7 @@ SUPERVISED_TRAINING: Final = "supervised training"
 SELF_PLAY: Final = "self-play"
 TRAINING: Final = "training"
 EVALUATION: Final = "evaluation"
+GATE: Final = "gate"
 RECEIPT: Final = "receipt"
 FINAL_MATCHES: Final = "final matches"
 
@@ -85,7 +87,22 @@ class StageFinder:
             total = sum(match.num_games for match in matches) + positions
             if done < total:
                 return StageUnderWay(iteration, EVALUATION, "games", done, total, trained_s)
-        return StageUnderWay(iteration, RECEIPT, "", 0, 0, trained_s)
+        return self._gate(iteration, trained_s) or StageUnderWay(
+            iteration, RECEIPT, "", 0, 0, trained_s
+        )
+
+    def _gate(self, iteration: int, trained_s: float) -> StageUnderWay | None:
+        """Games against the champion, once that is known and until they are put together."""
+        folder = self._folder
+        if iteration > 0 and not folder.receipt(iteration - 1).exists():
+            return None
+        match = gate_match(folder, iteration + 1)
+        if match is None or folder.match(match.event, match.name).exists():
+            return None
+        done = num_games_played(folder, [match])
+        return StageUnderWay(
+            iteration, GATE, "games at most", done, match.num_games, trained_s
+        )
 
     def _matches_of(self, generation: int) -> list[ScheduledMatch]:
         """Which they are is settled once the generation is there; asking reads all plans."""

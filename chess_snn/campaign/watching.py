@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from chess_snn.campaign.alarms import Alarm, find_alarms
+from chess_snn.campaign.champions import champion_of
 from chess_snn.campaign.disk_use import DiskMeter, DiskUse
 from chess_snn.campaign.folder import CONFIG_FILE, CampaignFolder
 from chess_snn.campaign.matches import (
@@ -51,6 +52,8 @@ class CampaignView:
     receipts: Sequence[Receipt]
     rows: Sequence[Json]
     """Of :func:`chess_snn.campaign.results.result_rows`, one a receipt."""
+    champion: int | None
+    """Generation, chosen by games or by hand; None before the first receipt."""
     alarms: Sequence[Alarm]
     stages: Sequence[StageUnderWay]
     """Under way, or left where they were; the oldest first."""
@@ -141,6 +144,7 @@ class CampaignWatch:
             folder=self._folder,
             receipts=tuple(self._receipts.entries),
             rows=tuple(self._rows),
+            champion=champion_of(self._folder, self._receipts.entries),
             alarms=tuple(self._alarms),
             stages=stages,
             final_matches=tuple(self._final_summaries),

@@ -12,6 +12,7 @@ import typer
 
 from chess_snn.campaign import CampaignFolder, load_config, preset_names, read_receipts
 from chess_snn.campaign.alarms import find_alarms
+from chess_snn.campaign.champions import champion_of
 from chess_snn.campaign.finish import is_finished
 from chess_snn.campaign.matches import read_final_matches
 from chess_snn.campaign.naming import claim_campaign_path
@@ -158,13 +159,13 @@ def _sigterm_interrupts() -> Iterator[None]:
 
 
 def _next_steps(folder: CampaignFolder) -> None:
-    receipts = read_receipts(folder)
-    if not receipts:
+    champion = champion_of(folder, read_receipts(folder))
+    if champion is None:
         raise CampaignError(f"{folder.path} has no finished iteration")
-    champion = folder.checkpoint(receipts[-1].champion)
     print_message(
-        f"The champion is {champion.name}. What to do next:\n"
+        f"The champion is {folder.checkpoint(champion).name}. What to do next:\n"
         f"  chess-snn ui {folder.path}               its curves and runs, in a browser\n"
         f"  chess-snn campaign status {folder.path}  this table again\n"
+        f"  chess-snn models list {folder.path}      every network and what is known of it\n"
         "  chess-snn campaign start --preset cpu    a longer campaign"
     )

@@ -7,6 +7,7 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
+from chess_snn.campaign.receipts import VERDICT_NUMBERS, VERDICT_WORDS
 from chess_snn.campaign.results import score_column
 from chess_snn.types import Json
 
@@ -61,6 +62,14 @@ def duration(seconds: float) -> str:
     return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
 
 
+def gate_text(row: Json) -> str:
+    """``accepted 0.633 (30)``: verdict, score against the champion, games; empty without games."""
+    if row["gate_verdict"] is None:
+        return NOT_MEASURED
+    words = {VERDICT_NUMBERS[verdict]: word for verdict, word in VERDICT_WORDS.items()}
+    return f"{words[row['gate_verdict']]} {row['gate_score']:.3f} ({row['gate_games']:.0f})"
+
+
 def _outcomes(row: Json) -> str:
     rates = (row["white_rate"], row["draw_rate"], row["black_rate"])
     return "/".join(f"{100 * rate:.0f}" for rate in rates)
@@ -112,6 +121,7 @@ def strength_columns(opponents: Sequence[str]) -> Columns:
         "score": column("score", ".3f"),
         "Elo": elo_interval,
         **{opponent: against(opponent) for opponent in opponents},
+        "champion then": gate_text,
         "conversion": column("conversion_rate", ".3f"),
         **_GENERATION,
     }
@@ -162,13 +172,14 @@ def iteration_line(row: Json) -> str:
     score = "" if row["score"] is None else f", score {row['score']:.3f}"
     if elo_interval(row) != NOT_MEASURED:
         score += f", Elo {elo_interval(row)}"
+    gate = f", against the champion {told}" if (told := gate_text(row)) else ""
     champion = ", new champion" if row["champion"] == row["generation"] else ""
     return (
         f"iteration {row['iteration']} ({row['progress']:.0%} of the campaign): "
         f"{row['games']:,} games, {row['positions_per_s']:,.0f} positions/s, "
         f"draws {row['draw_rate']:.0%}, held-out value loss "
         f"{figure(row, 'holdout_value_loss_before', '.3f')} -> "
-        f"{figure(row, 'holdout_value_loss_after', '.3f')}{score}{champion}"
+        f"{figure(row, 'holdout_value_loss_after', '.3f')}{score}{gate}{champion}"
     )
 
 

@@ -143,7 +143,8 @@ class TerminalListener:
             return
         else:
             self._next_lines_s[key] = progress.seconds + _LINE_PERIOD_S
-        print_message(f"{label}: {progress.done:,}/{progress.total:,} {progress.unit}, {pace}")
+        total = f"/{progress.total:,}" if progress.total else ""
+        print_message(f"{label}: {progress.done:,}{total} {progress.unit}, {pace}")
 
     def iteration_finished(self, receipt: Receipt, alarms: Sequence[Alarm]) -> None:
         """A line with the figures that matter, and one for each new alarm."""
@@ -162,6 +163,8 @@ def print_summary(folder: CampaignFolder, receipts: Sequence[Receipt]) -> None:
     if evaluated:
         title = f"generation {evaluated[-1].training.generation}"
         console.print(matches_table(title, evaluated[-1].matches))
+    if gates := [receipt.promotion for receipt in receipts if receipt.promotion is not None]:
+        print_message(f"The last candidate: {gates[-1]}.")
     if finals := read_final_matches(folder):
         console.print(matches_table("at the end of the campaign", finals))
     print_message(

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from chess_snn.campaign.plans import describe_length
 from chess_snn.campaign.results import opponents_of, score_column
-from chess_snn.campaign.under_way import EVALUATION, SELF_PLAY, TRAINING, StageUnderWay
+from chess_snn.campaign.under_way import EVALUATION, GATE, SELF_PLAY, TRAINING, StageUnderWay
 from chess_snn.campaign.watching import CampaignView
 from chess_snn.campaign.writer import WriterState
 from chess_snn.cli.campaign_tables import duration, elo_interval, interval, matches_table
@@ -43,7 +43,10 @@ _ROOMY_LINES: Final = 38
 
 _STAGE_SECONDS: Final = {
     SELF_PLAY: "self_play_s", TRAINING: "training_s", EVALUATION: "evaluation_s",
+    GATE: "gate_s",
 }
+_STAGE_FIGURES: Final = {EVALUATION: "score", GATE: "gate_verdict"}
+"""Of stages that not every iteration has: a figure that it has then."""
 _STATE_STYLES: Final = {
     WriterState.RUNNING: "green", WriterState.STOPPED: "red", WriterState.ELSEWHERE: "yellow",
 }
@@ -81,7 +84,7 @@ def _header(view: CampaignView) -> RenderableType:
     else:
         style = _STATE_STYLES[view.writer.state] if view.writer else "yellow"
         state = Text(describe_writer(view), style=style)
-    champion = f", champion gen {view.receipts[-1].champion}" if view.receipts else ""
+    champion = "" if view.champion is None else f", champion gen {view.champion}"
     left = None if view.is_finished else view.seconds_left
     bar = Table.grid(padding=(0, 1))
     bar.add_row(
@@ -89,7 +92,11 @@ def _header(view: CampaignView) -> RenderableType:
         f"{view.progress:.0%}, run for {duration(view.elapsed_s)}"
         + ("" if left is None else f", {duration(left)} left"),
     )
-    return Group(title, state, bar, f"{len(view.receipts):,} iterations finished{champion}")
+    parts: list[RenderableType] = [title, state, bar]
+    parts.append(f"{len(view.receipts):,} iterations finished{champion}")
+    if gates := [r.promotion for r in view.receipts if r.promotion is not None]:
+        parts.append(Text(f"last candidate: {gates[-1]}", style="dim"))
+    return Group(*parts)
 
 
 def _stages(view: CampaignView) -> RenderableType:
@@ -115,8 +122,8 @@ def _last_seconds(rows: Sequence[Json], stage: str) -> float | None:
     column = _STAGE_SECONDS.get(stage)
     if column is None:
         return None
-    is_evaluation = stage == EVALUATION
-    done = [row for row in rows if not is_evaluation or row["score"] is not None]
+    proof = _STAGE_FIGURES.get(stage, column)
+    done = [row for row in rows if row[proof] is not None]
     return done[-1][column] if done else None
 
 

@@ -15,10 +15,8 @@ from chess_snn.campaign.cost import (
     predict_campaign,
     predict_receipt,
 )
-from chess_snn.campaign.devices import find_devices, is_gpu
 from chess_snn.campaign.settings import CampaignConfig
 from chess_snn.cli.console import console, print_message, work_bar
-from chess_snn.cores import num_cores
 from chess_snn.errors import CampaignError
 
 _S_PER_HOUR = 3600
@@ -58,12 +56,8 @@ def estimate(
 
 
 def _measure(config: CampaignConfig) -> Pace:
-    devices = find_devices(config.execution.device)
-    num_devices = len(devices) if is_gpu(devices[0]) else 1
     with work_bar("measuring", "paces") as on_progress:
-        pace = measure_pace(
-            config, devices[0], num_cores(), num_devices, on_progress
-        )
+        pace = measure_pace(config, on_progress)
     print_message(
         f"{pace.evaluations_per_s:,.0f} evaluations/s in self-play, "
         f"{pace.samples_per_s:,.0f} samples/s in training"

@@ -18,6 +18,7 @@ from chess_snn.cli import (
     perft,
     play,
     ratings,
+    registry,
     results,
     train,
     uci,
@@ -40,6 +41,7 @@ app = typer.Typer(
 )
 app.add_typer(campaign.app, name="campaign")
 app.add_typer(games.app, name="games")
+app.add_typer(registry.app, name="models")
 app.add_typer(bench.app, name="bench")
 # So that a depth of -1 is a bad depth and not an unknown option.
 app.command("perft", context_settings={"ignore_unknown_options": True})(perft.perft_command)

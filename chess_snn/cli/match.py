@@ -3,6 +3,7 @@
 import math
 import re
 import time
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Annotated, Final
 import typer
 
 from chess_snn.cli.console import print_message, work_bar
-from chess_snn.cli.players import DEFAULT_ENGINE_S, find_entrant
+from chess_snn.cli.players import DEFAULT_ENGINE_S, Entrant, find_entrant
 from chess_snn.cli.report_file import JsonFile, check_writable
 from chess_snn.config import check_range
 from chess_snn.data import write_json, write_parts
@@ -75,6 +76,38 @@ def match_command(
 
     chess-snn match campaigns/cpu-001:64 stockfish:depth=1~75
     """
+    check_match_options(games, simulations, max_plies, threads, seed)
+    check_range("--engine-seconds", engine_seconds, gt=0.0, le=86_400.0)
+    check_writable(json_file)
+    check_writable(pgn, "--pgn")
+    game = get_game("chess")
+    entrants = [find_entrant(game, text, simulations) for text in (a, b)]
+    starts = find_openings(game, openings, games // 2, seed)
+    start = time.perf_counter()
+    result = play_entrants(
+        game, entrants, starts, seed=seed, max_plies=max_plies, threads=threads, device=device,
+        engine_seconds=engine_seconds,
+    )
+    seconds = time.perf_counter() - start
+    _print_result(result, seconds)
+    if pgn is not None:
+        write_parts(pgn, games_pgn(game, entrants, result, seed))
+    if json_file is not None:
+        settings = {
+            "seed": seed, "opening_source": openings, "max_plies": max_plies,
+            "seconds": round(seconds, 1),
+        }
+        write_json(json_file, result.to_json() | {"elo": elo_json(result)} | settings)
+
+
+def check_match_options(
+    games: int, simulations: int, max_plies: int, threads: int, seed: int
+) -> None:
+    """Refuse what cannot make a match.
+
+    Raises:
+        UsageError: an option is out of its range.
+    """
     check_range("--games", games, ge=2, le=_MOST_GAMES)
     if games % 2:
         raise UsageError(
@@ -84,42 +117,41 @@ def match_command(
     check_range("--max-plies", max_plies, ge=1, le=10_000)
     check_range("--simulations", simulations, ge=0)
     check_range("--threads", threads, ge=0, le=1024)
-    check_range("--engine-seconds", engine_seconds, gt=0.0, le=86_400.0)
     check_range("--seed", seed, ge=0, le=2**63 - 1)
-    check_writable(json_file)
-    check_writable(pgn, "--pgn")
-    game = get_game("chess")
-    entrants = [find_entrant(game, text, simulations) for text in (a, b)]
-    starts = _find_openings(game, openings, games // 2, seed)
-    start = time.perf_counter()
+
+
+def play_entrants(
+    game: Game, entrants: Sequence[Entrant], openings: UInt64Array, *, seed: int, max_plies: int,
+    threads: int, device: str, engine_seconds: float = DEFAULT_ENGINE_S,
+) -> MatchResult:
+    """Let two entrants play every opening with both colours, under a bar."""
     with ExitStack() as pools:
         player_a, player_b = (
-            entrant.take_seat(game, games, threads or None, device, pools, engine_seconds)
+            entrant.take_seat(
+                game, 2 * len(openings), threads or None, device, pools, engine_seconds
+            )
             for entrant in entrants
         )
         with work_bar(f"{player_a.name} against {player_b.name}", "games over") as on_progress:
-            result = play_match(
-                game, player_a, player_b, starts, seed=seed, max_plies=max_plies,
+            return play_match(
+                game, player_a, player_b, openings, seed=seed, max_plies=max_plies,
                 on_progress=on_progress,
             )
-    seconds = time.perf_counter() - start
-    _print_result(result, seconds)
-    if pgn is not None:
-        facts_a, facts_b = (entrant.facts for entrant in entrants)
-        texts = match_pgn(
-            game, result, (facts_a, facts_b), event=f"{player_a.name} against {player_b.name}",
-            date=datetime.now(UTC).isoformat(), more={"Seed": str(seed)},
-        )
-        write_parts(pgn, (text for _, text in texts))
-    if json_file is not None:
-        settings = {
-            "seed": seed, "opening_source": openings, "max_plies": max_plies,
-            "seconds": round(seconds, 1),
-        }
-        write_json(json_file, result.to_json() | {"elo": elo_json(result)} | settings)
 
 
-def _find_openings(game: Game, text: str, num_openings: int, seed: int) -> UInt64Array:
+def games_pgn(
+    game: Game, entrants: Sequence[Entrant], result: MatchResult, seed: int
+) -> Iterator[str]:
+    """Every game of a match between ``entrants`` as PGN."""
+    facts_a, facts_b = (entrant.facts for entrant in entrants)
+    texts = match_pgn(
+        game, result, (facts_a, facts_b), event=f"{result.player_a} against {result.player_b}",
+        date=datetime.now(UTC).isoformat(), more={"Seed": str(seed)},
+    )
+    return (text for _, text in texts)
+
+
+def find_openings(game: Game, text: str, num_openings: int, seed: int) -> UInt64Array:
     """The openings that ``--openings`` asks for."""
     found = _OPENINGS.fullmatch(text)
     if found is None:

@@ -1,12 +1,14 @@
 """The networks that commands take: from a text to weights, and how those are searched with."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from chess_snn.campaign import CampaignFolder
+from chess_snn.campaign import CampaignConfig, CampaignFolder, read_receipts
+from chess_snn.campaign.champions import champion_of
+from chess_snn.campaign.exporting import MODEL_FILE, read_exported
 from chess_snn.campaign.folder import CONFIG_FILE
 from chess_snn.campaign.loading import config_digest
 from chess_snn.campaign.naming import campaigns_home
@@ -19,12 +21,15 @@ from chess_snn.search import SearchSettings
 from chess_snn.training import WEIGHTS
 
 KNOWN_MODELS: Final = (
-    "a campaign's folder (its newest generation), CAMPAIGN@GENERATION, a checkpoint's folder, or "
-    f"a {WEIGHTS}"
+    "a campaign's folder (its newest generation), CAMPAIGN@GENERATION, CAMPAIGN@champion, an "
+    f"exported model's or a checkpoint's folder, or a {WEIGHTS}"
 )
 """How a network is written."""
 
-_AT_GENERATION = re.compile(r"(?P<folder>.+)@(?P<generation>\d+)")
+AT_CHAMPION: Final = "champion"
+"""Stands for a generation: the campaign's champion."""
+
+_AT_GENERATION = re.compile(rf"(?P<folder>.+)@(?P<generation>\d+|{AT_CHAMPION})")
 _GENERATION_FOLDER = re.compile(r"gen-(\d+)")
 
 
@@ -42,6 +47,8 @@ class Model:
     """Of a campaign's network."""
     config_digest: str | None = None
     """Of the campaign's settings."""
+    campaign: CampaignFolder | None = None
+    """That it lies in."""
 
     def load(self, game: Game) -> Network:
         """The network, after the digests of its checkpoint were checked.
@@ -79,18 +86,25 @@ def find_model(text: str) -> Model:
     if not weights.is_file():
         fault = "holds no network" if path.exists() else "does not exist"
         raise UsageError(f"{text!r} {fault}; a network is {KNOWN_MODELS}")
+    if (weights.parent / MODEL_FILE).is_file():
+        exported = read_exported(weights.parent)
+        return _model(str(path), weights, exported.config, exported.generation)
     campaign = weights.absolute().parent.parent.parent
     if (campaign / CONFIG_FILE).is_file():
-        return _model(str(path), weights, CampaignFolder.open(campaign))
+        return _of_checkpoint(str(path), weights, CampaignFolder.open(campaign))
     return Model(str(path), weights, NetworkSettings().precision, SearchSettings())
 
 
-def split_generation(text: str) -> tuple[Path, int | None]:
-    """``runs/a@12`` as (``runs/a``, 12); a name that exists as it stands is left whole."""
+def split_generation(text: str) -> tuple[Path, int | str | None]:
+    """``runs/a@12`` as (``runs/a``, 12), and with ``AT_CHAMPION`` in its place that.
+
+    A name that exists as it stands is left whole.
+    """
     parts = _AT_GENERATION.fullmatch(text)
     if parts is None or Path(text).exists():
         return Path(text), None
-    return Path(parts["folder"]), int(parts["generation"])
+    generation = parts["generation"]
+    return Path(parts["folder"]), generation if generation == AT_CHAMPION else int(generation)
 
 
 def newest_or_untrained() -> Model:
@@ -115,29 +129,54 @@ def _campaigns() -> Iterator[tuple[Path, CampaignFolder]]:
             yield config.parent, CampaignFolder.open(config.parent)
 
 
-def _of_campaign(path: Path, generation: int | None) -> Model:
+def _of_campaign(path: Path, wanted: int | str | None) -> Model:
     folder = CampaignFolder.open(path)
     generations = _generations(folder)
     if not generations:
         raise CampaignError(
             f"{path} has no network yet; go on with it: chess-snn campaign resume {path}"
         )
-    if generation is None:
-        generation = generations[-1]
+    generation = _generation_of(folder, wanted, generations)
     if generation not in generations:
         raise CampaignError(
             f"{path} has no generation {generation}; it has {len(generations)}, from "
             f"{generations[0]} to {generations[-1]}"
         )
-    return _model(f"{path}@{generation}", folder.checkpoint(generation) / WEIGHTS, folder)
+    return _of_checkpoint(
+        f"{path}@{generation}", folder.checkpoint(generation) / WEIGHTS, folder
+    )
 
 
-def _model(label: str, weights: Path, campaign: CampaignFolder) -> Model:
-    config, generation = campaign.config, _GENERATION_FOLDER.fullmatch(weights.parent.name)
+def _generation_of(
+    folder: CampaignFolder, wanted: int | str | None, generations: Sequence[int]
+) -> int:
+    """The generation wanted, which may not be there."""
+    if isinstance(wanted, int):
+        return wanted
+    if wanted is None:
+        return generations[-1]
+    champion = champion_of(folder, read_receipts(folder))
+    if champion is None:
+        raise CampaignError(
+            f"{folder.path} has no champion before its first iteration is finished; go on with "
+            f"it: chess-snn campaign resume {folder.path}"
+        )
+    return champion
+
+
+def _of_checkpoint(label: str, weights: Path, campaign: CampaignFolder) -> Model:
+    name = _GENERATION_FOLDER.fullmatch(weights.parent.name)
+    generation = None if name is None else int(name[1])
+    return _model(label, weights, campaign.config, generation, campaign)
+
+
+def _model(
+    label: str, weights: Path, config: CampaignConfig, generation: int | None,
+    campaign: CampaignFolder | None = None,
+) -> Model:
     return Model(
-        label, weights, config.net.precision, config.search,
-        generation=None if generation is None else int(generation[1]),
-        config_digest=config_digest(config),
+        label, weights, config.net.precision, config.search, generation,
+        config_digest(config), campaign,
     )
 
 

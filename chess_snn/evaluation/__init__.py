@@ -1,6 +1,7 @@
 """Players, the matches between them, and what a score is worth."""
 
 from chess_snn.evaluation.analysis import Analysis, analyse
+from chess_snn.evaluation.comparison import Comparison, compare
 from chess_snn.evaluation.conversion import Conversion, conversion_rate, won_positions
 from chess_snn.evaluation.decreed import DECREED_RATINGS
 from chess_snn.evaluation.dilution import DilutedPlayer, split_dilution
@@ -63,6 +64,7 @@ __all__ = [
     "PAIR_SCORES",
     "VOID",
     "Analysis",
+    "Comparison",
     "Conversion",
     "Crosstable",
     "DilutedPlayer",
@@ -91,6 +93,7 @@ __all__ = [
     "check_book",
     "check_player",
     "choose_openings",
+    "compare",
     "conversion_rate",
     "elo_difference",
     "find_engine",

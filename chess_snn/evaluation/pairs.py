@@ -19,14 +19,19 @@ PAIR_SCORES: Final[Float64Array] = np.array([0.0, 0.25, 0.5, 0.75, 1.0])
 PAIR_SCORES.setflags(write=False)
 
 
-def pair_counts(result: MatchResult) -> Int64Array:
-    """int64[5]: openings of a match by the mean score of player a in their two games.
+def pair_kinds(result: MatchResult) -> Int64Array:
+    """int64[pairs]: which of `PAIR_SCORES` player a had in the two games of each opening, in order.
 
     An opening of which a game is void is no pair, and is left out.
     """
     points = np.bincount(result.opening_index, weights=result.scores_a)
-    kinds = np.rint(points[np.isfinite(points)] * 2.0).astype(np.int64)
-    counts: Int64Array = np.bincount(kinds, minlength=len(PAIR_SCORES))
+    kinds: Int64Array = np.rint(points[np.isfinite(points)] * 2.0).astype(np.int64)
+    return kinds
+
+
+def pair_counts(result: MatchResult) -> Int64Array:
+    """int64[5]: openings of a match by the mean score of player a in their two games."""
+    counts: Int64Array = np.bincount(pair_kinds(result), minlength=len(PAIR_SCORES))
     return counts
 
 

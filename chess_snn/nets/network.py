@@ -92,6 +92,11 @@ class Network(nn.Module):
         fired_TBCHW: Tensor = self.neurons(u_TBCHW)
         return fired_TBCHW
 
+    @property
+    def num_parameters(self) -> int:
+        """Trained numbers."""
+        return sum(parameter.numel() for parameter in self.parameters())
+
 
 def build_network(
     spec: GameSpec, config: NetConfig, seed: int, policy_gain: float = READOUT_GAIN

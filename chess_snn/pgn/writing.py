@@ -7,6 +7,7 @@ policy targets are not written.
 from collections.abc import Mapping
 from typing import Final
 
+import chess
 import numpy as np
 
 from chess_snn.data import START_KINDS, GameRecords
@@ -26,9 +27,6 @@ from chess_snn.types import Int16Array, UInt64Array
 _RESULTS: Final = {1: WHITE_WON, 0: DRAWN, -1: BLACK_WON}
 """By outcome, white's view."""
 _NORMAL, _ADJUDICATED = "normal", "adjudication"
-_STARTING_FEN: Final = get_game("chess").format_state(
-    get_game("chess").initial_states(np.zeros(1, np.uint64))[0]
-)
 
 
 def standard_tags(records: GameRecords, game: int, *, is_cut: bool = False) -> dict[str, str]:
@@ -46,7 +44,7 @@ def standard_tags(records: GameRecords, game: int, *, is_cut: bool = False) -> d
     fen = get_game("chess").format_state(records.states[rows.start])
     tags = game_tags(outcome, fen, rows.stop - rows.start, is_cut=was_cut)
     start_kind = int(records.start_kinds[game])
-    if start_kind != (PLAIN_START if fen == _STARTING_FEN else POSITION_START):
+    if start_kind != (PLAIN_START if fen == chess.STARTING_FEN else POSITION_START):
         tags[START_KIND_TAG] = START_KINDS[start_kind]
     if records.cut_values_white[game]:
         tags[CUT_VALUE_TAG] = f"{records.cut_values_white[game]:.9g}"
@@ -67,7 +65,7 @@ def game_tags(outcome_white: int, fen: str, num_plies: int, *, is_cut: bool) -> 
         "Termination": _ADJUDICATED if is_cut else _NORMAL,
         "PlyCount": str(num_plies),
     }
-    return tags if fen == _STARTING_FEN else tags | {"SetUp": "1", "FEN": fen}
+    return tags if fen == chess.STARTING_FEN else tags | {"SetUp": "1", "FEN": fen}
 
 
 def format_game(records: GameRecords, game: int, tags: Mapping[str, str]) -> str:

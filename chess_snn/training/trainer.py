@@ -8,7 +8,7 @@ import torch
 
 from chess_snn.data import ReplayWindow, Samples
 from chess_snn.games.base import Game
-from chess_snn.nets import Network, expand_planes, keep_freed_memory
+from chess_snn.nets import Network, count_spikes, expand_planes, keep_freed_memory
 from chess_snn.rng import generator
 from chess_snn.training.batch import TrainingBatch, as_tensor, assemble, mirror
 from chess_snn.training.load_ahead import load_ahead
@@ -27,6 +27,8 @@ _MIRRORED_SHARE = 0.5
 _AHEAD_ON_GPU = 2
 """Batches prepared while a GPU trains. A CPU has no core to spare for it."""
 _STEPS_A_FETCH_ON_GPU = 16
+_SPIKE_POSITIONS = 256
+"""Positions on which spikes are counted."""
 
 
 class Trainer:
@@ -138,6 +140,16 @@ class Trainer:
             total += value_loss(wdl_logits_B3, results_stm_B).item() * len(samples)
             count += len(samples)
         return total / count if count else float("nan")
+
+    def spike_rate(self, window: ReplayWindow) -> float:
+        """Share of neurons and ticks that spike, in [0, 1], on positions from all over the window.
+
+        0 for an ordinary twin.
+        """
+        rows = window.rows("training")
+        samples = window.gather(rows[:: max(1, len(rows) // _SPIKE_POSITIONS)][:_SPIKE_POSITIONS])
+        batch = assemble(self.game, samples).to(self.device)
+        return count_spikes(self.network, batch.planes_BPHW).rate
 
 
 def _make_optimizer(

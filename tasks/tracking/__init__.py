@@ -16,10 +16,12 @@ from tasks.tracking.facts import (
     MODEL_NAME,
     DatasetFacts,
     ModelVersionFacts,
+    RegisteredVersion,
     TrackingError,
 )
 from tasks.tracking.places import (
     artifact_directory,
+    existing_store,
     is_server,
     local_tracking_uri,
     tracking_uri_of,
@@ -28,6 +30,7 @@ from tasks.tracking.places import (
 if TYPE_CHECKING:
     from tasks.tracking.recorder import CampaignTracker
     from tasks.tracking.store import prepare_store
+    from tasks.tracking.visits import keep_artifacts, promote_registered, registered_versions
 
 __all__ = [
     "EXPERIMENT",
@@ -35,11 +38,16 @@ __all__ = [
     "CampaignTracker",
     "DatasetFacts",
     "ModelVersionFacts",
+    "RegisteredVersion",
     "TrackingError",
     "artifact_directory",
+    "existing_store",
     "is_server",
+    "keep_artifacts",
     "local_tracking_uri",
     "prepare_store",
+    "promote_registered",
+    "registered_versions",
     "tracking_uri_of",
 ]
 
@@ -48,7 +56,13 @@ os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
 os.environ.setdefault("MLFLOW_LOGGING_LEVEL", "WARNING")
 os.environ.setdefault("MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR", "false")
 
-_HOMES = {"CampaignTracker": "tasks.tracking.recorder", "prepare_store": "tasks.tracking.store"}
+_HOMES = {
+    "CampaignTracker": "tasks.tracking.recorder",
+    "keep_artifacts": "tasks.tracking.visits",
+    "prepare_store": "tasks.tracking.store",
+    "promote_registered": "tasks.tracking.visits",
+    "registered_versions": "tasks.tracking.visits",
+}
 
 
 def __getattr__(name: str) -> Any:

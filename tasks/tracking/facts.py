@@ -4,6 +4,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from chess_snn.errors import ChessSnnError
 
@@ -13,9 +14,36 @@ EXPERIMENT = "chess-snn"
 MODEL_NAME = "chess-snn"
 """The registered model whose versions are the checkpoints of all campaigns."""
 
+CANDIDATE = "candidate"
+"""Alias of the newest version."""
+CHAMPION = "champion"
+"""Alias of the promoted version."""
+
 
 class TrackingError(ChessSnnError):
     """The tracking store is away or refused; the campaign folder has everything to try again."""
+
+
+@dataclass(frozen=True, slots=True)
+class RegisteredVersion:
+    """A checkpoint as it stands in the registry."""
+
+    number: int
+    """MLflow's, from 1, over all campaigns of the store."""
+    aliases: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DatasetFacts:
+    """Games that a network was trained on, as an input of the campaign's run."""
+
+    name: str
+    digest: str
+    """At most 36 characters; the same name and digest are the same games."""
+    source: Mapping[str, Any]
+    """Where they lie, under ``uri``."""
+    profile: Mapping[str, Any]
+    """What they are; JSON."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +64,8 @@ class ModelVersionFacts:
     """Lower and upper bound of ``score``."""
     digest: str
     """SHA-256 of the weights, from the checkpoint's manifest."""
+    dataset: DatasetFacts | None = None
+    """What it was trained on last."""
     tags: Mapping[str, str] = field(default_factory=dict)
     """More tags, as they are."""
 
@@ -49,20 +79,7 @@ class ModelVersionFacts:
             "size": self.size,
             "ticks": str(self.ticks),
             "digest": self.digest,
+            **({} if self.dataset is None
+               else {"dataset": self.dataset.name, "dataset_digest": self.dataset.digest}),
             **{name: f"{value:.4f}" for name, value in scores.items() if math.isfinite(value)},
         }
-
-
-@dataclass(frozen=True, slots=True)
-class DatasetFacts:
-    """Data that a run learnt from, as MLflow should know it."""
-
-    name: str
-    digest: str
-    """Of the content; at most 36 characters."""
-    place: str
-    """Where it was: a path or an address."""
-    context: str
-    """What it was used for."""
-    profile: Mapping[str, int]
-    """Its size, by what is counted."""

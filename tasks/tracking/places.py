@@ -22,6 +22,16 @@ def local_tracking_uri(directory: Path) -> str:
     return f"sqlite:///{database_file(directory)}"
 
 
+def existing_store(directory: Path) -> str | None:
+    """URI of the store that a campaign with its services in ``directory`` has; None without one.
+
+    A server named by ``MLFLOW_TRACKING_URI`` is taken to be there.
+    """
+    if given := os.environ.get(URI_VARIABLE):
+        return given
+    return local_tracking_uri(directory) if database_file(directory).is_file() else None
+
+
 def artifact_directory(directory: Path) -> Path:
     """Folder of the stored models beside that store."""
     return directory.resolve() / "mlartifacts"

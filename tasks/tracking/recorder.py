@@ -9,20 +9,19 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from mlflow.entities import Metric, Param, Run, RunStatus
+from mlflow.entities import Dataset, DatasetInput, InputTag, Metric, Param, Run, RunStatus
 from mlflow.tracking import MlflowClient
+from mlflow.utils.mlflow_tags import MLFLOW_DATASET_CONTEXT
 from mlflow.utils.validation import (
     MAX_ENTITY_KEY_LENGTH,
     MAX_PARAM_VAL_LENGTH,
     MAX_PARAMS_TAGS_PER_BATCH,
 )
 
-from tasks.tracking.datasets import log_input
+from tasks.tracking.campaign_run import CAMPAIGN_ID_TAG, find_run
 from tasks.tracking.facts import EXPERIMENT, DatasetFacts, ModelVersionFacts, TrackingError
 from tasks.tracking.registry import ModelRegistry
 from tasks.tracking.store import tracking_errors
-
-CAMPAIGN_ID_TAG = "chess_snn.campaign_id"
 
 MARKER_METRIC = "iteration"
 """Written in the same transaction as an iteration's metrics: its history says which are there."""
@@ -41,6 +40,9 @@ CUT_MARK = "…[cut]"
 
 _REFUSED_IN_NAMES = re.compile(r"[^/\w.\- :]")
 """What MLflow has in no metric's name; opponents have it in theirs, as ``stockfish@1000``."""
+
+DATASET_SOURCE_TYPE = "local"
+"""MLflow's name of a place in the file system."""
 
 logger = logging.getLogger(__name__)
 
@@ -72,7 +74,9 @@ class CampaignTracker:
         self._recorded: set[int] | None = None
         with tracking_errors(tracking_uri):
             self._client = MlflowClient(tracking_uri=tracking_uri, registry_uri=tracking_uri)
-            run = self._find_run(campaign_id) or self._create_run(campaign_id, campaign_name)
+            run = find_run(self._client, campaign_id) or self._create_run(
+                campaign_id, campaign_name
+            )
             self._run_id: str = run.info.run_id
             self._client.update_run(self._run_id, RunStatus.to_string(RunStatus.RUNNING))
             self._log_configuration(configuration or {}, known=run.data.params)
@@ -105,7 +109,7 @@ class CampaignTracker:
             metrics: by name, stored under its :func:`legal_name`; a value that is not finite is
                 left out with a warning.
             version: the checkpoint the iteration made, which becomes a version of the registered
-                model and its ``candidate``.
+                model and its ``candidate``; what it was trained on becomes an input of the run.
 
         Returns:
             Whether the iteration's metrics were new to the store.
@@ -113,6 +117,8 @@ class CampaignTracker:
         with tracking_errors(self._uri):
             # The version first: the marker below then vouches for both.
             model_id = None if version is None else self._registry.add(version)
+            if version is not None and version.dataset is not None:
+                self._client.log_inputs(self._run_id, [_dataset_input(version.dataset)])
             if iteration in self.recorded_iterations():
                 return False
             self._client.log_batch(
@@ -138,7 +144,7 @@ class CampaignTracker:
             known = {metric.step for metric in history}
             missing = [point for point in points if point["step"] not in known]
             if not known:
-                log_input(self._client, self._run_id, dataset)
+                self._client.log_inputs(self._run_id, [_dataset_input(dataset, "supervised")])
             for point in missing:
                 step = int(point["step"])
                 metrics = {
@@ -171,22 +177,16 @@ class CampaignTracker:
         with tracking_errors(self._uri):
             self._client.set_tag(self._run_id, ALARMS_TAG, ", ".join(names) or "none")
 
-    def promote(self, generation: int) -> None:
-        """Make the version of ``generation`` the ``champion``."""
+    def promote(self, generation: int, tags: Mapping[str, str] | None = None) -> None:
+        """Make the version of ``generation`` the ``champion``, and add ``tags`` to it."""
         with tracking_errors(self._uri):
-            self._registry.promote(generation)
+            self._registry.promote(generation, tags or {})
 
     def close(self, status: str = "FINISHED") -> None:
         """End the run as ``"FINISHED"``, ``"KILLED"`` or ``"FAILED"``."""
         with tracking_errors(self._uri):
             self._client.set_terminated(self._run_id, status)
 
-    def _find_run(self, campaign_id: str) -> Run | None:
-        found = self._client.search_runs(
-            [self._experiment_id()], f"tags.`{CAMPAIGN_ID_TAG}` = '{campaign_id}'",
-            order_by=["attributes.start_time ASC"], max_results=1,
-        )
-        return found[0] if found else None
 
     def _create_run(self, campaign_id: str, campaign_name: str) -> Run:
         tags = {CAMPAIGN_ID_TAG: campaign_id, "chess_snn.campaign": campaign_name}
@@ -235,6 +235,14 @@ def legal_name(metric: str) -> str:
     """``metric`` as MLflow stores it: ``score_stockfish@10`` is ``score_stockfish_10`` there."""
     name = posixpath.normpath(_REFUSED_IN_NAMES.sub("_", metric))
     return name[:MAX_ENTITY_KEY_LENGTH]
+
+
+def _dataset_input(facts: DatasetFacts, context: str = "training") -> DatasetInput:
+    dataset = Dataset(
+        facts.name, facts.digest, DATASET_SOURCE_TYPE, json.dumps(dict(facts.source)),
+        profile=json.dumps(dict(facts.profile)),
+    )
+    return DatasetInput(dataset, [InputTag(MLFLOW_DATASET_CONTEXT, context)])
 
 
 def flatten(configuration: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:

@@ -1,6 +1,7 @@
 """Checkpoints as versions of the registered model, callable with a FEN and free of pickle."""
 
 import tempfile
+from collections.abc import Mapping
 from importlib.metadata import version
 from pathlib import Path
 
@@ -14,12 +15,8 @@ from mlflow.protos.databricks_pb2 import RESOURCE_ALREADY_EXISTS, ErrorCode
 from mlflow.tracking import MlflowClient
 from mlflow.types.schema import Array, ColSpec, DataType, Map, Schema
 
-from tasks.tracking.facts import MODEL_NAME, ModelVersionFacts, TrackingError
-
-CANDIDATE = "candidate"
-"""Alias of the newest version."""
-CHAMPION = "champion"
-"""Alias of the promoted version."""
+from tasks.tracking.campaign_run import find_version, move_champion
+from tasks.tracking.facts import CANDIDATE, MODEL_NAME, ModelVersionFacts
 
 MODEL_ID_TAG = "model_id"
 """Which stored model a version is; MLflow's own field for it is empty in a local store."""
@@ -61,28 +58,16 @@ class ModelRegistry:
 
         An older checkpoint does not take the alias from a newer one.
         """
-        registered = self._find(facts.generation) or self._create(facts)
+        campaign_id = self._campaign_tags["campaign_id"]
+        registered = (
+            find_version(self._client, campaign_id, facts.generation) or self._create(facts)
+        )
         self._advance_candidate(registered)
         return registered.tags[MODEL_ID_TAG]
 
-    def promote(self, generation: int) -> None:
-        """Point the champion's alias at the version of ``generation``."""
-        known = self._find(generation)
-        if known is None:
-            raise TrackingError(
-                f"generation {generation} has no version of {MODEL_NAME!r} to promote; "
-                "record its iteration first"
-            )
-        self._client.set_registered_model_alias(MODEL_NAME, CHAMPION, known.version)
-
-    def _find(self, generation: int) -> ModelVersion | None:
-        campaign_id = self._campaign_tags["campaign_id"]
-        found = self._client.search_model_versions(
-            f"name = '{MODEL_NAME}' and tags.campaign_id = '{campaign_id}' "
-            f"and tags.generation = '{generation}'",
-            max_results=1,
-        )
-        return found[0] if found else None
+    def promote(self, generation: int, tags: Mapping[str, str]) -> None:
+        """Let the champion be the version of ``generation``, and add ``tags`` to it."""
+        move_champion(self._client, self._campaign_tags["campaign_id"], generation, tags)
 
     def _create(self, facts: ModelVersionFacts) -> ModelVersion:
         self._ensure_registered_model()

@@ -38,9 +38,7 @@ def prepare_store(directory: Path, tracking_uri: str | None = None) -> str:
         TrackingError: the store cannot be reached or opened.
     """
     uri = tracking_uri or tracking_uri_of(directory)
-    if is_server(uri):
-        for variable, value in SERVER_PATIENCE.items():
-            os.environ.setdefault(variable, value)
+    be_patient(uri)
     with tracking_errors(uri):
         if uri == local_tracking_uri(directory):
             _check_database(directory)
@@ -50,6 +48,13 @@ def prepare_store(directory: Path, tracking_uri: str | None = None) -> str:
             location = None if is_server(uri) else artifact_directory(directory).as_uri()
             client.create_experiment(EXPERIMENT, artifact_location=location)
     return uri
+
+
+def be_patient(uri: str) -> None:
+    """Set how long is waited for a server that is away; before the first call to it."""
+    if is_server(uri):
+        for variable, value in SERVER_PATIENCE.items():
+            os.environ.setdefault(variable, value)
 
 
 def _check_database(directory: Path) -> None:

@@ -7,8 +7,9 @@ from dataclasses import replace
 import chess.pgn
 import numpy as np
 import pytest
+from tiny_campaign import finish_iteration
 
-from chess_snn.campaign import CampaignFolder, matches, write_receipt
+from chess_snn.campaign import CampaignFolder
 from chess_snn.campaign.collection import GameFilter
 from chess_snn.campaign.finish import is_finished
 from chess_snn.campaign.match_games import match_games_pgn, read_match
@@ -24,39 +25,20 @@ from chess_snn.campaign.matches import (
     unplayed_parts,
 )
 from chess_snn.campaign.plans import ProgressPlan, begin_iteration
-from chess_snn.campaign.receipts import (
-    Receipt,
-    ShardFacts,
-    StageSeconds,
-    TrainingFacts,
-)
 from chess_snn.campaign.stages import prepare_first_generation
 from chess_snn.errors import ConfigError, CorruptDataError, UsageError
 from chess_snn.evaluation import book_openings, opening_keys
 from chess_snn.games import get_game
 from chess_snn.rng import derive_seed
 
-STATISTICS = {
-    "games": 1, "positions": 1, "plies_min": 1, "plies_max": 1, "white_wins": 0, "black_wins": 0,
-    "terminations": {}, "ordinary_games": 1, "ordinary_draws": 1, "ordinary_positions": 1,
-    "practice_games": 0, "practice_wins": 0, "abs_value_sum": 0.0, "surprise_sum": 0.0,
-    "entropy_sum": 1.0, "uniform_entropy_sum": 1.0, "seconds": 1.0, "network_seconds": 1.0,
-}
-
-
-def receipt_of(plan: ProgressPlan, elapsed_s: float) -> Receipt:
-    return Receipt(
-        plan.iteration, plan, [ShardFacts("iter/shard", 1, STATISTICS)],
-        TrainingFacts(plan.iteration + 1, "digest", ["iter/shard"], 1, {"steps": 1.0}),
-        [], None, None, 1, StageSeconds(1.0, 1.0, 0.0, 0.0, 2.0), elapsed_s,
-    )
-
 
 def hour_of_iterations(folder: CampaignFolder, count: int) -> None:
     """``count`` iterations without games, of equal length, an hour in all."""
     for number in range(count):
-        plan = begin_iteration(folder, number, 3600.0 * number / count)
-        write_receipt(folder, receipt_of(plan, 3600.0 * (number + 1) / count))
+        finish_iteration(
+            folder, number, champion=1, score=None, begun_s=3600.0 * number / count,
+            ended_s=3600.0 * (number + 1) / count,
+        )
 
 
 def first_keys(folder: CampaignFolder, count: int) -> tuple[str, ...]:
@@ -73,10 +55,10 @@ def untrained(new_folder):
     return folder
 
 
-def test_a_match_in_parts_plays_every_opening_once_and_leaves_one_file(untrained, monkeypatch):
-    monkeypatch.setattr(matches, "OPENINGS_EACH", 2)
+def test_a_match_in_parts_plays_every_opening_once_and_leaves_one_file(untrained):
     match = replace(
-        generation_matches(untrained, 1)[0], player=NetworkPlayer(0, 0), opponent="random"
+        generation_matches(untrained, 1)[0], player=NetworkPlayer(0, 0), opponent="random",
+        openings_each=2,
     )
     assert match.parts == [range(0, 2), range(2, 4), range(4, 5)]
     play_match_part(untrained.path, match, 1)

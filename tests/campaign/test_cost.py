@@ -40,8 +40,8 @@ def test_paces_are_measured():
     told = []
     pace = measure_pace(
         config("self_play.concurrent_games=8", "training.batch_size=16",
-               "search.simulations_first=4"),
-        "cpu", num_threads=1, on_progress=lambda *done: told.append(done),
+               "search.simulations_first=4", "execution.device=cpu"),
+        on_progress=lambda *done: told.append(done),
     )
     assert pace.evaluations_per_s > 0
     assert pace.samples_per_s > 0

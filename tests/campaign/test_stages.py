@@ -26,7 +26,6 @@ from chess_snn.campaign.matches import (
 from chess_snn.campaign.plans import begin_iteration
 from chess_snn.campaign.receipts import ShardFacts, StageSeconds, TrainingFacts
 from chess_snn.campaign.stages import (
-    choose_champion,
     play_shard,
     prepare_first_generation,
     train_generation,
@@ -176,6 +175,8 @@ def test_receipts_are_read_as_they_were_written(played):
     lambda body: body | {"shards": [body["shards"][0] | {"statistics": {}}]},
     lambda body: body | {"training": {}},
     lambda body: body | {"matches": [{}]},
+    lambda body: body | {"promotion": {"verdict": "accept"}},
+    lambda body: body | {"promotion": "accept"},
 ])
 def test_a_damaged_receipt_is_named(played, new_folder, damage):
     folder = new_folder()
@@ -184,6 +185,16 @@ def test_a_damaged_receipt_is_named(played, new_folder, damage):
     folder.receipt(0).write_text(json.dumps(damage(body)))
     with pytest.raises(CorruptDataError, match=r"iter-000000\.json"):
         read_receipt(folder, 0)
+
+
+def test_receipts_from_before_ratings_and_gates_are_read(played, new_folder):
+    folder = new_folder()
+    write_receipt(folder, played.receipts[0])
+    body: Json = json.loads(folder.receipt(0).read_text())
+    del body["promotion"], body["rating"], body["seconds"]["gate"]
+    folder.receipt(0).write_text(json.dumps(body))
+    receipt = read_receipt(folder, 0)
+    assert (receipt.promotion, receipt.rating, receipt.seconds.gate) == (None, None, 0.0)
 
 
 def test_a_receipt_without_its_predecessor_is_not_counted(played, new_folder):
@@ -199,6 +210,11 @@ def test_a_generation_without_evaluation_has_no_score(played, new_folder):
     assert read_receipt(folder, 0) == unevaluated
     names = {name for name in unevaluated.metrics() if name.startswith("evaluation/")}
     assert names == {"evaluation/champion"}
+
+
+def test_training_says_how_much_its_network_spikes(played):
+    for receipt in played.receipts:
+        assert 0 < receipt.training.metrics["spike_rate"] < 0.5
 
 
 def test_the_untrained_policy_is_soft_and_says_so(played):
@@ -258,22 +274,6 @@ def test_a_warm_worker_reads_the_games_behind_the_threshold_once_bug(tmp_path):
     play_shard(folder.path, 1, 0)
     shutil.rmtree(folder.shard(0, 0))
     assert play_shard(folder.path, 1, 1).name == "iter-000001/shard-0001"
-
-
-@pytest.mark.parametrize(("score", "champion", "margin", "chosen"), [
-    (0.1, None, 0.5, 7),  # somebody has to be it
-    (0.5, (3, 0.5), 0.0, 7),
-    (0.49, (3, 0.5), 0.0, 3),
-    (0.54, (3, 0.5), 0.05, 3),
-    (0.56, (3, 0.5), 0.05, 7),
-    (0.4, (3, 0.5), -0.2, 7),
-    (None, None, 0.0, 7),
-    (None, (3, None), 0.0, 7),  # none is known to be better
-    (0.1, (3, None), 0.0, 7),
-    (None, (3, 0.1), 0.0, 3),
-])
-def test_the_champion_is_replaced_by_a_better_candidate(score, champion, margin, chosen):
-    assert choose_champion(score, 7, champion, margin) == chosen
 
 
 def test_facts_of_a_committed_shard_name_it(played):

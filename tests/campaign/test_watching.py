@@ -12,6 +12,7 @@ import pytest
 
 from chess_snn.campaign import campaign_lock, read_receipts, write_receipt
 from chess_snn.campaign.alarms import find_alarms
+from chess_snn.campaign.champions import promote_by_hand
 from chess_snn.campaign.finish import is_finished
 from chess_snn.campaign.matches import event_of, final_matches
 from chess_snn.campaign.plans import begin_iteration
@@ -54,6 +55,34 @@ def test_stages_of_an_iteration_in_their_order(folder):
     assert stage_texts(watch) == ["iteration 1 receipt"]
     write_receipt(folder, made.receipt_of(folder, 1))
     assert stage_texts(watch) == []
+
+
+def test_games_against_the_champion_follow_the_evaluation(tmp_path):
+    folder = made.make_campaign(
+        tmp_path / "c", "evaluation.every=1", "promotion.max_openings=10"
+    )
+    watch = CampaignWatch(folder.path)
+    for iteration in (0, 1):
+        made.begin(folder, iteration)
+        made.play_shards(folder, iteration)
+        made.commit(folder.checkpoint(iteration + 1))
+        made.evaluate(folder, iteration + 1)
+    assert stage_texts(watch) == ["iteration 0 receipt", "iteration 1 receipt"], "who is champion?"
+    write_receipt(folder, made.receipt_of(folder, 0))
+    assert stage_texts(watch) == ["iteration 1 gate: 0 of 20 games at most"]
+    write_json(folder.match_part(event_of(2), "champion-000001", 0), {})
+    assert stage_texts(watch) == ["iteration 1 gate: 16 of 20 games at most"]
+    write_json(folder.match(event_of(2), "champion-000001"), {})
+    assert stage_texts(watch) == ["iteration 1 receipt"]
+
+
+def test_a_champion_by_hand_is_seen_at_the_next_look(folder):
+    for iteration in range(3):
+        made.finish(folder, iteration)
+    watch = CampaignWatch(folder.path)
+    assert watch.look().champion == 3
+    promote_by_hand(folder, 2, "ada", "a hunch")
+    assert watch.look().champion == 2
 
 
 def test_iterations_that_overlap_are_both_told_of(folder):

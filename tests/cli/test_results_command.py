@@ -13,10 +13,10 @@ COLUMNS = (
     "iteration,generation,champion,progress,elapsed_s,games,positions,white_rate,draw_rate,"
     "black_rate,cut_rate,plies_mean,games_per_s,positions_per_s,network_share,entropy_ratio,"
     "policy_loss,value_loss,holdout_value_loss_before,holdout_value_loss_after,policy_entropy,"
-    "learning_rate,window_positions,score,elo,elo_low,elo_high,conversion_rate,self_play_s,"
-    "training_s,evaluation_s,evaluation_hidden_s,iteration_s,score_random,score_random_low,score_random_high,"
-    "score_minimax_2,score_minimax_2_low,score_minimax_2_high,score_earlier,score_earlier_low,"
-    "score_earlier_high"
+    "learning_rate,window_positions,score,elo,elo_low,elo_high,conversion_rate,gate_verdict,"
+    "gate_score,gate_llr,gate_games,self_play_s,training_s,evaluation_s,evaluation_hidden_s,gate_s,"
+    "iteration_s,score_random,score_random_low,score_random_high,score_minimax_2,"
+    "score_minimax_2_low,score_minimax_2_high,score_earlier,score_earlier_low,score_earlier_high"
 )
 """Scripts rely on these; new ones may come, none may go or change its name."""
 

@@ -12,13 +12,15 @@ import subprocess
 import sys
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import made_campaigns as made
 import pytest
 from rich.console import Console
 
-from chess_snn.campaign import CampaignFolder, campaign_lock
+from chess_snn.campaign import CampaignFolder, campaign_lock, write_receipt
+from chess_snn.campaign.receipts import PromotionFacts
 from chess_snn.campaign.watching import CampaignWatch
 from chess_snn.cli.dashboard import dashboard
 from chess_snn.cli.watch_lines import WatchLines
@@ -94,6 +96,28 @@ def test_an_alarm_is_told_when_it_is_new(folder, monkeypatch):
         told = [line for line in lines.news(watch.look()) if line.startswith("ALARM")]
         assert len(told) == (1 if iteration == 0 else 0)
     assert "ALARM replay starving since iteration 0" in picture(folder)
+
+
+def test_what_a_candidate_came_to_is_told(folder, chess_snn):
+    played = PromotionFacts(
+        candidate=2, champion=1, verdict="reject", llr=-3.2, lower=-3.0, upper=3.0, elo0=0.0,
+        elo1=75.0, simulations=0, games=32, wins=4, draws=9, losses=14, capped=5,
+        pairs=[5, 6, 4, 1, 0], score=0.344,
+    )
+    made.finish(folder, 0)
+    receipt = made.finish(folder, 1)
+    write_receipt(folder, replace(receipt, champion=1, promotion=played))
+    told = (
+        "generation 2 against champion 1: rejected after 32 games, 4-9-14 and 5 cut, score 0.344, "
+        "log-likelihood ratio -3.20 of -3.00 to +3.00"
+    )
+    assert f"last candidate: {told}" in picture(folder, width=200)
+    lines = list(WatchLines().news(CampaignWatch(folder.path).look()))
+    (line,) = [line for line in lines if line.startswith("iteration 1 (")]
+    assert line.endswith("score 0.550, against the champion rejected 0.344 (32)")
+    assert f"The last candidate: {told}.\n" in chess_snn("campaign", "status", folder.path).stdout
+    results = chess_snn("results", folder.path)
+    assert "rejected 0.344 (32)" in results.stdout
 
 
 def test_the_picture_shows_figures_curves_and_scores(folder):

@@ -211,7 +211,7 @@ SOUND_META = {
         ("cut_values_white", lambda c: c + 3, "cut_values_white must be finite and in"),
         ("cut_values_white", lambda c: c * np.nan, "cut_values_white must be finite and in"),
         ("cut_values_white", lambda c: c + 0.5, "cut_values_white must be 0 for a game that was"),
-        ("start_kinds", lambda c: c + 3, "start_kinds must be < 3, found"),
+        ("start_kinds", lambda c: c + 4, "start_kinds must be < 4, found"),
         ("start_kinds", lambda c: c[:2], "start_kinds must have 4 rows, found 2"),
         ("states", lambda c: c[:, 0], "states must have 2 dimensions, found 1"),
         ("states", lambda c: c[:, :4], "record_words must be 5, found 4"),

@@ -36,6 +36,7 @@ SETTINGS = (
     "search.simulations_last=4", "training.batch_size=32", "evaluation.num_openings=1",
     "evaluation.max_plies=6", 'evaluation.opponents=["random", "greedy", "greedy~25"]',
     "evaluation.won_positions=2", "evaluation.final_openings=1", "evaluation.final_simulations=2",
+    "promotion.max_openings=3", "promotion.openings_each=1",
 )
 FINAL_NAMES = ("random-0", "random-2", "greedy-2", "earlier-2")
 METRICS = (
@@ -139,6 +140,19 @@ def test_a_generation_is_evaluated_while_the_next_iteration_plays(finished):
     assert all(s.iteration >= s.self_play + s.training + s.evaluation for s in seconds)
 
 
+def test_every_candidate_but_the_first_has_played_the_champion(finished):
+    first, second = read_receipts(finished.folder)
+    assert (first.champion, first.promotion) == (1, None)
+    played = second.promotion
+    assert (played.candidate, played.champion) == (2, 1)
+    assert played.games == 2 * sum(played.pairs) <= 6
+    assert second.champion == (2 if played.verdict == "accept" else 1)
+    assert second.seconds.gate > 0
+    (games,) = (finished.folder.path / "matches" / "gen-000002").glob("champion-*")
+    assert games.name == "champion-000001.json"
+    assert json.loads(games.read_text())["num_games"] == played.games
+
+
 def test_prefect_shows_every_run_completed(finished):
     with prefect_server(finished.folder.services), get_client(sync_client=True) as client:
         flow_runs = client.read_flow_runs()
@@ -157,10 +171,11 @@ def test_prefect_shows_every_run_completed(finished):
     }
     assert len(tasks) == NUM_ITERATIONS
     for counts in tasks.values():
-        assert counts == {
+        assert counts - Counter({("challenge", "Completed"): 1}) == {
             ("self_play", "Completed"): NUM_SHARDS,
             **{(name, "Completed"): 1 for name in ("train", "evaluate", "promote", "record")},
         }
+    assert sum(counts["challenge", "Completed"] for counts in tasks.values()) == NUM_ITERATIONS - 1
 
 
 @pytest.fixture(scope="module")
@@ -201,7 +216,26 @@ def test_every_generation_is_a_version_and_two_have_aliases(finished, tracking):
     assert int(champion.tags["generation"]) == receipts[-1].champion
     assert candidate.tags["digest"] == receipts[-1].training.weights_digest
     assert candidate.tags["campaign_id"] == finished.folder.campaign_id
-    assert {"size", "ticks", "precision", "score", "score_low", "score_high"} <= set(candidate.tags)
+    assert {
+        "size", "ticks", "precision", "score", "score_low", "score_high", "parameters",
+        "spike_rate", "search_budget", "dataset", "dataset_digest", "promotion", "promotion_llr",
+    } <= set(candidate.tags)
+
+
+def test_the_games_of_every_generation_are_inputs_of_the_run(finished, tracking):
+    experiment = tracking.get_experiment_by_name(EXPERIMENT)
+    (run,) = tracking.search_runs([experiment.experiment_id])
+    inputs = {entry.dataset.name: entry for entry in run.inputs.dataset_inputs}
+    assert len(inputs) == NUM_ITERATIONS
+    for receipt in read_receipts(finished.folder):
+        generation = receipt.training.generation
+        entry = inputs[f"{finished.folder.name} window of gen-{generation:06d}"]
+        profile = json.loads(entry.dataset.profile)
+        assert profile["shards"] == receipt.training.window_shards
+        assert profile["num_positions"] == receipt.training.window_positions
+        assert [tag.value for tag in entry.tags] == ["training"]
+        (version,) = tracking.search_model_versions(f"tags.generation = '{generation}'")
+        assert version.tags["dataset_digest"] == entry.dataset.digest
 
 
 def test_the_champion_answers_a_position(tracking):

@@ -216,7 +216,7 @@ def test_only_a_recorded_generation_can_be_promoted(uri):
 
 
 def test_supervised_training_is_recorded_once_with_its_games(uri):
-    games = DatasetFacts("lichess.pgn", "d" * 32, "/imports/lichess", "supervised", {"games": 12})
+    games = DatasetFacts("lichess.pgn", "d" * 32, {"uri": "/imports/lichess"}, {"games": 12})
     points = [{"step": 0, "holdout_policy_loss": 3.4}, {"step": 40, "policy_loss": 2.5}]
     tracker = CampaignTracker(uri, *CAMPAIGN)
     assert tracker.record_supervised(points[:1], games) == 1

@@ -25,13 +25,13 @@ def test_ours_and_what_is_installed_train_on_one_core(report):
         theirs = max(
             m.value for name, m in figures.items() if name.startswith(f"small: {peer}, bf16")
         )
-        ratio = figures[f"small: ours over {peer}, both bf16"]
+        ratio = figures[f"small: ours in bf16 over {peer} in bf16"]
         assert ratio.value == pytest.approx(figures["small: ours, bf16, one core"].value / theirs)
 
 
 def test_spikingjelly_is_a_bar_or_a_note(report):
     bars = {m.name: m.at_least for m in report.measurements if m.passes is not None}
     if "SpikingJelly" in installed_peers():
-        assert bars == {"small: ours over SpikingJelly, both bf16": 1.5}
+        assert bars == {"small: ours in bf16 over SpikingJelly in fp32": 1.5}
     else:
         assert any(note.startswith("SpikingJelly is NOT installed") for note in report.notes)

@@ -34,7 +34,7 @@ def test_a_gui_reads_the_options(engine, model):
     assert engine.id["name"].startswith("chess-snn")
     assert engine.options["Model"].default == str(model)
     assert (engine.options["MultiPV"].min, engine.options["MultiPV"].max) == (1, 218)
-    assert engine.options["Precision"].var == ["model", "fp32", "bf16"]
+    assert engine.options["Precision"].var == ["model", "fp32", "bf16", "int8"]
 
 
 @pytest.mark.parametrize("limit", [

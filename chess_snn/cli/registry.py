@@ -1,0 +1,238 @@
+"""``chess-snn models``: the networks of a campaign; what is known of them, who is champion."""
+
+import getpass
+import json
+from dataclasses import asdict
+from pathlib import Path
+from types import ModuleType
+from typing import Annotated, Any
+
+import typer
+from rich import box
+from rich.table import Table
+from rich.text import Text
+
+from chess_snn.campaign import CampaignFolder, campaign_lock, read_receipts
+from chess_snn.campaign.champions import HandPromotion, promote_by_hand, roll_back
+from chess_snn.campaign.exporting import export_model, read_exported
+from chess_snn.campaign.model_card import describe, rating_text
+from chess_snn.campaign.receipts import VERDICT_WORDS
+from chess_snn.campaign.versions import NetworkVersion, campaign_versions, version_of
+from chess_snn.cli.compare import compare
+from chess_snn.cli.console import console, print_message
+from chess_snn.cli.models import KNOWN_MODELS, Model, find_model, split_generation
+from chess_snn.cli.orchestration import load_flows
+from chess_snn.errors import ChessSnnError, UsageError
+from chess_snn.types import Json
+
+_DIGITS = 8
+"""Of a digest, in a table."""
+
+app = typer.Typer(
+    help="The networks of a campaign: what is known of each, which is better, who is champion.",
+    no_args_is_help=True,
+)
+
+app.command()(compare)
+
+Directory = Annotated[Path, typer.Argument(help="The campaign folder.")]
+Version = Annotated[
+    str, typer.Argument(help="CAMPAIGN@GENERATION, or CAMPAIGN@champion; CAMPAIGN is its newest.")
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead.")]
+Why = Annotated[str, typer.Option(help="The reason, for those who ask later; needed.")]
+Who = Annotated[
+    str | None, typer.Option(help="Who decides; by default the name of this user.")
+]
+
+
+@app.command("list")
+def list_versions(directory: Directory, as_json: AsJson = False) -> None:
+    """Every network of a campaign's finished iterations, from its folder alone.
+
+    Elo points are above the random mover, with a 95 % interval, for the search budget in the title;
+    "as candidate" is what the games against the champion of its time said.
+
+    chess-snn models list campaigns/cpu-001
+    """
+    folder = CampaignFolder.open(directory)
+    versions = campaign_versions(folder)
+    if as_json:
+        typer.echo(json.dumps([version.to_json() for version in versions], indent=2))
+        return
+    if not versions:
+        print_message(f"{folder.path}: no iteration is finished yet, so it has no version")
+        return
+    console.print(_table(folder, versions))
+
+
+@app.command()
+def show(model: Version, as_json: AsJson = False) -> None:
+    """Everything that is known of one network: rating, size, spikes, games it was trained on.
+
+    Where MLflow is installed and has the campaign, its version and aliases there too. An exported
+    folder is shown as well.
+
+    chess-snn models show campaigns/cpu-001@champion
+    """
+    chosen = find_model(model)
+    if chosen.campaign is None:
+        _show_exported(chosen, as_json)
+        return
+    version = _version(model, chosen.campaign, chosen.generation)
+    entry = _registered(chosen.campaign, version.generation)
+    if as_json:
+        body = version.to_json() | {"registered": None if entry is None else asdict(entry)}
+        typer.echo(json.dumps(body, indent=2))
+        return
+    champion = ", the champion" if version.is_champion else ""
+    rows = describe(version)
+    if entry is not None:
+        aliases = f" ({', '.join(entry.aliases)})" if entry.aliases else ""
+        rows["MLflow"] = f"version {entry.number}{aliases}"
+    _print_rows(f"{version.campaign}, generation {version.generation}{champion}", rows)
+
+
+@app.command()
+def promote(
+    model: Annotated[str, typer.Argument(help="CAMPAIGN@GENERATION.")], why: Why, who: Who = None
+) -> None:
+    """Make a generation the champion by hand; the next candidate then plays against it.
+
+    Kept in the campaign's folder with the name and the reason; the alias in MLflow follows. Not
+    while the campaign runs: stop it first, and resume it afterwards.
+
+    chess-snn models promote campaigns/cpu-001@12 --why "plays endings better"
+    """
+    _, asked = split_generation(model)
+    if asked is None:
+        raise UsageError(
+            f"{model!r} does not say which generation is to be champion; write CAMPAIGN@GENERATION"
+        )
+    chosen = find_model(model)
+    assert chosen.campaign is not None
+    assert chosen.generation is not None
+    with campaign_lock(chosen.campaign):
+        choice = promote_by_hand(chosen.campaign, chosen.generation, _name(who), why)
+    _announce(chosen.campaign, choice)
+
+
+@app.command()
+def rollback(directory: Directory, why: Why, who: Who = None) -> None:
+    """Make the champion before the present one champion again.
+
+    Done again, it goes back one more. As with promote, the campaign must not be running.
+
+    chess-snn models rollback campaigns/cpu-001 --why "loses to the old one"
+    """
+    folder = CampaignFolder.open(directory)
+    with campaign_lock(folder):
+        choice = roll_back(folder, _name(who), why)
+    _announce(folder, choice)
+
+
+@app.command()
+def export(
+    model: Version, out: Annotated[Path, typer.Option(help="New folder for the network.")]
+) -> None:
+    """Write a network to a folder of its own, which other commands and machines can play.
+
+    Weights (safetensors), settings, a card for people, and a manifest with their digests.
+
+    chess-snn models export campaigns/cpu-001@champion --out strongest
+
+    chess-snn play --model strongest
+    """
+    chosen = find_model(model)
+    if chosen.campaign is None or chosen.generation is None:
+        raise UsageError(f"{model!r} is no network of a campaign; copy the folder it is in")
+    version = export_model(chosen.campaign, chosen.generation, out)
+    print_message(
+        f"{version.campaign}, generation {version.generation}, is in {out}. Play it: "
+        f"chess-snn play --model {out}"
+    )
+
+
+def _version(text: str, folder: CampaignFolder, generation: int | None) -> NetworkVersion:
+    """The version asked for; of a campaign alone, that of its newest finished iteration."""
+    if (num_finished := len(read_receipts(folder))) and Path(text).absolute() == folder.path:
+        generation = num_finished
+    if generation is None:
+        raise UsageError(f"{text!r} is no generation of {folder.path}; write CAMPAIGN@GENERATION")
+    return version_of(folder, generation)
+
+
+def _name(who: str | None) -> str:
+    try:
+        return who or getpass.getuser()
+    except (KeyError, OSError) as error:
+        raise UsageError("this user has no name on this machine; give one with --who") from error
+
+
+def _table(folder: CampaignFolder, versions: list[NetworkVersion]) -> Table:
+    """Fits into a terminal of 80 columns."""
+    newest = versions[-1]
+    title = Text(
+        f"{folder.name}: {newest.size}, {newest.parameters:,} parameters, {newest.ticks} ticks, "
+        f"{newest.precision}; evaluated with {newest.simulations} simulations"
+    )
+    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 0, 0, 1))
+    for heading in ("generation", "Elo", "score", "as candidate", "spikes", "digest"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for version in versions:
+        played = version.promotion
+        table.add_row(
+            f"{version.generation}{' champion' if version.is_champion else ''}",
+            rating_text(version),
+            "" if version.score is None else f"{version.score:.3f}",
+            "" if played is None
+            else f"{VERDICT_WORDS[played.verdict]} {played.score:.3f} ({played.games})",
+            "" if version.spike_rate is None else f"{version.spike_rate:.1%}",
+            version.digest[:_DIGITS],
+        )
+    return table
+
+
+def _show_exported(model: Model, as_json: bool) -> None:
+    if model.weights is None or model.generation is None:
+        raise UsageError(
+            f"{model.label} says nothing of itself; give a network of a campaign or an exported "
+            f"one: {KNOWN_MODELS}"
+        )
+    facts: Json = read_exported(model.weights.parent).facts
+    if as_json:
+        typer.echo(json.dumps(facts, indent=2, default=str))
+        return
+    rows = {name: str(value) for name, value in facts.items() if not isinstance(value, dict | list)}
+    _print_rows(f"exported from {facts['campaign']}, generation {model.generation}", rows)
+
+
+def _print_rows(title: str, rows: dict[str, str]) -> None:
+    print_message(title)
+    width = max(map(len, rows))
+    for name, text in rows.items():
+        print_message(f"  {name:<{width}}  {text}")
+
+
+def _announce(folder: CampaignFolder, choice: HandPromotion) -> None:
+    print_message(f"The champion of {folder.name} is generation {choice.generation}.")
+    try:
+        if _flows().tell_champion(folder, choice.generation):
+            print_message("MLflow's alias champion is moved.")
+    except ChessSnnError as error:
+        print_message(
+            f"MLflow was not told: {error}. It is told when the campaign is run or resumed."
+        )
+
+
+def _registered(folder: CampaignFolder, generation: int) -> Any:
+    """How the registry has it; None where it has not, or is away."""
+    try:
+        return _flows().registered(folder).get(generation)
+    except ChessSnnError as error:
+        typer.echo(f"MLflow cannot be asked: {error}", err=True)
+        return None
+
+
+def _flows() -> ModuleType:
+    return load_flows("registry")

@@ -1,0 +1,56 @@
+"""What commands about single models ask of MLflow, where it is installed and has the campaign.
+
+Importing this takes none of MLflow's time.
+"""
+
+import importlib.util
+from pathlib import Path
+
+from chess_snn.campaign import CampaignFolder
+from tasks import tracking
+from tasks.tracking import RegisteredVersion
+from tasks.version_facts import champion_tags
+
+
+def registered(folder: CampaignFolder) -> dict[int, RegisteredVersion]:
+    """The campaign's versions of the registered model, by generation; none without a store.
+
+    Raises:
+        TrackingError: the store is away or refuses.
+    """
+    uri = _store(folder)
+    return {} if uri is None else tracking.registered_versions(uri, folder.campaign_id)
+
+
+def tell_champion(folder: CampaignFolder, generation: int) -> bool:
+    """Move the champion's alias to ``generation``; False without a store.
+
+    Raises:
+        TrackingError: it is not registered, or the store is away or refuses.
+    """
+    uri = _store(folder)
+    if uri is None:
+        return False
+    tags = champion_tags(folder, generation)
+    tracking.promote_registered(uri, folder.campaign_id, generation, tags)
+    return True
+
+
+def keep_comparison(folder: CampaignFolder, comparison: Path) -> bool:
+    """Copy a comparison's files to the artifacts of the campaign's run; False without a store.
+
+    Raises:
+        TrackingError: the campaign has no run there, or the store is away or refuses.
+    """
+    uri = _store(folder)
+    if uri is None:
+        return False
+    artifact_path = f"comparisons/{comparison.name}"
+    tracking.keep_artifacts(uri, folder.campaign_id, comparison, artifact_path)
+    return True
+
+
+def _store(folder: CampaignFolder) -> str | None:
+    if importlib.util.find_spec("mlflow") is None:
+        return None
+    return tracking.existing_store(folder.services)

@@ -1,0 +1,243 @@
+"""Networks of a campaign from the command line: lists, comparisons, champions, exports."""
+
+import io
+import json
+from dataclasses import replace
+from xml.etree import ElementTree
+
+import chess.pgn
+import made_campaigns as made
+import pytest
+from made_networks import make_campaign, make_weights
+from safetensors.torch import load_file, save_file
+
+from chess_snn.campaign import CampaignFolder, campaign_lock, read_receipts, write_receipt
+from chess_snn.campaign.champions import champion_of, read_hand_promotions
+from chess_snn.campaign.receipts import PromotionFacts
+from chess_snn.cli.models import find_model
+from chess_snn.games import get_game
+from chess_snn.nets import build_network, net_config, network_digest
+
+NUM_FINISHED = 3
+QUICK = ("--games", 2, "--simulations", 0, "--max-plies", 4)
+RATING = {
+    "player": "gen-000003", "num_games": 60, "score": 0.7, "elo": 210.4, "elo_low": 150.0,
+    "elo_high": 301.0, "anchor": "random",
+}
+PLAYED = PromotionFacts(
+    candidate=3, champion=2, verdict="undecided", llr=0.4, lower=-3.0, upper=3.0, elo0=0.0,
+    elo1=75.0, simulations=0, games=64, wins=20, draws=10, losses=17, capped=17,
+    pairs=[2, 8, 10, 9, 3], score=0.523,
+)
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch) -> CampaignFolder:
+    """Three finished iterations, and the network of a fourth; generation 2 is champion."""
+    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
+    folder = make_campaign(tmp_path / "runs" / "a", generations=(0, 1, 2, 3, 4))
+    for iteration, champion in zip(range(NUM_FINISHED), (1, 2, 2), strict=True):
+        receipt = made.receipt_of(folder, iteration)
+        training = replace(
+            receipt.training, weights_digest=f"{iteration + 1}" * 64,
+            window_shards=["iter-000000/shard-0000", f"iter-{iteration:06d}/shard-0001"],
+            metrics=receipt.training.metrics | {"spike_rate": 0.123},
+        )
+        receipt = replace(receipt, champion=champion, training=training)
+        if iteration == NUM_FINISHED - 1:
+            receipt = replace(receipt, rating=RATING, promotion=PLAYED)
+        write_receipt(folder, receipt)
+    return folder
+
+
+def champion_now(folder: CampaignFolder) -> int | None:
+    return champion_of(folder, read_receipts(folder))
+
+
+def test_a_list_of_all_versions(chess_snn, folder):
+    done = chess_snn("models", "list", folder.path, "--json")
+    assert (done.returncode, done.stderr) == (0, "")
+    versions = json.loads(done.stdout)
+    assert [version["generation"] for version in versions] == [1, 2, 3]
+    assert [version["is_champion"] for version in versions] == [False, True, False]
+    newest = versions[-1]
+    assert newest["rating"] == RATING
+    assert newest["promotion"]["verdict"] == "undecided"
+    assert (newest["size"], newest["ticks"], newest["precision"]) == ("tiny", 2, "fp32")
+    assert newest["digest"] == "3" * 64
+    assert newest["spike_rate"] == 0.123
+    assert newest["window_positions"] == 50_000
+    assert 50_000 < newest["parameters"] < 200_000
+
+    table = chess_snn("models", "list", folder.path).stdout
+    assert "2 champion" in table
+    assert "210 (150 to 301)" in table
+    assert "0.523" in table
+
+
+def test_the_parameters_are_those_of_the_network(chess_snn, tmp_path):
+    """Of the size that the settings name, counted on a network with weights."""
+    folder = made.make_campaign(tmp_path / "c")
+    made.finish(folder, 0)
+    (version,) = json.loads(chess_snn("models", "list", folder.path, "--json").stdout)
+    network = build_network(get_game("chess").spec, net_config("tiny"), seed=0)
+    assert version["parameters"] == sum(p.numel() for p in network.parameters())
+
+
+@pytest.mark.parametrize(("name", "generation"), [("@3", 3), ("@champion", 2), ("", 3), ("@1", 1)])
+def test_one_version_in_full(chess_snn, folder, name, generation):
+    done = chess_snn("models", "show", f"{folder.path}{name}")
+    assert done.returncode == 0, done.stderr
+    champion = ", the champion" if generation == 2 else ""
+    first, *lines = done.stdout.splitlines()
+    assert first == f"a, generation {generation}{champion}"
+    rows = {" ".join(line.split()[:2]): line for line in lines}
+    assert str(generation) * 64 in done.stdout
+    assert "12.3% of neurons and ticks" in rows["spike rate"]
+    assert f"to iter-{generation - 1:06d}/shard-0001" in done.stdout
+    assert ("210 (150 to 301)" in done.stdout) == (generation == 3)
+    assert ("undecided after 64 games" in done.stdout) == (generation == 3)
+    body = json.loads(chess_snn("models", "show", f"{folder.path}{name}", "--json").stdout)
+    assert (body["generation"], body["registered"]) == (generation, None)
+
+
+def test_a_champion_by_hand_and_back(chess_snn, folder):
+    done = chess_snn("models", "promote", f"{folder.path}@1", "--why", "nicer", "--who", "ada")
+    assert (done.returncode, done.stdout) == (0, "The champion of a is generation 1.\n")
+    assert champion_now(folder) == 1
+    (choice,) = read_hand_promotions(folder)
+    assert (choice.who, choice.why, choice.action) == ("ada", "nicer", "promote")
+    assert find_model(f"{folder.path}@champion").label == f"{folder.path}@1"
+
+    for generation in (2, 1):
+        done = chess_snn("models", "rollback", folder.path, "--why", "not so nice")
+        assert done.stdout == f"The champion of a is generation {generation}.\n"
+        assert champion_now(folder) == generation
+    assert read_hand_promotions(folder)[-1].who, "the user's own name"
+
+
+def test_an_exported_network_is_played_without_its_campaign(chess_snn, folder, tmp_path):
+    done = chess_snn("models", "export", f"{folder.path}@3", "--out", "strongest")
+    assert done.returncode == 0, done.stderr
+    inside = find_model(f"{folder.path}@3")
+    folder.path.rename(tmp_path / "elsewhere")
+    out = tmp_path / "strongest"
+    assert {path.name for path in out.iterdir()} == {
+        "weights.safetensors", "model.toml", "README.md", "MANIFEST.json"
+    }
+    outside = find_model(str(out))
+    assert (outside.generation, outside.precision, outside.search, outside.config_digest) == (
+        3, "fp32", inside.search, inside.config_digest
+    )
+    game = get_game("chess")
+    inside = find_model(f"{tmp_path / 'elsewhere'}@3")
+    assert network_digest(outside.load(game)) == network_digest(inside.load(game))
+    played = chess_snn("match", "strongest:0", "random", *QUICK)
+    assert played.returncode == 0, played.stderr
+    card = (out / "README.md").read_text()
+    assert "| rating | 210 (150 to 301) |" in card
+    shown = chess_snn("models", "show", "strongest")
+    assert shown.stdout.startswith("exported from a, generation 3\n")
+    assert json.loads(chess_snn("models", "show", "strongest", "--json").stdout)["generation"] == 3
+
+
+@pytest.mark.parametrize("name", ["weights.safetensors", "model.toml"])
+def test_a_damaged_export_is_one_line(chess_snn, folder, tmp_path, name):
+    chess_snn("models", "export", f"{folder.path}@3", "--out", "strongest")
+    path = tmp_path / "strongest" / name
+    path.write_bytes(path.read_bytes()[:-40])
+    done = chess_snn("match", "strongest:0", "random", *QUICK)
+    assert done.returncode == 2
+    (line,) = done.stderr.splitlines()
+    assert name in line
+
+
+def test_a_comparison_is_kept_with_table_plot_and_games(chess_snn, folder):
+    command = (
+        "models", "compare", f"{folder.path}@3", f"{folder.path}@1:2", "--games", 4,
+        "--simulations", 0, "--max-plies", 6,
+    )
+    done = chess_snn(*command)
+    assert done.returncode == 0, done.stderr
+    (kept,) = (folder.path / "comparisons").iterdir()
+    assert kept.name.startswith("gen-000003@0-against-gen-000001@2-")
+    assert {path.name for path in kept.iterdir()} == {
+        "comparison.json", "comparison.md", "comparison.svg", "games.pgn", "MANIFEST.json"
+    }
+    body = json.loads((kept / "comparison.json").read_text())
+    assert sum(body["pair_counts"]) == 2
+    assert f"{body['likelihood_of_superiority']:.1%}" in (kept / "comparison.md").read_text()
+    assert f"{body['likelihood_of_superiority']:.1%}" in done.stdout
+    assert "Neither is better" in done.stdout or "is the better one with a prob" in done.stdout
+    ElementTree.fromstring((kept / "comparison.svg").read_text())
+    stream = io.StringIO((kept / "games.pgn").read_text())
+    games = list(iter(lambda: chess.pgn.read_game(stream), None))
+    assert len(games) == 4
+    assert not any(game.errors for game in games)
+
+    before = (kept / "comparison.json").stat().st_mtime_ns
+    assert chess_snn(*command).returncode == 0
+    assert (kept / "comparison.json").stat().st_mtime_ns == before, "the same match"
+
+
+def test_a_comparison_goes_where_it_is_told_to(chess_snn, folder, tmp_path):
+    make_weights(tmp_path / "other.safetensors")
+    command = ("models", "compare", "other.safetensors", f"{folder.path}@1", *QUICK)
+    assert chess_snn(*command, "--out", "here").returncode == 0
+    assert (tmp_path / "here" / "comparison.svg").is_file()
+    assert not (folder.path / "comparisons").exists()
+    again = chess_snn(*command, "--out", "here")
+    assert again.returncode == 2
+    assert "here exists already" in again.stderr
+
+
+@pytest.mark.parametrize(("arguments", "reason"), [
+    (("list", "nowhere"), "holds no campaign"),
+    (("show", "runs/a@7"), "runs/a has no generation 7; it has 5, from 0 to 4"),
+    (("show", "runs/a@4"), "has no version of generation 4; finished iterations made 1 to 3"),
+    (("show", "runs/a@0"), "has no version of generation 0"),
+    (("show", "nowhere@2"), "nowhere holds no campaign, so it has no generation 2"),
+    (("show", "loose.safetensors"), "loose.safetensors says nothing of itself"),
+    (("show", "runs/fresh@champion"), "runs/fresh has no network yet"),
+    (("promote", "runs/a@2", "--why", "x"), "generation 2 of"),
+    (("promote", "runs/a@0", "--why", "x"), "those of finished iterations are 1 to 3"),
+    (("promote", "runs/a", "--why", "x"), "does not say which generation is to be champion"),
+    (("rollback", "runs/fresh", "--why", "x"), "no champion before its first iteration"),
+    (("export", "runs/a@3", "--out", "runs"), "runs exists already; choose a new folder"),
+    (("export", "loose.safetensors", "--out", "x"), "is no network of a campaign"),
+    (("compare", "runs/a@1", "greedy"), "'greedy' is a player and no network"),
+    (("compare", "runs/a@1", "runs/a@1", *QUICK), "both players of the match are named 'runs/a@1"),
+    (("compare", "runs/a@1", "nowhere"), "unknown player 'nowhere'"),
+    (("compare", "runs/a@1", "runs/a@2", "--games", "3"), "--games must be even, got 3"),
+    (("compare", "runs/a@1", "broken.safetensors", *QUICK), "broken.safetensors is no safetensors"),
+    (("compare", "runs/a@1", "go.safetensors", *QUICK), "go.safetensors does not describe its n"),
+])
+def test_bad_input_is_one_line(chess_snn, folder, tmp_path, arguments, reason):
+    make_campaign(tmp_path / "runs" / "fresh", generations=())
+    weights = make_weights(tmp_path / "loose.safetensors")
+    (tmp_path / "broken.safetensors").write_bytes(weights.read_bytes()[:100])
+    save_file(load_file(weights), tmp_path / "go.safetensors", metadata={
+        "format": "chess-snn network", "version": "2", "game": "go", "config": "{}",
+    })
+    done = chess_snn("models", *arguments)
+    assert done.returncode == 2
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("error: ")
+    assert reason in line
+    assert champion_now(folder) == 2
+
+
+def test_a_reason_is_asked_for(chess_snn, folder):
+    done = chess_snn("models", "promote", f"{folder.path}@1")
+    assert done.returncode == 2
+    assert "--why" in done.stderr
+    assert champion_now(folder) == 2
+
+
+@pytest.mark.parametrize("command", [("promote", "runs/a@1"), ("rollback", "runs/a")])
+def test_a_running_campaign_keeps_its_champion(chess_snn, folder, command):
+    with campaign_lock(folder):
+        done = chess_snn("models", *command, "--why", "impatient")
+    assert done.returncode == 2
+    assert "is being written by process" in done.stderr
+    assert read_hand_promotions(folder) == []

@@ -1,0 +1,197 @@
+"""A campaign's networks in a real MLflow on SQLite: what versions carry, who has the alias."""
+
+import json
+import shutil
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.orchestration
+pytest.importorskip("mlflow")
+pytest.importorskip("prefect")
+
+import made_campaigns as made  # noqa: E402
+from mlflow.tracking import MlflowClient  # noqa: E402
+
+from chess_snn.campaign import CampaignFolder, read_receipts, write_receipt  # noqa: E402
+from chess_snn.campaign.champions import promote_by_hand  # noqa: E402
+from chess_snn.campaign.receipts import PromotionFacts  # noqa: E402
+from chess_snn.cli import main  # noqa: E402
+from chess_snn.games import get_game  # noqa: E402
+from chess_snn.nets import build_network, net_config, save_network  # noqa: E402
+from flows import registry  # noqa: E402
+from tasks.record import record_missing  # noqa: E402
+from tasks.tracking import (  # noqa: E402
+    EXPERIMENT,
+    MODEL_NAME,
+    CampaignTracker,
+    TrackingError,
+    existing_store,
+    prepare_store,
+)
+
+NUM_FINISHED = 2
+SHARDS = ["iter-000000/shard-0000", "iter-000001/shard-0001"]
+RATING = {
+    "player": "gen-000002", "num_games": 60, "score": 0.7, "elo": 210.4, "elo_low": 150.0,
+    "elo_high": None, "anchor": "random",
+}
+PLAYED = PromotionFacts(
+    candidate=2, champion=1, verdict="accept", llr=3.07, lower=-3.0, upper=3.0, elo0=0.0,
+    elo1=75.0, simulations=0, games=34, wins=30, draws=0, losses=4, capped=0,
+    pairs=[0, 1, 2, 1, 13], score=0.882,
+)
+
+
+@pytest.fixture(scope="module")
+def empty_store(tmp_path_factory) -> Path:
+    """The folder of a store that only copies are made of: creating one takes 2 s."""
+    directory = tmp_path_factory.mktemp("store")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("MLFLOW_TRACKING_URI", raising=False)
+        prepare_store(directory)
+    return directory
+
+
+@pytest.fixture
+def folder(tmp_path, empty_store, monkeypatch) -> CampaignFolder:
+    """Two finished iterations, of which a store knows nothing yet."""
+    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
+    monkeypatch.chdir(tmp_path)
+    folder = made.make_campaign(tmp_path / "campaign", "evaluation.every=1")
+    for iteration in range(NUM_FINISHED):
+        made.finish(folder, iteration)
+        receipt = made.receipt_of(folder, iteration)
+        training = replace(
+            receipt.training, window_shards=SHARDS[: iteration + 1],
+            metrics=receipt.training.metrics | {"spike_rate": 0.1234},
+        )
+        receipt = replace(receipt, training=training)
+        if iteration == 1:
+            receipt = replace(receipt, rating=RATING, promotion=PLAYED)
+        write_receipt(folder, receipt)
+        network = build_network(get_game("chess").spec, net_config("tiny"), seed=iteration)
+        save_network(folder.checkpoint(iteration + 1) / "weights.safetensors", network)
+    folder.services.mkdir()
+    shutil.copy(empty_store / "mlflow.db", folder.services / "mlflow.db")
+    return folder
+
+
+def client(folder: CampaignFolder) -> MlflowClient:
+    uri = existing_store(folder.services)
+    return MlflowClient(tracking_uri=uri, registry_uri=uri)
+
+
+def record(folder: CampaignFolder) -> None:
+    uri = prepare_store(folder.services)
+    tracker = CampaignTracker(uri, folder.campaign_id, folder.name)
+    record_missing(folder, tracker)
+    tracker.close("FINISHED")
+
+
+def champion(folder: CampaignFolder) -> dict[str, str]:
+    tags: dict[str, str] = client(folder).get_model_version_by_alias(MODEL_NAME, "champion").tags
+    return tags
+
+
+def chess_snn(monkeypatch, *arguments: str) -> int:
+    monkeypatch.setattr(sys, "argv", ["chess-snn", *arguments])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    return ended.value.code or 0
+
+
+def test_a_version_carries_what_is_known_of_its_network(folder):
+    record(folder)
+    (version,) = client(folder).search_model_versions("tags.generation = '2'")
+    told = {name: version.tags[name] for name in (
+        "elo", "elo_low", "elo_anchor", "search_budget", "size", "ticks", "precision",
+        "activation", "spike_rate", "campaign", "campaign_id", "window_positions",
+        "window_shards", "digest", "promotion", "promotion_champion", "promotion_llr",
+        "promotion_games",
+    )}
+    assert told == {
+        "elo": "210", "elo_low": "150", "elo_anchor": "random = 0",
+        "search_budget": "0 simulations", "size": "tiny", "ticks": "2", "precision": "bf16",
+        "activation": "lif", "spike_rate": "0.1234", "campaign": "campaign",
+        "campaign_id": folder.campaign_id, "window_positions": "50000", "window_shards": "2",
+        "digest": "digest", "promotion": "accept", "promotion_champion": "1",
+        "promotion_llr": "3.07", "promotion_games": "34",
+    }
+    assert "elo_high" not in version.tags, "there is only a bound on one side"
+    assert int(version.tags["parameters"]) > 50_000
+
+
+def test_the_games_it_was_trained_on_are_a_data_set_of_the_run_and_only_once(folder):
+    record(folder)
+    folder_again = CampaignFolder.open(folder.path)
+    record(folder_again)
+    experiment = client(folder).get_experiment_by_name(EXPERIMENT)
+    (run,) = client(folder).search_runs([experiment.experiment_id])
+    inputs = {entry.dataset.name: entry for entry in run.inputs.dataset_inputs}
+    assert len(run.inputs.dataset_inputs) == len(inputs) == NUM_FINISHED
+    (version,) = client(folder).search_model_versions("tags.generation = '2'")
+    entry = inputs[version.tags["dataset"]]
+    assert entry.dataset.digest == version.tags["dataset_digest"]
+    assert json.loads(entry.dataset.source) == {"uri": str(folder.path / "games")}
+    assert json.loads(entry.dataset.profile)["shards"] == SHARDS
+    assert {(tag.key, tag.value) for tag in entry.tags} == {("mlflow.data.context", "training")}
+
+
+def test_the_alias_follows_the_gate_and_whoever_overrules_it(folder, monkeypatch, capfd):
+    record(folder)
+    assert champion(folder)["generation"] == "2"
+    assert registry.registered(folder)[2].aliases == ("candidate", "champion")
+
+    done = chess_snn(monkeypatch, "models", "promote", f"{folder.path}@1", "--why", "a hunch",
+                     "--who", "ada")
+    told = capfd.readouterr()
+    assert done == 0, told.err
+    assert "MLflow's alias champion is moved." in told.out
+    tags = champion(folder)
+    assert (tags["generation"], tags["chosen_by"], tags["chosen_why"]) == ("1", "ada", "a hunch")
+    record(folder)
+    assert champion(folder)["generation"] == "1", "recording again does not undo it"
+
+    assert chess_snn(monkeypatch, "models", "rollback", str(folder.path), "--why", "a mistake") == 0
+    assert champion(folder)["generation"] == "2"
+    capfd.readouterr()
+    assert chess_snn(monkeypatch, "models", "show", f"{folder.path}@champion") == 0
+    assert "version 2 (candidate, champion)" in capfd.readouterr().out
+
+
+def test_a_choice_that_mlflow_could_not_be_told_is_told_later(folder, monkeypatch, capfd):
+    """Its store is there, and has not been told of any network."""
+    done = chess_snn(monkeypatch, "models", "promote", f"{folder.path}@1", "--why", "a hunch")
+    told = capfd.readouterr().out
+    assert done == 0
+    assert "The champion of campaign is generation 1." in told
+    assert "MLflow was not told: generation 1 has no version" in told
+    record(folder)
+    assert champion(folder)["generation"] == "1"
+
+
+def test_without_a_store_nothing_is_told_and_none_is_made(folder):
+    (folder.services / "mlflow.db").unlink()
+    assert registry.registered(folder) == {}
+    assert not registry.tell_champion(folder, 1)
+    promote_by_hand(folder, 1, "ada", "a hunch")
+    assert list(folder.services.iterdir()) == []
+
+
+def test_a_comparison_is_kept_with_the_artifacts_of_the_run(folder, tmp_path):
+    kept = tmp_path / "gen-000002-against-gen-000001"
+    kept.mkdir()
+    (kept / "comparison.svg").write_text("<svg/>")
+    with pytest.raises(TrackingError, match="has no run of campaign"):
+        registry.keep_comparison(folder, kept)
+    record(folder)
+    assert registry.keep_comparison(folder, kept)
+    experiment = client(folder).get_experiment_by_name(EXPERIMENT)
+    (run,) = client(folder).search_runs([experiment.experiment_id])
+    assert run.info.status == "FINISHED", "asking does not set the run running"
+    (file,) = client(folder).list_artifacts(run.info.run_id, f"comparisons/{kept.name}")
+    assert file.path == f"comparisons/{kept.name}/comparison.svg"
+    assert len(read_receipts(folder)) == NUM_FINISHED
