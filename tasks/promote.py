@@ -17,6 +17,7 @@ from chess_snn.campaign.receipts import (
     StageSeconds,
     TrainingFacts,
 )
+from chess_snn.campaign.warm_start import is_warm
 from tasks import remote
 from tasks.compute import BACKGROUND, run_all_on_devices
 
@@ -75,6 +76,7 @@ def promote(
         ),
         climb=None if evaluation is None else evaluation.climb,
         promotion=promotion,
+        is_warm=is_warm(folder),
     )
     write_receipt(folder, receipt)
     return receipt

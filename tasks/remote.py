@@ -10,7 +10,7 @@ from typing import Final
 
 from distributed import get_worker
 
-from chess_snn.campaign import climbing, matches, stages
+from chess_snn.campaign import climbing, matches, stages, warm_start
 from chess_snn.campaign.matches import FINAL, ScheduledMatch, is_gate
 from chess_snn.campaign.receipts import ShardFacts, TrainingFacts
 from chess_snn.campaign.training_launch import train_as_configured
@@ -35,6 +35,14 @@ def train_generation(directory: str, iteration: int, num_threads: int) -> Traini
     return train_as_configured(
         Path(directory), iteration, num_threads=num_threads, worker=_worker_number(),
         on_progress=_progress_events(iteration, "train", "steps"),
+    )
+
+
+def train_first_generation(directory: str, num_threads: int) -> Json:
+    """See :func:`chess_snn.campaign.warm_start.train_first_generation`."""
+    return warm_start.train_first_generation(
+        Path(directory), num_threads=num_threads, worker=_worker_number(),
+        on_progress=_progress_events(0, warm_start.SUPERVISED, "steps"),
     )
 
 

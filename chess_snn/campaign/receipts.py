@@ -16,8 +16,8 @@ from chess_snn.types import Json
 
 SCHEMA: Final = 2
 
-_LATER_FIELDS: Final = ("rating", "climb", "promotion")
-"""What the first receipts of this schema lack."""
+_LATER_FIELDS: Final[Json] = {"rating": None, "climb": None, "promotion": None, "is_warm": False}
+"""What the first receipts of this schema lack, and what that means."""
 
 _MISFITS: Final = (
     AttributeError, ConfigError, KeyError, TypeError, ValueError, ZeroDivisionError
@@ -177,6 +177,8 @@ class Receipt:
     :func:`chess_snn.campaign.climbing.play_climb`; None where it does not climb."""
     promotion: PromotionFacts | None = None
     """The candidate's games against the champion; None where there were none."""
+    is_warm: bool = False
+    """Whether the campaign began with a network that had learnt from given games."""
 
     @property
     def statistics(self) -> SelfPlayStatistics:
@@ -212,6 +214,7 @@ class Receipt:
             **{f"seconds/{name}": value for name, value in asdict(self.seconds).items()},
             "campaign/progress": self.plan.progress_first,
             "campaign/elapsed_s": self.elapsed_s,
+            **({"campaign/is_warm": 1.0} if self.is_warm else {}),
         }
 
 
@@ -253,8 +256,7 @@ def read_receipt(folder: CampaignFolder, iteration: int) -> Receipt:
     body = read_json(path)
     if body.pop("schema", None) != SCHEMA:
         raise CorruptDataError(f"{path} is not a receipt of schema {SCHEMA}")
-    for later in _LATER_FIELDS:
-        body.setdefault(later, None)
+    body = _LATER_FIELDS | body
     try:
         if set(body) != {f.name for f in fields(Receipt)} or body["iteration"] != iteration:
             raise CorruptDataError(f"{path} is not the receipt of iteration {iteration}")

@@ -17,7 +17,7 @@ from chess_snn.games import GameSpec, get_game
 from chess_snn.nets import NetConfig, Precision, net_config
 from chess_snn.search import MAX_SIMULATIONS, SearchSettings, check_memory
 from chess_snn.self_play import SelfPlaySettings
-from chess_snn.training import TrainingSettings
+from chess_snn.training import SupervisedSettings, TrainingSettings
 
 TrainingShares = Literal["equal", "measured"]
 
@@ -243,6 +243,7 @@ class CampaignConfig:
     search: SearchSettings = field(default_factory=SearchSettings)
     self_play: SelfPlaySettings = field(default_factory=SelfPlaySettings)
     training: TrainingSettings = field(default_factory=TrainingSettings)
+    supervised: SupervisedSettings = field(default_factory=SupervisedSettings)
     evaluation: EvaluationSettings = field(default_factory=EvaluationSettings)
     promotion: PromotionSettings = field(default_factory=PromotionSettings)
     execution: ExecutionSettings = field(default_factory=ExecutionSettings)

@@ -159,7 +159,7 @@ def print_summary(folder: CampaignFolder, receipts: Sequence[Receipt]) -> None:
     if not receipts:
         return
     rows = result_rows(folder.config, receipts)
-    console.print(rows_table(f"campaign {folder.name}", rows, SHORT_COLUMNS))
+    console.print(rows_table(f"campaign {folder.name}", rows, SHORT_COLUMNS, lean=True))
     evaluated = [receipt for receipt in receipts if receipt.matches]
     if evaluated:
         title = f"generation {evaluated[-1].training.generation}"

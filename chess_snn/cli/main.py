@@ -15,6 +15,7 @@ from chess_snn.cli import (
     doctor,
     games,
     ladder,
+    learn,
     match,
     mates,
     perft,
@@ -43,6 +44,7 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 app.add_typer(campaign.app, name="campaign")
+games.app.command("learn")(learn.learn_command)
 app.add_typer(games.app, name="games")
 app.add_typer(ladder.app, name="ladder")
 app.add_typer(registry.app, name="models")

@@ -14,7 +14,7 @@ import re
 import secrets
 import shutil
 import socket
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -177,7 +177,8 @@ def write_parts(path: Path, parts: Iterable[str]) -> None:
     Raises:
         UsageError: the place cannot be written; what was there is intact.
     """
-    _put(path, lambda temporary: write_synced(temporary, parts))
+    with _replacing(path) as temporary:
+        write_synced(temporary, parts)
 
 
 def write_bytes(path: Path, body: bytes) -> None:
@@ -186,22 +187,20 @@ def write_bytes(path: Path, body: bytes) -> None:
     Raises:
         UsageError: the place cannot be written; what was there is intact.
     """
-
-    def write(temporary: Path) -> None:
-        with temporary.open("xb") as file:
-            file.write(body)
-            file.flush()
-            os.fsync(file.fileno())
-
-    _put(path, write)
+    with _replacing(path) as temporary, temporary.open("xb") as file:
+        file.write(body)
+        file.flush()
+        os.fsync(file.fileno())
 
 
-def _put(path: Path, write: Callable[[Path], None]) -> None:
+@contextmanager
+def _replacing(path: Path) -> Iterator[Path]:
+    """A new file to write and sync, which then takes the place of ``path``."""
     temporary = temporary_sibling(path)
     with writing(path):
         make_folder(path.parent)
         try:
-            write(temporary)
+            yield temporary
             temporary.replace(path)
         finally:
             temporary.unlink(missing_ok=True)

@@ -12,6 +12,7 @@ COMMANDS = {
     ("campaign", "start"): "--set campaign.iterations=5",
     ("campaign", "resume"): "chess-snn campaign status",
     ("campaign", "status"): "from its folder alone",
+    ("games", "learn"): "chess-snn games learn imports/lichess --out networks/tiny",
     ("match",): "chess-snn match campaigns/cpu-001:64 greedy",
     ("ladder",): "Players of known strength",
     ("ladder", "make"): "chess-snn ladder make --out ladders/mine",
@@ -39,6 +40,7 @@ COMMANDS = {
     ("models", "export"): "chess-snn models export campaigns/cpu-001@champion --out strongest",
     ("bench",): "Measure one part",
     ("bench", "env"): "beside python-chess",
+    ("bench", "import"): "From PGN to shards",
     ("bench", "net"): "beside its twin",
     ("bench", "selfplay"): "batch of one",
     ("bench", "store"): "shards",
@@ -72,7 +74,7 @@ def test_a_report_that_cannot_be_written_is_refused_before_the_run_bug(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["env", "net", "selfplay", "store", "train"])
+@pytest.mark.parametrize("name", ["env", "import", "net", "selfplay", "store", "train"])
 def test_a_quick_benchmark_prints_its_report_as_json(chess_snn_process, tmp_path, name):
     done = chess_snn_process("bench", name, "--quick", "--json", "--json-file", "out/report.json")
     assert done.returncode == 0, done.stderr
