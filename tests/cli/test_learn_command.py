@@ -1,4 +1,4 @@
-"""``chess-snn games learn`` and ``campaign start --warm-start``: what is seen, and what is refused."""
+"""``chess-snn games learn`` and ``campaign start --warm-start``: results and refusals."""
 
 import json
 import shutil
