@@ -17,6 +17,7 @@ from chess_snn.campaign.receipts import (
     StageSeconds,
     TrainingFacts,
 )
+from chess_snn.failpoints import failpoint
 from tasks import remote
 from tasks.compute import BACKGROUND, run_all_on_devices
 
@@ -75,7 +76,9 @@ def promote(
         ),
         promotion=promotion,
     )
+    failpoint("receipt.begins")
     write_receipt(folder, receipt)
+    failpoint("receipt.committed")
     return receipt
 
 
