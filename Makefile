@@ -94,7 +94,7 @@ faults: $(VENV)/.engines      ## inject every fault TIMES times; the table in do
 bench: $(VENV)/.ready         ## every benchmark: a table each, and JSON under bench-results/
 	@$(PIP) install --quiet --constraint constraints.txt $(PEERS) \
 	  || echo "WARNING: $(PEERS) could not be installed; bench search will not compare with it."
-	@missed=0; for name in env net search selfplay store train; do \
+	@missed=0; for name in env import net search selfplay store train; do \
 	  $(BIN)/chess-snn bench $$name --json-file bench-results/$$name.json || missed=1; done; \
 	  exit $$missed
 

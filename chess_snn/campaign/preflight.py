@@ -14,11 +14,11 @@ from chess_snn.campaign.sweep import KINDS
 from chess_snn.data import is_committed, read_manifest
 from chess_snn.errors import CampaignError
 
-FROZEN_SETTINGS: Final = "settings"
+FROZEN_SETTINGS: Final = "campaign_settings"
 """Of the meta of generation 0: every setting when the campaign began."""
 
-MAY_CHANGE: Final = frozenset({"execution"})
-"""Groups of settings that say where the work is done, and not what is done."""
+MAY_CHANGE: Final = frozenset({"execution", "supervised.games", "supervised.checkpoint_minutes"})
+"""Groups and settings that say where something is or is done, and not what."""
 
 
 def check_before_run(folder: CampaignFolder) -> None:
@@ -53,7 +53,7 @@ def _check_settings(folder: CampaignFolder) -> None:
     now = _flat(config_values(folder.config))
     changed = [
         f"{name} was {before[name]!r} and is {now[name]!r}" for name in now
-        if now[name] != before[name] and name.partition(".")[0] not in MAY_CHANGE
+        if now[name] != before[name] and not {name, name.partition(".")[0]} & MAY_CHANGE
     ]
     if changed:
         file = folder.path / CONFIG_FILE

@@ -6,7 +6,8 @@ from chess_snn.campaign.folder import CampaignFolder
 from chess_snn.data import sweep_temporaries
 
 KINDS: Final = (
-    "plans", "games", "checkpoints", "matches", "receipts", "promotions", "comparisons"
+    "plans", "games", "supervised", "checkpoints", "matches", "receipts", "promotions",
+    "comparisons",
 )
 """Folders of a campaign that hold what is committed."""
 
