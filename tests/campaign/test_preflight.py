@@ -1,6 +1,7 @@
 """A campaign that was changed, or cannot be written, is refused before anything is done."""
 
 import os
+import shutil
 import stat
 
 import pytest
@@ -14,11 +15,17 @@ from chess_snn.data import read_manifest
 from chess_snn.errors import CampaignError
 
 
+@pytest.fixture(scope="module")
+def first_generation(tmp_path_factory):
+    """A campaign that has its first generation and nothing else; to be copied."""
+    path = tmp_path_factory.mktemp("begun") / "c"
+    prepare_first_generation(CampaignFolder.create(path, load_config(settings=TINY)))
+    return path
+
+
 @pytest.fixture
-def begun(new_folder) -> CampaignFolder:
-    folder = new_folder()
-    prepare_first_generation(folder)
-    return folder
+def begun(first_generation, tmp_path) -> CampaignFolder:
+    return CampaignFolder.open(shutil.copytree(first_generation, tmp_path / "c"))
 
 
 def edited(folder: CampaignFolder, old: str, new: str) -> CampaignFolder:
