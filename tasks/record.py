@@ -13,6 +13,7 @@ from chess_snn.campaign.loading import config_values
 from chess_snn.campaign.matches import read_final_matches
 from chess_snn.campaign.versions import describe_version
 from chess_snn.campaign.warm_start import supervised_facts
+from chess_snn.failpoints import failpoint
 from chess_snn.types import Json
 from tasks.tracking import CampaignTracker, DatasetFacts, TrackingError, prepare_store
 from tasks.version_facts import champion_tags, version_facts
@@ -33,6 +34,7 @@ def record(directory: str, iteration: int, tracking_uri: str) -> str | None:
     except TrackingError as error:
         get_run_logger().warning("not recorded yet: %s", error)
         return str(error)
+    failpoint("mlflow.recorded")
     return None
 
 
