@@ -12,12 +12,16 @@
      │   └─ CampaignError         a campaign folder that cannot be used as asked
      │       └─ CampaignLockedError   another process is writing it
      ├─ CorruptDataError          bytes that do not match their manifest, or no manifest
+     │   ├─ DamagedFolderError    a committed folder is not what was committed; names it
+     │   └─ UnknownVersionError   intact, and of a format that this program does not read
      ├─ TrainingDivergedError     a loss or gradient that is not finite
      └─ RankLostError             a process that trained with others died, hung or never came
 
 Every message names the value, the place and the way out, in one line. The command line prints
 that line and exits with code 2; a traceback there is a bug.
 """
+
+from pathlib import Path
 
 
 class ChessSnnError(Exception):
@@ -58,6 +62,23 @@ class CampaignLockedError(CampaignError):
 
 class CorruptDataError(ChessSnnError):
     """Stored bytes do not match their manifest, or the manifest is missing."""
+
+
+class DamagedFolderError(CorruptDataError):
+    """A committed folder is not what was committed, or is missing."""
+
+    def __init__(self, message: str, folder: Path | None = None) -> None:
+        """``folder`` is the damaged one; None where the error came as text from another process."""
+        super().__init__(message, folder)
+        self.folder = folder
+
+    def __str__(self) -> str:
+        """The message alone."""
+        return str(self.args[0])
+
+
+class UnknownVersionError(CorruptDataError):
+    """What is stored is intact, and of a version that this program does not read."""
 
 
 class TrainingDivergedError(ChessSnnError):

@@ -3,11 +3,12 @@
 Every column is a Zarr array of its own. State words are stored word by word (a transposing codec):
 a word changes little from one position to the next, so each column of words shrinks to about an
 octet a position. Every chunk is written, even an empty one, and carries zstd's checksum; Zarr
-itself would read a missing chunk as zeros, so a shard is read only after its files were compared
-with its manifest.
+itself would read a missing chunk as zeros, so a shard's files are first compared with its manifest,
+and then decoded from memory as they were compared.
 """
 
 import math
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -15,18 +16,26 @@ import numpy as np
 import zarr
 from numpy.typing import NDArray
 from zarr.codecs import TransposeCodec, ZstdCodec
-from zarr.core.buffer import Buffer
+from zarr.core.buffer import Buffer, default_buffer_prototype
 from zarr.storage import MemoryStore
 
 from chess_snn.data.commit import staged_folder
-from chess_snn.data.manifest import Manifest, is_committed, read_manifest, verify_folder
+from chess_snn.data.formats import StoredFormat
+from chess_snn.data.manifest import Manifest, is_committed, read_folder, read_manifest
 from chess_snn.data.records import GameRecords
-from chess_snn.data.schema import STORED_DTYPES, check_records, from_columns, to_columns
-from chess_snn.errors import CorruptDataError
+from chess_snn.data.schema import (
+    add_later_columns,
+    check_records,
+    columns_of,
+    from_columns,
+    to_columns,
+)
+from chess_snn.errors import DamagedFolderError, UnknownVersionError
 from chess_snn.types import Json
 
 SHARD_KIND: Final = "shard"
-SHARD_VERSION: Final = 2
+SHARD_FORMAT: Final = StoredFormat("shard", version=2, upgrades={1: dict})
+"""Version 1 had fewer columns; its manifest said the same."""
 
 _CHUNK_BYTES: Final = 2 << 20
 _ZSTD_LEVEL: Final = 1
@@ -68,7 +77,7 @@ def write_shard(folder: Path, records: GameRecords, meta: Json) -> Manifest:
             "num_games": records.num_games,
             "num_positions": records.num_positions,
             "record_words": records.states.shape[1],
-            "shard_version": SHARD_VERSION,
+            "shard_version": SHARD_FORMAT.version,
         }
         return stage.commit(kind=SHARD_KIND, meta=meta | counts)
 
@@ -77,23 +86,24 @@ def read_shard(folder: Path) -> tuple[GameRecords, Manifest]:
     """The games of the committed shard ``folder``, and its manifest.
 
     Raises:
-        CorruptDataError: naming the file or column that is not what was committed.
+        DamagedFolderError: naming the file or column that is not what was committed.
+        UnknownVersionError: it is no shard, or of a version that is not read.
     """
-    manifest = verify_folder(folder)
-    version = manifest.meta.get("shard_version")
-    if manifest.kind != SHARD_KIND or version != SHARD_VERSION:
-        raise CorruptDataError(
-            f"{folder} must be a {SHARD_KIND} of version {SHARD_VERSION}, found {manifest.kind!r} "
-            f"of version {version!r}; open it with the program that wrote it"
+    manifest, files = read_folder(folder)
+    if manifest.kind != SHARD_KIND:
+        raise UnknownVersionError(
+            f"{folder} must be a {SHARD_KIND}, found a {manifest.kind!r}; give another folder"
         )
+    version = SHARD_FORMAT.check(manifest.meta.get("shard_version"), folder)
     try:
-        group = zarr.open_group(store=str(folder), mode="r", zarr_format=3)
-        records = from_columns({name: _read_column(group, name) for name in STORED_DTYPES})
+        columns = _decode(files, columns_of(version))
+        records = from_columns(add_later_columns(columns))
         _check_counts(records, manifest)
     except _DECODING_ERRORS as error:
-        raise CorruptDataError(
+        raise DamagedFolderError(
             f"{folder} cannot be decoded: {error}; restore it from a copy, or delete it so that "
-            "it is made again"
+            "it is made again",
+            folder,
         ) from error
     return records, manifest
 
@@ -109,6 +119,14 @@ def _encode(records: GameRecords) -> dict[str, bytes]:
     for name, column in to_columns(records).items():
         _write_column(group, name, column)
     return {name: content.to_bytes() for name, content in encoded.items()}
+
+
+def _decode(files: Mapping[str, bytes], names: Sequence[str]) -> dict[str, NDArray[Any]]:
+    """The columns ``names`` of a shard's files."""
+    to_buffer = default_buffer_prototype().buffer.from_bytes
+    encoded: dict[str, Buffer] = {name: to_buffer(content) for name, content in files.items()}
+    group = zarr.open_group(store=MemoryStore(encoded, read_only=True), mode="r", zarr_format=3)
+    return {name: _read_column(group, name) for name in names}
 
 
 def _write_column(group: zarr.Group, name: str, column: NDArray[Any]) -> None:
