@@ -14,6 +14,7 @@ from chess_snn.data.files import (
     is_alive,
     read_json,
     sweep_temporaries,
+    write_bytes,
     write_json,
     write_parts,
     write_text,
@@ -31,7 +32,7 @@ from chess_snn.data.manifest import (
 from chess_snn.data.records import START_KINDS, GameRecords, concatenate
 from chess_snn.data.restarts import restart_states
 from chess_snn.data.samples import Samples
-from chess_snn.data.shard import read_shard, write_shard
+from chess_snn.data.shard import check_shard, read_shard, write_shard
 from chess_snn.data.window import ReplayWindow, Subset
 
 __all__ = [
@@ -45,6 +46,7 @@ __all__ = [
     "StoredFile",
     "StoredFormat",
     "Subset",
+    "check_shard",
     "concatenate",
     "create_text",
     "is_alive",
@@ -59,6 +61,7 @@ __all__ = [
     "sweep_temporaries",
     "verify_folder",
     "with_digest",
+    "write_bytes",
     "write_json",
     "write_parts",
     "write_shard",

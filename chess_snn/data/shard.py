@@ -21,7 +21,13 @@ from zarr.storage import MemoryStore
 
 from chess_snn.data.commit import staged_folder
 from chess_snn.data.formats import StoredFormat
-from chess_snn.data.manifest import Manifest, is_committed, read_folder, read_manifest
+from chess_snn.data.manifest import (
+    Manifest,
+    is_committed,
+    read_folder,
+    read_manifest,
+    verify_folder,
+)
 from chess_snn.data.records import GameRecords
 from chess_snn.data.schema import (
     add_later_columns,
@@ -90,11 +96,7 @@ def read_shard(folder: Path) -> tuple[GameRecords, Manifest]:
         UnknownVersionError: it is no shard, or of a version that is not read.
     """
     manifest, files = read_folder(folder)
-    if manifest.kind != SHARD_KIND:
-        raise UnknownVersionError(
-            f"{folder} must be a {SHARD_KIND}, found a {manifest.kind!r}; give another folder"
-        )
-    version = SHARD_FORMAT.check(manifest.meta.get("shard_version"), folder)
+    version = _check_kind(folder, manifest)
     try:
         columns = _decode(files, columns_of(version))
         records = from_columns(add_later_columns(columns))
@@ -106,6 +108,27 @@ def read_shard(folder: Path) -> tuple[GameRecords, Manifest]:
             folder,
         ) from error
     return records, manifest
+
+
+def check_shard(folder: Path) -> Manifest:
+    """The manifest of the committed shard ``folder``, whose files are read, but not decoded.
+
+    Raises:
+        DamagedFolderError: naming the file that is not what was committed.
+        UnknownVersionError: as :func:`read_shard`.
+    """
+    manifest = verify_folder(folder)
+    _check_kind(folder, manifest)
+    return manifest
+
+
+def _check_kind(folder: Path, manifest: Manifest) -> int:
+    """The version of the shard that ``manifest`` is of."""
+    if manifest.kind != SHARD_KIND:
+        raise UnknownVersionError(
+            f"{folder} must be a {SHARD_KIND}, found a {manifest.kind!r}; give another folder"
+        )
+    return SHARD_FORMAT.check(manifest.meta.get("shard_version"), folder)
 
 
 def _encode(records: GameRecords) -> dict[str, bytes]:
