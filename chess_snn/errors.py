@@ -14,6 +14,7 @@
      ├─ CorruptDataError          bytes that do not match their manifest, or no manifest
      │   ├─ DamagedFolderError    a committed folder is not what was committed; names it
      │   └─ UnknownVersionError   intact, and of a format that this program does not read
+     ├─ BeyondRepairError         something damaged that cannot be made again from what is there
      ├─ TrainingDivergedError     a loss or gradient that is not finite
      └─ RankLostError             a process that trained with others died, hung or never came
 
@@ -79,6 +80,10 @@ class DamagedFolderError(CorruptDataError):
 
 class UnknownVersionError(CorruptDataError):
     """What is stored is intact, and of a version that this program does not read."""
+
+
+class BeyondRepairError(ChessSnnError):
+    """Something is damaged, and what it would be made from again is not there."""
 
 
 class TrainingDivergedError(ChessSnnError):

@@ -8,7 +8,7 @@ from typing import Any, Final, TypeVar
 from distributed import Client, Future, TimeoutError, default_client
 from prefect.client.schemas.objects import State
 
-from chess_snn.errors import ChessSnnError, RankLostError
+from chess_snn.errors import ChessSnnError, DamagedFolderError, RankLostError
 
 _Result = TypeVar("_Result")
 
@@ -18,6 +18,7 @@ DEVICE: Final = "device"
 _POLL_S: Final = 0.5
 
 _stopping = threading.Event()
+_mend: Callable[[DamagedFolderError], None] | None = None
 
 
 class StoppedError(RuntimeError):
@@ -35,6 +36,7 @@ def run_on_device(function: Callable[..., _Result], *arguments: Any) -> _Result:
 
     Raises:
         StoppedError: :func:`stop` was called meanwhile.
+        BeyondRepairError: it needs something that is damaged and cannot be made again.
     """
     result: _Result = run_all_on_devices([(function, *arguments)])[0]
     return result
@@ -43,19 +45,38 @@ def run_on_device(function: Callable[..., _Result], *arguments: Any) -> _Result:
 def run_all_on_devices(calls: Sequence[Sequence[Any]], priority: int = 0) -> list[Any]:
     """Run ``function(*arguments)`` for each of ``calls``, side by side; results in their order.
 
+    One that stumbles over something damaged is run again, once that is mended; see
+    :func:`mended_by`.
+
     Args:
         calls: each is ``(function, *arguments)``.
         priority: a waiting call of higher priority goes first; none is interrupted.
     """
     client = default_client()
-    futures = [
-        client.submit(*call, pure=False, resources={DEVICE: 1}, priority=priority)
-        for call in calls
-    ]
+
+    def submit(call: Sequence[Any]) -> Future:
+        return client.submit(*call, pure=False, resources={DEVICE: 1}, priority=priority)
+
+    futures = [submit(call) for call in calls]
     try:
+        for number, call in enumerate(calls):
+            while (error := _damage(client, futures[number])) is not None:
+                if _mend is None:
+                    raise error
+                _mend(error)
+                futures[number] = submit(call)
         return [_wait(client, future) for future in futures]
     finally:
         client.cancel([future for future in futures if not future.done()])
+
+
+def _damage(client: Client, future: Future) -> DamagedFolderError | None:
+    """What damage a call stumbled over, once it has ended; its other errors are raised."""
+    try:
+        _wait(client, future)
+    except DamagedFolderError as error:
+        return error
+    return None
 
 
 def _wait(client: Client, future: Future) -> Any:
@@ -87,6 +108,20 @@ def stop() -> None:
 def start() -> None:
     """Allow tasks to wait again."""
     _stopping.clear()
+
+
+@contextmanager
+def mended_by(mend: Callable[[DamagedFolderError], None]) -> Iterator[None]:
+    """Have ``mend`` mend, for the length of the block, whatever damage a call stumbles over.
+
+    It returns once that is mended, and raises where it cannot be.
+    """
+    global _mend  # noqa: PLW0603
+    _mend = mend
+    try:
+        yield
+    finally:
+        _mend = None
 
 
 @contextmanager

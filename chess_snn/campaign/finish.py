@@ -1,9 +1,10 @@
 """Whether anything of a campaign is left to do."""
 
 from chess_snn.campaign.folder import CampaignFolder
+from chess_snn.campaign.history import num_finished
 from chess_snn.campaign.matches import final_matches
 from chess_snn.campaign.plans import next_plan
-from chess_snn.campaign.receipts import read_receipts, recorded_seconds
+from chess_snn.campaign.receipts import recorded_seconds
 
 
 def is_finished(folder: CampaignFolder) -> bool:
@@ -12,7 +13,7 @@ def is_finished(folder: CampaignFolder) -> bool:
     Raises:
         CorruptDataError: a receipt or plan is damaged.
     """
-    following = len(read_receipts(folder))
+    following = num_finished(folder)
     if folder.plan(following).exists():
         return False
     if next_plan(folder, following, recorded_seconds(folder)) is not None:

@@ -5,19 +5,23 @@ the receipts again.
 """
 
 from dataclasses import asdict, dataclass, fields
+from pathlib import Path
 from typing import Final, Literal
 
 from chess_snn.campaign.folder import CampaignFolder
 from chess_snn.campaign.plans import ProgressPlan, read_plans
-from chess_snn.data import read_json, write_json
+from chess_snn.data import StoredFormat, is_own_digest, read_json, with_digest, write_json
+from chess_snn.data.digests import DIGEST
 from chess_snn.errors import ConfigError, CorruptDataError
 from chess_snn.self_play import SelfPlayStatistics, combine
 from chess_snn.types import Json
 
-SCHEMA: Final = 2
-
 _LATER_FIELDS: Final[Json] = {"rating": None, "climb": None, "promotion": None, "is_warm": False}
-"""What the first receipts of this schema lack, and what that means."""
+"""What the first receipts of version 2 lack, and what that means."""
+
+FORMAT: Final = StoredFormat("receipt", version=3, upgrades={2: lambda body: _LATER_FIELDS | body})
+"""Version 2 had no digest of itself; version 1 did not say when its iteration was."""
+_FIRST_WITH_DIGEST: Final = 3
 
 _MISFITS: Final = (
     AttributeError, ConfigError, KeyError, TypeError, ValueError, ZeroDivisionError
@@ -243,20 +247,19 @@ def _is_number(value: object) -> bool:
 
 def write_receipt(folder: CampaignFolder, receipt: Receipt) -> None:
     """Finish the iteration."""
-    write_json(folder.receipt(receipt.iteration), {"schema": SCHEMA} | asdict(receipt))
+    body = with_digest({"schema": FORMAT.version} | asdict(receipt))
+    write_json(folder.receipt(receipt.iteration), body)
 
 
 def read_receipt(folder: CampaignFolder, iteration: int) -> Receipt:
     """The receipt of a finished iteration.
 
     Raises:
-        CorruptDataError: it is missing, damaged or of another version.
+        UnknownVersionError: it is of a version that is not read.
+        CorruptDataError: it is missing or damaged.
     """
     path = folder.receipt(iteration)
-    body = read_json(path)
-    if body.pop("schema", None) != SCHEMA:
-        raise CorruptDataError(f"{path} is not a receipt of schema {SCHEMA}")
-    body = _LATER_FIELDS | body
+    body = _read_body(path)
     try:
         if set(body) != {f.name for f in fields(Receipt)} or body["iteration"] != iteration:
             raise CorruptDataError(f"{path} is not the receipt of iteration {iteration}")
@@ -277,6 +280,21 @@ def read_receipt(folder: CampaignFolder, iteration: int) -> Receipt:
     except _MISFITS as error:
         raise CorruptDataError(f"{path} is damaged: {error!r}; restore it from a copy") from error
     return receipt
+
+
+def _read_body(path: Path) -> Json:
+    """A receipt as the present version has it, without version and digest."""
+    body = read_json(path)
+    has_digest = DIGEST in body
+    if has_digest and not is_own_digest(body):
+        raise CorruptDataError(
+            f"{path} is damaged: its digest is not that of its content; restore it from a copy"
+        )
+    version = FORMAT.check(body.pop("schema", None), path)
+    if version >= _FIRST_WITH_DIGEST and not has_digest:
+        raise CorruptDataError(f"{path} is damaged: its digest is gone; restore it from a copy")
+    body.pop(DIGEST, None)
+    return FORMAT.upgraded(body, version, path)
 
 
 def read_receipts(folder: CampaignFolder) -> list[Receipt]:

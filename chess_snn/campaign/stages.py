@@ -22,10 +22,13 @@ from chess_snn.campaign.networks import (
     self_play_searches,
 )
 from chess_snn.campaign.plans import read_plan
+from chess_snn.campaign.quarantine import dropped_names
 from chess_snn.campaign.receipts import ShardFacts, TrainingFacts
+from chess_snn.campaign.removals import is_removed
 from chess_snn.data import (
     Manifest,
     ReplayWindow,
+    check_shard,
     concatenate,
     is_committed,
     read_manifest,
@@ -33,7 +36,6 @@ from chess_snn.data import (
     restart_states,
     write_shard,
 )
-from chess_snn.errors import CorruptDataError
 from chess_snn.games import get_game
 from chess_snn.nets import Network, build_network, make_evaluator, network_digest
 from chess_snn.rng import derive_seed
@@ -44,6 +46,7 @@ from chess_snn.training import (
     Ranks,
     Trainer,
     load_trainer,
+    load_weights,
     save_checkpoint,
 )
 from chess_snn.types import Json, UInt64Array
@@ -100,7 +103,7 @@ def play_shard(
     """Play one shard of ``iteration`` with that generation's network, and commit it."""
     folder = CampaignFolder.open(directory)
     target = folder.shard(iteration, shard)
-    if is_committed(target):
+    if target.exists():  # whole, or damaged since: then this raises
         return _shard_facts(target, read_manifest(target))
     config, game = folder.config, game_of(folder)
     settings, progress = config.self_play, read_plan(folder, iteration).progress_first
@@ -142,21 +145,15 @@ def train_generation(
     """
     folder = CampaignFolder.open(directory)
     target = folder.checkpoint(iteration + 1)
-    if is_committed(target):
+    if target.exists():  # whole, or damaged since: then this raises
         return trained_before(folder, iteration)
     config, game = folder.config, game_of(folder)
     torch.set_num_threads(num_threads)
 
     shards = window_shards(folder, iteration)
-    try:
-        window = ReplayWindow.load(
-            game, shards, _window_capacity(folder, iteration), discount=config.search.discount
-        )
-    except CorruptDataError as error:
-        raise CorruptDataError(
-            f"{error} (the shard is made again by `chess-snn campaign resume` once its folder and "
-            f"the receipt of its iteration, if it has one, are deleted)"
-        ) from error
+    window = ReplayWindow.load(
+        game, shards, _window_capacity(folder, iteration), discount=config.search.discount
+    )
     trainer = load_trainer(
         folder.checkpoint(iteration), game, device_of(folder, worker), ranks,
         by_pace=config.execution.training_shares == "measured",
@@ -217,11 +214,28 @@ def _spike_rate(trainer: Trainer, window: ReplayWindow) -> dict[str, float]:
     return {"spike_rate": trainer.spike_rate(window)} if is_spiking else {}
 
 
+def check_training_inputs(folder: CampaignFolder, iteration: int) -> None:
+    """See that everything :func:`train_generation` reads is what was committed.
+
+    Raises:
+        DamagedFolderError: a shard of the window, or generation ``iteration``, is not.
+    """
+    load_weights(folder.checkpoint(iteration))
+    for shard in window_shards(folder, iteration):
+        check_shard(shard)
+
+
 def window_shards(folder: CampaignFolder, iteration: int) -> list[Path]:
-    """The newest committed shards that fill the replay window of ``iteration``, oldest first."""
+    """The newest committed shards that fill the replay window of ``iteration``, oldest first.
+
+    Raises:
+        DamagedFolderError: one is missing, or its manifest is damaged.
+    """
     wanted = _window_capacity(folder, iteration)
     chosen: list[Path] = []
     for earlier in range(iteration, -1, -1):
+        if is_removed(folder, folder.shard(earlier, 0)):
+            break  # on purpose, with all before it
         chosen = _iteration_shards(folder, earlier) + chosen
         wanted -= _num_positions(folder, earlier)
         if wanted <= 0:
@@ -275,8 +289,14 @@ def _read_threshold(shards: tuple[Path, ...], game: str, error_limit: float) -> 
 
 
 def _iteration_shards(folder: CampaignFolder, iteration: int) -> list[Path]:
+    """All but those that were damaged, could not be made again, and are not there."""
     num_shards = folder.config.self_play.num_shards
-    return [folder.shard(iteration, shard) for shard in range(num_shards)]
+    dropped = dropped_names(folder)
+    shards = [folder.shard(iteration, shard) for shard in range(num_shards)]
+    return [
+        shard for shard in shards
+        if shard.relative_to(folder.path).as_posix() not in dropped or shard.exists()
+    ]
 
 
 def _num_positions(folder: CampaignFolder, iteration: int) -> int:

@@ -5,7 +5,7 @@ from chess_snn.data import sweep_temporaries
 
 _KINDS = (
     "plans", "games", "supervised", "checkpoints", "matches", "receipts", "promotions",
-    "comparisons",
+    "comparisons", "quarantine", "removals",
 )
 
 
