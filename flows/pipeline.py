@@ -11,8 +11,9 @@ from typing import Any
 
 from chess_snn.campaign import Receipt
 from chess_snn.campaign.alarms import Alarm, find_alarms
-from chess_snn.campaign.history import ReceiptHistory, num_finished
+from chess_snn.campaign.history import ReceiptHistory
 from chess_snn.campaign.plans import begin_iteration
+from chess_snn.campaign.receipts import num_finished_iterations
 from chess_snn.campaign.sweep import sweep_leftovers
 from flows.context import CampaignRun, IterationRun, running
 from flows.iteration import iteration
@@ -24,7 +25,7 @@ _MOST_ALIVE = 2
 
 def run_iterations(run: CampaignRun) -> None:
     """Run what is left of the campaign; an error in one iteration stops both."""
-    folder, number = run.folder, num_finished(run.folder)
+    folder, number = run.folder, num_finished_iterations(run.folder)
     relay: Relay | None = None
     finished: Future[Receipt] | None = None
     with (

@@ -11,7 +11,7 @@ from typing import overload
 
 from chess_snn.campaign.folder import CampaignFolder
 from chess_snn.campaign.numbered_files import Mark, mark_of
-from chess_snn.campaign.receipts import Receipt, read_receipt
+from chess_snn.campaign.receipts import Receipt, num_finished_iterations, read_receipt
 
 _metrics: dict[Path, tuple[Mark, dict[str, float]]] = {}
 """By file, the metrics of receipts that were read, each with what told that file from another."""
@@ -23,7 +23,7 @@ class ReceiptHistory(Sequence[Receipt]):
     def __init__(self, folder: CampaignFolder) -> None:
         """Of the campaign in ``folder``; nothing is read."""
         self._folder = folder
-        self._length = num_finished(folder)
+        self._length = num_finished_iterations(folder)
 
     def __len__(self) -> int:
         return self._length
@@ -65,10 +65,3 @@ class ReceiptHistory(Sequence[Receipt]):
             else:
                 yield known[1]
 
-
-def num_finished(folder: CampaignFolder) -> int:
-    """Iterations that have their receipt, without a gap; none is read."""
-    number = 0
-    while folder.receipt(number).exists():
-        number += 1
-    return number

@@ -4,12 +4,13 @@ An iteration is finished when its receipt exists. Everything that MLflow shows c
 the receipts again.
 """
 
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Final, Literal
 
 from chess_snn.campaign.folder import CampaignFolder
-from chess_snn.campaign.plans import ProgressPlan, read_plans
+from chess_snn.campaign.plans import ProgressPlan, read_plan
 from chess_snn.data import StoredFormat, is_own_digest, read_json, with_digest, write_json
 from chess_snn.data.digests import DIGEST
 from chess_snn.errors import ConfigError, CorruptDataError
@@ -259,7 +260,7 @@ def read_receipt(folder: CampaignFolder, iteration: int) -> Receipt:
         CorruptDataError: it is missing or damaged.
     """
     path = folder.receipt(iteration)
-    body = _read_body(path)
+    body = _read_body(folder, path)
     try:
         if set(body) != {f.name for f in fields(Receipt)} or body["iteration"] != iteration:
             raise CorruptDataError(f"{path} is not the receipt of iteration {iteration}")
@@ -275,26 +276,30 @@ def read_receipt(folder: CampaignFolder, iteration: int) -> Receipt:
         )
         metrics = receipt.metrics()  # reads every part, so that nobody later meets a missing one
         if not all(map(_is_number, metrics.values())) or not all(map(is_summary, receipt.matches)):
-            raise CorruptDataError(f"{path} is damaged: a figure is missing or is none; restore it "
-                                   "from a copy")
+            raise _damaged(folder, path, "a figure is missing or is none")
     except _MISFITS as error:
-        raise CorruptDataError(f"{path} is damaged: {error!r}; restore it from a copy") from error
+        raise _damaged(folder, path, repr(error)) from error
     return receipt
 
 
-def _read_body(path: Path) -> Json:
+def _read_body(folder: CampaignFolder, path: Path) -> Json:
     """A receipt as the present version has it, without version and digest."""
     body = read_json(path)
     has_digest = DIGEST in body
     if has_digest and not is_own_digest(body):
-        raise CorruptDataError(
-            f"{path} is damaged: its digest is not that of its content; restore it from a copy"
-        )
+        raise _damaged(folder, path, "its digest is not that of its content")
     version = FORMAT.check(body.pop("schema", None), path)
     if version >= _FIRST_WITH_DIGEST and not has_digest:
-        raise CorruptDataError(f"{path} is damaged: its digest is gone; restore it from a copy")
+        raise _damaged(folder, path, "its digest is gone")
     body.pop(DIGEST, None)
     return FORMAT.upgraded(body, version, path)
+
+
+def _damaged(folder: CampaignFolder, path: Path, fault: str) -> CorruptDataError:
+    return CorruptDataError(
+        f"{path} is damaged: {fault}; restore it from a copy, or have its iteration finished "
+        f"again: chess-snn verify {folder.path} --repair"
+    )
 
 
 def read_receipts(folder: CampaignFolder) -> list[Receipt]:
@@ -306,7 +311,21 @@ def read_receipts(folder: CampaignFolder) -> list[Receipt]:
 
 
 def recorded_seconds(folder: CampaignFolder) -> float:
-    """Seconds that the campaign is known to have run, from its plans and receipts."""
-    begun_s = [plan.elapsed_s for plan in read_plans(folder)]
-    finished_s = [receipt.elapsed_s for receipt in read_receipts(folder)]
-    return max([0.0, *begun_s, *finished_s])
+    """Seconds that the campaign is known to have run: by its newest plan and its newest receipt."""
+    num_begun, num_finished = _count(folder.plan), _count(folder.receipt)
+    begun_s = read_plan(folder, num_begun - 1).elapsed_s if num_begun else 0.0
+    finished_s = read_receipt(folder, num_finished - 1).elapsed_s if num_finished else 0.0
+    return max(begun_s, finished_s)
+
+
+def num_finished_iterations(folder: CampaignFolder) -> int:
+    """How many receipts :func:`read_receipts` would read; none is read."""
+    return _count(folder.receipt)
+
+
+def _count(path_of: Callable[[int], Path]) -> int:
+    """Files that are there, numbered from 0 without a gap."""
+    number = 0
+    while path_of(number).exists():
+        number += 1
+    return number

@@ -35,6 +35,8 @@ def repair_campaign(folder: CampaignFolder, findings: Findings) -> list[Repair]:
 
 def _repair(folder: CampaignFolder, finding: Finding) -> Repair:
     path = folder.path / finding.path
+    if finding.kind == "plan" and finding.state in {"lost", "damaged"}:
+        return _repair_plan(folder, path, finding)
     if finding.state == "lost":
         write_note(folder, path, "set aside", finding.text)  # so that it is accounted for
         return Repair(finding.path, True, _what_follows(finding))
@@ -49,9 +51,6 @@ def _repair(folder: CampaignFolder, finding: Finding) -> Repair:
             "copy",
         )
     target = set_aside(folder, path, finding.text)
-    if finding.kind == "plan" and _restore_plan(folder, path):
-        write_note(folder, path, "made again", "from the receipt of its iteration")
-        return Repair(finding.path, True, f"set aside in {target}; restored from its receipt")
     return Repair(finding.path, True, f"set aside in {target}; {_what_follows(finding)}")
 
 
@@ -77,15 +76,16 @@ def _can_be_finished_again(folder: CampaignFolder, receipt: Path) -> bool:
     )
 
 
-def _restore_plan(folder: CampaignFolder, path: Path) -> bool:
-    """Write the plan that the receipt of its iteration has; whether there is one."""
-    iteration = _number(path)
+def _repair_plan(folder: CampaignFolder, path: Path, finding: Finding) -> Repair:
+    """A plan stands in the receipt of its iteration too, once that is finished."""
+    set_aside(folder, path, finding.text)
     try:
-        plan = read_receipt(folder, iteration).plan
+        plan = read_receipt(folder, _number(path)).plan
     except CorruptDataError:
-        return False
+        return Repair(finding.path, True, "set aside; resume makes another one")
     write_plan(folder, plan)
-    return True
+    write_note(folder, path, "made again", "from the receipt of its iteration")
+    return Repair(finding.path, True, "set aside, and restored from its receipt")
 
 
 def _number(path: Path) -> int:

@@ -167,8 +167,10 @@ def _try(
     except UnknownVersionError as error:
         findings.add(kind, _name(folder, path), "unknown version", str(error))
     except CorruptDataError as error:
-        if path.exists() or kind == "plan":
+        if path.exists():
             findings.add(kind, _name(folder, path), "damaged", str(error))
+        elif kind == "plan":  # looked for because there is a receipt; others were there just now
+            findings.add(kind, _name(folder, path), "lost", str(error))
     return None
 
 

@@ -12,7 +12,7 @@ from made_records import any_records, assert_same_records, make_records
 
 from chess_snn.data import GameRecords, concatenate, read_shard, staged_folder, write_shard
 from chess_snn.data.schema import from_columns, to_columns
-from chess_snn.errors import CorruptDataError
+from chess_snn.errors import CorruptDataError, UnknownVersionError
 
 META = {"game": "chess", "iteration": 3}
 
@@ -240,14 +240,15 @@ def test_a_missing_column_is_refused(tmp_path, records):
 
 @pytest.mark.parametrize(
     ("kind", "version", "message"),
-    [("shard", 1, "version 1; open it with the program that wrote it"),
-     ("shard", 3, "version 3"), ("shard", None, "version None"),
-     ("checkpoint", 2, "'checkpoint'")],
+    [("shard", 0, "shard version 0 is unknown, .* open it with the program that wrote it"),
+     ("shard", 3, "shard version 3 is unknown, .* a newer program wrote it"),
+     ("shard", None, "shard version None is unknown"),
+     ("checkpoint", 2, "must be a shard, found a 'checkpoint'")],
 )
 def test_another_kind_or_version_is_refused_by_name(tmp_path, kind, version, message):
     with staged_folder(tmp_path / "thing") as stage:
         stage.commit(kind=kind, meta=SOUND_META | {"shard_version": version})
-    with pytest.raises(CorruptDataError, match=f"shard of version 2, found .*{message}"):
+    with pytest.raises(UnknownVersionError, match=message):
         read_shard(tmp_path / "thing")
 
 
