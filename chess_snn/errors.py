@@ -70,12 +70,12 @@ class DamagedFolderError(CorruptDataError):
 
     def __init__(self, message: str, folder: Path | None = None) -> None:
         """``folder`` is the damaged one; None where the error came as text from another process."""
-        super().__init__(message, folder)
+        super().__init__(message)
         self.folder = folder
 
-    def __str__(self) -> str:
-        """The message alone."""
-        return str(self.args[0])
+    def __reduce__(self) -> tuple[type, tuple[str, Path | None]]:
+        """So that a worker's error names its folder in the process that hears of it."""
+        return type(self), (str(self.args[0]), self.folder)
 
 
 class UnknownVersionError(CorruptDataError):

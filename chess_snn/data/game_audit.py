@@ -12,11 +12,11 @@ from typing import Final
 
 import numpy as np
 
+from chess_snn.data.listed import has_unlisted
 from chess_snn.data.records import GameRecords
 from chess_snn.errors import PositionError
 from chess_snn.games.base import NO_ACTION, ONGOING, Game
-from chess_snn.jit import kernel
-from chess_snn.types import BoolArray, Int16Array, Int32Array, Int64Array, UInt64Array
+from chess_snn.types import BoolArray, Int64Array, UInt64Array
 
 _FIRST_PLAYER: Final = 0
 
@@ -99,7 +99,7 @@ class _Replay:
         actions = records.actions[rows]
         ones = np.arange(k + 1, dtype=np.int64)
         self._blame(
-            _has_unlisted(batch.legal_actions, batch.num_legal, ones, actions),
+            has_unlisted(batch.legal_actions, batch.num_legal, ones, actions),
             lambda g: f"action {actions[g]} at ply {ply} is illegal",
         )
         self._blame(
@@ -132,7 +132,7 @@ class _Replay:
         lengths = ends - starts
         offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
         entries = np.repeat(starts - offsets[:-1], lengths) + np.arange(offsets[-1])
-        return _has_unlisted(
+        return has_unlisted(
             self._batch.legal_actions, self._batch.num_legal, offsets,
             records.target_actions[entries],
         )
@@ -146,21 +146,3 @@ class _Replay:
             self.faults.setdefault(int(self._order[row]), describe(row))
             self._is_faulty[row] = True
 
-
-@kernel
-def _has_unlisted(
-    legal_actions: Int16Array, num_legal: Int32Array, offsets: Int64Array, entries: Int16Array
-) -> BoolArray:
-    """bool[k]: whether one of ``entries[offsets[i]:offsets[i + 1]]`` is not in legal list i."""
-    found = np.zeros(len(offsets) - 1, np.bool_)
-    for i in range(len(found)):
-        for j in range(offsets[i], offsets[i + 1]):
-            is_listed = False
-            for m in range(num_legal[i]):
-                if legal_actions[i, m] == entries[j]:
-                    is_listed = True
-                    break
-            if not is_listed:
-                found[i] = True
-                break
-    return found

@@ -7,17 +7,8 @@ itself would read a missing chunk as zeros, so a shard's files are first compare
 and then decoded from memory as they were compared.
 """
 
-import math
-from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
-
-import numpy as np
-import zarr
-from numpy.typing import NDArray
-from zarr.codecs import TransposeCodec, ZstdCodec
-from zarr.core.buffer import Buffer, default_buffer_prototype
-from zarr.storage import MemoryStore
+from typing import Final
 
 from chess_snn.data.commit import staged_folder
 from chess_snn.data.formats import StoredFormat
@@ -36,6 +27,7 @@ from chess_snn.data.schema import (
     from_columns,
     to_columns,
 )
+from chess_snn.data.zarr_arrays import decode_array, encode_arrays
 from chess_snn.errors import DamagedFolderError, UnknownVersionError
 from chess_snn.types import Json
 
@@ -43,12 +35,8 @@ SHARD_KIND: Final = "shard"
 SHARD_FORMAT: Final = StoredFormat("shard", version=2, upgrades={1: dict})
 """Version 1 had fewer columns; its manifest said the same."""
 
-_CHUNK_BYTES: Final = 2 << 20
-_ZSTD_LEVEL: Final = 1
-"""Level 3 is slower and, on word columns, no smaller."""
-
-_DECODING_ERRORS: Final = (OSError, ValueError, KeyError, TypeError, RuntimeError)
-"""What Zarr and its codecs raise on damaged metadata and chunks."""
+_DECODING_ERRORS: Final = (ValueError, LookupError, TypeError, AttributeError, RecursionError)
+"""What metadata and chunks raise that are not those of a shard."""
 
 
 def write_shard(folder: Path, records: GameRecords, meta: Json) -> Manifest:
@@ -73,7 +61,7 @@ def write_shard(folder: Path, records: GameRecords, meta: Json) -> Manifest:
     check_records(records)
     if is_committed(folder):
         return read_manifest(folder)
-    files = _encode(records)
+    files = encode_arrays(to_columns(records))
     with staged_folder(folder) as stage:
         for name, content in files.items():
             path = stage.path / name
@@ -98,7 +86,7 @@ def read_shard(folder: Path) -> tuple[GameRecords, Manifest]:
     manifest, files = read_folder(folder)
     version = _check_kind(folder, manifest)
     try:
-        columns = _decode(files, columns_of(version))
+        columns = {name: decode_array(files, name) for name in columns_of(version)}
         records = from_columns(add_later_columns(columns))
         _check_counts(records, manifest)
     except _DECODING_ERRORS as error:
@@ -129,51 +117,6 @@ def _check_kind(folder: Path, manifest: Manifest) -> int:
             f"{folder} must be a {SHARD_KIND}, found a {manifest.kind!r}; give another folder"
         )
     return SHARD_FORMAT.check(manifest.meta.get("shard_version"), folder)
-
-
-def _encode(records: GameRecords) -> dict[str, bytes]:
-    """The files of a shard by their names, encoded in memory.
-
-    Zarr would write them to the disk itself, from several threads. When one write fails it does not
-    wait for the others, and they go on in a folder that was just removed.
-    """
-    encoded: dict[str, Buffer] = {}
-    group = zarr.create_group(store=MemoryStore(encoded), zarr_format=3)
-    for name, column in to_columns(records).items():
-        _write_column(group, name, column)
-    return {name: content.to_bytes() for name, content in encoded.items()}
-
-
-def _decode(files: Mapping[str, bytes], names: Sequence[str]) -> dict[str, NDArray[Any]]:
-    """The columns ``names`` of a shard's files."""
-    to_buffer = default_buffer_prototype().buffer.from_bytes
-    encoded: dict[str, Buffer] = {name: to_buffer(content) for name, content in files.items()}
-    group = zarr.open_group(store=MemoryStore(encoded, read_only=True), mode="r", zarr_format=3)
-    return {name: _read_column(group, name) for name in names}
-
-
-def _write_column(group: zarr.Group, name: str, column: NDArray[Any]) -> None:
-    row_bytes = column.itemsize * math.prod(column.shape[1:])
-    num_chunks = math.ceil(len(column) * row_bytes / _CHUNK_BYTES)
-    chunk_rows = math.ceil(len(column) / num_chunks)
-    array = group.create_array(
-        name,
-        shape=column.shape,
-        dtype=column.dtype,
-        chunks=(chunk_rows, *column.shape[1:]),
-        filters=[TransposeCodec(order=(1, 0))] if column.ndim == 2 else None,
-        compressors=[ZstdCodec(level=_ZSTD_LEVEL, checksum=True)],
-        chunk_key_encoding={"name": "default", "separator": "."},  # files, not nested folders
-        config={"write_empty_chunks": True},
-    )
-    array[...] = column
-
-
-def _read_column(group: zarr.Group, name: str) -> NDArray[Any]:
-    array = group[name]
-    if not isinstance(array, zarr.Array):
-        raise TypeError(f"{name} must be an array, found a group")
-    return np.ascontiguousarray(array[...])
 
 
 def _check_counts(records: GameRecords, manifest: Manifest) -> None:
