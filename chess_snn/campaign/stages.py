@@ -54,6 +54,8 @@ from chess_snn.types import Json, UInt64Array
 Progress = Callable[[int, int], None]
 """Called often with (done, in all): games of self-play and matches, steps of training."""
 
+_KEPT_COUNTS = 4096
+"""Iterations whose positions a process remembers."""
 _MOST_RESTARTS = 100_000
 """Positions that the restarts of one iteration are drawn from."""
 
@@ -301,8 +303,13 @@ def _iteration_shards(folder: CampaignFolder, iteration: int) -> list[Path]:
 
 def _num_positions(folder: CampaignFolder, iteration: int) -> int:
     """Positions that ``iteration`` played."""
-    manifests = map(read_manifest, _iteration_shards(folder, iteration))
-    return sum(int(manifest.meta["num_positions"]) for manifest in manifests)
+    return _count_positions(tuple(_iteration_shards(folder, iteration)))
+
+
+@lru_cache(maxsize=_KEPT_COUNTS)
+def _count_positions(shards: tuple[Path, ...]) -> int:
+    """Kept, for a window of many small shards is selected anew by every iteration."""
+    return sum(int(read_manifest(shard).meta["num_positions"]) for shard in shards)
 
 
 def _shard_facts(path: Path, manifest: Manifest) -> ShardFacts:

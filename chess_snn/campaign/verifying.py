@@ -9,6 +9,7 @@ they account for everything that went meanwhile.
 import re
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Final, TypeVar
 
@@ -71,14 +72,14 @@ def verify_campaign(
     manifests: dict[str, Manifest] = {}
     for checkpoint in checkpoints:
         path = checkpoint.path(folder)
-        manifest = _try(folder, "checkpoint", path, findings, lambda p=path: check_checkpoint(p))
+        manifest = _try(folder, "checkpoint", path, findings, partial(check_checkpoint, path))
         if manifest is not None:
             manifests[_name(folder, path)] = manifest
             findings.num_bytes += manifest.num_bytes
         count()
     promotions = folder.hand_promotion(0).parent
     if promotions.is_dir():
-        _try(folder, "promotion", promotions, findings, lambda: read_hand_promotions(folder))
+        _try(folder, "promotion", promotions, findings, partial(read_hand_promotions, folder))
     whereabouts = Whereabouts.read(folder, findings)
     _find_gaps(folder, whereabouts, findings)
     audit_matches(folder, receipts, whereabouts, findings)
@@ -93,7 +94,7 @@ def _read_receipts(folder: CampaignFolder, findings: Findings) -> dict[int, Rece
     receipts = {
         number: _try(
             folder, "receipt", folder.receipt(number), findings,
-            lambda n=number: read_receipt(folder, n),
+            partial(read_receipt, folder, number),
         )
         for number in numbers
     }
@@ -113,7 +114,7 @@ def _read_plans(
     for number in sorted({*_numbers(folder.plan(0).parent), *receipts}):
         path = folder.plan(number)
         plan: ProgressPlan | None = _try(
-            folder, "plan", path, findings, lambda n=number: read_plan(folder, n)
+            folder, "plan", path, findings, partial(read_plan, folder, number)
         )
         if plan is not None and number in receipts and plan != receipts[number].plan:
             findings.add(

@@ -19,6 +19,8 @@ from chess_snn.games.base import NO_ACTION, ONGOING, Game
 from chess_snn.types import BoolArray, Int64Array, UInt64Array
 
 _FIRST_PLAYER: Final = 0
+_NO_POSITION: Final = (PositionError, LookupError, ValueError, AttributeError, AssertionError)
+"""What a row of noise raises on its way to the game's notation, or back from there."""
 
 
 def game_faults(game: Game, records: GameRecords) -> dict[int, str]:
@@ -49,7 +51,7 @@ def _possible_starts(game: Game, states: UInt64Array) -> tuple[UInt64Array, dict
     """State rows uint64[n, W] of record rows uint64[n, R], and what is wrong with some of them."""
     rows = np.zeros((len(states), game.spec.state_words), np.uint64)
     rows[:, : states.shape[1]] = states
-    faults = {}
+    faults: dict[int, str] = {}
     distinct, index_of = np.unique(states, axis=0, return_inverse=True)
     for number, state in enumerate(distinct):
         if (fault := _start_fault(game, state)) is not None:
@@ -61,7 +63,7 @@ def _start_fault(game: Game, state: UInt64Array) -> str | None:
     """Through the game's notation, which nothing impossible passes."""
     try:
         possible = game.parse_state(game.format_state(state))
-    except PositionError as error:
+    except _NO_POSITION as error:
         return f"it begins at no position: {error}"
     if not np.array_equal(possible[: len(state)], state):
         return f"it begins at a row that is not that of {game.format_state(state)!r}"

@@ -193,7 +193,7 @@ def _compare(folder: Path, path: Path, found: StoredFile, expected: StoredFile) 
 
 
 def _list_files(folder: Path) -> set[str]:
-    names = set()
+    names: set[str] = set()
     for parent, folders, files in os.walk(folder):
         for name in [*folders, *files]:
             path = Path(parent, name)

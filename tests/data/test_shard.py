@@ -209,7 +209,7 @@ SOUND_META = {
         ("game_lengths", lambda c: c[::-1] - 1, "game_offsets must rise strictly"),
         ("game_lengths", lambda c: c[:-1], "game_offsets must have 5 rows, found 4"),
         ("outcomes_white", lambda c: c + 2, "outcomes_white must be -1, 0 or 1"),
-        ("terminations", lambda c: c[:0], "terminations must have 4 rows, found 0"),
+        ("terminations", lambda c: c[:3], "terminations must have 4 rows, found 3"),
         ("cut_values_white", lambda c: c + 3, "cut_values_white must be finite and in"),
         ("cut_values_white", lambda c: c * np.nan, "cut_values_white must be finite and in"),
         ("cut_values_white", lambda c: c + 0.5, "cut_values_white must be 0 for a game that was"),
