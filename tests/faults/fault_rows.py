@@ -84,7 +84,7 @@ ROWS = tuple(FaultRow(number, *texts) for number, texts in enumerate((
      "each signal, to the process and to its whole group, and twice"),
     ("A folder is missing or cannot be written",
      "refused in one line before any work",
-     "as another user, on folders of somebody else"),
+     "permissions taken away; root without its privileges"),
     ("A checkpoint is a pickle",
      "refused and never loaded",
      "a `__reduce__` that would leave a trace"),

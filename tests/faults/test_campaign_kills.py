@@ -29,7 +29,7 @@ from chess_snn.campaign import read_receipts
 from chess_snn.data import is_committed, read_manifest
 from chess_snn.training import supervised_progress
 
-pytestmark = [pytest.mark.orchestration, pytest.mark.timeout(1800)]
+pytestmark = [pytest.mark.orchestration, pytest.mark.timeout(7200)]
 
 SETTINGS = settings(
     campaign__iterations=1,
