@@ -54,8 +54,9 @@ UNUSED_SERVICES = (
 """They watch deployments, work pools, schedules and automations, which an embedded run has none of.
 The event persister and the task-run recorder stay: task-run states arrive through them."""
 
-PREFECT_START_TIMEOUT_S = 90.0
-"""The first start creates the database, which takes about 8 s on a quick machine."""
+PREFECT_START_TIMEOUT_S = 600.0
+"""The first start creates the database, which takes about 8 s on a quick machine, and minutes where
+many others compute. A server that died is noticed at once."""
 
 MLFLOW_START_TIMEOUT_S = 90.0
 
