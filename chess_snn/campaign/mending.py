@@ -23,7 +23,12 @@ from chess_snn.campaign.receipts import read_receipt
 from chess_snn.campaign.removals import is_removed
 from chess_snn.campaign.things import Checkpoint, Shard, thing_at
 from chess_snn.data import read_manifest, read_shard
-from chess_snn.errors import BeyondRepairError, DamagedFolderError
+from chess_snn.errors import (
+    BeyondRepairError,
+    ChessSnnError,
+    DamagedFolderError,
+    RemovedError,
+)
 from chess_snn.training import check_checkpoint
 
 _Outcome = TypeVar("_Outcome")
@@ -92,7 +97,7 @@ class Mender:
         self._under_way.append(path)
         try:
             self._make(thing, path)
-        except BeyondRepairError as failure:
+        except (BeyondRepairError, RemovedError) as failure:
             if isinstance(thing, Checkpoint):
                 raise
             self._drop(thing, failure)
@@ -128,7 +133,7 @@ class Mender:
             case Checkpoint(generation):
                 self.makers.train(generation - 1)
 
-    def _drop(self, shard: Shard, failure: BeyondRepairError) -> None:
+    def _drop(self, shard: Shard, failure: ChessSnnError) -> None:
         write_note(self.folder, shard.path(self.folder), "dropped", str(failure))
         self.tell(
             f"DROPPED: {shard} cannot be played again ({failure}); windows of training go without "
