@@ -17,7 +17,9 @@
      │   └─ UnknownVersionError   intact, and of a format that this program does not read
      ├─ BeyondRepairError         something damaged that cannot be made again from what is there
      ├─ TrainingDivergedError     a loss or gradient that is not finite
-     └─ RankLostError             a process that trained with others died, hung or never came
+     ├─ RankLostError             a process that trained with others died, hung or never came
+     ├─ WorkersLostError          several workers died that had the same work to do
+     └─ MemoryExhaustedError      a worker whose memory, or whose device's, ran out
 
 Every message names the value, the place and the way out, in one line. The command line prints
 that line and exits with code 2; a traceback there is a bug.
@@ -97,3 +99,11 @@ class TrainingDivergedError(ChessSnnError):
 
 class RankLostError(ChessSnnError):
     """A process that trained with others died, hung or never came; the same again may do better."""
+
+
+class WorkersLostError(ChessSnnError):
+    """Several workers died that had the same work to do: of it, or of something else."""
+
+
+class MemoryExhaustedError(ChessSnnError):
+    """A worker's memory, or its device's, ran out; later there may be more."""

@@ -8,7 +8,15 @@ from typing import Any, Final, TypeVar
 from distributed import Client, Future, TimeoutError, default_client
 from prefect.client.schemas.objects import State
 
-from chess_snn.errors import ChessSnnError, DamagedFolderError, RankLostError
+from chess_snn.errors import (
+    ChessSnnError,
+    DamagedFolderError,
+    MemoryExhaustedError,
+    RankLostError,
+    WorkersLostError,
+)
+from chess_snn.failpoints import failpoint
+from tasks.failures import Call, plain_error
 
 _Result = TypeVar("_Result")
 
@@ -42,7 +50,7 @@ def run_on_device(function: Callable[..., _Result], *arguments: Any) -> _Result:
     return result
 
 
-def run_all_on_devices(calls: Sequence[Sequence[Any]], priority: int = 0) -> list[Any]:
+def run_all_on_devices(calls: Sequence[Call], priority: int = 0) -> list[Any]:
     """Run ``function(*arguments)`` for each of ``calls``, side by side; results in their order.
 
     One that stumbles over something damaged is run again, once that is mended; see
@@ -51,29 +59,45 @@ def run_all_on_devices(calls: Sequence[Sequence[Any]], priority: int = 0) -> lis
     Args:
         calls: each is ``(function, *arguments)``.
         priority: a waiting call of higher priority goes first; none is interrupted.
+
+    Raises:
+        WorkersLostError: several workers died that had one of the calls to do; names it.
+        MemoryExhaustedError: one ran out of memory; names it.
     """
     client = default_client()
 
-    def submit(call: Sequence[Any]) -> Future:
+    def submit(call: Call) -> Future:
         return client.submit(*call, pure=False, resources={DEVICE: 1}, priority=priority)
 
     futures = [submit(call) for call in calls]
     try:
         for number, call in enumerate(calls):
-            while (error := _damage(client, futures[number])) is not None:
+            while (error := _damage(client, futures[number], call)) is not None:
                 if _mend is None:
                     raise error
                 _mend(error)
                 futures[number] = submit(call)
-        return [_wait(client, future) for future in futures]
+        return [
+            _outcome(client, future, call) for future, call in zip(futures, calls, strict=True)
+        ]
     finally:
         client.cancel([future for future in futures if not future.done()])
 
 
-def _damage(client: Client, future: Future) -> DamagedFolderError | None:
+def _outcome(client: Client, future: Future, call: Call) -> Any:
+    try:
+        return _wait(client, future)
+    except Exception as error:
+        plain = plain_error(error, call)
+        if plain is None:
+            raise
+        raise plain from error
+
+
+def _damage(client: Client, future: Future, call: Call) -> DamagedFolderError | None:
     """What damage a call stumbled over, once it has ended; its other errors are raised."""
     try:
-        _wait(client, future)
+        _outcome(client, future, call)
     except DamagedFolderError as error:
         return error
     return None
@@ -95,13 +119,14 @@ def is_worth_retrying(task: object, task_run: object, state: State[Any]) -> bool
     """Whether a failed task may do better next time: not with damaged data, nor when stopping."""
     del task, task_run
     error = state.result(raise_on_failure=False)
-    if isinstance(error, RankLostError):
+    if isinstance(error, RankLostError | WorkersLostError | MemoryExhaustedError):
         return True
     return not isinstance(error, ChessSnnError | StoppedError)
 
 
 def stop() -> None:
     """Make every waiting task give up within a second."""
+    failpoint("campaign.stopping")
     _stopping.set()
 
 

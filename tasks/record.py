@@ -15,6 +15,7 @@ from chess_snn.campaign.matches import read_final_matches
 from chess_snn.campaign.versions import describe_version
 from chess_snn.campaign.warm_start import supervised_facts
 from chess_snn.errors import DamagedFolderError
+from chess_snn.failpoints import failpoint
 from chess_snn.types import Json
 from tasks.tracking import (
     CampaignTracker,
@@ -41,6 +42,7 @@ def record(directory: str, iteration: int, tracking_uri: str) -> str | None:
     except (TrackingError, DamagedFolderError) as error:
         get_run_logger().warning("not recorded yet: %s", error)
         return str(error)
+    failpoint("mlflow.recorded")
     return None
 
 

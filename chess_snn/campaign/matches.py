@@ -29,6 +29,7 @@ from chess_snn.evaluation import (
     play_match,
 )
 from chess_snn.evaluation.match_result import DETAILS
+from chess_snn.failpoints import failpoint
 from chess_snn.rng import derive_seed
 from chess_snn.search import make_search
 from chess_snn.types import Json
@@ -216,6 +217,7 @@ def play_match_part(
         seed=derive_seed(seed, "part", part), max_plies=settings.max_plies,
         on_progress=on_progress,
     )
+    failpoint("match.played")
     write_json(path, result.to_json())
 
 
@@ -247,6 +249,7 @@ def finish_match(directory: Path, match: ScheduledMatch) -> Json:
             "facts_a": facts_a.to_json(),
             "facts_b": facts_b.to_json(),
         } | _put_together(folder, match, parts).to_json())
+        failpoint("match.joined")
     for part in parts:
         part.unlink(missing_ok=True)
     return _read_summary(path)
@@ -278,6 +281,7 @@ def play_conversion(
         body = asdict(found) | {"rate": found.rate, "simulations": simulations}
         # NaN is not JSON.
         body["mean_plies_to_win"] = found.mean_plies_to_win if found.won else None
+        failpoint("conversion.played")
         write_json(path, body)
     return read_json(path)
 

@@ -13,6 +13,7 @@ from chess_snn.campaign.folder import CampaignFolder
 from chess_snn.config import check_range
 from chess_snn.data import StoredFormat, read_json, write_json
 from chess_snn.errors import ConfigError, CorruptDataError
+from chess_snn.failpoints import failpoint
 
 FORMAT: Final = StoredFormat("plan", version=1)
 
@@ -72,6 +73,7 @@ def begin_iteration(
     plan = next_plan(folder, iteration, elapsed_s)
     if plan is not None:
         write_plan(folder, plan)
+        failpoint("plan.committed")
     return plan
 
 

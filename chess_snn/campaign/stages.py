@@ -12,7 +12,8 @@ from pathlib import Path
 
 import torch
 
-from chess_snn.campaign.folder import CampaignFolder
+from chess_snn.campaign.folder import CONFIG_FILE, CampaignFolder
+from chess_snn.campaign.loading import config_values
 from chess_snn.campaign.networks import (
     can_overlap_groups,
     device_of,
@@ -22,6 +23,7 @@ from chess_snn.campaign.networks import (
     self_play_searches,
 )
 from chess_snn.campaign.plans import read_plan
+from chess_snn.campaign.preflight import FROZEN_SETTINGS
 from chess_snn.campaign.quarantine import dropped_names
 from chess_snn.campaign.receipts import ShardFacts, TrainingFacts
 from chess_snn.campaign.removals import is_removed
@@ -36,6 +38,8 @@ from chess_snn.data import (
     restart_states,
     write_shard,
 )
+from chess_snn.errors import TrainingDivergedError
+from chess_snn.failpoints import failpoint
 from chess_snn.games import get_game
 from chess_snn.nets import Network, build_network, make_evaluator, network_digest
 from chess_snn.rng import derive_seed
@@ -89,7 +93,8 @@ def commit_first_generation(folder: CampaignFolder, network: Network, facts: Jso
         game_of(folder), network, config.training, derive_seed(config.campaign.seed, "training")
     )
     return save_checkpoint(folder.checkpoint(0), trainer, meta={
-        "generation": 0, "positions_played": 0, "entropy_ratio": ratio, **facts,
+        "generation": 0, "positions_played": 0, "entropy_ratio": ratio,
+        FROZEN_SETTINGS: config_values(config), **facts,
     })
 
 
@@ -134,6 +139,7 @@ def play_shard(
         "simulations": simulations,
         "statistics": statistics.to_json(),
     }
+    failpoint("shard.played")
     return _shard_facts(target, write_shard(target, records, meta))
 
 
@@ -144,6 +150,11 @@ def train_generation(
     """Train generation ``iteration`` on the replay window; commit generation ``iteration + 1``.
 
     Where several ``ranks`` train it together, rank 0 commits.
+
+    Raises:
+        TrainingDivergedError: losses or gradients are not finite; nothing is committed.
+        CorruptDataError: a shard or checkpoint is damaged.
+        RankLostError: a rank died or froze.
     """
     folder = CampaignFolder.open(directory)
     target = folder.checkpoint(iteration + 1)
@@ -169,7 +180,15 @@ def train_generation(
     )
     # Before training: what it has learnt so far says of games that no step was ever made on.
     before = trainer.holdout_value_loss(window)
-    report = trainer.run(window, plan, on_progress=on_progress)
+    failpoint("training.begins")
+    try:
+        report = trainer.run(window, plan, on_progress=on_progress)
+    except TrainingDivergedError as error:
+        raise TrainingDivergedError(
+            f"{error}. Generation {iteration} stays the newest and nothing is promoted; a "
+            "campaign's settings stay as they are, so begin another: chess-snn campaign start "
+            f"--config {folder.path / CONFIG_FILE} --set training.learning_rate=..."
+        ) from error
     facts = {
         "generation": iteration + 1,
         "positions_played": _positions_played(folder, iteration),
@@ -179,6 +198,7 @@ def train_generation(
         "shares": list(report.shares),
         "metrics": {
             "steps": float(report.steps),
+            "skipped_steps": float(report.skipped_steps),
             "samples": float(report.samples),
             "value_loss": report.value_loss,
             "policy_loss": report.policy_loss,
@@ -198,7 +218,10 @@ def train_generation(
     }
     if not ranks.is_first:
         return _training_facts(facts | {"weights_digest": network_digest(trainer.network)})
-    return _training_facts(save_checkpoint(target, trainer, meta=facts).meta)
+    failpoint("training.done")
+    manifest = save_checkpoint(target, trainer, meta=facts)
+    failpoint("training.committed")
+    return _training_facts(manifest.meta)
 
 
 def trained_before(folder: CampaignFolder, iteration: int) -> TrainingFacts:

@@ -1,9 +1,6 @@
 """``chess-snn campaign``: start one, go on with one, look at one."""
 
 import json
-import signal
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
@@ -24,8 +21,7 @@ from chess_snn.cli.estimate import estimate
 from chess_snn.cli.given_games import check_given_games, games_setting
 from chess_snn.cli.orchestration import load_flows
 from chess_snn.errors import CampaignError
-
-_EXIT_INTERRUPTED = 130
+from chess_snn.interrupts import EXIT_INTERRUPTED, interruptible
 
 app = typer.Typer(
     help="Learn by self-play: each iteration plays, trains, evaluates and registers a network.",
@@ -59,7 +55,8 @@ def start(
 ) -> None:
     """Start a campaign in a new folder, and run it to its end.
 
-    Ctrl-C or SIGTERM stops it, losing nothing that was committed; `resume` goes on with it.
+    Ctrl-C or SIGTERM stops it with exit code 130, losing nothing that was committed; `resume` goes
+    on with it. A second one ends it at once, which loses no more.
 
     chess-snn campaign start --preset smoke --set campaign.iterations=5
 
@@ -134,7 +131,7 @@ def _run(folder: CampaignFolder) -> None:
     )
     listener = TerminalListener()
     try:
-        with _sigterm_interrupts():
+        with interruptible():
             launch = load_flows("launch")
             with listener.live():
                 launch.launch_campaign(folder, listener, announce_once())
@@ -143,23 +140,9 @@ def _run(folder: CampaignFolder) -> None:
             "stopped; everything committed is safe. Go on with it: "
             f"chess-snn campaign resume {folder.path}"
         )
-        raise typer.Exit(_EXIT_INTERRUPTED) from None
+        raise typer.Exit(EXIT_INTERRUPTED) from None
     print_summary(folder, read_receipts(folder))
     _next_steps(folder)
-
-
-@contextmanager
-def _sigterm_interrupts() -> Iterator[None]:
-    """SIGTERM (from `kill`, Slurm, `docker stop`) stops what is in the block as Ctrl-C does.
-
-    SIGINT stays as inherited: where a shell has its background jobs ignore it, Ctrl-C is meant for
-    the job in the foreground.
-    """
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
 
 
 def _next_steps(folder: CampaignFolder) -> None:

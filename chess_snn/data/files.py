@@ -19,6 +19,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from chess_snn.errors import CorruptDataError, UsageError
+from chess_snn.failpoints import failpoint
 from chess_snn.types import Json
 
 _TEMPORARY_NAME = re.compile(r"\.tmp-.+@(?P<host>[^@]+)-(?P<pid>\d{1,9})-[0-9a-f]{8}")
@@ -226,6 +227,7 @@ def _replacing(path: Path) -> Iterator[Path]:
         make_folder(path.parent)
         try:
             yield temporary
+            failpoint("file.written")
             temporary.replace(path)
         finally:
             temporary.unlink(missing_ok=True)
