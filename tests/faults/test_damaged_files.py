@@ -15,9 +15,11 @@ import torch
 from micro_campaign import micro_networks, play_campaign, play_iteration, stage_mender
 
 from chess_snn.campaign import CampaignFolder
+from chess_snn.campaign.mending import missing_generations
 from chess_snn.campaign.networks import evaluator_of
 from chess_snn.campaign.quarantine import read_notes
 from chess_snn.campaign.removals import Removed, note_removal
+from chess_snn.campaign.repairing import repair_campaign
 from chess_snn.campaign.stages import play_shard, train_generation, window_shards
 from chess_snn.campaign.verifying import verify_campaign
 from chess_snn.data import read_manifest, read_shard
@@ -234,6 +236,22 @@ def test_a_damaged_newest_generation_is_trained_again_from_the_one_before(
     ]
     assert digest_of(finished, NEWEST) == digest
     assert verify_campaign(finished).is_whole
+
+
+@pytest.mark.fault(11)
+def test_a_finished_campaign_gets_back_its_newest_generation(
+    undisturbed: CampaignFolder, finished: CampaignFolder
+) -> None:
+    """Which nobody plays or trains any more, and which was set aside."""
+    flip_a_bit(finished.checkpoint(NEWEST) / "weights.safetensors")
+    assert missing_generations(finished) == []
+    repair_campaign(finished, verify_campaign(finished))
+    assert NEWEST in missing_generations(finished)
+    told: list[str] = []
+    stage_mender(finished, told).make_missing()
+    assert "generation 2 was made again, with the same weights" in told[-1]
+    assert missing_generations(finished) == []
+    assert digest_of(finished, NEWEST) == digest_of(undisturbed, NEWEST)
 
 
 @pytest.mark.fault(11)
