@@ -10,7 +10,8 @@
      │   ├─ EngineError           an engine that is not installed, or cannot play
      │   ├─ RatingError           games from which the ratings asked for do not follow
      │   └─ CampaignError         a campaign folder that cannot be used as asked
-     │       └─ CampaignLockedError   another process is writing it
+     │       ├─ CampaignLockedError   another process is writing it
+     │       └─ RemovedError          something of it that was removed on purpose
      ├─ CorruptDataError          bytes that do not match their manifest, or no manifest
      │   ├─ DamagedFolderError    a committed folder is not what was committed; names it
      │   └─ UnknownVersionError   intact, and of a format that this program does not read
@@ -61,6 +62,10 @@ class CampaignError(UsageError):
 
 class CampaignLockedError(CampaignError):
     """Another process is writing this campaign."""
+
+
+class RemovedError(CampaignError):
+    """Something of a campaign that was removed on purpose."""
 
 
 class CorruptDataError(ChessSnnError):
