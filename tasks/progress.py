@@ -23,7 +23,7 @@ class StageProgress:
 
     iteration: int
     stage: str
-    """``self_play``, ``train``, ``evaluate``, ``challenge`` or ``final``."""
+    """``supervised``, ``self_play``, ``train``, ``evaluate``, ``challenge`` or ``final``."""
     unit: str
     """What is counted: games or steps."""
     done: int

@@ -10,7 +10,7 @@ from typing import Final
 
 from distributed import get_worker
 
-from chess_snn.campaign import matches, stages
+from chess_snn.campaign import climbing, matches, stages, warm_start
 from chess_snn.campaign.matches import FINAL, ScheduledMatch, is_gate
 from chess_snn.campaign.receipts import ShardFacts, TrainingFacts
 from chess_snn.campaign.training_launch import train_as_configured
@@ -38,6 +38,14 @@ def train_generation(directory: str, iteration: int, num_threads: int) -> Traini
     )
 
 
+def train_first_generation(directory: str, num_threads: int) -> Json:
+    """See :func:`chess_snn.campaign.warm_start.train_first_generation`."""
+    return warm_start.train_first_generation(
+        Path(directory), num_threads=num_threads, worker=_worker_number(),
+        on_progress=_progress_events(0, warm_start.SUPERVISED, "steps"),
+    )
+
+
 def play_match_part(
     directory: str, iteration: int, match: ScheduledMatch, part: int, num_threads: int
 ) -> None:
@@ -56,6 +64,14 @@ def play_conversion(directory: str, generation: int, num_threads: int) -> Json:
     return matches.play_conversion(
         Path(directory), generation, num_threads=num_threads, worker=_worker_number(),
         on_progress=_progress_events(generation - 1, "evaluate", "conversion"),
+    )
+
+
+def play_climb(directory: str, generation: int, num_threads: int) -> Json:
+    """See :func:`chess_snn.campaign.climbing.play_climb`."""
+    return climbing.play_climb(
+        Path(directory), generation, num_threads=num_threads, worker=_worker_number(),
+        on_progress=_progress_events(generation - 1, "evaluate", "climb"),
     )
 
 

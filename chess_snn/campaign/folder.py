@@ -8,6 +8,7 @@
       plans/iter-000012.json           where in the campaign the iteration stands
       games/iter-000012/shard-0003/    one immutable shard
       checkpoints/gen-000012/          one generation
+      supervised/step-000001200/       on the way to generation 0, where games are given
       matches/gen-000012/random.json   one match of that generation
       matches/gen-000012/champion-000008.json   its games against the champion then
       matches/final/greedy-64.json     one match at the end of the campaign
@@ -123,6 +124,11 @@ class CampaignFolder:
     def checkpoint(self, generation: int) -> Path:
         """Folder of one generation."""
         return self.path / "checkpoints" / f"gen-{generation:06d}"
+
+    @property
+    def supervised(self) -> Path:
+        """Checkpoints of supervised training; gone once generation 0 is there."""
+        return self.path / "supervised"
 
     def match(self, event: str, name: str) -> Path:
         """Result of one match; the event is a generation's (``gen-000012``) or ``final``."""

@@ -29,7 +29,6 @@ from chess_snn.campaign.receipts import Receipt, read_receipt
 from chess_snn.campaign.results import result_rows
 from chess_snn.campaign.under_way import (
     FINAL_MATCHES,
-    PREPARATION,
     StageFinder,
     StageUnderWay,
     changed_s,
@@ -171,8 +170,7 @@ class CampaignWatch:
         if num_begun > num_finished:
             return [self._stages.of_iteration(i) for i in range(num_finished, num_begun)]
         if not num_finished:
-            begun_s = changed_s(self._folder.path / CONFIG_FILE)
-            return [StageUnderWay(0, PREPARATION, "", 0, 0, begun_s)]
+            return [self._stages.before_iterations()]
         if next_plan(self._folder, num_finished, self._recorded_s()) is not None:
             return []
         return self._final_stage()
@@ -194,7 +192,7 @@ class CampaignWatch:
         """The newest time of the folders that something is put into while the campaign runs."""
         folder = self._folder
         places = [folder.receipt(0).parent, folder.plan(0).parent, folder.checkpoint(0).parent,
-                  folder.match(FINAL, "").parent, folder.path / CONFIG_FILE]
+                  folder.match(FINAL, "").parent, folder.supervised, folder.path / CONFIG_FILE]
         for stage in stages:
             places.append(folder.shard(stage.iteration, 0).parent)
             places.append(folder.match(event_of(stage.iteration + 1), "").parent)

@@ -20,6 +20,7 @@ from chess_snn.campaign.plans import describe_length
 from chess_snn.campaign.receipts import recorded_seconds
 from chess_snn.cli.console import TerminalListener, announce_once, print_message, print_summary
 from chess_snn.cli.estimate import estimate
+from chess_snn.cli.given_games import check_given_games, games_setting
 from chess_snn.cli.orchestration import load_flows
 from chess_snn.errors import CampaignError
 
@@ -50,16 +51,23 @@ def start(
         list[str] | None,
         typer.Option(help="One setting, such as training.batch_size=512. May be repeated."),
     ] = None,
+    warm_start: Annotated[
+        Path | None,
+        typer.Option(help="Learn from these games first: the --out of chess-snn games import."),
+    ] = None,
 ) -> None:
     """Start a campaign in a new folder, and run it to its end.
 
     Ctrl-C or SIGTERM stops it, losing nothing that was committed; `resume` goes on with it.
 
     chess-snn campaign start --preset smoke --set campaign.iterations=5
+
+    chess-snn campaign start --preset cpu --warm-start imports/lichess --set supervised.epochs=3
     """
-    configuration = load_config(preset, config, set or [])
+    configuration = load_config(preset, config, [*(set or []), *games_setting(warm_start)])
     configuration.find_engines()
-    folder = CampaignFolder.create(dir or claim_campaign_path(preset), configuration)
+    fixed = check_given_games(configuration)
+    folder = CampaignFolder.create(dir or claim_campaign_path(preset), fixed)
     _run(folder)
 
 

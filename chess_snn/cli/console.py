@@ -22,6 +22,7 @@ from chess_snn.campaign.matches import read_final_matches
 from chess_snn.campaign.results import result_row, result_rows
 from chess_snn.cli.campaign_tables import (
     SHORT_COLUMNS,
+    climb_line,
     figure,
     iteration_line,
     matches_table,
@@ -158,11 +159,13 @@ def print_summary(folder: CampaignFolder, receipts: Sequence[Receipt]) -> None:
     if not receipts:
         return
     rows = result_rows(folder.config, receipts)
-    console.print(rows_table(f"campaign {folder.name}", rows, SHORT_COLUMNS))
+    console.print(rows_table(f"campaign {folder.name}", rows, SHORT_COLUMNS, lean=True))
     evaluated = [receipt for receipt in receipts if receipt.matches]
     if evaluated:
         title = f"generation {evaluated[-1].training.generation}"
         console.print(matches_table(title, evaluated[-1].matches))
+        if (climb := evaluated[-1].climb) is not None:
+            print_message(climb_line(climb))
     if gates := [receipt.promotion for receipt in receipts if receipt.promotion is not None]:
         print_message(f"The last candidate: {gates[-1]}.")
     if finals := read_final_matches(folder):

@@ -14,7 +14,7 @@ from chess_snn.campaign.results import opponents_of, score_column
 from chess_snn.campaign.under_way import EVALUATION, GATE, SELF_PLAY, TRAINING, StageUnderWay
 from chess_snn.campaign.watching import CampaignView
 from chess_snn.campaign.writer import WriterState
-from chess_snn.cli.campaign_tables import duration, interval, matches_table
+from chess_snn.cli.campaign_tables import duration, elo_interval, interval, matches_table
 from chess_snn.cli.sparkline import BLOCKS, PLAIN, sparkline
 from chess_snn.cli.watch_lines import describe_writer
 from chess_snn.types import Json
@@ -163,6 +163,10 @@ def _scores(view: CampaignView, draw: Draw, *, with_bounds: bool) -> RenderableT
                      Text(interval(evaluated[-1], opponent)))
         if with_bounds:
             grid.add_row("", Text(curve("_low"), style="dim"), Text("low", style="dim"))
+    if elo := _measured(view.rows, "elo"):
+        newest = [row for row in view.rows if row["elo"] is not None][-1]
+        grid.add_row(Text("Elo"), Text(draw(elo, None, None), style="cyan"),
+                     Text(elo_interval(newest)))
     return grid
 
 

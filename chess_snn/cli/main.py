@@ -14,6 +14,8 @@ from chess_snn.cli import (
     campaign,
     doctor,
     games,
+    ladder,
+    learn,
     match,
     mates,
     perft,
@@ -42,7 +44,9 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 app.add_typer(campaign.app, name="campaign")
+games.app.command("learn")(learn.learn_command)
 app.add_typer(games.app, name="games")
+app.add_typer(ladder.app, name="ladder")
 app.add_typer(registry.app, name="models")
 app.add_typer(bench.app, name="bench")
 # So that a depth of -1 is a bad depth and not an unknown option.
