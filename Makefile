@@ -22,7 +22,7 @@ PEERS        := open_spiel==2.0.2
 TEST_PROCESSES ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help setup stockfish campaign test test-all check bench clean
+.PHONY: help setup stockfish campaign test test-all check audit fuzz bench clean
 
 help:                ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/' | expand -t 14
@@ -79,10 +79,21 @@ test: $(VENV)/.engines        ## the default tests, under 8 minutes on 2 cores
 test-all: $(VENV)/.engines    ## every test, the slow ones too
 	$(BIN)/python -m pytest -q -n $(TEST_PROCESSES) --dist loadfile
 
-check: $(VENV)/.ready         ## style, types, and the direction of imports
+check: $(VENV)/.ready         ## style, types, the direction of imports, packages known to be unsafe
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python security/audit.py
+
+audit: $(VENV)/.ready         ## the same look at packages, failing for what was published since
+	$(BIN)/python security/audit.py --strict
+
+# Inputs of all parsers together, and what decides them.
+INPUTS ?= 100000
+SEED   ?= 0
+
+fuzz: $(VENV)/.ready          ## damaged inputs to every parser (INPUTS=n SEED=n), some minutes
+	$(BIN)/python tests/fuzz --inputs $(INPUTS) --seed $(SEED)
 
 bench: $(VENV)/.ready         ## every benchmark: a table each, and JSON under bench-results/
 	@$(PIP) install --quiet --constraint constraints.txt $(PEERS) \

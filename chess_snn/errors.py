@@ -19,9 +19,24 @@ Every message names the value, the place and the way out, in one line. The comma
 that line and exits with code 2; a traceback there is a bug.
 """
 
+import re
+from typing import Final
+
+_CREDENTIALS: Final = re.compile(r"(?<=://)[^/\s@]+@")
+"""``user:password@`` in an address."""
+
+
+def without_credentials(text: str) -> str:
+    """``text`` with ``***@`` for the user and password of every address in it."""
+    return _CREDENTIALS.sub("***@", text)
+
 
 class ChessSnnError(Exception):
     """Base of every error this package raises on purpose."""
+
+    def __str__(self) -> str:
+        """The message; messages are shown and logged, so no address in it has a password."""
+        return without_credentials(super().__str__())
 
 
 class UsageError(ChessSnnError):

@@ -33,6 +33,7 @@ CONFIG_FILE = "campaign.toml"
 PART_MARK = ".part-"
 """In the names of parts of a match."""
 _IDENTITY = "identity"
+_ID = re.compile(r"[0-9a-f]{32}")
 _NOT_IN_NAMES = re.compile(r"[^\w.@~=-]")
 """What an opponent's name may have and a file's may not."""
 
@@ -98,9 +99,10 @@ class CampaignFolder:
             )
         values = read_toml(path / CONFIG_FILE)
         identity = values.pop(_IDENTITY, {})
-        if not isinstance(identity, dict) or not isinstance(identity.get("id"), str):
+        known = str(identity.get("id", "")) if isinstance(identity, dict) else ""
+        if not _ID.fullmatch(known):
             raise CampaignError(f"{path / CONFIG_FILE} has no identity.id; it was edited or cut")
-        return cls(path, identity["id"], build_config(values))
+        return cls(path, known, build_config(values))
 
     @property
     def name(self) -> str:

@@ -29,10 +29,15 @@ SHARD_KIND: Final = "shard"
 SHARD_VERSION: Final = 2
 
 _CHUNK_BYTES: Final = 2 << 20
+_MOST_CHUNK_BYTES: Final = 8 * _CHUNK_BYTES
+"""When read; a row more than ``_CHUNK_BYTES`` when written."""
 _ZSTD_LEVEL: Final = 1
 """Level 3 is slower and, on word columns, no smaller."""
 
-_DECODING_ERRORS: Final = (OSError, ValueError, KeyError, TypeError, RuntimeError)
+_DECODING_ERRORS: Final = (
+    OSError, ValueError, LookupError, TypeError, RuntimeError, ArithmeticError, AttributeError,
+    AssertionError, MemoryError,
+)
 """What Zarr and its codecs raise on damaged metadata and chunks."""
 
 
@@ -142,6 +147,10 @@ def _read_column(group: zarr.Group, name: str) -> NDArray[Any]:
     array = group[name]
     if not isinstance(array, zarr.Array):
         raise TypeError(f"{name} must be an array, found a group")
+    chunk_bytes = array.dtype.itemsize * math.prod(array.chunks)
+    # So that no more memory is taken than the files stand for.
+    if chunk_bytes > _MOST_CHUNK_BYTES or array.nchunks != array.nchunks_initialized:
+        raise ValueError(f"{name} has chunks that are too large, or missing")
     return np.ascontiguousarray(array[...])
 
 

@@ -1,5 +1,6 @@
 """Files that a campaign, a registry or a stranger may hand us: all but PGN."""
 
+import hashlib
 import json
 import random
 import struct
@@ -19,7 +20,7 @@ from chess_snn.campaign.results import result_rows
 from chess_snn.campaign.writer import find_writer
 from chess_snn.cli.campaign_tables import iteration_line
 from chess_snn.data import MANIFEST_NAME, read_json, read_manifest, read_shard, verify_folder
-from chess_snn.data.manifest import _digest, describe_file
+from chess_snn.data.manifest import describe_file
 from chess_snn.evaluation import pair_counts
 from chess_snn.evaluation.match_result import MatchResult
 from chess_snn.nets import load_network, network_digest
@@ -182,8 +183,9 @@ def _sign(body: Any) -> bytes:
     """A manifest with the digest that fits it."""
     if isinstance(body, dict):
         body.pop("digest", None)
-        with suppress(ValueError):
-            body["digest"] = _digest(body)
+        with suppress(ValueError):  # a number of thousands of digits
+            text = json.dumps(body, sort_keys=True, separators=(",", ":"), allow_nan=False)
+            body["digest"] = hashlib.sha256(text.encode()).hexdigest()
     return to_json(body)
 
 
@@ -198,7 +200,8 @@ def _change_header(stream: random.Random, data: bytes, other: bytes) -> bytes:
         header, body = _split_weights(data)
         if stream.random() < 0.5:
             metadata = header["__metadata__"]
-            metadata["config"] = to_json(change_value(stream, json.loads(metadata["config"]))).decode()
+            config = change_value(stream, json.loads(metadata["config"]))
+            metadata["config"] = to_json(config).decode()
         else:
             header = change_value(stream, header)
     except (ValueError, TypeError, KeyError, struct.error, RecursionError):

@@ -162,18 +162,15 @@ def _damage(
 ) -> bytes:
     first = stream.randrange(len(data) + 1)
     last = min(len(data), first + stream.choice((1, 1, 2, 4, 16, 64)))
-    kind = stream.randrange(7)
-    if kind == 0 and first < len(data):
-        return data[:first] + bytes([data[first] ^ 1 << stream.randrange(8)]) + data[first + 1 :]
-    if kind == 1:
-        return data[:first] + data[last:]
-    if kind == 2:
-        return data[:last] + data[first:last] * stream.choice((1, 2, 50)) + data[last:]
-    if kind == 3:
-        return data[:first] + stream.choice(dictionary) + data[last:]
-    if kind == 4:
-        start = stream.randrange(len(other) + 1)
-        return data[:first] + other[start : start + stream.choice((8, 64, 512))] + data[last:]
-    if kind == 5:
+    cut, start = data[first:last], stream.randrange(len(other) + 1)
+    changed: tuple[Callable[[], bytes], ...] = (
+        lambda: bytes([cut[0] ^ 1 << stream.randrange(8)]) + cut[1:] if cut else b"",
+        lambda: b"",
+        lambda: cut * stream.choice((2, 3, 50)),
+        lambda: stream.choice(dictionary),
+        lambda: cut + stream.choice(dictionary),
+        lambda: other[start : start + stream.choice((8, 64, 512))],
+    )
+    if stream.randrange(len(changed) + 1) == len(changed):
         return data[:first]
-    return data[:first] + stream.choice(dictionary) + data[first:]
+    return data[:first] + stream.choice(changed)() + data[last:]

@@ -7,7 +7,7 @@ import numpy as np
 from fuzzing import ACCEPTED, REFUSED, Target, Verdict
 from mutation import octets, one_of, words
 
-from chess_snn.errors import ChessSnnError, CorruptDataError, IllegalMoveError, PositionError
+from chess_snn.errors import CorruptDataError, IllegalMoveError, PositionError
 from chess_snn.evaluation import book
 from chess_snn.games import get_game
 from chess_snn.games.chess import from_board, to_board
@@ -164,8 +164,9 @@ def random_games(stream: random.Random, count: int, plies: int) -> list[chess.Bo
 
 def _line_seeds() -> list[bytes]:
     lines = [
-        "uci", "isready", "ucinewgame", "stop", "ponderhit", "quit", "debug on", "position startpos",
-        "go wtime 1000 btime 1000 winc 10 binc 10 movestogo 3", "go nodes 5 depth 3 mate 1",
+        "uci", "isready", "ucinewgame", "stop", "ponderhit", "quit", "debug on",
+        "position startpos", "go wtime 1000 btime 1000 winc 10 binc 10 movestogo 3",
+        "go nodes 5 depth 3 mate 1",
         "go searchmoves e2e4 d2d4 infinite", "go ponder movetime 50", "go",
         "setoption name MultiPV value 2", "setoption name Move Overhead value 1",
         "setoption name Temperature value 0.5", "setoption name UCI_ShowWDL value true",

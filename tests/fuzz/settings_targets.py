@@ -111,8 +111,9 @@ PLAYERS = (
     "stockfish:depth=1~75.5", "uci:/path/to/engine@100", "uci:engine:depth=8",
 )
 NETWORKS = (
-    "campaign", "campaign@1", "campaign@champion", "campaign@2:16", "campaign/checkpoints/gen-000001",
-    "weights.safetensors", "weights.safetensors~25", "shard", "random", "stockfish@100",
+    "campaign", "campaign@1", "campaign@champion", "campaign@2:16",
+    "campaign/checkpoints/gen-000001", "weights.safetensors", "weights.safetensors~25", "shard",
+    "random", "stockfish@100",
 )
 PLAYER_WORDS = (
     b"random", b"greedy", b"minimax", b"stockfish", b"uci", b":", b"@", b"~", b"=", b"nodes",
