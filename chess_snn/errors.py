@@ -22,7 +22,7 @@ that line and exits with code 2; a traceback there is a bug.
 import re
 from typing import Final
 
-_CREDENTIALS: Final = re.compile(r"(?<=://)[^/\s@]+@")
+_CREDENTIALS: Final = re.compile(r"(?<=://)[^/\s]+@")
 """``user:password@`` in an address."""
 
 

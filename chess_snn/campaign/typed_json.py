@@ -4,11 +4,14 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict
 from functools import cache
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
-Stored = TypeVar("Stored")
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+Stored = TypeVar("Stored", bound="DataclassInstance")
 
 
 def from_json(kind: type[Stored], body: object) -> Stored:
@@ -19,19 +22,21 @@ def from_json(kind: type[Stored], body: object) -> Stored:
         ConfigError: a value is out of the range that the dataclass itself checks.
     """
     try:
-        found = _adapter(kind).validate_json(json.dumps(body), strict=True)
+        found: Stored = _adapter(kind).validate_json(json.dumps(body), strict=True)
+        unknown = _unknown(body, asdict(found), "")
     except ValidationError as error:
         first = error.errors()[0]
         field = ".".join(str(part) for part in first["loc"])
         raise ValueError(f"{field or kind.__name__}: {first['msg']}") from error
-    assert isinstance(body, Mapping)
-    for field in _unknown(body, asdict(found), ""):  # type: ignore[call-overload]
-        raise ValueError(f"{field}: unknown")
+    except RecursionError as error:
+        raise ValueError("values within values within values") from error
+    if unknown:
+        raise ValueError(f"{unknown[0]}: unknown")
     return found
 
 
 @cache
-def _adapter(kind: type[Stored]) -> TypeAdapter[Stored]:
+def _adapter(kind: type[Any]) -> TypeAdapter[Any]:
     return TypeAdapter(kind)
 
 

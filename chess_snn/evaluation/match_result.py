@@ -285,7 +285,7 @@ def _text(value: object) -> str:
     return value
 
 
-def _each(kind: type, values: object) -> list[Any]:
+def _each(kind: type[Any], values: object) -> list[Any]:
     """``values``, a list of nothing but ``kind``: numpy would take texts and fractions too."""
     if not isinstance(values, list) or any(type(value) is not kind for value in values):
         raise TypeError(f"a column must be a list of {kind.__name__}")

@@ -94,6 +94,8 @@ def _read(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
 def _parse_config(text: str) -> NetConfig:
     """The config, every field of which has the type of its default."""
     values = json.loads(text)
+    if not isinstance(values, dict):
+        raise TypeError(f"config must be an object, found {type(values).__name__}")
     for field in fields(NetConfig):
         value, kind = values.get(field.name, field.default), type(field.default)
         if type(value) is not kind and not (kind is float and type(value) is int):

@@ -12,10 +12,10 @@ writes into the corpus.
 import hashlib
 import random
 import time
+import traceback
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import TracebackType
 from typing import NamedTuple
 
 from chess_snn.errors import ChessSnnError
@@ -137,7 +137,7 @@ def _try(target: Target, data: bytes, report: Report) -> Hashable:
         if "\n" in str(error):
             raise FoundError(target.name, data, "an error of more than a line") from error
         report.refused += 1
-        return type(error), _lines_of(error.__traceback__)
+        return type(error), _lines_of(error)
     except Exception as error:
         raise FoundError(target.name, data, f"{type(error).__name__}: {error}") from error
     if verdict.is_accepted:
@@ -147,9 +147,11 @@ def _try(target: Target, data: bytes, report: Report) -> Hashable:
     return verdict
 
 
-def _lines_of(traceback: TracebackType | None) -> Hashable:
+def _lines_of(error: BaseException | None) -> Hashable:
+    """Where it was raised, by way of which lines; and the same of what it was raised from."""
     lines = []
-    while traceback is not None:
-        lines.append((traceback.tb_frame.f_code.co_qualname, traceback.tb_lineno))
-        traceback = traceback.tb_next
+    while error is not None:
+        for frame, number in traceback.walk_tb(error.__traceback__):
+            lines.append((frame.f_code.co_qualname, number))
+        error = error.__cause__
     return tuple(lines)

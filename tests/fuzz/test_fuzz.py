@@ -25,7 +25,13 @@ QUICK_INPUTS = 2000
 MANY_INPUTS = 100_000
 
 
-@pytest.mark.parametrize("name", TARGETS)
+NOTATIONS = ("fen", "uci-line", "uci-session", "pgn-game", "pgn-text", "pgn-file")
+
+
+@pytest.mark.parametrize("name", [
+    pytest.param(name, marks=pytest.mark.fault(20)) if name in NOTATIONS else name
+    for name in TARGETS
+])
 def test_no_input_crashes_or_is_half_accepted(name):
     inputs = shares(QUICK_INPUTS, list(TARGETS))[name]
     report = fuzz(TARGETS[name], inputs, seed=0)

@@ -74,6 +74,7 @@ def test_the_folder_of_the_services_is_its_owners_alone(tmp_path):
     ("at http://me:canary-password@box:5000/api failed", "at http://***@box:5000/api failed"),
     ("postgresql+psycopg2://u:p%40w@db/x and https://t@h", "postgresql+psycopg2://***@db/x and "
                                                            "https://***@h"),
+    ("http://me:p@ss:w@box/a b@c", "http://***@box/a b@c"),
     ("sqlite:////a/b@c.db, mail me@here, http://host/a@b", None),
 ])
 def test_no_error_repeats_what_an_address_holds(text, shown):
