@@ -176,7 +176,7 @@ def reap_stale(record_file: Path) -> str | None:
         record = from_json(ChildRecord, json.loads(record_file.read_text()))
     except FileNotFoundError:
         return None
-    except ValueError:  # cut short by a crash: it names no process
+    except (ValueError, RecursionError):  # cut short by a crash: it names no process
         record_file.unlink()
         return None
     server = same_process(record.pid, record.started)

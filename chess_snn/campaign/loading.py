@@ -154,8 +154,7 @@ def _refuse_unknown(values: Mapping[str, Any], owner: type, prefix: str) -> None
         if key not in known:
             close = difflib.get_close_matches(key, known, n=1)
             hint = f"did you mean {prefix}{close[0]}?" if close else f"known: {', '.join(known)}"
-            shown = name if name.isprintable() else repr(name)
-            raise ConfigError(f"unknown setting {shown}; {hint}")
+            raise ConfigError(f"unknown setting {name}; {hint}")
         if is_dataclass(types[key]):
             if not isinstance(value, Mapping):
                 raise ConfigError(f"{name} is a group of settings; set one of them, {name}.…")

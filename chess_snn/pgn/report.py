@@ -22,6 +22,8 @@ FAULT_KINDS: Final = {
 """Why games are refused, and what it means; a game counts under the first that holds."""
 
 _LONGEST_TOKEN: Final = 60
+_COUNTS: Final = ("games_read", "games", "positions", "latin1_headers", "played_on")
+_KEYS: Final = {"schema", "refused", *_COUNTS}
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,9 +133,9 @@ class ImportReport:
         Raises:
             KeyError, TypeError, ValueError: it is something else.
         """
-        counts = {name: _count(body[name]) for name in (
-            "games_read", "games", "positions", "latin1_headers", "played_on"
-        )}
+        if unknown := body.keys() - _KEYS:
+            raise ValueError(f"keys {sorted(unknown)} are unknown")
+        counts = {name: _count(body[name]) for name in _COUNTS}
         refused = body["refused"]
         if not isinstance(refused, dict) or not refused.keys() <= FAULT_KINDS.keys():
             raise ValueError("refused must hold kinds of faults")

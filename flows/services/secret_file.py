@@ -27,23 +27,25 @@ def read_secret(path: Path, variable: str) -> str:
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise ConfigError(f"cannot read {path}, which {variable} names: {reason}") from error
-    with open(descriptor, "rb") as file:  # noqa: PTH123 - there is no path to be opened any more
-        facts = os.fstat(descriptor)
-        mode = stat.S_IMODE(facts.st_mode)
-        if not stat.S_ISREG(facts.st_mode):
-            raise ConfigError(f"{path}, which {variable} names, is no file; give an ordinary file")
-        if facts.st_uid != os.getuid():
-            raise ConfigError(
-                f"{path}, which {variable} names, belongs to user {facts.st_uid}; give a file of "
-                "your own"
-            )
-        if mode & _OTHERS:
-            raise ConfigError(
-                f"{path}, which {variable} names, has mode {mode:04o}, by which others may read or "
-                f"change it; run chmod 600 {path}, and choose another password if they did"
-            )
-        line = file.read(_MOST_BYTES).partition(b"\n")[0]
+    try:
+        _check_owner_only(f"{path}, which {variable} names,", path, os.fstat(descriptor))
+        line = os.read(descriptor, _MOST_BYTES).partition(b"\n")[0]
+    finally:
+        os.close(descriptor)
     try:
         return line.decode().strip()
     except UnicodeDecodeError as error:
         raise ConfigError(f"{path}, which {variable} names, is no text in UTF-8") from error
+
+
+def _check_owner_only(named: str, path: Path, facts: os.stat_result) -> None:
+    mode = stat.S_IMODE(facts.st_mode)
+    if not stat.S_ISREG(facts.st_mode):
+        raise ConfigError(f"{named} is no file; give an ordinary file")
+    if facts.st_uid != os.getuid():
+        raise ConfigError(f"{named} belongs to user {facts.st_uid}; give a file of your own")
+    if mode & _OTHERS:
+        raise ConfigError(
+            f"{named} has mode {mode:04o}, by which others may read or change it; run chmod 600 "
+            f"{path}, and choose another password if they did"
+        )

@@ -2,6 +2,7 @@
 
 import gzip
 import io
+import logging
 import random
 import re
 import tempfile
@@ -22,6 +23,9 @@ from chess_snn.games import get_game
 from chess_snn.games.chess import action_of_move, from_board
 from chess_snn.pgn import read_games
 from chess_snn.pgn.source import read_chunks
+
+# python-chess tells the log of every illegal move.
+logging.getLogger("chess.pgn").setLevel(logging.CRITICAL)
 
 GAME = get_game("chess")
 RESULTS = {1: "1-0", 0: "1/2-1/2", -1: "0-1"}
