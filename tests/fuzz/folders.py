@@ -1,5 +1,6 @@
 """Folders that file parsers read from: one campaign and a few others, written once a process."""
 
+import os
 import tempfile
 from dataclasses import replace
 from functools import cache
@@ -25,8 +26,10 @@ PGN = b'[Event "a"]\n[Result "0-1"]\n\n1. f3 e5 2. g4 Qh4# 0-1\n\n1. e4 *\n\n1. 
 
 @cache
 def scratch() -> Path:
-    """Gone when the process ends."""
-    _KEPT.append(tempfile.TemporaryDirectory(prefix="chess-snn-fuzz-"))
+    """In memory where the system has room there; gone when the process ends."""
+    memory = Path("/dev/shm")
+    where = memory if os.access(memory, os.W_OK) else None
+    _KEPT.append(tempfile.TemporaryDirectory(prefix="chess-snn-fuzz-", dir=where))
     return Path(_KEPT[-1].name)
 
 

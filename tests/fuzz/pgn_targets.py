@@ -5,15 +5,13 @@ import io
 import logging
 import random
 import re
-import tempfile
 import zlib
-from functools import cache
-from pathlib import Path
 
 import chess
 import chess.pgn
 import numpy as np
 import zstandard
+from folders import scratch
 from fuzzing import Target, Verdict
 from mutation import octets, one_of, words
 from position_targets import random_games, refuses
@@ -120,7 +118,7 @@ def _for_python_chess(data: bytes) -> tuple[str, str] | None:
 
 def try_file(data: bytes) -> Verdict:
     """A file of any packing: its chunks are its text, whole and in order."""
-    path = _scratch() / "games.pgn"
+    path = scratch() / "games.pgn"
     path.write_bytes(data)
     text = b"".join(chunk.text for chunk in read_chunks(path))
     plain = _unpacked(data)
@@ -139,17 +137,6 @@ def _unpacked(data: bytes) -> bytes | None:
     except (OSError, EOFError, zlib.error, zstandard.ZstdError):
         return None
     return data
-
-
-@cache
-def _scratch() -> Path:
-    folder = tempfile.TemporaryDirectory(prefix="chess-snn-fuzz-")
-    _KEPT.append(folder)
-    return Path(folder.name)
-
-
-_KEPT: list[tempfile.TemporaryDirectory] = []
-"""So that they live as long as this process."""
 
 
 def _games() -> list[bytes]:

@@ -180,7 +180,7 @@ def test_it_prints_where_everything_is_and_the_next_command(running):
 def test_every_socket_that_listens_does_so_on_loopback(running):
     listening = {
         connection.laddr.ip for process in running.processes()
-        for connection in process.connections("tcp") if connection.status == psutil.CONN_LISTEN
+        for connection in process.net_connections("tcp") if connection.status == psutil.CONN_LISTEN
     }
     assert listening == {HOST}
 

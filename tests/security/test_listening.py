@@ -42,7 +42,7 @@ def listeners(process: "psutil.Process") -> dict[tuple[str, int], str]:
         return found
     for member in family:
         try:
-            for connection in member.connections("tcp"):
+            for connection in member.net_connections("tcp"):
                 if connection.status == psutil.CONN_LISTEN:
                     found[tuple(connection.laddr)] = " ".join(member.cmdline())
         except (psutil.NoSuchProcess, psutil.AccessDenied):

@@ -83,7 +83,7 @@ def test_with_a_password_every_server_refuses_whoever_has_none(home, address, tm
     assert status(f"http://{address}:{home.ports[0]}/api/flows/count", b"{}", RIGHT) == 200
     listening = {
         connection.laddr.ip for process in home.processes()
-        for connection in process.connections("tcp") if connection.status == psutil.CONN_LISTEN
+        for connection in process.net_connections("tcp") if connection.status == psutil.CONN_LISTEN
     }
     assert listening == {address}
     assert home.run("down").returncode == 0
