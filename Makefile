@@ -21,8 +21,12 @@ PEERS        := open_spiel==2.0.2
 # Test files side by side.
 TEST_PROCESSES ?= 2
 
+# Of `make faults`: how often, and which (1-5,12); none named is all.
+TIMES ?= 10
+ROWS  ?=
+
 .DEFAULT_GOAL := help
-.PHONY: help setup stockfish campaign test test-all check audit fuzz bench clean
+.PHONY: help setup stockfish campaign test test-all check audit fuzz faults bench clean
 
 help:                ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/' | expand -t 14
@@ -94,6 +98,9 @@ SEED   ?= 0
 
 fuzz: $(VENV)/.ready          ## damaged inputs to every parser (INPUTS=n SEED=n), some minutes
 	$(BIN)/python tests/fuzz --inputs $(INPUTS) --seed $(SEED)
+
+faults: $(VENV)/.engines      ## inject every fault TIMES times; the table in docs/reliability.md (hours)
+	$(BIN)/python tests/faults/fault_table.py --times $(TIMES) --rows "$(ROWS)"
 
 bench: $(VENV)/.ready         ## every benchmark: a table each, and JSON under bench-results/
 	@$(PIP) install --quiet --constraint constraints.txt $(PEERS) \

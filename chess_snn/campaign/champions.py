@@ -15,11 +15,11 @@ from chess_snn.campaign.matches import is_evaluated
 from chess_snn.campaign.receipts import PromotionFacts, Receipt, read_receipt, read_receipts
 from chess_snn.campaign.typed_json import from_json
 from chess_snn.config import check_range
-from chess_snn.data import read_json, write_json
+from chess_snn.data import StoredFormat, read_json, write_json
 from chess_snn.errors import CampaignError, ConfigError, CorruptDataError
 
 HandAction = Literal["promote", "rollback"]
-SCHEMA: Final = 1
+FORMAT: Final = StoredFormat("choice of a champion", version=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +153,7 @@ def read_hand_promotions(folder: CampaignFolder) -> list[HandPromotion]:
     """All choices by hand, in order; they have no gaps.
 
     Raises:
+        UnknownVersionError: one is of a version that is not read.
         CorruptDataError: one is damaged.
     """
     choices: list[HandPromotion] = []
@@ -163,15 +164,13 @@ def read_hand_promotions(folder: CampaignFolder) -> list[HandPromotion]:
 
 def _read_choice(path: Path) -> HandPromotion:
     body = read_json(path)
+    body = FORMAT.upgraded(body, body.pop("schema", None), path)
     try:
-        if body.pop("schema", None) == SCHEMA:
-            return from_json(HandPromotion, body)
-        reason = "another schema"
+        return from_json(HandPromotion, body)
     except (ValueError, ConfigError) as error:
-        reason = str(error)
-    raise CorruptDataError(
-        f"{path} is no choice of a champion of schema {SCHEMA} ({reason}); restore it from a copy"
-    )
+        raise CorruptDataError(
+            f"{path} is no choice of a champion ({error}); restore it from a copy"
+        ) from error
 
 
 def _choose(
@@ -183,7 +182,7 @@ def _choose(
         datetime.now(UTC).isoformat(timespec="seconds"),
     )
     number = len(read_hand_promotions(folder))
-    write_json(folder.hand_promotion(number), {"schema": SCHEMA} | asdict(choice))
+    write_json(folder.hand_promotion(number), {"schema": FORMAT.version} | asdict(choice))
     return choice
 
 

@@ -15,7 +15,7 @@ from mutation import change_value, json_values, octets, one_of, to_json
 
 from chess_snn.campaign.champions import champion_of, read_hand_promotions
 from chess_snn.campaign.plans import read_plan
-from chess_snn.campaign.receipts import SCHEMA, read_receipt, read_receipts
+from chess_snn.campaign.receipts import FORMAT, read_receipt, read_receipts
 from chess_snn.campaign.results import result_rows
 from chess_snn.campaign.writer import find_writer
 from chess_snn.cli.campaign_tables import iteration_line
@@ -182,7 +182,7 @@ _OF_MANY_TYPES = ("conversion", "score", "rating", "promotion", "elapsed_s")
 
 
 def _sign(body: Any) -> bytes:
-    """A manifest with the digest that fits it."""
+    """A manifest or a receipt with the digest that fits it."""
     if isinstance(body, dict):
         body.pop("digest", None)
         with suppress(ValueError):  # a number of thousands of digits
@@ -217,7 +217,7 @@ def _file(path: Path) -> list[bytes]:
 
 
 def _receipts() -> list[bytes]:
-    return [to_json({"schema": SCHEMA} | asdict(receipt)) for receipt in folders.receipts()]
+    return [_sign({"schema": FORMAT.version} | asdict(found)) for found in folders.receipts()]
 
 
 def _later_seed(make: Any) -> Any:
@@ -226,13 +226,13 @@ def _later_seed(make: Any) -> Any:
 
 
 _JSON = one_of((12, json_values()), (1, octets()))
-_MANIFEST = one_of((10, json_values(_sign)), (3, json_values()), (1, octets()))
+_SIGNED = one_of((10, json_values(_sign)), (3, json_values()), (1, octets()))
 
 TARGETS = (
-    Target("manifest", try_manifest, _MANIFEST, lambda: _file(folders.shard() / MANIFEST_NAME),
+    Target("manifest", try_manifest, _SIGNED, lambda: _file(folders.shard() / MANIFEST_NAME),
            weight=60),
     Target("shard", try_shard, _JSON, lambda: _file(folders.shard() / ZARR_FILE), weight=10),
-    Target("receipt", try_receipt, _JSON, _receipts, weight=60),
+    Target("receipt", try_receipt, _SIGNED, _receipts, weight=60),
     Target("plan", try_plan, _JSON, lambda: _file(folders.campaign().plan(1)), weight=20),
     Target("promotion", try_promotion, _JSON,
            lambda: _file(folders.campaign().hand_promotion(0)), weight=20),

@@ -14,7 +14,7 @@ from chess_snn.campaign import CampaignFolder, read_receipts
 from chess_snn.campaign.champions import HandPromotion, champion_of, read_hand_promotions
 from chess_snn.campaign.folder import CONFIG_FILE
 from chess_snn.campaign.plans import read_plan
-from chess_snn.data import read_shard, write_json, write_shard
+from chess_snn.data import read_shard, with_digest, write_json, write_shard
 from chess_snn.errors import CampaignError, ChessSnnError, CorruptDataError
 from chess_snn.pgn import read_games
 from chess_snn.pgn.folder import IMPORT_FILE, ImportFolder
@@ -36,6 +36,8 @@ def edit(path: Path, *keys: str, value: object) -> None:
     for key in keys[:-1]:
         part = part[key]
     part[keys[-1]] = value
+    if body.pop("digest", None) is not None:
+        body = with_digest(body)
     path.write_text(json.dumps(body))
 
 
