@@ -16,7 +16,7 @@ from chess_snn.campaign.stages import prepare_first_generation
 from chess_snn.campaign.sweep import sweep_leftovers
 from chess_snn.campaign.warm_up import warm_up
 from chess_snn.errors import ConfigError
-from flows.cluster import local_crew
+from flows.cluster import campaign_crew
 from flows.context import CampaignRun
 from flows.iteration import show_in_mlflow, task_options
 from flows.listeners import ArtifactListener, LogListener, extra_listeners
@@ -79,9 +79,10 @@ def run_campaign(folder: CampaignFolder) -> None:
         tracking_uri = tracking_uri_of(folder.services)
         stack.enter_context(tracked_run(folder, tracking_uri, board.message))
         compute.start()
-        crew = stack.enter_context(local_crew(folder.config))
+        crew = stack.enter_context(campaign_crew(folder.config, board.message))
         crew.client.subscribe_topic(PROGRESS_TOPIC, board.handle_event)
-        board.message(f"{crew.num_workers} workers with {crew.threads_each} threads each")
+        if crew.threads_each:
+            board.message(f"{crew.num_workers} workers with {crew.threads_each} threads each")
         stack.enter_context(board.running())
         stack.enter_context(tags(campaign_tag(folder.campaign_id)))
         run = CampaignRun(folder, crew, board, tracking_uri, clock)

@@ -17,7 +17,7 @@ from chess_snn.data import is_committed
 from chess_snn.errors import ConfigError
 from chess_snn.evaluation import make_player
 from chess_snn.types import Json
-from flows.cluster import local_crew
+from flows.cluster import campaign_crew
 from flows.iteration import task_options
 from flows.listeners import ArtifactListener, LogListener, extra_listeners
 from flows.one_a_folder import one_run_a_folder
@@ -119,7 +119,7 @@ def _play_all(folder: CampaignFolder, matches: Sequence[ScheduledMatch]) -> None
     board.message(f"{len(matches)} matches of {matches[0].num_games} games each")
     compute.start()
     with (
-        local_crew(folder.config) as crew,
+        campaign_crew(folder.config, board.message) as crew,
         tags(campaign_tag(folder.campaign_id)),
         compute.stopped_by_errors(),
     ):

@@ -9,11 +9,15 @@ from distributed import Client, Future, TimeoutError, default_client
 from prefect.client.schemas.objects import State
 
 from chess_snn.errors import ChessSnnError, RankLostError
+from tasks.cluster.software import resource
 
 _Result = TypeVar("_Result")
 
-DEVICE: Final = "device"
+DEVICE: Final = resource("play")
 """Dask resource of which a worker has one; a function that needs a device takes it whole."""
+
+TRAINER: Final = resource("train")
+"""The same of a worker that may train. It has one thread, so it does one thing at a time."""
 
 _POLL_S: Final = 0.5
 
@@ -28,28 +32,33 @@ BACKGROUND: Final = -1
 """Priority of what should fill devices that have nothing else to do."""
 
 
-def run_on_device(function: Callable[..., _Result], *arguments: Any) -> _Result:
-    """Run ``function(*arguments)`` on a worker and return its result.
+def run_on_device(
+    function: Callable[..., _Result], *arguments: Any, device: str = DEVICE
+) -> _Result:
+    """Run ``function(*arguments)`` on a worker that has ``device``, and return its result.
 
     Dask redoes it where its worker dies; an exception of the function itself is raised here.
 
     Raises:
         StoppedError: :func:`stop` was called meanwhile.
     """
-    result: _Result = run_all_on_devices([(function, *arguments)])[0]
+    result: _Result = run_all_on_devices([(function, *arguments)], device=device)[0]
     return result
 
 
-def run_all_on_devices(calls: Sequence[Sequence[Any]], priority: int = 0) -> list[Any]:
+def run_all_on_devices(
+    calls: Sequence[Sequence[Any]], priority: int = 0, device: str = DEVICE
+) -> list[Any]:
     """Run ``function(*arguments)`` for each of ``calls``, side by side; results in their order.
 
     Args:
         calls: each is ``(function, *arguments)``.
         priority: a waiting call of higher priority goes first; none is interrupted.
+        device: ``DEVICE`` or ``TRAINER``.
     """
     client = default_client()
     futures = [
-        client.submit(*call, pure=False, resources={DEVICE: 1}, priority=priority)
+        client.submit(*call, pure=False, resources={device: 1}, priority=priority)
         for call in calls
     ]
     try:

@@ -12,6 +12,7 @@ from chess_snn.cli import (
     analyse,
     bench,
     campaign,
+    cluster,
     doctor,
     games,
     match,
@@ -42,6 +43,7 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 app.add_typer(campaign.app, name="campaign")
+app.add_typer(cluster.app, name="cluster")
 app.add_typer(games.app, name="games")
 app.add_typer(registry.app, name="models")
 app.add_typer(bench.app, name="bench")
