@@ -79,10 +79,8 @@ def run_campaign(folder: CampaignFolder) -> None:
         tracking_uri = tracking_uri_of(folder.services)
         stack.enter_context(tracked_run(folder, tracking_uri, board.message))
         compute.start()
-        crew = stack.enter_context(campaign_crew(folder.config, board.message))
+        crew = stack.enter_context(campaign_crew(folder, board.message))
         crew.client.subscribe_topic(PROGRESS_TOPIC, board.handle_event)
-        if crew.threads_each:
-            board.message(f"{crew.num_workers} workers with {crew.threads_each} threads each")
         stack.enter_context(board.running())
         stack.enter_context(tags(campaign_tag(folder.campaign_id)))
         run = CampaignRun(folder, crew, board, tracking_uri, clock)

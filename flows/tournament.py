@@ -119,7 +119,7 @@ def _play_all(folder: CampaignFolder, matches: Sequence[ScheduledMatch]) -> None
     board.message(f"{len(matches)} matches of {matches[0].num_games} games each")
     compute.start()
     with (
-        campaign_crew(folder.config, board.message) as crew,
+        campaign_crew(folder, board.message) as crew,
         tags(campaign_tag(folder.campaign_id)),
         compute.stopped_by_errors(),
     ):

@@ -1,6 +1,7 @@
 """From a Prefect task to a Dask worker: submit, wait, and let go when the flow is stopping."""
 
 import threading
+import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final, TypeVar
@@ -9,6 +10,8 @@ from distributed import Client, Future, TimeoutError, default_client
 from prefect.client.schemas.objects import State
 
 from chess_snn.errors import ChessSnnError, RankLostError
+from tasks.cluster.attempts import attempt, device_of
+from tasks.cluster.crew_watch import CrewWatch
 from tasks.cluster.software import resource
 
 _Result = TypeVar("_Result")
@@ -22,6 +25,9 @@ TRAINER: Final = resource("train")
 _POLL_S: Final = 0.5
 
 _stopping = threading.Event()
+
+_crew: CrewWatch | None = None
+"""Tells which devices there are; None where nobody watches, and nothing is tried elsewhere."""
 
 
 class StoppedError(RuntimeError):
@@ -57,14 +63,44 @@ def run_all_on_devices(
         device: ``DEVICE`` or ``TRAINER``.
     """
     client = default_client()
-    futures = [
-        client.submit(*call, pure=False, resources={device: 1}, priority=priority)
-        for call in calls
-    ]
+    made = [_Attempts(client, call, priority, device) for call in calls]
     try:
-        return [_wait(client, future) for future in futures]
+        return [each.result() for each in made]
     finally:
-        client.cancel([future for future in futures if not future.done()])
+        client.cancel([each.future for each in made if not each.future.done()])
+
+
+class _Attempts:
+    """One call, made again on another device where the first one failed it."""
+
+    def __init__(
+        self, client: Client, call: Sequence[Any], priority: int, device: str
+    ) -> None:
+        self._client, self._call = client, call
+        self._options = {"resources": {device: 1}, "priority": priority, "pure": False}
+        self.future = self._submit()
+
+    def result(self) -> Any:
+        """Of the call; an error that it meets on two devices is its own."""
+        try:
+            device, result = _wait(self._client, self.future)
+        except (ChessSnnError, StoppedError):
+            raise
+        except Exception as error:
+            failed = device_of(error)
+            if _crew is None or not failed or not _crew.is_elsewhere_possible({failed}):
+                raise
+            self.future = self._submit(_crew.addresses_without({failed}))
+            device, result = _wait(self._client, self.future)
+            _crew.failed(failed, str(error))
+        if _crew is not None:
+            _crew.succeeded(device)
+        return result
+
+    def _submit(self, workers: Sequence[str] | None = None) -> Future:
+        # Dask estimates how long work takes by the beginning of its key.
+        key = f"{self._call[0].__name__}-{uuid.uuid4().hex}"
+        return self._client.submit(attempt, *self._call, key=key, workers=workers, **self._options)
 
 
 def _wait(client: Client, future: Future) -> Any:
@@ -96,6 +132,17 @@ def stop() -> None:
 def start() -> None:
     """Allow tasks to wait again."""
     _stopping.clear()
+
+
+@contextmanager
+def watched_by(crew: CrewWatch) -> Iterator[None]:
+    """Tell ``crew`` how calls fare in the block, and try elsewhere what a device fails at."""
+    global _crew  # noqa: PLW0603 - of the process, as the client is
+    _crew = crew
+    try:
+        yield
+    finally:
+        _crew = None
 
 
 @contextmanager

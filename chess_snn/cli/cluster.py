@@ -85,6 +85,9 @@ def worker(
     workers_per_device: Annotated[int, typer.Option(help="The same for each device.")] = 0,
     gpus: GpusOption = "",
     device: DeviceOption = "auto",
+    self_play_device: Annotated[
+        str, typer.Option(help="cpu plays there, and leaves the GPUs to training; or same.")
+    ] = "same",
     memory_mib: Annotated[
         int, typer.Option(help="Most memory of a worker; 0 deals the machine's out evenly.")
     ] = 0,
@@ -104,10 +107,11 @@ def worker(
     chess-snn cluster worker tls://box-a:8786 --certificates box-b
     """
     check_choice("--device", device, ("auto", "cpu", "cuda"))
+    check_choice("--self-play-device", self_play_device, ("same", "cpu"))
     check_range("--patience-s", patience_s, ge=0, le=1_000_000)
     security = load_cluster("security").security_of(address, certificates, "--certificates")
     config = replace(CampaignConfig(), execution=ExecutionSettings(
-        device=device, gpus=parse_gpus(gpus), workers=workers,
+        device=device, self_play_device=self_play_device, gpus=parse_gpus(gpus), workers=workers,
         workers_per_device=workers_per_device, worker_memory_mib=memory_mib,
     ))
     plan = plan_workers(config, this_machine(gpus_for(config)), _MOST_WORKERS)
