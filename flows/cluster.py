@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import Final
 
 import dask
-from chess_snn.campaign.gpu_sharing_probe import measure_where_unknown
 from distributed import Client, Security
 
-from chess_snn.campaign import CampaignFolder
+from chess_snn.campaign import CampaignConfig, CampaignFolder
+from chess_snn.campaign.gpu_sharing_probe import measure_where_unknown
 from chess_snn.campaign.workers import plan_here
 from chess_snn.cores import num_cores
 from chess_snn.errors import ClusterError, UsageError
@@ -71,6 +71,23 @@ def campaign_crew(folder: CampaignFolder, say: Say) -> Iterator[Crew]:
     with ExitStack() as stack:
         stack.enter_context(dask.config.set(DASK_SETTINGS))
         yield openers[folder.config.cluster.kind](folder, stack, say)
+
+
+def check_crew(config: CampaignConfig) -> None:
+    """Return if the workers of a campaign could be had, as far as that is known beforehand.
+
+    Raises:
+        ConfigError: devices, workers or certificates that do not exist.
+        ClusterError: the scheduler cannot be used.
+    """
+    settings = config.cluster
+    if settings.kind == "local":
+        plan_here(config)
+    elif settings.kind == "address":
+        security = security_of(settings.address, settings.certificates, _CERTIFICATES)
+        check_scheduler(settings.address, security)
+    else:
+        find_security(f'cluster.kind = "{settings.kind}"', settings.certificates, _CERTIFICATES)
 
 
 def _open_local(folder: CampaignFolder, stack: ExitStack, say: Say) -> Crew:

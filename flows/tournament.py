@@ -123,6 +123,7 @@ def _play_all(folder: CampaignFolder, matches: Sequence[ScheduledMatch]) -> None
         tags(campaign_tag(folder.campaign_id)),
         compute.stopped_by_errors(),
     ):
+        board.watch_workers(lambda: crew.watch.states)
         crew.client.subscribe_topic(PROGRESS_TOPIC, board.handle_event)
         with board.running(), board.stage(iteration, "evaluate", "games", num_games):
             played = play.with_options(**task_options(folder.config)).map(

@@ -80,3 +80,20 @@ def _pace(config: CampaignConfig, gpu: Device, count: int) -> float:
             lines = complaint.strip().splitlines() or ["no message"]
             raise ProbeError(f"a process of the measurement ended early: {lines[-1]}")
     return sum(float(answer) for answer, _ in answers)
+
+
+def _probe() -> None:
+    """Be one of the processes."""
+    order = json.loads(sys.stdin.readline())
+    config = build_config(order["config"])
+
+    def wait() -> None:
+        print(_READY, flush=True)  # noqa: T201 - to the process that measures
+        sys.stdin.readline()
+
+    _, evaluations_per_s = measure_self_play(config, order["threads"], wait)
+    print(evaluations_per_s, flush=True)  # noqa: T201
+
+
+if __name__ == "__main__":
+    _probe()

@@ -12,7 +12,12 @@ from chess_snn.campaign.places import this_machine
 from chess_snn.campaign.settings import CampaignConfig
 from chess_snn.campaign.workers import gpus_for, plan_workers
 from chess_snn.cli.console import print_message
-from chess_snn.cli.devices import DeviceOption, GpusOption, parse_gpus
+from chess_snn.cli.devices import (
+    DeviceOption,
+    GpusOption,
+    SelfPlayDeviceOption,
+    parse_gpus,
+)
 from chess_snn.cli.orchestration import load_cluster
 from chess_snn.config import check_choice, check_range
 
@@ -85,9 +90,7 @@ def worker(
     workers_per_device: Annotated[int, typer.Option(help="The same for each device.")] = 0,
     gpus: GpusOption = "",
     device: DeviceOption = "auto",
-    self_play_device: Annotated[
-        str, typer.Option(help="cpu plays there, and leaves the GPUs to training; or same.")
-    ] = "same",
+    self_play_device: SelfPlayDeviceOption = "same",
     memory_mib: Annotated[
         int, typer.Option(help="Most memory of a worker; 0 deals the machine's out evenly.")
     ] = 0,

@@ -13,6 +13,7 @@ from chess_snn.data.files import (
     is_alive,
     read_json,
     sweep_temporaries,
+    write_bytes,
     write_json,
     write_parts,
     write_text,
@@ -28,7 +29,7 @@ from chess_snn.data.manifest import (
 from chess_snn.data.records import START_KINDS, GameRecords, concatenate
 from chess_snn.data.restarts import restart_states
 from chess_snn.data.samples import Samples
-from chess_snn.data.shard import read_shard, write_shard
+from chess_snn.data.shard import check_shard, read_shard, write_shard
 from chess_snn.data.window import ReplayWindow, Subset
 
 __all__ = [
@@ -41,6 +42,7 @@ __all__ = [
     "StagedFolder",
     "StoredFile",
     "Subset",
+    "check_shard",
     "concatenate",
     "create_text",
     "is_alive",
@@ -52,6 +54,7 @@ __all__ = [
     "staged_folder",
     "sweep_temporaries",
     "verify_folder",
+    "write_bytes",
     "write_json",
     "write_parts",
     "write_shard",

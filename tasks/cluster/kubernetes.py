@@ -32,7 +32,7 @@ _DaskCluster = new_class("DaskCluster", version="kubernetes.dask.org/v1", namesp
 def kubernetes_cluster(
     name: str, settings: ClusterSettings, execution: ExecutionSettings
 ) -> Iterator[str]:
-    """Have a scheduler and ``settings.jobs`` pods of workers for the block; the scheduler's address.
+    """Have a scheduler and ``settings.jobs`` pods of workers for the block; its address.
 
     Raises:
         ClusterError: Kubernetes cannot be reached, refuses, or has no Dask operator.
