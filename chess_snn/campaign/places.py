@@ -77,7 +77,8 @@ class WorkerPlace:
         """What :meth:`environment` wrote."""
         return cls(
             number=body["number"], host=body["host"], device=Device(**body["device"]),
-            cores=tuple(body["cores"]), num_threads=body["num_threads"], memory_bytes=body["memory_bytes"],
+            cores=tuple(body["cores"]), num_threads=body["num_threads"],
+            memory_bytes=body["memory_bytes"],
             roles=tuple(body["roles"]), machine_gpus=tuple(body["machine_gpus"]),
         )
 
