@@ -39,6 +39,9 @@ def slurm_cluster(
         execution: how many workers each job starts, and on what.
         security: of this process.
         certificates: the folder that it was read from, which nodes see too.
+
+    Raises:
+        RuntimeError: sbatch refuses; ends with what it says.
     """
     scheduler: dict[str, Any] = {"port": 0, "dashboard_address": ANY_LOOPBACK_PORT}
     if settings.host:
@@ -52,6 +55,11 @@ def slurm_cluster(
         job_extra_directives=_directives(settings), job_script_prologue=list(settings.setup),
     )
     cluster.scale(jobs=settings.jobs)
+    try:
+        cluster.sync(cluster._correct_state)  # so that what sbatch says is raised here
+    except BaseException:
+        cluster.close()
+        raise
     return cluster
 
 
