@@ -7,6 +7,7 @@ from typing import Any, Final
 from dask_jobqueue import SLURMCluster
 from dask_jobqueue.slurm import SLURMJob
 from distributed import Security
+from distributed.core import Status
 
 from chess_snn.campaign.cluster_settings import ClusterSettings
 from chess_snn.campaign.execution_settings import ExecutionSettings
@@ -27,6 +28,14 @@ class WorkerJob(SLURMJob):  # type: ignore[misc]  # dask-jobqueue has no types
         super().__init__(*args, **kwargs)
         words = worker_words(self.scheduler, execution, certificates)
         self._command_template = shlex.join([sys.executable, "-m", "chess_snn", *words])
+
+    async def start(self) -> None:
+        """As of the base class; a job that is refused lets the others be closed."""
+        try:
+            await super().start()
+        except RuntimeError:
+            self.status = Status.failed
+            raise
 
 
 def slurm_cluster(
@@ -54,9 +63,13 @@ def slurm_cluster(
         queue=settings.queue or None, account=settings.account or None,
         job_extra_directives=_directives(settings), job_script_prologue=list(settings.setup),
     )
-    cluster.scale(jobs=settings.jobs)
+
+    async def submit() -> None:
+        cluster.scale(jobs=settings.jobs)
+        await cluster._correct_state()  # so that what sbatch says is raised here
+
     try:
-        cluster.sync(cluster._correct_state)  # so that what sbatch says is raised here
+        cluster.sync(submit)
     except BaseException:
         cluster.close()
         raise
