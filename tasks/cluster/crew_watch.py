@@ -91,6 +91,8 @@ class CrewWatch:
         try:
             yield
         finally:
+            if self._client.status == "running":
+                self._client.unsubscribe_topic(_ALL)
             self._events.put(None)
             thread.join(_JOIN_S)  # it may be asking a worker that is going
 
