@@ -9,6 +9,7 @@
      │   ├─ IllegalMoveError      a well-formed move that the position does not allow
      │   ├─ EngineError           an engine that is not installed, or cannot play
      │   ├─ RatingError           games from which the ratings asked for do not follow
+     │   ├─ ClusterError          a scheduler or workers that cannot be had as asked
      │   └─ CampaignError         a campaign folder that cannot be used as asked
      │       ├─ CampaignLockedError   another process is writing it
      │       └─ RemovedError          something of it that was removed on purpose
@@ -77,6 +78,10 @@ class EngineError(UsageError):
 
 class RatingError(UsageError):
     """Games from which the ratings asked for do not follow."""
+
+
+class ClusterError(UsageError):
+    """A scheduler or workers that cannot be had as asked."""
 
 
 class CampaignError(UsageError):

@@ -28,7 +28,7 @@ from pathlib import Path
 
 from chess_snn.campaign.loading import build_config, config_values, format_toml, read_toml
 from chess_snn.campaign.settings import CampaignConfig
-from chess_snn.data import StoredFormat, create_text, sweep_temporaries
+from chess_snn.data import StoredFormat, create_text, sweep_temporaries, write_text
 from chess_snn.errors import CampaignError
 
 CONFIG_FILE = "campaign.toml"
@@ -110,6 +110,17 @@ class CampaignFolder:
         # The first ones did not say their version.
         FORMAT.check(identity.get("schema", 1), path / CONFIG_FILE)
         return cls(path, known, build_config(values))
+
+    def with_config(self, config: CampaignConfig) -> "CampaignFolder":
+        """The same campaign, from now on under ``config``; the caller holds its lock.
+
+        Only settings that change its pace may differ:
+        :func:`chess_snn.campaign.loading.change_pace`.
+        """
+        identity = read_toml(self.path / CONFIG_FILE)[_IDENTITY]
+        values = {_IDENTITY: identity} | config_values(config)
+        write_text(self.path / CONFIG_FILE, format_toml(values))
+        return CampaignFolder(self.path, self.campaign_id, config)
 
     @property
     def name(self) -> str:
