@@ -2,6 +2,7 @@
 
 from contextlib import ExitStack
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from prefect import flow, get_run_logger, tags
@@ -27,6 +28,7 @@ from flows.cluster import local_crew
 from flows.context import CampaignRun
 from flows.iteration import show_in_mlflow, task_options
 from flows.listeners import ArtifactListener, LogListener, extra_listeners
+from flows.mending import mender_of
 from flows.one_a_folder import one_run_a_folder
 from flows.parameters import Preset
 from flows.pipeline import run_iterations
@@ -85,10 +87,6 @@ def run_campaign(folder: CampaignFolder) -> None:
     warm_up(folder.config)
     if (notice := climb_notice(folder.config)) is not None:
         board.message(notice)
-    if not is_warm(folder):
-        entropy_ratio = prepare_first_generation(folder)
-        board.message(f"the untrained policy has {entropy_ratio:.1%} of a uniform policy's entropy")
-
     with ExitStack() as stack:
         tracking_uri = tracking_uri_of(folder.services)
         stack.enter_context(tracked_run(folder, tracking_uri, board.message))
@@ -100,6 +98,13 @@ def run_campaign(folder: CampaignFolder) -> None:
         stack.enter_context(board.running())
         stack.enter_context(tags(campaign_tag(folder.campaign_id)))
         run = CampaignRun(folder, crew, board, tracking_uri, clock)
+        mender = mender_of(run)
+        stack.enter_context(compute.mended_by(mender.mend))
+        if not is_warm(folder):
+            entropy_ratio = mender.mended(partial(prepare_first_generation, folder))
+            board.message(
+                f"the untrained policy has {entropy_ratio:.1%} of a uniform policy's entropy"
+            )
         if not is_committed(folder.checkpoint(0)):
             _train_first_generation(run)
             # It is no part of campaign.hours.

@@ -10,6 +10,7 @@ from prefect.client.schemas.objects import State
 
 from chess_snn.errors import (
     ChessSnnError,
+    DamagedFolderError,
     MemoryExhaustedError,
     RankLostError,
     WorkersLostError,
@@ -25,6 +26,7 @@ DEVICE: Final = "device"
 _POLL_S: Final = 0.5
 
 _stopping = threading.Event()
+_mend: Callable[[DamagedFolderError], None] | None = None
 
 
 class StoppedError(RuntimeError):
@@ -42,6 +44,7 @@ def run_on_device(function: Callable[..., _Result], *arguments: Any) -> _Result:
 
     Raises:
         StoppedError: :func:`stop` was called meanwhile.
+        BeyondRepairError: it needs something that is damaged and cannot be made again.
     """
     result: _Result = run_all_on_devices([(function, *arguments)])[0]
     return result
@@ -49,6 +52,9 @@ def run_on_device(function: Callable[..., _Result], *arguments: Any) -> _Result:
 
 def run_all_on_devices(calls: Sequence[Call], priority: int = 0) -> list[Any]:
     """Run ``function(*arguments)`` for each of ``calls``, side by side; results in their order.
+
+    One that stumbles over something damaged is run again, once that is mended; see
+    :func:`mended_by`.
 
     Args:
         calls: each is ``(function, *arguments)``.
@@ -59,11 +65,18 @@ def run_all_on_devices(calls: Sequence[Call], priority: int = 0) -> list[Any]:
         MemoryExhaustedError: one ran out of memory; names it.
     """
     client = default_client()
-    futures = [
-        client.submit(*call, pure=False, resources={DEVICE: 1}, priority=priority)
-        for call in calls
-    ]
+
+    def submit(call: Call) -> Future:
+        return client.submit(*call, pure=False, resources={DEVICE: 1}, priority=priority)
+
+    futures = [submit(call) for call in calls]
     try:
+        for number, call in enumerate(calls):
+            while (error := _damage(client, futures[number], call)) is not None:
+                if _mend is None:
+                    raise error
+                _mend(error)
+                futures[number] = submit(call)
         return [
             _outcome(client, future, call) for future, call in zip(futures, calls, strict=True)
         ]
@@ -79,6 +92,15 @@ def _outcome(client: Client, future: Future, call: Call) -> Any:
         if plain is None:
             raise
         raise plain from error
+
+
+def _damage(client: Client, future: Future, call: Call) -> DamagedFolderError | None:
+    """What damage a call stumbled over, once it has ended; its other errors are raised."""
+    try:
+        _outcome(client, future, call)
+    except DamagedFolderError as error:
+        return error
+    return None
 
 
 def _wait(client: Client, future: Future) -> Any:
@@ -111,6 +133,20 @@ def stop() -> None:
 def start() -> None:
     """Allow tasks to wait again."""
     _stopping.clear()
+
+
+@contextmanager
+def mended_by(mend: Callable[[DamagedFolderError], None]) -> Iterator[None]:
+    """Have ``mend`` mend, for the length of the block, whatever damage a call stumbles over.
+
+    It returns once that is mended, and raises where it cannot be.
+    """
+    global _mend  # noqa: PLW0603
+    _mend = mend
+    try:
+        yield
+    finally:
+        _mend = None
 
 
 @contextmanager

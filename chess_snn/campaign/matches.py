@@ -9,9 +9,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from chess_snn.campaign.folder import PART_MARK, CampaignFolder
+from chess_snn.campaign.history import ReceiptHistory
 from chess_snn.campaign.networks import evaluator_of, game_of, match_search
 from chess_snn.campaign.plans import ProgressPlan, read_plan, read_plans
-from chess_snn.campaign.receipts import is_summary, read_receipts
+from chess_snn.campaign.receipts import is_summary
 from chess_snn.campaign.settings import OPENINGS_EACH
 from chess_snn.campaign.stages import Progress
 from chess_snn.data import read_json, write_json
@@ -148,7 +149,7 @@ def generation_matches(folder: CampaignFolder, generation: int) -> list[Schedule
 
 def final_matches(folder: CampaignFolder) -> list[ScheduledMatch]:
     """The matches of the last generation, once its iteration has its receipt; maybe none."""
-    settings, receipts = folder.config.evaluation, read_receipts(folder)
+    settings, receipts = folder.config.evaluation, ReceiptHistory(folder)
     if not settings.final_openings or not receipts:
         return []
     newest, budget = receipts[-1].training.generation, settings.final_simulations

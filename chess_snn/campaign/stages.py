@@ -24,10 +24,13 @@ from chess_snn.campaign.networks import (
 )
 from chess_snn.campaign.plans import read_plan
 from chess_snn.campaign.preflight import FROZEN_SETTINGS
+from chess_snn.campaign.quarantine import dropped_names
 from chess_snn.campaign.receipts import ShardFacts, TrainingFacts
+from chess_snn.campaign.removals import is_removed
 from chess_snn.data import (
     Manifest,
     ReplayWindow,
+    check_shard,
     concatenate,
     is_committed,
     read_manifest,
@@ -35,7 +38,7 @@ from chess_snn.data import (
     restart_states,
     write_shard,
 )
-from chess_snn.errors import CorruptDataError, TrainingDivergedError
+from chess_snn.errors import TrainingDivergedError
 from chess_snn.failpoints import failpoint
 from chess_snn.games import get_game
 from chess_snn.nets import Network, build_network, make_evaluator, network_digest
@@ -47,6 +50,7 @@ from chess_snn.training import (
     Ranks,
     Trainer,
     load_trainer,
+    load_weights,
     save_checkpoint,
 )
 from chess_snn.types import Json, UInt64Array
@@ -54,6 +58,8 @@ from chess_snn.types import Json, UInt64Array
 Progress = Callable[[int, int], None]
 """Called often with (done, in all): games of self-play and matches, steps of training."""
 
+_KEPT_COUNTS = 4096
+"""Iterations whose positions a process remembers."""
 _MOST_RESTARTS = 100_000
 """Positions that the restarts of one iteration are drawn from."""
 
@@ -104,7 +110,7 @@ def play_shard(
     """Play one shard of ``iteration`` with that generation's network, and commit it."""
     folder = CampaignFolder.open(directory)
     target = folder.shard(iteration, shard)
-    if is_committed(target):
+    if target.exists():  # whole, or damaged since: then this raises
         return _shard_facts(target, read_manifest(target))
     config, game = folder.config, game_of(folder)
     settings, progress = config.self_play, read_plan(folder, iteration).progress_first
@@ -152,21 +158,15 @@ def train_generation(
     """
     folder = CampaignFolder.open(directory)
     target = folder.checkpoint(iteration + 1)
-    if is_committed(target):
+    if target.exists():  # whole, or damaged since: then this raises
         return trained_before(folder, iteration)
     config, game = folder.config, game_of(folder)
     torch.set_num_threads(num_threads)
 
     shards = window_shards(folder, iteration)
-    try:
-        window = ReplayWindow.load(
-            game, shards, _window_capacity(folder, iteration), discount=config.search.discount
-        )
-    except CorruptDataError as error:
-        raise CorruptDataError(
-            f"{error} (the shard is made again by `chess-snn campaign resume` once its folder and "
-            f"the receipt of its iteration, if it has one, are deleted)"
-        ) from error
+    window = ReplayWindow.load(
+        game, shards, _window_capacity(folder, iteration), discount=config.search.discount
+    )
     trainer = load_trainer(
         folder.checkpoint(iteration), game, device_of(folder, worker), ranks,
         by_pace=config.execution.training_shares == "measured",
@@ -239,11 +239,28 @@ def _spike_rate(trainer: Trainer, window: ReplayWindow) -> dict[str, float]:
     return {"spike_rate": trainer.spike_rate(window)} if is_spiking else {}
 
 
+def check_training_inputs(folder: CampaignFolder, iteration: int) -> None:
+    """See that everything :func:`train_generation` reads is what was committed.
+
+    Raises:
+        DamagedFolderError: a shard of the window, or generation ``iteration``, is not.
+    """
+    load_weights(folder.checkpoint(iteration))
+    for shard in window_shards(folder, iteration):
+        check_shard(shard)
+
+
 def window_shards(folder: CampaignFolder, iteration: int) -> list[Path]:
-    """The newest committed shards that fill the replay window of ``iteration``, oldest first."""
+    """The newest committed shards that fill the replay window of ``iteration``, oldest first.
+
+    Raises:
+        DamagedFolderError: one is missing, or its manifest is damaged.
+    """
     wanted = _window_capacity(folder, iteration)
     chosen: list[Path] = []
     for earlier in range(iteration, -1, -1):
+        if is_removed(folder, folder.shard(earlier, 0)):
+            break  # on purpose, with all before it
         chosen = _iteration_shards(folder, earlier) + chosen
         wanted -= _num_positions(folder, earlier)
         if wanted <= 0:
@@ -297,14 +314,25 @@ def _read_threshold(shards: tuple[Path, ...], game: str, error_limit: float) -> 
 
 
 def _iteration_shards(folder: CampaignFolder, iteration: int) -> list[Path]:
+    """All but those that were damaged, could not be made again, and are not there."""
     num_shards = folder.config.self_play.num_shards
-    return [folder.shard(iteration, shard) for shard in range(num_shards)]
+    dropped = dropped_names(folder)
+    shards = [folder.shard(iteration, shard) for shard in range(num_shards)]
+    return [
+        shard for shard in shards
+        if shard.relative_to(folder.path).as_posix() not in dropped or shard.exists()
+    ]
 
 
 def _num_positions(folder: CampaignFolder, iteration: int) -> int:
     """Positions that ``iteration`` played."""
-    manifests = map(read_manifest, _iteration_shards(folder, iteration))
-    return sum(int(manifest.meta["num_positions"]) for manifest in manifests)
+    return _count_positions(tuple(_iteration_shards(folder, iteration)))
+
+
+@lru_cache(maxsize=_KEPT_COUNTS)
+def _count_positions(shards: tuple[Path, ...]) -> int:
+    """Kept, for a window of many small shards is selected anew by every iteration."""
+    return sum(int(read_manifest(shard).meta["num_positions"]) for shard in shards)
 
 
 def _shard_facts(path: Path, manifest: Manifest) -> ShardFacts:

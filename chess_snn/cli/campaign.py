@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from chess_snn.campaign import CampaignFolder, load_config, preset_names, read_receipts
+from chess_snn.campaign.absence import absence_facts, absence_notices
 from chess_snn.campaign.alarms import find_alarms
 from chess_snn.campaign.champions import champion_of
 from chess_snn.campaign.finish import is_finished
@@ -98,6 +99,7 @@ def status(
             "metrics": rows,
             "alarms": [asdict(alarm) for alarm in find_alarms(rows)],
             "final_matches": read_final_matches(folder),
+            "absent": absence_facts(folder),
         }
         typer.echo(json.dumps(body, indent=2))
         return
@@ -106,6 +108,8 @@ def status(
         f"{len(receipts)} iterations are finished, in {recorded_seconds(folder) / 60:,.1f} min; "
         f"the campaign is to last {describe_length(folder)}."
     )
+    for notice in absence_notices(folder):
+        print_message(notice)
     if not is_finished(folder):
         print_message(f"Go on with it: chess-snn campaign resume {directory}")
 
