@@ -18,7 +18,7 @@ ROWS = tuple(FaultRow(number, *texts) for number, texts in enumerate((
      "it is told at once; only the shard that it had is played again",
      "kill -9 in the middle of self-play, and at every failpoint that workers pass"),
     ("A worker freezes",
-     "told and killed after 30 s of silence; its shard is played again",
+     "told and killed after 60 s of silence; its shard is played again",
      "SIGSTOP"),
     ("The campaign's process is killed",
      "`resume` does nothing again that was committed, closes the runs left open in Prefect, and "
