@@ -12,7 +12,7 @@ from shard_writers import records_of, write_for_ever, write_under_limit
 
 from chess_snn.data import read_shard, sweep_temporaries, write_shard
 
-DEADLINE_S = 60
+DEADLINE_S = 600
 
 
 @pytest.fixture(scope="module")
