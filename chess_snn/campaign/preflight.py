@@ -12,7 +12,7 @@ from chess_snn.campaign.folder import CONFIG_FILE, CampaignFolder
 from chess_snn.campaign.loading import PACE_GROUPS, build_config, config_values
 from chess_snn.campaign.sweep import KINDS
 from chess_snn.data import is_committed, read_manifest
-from chess_snn.errors import CampaignError
+from chess_snn.errors import CampaignError, CorruptDataError
 
 FROZEN_SETTINGS: Final = "campaign_settings"
 """Of the meta of generation 0: every setting when the campaign began."""
@@ -28,7 +28,6 @@ def check_before_run(folder: CampaignFolder) -> None:
 
     Raises:
         CampaignError: it, or a folder in it, cannot be written; or a setting was changed. Names it.
-        CorruptDataError: the manifest of generation 0 is damaged.
     """
     _check_writable(folder)
     _check_settings(folder)
@@ -47,7 +46,10 @@ def _check_settings(folder: CampaignFolder) -> None:
     first = folder.checkpoint(0)
     if not is_committed(first):
         return  # nothing was done under any settings
-    frozen = read_manifest(first).meta.get(FROZEN_SETTINGS)
+    try:
+        frozen = read_manifest(first).meta.get(FROZEN_SETTINGS)
+    except CorruptDataError:
+        return  # it is made again, or told, once it is needed
     if frozen is None:
         return  # begun by a version that froze them in campaign.toml alone
     # Through the same classes: a setting that is newer than the campaign had its default.

@@ -74,6 +74,12 @@ def test_before_anything_was_done_settings_may_change(new_folder):
     check_before_run(edited(new_folder(), "learning_rate = 0.006\n", "learning_rate = 0.01\n"))
 
 
+def test_a_damaged_first_generation_is_left_to_whoever_mends_it(begun):
+    manifest = begun.checkpoint(0) / "MANIFEST.json"
+    manifest.write_text(manifest.read_text()[:-20])
+    check_before_run(begun)
+
+
 def test_the_first_generation_holds_every_setting(begun):
     frozen = read_manifest(begun.checkpoint(0)).meta[FROZEN_SETTINGS]
     assert frozen == config_values(load_config(settings=TINY))

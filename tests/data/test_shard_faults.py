@@ -12,7 +12,7 @@ from shard_writers import records_of, write_for_ever, write_under_limit
 
 from chess_snn.data import read_shard, sweep_temporaries, write_shard
 
-DEADLINE_S = 60
+DEADLINE_S = 600
 
 
 @pytest.fixture(scope="module")
@@ -24,9 +24,13 @@ def processes():
 
 
 def wait_for(path):
+    wait_until(path.exists)
+
+
+def wait_until(is_there):
     deadline = time.monotonic() + DEADLINE_S
-    while not path.exists():
-        assert time.monotonic() < deadline, f"{path} did not appear"
+    while not is_there():
+        assert time.monotonic() < deadline, "it did not appear"
         time.sleep(0.002)
 
 
@@ -38,6 +42,8 @@ def kill_a_writer(processes, parent, delay_s):
     try:
         wait_for(parent / "shard-0000")
         time.sleep(delay_s)
+        # On a busy machine the writer may have done nothing meanwhile.
+        wait_until(lambda: any(parent.glob(".tmp-*")))
     finally:
         writer.kill()
         writer.join(DEADLINE_S)

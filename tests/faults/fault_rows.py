@@ -43,10 +43,12 @@ ROWS = tuple(FaultRow(number, *texts) for number, texts in enumerate((
      "no partial shard is ever visible; what it left is swept",
      "10 kills at random times, 25 among the slow tests"),
     ("A chunk is truncated, emptied, deleted, or has a flipped bit",
-     "refused by name; quarantined, and played again or left out of the window",
+     "never used: moved to `quarantine/` with the reason, and played again; where that cannot be, "
+     "windows go without it; either is told",
      "edits of the file"),
     ("A checkpoint is truncated, or has a flipped bit",
-     "refused by its digest; the generation before is used, and that is told",
+     "never used: moved to `quarantine/` with the reason, and trained again from the generation "
+     "before it, to the same weights; that is told",
      "edits of the file"),
     ("The disk is full, or a file may grow no more",
      "one line says so; what was committed is intact, and `resume` goes on when there is room",
