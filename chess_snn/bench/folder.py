@@ -36,8 +36,8 @@ NUM_SHARDS: Final = 50_000
 _QUICK_SHARDS: Final = 500
 _BARS_S: Final = {
     "resumed": 10.0, "status": 15.0, "after an iteration": 2.0, "window selected": 10.0,
-    "window loaded": 120.0, "watch, first look": 15.0, "watch, next look": 1.0,
-    "gc, dry run": 120.0, "verified": 1800.0,
+    "window loaded": 60.0, "watch, first look": 60.0, "watch, next look": 1.0,
+    "gc, dry run": 60.0, "verified": 600.0,
 }
 """Seconds at most, with 50,000 shards."""
 _MEMORY_BAR_MIB: Final = 1500.0
