@@ -44,6 +44,7 @@ from flows.child_process import (
 )
 from tasks.tracking import artifact_directory, is_server, local_tracking_uri
 
+PREFECT_DATABASE = "prefect.db"
 API_URL_VARIABLE = "PREFECT_API_URL"
 HOME_VARIABLE = "PREFECT_HOME"
 
@@ -67,6 +68,11 @@ FLUSH_POLL_S = 0.1
 
 class ServerGoneError(ChessSnnError):
     """The Prefect server stopped answering; everything committed is safe."""
+
+
+def has_prefect_server(directory: Path) -> bool:
+    """Whether one is given, or has left its database in ``directory``."""
+    return bool(os.environ.get(API_URL_VARIABLE)) or (directory / PREFECT_DATABASE).is_file()
 
 
 @contextmanager
@@ -130,9 +136,10 @@ def mlflow_server(
 
 
 def _prefect_spec(directory: Path, port: int) -> ServerSpec:
+    database = f"sqlite+aiosqlite:///{directory / PREFECT_DATABASE}"
     environment = {
         HOME_VARIABLE: str(directory / "prefect-home"),
-        "PREFECT_API_DATABASE_CONNECTION_URL": f"sqlite+aiosqlite:///{directory / 'prefect.db'}",
+        "PREFECT_API_DATABASE_CONNECTION_URL": database,
         "PREFECT_API_BLOCKS_REGISTER_ON_START": "false",
         "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
         "PREFECT_UI_API_URL": f"http://{HOST}:{port}/api",
