@@ -52,7 +52,6 @@ class Soak:
             self.journal.say(f"seed {self.seed}; campaigns lie on {disk.description}")
             mlflow = MlflowServer(self.out / "mlflow")
             stack.callback(mlflow.stop)
-            mlflow.start()
             site = Site(self.out, self.journal, disk, mlflow, self._mark)
             self._deadline = time.monotonic() + SECONDS_A_MINUTE * self.minutes
             while not report.campaigns or not self._is_over():
