@@ -1,5 +1,6 @@
 """What followed each fault: noted as commits come, runs end, and damage is mended."""
 
+import signal
 from collections.abc import Container, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,7 +19,10 @@ MENDED_BY_ITSELF = "the campaign made it again by itself"
 FINISHED, ERROR = 0, 2
 """Exit codes of a campaign."""
 ENDED_BY = {
-    -9: frozenset({Kind.KILL_CAMPAIGN}),
+    -signal.SIGKILL: frozenset({Kind.KILL_CAMPAIGN}),
+    # In the middle of ending, when nobody catches it any more.
+    -signal.SIGINT: frozenset({Kind.INTERRUPT_CAMPAIGN}),
+    -signal.SIGTERM: frozenset({Kind.TERMINATE_CAMPAIGN}),
     130: frozenset({Kind.INTERRUPT_CAMPAIGN, Kind.TERMINATE_CAMPAIGN}),
 }
 """Exit codes that only some faults explain."""

@@ -3,7 +3,7 @@
 import shutil
 import subprocess
 import sys
-from importlib.util import find_spec
+from functools import cache
 from pathlib import Path
 
 from chess_snn.campaign import CampaignFolder, Receipt, read_receipt
@@ -12,8 +12,23 @@ from chess_snn.errors import CorruptDataError
 
 from .campaigns import committed_checkpoints, committed_shards
 
-VERIFY = "verify"
+VERIFY = (sys.executable, "-m", "chess_snn", "verify")
 """The command that looks for damage and puts it aside."""
+
+
+@cache
+def has_verify() -> bool:
+    """Whether this version has that command."""
+    return subprocess.run([*VERIFY, "--help"], capture_output=True, check=False).returncode == 0
+
+
+def verify(directory: Path, log: Path, *options: str) -> int:
+    """Let it look at the campaign in ``directory``; its exit code, 0 where all is whole."""
+    with log.open("ab") as output:
+        return subprocess.run(
+            [*VERIFY, str(directory), *options], stdout=output, stderr=subprocess.STDOUT,
+            check=False,
+        ).returncode
 
 
 def find_damage(directory: Path) -> dict[Path, str]:
@@ -35,19 +50,13 @@ def mend(directory: Path, log: Path) -> list[str]:
     is the receipt of its iteration.
     """
     done = []
-    if find_spec(f"chess_snn.cli.{VERIFY}") is not None:
-        done.append(_verify(directory, log))
+    if has_verify():
+        code = verify(directory, log, "--repair")
+        done.append(f"chess-snn verify --repair ended with code {code}")
     for path in find_damage(directory):
         shutil.rmtree(path)
         done.append(f"deleted {path.parent.name}/{path.name}")
     return done + _forget_incomplete(CampaignFolder.open(directory))
-
-
-def _verify(directory: Path, log: Path) -> str:
-    command = [sys.executable, "-m", "chess_snn", VERIFY, str(directory), "--repair"]
-    with log.open("ab") as output:
-        ended = subprocess.run(command, stdout=output, stderr=subprocess.STDOUT, check=False)
-    return f"chess-snn verify --repair ended with code {ended.returncode}"
 
 
 def _forget_incomplete(folder: CampaignFolder) -> list[str]:
