@@ -26,7 +26,7 @@ TIMES ?= 10
 ROWS  ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup stockfish campaign test test-all check audit fuzz faults bench clean
+.PHONY: help setup stockfish campaign test test-all check audit fuzz faults bench soak clean
 
 help:                ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/' | expand -t 14
@@ -105,9 +105,17 @@ faults: $(VENV)/.engines      ## inject every fault TIMES times; the table in do
 bench: $(VENV)/.ready         ## every benchmark: a table each, and JSON under bench-results/
 	@$(PIP) install --quiet --constraint constraints.txt $(PEERS) \
 	  || echo "WARNING: $(PEERS) could not be installed; bench search will not compare with it."
-	@missed=0; for name in env import net search selfplay store train; do \
+	@missed=0; for name in env import net search selfplay store train workers; do \
 	  $(BIN)/chess-snn bench $$name --json-file bench-results/$$name.json || missed=1; done; \
 	  exit $$missed
+
+# `make soak MINUTES=30 SEED=1`: see docs/soak.md.
+MINUTES  ?= 30
+SEED     ?= 1
+SOAK_OUT ?= soak-results
+
+soak: $(VENV)/.ready          ## kill, freeze, fill and damage campaigns, then prove nothing is lost
+	$(BIN)/python -m tests.soak --minutes $(MINUTES) --seed $(SEED) --out $(SOAK_OUT)
 
 clean:               ## remove the environment and what tools left; campaigns stay
 	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis bench-results

@@ -24,14 +24,19 @@ from tasks.record import record
 from tasks.self_play import self_play
 from tasks.train import train
 
-_MOST_WAITING_TASKS = 64
-"""Threads that wait for shards; Dask has a few ahead of each worker and needs no more."""
+_WAITING_TASKS_AHEAD = 64
+"""Threads that wait for shards, beyond one a worker: whoever is done finds the next one there."""
+
+
+def waiting_tasks(num_workers: int) -> ThreadPoolTaskRunner[Any]:
+    """Threads for the tasks of an iteration, so many that every worker has something to do."""
+    return ThreadPoolTaskRunner(max_workers=num_workers + _WAITING_TASKS_AHEAD)
 
 
 @flow(
     name="iteration",
     flow_run_name="iteration-{iteration}",
-    task_runner=ThreadPoolTaskRunner(max_workers=_MOST_WAITING_TASKS),  # type: ignore[arg-type]
+    task_runner=waiting_tasks(num_workers=0),  # who calls it knows how many there are
 )
 def iteration(directory: str, iteration: int) -> Receipt:
     """Play, train, evaluate and promote; only what is not committed yet is done.

@@ -8,8 +8,8 @@ from chess_snn.campaign import CampaignFolder, campaign_lock
 from chess_snn.campaign.preflight import check_before_run
 from flows.campaign import campaign
 from flows.listeners import listening
-from flows.servers import prefect_server
-from flows.stale_runs import campaign_tag
+from flows.servers import has_prefect_server, prefect_server
+from flows.stale_runs import campaign_tag, close_stale_flow_runs
 from tasks.progress import Listener
 from tasks.record import open_tracker, record_missing, tracked_run
 from tasks.tracking import tracking_uri_of
@@ -39,8 +39,21 @@ def launch_campaign(
         campaign(directory=str(folder.path))
 
 
-def record_campaign(folder: CampaignFolder, listener: Listener) -> int:
-    """Tell MLflow the finished iterations it lacks, without running any; how many those were.
+def record_campaign(
+    folder: CampaignFolder, listener: Listener, on_wait: Callable[[str, float], None]
+) -> int:
+    """Tell both views what they lack of a campaign, without running any of it.
+
+    MLflow is told the iterations it lacks. In Prefect, runs are closed that a process left open
+    which was killed after its last commit.
+
+    Args:
+        folder: the campaign.
+        listener: is told where MLflow is away.
+        on_wait: called with (server, seconds waited) while a server starts.
+
+    Returns:
+        How many finished iterations MLflow lacked.
 
     Raises:
         CampaignLockedError: another process is at it.
@@ -50,4 +63,8 @@ def record_campaign(folder: CampaignFolder, listener: Listener) -> int:
         tracking_uri = tracking_uri_of(folder.services)
         tracker = open_tracker(folder, tracking_uri)
         with tracked_run(folder, tracking_uri, listener.message):
-            return record_missing(folder, tracker)
+            num_missing = record_missing(folder, tracker)
+        if has_prefect_server(folder.services):
+            with prefect_server(folder.services, progress=on_wait):
+                close_stale_flow_runs(folder.campaign_id)
+    return num_missing

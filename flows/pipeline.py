@@ -16,7 +16,7 @@ from chess_snn.campaign.plans import begin_iteration
 from chess_snn.campaign.receipts import num_finished_iterations
 from chess_snn.campaign.sweep import sweep_leftovers
 from flows.context import CampaignRun, IterationRun, running
-from flows.iteration import iteration
+from flows.iteration import iteration, waiting_tasks
 from flows.relay import Relay
 from tasks import compute
 
@@ -50,7 +50,10 @@ def run_iterations(run: CampaignRun) -> None:
 def _run_iteration(run: CampaignRun, relay: Relay) -> Receipt:
     try:
         with running(IterationRun(run, relay)):
-            receipt: Receipt = iteration(str(run.folder.path), relay.plan.iteration)
+            runner = waiting_tasks(run.crew.num_workers)
+            receipt: Receipt = iteration.with_options(task_runner=runner)(
+                str(run.folder.path), relay.plan.iteration
+            )
         sweep_leftovers(run.folder)  # of workers that were killed meanwhile
         run.board.iteration_finished(receipt, _new_alarms(run))
     except BaseException as error:

@@ -46,6 +46,7 @@ from flows.child_process import (
 )
 from tasks.tracking import artifact_directory, is_server, local_tracking_uri
 
+PREFECT_DATABASE = "prefect.db"
 API_URL_VARIABLE = "PREFECT_API_URL"
 HOME_VARIABLE = "PREFECT_HOME"
 
@@ -70,6 +71,11 @@ FLUSH_POLL_S = 0.1
 
 class ServerGoneError(ChessSnnError):
     """The Prefect server stopped answering; everything committed is safe."""
+
+
+def has_prefect_server(directory: Path) -> bool:
+    """Whether one is given, or has left its database in ``directory``."""
+    return bool(os.environ.get(API_URL_VARIABLE)) or (directory / PREFECT_DATABASE).is_file()
 
 
 @contextmanager
@@ -134,9 +140,10 @@ def mlflow_server(
 
 def prefect_spec(directory: Path, port: int) -> ServerSpec:
     """How to run a Prefect server on loopback, with all it keeps in ``directory``."""
+    database = f"sqlite+aiosqlite:///{directory / PREFECT_DATABASE}"
     environment = {
         HOME_VARIABLE: str(directory / "prefect-home"),
-        "PREFECT_API_DATABASE_CONNECTION_URL": f"sqlite+aiosqlite:///{directory / 'prefect.db'}",
+        "PREFECT_API_DATABASE_CONNECTION_URL": database,
         "PREFECT_API_BLOCKS_REGISTER_ON_START": "false",
         "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
         "PREFECT_UI_API_URL": f"http://{HOST}:{port}/api",

@@ -1,7 +1,9 @@
 """``chess-snn bench``: what this machine does, as ratios inside one run."""
 
 import importlib
+from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
 from typing import Annotated
 
 import typer
@@ -9,6 +11,7 @@ from rich.console import Console
 
 from chess_snn.bench.report import BenchReport
 from chess_snn.cli.bench_table import print_report
+from chess_snn.cli.orchestration import load_flows
 from chess_snn.cli.report_file import JsonFile, check_writable
 from chess_snn.data import write_text
 
@@ -21,14 +24,20 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a tabl
 Quick = Annotated[bool, typer.Option(help="A few seconds only; figures are rough.")]
 
 
-def _command(module: str, summary: str, name: str | None = None) -> None:
+def _of_library(module: str) -> ModuleType:
+    return importlib.import_module(f"chess_snn.{module}")
+
+
+def _command(
+    module: str, summary: str, name: str | None = None,
+    load: Callable[[str], ModuleType] = _of_library,
+) -> None:
     name = name or module.replace("_", "")
 
     def bench(json: Json = False, json_file: JsonFile = None, quick: Quick = False) -> None:
         check_writable(json_file)
         # Here, because a benchmark loads what it measures.
-        run = importlib.import_module(f"chess_snn.bench.{module}").run
-        _give(run(quick=quick), json, json_file, quick)
+        _give(load(f"bench.{module}").run(quick=quick), json, json_file, quick)
 
     bench.__doc__ = f"{summary}\n\nExits with 1 where a bar is missed (not with --quick)."
     app.command(name)(bench)
@@ -70,3 +79,7 @@ _command("search", "Tree search, alone and with a network, beside OpenSpiel's.")
 _command("self_play", "Self-play, beside one game at a time with a batch of one.")
 _command("store", "Writing and reading shards, and sampling from the window.")
 _command("train", "Training steps, spiking and ordinary, in both precisions.")
+_command(
+    "workers", "One worker beside two, what orchestration takes, and thousands of shards.",
+    load=load_flows,
+)

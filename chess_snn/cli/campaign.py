@@ -182,7 +182,9 @@ def _run(folder: CampaignFolder) -> None:
             f"{folder.path}: all {len(read_receipts(folder))} iterations are finished."
         )
         # MLflow may have been away, or its store deleted; the folder has all it lacks.
-        recorded = load_flows("launch").record_campaign(folder, TerminalListener())
+        recorded = load_flows("launch").record_campaign(
+            folder, TerminalListener(), announce_once()
+        )
         if recorded:
             print_message(f"recorded {recorded} of them in MLflow, which lacked them")
         _next_steps(folder)

@@ -48,6 +48,7 @@ COMMANDS = {
     ("bench", "selfplay"): "batch of one",
     ("bench", "store"): "shards",
     ("bench", "train"): "Training steps",
+    ("bench", "workers"): "One worker beside two",
 }
 
 
@@ -77,7 +78,7 @@ def test_a_report_that_cannot_be_written_is_refused_before_the_run_bug(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["env", "import", "net", "selfplay", "store", "train"])
+@pytest.mark.parametrize("name", ["env", "import", "net", "selfplay", "store", "train", "workers"])
 def test_a_quick_benchmark_prints_its_report_as_json(chess_snn_process, tmp_path, name):
     done = chess_snn_process("bench", name, "--quick", "--json", "--json-file", "out/report.json")
     assert done.returncode == 0, done.stderr

@@ -14,6 +14,9 @@ pytest.importorskip("prefect")
 
 import made_campaigns as made  # noqa: E402
 from mlflow.tracking import MlflowClient  # noqa: E402
+from prefect import flow  # noqa: E402
+from prefect.client.orchestration import get_client  # noqa: E402
+from prefect.states import Running  # noqa: E402
 
 from chess_snn.campaign import CampaignFolder, read_receipts, write_receipt  # noqa: E402
 from chess_snn.campaign.champions import promote_by_hand  # noqa: E402
@@ -22,6 +25,10 @@ from chess_snn.cli import main  # noqa: E402
 from chess_snn.games import get_game  # noqa: E402
 from chess_snn.nets import build_network, net_config, save_network  # noqa: E402
 from flows import registry  # noqa: E402
+from flows.launch import record_campaign  # noqa: E402
+from flows.servers import prefect_server  # noqa: E402
+from flows.stale_runs import campaign_tag  # noqa: E402
+from tasks.progress import ProgressBoard  # noqa: E402
 from tasks.record import record_missing  # noqa: E402
 from tasks.tracking import (  # noqa: E402
     EXPERIMENT,
@@ -195,3 +202,23 @@ def test_a_comparison_is_kept_with_the_artifacts_of_the_run(folder, tmp_path):
     (file,) = client(folder).list_artifacts(run.info.run_id, f"comparisons/{kept.name}")
     assert file.path == f"comparisons/{kept.name}/comparison.svg"
     assert len(read_receipts(folder)) == NUM_FINISHED
+
+
+@flow(name="killed")
+def killed_after_its_last_commit():
+    pytest.fail("it is only told of")
+
+
+@pytest.mark.slow
+def test_a_run_left_open_by_a_finished_campaign_is_closed_when_it_is_resumed_bug(folder):
+    with prefect_server(folder.services), get_client(sync_client=True) as client:
+        left_open = client.create_flow_run(
+            killed_after_its_last_commit, state=Running(), tags=[campaign_tag(folder.campaign_id)]
+        )
+    waits = []
+    assert record_campaign(folder, ProgressBoard([]), lambda *wait: waits.append(wait)) == (
+        NUM_FINISHED
+    )
+    with prefect_server(folder.services), get_client(sync_client=True) as client:
+        assert client.read_flow_run(left_open.id).state_name == "Crashed"
+    assert waits

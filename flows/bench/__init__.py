@@ -1,0 +1,1 @@
+"""What ``chess-snn bench`` measures of the orchestration, and so cannot live in the library."""

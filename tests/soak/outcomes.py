@@ -1,0 +1,111 @@
+"""What followed each fault: noted as commits come, runs end, and damage is mended."""
+
+import signal
+from collections.abc import Container, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from .damage import Damage
+from .report import FaultRecord
+from .schedule import DAMAGE, Kind
+
+WENT_ON = "went on"
+"""The next thing was committed by the same run, or it had nothing left to commit."""
+OVERTAKEN = "the run was ended by another fault first"
+NAMED = "the campaign named it and stopped; made again"
+FOUND_LATER = "found by the check after the run; made again"
+MENDED_BY_ITSELF = "the campaign made it again by itself"
+
+FINISHED, ERROR = 0, 2
+"""Exit codes of a campaign."""
+ENDED_BY = {
+    -signal.SIGKILL: frozenset({Kind.KILL_CAMPAIGN}),
+    # In the middle of ending, when nobody catches it any more.
+    -signal.SIGINT: frozenset({Kind.INTERRUPT_CAMPAIGN}),
+    -signal.SIGTERM: frozenset({Kind.TERMINATE_CAMPAIGN}),
+    130: frozenset({Kind.INTERRUPT_CAMPAIGN, Kind.TERMINATE_CAMPAIGN}),
+}
+"""Exit codes that only some faults explain."""
+
+
+@dataclass(slots=True)
+class Outcomes:
+    """Of the faults of one campaign."""
+
+    damages: list[Damage] = field(default_factory=list)
+    """Not mended yet."""
+    _of_damage: list[tuple[FaultRecord, Path]] = field(default_factory=list)
+    _of_run: list[FaultRecord] = field(default_factory=list)
+    """Injected since the run before ended."""
+    _carried: list[FaultRecord] = field(default_factory=list)
+    """Of the run before, and perhaps not over: MLflow is away, whoever runs the campaign."""
+    _waiting: list[FaultRecord] = field(default_factory=list)
+    """Nothing was committed since."""
+    _read: int = 0
+    """Characters of the terminal that earlier runs printed."""
+
+    def add(self, fault: FaultRecord, damage: Damage | None = None) -> None:
+        """A fault was injected; ``damage`` is what it did to a file."""
+        if damage is not None:
+            self.damages.append(damage)
+            self._of_damage.append((fault, damage.folder))
+        self._of_run.append(fault)
+        self._waiting.append(fault)
+
+    def note_commit(self, elapsed_s: float) -> None:
+        """Something more was committed."""
+        for fault in self._waiting:
+            fault.recovered_s = elapsed_s - fault.elapsed_s
+            if not fault.followed and fault.kind not in DAMAGE:
+                fault.followed = WENT_ON
+        self._waiting.clear()
+
+    def note_end(self, code: int, terminal: str) -> bool:
+        """A run has ended; whether a fault explains that.
+
+        Args:
+            code: its exit code, negative where a signal ended it.
+            terminal: all that the runs of the campaign have printed.
+        """
+        printed, self._read = terminal[self._read :], len(terminal)
+        of_run, self._of_run = self._of_run, []
+        candidates = [*(fault for fault, _ in self._of_damage), *self._carried, *of_run]
+        self._carried = [fault for fault in of_run if fault.kind is Kind.KILL_MLFLOW]
+        named = self._named(printed) if code == ERROR else []
+        for fault in named:
+            fault.followed = NAMED
+        culprit = None if code == FINISHED or named else _culprit(code, candidates)
+        if culprit is not None:
+            culprit.followed = _ending(code)
+        for fault in of_run:
+            if fault.kind not in DAMAGE:
+                fault.followed = fault.followed or (WENT_ON if code == FINISHED else OVERTAKEN)
+        return code == FINISHED or bool(named) or culprit is not None
+
+    @property
+    def has_met_mlflow(self) -> bool:
+        """Whether MLflow was killed in the run that ended last."""
+        return bool(self._carried)
+
+    def note_mending(self, damaged: Container[Path]) -> None:
+        """All damage is about to be put aside; ``damaged`` are the folders that have some."""
+        for fault, folder in self._of_damage:
+            is_there = folder in damaged
+            fault.followed = fault.followed or (FOUND_LATER if is_there else MENDED_BY_ITSELF)
+        self._of_damage.clear()
+        self.damages.clear()
+
+    def _named(self, printed: str) -> list[FaultRecord]:
+        """Those whose damaged folder the run has named in the error that ended it."""
+        error = printed.rpartition("error:")[2].replace("\n", "")
+        return [fault for fault, folder in self._of_damage if str(folder) in error]
+
+
+def _culprit(code: int, candidates: Sequence[FaultRecord]) -> FaultRecord | None:
+    """The last fault that may have ended a run so."""
+    kinds = ENDED_BY.get(code, frozenset(Kind) - frozenset().union(*ENDED_BY.values()))
+    return next((fault for fault in reversed(candidates) if fault.kind in kinds), None)
+
+
+def _ending(code: int) -> str:
+    return f"ended ({'signal' if code < 0 else 'code'} {abs(code)}), resumed"

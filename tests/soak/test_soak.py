@@ -1,0 +1,231 @@
+"""The soak itself: what it plans, what it notices, and a very short one."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from chess_snn.data import staged_folder, verify_folder
+from chess_snn.errors import CorruptDataError
+
+pytest.importorskip("mlflow")
+pytest.importorskip("prefect")
+
+from soak.audit import Twin, audit_folder
+from soak.campaigns import committed_checkpoints, committed_shards
+from soak.damage import damage_file
+from soak.outcomes import FOUND_LATER, NAMED, OVERTAKEN, WENT_ON, Outcomes
+from soak.processes import marked_processes
+from soak.report import CampaignRecord, FaultRecord, SoakReport
+from soak.schedule import DAMAGE, DECK, DECK_OF_RANKS, Kind, planned_faults
+
+pytestmark = pytest.mark.orchestration
+
+REPOSITORY = Path(__file__).parents[2]
+
+
+def first_deck(seed, campaign, in_ranks):
+    size = sum(DECK.values()) + (sum(DECK_OF_RANKS.values()) if in_ranks else 0)
+    return list(islice(planned_faults(seed, campaign, in_ranks), size))
+
+
+def test_the_schedule_follows_from_the_seed():
+    assert first_deck(1, 0, True) == first_deck(1, 0, True)
+    assert first_deck(1, 0, True) != first_deck(2, 0, True)
+    assert first_deck(1, 0, True) != first_deck(1, 1, True)
+
+
+def test_every_kind_of_fault_comes_up():
+    assert {planned.kind for planned in first_deck(3, 0, True)} == set(Kind)
+    in_workers = {planned.kind for planned in first_deck(3, 0, False)}
+    assert in_workers == set(Kind) - DECK_OF_RANKS.keys()
+    assert all(p.kind in DAMAGE for p in first_deck(3, 0, True) if p.is_between_runs)
+
+
+@pytest.mark.parametrize("where", np.linspace(0, 0.999, 12))
+def test_damage_is_always_noticed(tmp_path, where):
+    with staged_folder(tmp_path / "shard-0000") as stage:
+        (stage.path / "numbers").write_bytes(bytes(range(100)))
+        stage.commit(kind="shard", meta={})
+    for which in (0.0, 0.99):  # the manifest, and the file
+        copy = tmp_path / f"copy-{which}"
+        shutil.copytree(tmp_path / "shard-0000", copy)
+        damage = damage_file(copy, which, where)
+        assert damage.folder == copy
+        with pytest.raises(CorruptDataError):
+            verify_folder(copy)
+
+
+def fault(kind: Kind, elapsed_s: float = 0.0) -> FaultRecord:
+    return FaultRecord(0, kind, "somebody", "2026-01-01T00:00:00+00:00", elapsed_s)
+
+
+def test_an_end_belongs_to_the_last_fault_that_explains_it():
+    outcomes, worker, prefect = Outcomes(), fault(Kind.KILL_WORKER), fault(Kind.KILL_PREFECT, 2.0)
+    outcomes.add(worker)
+    outcomes.note_commit(1.5)
+    outcomes.add(prefect)
+    assert outcomes.note_end(2, "error: the Prefect server does not answer")
+    outcomes.note_commit(30.0)
+    assert (worker.followed, worker.recovered_s) == (WENT_ON, 1.5)
+    assert (prefect.followed, prefect.recovered_s) == ("ended (code 2), resumed", 28.0)
+
+
+def test_what_was_not_over_when_the_campaign_was_killed_is_told_apart():
+    outcomes, frozen, killed = Outcomes(), fault(Kind.FREEZE_WORKER), fault(Kind.KILL_CAMPAIGN)
+    outcomes.add(frozen)
+    outcomes.add(killed)
+    assert outcomes.note_end(-9, "")
+    assert (frozen.followed, killed.followed) == (OVERTAKEN, "ended (signal 9), resumed")
+
+
+@pytest.mark.parametrize(("code", "kind"), [
+    (2, None), (2, Kind.KILL_CAMPAIGN), (-9, Kind.KILL_WORKER), (130, Kind.KILL_CAMPAIGN),
+])
+def test_an_end_that_no_fault_explains_is_noticed(code, kind):
+    outcomes = Outcomes()
+    if kind is not None:
+        outcomes.add(fault(kind))
+    assert not outcomes.note_end(code, "error: anything")
+
+
+def test_damage_of_an_earlier_run_explains_a_later_end(tmp_path):
+    for printed, followed in (("{} must have", NAMED), ("something else", FOUND_LATER)):
+        with staged_folder(tmp_path / followed / "shard-0000") as stage:
+            stage.commit(kind="shard", meta={})
+        damage = damage_file(tmp_path / followed / "shard-0000", 0.0, 0.1)
+        outcomes, damaged = Outcomes(), fault(Kind.DAMAGE_SHARD)
+        outcomes.add(damaged, damage)
+        assert outcomes.note_end(0, "")
+        if followed == NAMED:
+            assert outcomes.note_end(2, "error: " + printed.format(damage.folder))
+        outcomes.note_mending([damage.folder])
+        assert damaged.followed == followed
+        assert outcomes.damages == []
+
+
+def test_a_soak_without_faults_or_audit_shows_nothing():
+    report = SoakReport(1, 1.0, "machine", "disk", "0.1")
+    report.campaigns.append(CampaignRecord(0, "workers", 0.0))
+    assert not report.is_whole
+    report.campaigns[0].faults.append(fault(Kind.KILL_WORKER))
+    assert not report.is_whole
+    assert "not audited" in report.verdict()
+
+
+def soak(out: Path, *arguments: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "tests.soak", "--out", str(out), *arguments], cwd=REPOSITORY,
+        env=os.environ | {"PYTHONPATH": str(REPOSITORY)}, stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT, text=True,
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(2400)
+def test_a_minute_of_faults_loses_nothing_and_the_audit_would_notice(tmp_path):
+    out = tmp_path / "soak"
+    process = soak(out, "--minutes", "1", "--seed", "1")
+    printed, _ = process.communicate()
+    assert process.returncode == 0, printed
+    report = json.loads((out / "soak.json").read_text())
+    assert report["is_whole"]
+    faults = [fault for campaign in report["campaigns"] for fault in campaign["faults"]]
+    assert faults
+    assert all(fault["followed"] for fault in faults)
+    log = (out / "soak.log").read_text()
+    assert all(f"{fault['kind']}: {fault['target']}" in log for fault in faults)
+    assert not (out / "disk").is_mount()
+
+    whole = out / "twin-workers" / "campaign"
+    twin = Twin.of(whole)
+    assert [check for check in audit_folder(whole, twin) if not check.holds] == []
+    for name, harm in HARMS.items():
+        copy = tmp_path / "copy"
+        shutil.copytree(whole, copy)
+        harm(copy)
+        assert name in {check.name for check in audit_folder(copy, twin) if not check.holds}
+        shutil.rmtree(copy)
+
+
+def flip_a_bit(directory: Path) -> None:
+    damage_file(committed_shards(directory)[0], 0.5, 0.2)
+
+
+def swap_two_shards(directory: Path) -> None:
+    first, second = committed_shards(directory)[:2]
+    first.rename(directory / "aside")
+    second.rename(first)
+    (directory / "aside").rename(second)
+
+
+def add_a_shard(directory: Path) -> None:
+    first = committed_shards(directory)[0]
+    shutil.copytree(first, first.with_name("shard-0099"))
+
+
+def leave_a_temporary_file(directory: Path) -> None:
+    (directory / "games" / ".tmp-shard-0000@here-1-00000000").mkdir()
+
+
+HARMS = {
+    "every iteration is finished": lambda d: (d / "receipts" / "iter-000002.json").unlink(),
+    "every game once": add_a_shard,
+    "digests": flip_a_bit,
+    "no temporary file": leave_a_temporary_file,
+    "receipts agree with manifests": swap_two_shards,
+    "the games of the undisturbed twin": swap_two_shards,
+    "the networks of the undisturbed twin":
+        lambda d: shutil.copytree(committed_checkpoints(d)[-1], d / "checkpoints" / "gen-000009"),
+}
+"""By the check that has to notice it."""
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_ctrl_c_ends_all_of_it(tmp_path):
+    out = tmp_path / "soak"
+    process = soak(out, "--minutes", "1")
+    deadline = time.monotonic() + 300
+    while not (out / "twin-workers" / "terminal.log").exists():
+        assert process.poll() is None
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+    process.send_signal(signal.SIGINT)
+    printed, _ = process.communicate(timeout=120)
+    assert process.returncode == 130, printed
+    assert "Traceback" not in printed
+    assert not (out / "disk").is_mount()
+    assert "not audited" in (out / "soak.log").read_text() or "no fault" in printed
+
+
+def test_bad_input_is_refused_in_one_line(tmp_path):
+    for arguments, named in (
+        (("--minutes", "0"), "--minutes"), (("--seed", "-1"), "--seed"), ((), str(tmp_path)),
+    ):
+        process = soak(tmp_path, *arguments)
+        printed, _ = process.communicate(timeout=120)
+        assert process.returncode == 2
+        assert named in printed
+        assert "Traceback" not in printed
+
+
+def test_a_process_is_found_by_its_mark_whoever_its_parent_is(tmp_path):
+    mark = tmp_path.name
+    orphan = subprocess.run(
+        [sys.executable, "-c",
+         "import subprocess, sys; print(subprocess.Popen(['sleep', '60'], "
+         "stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True).pid)"],
+        env=os.environ | {"CHESS_SNN_SOAK": mark}, capture_output=True, text=True, check=True,
+    )
+    (found,) = marked_processes(mark)
+    assert found.pid == int(orphan.stdout)
+    found.kill()
