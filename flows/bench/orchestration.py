@@ -7,6 +7,7 @@ from typing import Final
 from chess_snn.bench.report import BenchReport
 from chess_snn.campaign import CampaignFolder, Receipt, load_config, read_receipts
 from chess_snn.campaign.alarms import Alarm
+from chess_snn.campaign.live import WorkerProgress
 from flows.bench.busy_times import noted_busy_times, union_s
 from flows.launch import launch_campaign
 from tasks.progress import StageProgress
@@ -33,6 +34,9 @@ class _Silent:
         """See :class:`tasks.progress.Listener`."""
 
     def stage(self, progress: StageProgress) -> None:
+        """See :class:`tasks.progress.Listener`."""
+
+    def workers(self, workers: Sequence[WorkerProgress]) -> None:
         """See :class:`tasks.progress.Listener`."""
 
     def iteration_finished(self, receipt: Receipt, alarms: Sequence[Alarm]) -> None:

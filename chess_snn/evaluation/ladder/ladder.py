@@ -72,14 +72,14 @@ class Ladder:
             RatingError: the results leave a player's rating open; more games may close it.
         """
         table = Crosstable.from_games(game for pairing in pairings for game in pairing.games())
-        ratings, held_out = fit_ratings(table), held_out_check(table)
+        ratings = fit_ratings(table)
         for rating in ratings.table:
             if not math.isfinite(rating.elo.value):
                 raise RatingError(
                     f"the results leave the rating of {rating.player!r} open: its score is "
                     f"{rating.score:.2f}; play more pairs, or put a player between"
                 )
-        body = ratings.to_json()
+        held_out, body = held_out_check(table), ratings.to_json()
         return cls(
             _rungs(body), tuple(pairings), programs, max_plies, origin, body, held_out.to_json()
         )
