@@ -41,7 +41,7 @@ def evaluator_of(
 
     Raises:
         RemovedError: it was removed on purpose.
-        DamagedFolderError: it is damaged, or missing.
+        CorruptDataError: it is damaged, missing, or of a version that is not read.
     """
     refuse_removed(folder, generation)
     checkpoint = folder.checkpoint(generation)

@@ -28,7 +28,7 @@ from chess_snn.data.schema import (
     to_columns,
 )
 from chess_snn.data.zarr_arrays import decode_arrays, encode_arrays
-from chess_snn.errors import DamagedFolderError, UnknownVersionError
+from chess_snn.errors import CorruptDataError, UnknownVersionError
 from chess_snn.types import Json
 
 SHARD_KIND: Final = "shard"
@@ -80,8 +80,9 @@ def read_shard(folder: Path) -> tuple[GameRecords, Manifest]:
     """The games of the committed shard ``folder``, and its manifest.
 
     Raises:
-        DamagedFolderError: naming the file or column that is not what was committed.
+        DamagedFolderError: naming the file that is not what was committed.
         UnknownVersionError: it is no shard, or of a version that is not read.
+        CorruptDataError: all digests are right, and yet a column is not that of a shard.
     """
     manifest, files = read_folder(folder)
     version = _check_kind(folder, manifest)
@@ -90,10 +91,9 @@ def read_shard(folder: Path) -> tuple[GameRecords, Manifest]:
         records = from_columns(add_later_columns(columns))
         _check_counts(records, manifest)
     except _DECODING_ERRORS as error:
-        raise DamagedFolderError(
+        raise CorruptDataError(
             f"{folder} cannot be decoded: {error}; restore it from a copy, or delete it so that "
-            "it is made again",
-            folder,
+            "it is made again"
         ) from error
     return records, manifest
 

@@ -10,7 +10,7 @@ import numpy as np
 from chess_snn.data.game_audit import game_faults
 from chess_snn.data.records import GameRecords, concatenate
 from chess_snn.data.shard import read_shard
-from chess_snn.errors import DamagedFolderError, UnknownVersionError
+from chess_snn.errors import CorruptDataError, UnknownVersionError
 from chess_snn.games.base import Game
 from chess_snn.types import Json
 
@@ -43,10 +43,10 @@ def audit_shards(game: Game, folders: Sequence[Path]) -> list[ShardAudit]:
         try:
             records, manifest = read_shard(folder)
             _check_fit(game, records, manifest.meta)
-        except DamagedFolderError as error:
-            audits.append(_unread("damaged", str(error)))
         except UnknownVersionError as error:
             audits.append(_unread("unknown version", str(error)))
+        except CorruptDataError as error:
+            audits.append(_unread("damaged", str(error)))
         except ValueError as error:
             audits.append(_unread("damaged", f"{folder}: {error}"))
         else:

@@ -30,7 +30,7 @@ from chess_snn.data import (
     verify_folder,
     write_json,
 )
-from chess_snn.errors import CorruptDataError, DamagedFolderError, UnknownVersionError
+from chess_snn.errors import CorruptDataError, UnknownVersionError
 from chess_snn.games.base import Game
 from chess_snn.nets import Network, load_network, network_digest, save_network
 from chess_snn.training.ranks import ALONE, Ranks
@@ -68,23 +68,22 @@ def load_weights(folder: Path) -> Network:
     """The network of the checkpoint in ``folder``, after all digests were checked.
 
     Raises:
-        DamagedFolderError: a file is missing, damaged, or no network.
+        DamagedFolderError: a file is missing or damaged.
         UnknownVersionError: it is no checkpoint, or of a version that is not read.
+        CorruptDataError: all digests are right, and yet it is no network.
     """
     _verify(folder)
-    with _as_damage(folder):
-        return load_network(folder / WEIGHTS)
+    return load_network(folder / WEIGHTS)
 
 
 def check_checkpoint(folder: Path) -> Manifest:
     """The manifest of the checkpoint in ``folder``, from which training could go on.
 
     Raises:
-        DamagedFolderError: a file is missing, damaged, or not what it should be.
-        UnknownVersionError: as :func:`load_weights`.
+        DamagedFolderError, UnknownVersionError, CorruptDataError: as :func:`load_weights`.
     """
     manifest = _verify(folder)
-    with _as_damage(folder):
+    with _readable(folder):
         digest = network_digest(load_network(folder / WEIGHTS))
         if digest != manifest.meta.get("weights_digest"):
             raise CorruptDataError(
@@ -106,11 +105,13 @@ def load_trainer(
 
     Raises:
         DamagedFolderError: a file is missing or damaged.
-        UnknownVersionError: as :func:`load_weights`.
+        UnknownVersionError: as :func:`load_weights`; or all digests are right, and yet it is not
+            the state of this trainer and network.
+        CorruptDataError: as :func:`load_weights`.
         UsageError: there are more ranks than micro-batches.
     """
     network = load_weights(folder)
-    with _as_damage(folder):
+    with _readable(folder):
         state = read_json(folder / _TRAINER)
         settings = TrainingSettings(**state["settings"])
         trainer = Trainer(
@@ -136,19 +137,17 @@ def _verify(folder: Path) -> Manifest:
 
 
 @contextmanager
-def _as_damage(folder: Path) -> Iterator[None]:
-    """Take what cannot be read, though its digests are right, for damage of ``folder``."""
+def _readable(folder: Path) -> Iterator[None]:
+    """Take what does not fit, though all digests are right, for what another version wrote.
+
+    It is no damage, which would be set aside and made again: somebody may need it.
+    """
     try:
         yield
-    except UnknownVersionError:
-        raise
-    except CorruptDataError as error:
-        raise DamagedFolderError(str(error), folder) from error
     except _MISFITS as error:
-        raise DamagedFolderError(
+        raise UnknownVersionError(
             f"checkpoint {folder} does not hold a trainer this version can read: {error!r}; "
-            "resume from an earlier generation",
-            folder,
+            "go on with the program that wrote it"
         ) from error
 
 

@@ -384,7 +384,7 @@ def test_a_pickle_where_a_checkpoint_should_be_is_never_loaded(
             check_checkpoint, lambda f: load_trainer(f, GAME),
             lambda f: evaluator_of(finished, NEWEST) and load_trainer(f, GAME),
         ):
-            with pytest.raises(DamagedFolderError):
+            with pytest.raises(CorruptDataError):
                 read(checkpoint)
         assert not verify_campaign(finished).is_whole
         assert not trap.exists()

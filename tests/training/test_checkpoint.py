@@ -10,7 +10,7 @@ import torch
 from safetensors import safe_open
 
 from chess_snn.data import read_manifest, staged_folder
-from chess_snn.errors import CorruptDataError
+from chess_snn.errors import CorruptDataError, UnknownVersionError
 from chess_snn.nets import load_network, network_digest
 from chess_snn.training import (
     WEIGHTS,
@@ -108,7 +108,10 @@ def test_a_checkpoint_holds_safetensors_and_json_and_no_pickle(saved):
 def test_manifest_names_the_weights(trained, tmp_path):
     manifest = save_checkpoint(tmp_path / "gen", trained, {"generation": 4})
     assert manifest.kind == "checkpoint"
-    assert manifest.meta == {"generation": 4, "weights_digest": network_digest(trained.network)}
+    assert manifest.meta == {
+        "generation": 4, "checkpoint_version": 1,
+        "weights_digest": network_digest(trained.network),
+    }
     assert read_manifest(tmp_path / "gen") == manifest
     stored = load_network(tmp_path / "gen" / WEIGHTS)
     assert network_digest(stored) == manifest.meta["weights_digest"]
@@ -204,7 +207,7 @@ def test_a_state_of_another_version_is_refused(saved, game, tmp_path, change):
     state = json.loads((saved / "trainer.json").read_text())
     change(state)
     folder = recommit(saved, tmp_path / "gen", {"trainer.json": json.dumps(state).encode()})
-    with pytest.raises(CorruptDataError, match="this version can read"):
+    with pytest.raises(UnknownVersionError, match="this version can read"):
         load_trainer(folder, game)
 
 
