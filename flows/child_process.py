@@ -17,13 +17,12 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
 import psutil
 
 from chess_snn import reaped
-from chess_snn.campaign.typed_json import from_json
 from chess_snn.errors import ChessSnnError
 
 HOST = "127.0.0.1"
@@ -91,6 +90,12 @@ class ChildRecord:
     owner_pid: int
     owner_started: float
     url: str
+
+    def __post_init__(self) -> None:
+        """Raise TypeError for what no child left: processes are ended by what is said here."""
+        for field in fields(self):
+            if type(getattr(self, field.name)) is not field.type:
+                raise TypeError(f"{field.name} must be of type {field.type}")
 
 
 def free_port() -> int:
@@ -173,10 +178,10 @@ def reap_stale(record_file: Path) -> str | None:
     A process is touched only if both its pid and its start time are the recorded ones.
     """
     try:
-        record = from_json(ChildRecord, json.loads(record_file.read_text()))
+        record = ChildRecord(**json.loads(record_file.read_text()))
     except FileNotFoundError:
         return None
-    except (ValueError, RecursionError):  # cut short by a crash: it names no process
+    except (ValueError, TypeError, RecursionError):  # cut short by a crash: it names no process
         record_file.unlink()
         return None
     server = same_process(record.pid, record.started)

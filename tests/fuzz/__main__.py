@@ -20,6 +20,8 @@ from fuzzing import Report, keep  # noqa: E402
 from lanes import Failure, fuzz_all  # noqa: E402
 from targets import TARGETS, shares  # noqa: E402
 
+FAILURES = Path("fuzz-failures")
+"""Holds the inputs that failed."""
 MOST_KEPT = 40
 """New inputs that ``--keep`` writes for a parser, the shortest ones."""
 LONGEST_KEPT = 1500
@@ -91,7 +93,9 @@ def _tell_report(report: Report) -> None:
 
 
 def _tell_failure(failure: Failure) -> None:
-    path = Path(f"fuzz-{failure.name}-{hashlib.sha256(failure.data).hexdigest()[:8]}")
+    digest = hashlib.sha256(failure.data).hexdigest()[:8]
+    path = FAILURES / f"{failure.name}-{digest}"
+    path.parent.mkdir(exist_ok=True)
     path.write_bytes(failure.data)
     print(
         f"FAILED {failure.name}: {failure.reason[:400]}\n"

@@ -139,7 +139,7 @@ def try_services(data: bytes) -> Verdict:
     record = read_record(path.parent)
     if record is None:
         return REFUSED
-    assert record.prefect_page
+    assert isinstance(record.prefect_page, str)
     assert record.supervisor is None
     return ACCEPTED
 

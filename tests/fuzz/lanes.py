@@ -2,6 +2,7 @@
 
 import multiprocessing
 import queue
+import signal
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from guards import Mailbox, bounded_inputs
 from targets import TARGETS
 
 from chess_snn.errors import ChessSnnError
+from chess_snn.reaped import end_with_parent
 
 _POLL_S = 0.5
 
@@ -73,6 +75,9 @@ def _mailbox(scratch: Path, number: int) -> Path:
 
 
 def _run_lane(names: Any, results: Any, seed: int, mailbox: Path) -> None:
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+    end_with_parent(parent.pid or 0, signal.SIGKILL)
     while (task := names.get()) is not None:
         name, inputs = task
         mailbox.with_suffix(".name").write_text(name)

@@ -34,7 +34,7 @@ _TAG = re.compile(
     r'\[(Event|Site|Date|Round|White|Black|Result|FEN|SetUp) "[^"\\\r\n\0]+"\]'
 )
 _COMMENT = re.compile(r"\{[^{}]*\}")
-_VARIATION = re.compile(r"\([^(){}]*\)")
+_VARIATION = re.compile(r"\([^(){};]*\)")
 _ENDS = (*RESULTS.values(), "*")
 _NOT_ABOUT_MOVES = {"no_moves", "unknown_result", "contradicting_result", "bad_header"}
 """Refusals of games whose moves python-chess may find good."""

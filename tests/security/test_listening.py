@@ -21,7 +21,7 @@ import made_campaigns  # noqa: E402
 from campaign_driver import kill_campaign, launch, settings  # noqa: E402
 
 ROOT = Path(__file__).parents[2]
-WAIT_S = 600.0
+WAIT_S = 1500.0
 POLL_S = 0.05
 SETTINGS = settings(
     campaign__iterations=1, self_play__games_per_iteration=16, self_play__games_per_shard=8,
