@@ -12,15 +12,16 @@ from chess_snn.campaign import CampaignConfig
 from chess_snn.campaign.devices import find_devices, is_gpu
 from chess_snn.campaign.workers import num_workers, threads_each
 from chess_snn.cores import num_cores
-from tasks import worker_setup
+from tasks import nanny_setup, worker_setup
 from tasks.compute import DEVICE
 
 _LOOPBACK = "127.0.0.1"
 _ANY_LOOPBACK_PORT = f"{_LOOPBACK}:0"
 
 _DASK_SETTINGS = {
-    # A worker that says nothing for this long is taken for frozen, and replaced.
-    "distributed.scheduler.worker-ttl": "30s",
+    # By the wall clock, which may jump; flows.worker_watch ends frozen workers.
+    "distributed.scheduler.worker-ttl": None,
+    "distributed.nanny.preload": [nanny_setup.__name__],
     "distributed.comm.timeouts.connect": "30s",
 }
 

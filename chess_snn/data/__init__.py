@@ -8,6 +8,7 @@
 """
 
 from chess_snn.data.commit import StagedFolder, staged_folder
+from chess_snn.data.digests import is_own_digest, with_digest
 from chess_snn.data.files import (
     create_text,
     is_alive,
@@ -18,11 +19,13 @@ from chess_snn.data.files import (
     write_parts,
     write_text,
 )
+from chess_snn.data.formats import StoredFormat
 from chess_snn.data.manifest import (
     MANIFEST_NAME,
     Manifest,
     StoredFile,
     is_committed,
+    read_folder,
     read_manifest,
     verify_folder,
 )
@@ -41,12 +44,15 @@ __all__ = [
     "Samples",
     "StagedFolder",
     "StoredFile",
+    "StoredFormat",
     "Subset",
     "check_shard",
     "concatenate",
     "create_text",
     "is_alive",
     "is_committed",
+    "is_own_digest",
+    "read_folder",
     "read_json",
     "read_manifest",
     "read_shard",
@@ -54,6 +60,7 @@ __all__ = [
     "staged_folder",
     "sweep_temporaries",
     "verify_folder",
+    "with_digest",
     "write_bytes",
     "write_json",
     "write_parts",

@@ -27,6 +27,7 @@ from chess_snn.data.manifest import (
     describe_file,
     read_manifest,
 )
+from chess_snn.failpoints import failpoint
 from chess_snn.types import Json
 
 
@@ -53,14 +54,17 @@ class StagedFolder:
         """
         created = datetime.now(UTC).isoformat(timespec="seconds")
         manifest = Manifest(kind, created, meta, _sync_tree(self.path))
+        failpoint(f"{kind}.staged")
         write_synced(self.path / MANIFEST_NAME, [manifest.to_text()])
         sync_folder(self.path)
+        failpoint(f"{kind}.sealed")
         try:
             self.path.rename(self.target)
         except OSError as error:
             if error.errno not in {errno.EEXIST, errno.ENOTEMPTY}:
                 raise
             return read_manifest(self.target)
+        failpoint(f"{kind}.renamed")
         sync_folder(self.target.parent)
         return manifest
 
