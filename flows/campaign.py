@@ -24,10 +24,10 @@ from chess_snn.campaign.warm_up import warm_up
 from chess_snn.data import is_committed
 from chess_snn.errors import ConfigError
 from chess_snn.interrupts import listen_again
-from flows.cluster import local_crew
+from flows.cluster import campaign_crew, check_crew
 from flows.context import CampaignRun
 from flows.iteration import show_in_mlflow, task_options
-from flows.listeners import ArtifactListener, LogListener, extra_listeners
+from flows.listeners import ArtifactListener, LiveListener, LogListener, extra_listeners
 from flows.mending import mender_of
 from flows.one_a_folder import one_run_a_folder
 from flows.parameters import Preset
@@ -78,7 +78,10 @@ def run_campaign(folder: CampaignFolder) -> None:
     check_before_run(folder)
     clock = CampaignClock(recorded_seconds(folder))
     board = ProgressBoard(
-        [*extra_listeners(), LogListener(get_run_logger()), ArtifactListener()]
+        [
+            *extra_listeners(), LogListener(get_run_logger()), ArtifactListener(),
+            LiveListener(folder),
+        ]
     )
     if closed := close_stale_flow_runs(folder.campaign_id):
         board.message(f"closed {closed} flow runs that a killed process had left open")
@@ -91,10 +94,10 @@ def run_campaign(folder: CampaignFolder) -> None:
         tracking_uri = tracking_uri_of(folder.services)
         stack.enter_context(tracked_run(folder, tracking_uri, board.message))
         compute.start()
-        crew = stack.enter_context(local_crew(folder.config))
+        crew = stack.enter_context(campaign_crew(folder, board.message))
+        board.watch_workers(lambda: crew.watch.states)
         crew.client.subscribe_topic(PROGRESS_TOPIC, board.handle_event)
         stack.enter_context(watched_workers(crew.client, board.message))
-        board.message(f"{crew.num_workers} workers with {crew.threads_each} threads each")
         stack.enter_context(board.running())
         stack.enter_context(tags(campaign_tag(folder.campaign_id)))
         run = CampaignRun(folder, crew, board, tracking_uri, clock)
@@ -109,6 +112,7 @@ def run_campaign(folder: CampaignFolder) -> None:
             _train_first_generation(run)
             # It is no part of campaign.hours.
             run = replace(run, clock=CampaignClock(recorded_seconds(folder)))
+        mender.make_missing()
         run_iterations(run)
         _play_final_matches(run)
 
@@ -155,6 +159,7 @@ def _open_or_create(directory: str | None, preset: str, settings: list[str]) -> 
         return CampaignFolder.open(Path(directory))
     config = load_config(preset, settings=settings)
     config.find_engines()
+    check_crew(config)
     config = fix_given_games(config)
     path = claim_campaign_path(preset, campaigns_home()) if directory is None else Path(directory)
     return CampaignFolder.create(path, config)

@@ -1,66 +1,187 @@
-"""The Dask cluster of a campaign on this machine: warm worker processes, one device each."""
+"""The workers of a campaign, wherever they are."""
 
-import logging
-from collections.abc import Iterator
-from contextlib import contextmanager
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from typing import Final
 
 import dask
-from distributed import Client, LocalCluster
+from distributed import Client, Security
 
-from chess_snn.campaign import CampaignConfig
-from chess_snn.campaign.devices import find_devices, is_gpu
-from chess_snn.campaign.workers import num_workers, threads_each
+from chess_snn.campaign import CampaignConfig, CampaignFolder
+from chess_snn.campaign.gpu_sharing_probe import measure_where_unknown
+from chess_snn.campaign.workers import plan_here
 from chess_snn.cores import num_cores
-from tasks import nanny_setup, worker_setup
-from tasks.compute import DEVICE
+from chess_snn.errors import ClusterError, UsageError
+from tasks import compute
+from tasks.cluster.crew_watch import CrewWatch
+from tasks.cluster.liveness import DASK_SETTINGS
+from tasks.cluster.local import local_cluster
+from tasks.cluster.reaching import check_scheduler
+from tasks.cluster.security import certificates_folder, find_security, security_of
 
-_LOOPBACK = "127.0.0.1"
-_ANY_LOOPBACK_PORT = f"{_LOOPBACK}:0"
+_OWN: Final = 0
+"""As a number of threads: as many as the worker's place has."""
 
-_DASK_SETTINGS = {
-    # By the wall clock, which may jump; flows.worker_watch ends frozen workers.
-    "distributed.scheduler.worker-ttl": None,
-    "distributed.nanny.preload": [nanny_setup.__name__],
-    "distributed.comm.timeouts.connect": "30s",
-}
+_CERTIFICATES: Final = "cluster.certificates"
+
+Say = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
 class Crew:
-    """The workers of a campaign."""
+    """The workers of a campaign; they may change while it runs."""
 
     client: Client
-    num_workers: int
+    watch: CrewWatch
+    threads_each: int
+    """Cores of a worker while all work side by side; 0 where each knows its own."""
     num_cores: int
-    """Of this machine."""
-    shares_cores: bool
-    """Whether workers compute on the cores that training wants all of."""
+    """For training; 0 takes all of the worker's machine."""
 
     @property
-    def threads_each(self) -> int:
-        """Cores of a worker while all work side by side."""
-        return threads_each(self.num_workers)
+    def num_workers(self) -> int:
+        """That play games, >= 1 even while all of them are away."""
+        return max(1, sum(member.plays for member in self.watch.members))
+
+    @property
+    def shares_cores(self) -> bool:
+        """Whether workers compute on the cores that training wants all of."""
+        return any(member.shares_cores for member in self.watch.members)
 
 
 @contextmanager
-def local_crew(config: CampaignConfig) -> Iterator[Crew]:
-    """Have the campaign's workers for the length of the block; they end with this process."""
-    count = num_workers(config)
-    with (
-        dask.config.set(_DASK_SETTINGS),
-        LocalCluster(
-            n_workers=count,
-            threads_per_worker=1,
-            processes=True,
-            host=_LOOPBACK,
-            dashboard_address=_ANY_LOOPBACK_PORT,
-            worker_dashboard_address=_ANY_LOOPBACK_PORT,
-            resources={DEVICE: 1},
-            preload=[worker_setup.__name__],
-            silence_logs=logging.ERROR,
-        ) as cluster,
-        Client(cluster) as client,
-    ):
-        on_gpus = is_gpu(find_devices(config.execution.device)[0])
-        yield Crew(client, count, num_cores(), shares_cores=not on_gpus)
+def campaign_crew(folder: CampaignFolder, say: Say) -> Iterator[Crew]:
+    """Have the campaign's workers for the length of the block.
+
+    Local ones, jobs and pods end with it; those of a scheduler that runs already stay there.
+
+    Args:
+        folder: of the campaign.
+        say: is told of workers that come and go, and of what was chosen otherwise than asked for.
+
+    Raises:
+        ConfigError: devices, workers or certificates that do not exist.
+        ClusterError: the scheduler cannot be used, or no worker came.
+    """
+    openers = {
+        "local": _open_local, "address": _open_address, "slurm": _open_slurm,
+        "kubernetes": _open_kubernetes,
+    }
+    with ExitStack() as stack:
+        stack.enter_context(dask.config.set(DASK_SETTINGS))
+        yield openers[folder.config.cluster.kind](folder, stack, say)
+
+
+def check_crew(config: CampaignConfig) -> None:
+    """Return if the workers of a campaign could be had, as far as that is known beforehand.
+
+    Raises:
+        ConfigError: devices, workers or certificates that do not exist.
+        ClusterError: the scheduler cannot be used.
+    """
+    settings = config.cluster
+    if settings.kind == "local":
+        plan_here(config)
+    elif settings.kind == "address":
+        security = security_of(settings.address, settings.certificates, _CERTIFICATES)
+        check_scheduler(settings.address, security)
+    else:
+        find_security(f'cluster.kind = "{settings.kind}"', settings.certificates, _CERTIFICATES)
+        if settings.kind == "slurm" and shutil.which("sbatch") is None:
+            raise ClusterError(
+                'cluster.kind = "slurm", and there is no sbatch on PATH; start the campaign where '
+                "jobs are submitted"
+            )
+
+
+def _open_local(folder: CampaignFolder, stack: ExitStack, say: Say) -> Crew:
+    measure_where_unknown(folder.config, say)
+    plan = plan_here(folder.config)
+    for note in plan.notes:
+        say(note)
+    client = stack.enter_context(Client(stack.enter_context(local_cluster(plan.places))))
+    crew = _watched(client, stack, say, plan.places[0].num_threads, num_cores())
+    say(f"{len(plan.players)} workers with {crew.threads_each} threads each")
+    return crew
+
+
+def _open_address(folder: CampaignFolder, stack: ExitStack, say: Say) -> Crew:
+    settings = folder.config.cluster
+    security = security_of(settings.address, settings.certificates, _CERTIFICATES)
+    return _at_scheduler(settings.address, security, folder, stack, say)
+
+
+def _open_slurm(folder: CampaignFolder, stack: ExitStack, say: Say) -> Crew:
+    settings = folder.config.cluster
+    security = find_security('cluster.kind = "slurm"', settings.certificates, _CERTIFICATES)
+    certificates = certificates_folder(settings.certificates)
+    try:
+        from tasks.cluster.slurm import slurm_cluster  # noqa: PLC0415 - an extra
+
+        cluster = slurm_cluster(settings, folder.config.execution, security, certificates)
+    except ModuleNotFoundError as error:
+        raise _missing(error, "slurm") from error
+    except RuntimeError as error:
+        lines = str(error).strip().splitlines()
+        raise ClusterError(
+            f"Slurm did not take the jobs: {lines[-1]}; look at the settings cluster.*"
+        ) from error
+    client = stack.enter_context(Client(stack.enter_context(cluster), security=security))
+    say(f"{settings.jobs} jobs of Slurm are submitted")
+    return _with_workers(client, folder, stack, say)
+
+
+def _open_kubernetes(folder: CampaignFolder, stack: ExitStack, say: Say) -> Crew:
+    settings = folder.config.cluster
+    security = find_security('cluster.kind = "kubernetes"', settings.certificates, _CERTIFICATES)
+    try:
+        from tasks.cluster.kubernetes import kubernetes_cluster  # noqa: PLC0415 - an extra
+    except ModuleNotFoundError as error:
+        raise _missing(error, "kubernetes") from error
+    name = f"chess-snn-{folder.campaign_id[:8]}"
+    address = stack.enter_context(
+        kubernetes_cluster(name, settings, folder.config.execution)
+    )
+    return _at_scheduler(address, security, folder, stack, say)
+
+
+def _at_scheduler(
+    address: str, security: Security | None, folder: CampaignFolder, stack: ExitStack, say: Say
+) -> Crew:
+    check_scheduler(address, security)
+    client = stack.enter_context(Client(address, security=security))
+    return _with_workers(client, folder, stack, say)
+
+
+def _with_workers(client: Client, folder: CampaignFolder, stack: ExitStack, say: Say) -> Crew:
+    """Wait for a worker that can be used; others may follow at any time."""
+    wait_s, address = folder.config.cluster.wait_s, client.scheduler.address
+    crew = _watched(client, stack, say, _OWN, _OWN)
+    if not crew.watch.members:
+        say(f"waiting for workers of {address}, at most {wait_s:.0f} s")
+    if not crew.watch.wait_for_members(wait_s):
+        raise ClusterError(
+            f"no worker that can be used came to {address} within cluster.wait_s = {wait_s:.0f} s; "
+            f"start some: chess-snn cluster worker {address}"
+        )
+    names = ", ".join(member.name for member in crew.watch.members)
+    say(f"{crew.num_workers} workers: {names}")
+    return crew
+
+
+def _watched(
+    client: Client, stack: ExitStack, say: Say, threads_each: int, cores: int
+) -> Crew:
+    watch = CrewWatch(client, say)
+    stack.enter_context(watch.running())
+    stack.enter_context(compute.watched_by(watch))
+    return Crew(client, watch, threads_each, cores)
+
+
+def _missing(error: ModuleNotFoundError, extra: str) -> UsageError:
+    return UsageError(
+        f"cluster.kind = \"{extra}\" needs {error.name}; install it with: "
+        f"pip install 'chess-snn[{extra}]'"
+    )

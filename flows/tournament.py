@@ -17,7 +17,7 @@ from chess_snn.data import is_committed
 from chess_snn.errors import ConfigError
 from chess_snn.evaluation import make_player
 from chess_snn.types import Json
-from flows.cluster import local_crew
+from flows.cluster import campaign_crew
 from flows.iteration import task_options
 from flows.listeners import ArtifactListener, LogListener, extra_listeners
 from flows.one_a_folder import one_run_a_folder
@@ -119,10 +119,11 @@ def _play_all(folder: CampaignFolder, matches: Sequence[ScheduledMatch]) -> None
     board.message(f"{len(matches)} matches of {matches[0].num_games} games each")
     compute.start()
     with (
-        local_crew(folder.config) as crew,
+        campaign_crew(folder, board.message) as crew,
         tags(campaign_tag(folder.campaign_id)),
         compute.stopped_by_errors(),
     ):
+        board.watch_workers(lambda: crew.watch.states)
         crew.client.subscribe_topic(PROGRESS_TOPIC, board.handle_event)
         with board.running(), board.stage(iteration, "evaluate", "games", num_games):
             played = play.with_options(**task_options(folder.config)).map(

@@ -1,6 +1,7 @@
 """From a Prefect task to a Dask worker: submit, wait, and let go when the flow is stopping."""
 
 import threading
+import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final, TypeVar
@@ -16,17 +17,26 @@ from chess_snn.errors import (
     WorkersLostError,
 )
 from chess_snn.failpoints import failpoint
+from tasks.cluster.attempts import attempt, device_of
+from tasks.cluster.crew_watch import CrewWatch
+from tasks.cluster.software import resource
 from tasks.failures import Call, plain_error
 
 _Result = TypeVar("_Result")
 
-DEVICE: Final = "device"
+DEVICE: Final = resource("play")
 """Dask resource of which a worker has one; a function that needs a device takes it whole."""
+
+TRAINER: Final = resource("train")
+"""The same of a worker that may train. It has one thread, so it does one thing at a time."""
 
 _POLL_S: Final = 0.5
 
 _stopping = threading.Event()
 _mend: Callable[[DamagedFolderError], None] | None = None
+
+_crew: CrewWatch | None = None
+"""Tells which devices there are; None where nobody watches, and nothing is tried elsewhere."""
 
 
 class StoppedError(RuntimeError):
@@ -37,8 +47,10 @@ BACKGROUND: Final = -1
 """Priority of what should fill devices that have nothing else to do."""
 
 
-def run_on_device(function: Callable[..., _Result], *arguments: Any) -> _Result:
-    """Run ``function(*arguments)`` on a worker and return its result.
+def run_on_device(
+    function: Callable[..., _Result], *arguments: Any, device: str = DEVICE
+) -> _Result:
+    """Run ``function(*arguments)`` on a worker that has ``device``, and return its result.
 
     Dask redoes it where its worker dies; an exception of the function itself is raised here.
 
@@ -46,11 +58,13 @@ def run_on_device(function: Callable[..., _Result], *arguments: Any) -> _Result:
         StoppedError: :func:`stop` was called meanwhile.
         BeyondRepairError: it needs something that is damaged and cannot be made again.
     """
-    result: _Result = run_all_on_devices([(function, *arguments)])[0]
+    result: _Result = run_all_on_devices([(function, *arguments)], device=device)[0]
     return result
 
 
-def run_all_on_devices(calls: Sequence[Call], priority: int = 0) -> list[Any]:
+def run_all_on_devices(
+    calls: Sequence[Call], priority: int = 0, device: str = DEVICE
+) -> list[Any]:
     """Run ``function(*arguments)`` for each of ``calls``, side by side; results in their order.
 
     One that stumbles over something damaged is run again, once that is mended; see
@@ -59,51 +73,89 @@ def run_all_on_devices(calls: Sequence[Call], priority: int = 0) -> list[Any]:
     Args:
         calls: each is ``(function, *arguments)``.
         priority: a waiting call of higher priority goes first; none is interrupted.
+        device: ``DEVICE`` or ``TRAINER``.
 
     Raises:
         WorkersLostError: several workers died that had one of the calls to do; names it.
         MemoryExhaustedError: one ran out of memory; names it.
     """
     client = default_client()
-
-    def submit(call: Call) -> Future:
-        return client.submit(*call, pure=False, resources={DEVICE: 1}, priority=priority)
-
-    futures = [submit(call) for call in calls]
+    made = [_Attempts(client, call, priority, device) for call in calls]
     try:
-        for number, call in enumerate(calls):
-            while (error := _damage(client, futures[number], call)) is not None:
-                if _mend is None:
-                    raise error
-                _mend(error)
-                futures[number] = submit(call)
-        return [
-            _outcome(client, future, call) for future, call in zip(futures, calls, strict=True)
-        ]
+        return [each.result() for each in made]
     finally:
-        client.cancel([future for future in futures if not future.done()])
+        client.cancel([each.future for each in made if not each.future.done()])
 
 
-def _outcome(client: Client, future: Future, call: Call) -> Any:
-    try:
-        return _wait(client, future)
-    except Exception as error:
-        plain = plain_error(error, call)
-        if plain is None:
+class _Attempts:
+    """One call, made again on another device where the first one failed it."""
+
+    def __init__(
+        self, client: Client, call: Call, priority: int, device: str
+    ) -> None:
+        self._client, self._call = client, call
+        self._options = {"resources": {device: 1}, "priority": priority, "pure": False}
+        self.future = self._submit()
+
+    def result(self) -> Any:
+        """Of the call, once what it stumbled over is mended."""
+        while True:
+            try:
+                return self._plain_result()
+            except DamagedFolderError as error:
+                if _mend is None:
+                    raise
+                _mend(error)
+                self.future = self._submit()
+
+    def _plain_result(self) -> Any:
+        try:
+            return self._result_somewhere()
+        except Exception as error:
+            plain = plain_error(error, self._call)
+            if plain is None:
+                raise
+            raise plain from error
+
+    def _result_somewhere(self) -> Any:
+        """An error that the call meets on two devices is its own."""
+        try:
+            device, result = _wait(self._client, self.future)
+        except (ChessSnnError, StoppedError):
             raise
-        raise plain from error
+        except Exception as error:
+            failed = device_of(error)
+            if _crew is None or not failed or not _crew.is_elsewhere_possible({failed}):
+                raise
+            device, result = self._elsewhere(_crew, failed)
+            _crew.failed(failed, str(error))
+        if _crew is not None:
+            _crew.succeeded(device)
+        return result
+
+    def _elsewhere(self, crew: CrewWatch, failed: str) -> tuple[str, Any]:
+        """What comes of it on another device than ``failed``, however workers come and go."""
+        while True:
+            workers = crew.addresses_without({failed})
+            self.future = self._submit(workers)
+            answer: tuple[str, Any] | None = _wait(
+                self._client, self.future,
+                lambda workers=workers: not workers or crew.has_any(workers),
+            )
+            if answer is not None:
+                return answer
+            self._client.cancel(self.future)
+
+    def _submit(self, workers: Sequence[str] | None = None) -> Future:
+        # Dask estimates how long work takes by the beginning of its key.
+        key = f"{self._call[0].__name__}-{uuid.uuid4().hex}"
+        return self._client.submit(attempt, *self._call, key=key, workers=workers, **self._options)
 
 
-def _damage(client: Client, future: Future, call: Call) -> DamagedFolderError | None:
-    """What damage a call stumbled over, once it has ended; its other errors are raised."""
-    try:
-        _outcome(client, future, call)
-    except DamagedFolderError as error:
-        return error
-    return None
-
-
-def _wait(client: Client, future: Future) -> Any:
+def _wait(
+    client: Client, future: Future, is_possible: Callable[[], bool] = lambda: True
+) -> Any:
+    """What the future comes to; None once it is not possible any more that anything comes."""
     while not _stopping.is_set():
         try:
             return future.result(timeout=_POLL_S)
@@ -112,6 +164,8 @@ def _wait(client: Client, future: Future) -> Any:
                 return future.result()
             if client.status != "running":
                 break
+            if not is_possible():
+                return None
     raise StoppedError("the campaign is stopping")
 
 
@@ -133,6 +187,17 @@ def stop() -> None:
 def start() -> None:
     """Allow tasks to wait again."""
     _stopping.clear()
+
+
+@contextmanager
+def watched_by(crew: CrewWatch) -> Iterator[None]:
+    """Tell ``crew`` how calls fare in the block, and try elsewhere what a device fails at."""
+    global _crew  # noqa: PLW0603 - of the process, as the client is
+    _crew = crew
+    try:
+        yield
+    finally:
+        _crew = None
 
 
 @contextmanager

@@ -1,6 +1,7 @@
 """What Dask workers run: the campaign's stages, with their progress sent as Dask events.
 
-Workers import this module and the library; they need neither Prefect nor MLflow.
+Workers import this module and the library; they need neither Prefect nor MLflow. As ``num_threads``
+0 takes what the worker's place has; training takes its whole machine.
 """
 
 import time
@@ -12,8 +13,10 @@ from distributed import get_worker
 
 from chess_snn.campaign import climbing, matches, stages, warm_start
 from chess_snn.campaign.matches import FINAL, ScheduledMatch, is_gate
+from chess_snn.campaign.places import own_place, whole_machine
 from chess_snn.campaign.receipts import ShardFacts, TrainingFacts
 from chess_snn.campaign.training_launch import train_as_configured
+from chess_snn.cores import num_cores
 from chess_snn.types import Json
 
 PROGRESS_TOPIC: Final = "progress"
@@ -25,25 +28,27 @@ _EVENT_PERIOD_S = 0.5
 def play_shard(directory: str, iteration: int, shard: int, num_threads: int) -> ShardFacts:
     """See :func:`chess_snn.campaign.stages.play_shard`."""
     return stages.play_shard(
-        Path(directory), iteration, shard, num_threads=num_threads, worker=_worker_number(),
+        Path(directory), iteration, shard, num_threads=num_threads or _own_threads(),
         on_progress=_progress_events(iteration, "self_play", f"shard {shard}"),
     )
 
 
 def train_generation(directory: str, iteration: int, num_threads: int) -> TrainingFacts:
     """See :func:`chess_snn.campaign.training_launch.train_as_configured`."""
-    return train_as_configured(
-        Path(directory), iteration, num_threads=num_threads, worker=_worker_number(),
-        on_progress=_progress_events(iteration, "train", "steps"),
-    )
+    with whole_machine():
+        return train_as_configured(
+            Path(directory), iteration, num_threads=num_threads or num_cores(),
+            on_progress=_progress_events(iteration, "train", "steps"),
+        )
 
 
 def train_first_generation(directory: str, num_threads: int) -> Json:
     """See :func:`chess_snn.campaign.warm_start.train_first_generation`."""
-    return warm_start.train_first_generation(
-        Path(directory), num_threads=num_threads, worker=_worker_number(),
-        on_progress=_progress_events(0, warm_start.SUPERVISED, "steps"),
-    )
+    with whole_machine():
+        return warm_start.train_first_generation(
+            Path(directory), num_threads=num_threads or num_cores(),
+            on_progress=_progress_events(0, warm_start.SUPERVISED, "steps"),
+        )
 
 
 def play_match_part(
@@ -54,7 +59,7 @@ def play_match_part(
     if match.event == FINAL:
         stage = FINAL
     matches.play_match_part(
-        Path(directory), match, part, num_threads=num_threads, worker=_worker_number(),
+        Path(directory), match, part, num_threads=num_threads or _own_threads(),
         on_progress=_progress_events(iteration, stage, f"{match.name} {part}"),
     )
 
@@ -62,7 +67,7 @@ def play_match_part(
 def play_conversion(directory: str, generation: int, num_threads: int) -> Json:
     """See :func:`chess_snn.campaign.matches.play_conversion`."""
     return matches.play_conversion(
-        Path(directory), generation, num_threads=num_threads, worker=_worker_number(),
+        Path(directory), generation, num_threads=num_threads or _own_threads(),
         on_progress=_progress_events(generation - 1, "evaluate", "conversion"),
     )
 
@@ -70,15 +75,15 @@ def play_conversion(directory: str, generation: int, num_threads: int) -> Json:
 def play_climb(directory: str, generation: int, num_threads: int) -> Json:
     """See :func:`chess_snn.campaign.climbing.play_climb`."""
     return climbing.play_climb(
-        Path(directory), generation, num_threads=num_threads, worker=_worker_number(),
+        Path(directory), generation, num_threads=num_threads or _own_threads(),
         on_progress=_progress_events(generation - 1, "evaluate", "climb"),
     )
 
 
-def _worker_number() -> int:
-    """From 0 among the workers of a machine, which share its devices in turns."""
-    name = get_worker().name
-    return name if isinstance(name, int) else 0
+def _own_threads() -> int:
+    """Those that this worker's place has."""
+    place = own_place()
+    return place.num_threads if place is not None else num_cores()
 
 
 def _progress_events(iteration: int, stage: str, part: str) -> Callable[[int, int], None]:
@@ -93,7 +98,7 @@ def _progress_events(iteration: int, stage: str, part: str) -> Callable[[int, in
             return
         last_sent = now
         worker.log_event(PROGRESS_TOPIC, {
-            "iteration": iteration, "stage": stage, "part": part, "done": done,
+            "iteration": iteration, "stage": stage, "part": part, "done": done, "total": total,
             "worker": worker.name,
         })
 

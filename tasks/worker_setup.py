@@ -1,11 +1,19 @@
-"""What every worker process does first; Dask imports this module and calls :func:`dask_setup`."""
+"""What every worker process does first; Dask imports this module and calls :func:`dask_setup`.
+
+So everything that a worker runs is imported before it is known to be there. Later, the import would
+hold up its signs of life, on a busy machine for so long that it would be taken for frozen.
+"""
 
 import logging
 import signal
 
+import tasks.remote  # noqa: F401 - for its modules
+from chess_snn.campaign.places import own_place
+from chess_snn.cores import bind_to
+
 
 def dask_setup(worker: object) -> None:
-    """Leave Ctrl-C and the telling of errors to the campaign.
+    """Take the place that was given to this worker; leave Ctrl-C and errors to the campaign.
 
     A terminal sends Ctrl-C to every process in the foreground; a worker that dies of it on its own
     is taken for a fault. An exception of a task is raised where its result is waited for, and need
@@ -14,3 +22,6 @@ def dask_setup(worker: object) -> None:
     del worker
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     logging.getLogger("distributed.worker").setLevel(logging.CRITICAL)
+    place = own_place()
+    if place is not None and place.cores:
+        bind_to(place.cores)

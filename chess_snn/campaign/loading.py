@@ -9,9 +9,10 @@ import json
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, fields, is_dataclass
+from functools import cache
 from importlib import resources
 from pathlib import Path
-from typing import Any, get_type_hints
+from typing import Any, Final, get_type_hints
 
 import tomli_w
 from pydantic import TypeAdapter, ValidationError
@@ -22,6 +23,9 @@ from chess_snn.types import Json
 
 _PRESETS = resources.files("chess_snn.campaign") / "presets"
 _DIGEST_LENGTH = 12
+
+PACE_GROUPS: Final = ("execution", "cluster")
+"""Settings that change the pace of a campaign, and never its result."""
 
 
 def preset_names() -> list[str]:
@@ -60,12 +64,33 @@ def build_config(values: Mapping[str, Any]) -> CampaignConfig:
     try:
         # TOML has dates and JSON has not: as a text it is refused where a number is wanted.
         text = json.dumps(values, default=str)
-        return TypeAdapter(CampaignConfig).validate_json(text, strict=True)
+    except (ValueError, RecursionError) as error:
+        raise ConfigError(f"a setting has a value that no setting takes: {error}") from error
+    try:
+        return _configurations().validate_json(text, strict=True)
     except ValidationError as error:
         first = error.errors()[0]
         setting = ".".join(str(part) for part in first["loc"])
         reason = first["msg"][:1].lower() + first["msg"][1:]
         raise ConfigError(f"{setting} = {first['input']!r}: {reason}") from error
+
+
+def change_pace(config: CampaignConfig, settings: Sequence[str]) -> CampaignConfig:
+    """``config`` with other settings of ``PACE_GROUPS``, as texts of :func:`load_config`.
+
+    Raises:
+        ConfigError: a setting of another group, or as of :func:`load_config`.
+    """
+    values = config_values(config)
+    for text in settings:
+        parsed = _parse_setting(text)
+        if not parsed.keys() <= set(PACE_GROUPS):
+            raise ConfigError(
+                f"--set {text}: a campaign keeps the settings that its result depends on; those of "
+                "[execution] and [cluster] may change, and for others there is `campaign start`"
+            )
+        _merge(values, parsed)
+    return build_config(values)
 
 
 def config_values(config: CampaignConfig) -> Json:
@@ -75,8 +100,10 @@ def config_values(config: CampaignConfig) -> Json:
 
 
 def config_digest(config: CampaignConfig) -> str:
-    """12 hex digits of the settings alone: campaigns with the same ones have the same."""
-    canonical = json.dumps(config_values(config), sort_keys=True)
+    """12 hex digits of the settings that results depend on: the same ones have the same."""
+    values = config_values(config)
+    decisive = {name: group for name, group in values.items() if name not in PACE_GROUPS}
+    canonical = json.dumps(decisive, sort_keys=True)
     return hashlib.sha256(canonical.encode()).hexdigest()[:_DIGEST_LENGTH]
 
 
@@ -96,8 +123,13 @@ def read_toml(path: Path) -> Json:
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "not text in UTF-8"
         raise ConfigError(f"cannot read {path}: {reason}") from error
-    except tomllib.TOMLDecodeError as error:
+    except (ValueError, RecursionError) as error:  # or a number of thousands of digits
         raise ConfigError(f"{path} is not TOML: {error}") from error
+
+
+@cache
+def _configurations() -> TypeAdapter[CampaignConfig]:
+    return TypeAdapter(CampaignConfig)
 
 
 def _read_preset(name: str) -> Json:
@@ -118,9 +150,12 @@ def _parse_setting(text: str) -> Json:
     if not equals or not name.strip():
         raise ConfigError(f"--set takes name=value, got {text!r}; e.g. training.batch_size=512")
     try:
-        parsed = tomllib.loads(f"value = {value}")["value"]
-    except tomllib.TOMLDecodeError:
-        parsed = value.strip()  # a bare word is a string
+        table = tomllib.loads(f"value = {value}")
+    except (ValueError, RecursionError):
+        table = {"value": value.strip()}  # a bare word is a string
+    if len(table) > 1:
+        raise ConfigError(f"--set takes one setting, got {text!r}; repeat --set for another")
+    parsed = table["value"]
     for part in reversed(name.strip().split(".")):
         parsed = {part: parsed}
     return dict(parsed)

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from chess_snn.campaign.folder import CONFIG_FILE, CampaignFolder
-from chess_snn.campaign.loading import build_config, config_values
+from chess_snn.campaign.loading import PACE_GROUPS, build_config, config_values
 from chess_snn.campaign.sweep import KINDS
 from chess_snn.data import is_committed, read_manifest
 from chess_snn.errors import CampaignError
@@ -17,7 +17,9 @@ from chess_snn.errors import CampaignError
 FROZEN_SETTINGS: Final = "campaign_settings"
 """Of the meta of generation 0: every setting when the campaign began."""
 
-MAY_CHANGE: Final = frozenset({"execution", "supervised.games", "supervised.checkpoint_minutes"})
+MAY_CHANGE: Final = frozenset(
+    {*PACE_GROUPS, "supervised.games", "supervised.checkpoint_minutes"}
+)
 """Groups and settings that say where something is or is done, and not what."""
 
 

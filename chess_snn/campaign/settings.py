@@ -3,7 +3,8 @@
 from dataclasses import dataclass, field
 from typing import Final, Literal, get_args
 
-from chess_snn.campaign.devices import DeviceChoice
+from chess_snn.campaign.cluster_settings import ClusterSettings
+from chess_snn.campaign.execution_settings import ExecutionSettings
 from chess_snn.config import check_choice, check_range
 from chess_snn.errors import ConfigError
 from chess_snn.evaluation import (
@@ -18,8 +19,6 @@ from chess_snn.nets import NetConfig, Precision, net_config
 from chess_snn.search import MAX_SIMULATIONS, SearchSettings, check_memory
 from chess_snn.self_play import SelfPlaySettings
 from chess_snn.training import SupervisedSettings, TrainingSettings
-
-TrainingShares = Literal["equal", "measured"]
 
 OPENINGS_EACH: Final = 50
 """Openings that one worker plays at a time; a match of more is played in parts."""
@@ -206,35 +205,6 @@ class PromotionSettings:
 
 
 @dataclass(frozen=True, slots=True)
-class ExecutionSettings:
-    """Where the work is done; it changes the pace, never the result, rounding aside."""
-
-    device: DeviceChoice = "auto"
-    """Where networks run: `cpu`, `cuda` for every GPU that is visible, or `auto`: GPUs where there
-    are any."""
-    workers: int = 0
-    """Worker processes; 0 starts one a GPU, or else one a core and no more than an iteration has
-    shards."""
-    training_ranks: int = 0
-    """Processes that train a generation together, each with a share of every step's micro-batches;
-    0 trains in one of the workers. Several GPUs want one process each."""
-    training_shares: TrainingShares = "equal"
-    """How a step's micro-batches are dealt to these processes: `equal`, or `measured` for devices
-    that are not equally fast, by the pace of each over the first steps."""
-    overlap: bool = True
-    """Whether a generation is evaluated while the next iteration plays."""
-    retries: int = 2
-    """How often a failed task is tried again. A killed worker's task is redone in any case."""
-
-    def __post_init__(self) -> None:
-        check_choice("execution.device", self.device, get_args(DeviceChoice))
-        check_range("execution.workers", self.workers, ge=0, le=1024)
-        check_range("execution.training_ranks", self.training_ranks, ge=0, le=1024)
-        check_choice("execution.training_shares", self.training_shares, get_args(TrainingShares))
-        check_range("execution.retries", self.retries, ge=0, le=100)
-
-
-@dataclass(frozen=True, slots=True)
 class CampaignConfig:
     """Everything a campaign needs to know; frozen into its folder at the start."""
 
@@ -247,6 +217,7 @@ class CampaignConfig:
     evaluation: EvaluationSettings = field(default_factory=EvaluationSettings)
     promotion: PromotionSettings = field(default_factory=PromotionSettings)
     execution: ExecutionSettings = field(default_factory=ExecutionSettings)
+    cluster: ClusterSettings = field(default_factory=ClusterSettings)
 
     def __post_init__(self) -> None:
         game = get_game(self.campaign.game)

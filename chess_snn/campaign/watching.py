@@ -15,6 +15,7 @@ from chess_snn.campaign.alarms import Alarm, find_alarms
 from chess_snn.campaign.champions import champion_of
 from chess_snn.campaign.disk_use import DiskMeter, DiskUse
 from chess_snn.campaign.folder import CONFIG_FILE, CampaignFolder
+from chess_snn.campaign.live import Live, read_live
 from chess_snn.campaign.matches import (
     FINAL,
     ScheduledMatch,
@@ -42,6 +43,7 @@ PACE_ITERATIONS: Final = 5
 """The newest iterations, from whose length the time left is told."""
 
 _S_PER_HOUR: Final = 3600.0
+_MAY_RUN: Final = (WriterState.RUNNING, WriterState.ELSEWHERE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +74,8 @@ class CampaignView:
     disk: DiskUse
     processes: ProcessUse | None
     """Of the campaign and its workers; None unless they run on this host."""
+    live: Live | None
+    """Of its workers, wherever they are; None where nobody has told of them lately."""
 
     @property
     def is_running(self) -> bool:
@@ -155,6 +159,7 @@ class CampaignWatch:
             last_sign_s=last_sign_s,
             disk=self._disk.look(),
             processes=self._processes.look(writer.pid) if writer and is_running else None,
+            live=read_live(self._folder) if writer and writer.state in _MAY_RUN else None,
         )
 
     def _refresh(self) -> None:

@@ -12,6 +12,7 @@ from chess_snn.cli import (
     analyse,
     bench,
     campaign,
+    cluster,
     doctor,
     games,
     keeping,
@@ -45,6 +46,7 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 app.add_typer(campaign.app, name="campaign")
+app.add_typer(cluster.app, name="cluster")
 games.app.command("learn")(learn.learn_command)
 app.add_typer(games.app, name="games")
 app.add_typer(ladder.app, name="ladder")

@@ -27,10 +27,22 @@ def load_flows(module: str) -> ModuleType:
     """
     for name, value in _ENVIRONMENT.items():
         os.environ.setdefault(name, value)
+    return _load(f"flows.{module}", "orchestration")
+
+
+def load_cluster(module: str) -> ModuleType:
+    """The module ``tasks.cluster.<module>``, for which Dask is enough.
+
+    Raises:
+        UsageError: the extra ``worker`` is not installed.
+    """
+    return _load(f"tasks.cluster.{module}", "worker")
+
+
+def _load(module: str, extra: str) -> ModuleType:
     try:
-        return importlib.import_module(f"flows.{module}")
+        return importlib.import_module(module)
     except ModuleNotFoundError as error:
         raise UsageError(
-            f"this command needs {error.name}; install it with: "
-            "pip install 'chess-snn[orchestration]'"
+            f"this command needs {error.name}; install it with: pip install 'chess-snn[{extra}]'"
         ) from error

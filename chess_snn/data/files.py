@@ -9,6 +9,7 @@ the leftovers of a dead writer from the work of a living one::
 
 import errno
 import json
+import math
 import os
 import re
 import secrets
@@ -17,6 +18,7 @@ import socket
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import NoReturn
 
 from chess_snn.errors import CorruptDataError, UsageError
 from chess_snn.failpoints import failpoint
@@ -242,7 +244,7 @@ def read_json(path: Path) -> Json:
     """
     way_out = "restore it from a copy, or delete it so that it is made again"
     try:
-        obj = json.loads(path.read_bytes())
+        obj = json.loads(path.read_bytes(), parse_constant=_refuse, parse_float=_finite)
     except (FileNotFoundError, NotADirectoryError):
         raise CorruptDataError(f"{path} is missing; {way_out}") from None
     except (ValueError, RecursionError) as error:
@@ -252,3 +254,14 @@ def read_json(path: Path) -> Json:
             f"{path} must hold a JSON object, found {type(obj).__name__}; {way_out}"
         )
     return obj
+
+
+def _refuse(constant: str) -> NoReturn:
+    raise ValueError(f"{constant} is no number of JSON")
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    if math.isinf(value):
+        _refuse(text)
+    return value

@@ -15,7 +15,7 @@ from chess_snn.campaign.receipts import ShardFacts
 from chess_snn.campaign.stages import prepare_first_generation
 from chess_snn.campaign.warm_up import warm_up
 from chess_snn.cores import num_cores
-from flows.cluster import local_crew
+from flows.cluster import campaign_crew
 from tasks import compute, remote
 
 LEAST_RATIO: Final = 1.8
@@ -65,7 +65,7 @@ def _play(directory: Path, num_workers: int, shards: int, games: int) -> float:
     prepare_first_generation(folder)
     begin_iteration(folder, 0, 0.0)
     compute.start()
-    with local_crew(config):
+    with campaign_crew(folder, say=lambda line: None):
         # Loads kernels and network: a worker takes one shard at a time, so each gets one of these.
         _play_shards(folder, range(shards, shards + num_workers))
         began = time.perf_counter()

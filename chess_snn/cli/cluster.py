@@ -1,0 +1,131 @@
+"""``chess-snn cluster``: certificates, a scheduler and workers for campaigns on many machines."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from chess_snn.campaign import load_config
+from chess_snn.campaign.cluster_settings import is_loopback
+from chess_snn.campaign.places import this_machine
+from chess_snn.campaign.workers import gpus_for, plan_workers
+from chess_snn.cli.console import print_message
+from chess_snn.cli.devices import (
+    DeviceOption,
+    GpusOption,
+    SelfPlayDeviceOption,
+    WorkersOption,
+    WorkersPerDeviceOption,
+    pace_settings,
+)
+from chess_snn.cli.orchestration import load_cluster
+from chess_snn.config import check_range
+
+_MOST_WORKERS = 1024
+
+app = typer.Typer(
+    help="Many machines: a scheduler on one, workers on the others, and certificates for all.",
+    no_args_is_help=True,
+)
+
+Certificates = Annotated[
+    str,
+    typer.Option(help="Folder of this host that `cluster certs` made; else "
+                 "$CHESS_SNN_CERTIFICATES. Off loopback they are demanded."),
+]
+
+
+@app.command()
+def certs(
+    directory: Annotated[Path, typer.Argument(help="Of the authority, made where it is missing.")],
+    host: Annotated[
+        list[str], typer.Option(help="A machine's name or address. May be repeated.")
+    ],
+    days: Annotated[int, typer.Option(help="How long they are valid.")] = 730,
+) -> None:
+    """Make a certificate authority, and a certificate for each host.
+
+    Copy DIR/HOST to that host, and to no other. The authority's key, DIR/ca-key.pem, stays where it
+    is: with it the same command makes certificates for more hosts.
+
+    chess-snn cluster certs ~/chess-snn-certs --host box-a --host box-b
+    """
+    check_range("--days", days, ge=1, le=3650)
+    for folder in load_cluster("certificates").make_certificates(directory, host, days):
+        print_message(f"{folder}: certificate, key and authority of {folder.name}")
+    print_message(
+        "Copy each folder to its host, and name it there: export CHESS_SNN_CERTIFICATES=FOLDER"
+    )
+
+
+@app.command()
+def scheduler(
+    host: Annotated[
+        str, typer.Option(help="Address of this machine to listen on.")
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="To listen on.")] = 8786,
+    certificates: Certificates = "",
+) -> None:
+    """Run a Dask scheduler until Ctrl-C: where campaigns and workers meet.
+
+    On loopback it asks nobody who they are; on any other address it needs certificates.
+
+    chess-snn cluster scheduler --host box-a --certificates box-a
+    """
+    check_range("--port", port, ge=1, le=65535)
+    scheme = "tcp" if is_loopback(host) and not certificates else "tls"
+    written = f"[{host}]" if ":" in host else host
+    security = load_cluster("security").security_of(
+        f"{scheme}://{written}:{port}", certificates, "--certificates"
+    )
+    load_cluster("scheduler_program").run_scheduler(host, port, security, _print_ready)
+
+
+@app.command()
+def worker(
+    address: Annotated[str, typer.Argument(help="Of the scheduler, such as tls://box-a:8786.")],
+    workers: WorkersOption = None,
+    workers_per_device: WorkersPerDeviceOption = None,
+    gpus: GpusOption = "",
+    device: DeviceOption = "auto",
+    self_play_device: SelfPlayDeviceOption = "same",
+    memory_mib: Annotated[
+        int, typer.Option(help="Most memory of a worker; 0 deals the machine's out evenly.")
+    ] = 0,
+    certificates: Certificates = "",
+    name: Annotated[
+        str, typer.Option(help="What this machine is called in lines and tables; else its host "
+                          "name.")
+    ] = "",
+    host: Annotated[
+        str, typer.Option(help="Address to listen on; else the one that leads to the scheduler.")
+    ] = "",
+    patience_s: Annotated[
+        float, typer.Option(help="How long the scheduler may be away before this gives up.")
+    ] = 3600.0,
+) -> None:
+    """Give this machine's devices to the campaigns of a scheduler, until Ctrl-C.
+
+    Each worker keeps to a GPU or to cores of its own. A machine may come and go while a campaign
+    runs. It needs chess-snn[worker], of the same versions as the campaign's.
+
+    chess-snn cluster worker tls://box-a:8786 --certificates box-b
+    """
+    check_range("--patience-s", patience_s, ge=0, le=1_000_000)
+    security = load_cluster("security").security_of(address, certificates, "--certificates")
+    pace = pace_settings(workers, workers_per_device, gpus, device, self_play_device, cluster="")
+    config = load_config(settings=[*pace, f"execution.worker_memory_mib={memory_mib}"])
+    plan = plan_workers(config, this_machine(gpus_for(config), name), _MOST_WORKERS)
+    for note in plan.notes:
+        print_message(note)
+    load_cluster("worker_program").run_workers(
+        address, plan.places, security, host=host, patience_s=patience_s, on_news=print_message
+    )
+
+
+def _print_ready(address: str) -> None:
+    print_message(
+        f"scheduler at {address}; Ctrl-C ends it\n"
+        f"  chess-snn cluster worker {address}                 on each machine that works\n"
+        f"  chess-snn campaign start --set cluster.kind=address --set cluster.address={address}"
+    )

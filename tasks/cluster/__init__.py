@@ -1,0 +1,1 @@
+"""Dask workers and schedulers of a campaign; knows neither Prefect nor MLflow."""

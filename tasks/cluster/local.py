@@ -1,0 +1,32 @@
+"""The Dask cluster of a campaign on this machine: a scheduler here, and warm worker processes."""
+
+import logging
+from collections.abc import Sequence
+from typing import Final
+
+from distributed import Scheduler, SpecCluster
+
+from chess_snn.campaign.places import WorkerPlace
+from tasks.cluster.nannies import ANY_LOOPBACK_PORT, AttentiveNanny, nanny_options
+
+_LOOPBACK: Final = "127.0.0.1"
+
+
+def local_cluster(places: Sequence[WorkerPlace]) -> SpecCluster:
+    """A cluster with a worker in each of ``places``; it is up when this returns."""
+    return SpecCluster(
+        scheduler={
+            "cls": Scheduler,
+            "options": {
+                "host": _LOOPBACK, "port": 0, "dashboard_address": ANY_LOOPBACK_PORT,
+            },
+        },
+        workers={
+            place.name: {
+                "cls": AttentiveNanny,
+                "options": {"host": _LOOPBACK, **nanny_options(place)},
+            }
+            for place in places
+        },
+        silence_logs=logging.ERROR,
+    )

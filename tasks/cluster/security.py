@@ -1,0 +1,94 @@
+"""TLS between the processes of a cluster: each shows a certificate of one common authority."""
+
+import os
+from pathlib import Path
+from typing import Final
+
+import dask
+from distributed import Security
+
+from chess_snn.campaign.cluster_settings import check_address
+from chess_snn.errors import ConfigError
+
+CERTIFICATES: Final = "CHESS_SNN_CERTIFICATES"
+"""Folder with this host's certificate, its key and the authority's certificate."""
+
+AUTHORITY_FILE: Final = "ca.pem"
+CERTIFICATE_FILE: Final = "node.pem"
+KEY_FILE: Final = "node-key.pem"
+
+_OTHERS_MAY: Final = 0o077
+
+
+def security_of(address: str, certificates: str, setting: str) -> Security | None:
+    """How to talk to ``address``; None for plain TCP, which stays on loopback.
+
+    Args:
+        address: ``tls://HOST:PORT``, or ``tcp://`` on loopback.
+        certificates: as of :func:`find_security`.
+        setting: likewise.
+
+    Raises:
+        ConfigError: it leaves this machine in clear, or a certificate is missing.
+    """
+    check_address("the scheduler's address", address)
+    if not address.startswith("tls://"):
+        return None
+    return find_security(address, certificates, setting)
+
+
+def find_security(what: str, certificates: str, setting: str) -> Security:
+    """The certificates of this host.
+
+    Args:
+        what: needs them, for messages.
+        certificates: folder that `chess-snn cluster certs` made for this host; empty takes that of
+            the environment, or else Dask's own configuration.
+        setting: what the folder is called by who gives it, for messages.
+
+    Raises:
+        ConfigError: there are none, or a file of them is missing.
+    """
+    found = certificates_folder(certificates)
+    if found:
+        return read_certificates(Path(found))
+    if all(dask.config.get(f"distributed.comm.tls.{name}", None) for name in (
+        "ca-file", "scheduler.cert", "worker.cert", "client.cert",
+    )):
+        return Security(require_encryption=True)
+    raise ConfigError(
+        f"{what} needs certificates: make them with `chess-snn cluster certs DIR --host …`, and "
+        f"give the folder of this host by {setting} or {CERTIFICATES}"
+    )
+
+
+def certificates_folder(certificates: str) -> str:
+    """The folder that is meant: the one given, that of the environment, or none."""
+    found = certificates or os.environ.get(CERTIFICATES, "")
+    return str(Path(found).expanduser().absolute()) if found else ""
+
+
+def read_certificates(folder: Path) -> Security:
+    """The certificates in ``folder``, for whatever this host does in the cluster.
+
+    Raises:
+        ConfigError: a file is missing, or others may read the key.
+    """
+    paths = {name: folder / name for name in (AUTHORITY_FILE, CERTIFICATE_FILE, KEY_FILE)}
+    for path in paths.values():
+        if not path.is_file():
+            raise ConfigError(
+                f"{path} is missing; {folder} must be a folder of a host that `chess-snn cluster "
+                "certs DIR --host …` made"
+            )
+    key = paths[KEY_FILE]
+    # A secret that Kubernetes mounts is a link to a file of the group.
+    if not key.is_symlink() and key.stat().st_mode & _OTHERS_MAY:
+        raise ConfigError(f"others may read the key {key}; close it: chmod 600 {key}")
+    certificate = str(paths[CERTIFICATE_FILE])
+    return Security(
+        require_encryption=True,
+        tls_ca_file=str(paths[AUTHORITY_FILE]),
+        **{f"tls_{role}_cert": certificate for role in ("scheduler", "worker", "client")},
+        **{f"tls_{role}_key": str(key) for role in ("scheduler", "worker", "client")},
+    )

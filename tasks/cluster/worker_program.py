@@ -1,0 +1,94 @@
+"""The workers of one machine: each in its place, and back whenever its scheduler is."""
+
+import asyncio
+import time
+from collections.abc import Callable, Sequence
+from typing import Final
+
+import dask
+from distributed import Security
+from distributed.utils import get_ip
+
+from chess_snn.campaign.places import WorkerPlace
+from chess_snn.errors import ClusterError
+from tasks.cluster.ending import end_of_program
+from tasks.cluster.liveness import DASK_SETTINGS, quiet_dask
+from tasks.cluster.nannies import AttentiveNanny, nanny_options
+from tasks.cluster.reaching import check_scheduler
+
+_RETRY_S: Final = 3.0
+
+News = Callable[[str], None]
+"""Takes a line for people."""
+
+
+def run_workers(
+    address: str, places: Sequence[WorkerPlace], security: Security | None, *,
+    host: str = "", patience_s: float, on_news: News,
+) -> None:
+    """Work for the campaigns of a scheduler until SIGINT or SIGTERM, or until all are dismissed.
+
+    Args:
+        address: of the scheduler.
+        places: one for each worker.
+        security: certificates; None for plain TCP.
+        host: address of this machine to listen on; empty takes the one that leads to the scheduler.
+        patience_s: how long the scheduler may be away.
+        on_news: is told when a worker comes and goes.
+
+    Raises:
+        ClusterError: the scheduler cannot be reached, is of other versions, or stayed away.
+    """
+    check_scheduler(address, security)
+    scheduler_host = address.partition("://")[2].rpartition(":")[0].strip("[]")
+    own_host = host or get_ip(scheduler_host)
+    quiet_dask()
+    with dask.config.set(DASK_SETTINGS):
+        asyncio.run(_run(address, places, security, own_host, patience_s, on_news))
+
+
+async def _run(
+    address: str, places: Sequence[WorkerPlace], security: Security | None, host: str,
+    patience_s: float, on_news: News,
+) -> None:
+    keepers = [
+        asyncio.ensure_future(_keep(address, place, security, host, patience_s, on_news))
+        for place in places
+    ]
+    try:
+        await end_of_program(*keepers)
+    finally:
+        for keeper in keepers:
+            keeper.cancel()
+        ends = await asyncio.gather(*keepers, return_exceptions=True)
+    for end in ends:
+        if isinstance(end, Exception):
+            raise end
+
+
+async def _keep(
+    address: str, place: WorkerPlace, security: Security | None, host: str, patience_s: float,
+    on_news: News,
+) -> None:
+    """Have a worker in ``place`` again and again, until it is dismissed."""
+    seen_s = time.monotonic()
+    while True:
+        nanny = AttentiveNanny(
+            address, name=place.name, host=host, security=security, **nanny_options(place)
+        )
+        try:
+            async with nanny:
+                on_news(f"worker {place.name} is up")
+                await nanny.finished()
+            seen_s, reason = time.monotonic(), "its scheduler is gone"
+        except (OSError, TimeoutError, RuntimeError, ValueError) as error:
+            reason = str(error.__cause__ or error)
+        if nanny.is_dismissed:
+            on_news(f"worker {place.name} was dismissed; start this command again to bring it back")
+            return
+        if time.monotonic() - seen_s > patience_s:
+            raise ClusterError(
+                f"worker {place.name} has not reached {address} for {patience_s:.0f} s: {reason}"
+            )
+        on_news(f"worker {place.name}: {reason}; it tries again")
+        await asyncio.sleep(_RETRY_S)
