@@ -65,17 +65,12 @@ def _play(directory: Path, num_workers: int, shards: int, games: int) -> float:
     prepare_first_generation(folder)
     begin_iteration(folder, 0, 0.0)
     compute.start()
-    with campaign_crew(folder, report_nothing):
+    with campaign_crew(folder, say=lambda line: None):
         # Loads kernels and network: a worker takes one shard at a time, so each gets one of these.
         _play_shards(folder, range(shards, shards + num_workers))
         began = time.perf_counter()
         _play_shards(folder, range(shards))
         return time.perf_counter() - began
-
-
-def report_nothing(message: str) -> None:
-    """What is said of the workers is of no interest here."""
-    del message
 
 
 def _play_shards(folder: CampaignFolder, numbers: range) -> list[ShardFacts]:

@@ -17,7 +17,7 @@ from .journal import Journal
 from .mlflow_server import MlflowServer
 from .outcomes import ERROR, FINISHED, Outcomes
 from .processes import MARK, RunningCampaign, command_line, end_all, wait_until_gone
-from .repair import find_damage, has_verify, mend, verify
+from .repair import find_damage, mend, verify
 from .report import CampaignRecord, FaultRecord
 from .schedule import Kind, PlannedFault
 from .views import audit_views
@@ -181,10 +181,9 @@ class Round:
         self._settle(code)
         checks = audit_folder(self._directory, twin)
         checks += audit_views(self._directory, self._site.mlflow.url)
-        if has_verify():
-            code = verify(self._directory, self._terminal)
-            faults = (f"it ended with code {code}; see {self._terminal}",) if code else ()
-            checks.append(Check("chess-snn verify finds it whole", faults, "the folder"))
+        code = verify(self._directory, self._terminal)
+        faults = (f"it ended with code {code}; see {self._terminal}",) if code else ()
+        checks.append(Check("chess-snn verify finds it whole", faults, "the folder"))
         self.record.checks += checks
         for check in checks:
             self._site.journal.say(str(check))
