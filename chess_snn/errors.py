@@ -12,6 +12,7 @@
      │   ├─ ClusterError          a scheduler or workers that cannot be had as asked
      │   └─ CampaignError         a campaign folder that cannot be used as asked
      │       └─ CampaignLockedError   another process is writing it
+     ├─ StorageError              an object store that refuses, or does not answer
      ├─ CorruptDataError          bytes that do not match their manifest, or no manifest
      ├─ TrainingDivergedError     a loss or gradient that is not finite
      └─ RankLostError             a process that trained with others died, hung or never came
@@ -59,6 +60,10 @@ class CampaignError(UsageError):
 
 class CampaignLockedError(CampaignError):
     """Another process is writing this campaign."""
+
+
+class StorageError(ChessSnnError):
+    """An object store that refuses, or does not answer; what is in the campaign folder is whole."""
 
 
 class CorruptDataError(ChessSnnError):

@@ -9,6 +9,7 @@ from prefect.runtime import flow_run
 from chess_snn.campaign import CampaignFolder, campaign_lock, load_config, read_receipts
 from chess_snn.campaign.folder import CONFIG_FILE
 from chess_snn.campaign.matches import FINAL, final_matches
+from chess_snn.campaign.mirror import check_store
 from chess_snn.campaign.naming import campaigns_home, claim_campaign_path
 from chess_snn.campaign.plans import CampaignClock
 from chess_snn.campaign.receipts import recorded_seconds
@@ -20,12 +21,14 @@ from flows.cluster import campaign_crew
 from flows.context import CampaignRun
 from flows.iteration import show_in_mlflow, task_options
 from flows.listeners import ArtifactListener, LogListener, extra_listeners
+from flows.mirroring import open_mirror, send_to_store
 from flows.one_a_folder import one_run_a_folder
 from flows.parameters import Preset
 from flows.pipeline import run_iterations
 from flows.stale_runs import campaign_tag, close_stale_flow_runs
 from tasks import compute
 from tasks.evaluate import evaluate_final
+from tasks.folder_access import folder_access
 from tasks.progress import ProgressBoard
 from tasks.record import tracked_run
 from tasks.remote import PROGRESS_TOPIC
@@ -70,6 +73,8 @@ def run_campaign(folder: CampaignFolder) -> None:
     if closed := close_stale_flow_runs(folder.campaign_id):
         board.message(f"closed {closed} flow runs that a killed process had left open")
     sweep_leftovers(folder)
+    compute.start()
+    mirror = open_mirror(folder, board.message)
     board.message("compiling kernels: about 30 s the first time on a machine")
     warm_up(folder.config)
     entropy_ratio = prepare_first_generation(folder)
@@ -78,14 +83,14 @@ def run_campaign(folder: CampaignFolder) -> None:
     with ExitStack() as stack:
         tracking_uri = tracking_uri_of(folder.services)
         stack.enter_context(tracked_run(folder, tracking_uri, board.message))
-        compute.start()
         crew = stack.enter_context(campaign_crew(folder.config, board.message))
         crew.client.subscribe_topic(PROGRESS_TOPIC, board.handle_event)
         if crew.threads_each:
             board.message(f"{crew.num_workers} workers with {crew.threads_each} threads each")
+        stack.enter_context(folder_access(crew.client, folder))
         stack.enter_context(board.running())
         stack.enter_context(tags(campaign_tag(folder.campaign_id)))
-        run = CampaignRun(folder, crew, board, tracking_uri, clock)
+        run = CampaignRun(folder, crew, board, tracking_uri, clock, mirror)
         run_iterations(run)
         _play_final_matches(run)
 
@@ -102,6 +107,7 @@ def _play_final_matches(run: CampaignRun) -> None:
         )
         played.result()
         show_in_mlflow(run, last, after=played)
+        send_to_store(run, last, after=played)
 
 
 def _open_or_create(directory: str | None, preset: str, settings: list[str]) -> CampaignFolder:
@@ -112,5 +118,6 @@ def _open_or_create(directory: str | None, preset: str, settings: list[str]) -> 
         return CampaignFolder.open(Path(directory))
     config = load_config(preset, settings=settings)
     config.find_engines()
+    check_store(config.storage)
     path = claim_campaign_path(preset, campaigns_home()) if directory is None else Path(directory)
     return CampaignFolder.create(path, config)

@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, Final, TypeVar
 
 from distributed import Client, Future, TimeoutError, default_client
@@ -10,6 +11,7 @@ from prefect.client.schemas.objects import State
 
 from chess_snn.errors import ChessSnnError, RankLostError
 from tasks.cluster.software import resource
+from tasks.errands import errand_of, is_done, recall, receive, run_errand, workers_see
 
 _Result = TypeVar("_Result")
 
@@ -51,18 +53,49 @@ def run_all_on_devices(
 ) -> list[Any]:
     """Run ``function(*arguments)`` for each of ``calls``, side by side; results in their order.
 
+    Where workers do not see the campaign folder, what was made is committed to it here.
+
     Args:
-        calls: each is ``(function, *arguments)``.
+        calls: each is ``(function, directory, *arguments)``, of :mod:`tasks.remote`.
         priority: a waiting call of higher priority goes first; none is interrupted.
         device: ``DEVICE`` or ``TRAINER``.
     """
+    if not calls or workers_see(calls[0][1]):
+        return _run_all(calls, priority, device)
+    return _run_errands(calls, priority, device)
+
+
+def _run_errands(
+    calls: Sequence[Sequence[Any]], priority: int, device: str
+) -> list[Any]:
+    errands = [errand_of(call) for call in calls]
+    directories = [call[1] for call in calls]
+    left = [i for i, errand in enumerate(errands) if not is_done(errand, directories[i])]
+    made = _run_all(
+        [(run_errand, errands[i]) for i in left], priority, device,
+        [partial(receive, directories[i]) for i in left],
+    )
+    results = dict(zip(left, made, strict=True))
+    return [results[i] if i in results else recall(call) for i, call in enumerate(calls)]
+
+
+def _run_all(
+    calls: Sequence[Sequence[Any]],
+    priority: int,
+    device: str,
+    finish: Sequence[Callable[[Any], Any]] | None = None,
+) -> list[Any]:
+    """Results in the order of ``calls``, each as ``finish`` has made it."""
     client = default_client()
     futures = [
         client.submit(*call, pure=False, resources={device: 1}, priority=priority)
         for call in calls
     ]
     try:
-        return [_wait(client, future) for future in futures]
+        waiting = (_wait(client, future) for future in futures)
+        if finish is None:
+            return list(waiting)
+        return [end(result) for end, result in zip(finish, waiting, strict=True)]
     finally:
         client.cancel([future for future in futures if not future.done()])
 
@@ -77,6 +110,16 @@ def _wait(client: Client, future: Future) -> Any:
             if client.status != "running":
                 break
     raise StoppedError("the campaign is stopping")
+
+
+def give_up_if_stopping() -> None:
+    """For who waits for something else.
+
+    Raises:
+        StoppedError: :func:`stop` was called.
+    """
+    if _stopping.is_set():
+        raise StoppedError("the campaign is stopping")
 
 
 def is_worth_retrying(task: object, task_run: object, state: State[Any]) -> bool:

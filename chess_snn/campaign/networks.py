@@ -8,7 +8,7 @@ import numpy as np
 
 from chess_snn.campaign.devices import find_devices, is_gpu
 from chess_snn.campaign.folder import CampaignFolder
-from chess_snn.data import read_manifest, verify_folder
+from chess_snn.data import read_manifest, verify_files
 from chess_snn.games import Game, get_game
 from chess_snn.nets import Evaluator, Precision, load_network, make_evaluator
 from chess_snn.rng import derive_seed
@@ -104,7 +104,7 @@ def _cached_evaluator(
     ``digest`` is part of the key so that other weights at the same place are never mistaken.
     """
     del digest
-    verify_folder(checkpoint)
+    verify_files(checkpoint, [WEIGHTS])
     network = load_network(checkpoint / WEIGHTS)
     return cast(
         Evaluator,

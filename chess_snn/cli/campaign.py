@@ -15,12 +15,14 @@ from chess_snn.campaign.alarms import find_alarms
 from chess_snn.campaign.champions import champion_of
 from chess_snn.campaign.finish import is_finished
 from chess_snn.campaign.matches import read_final_matches
+from chess_snn.campaign.mirror import check_store
 from chess_snn.campaign.naming import claim_campaign_path
 from chess_snn.campaign.plans import describe_length
 from chess_snn.campaign.receipts import recorded_seconds
 from chess_snn.cli.console import TerminalListener, announce_once, print_message, print_summary
 from chess_snn.cli.estimate import estimate
 from chess_snn.cli.orchestration import load_flows
+from chess_snn.cli.restore import restore
 from chess_snn.errors import CampaignError
 
 _EXIT_INTERRUPTED = 130
@@ -31,6 +33,7 @@ app = typer.Typer(
 )
 
 app.command()(estimate)
+app.command()(restore)
 
 Directory = Annotated[Path, typer.Argument(help="The campaign folder.")]
 
@@ -59,6 +62,7 @@ def start(
     """
     configuration = load_config(preset, config, set or [])
     configuration.find_engines()
+    check_store(configuration.storage)
     folder = CampaignFolder.create(dir or claim_campaign_path(preset), configuration)
     _run(folder)
 

@@ -8,6 +8,7 @@
 """
 
 from chess_snn.data.commit import StagedFolder, staged_folder
+from chess_snn.data.copies import FolderCopy, commit_copy, copy_folder
 from chess_snn.data.files import (
     create_text,
     is_alive,
@@ -23,6 +24,7 @@ from chess_snn.data.manifest import (
     StoredFile,
     is_committed,
     read_manifest,
+    verify_files,
     verify_folder,
 )
 from chess_snn.data.records import START_KINDS, GameRecords, concatenate
@@ -34,6 +36,7 @@ from chess_snn.data.window import ReplayWindow, Subset
 __all__ = [
     "MANIFEST_NAME",
     "START_KINDS",
+    "FolderCopy",
     "GameRecords",
     "Manifest",
     "ReplayWindow",
@@ -41,7 +44,9 @@ __all__ = [
     "StagedFolder",
     "StoredFile",
     "Subset",
+    "commit_copy",
     "concatenate",
+    "copy_folder",
     "create_text",
     "is_alive",
     "is_committed",
@@ -51,6 +56,7 @@ __all__ = [
     "restart_states",
     "staged_folder",
     "sweep_temporaries",
+    "verify_files",
     "verify_folder",
     "write_json",
     "write_parts",

@@ -26,6 +26,7 @@ from chess_snn.data.manifest import (
     StoredFile,
     describe_file,
     read_manifest,
+    verify_folder,
 )
 from chess_snn.types import Json
 
@@ -55,6 +56,23 @@ class StagedFolder:
         manifest = Manifest(kind, created, meta, _sync_tree(self.path))
         write_synced(self.path / MANIFEST_NAME, [manifest.to_text()])
         sync_folder(self.path)
+        return self._put_in_place(manifest)
+
+    def commit_copy(self) -> Manifest:
+        """Make the folder, which holds a committed folder's files and manifest, visible likewise.
+
+        Returns:
+            The manifest of the target, as :meth:`commit` does.
+
+        Raises:
+            CorruptDataError: the files are not those of the manifest, or the target exists, and not
+                as a committed folder.
+        """
+        manifest = verify_folder(self.path)
+        _sync_tree(self.path)
+        return self._put_in_place(manifest)
+
+    def _put_in_place(self, manifest: Manifest) -> Manifest:
         try:
             self.path.rename(self.target)
         except OSError as error:

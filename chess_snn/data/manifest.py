@@ -8,11 +8,11 @@ carries a digest of itself, so that no edit of it goes unnoticed.
 import hashlib
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from chess_snn.data.files import read_json
+from chess_snn.data.files import parse_json, read_json
 from chess_snn.errors import CorruptDataError
 from chess_snn.types import Json
 
@@ -81,7 +81,19 @@ def read_manifest(folder: Path) -> Manifest:
             that leaves the folder.
     """
     path = folder / MANIFEST_NAME
-    body = read_json(path)
+    return _parse(path, read_json(path))
+
+
+def parse_manifest(content: bytes, place: str) -> Manifest:
+    """The manifest in ``content``, the file at ``place``, verified as by :func:`read_manifest`.
+
+    Raises:
+        CorruptDataError: as :func:`read_manifest`.
+    """
+    return _parse(Path(place), parse_json(content, place))
+
+
+def _parse(path: Path, body: Json) -> Manifest:
     if body.get("schema") != SCHEMA_NAME:
         raise _damaged(path, f"schema must be {SCHEMA_NAME!r}, found {body.get('schema')!r}")
     if body.get("version") != SCHEMA_VERSION:
@@ -122,11 +134,34 @@ def verify_folder(folder: Path) -> Manifest:
     return manifest
 
 
+def verify_files(folder: Path, names: Collection[str]) -> Manifest:
+    """The manifest of the committed ``folder``, after a look at those of its files in ``names``.
+
+    Each is read, and its SHA-256 compared; the others may be missing.
+
+    Raises:
+        CorruptDataError: one is missing, not in the manifest, or damaged.
+    """
+    manifest = read_manifest(folder)
+    for name in names:
+        if name not in manifest.files:
+            raise _damaged(folder / MANIFEST_NAME, f"does not list {name}")
+        if not (folder / name).is_file():
+            raise _damaged(folder / name, "listed in the manifest, but missing")
+        _verify_file(folder / name, manifest.files[name])
+    return manifest
+
+
 def describe_file(path: Path) -> StoredFile:
     """Size and SHA-256 of the file at ``path``."""
     with path.open("rb") as file:
         sha256 = hashlib.file_digest(file, "sha256").hexdigest()
         return StoredFile(file.tell(), sha256)
+
+
+def describe_bytes(content: bytes) -> StoredFile:
+    """Size and SHA-256 of a file's content."""
+    return StoredFile(len(content), hashlib.sha256(content).hexdigest())
 
 
 def _verify_file(path: Path, expected: StoredFile) -> None:
