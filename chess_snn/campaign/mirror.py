@@ -106,7 +106,7 @@ class Mirror:
         self._record_sets = sorted(store.committed(_RECORD_SETS))
         self._recorded: dict[str, StoredFile] = {}
         self._looked_at: dict[str, tuple[int, int]] = {}
-        """Time and size of records whose content was compared."""
+        """Time and size of records whose content was found to be there."""
         for name in self._record_sets:
             self._recorded |= store.get_manifest(name).files
 
@@ -167,11 +167,13 @@ class Mirror:
                 if PART_MARK in name or any(part.startswith(".") for part in path.parts):
                     continue
                 facts = path.stat()
-                if self._looked_at.get(name) == (stamp := (facts.st_mtime_ns, facts.st_size)):
+                stamp = facts.st_mtime_ns, facts.st_size
+                if self._looked_at.get(name) == stamp:
                     continue
                 content = path.read_bytes()
-                self._looked_at[name] = stamp
-                if self._recorded.get(name) != describe_bytes(content):
+                if self._recorded.get(name) == describe_bytes(content):
+                    self._looked_at[name] = stamp
+                else:
                     yield name, content
 
 
