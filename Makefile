@@ -87,7 +87,7 @@ check: $(VENV)/.ready         ## style, types, and the direction of imports
 bench: $(VENV)/.ready         ## every benchmark: a table each, and JSON under bench-results/
 	@$(PIP) install --quiet --constraint constraints.txt $(PEERS) \
 	  || echo "WARNING: $(PEERS) could not be installed; bench search will not compare with it."
-	@missed=0; for name in env net search selfplay store train; do \
+	@missed=0; for name in env import net search selfplay store train; do \
 	  $(BIN)/chess-snn bench $$name --json-file bench-results/$$name.json || missed=1; done; \
 	  exit $$missed
 

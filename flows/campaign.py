@@ -1,26 +1,31 @@
 """The campaign flow: iterations until there are enough, from wherever the folder stands."""
 
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 
 from prefect import flow, get_run_logger, tags
 from prefect.runtime import flow_run
 
 from chess_snn.campaign import CampaignFolder, campaign_lock, load_config, read_receipts
+from chess_snn.campaign.climbing import climb_notice
 from chess_snn.campaign.folder import CONFIG_FILE
+from chess_snn.campaign.given_games import course_through, fix_given_games, fixed_games
 from chess_snn.campaign.matches import FINAL, final_matches
 from chess_snn.campaign.mirror import check_store
 from chess_snn.campaign.naming import campaigns_home, claim_campaign_path
 from chess_snn.campaign.plans import CampaignClock
 from chess_snn.campaign.receipts import recorded_seconds
-from chess_snn.campaign.stages import prepare_first_generation
+from chess_snn.campaign.stages import first_entropy_ratio, prepare_first_generation
 from chess_snn.campaign.sweep import sweep_leftovers
+from chess_snn.campaign.warm_start import SUPERVISED, is_warm
 from chess_snn.campaign.warm_up import warm_up
+from chess_snn.data import is_committed
 from chess_snn.errors import ConfigError
-from flows.cluster import campaign_crew
+from flows.cluster import campaign_crew, check_crew
 from flows.context import CampaignRun
 from flows.iteration import show_in_mlflow, task_options
-from flows.listeners import ArtifactListener, LogListener, extra_listeners
+from flows.listeners import ArtifactListener, LiveListener, LogListener, extra_listeners
 from flows.mirroring import open_mirror, send_to_store
 from flows.one_a_folder import one_run_a_folder
 from flows.parameters import Preset
@@ -33,6 +38,7 @@ from tasks.progress import ProgressBoard
 from tasks.record import tracked_run
 from tasks.remote import PROGRESS_TOPIC
 from tasks.tracking import tracking_uri_of
+from tasks.train import train_supervised
 
 
 def _run_name() -> str:
@@ -68,7 +74,10 @@ def run_campaign(folder: CampaignFolder) -> None:
     """Run what is left of the campaign in ``folder``, whose lock the caller holds."""
     clock = CampaignClock(recorded_seconds(folder))
     board = ProgressBoard(
-        [*extra_listeners(), LogListener(get_run_logger()), ArtifactListener()]
+        [
+            *extra_listeners(), LogListener(get_run_logger()), ArtifactListener(),
+            LiveListener(folder),
+        ]
     )
     if closed := close_stale_flow_runs(folder.campaign_id):
         board.message(f"closed {closed} flow runs that a killed process had left open")
@@ -77,22 +86,48 @@ def run_campaign(folder: CampaignFolder) -> None:
     mirror = open_mirror(folder, board.message)
     board.message("compiling kernels: about 30 s the first time on a machine")
     warm_up(folder.config)
-    entropy_ratio = prepare_first_generation(folder)
-    board.message(f"the untrained policy has {entropy_ratio:.1%} of a uniform policy's entropy")
+    if (notice := climb_notice(folder.config)) is not None:
+        board.message(notice)
+    if not is_warm(folder):
+        entropy_ratio = prepare_first_generation(folder)
+        board.message(f"the untrained policy has {entropy_ratio:.1%} of a uniform policy's entropy")
 
     with ExitStack() as stack:
         tracking_uri = tracking_uri_of(folder.services)
         stack.enter_context(tracked_run(folder, tracking_uri, board.message))
-        crew = stack.enter_context(campaign_crew(folder.config, board.message))
+        crew = stack.enter_context(campaign_crew(folder, board.message))
+        board.watch_workers(lambda: crew.watch.states)
         crew.client.subscribe_topic(PROGRESS_TOPIC, board.handle_event)
-        if crew.threads_each:
-            board.message(f"{crew.num_workers} workers with {crew.threads_each} threads each")
         stack.enter_context(folder_access(crew.client, folder))
         stack.enter_context(board.running())
         stack.enter_context(tags(campaign_tag(folder.campaign_id)))
         run = CampaignRun(folder, crew, board, tracking_uri, clock, mirror)
+        if not is_committed(folder.checkpoint(0)):
+            _train_first_generation(run)
+            # It is no part of campaign.hours.
+            run = replace(run, clock=CampaignClock(recorded_seconds(folder)))
         run_iterations(run)
         _play_final_matches(run)
+
+
+def _train_first_generation(run: CampaignRun) -> None:
+    folder, board = run.folder, run.board
+    given = fixed_games(folder.config)
+    board.message(
+        f"learning from {given.num_games:,} games of {given.name} first, {given.num_positions:,} "
+        "positions"
+    )
+    num_steps = course_through(given, folder.config).num_steps
+    with compute.stopped_by_errors(), board.stage(0, SUPERVISED, "steps", num_steps):
+        trained = train_supervised.with_options(**task_options(folder.config)).submit(
+            str(folder.path), run.crew.num_cores
+        )
+        trained.result()
+    show_in_mlflow(run, 0, after=trained)
+    board.message(
+        f"generation 0 has learnt from them; its policy has {first_entropy_ratio(folder):.1%} of a "
+        "uniform policy's entropy"
+    )
 
 
 def _play_final_matches(run: CampaignRun) -> None:
@@ -119,5 +154,7 @@ def _open_or_create(directory: str | None, preset: str, settings: list[str]) -> 
     config = load_config(preset, settings=settings)
     config.find_engines()
     check_store(config.storage)
+    check_crew(config)
+    config = fix_given_games(config)
     path = claim_campaign_path(preset, campaigns_home()) if directory is None else Path(directory)
     return CampaignFolder.create(path, config)

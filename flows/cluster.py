@@ -3,86 +3,176 @@
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from typing import Final
 
 import dask
-from distributed import Client
+from distributed import Client, Security
 
-from chess_snn.campaign import CampaignConfig
+from chess_snn.campaign import CampaignConfig, CampaignFolder
+from chess_snn.campaign.gpu_sharing_probe import measure_where_unknown
 from chess_snn.campaign.workers import plan_here
 from chess_snn.cores import num_cores
-from chess_snn.errors import ClusterError
+from chess_snn.errors import ClusterError, UsageError
+from tasks import compute
+from tasks.cluster.crew_watch import CrewWatch
 from tasks.cluster.liveness import DASK_SETTINGS
 from tasks.cluster.local import local_cluster
 from tasks.cluster.reaching import check_scheduler
-from tasks.cluster.security import security_of
-from tasks.cluster.software import resource
+from tasks.cluster.security import certificates_folder, find_security, security_of
 
-_OWN_THREADS = 0
-"""Lets a worker compute with as many threads as its place has."""
+_OWN: Final = 0
+"""As a number of threads: as many as the worker's place has."""
+
+_CERTIFICATES: Final = "cluster.certificates"
+
+Say = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
 class Crew:
-    """The workers of a campaign."""
+    """The workers of a campaign; they may change while it runs."""
 
     client: Client
-    num_workers: int
-    """That play games; of a cluster, when the campaign began."""
+    watch: CrewWatch
     threads_each: int
     """Cores of a worker while all work side by side; 0 where each knows its own."""
     num_cores: int
     """For training; 0 takes all of the worker's machine."""
-    shares_cores: bool
-    """Whether workers compute on the cores that training wants all of."""
+
+    @property
+    def num_workers(self) -> int:
+        """That play games, >= 1 even while all of them are away."""
+        return max(1, sum(member.plays for member in self.watch.members))
+
+    @property
+    def shares_cores(self) -> bool:
+        """Whether workers compute on the cores that training wants all of."""
+        return any(member.shares_cores for member in self.watch.members)
 
 
 @contextmanager
-def campaign_crew(config: CampaignConfig, say: Callable[[str], None]) -> Iterator[Crew]:
+def campaign_crew(folder: CampaignFolder, say: Say) -> Iterator[Crew]:
     """Have the campaign's workers for the length of the block.
 
     Local ones, jobs and pods end with it; those of a scheduler that runs already stay there.
 
     Args:
-        config: of the campaign.
-        say: is told what was chosen otherwise than asked for.
+        folder: of the campaign.
+        say: is told of workers that come and go, and of what was chosen otherwise than asked for.
 
     Raises:
         ConfigError: devices, workers or certificates that do not exist.
         ClusterError: the scheduler cannot be used, or no worker came.
     """
+    openers = {
+        "local": _open_local, "address": _open_address, "slurm": _open_slurm,
+        "kubernetes": _open_kubernetes,
+    }
     with ExitStack() as stack:
         stack.enter_context(dask.config.set(DASK_SETTINGS))
-        make = {"local": _local_crew, "address": _crew_at_address}[config.cluster.kind]
-        yield make(config, stack, say)
+        yield openers[folder.config.cluster.kind](folder, stack, say)
 
 
-def _local_crew(config: CampaignConfig, stack: ExitStack, say: Callable[[str], None]) -> Crew:
-    plan = plan_here(config)
+def check_crew(config: CampaignConfig) -> None:
+    """Return if the workers of a campaign could be had, as far as that is known beforehand.
+
+    Raises:
+        ConfigError: devices, workers or certificates that do not exist.
+        ClusterError: the scheduler cannot be used.
+    """
+    settings = config.cluster
+    if settings.kind == "local":
+        plan_here(config)
+    elif settings.kind == "address":
+        security = security_of(settings.address, settings.certificates, _CERTIFICATES)
+        check_scheduler(settings.address, security)
+    else:
+        find_security(f'cluster.kind = "{settings.kind}"', settings.certificates, _CERTIFICATES)
+
+
+def _open_local(folder: CampaignFolder, stack: ExitStack, say: Say) -> Crew:
+    measure_where_unknown(folder.config, say)
+    plan = plan_here(folder.config)
     for note in plan.notes:
         say(note)
-    cluster = stack.enter_context(local_cluster(plan.places))
-    client = stack.enter_context(Client(cluster))
-    return Crew(
-        client, len(plan.players), plan.places[0].num_threads, num_cores(),
-        shares_cores=any(place.device.shares_cores for place in plan.places),
-    )
+    client = stack.enter_context(Client(stack.enter_context(local_cluster(plan.places))))
+    crew = _watched(client, stack, say, plan.places[0].num_threads, num_cores())
+    say(f"{len(plan.players)} workers with {crew.threads_each} threads each")
+    return crew
 
 
-def _crew_at_address(config: CampaignConfig, stack: ExitStack, say: Callable[[str], None]) -> Crew:
-    settings = config.cluster
-    security = security_of(settings.address, settings.certificates, "cluster.certificates")
-    check_scheduler(settings.address, security)
-    client = stack.enter_context(Client(settings.address, security=security))
-    say(f"waiting for workers of {settings.address}, at most {settings.wait_s:.0f} s")
+def _open_address(folder: CampaignFolder, stack: ExitStack, say: Say) -> Crew:
+    settings = folder.config.cluster
+    security = security_of(settings.address, settings.certificates, _CERTIFICATES)
+    return _at_scheduler(settings.address, security, folder, stack, say)
+
+
+def _open_slurm(folder: CampaignFolder, stack: ExitStack, say: Say) -> Crew:
+    settings = folder.config.cluster
+    security = find_security('cluster.kind = "slurm"', settings.certificates, _CERTIFICATES)
+    certificates = certificates_folder(settings.certificates)
     try:
-        client.wait_for_workers(1, timeout=settings.wait_s)
-    except TimeoutError as error:
+        from tasks.cluster.slurm import slurm_cluster  # noqa: PLC0415 - an extra
+
+        cluster = slurm_cluster(settings, folder.config.execution, security, certificates)
+    except ModuleNotFoundError as error:
+        raise _missing(error, "slurm") from error
+    except (FileNotFoundError, RuntimeError) as error:
+        raise ClusterError(f"Slurm did not take the jobs: {error}; is sbatch on PATH?") from error
+    client = stack.enter_context(Client(stack.enter_context(cluster), security=security))
+    say(f"{settings.jobs} jobs of Slurm are submitted")
+    return _with_workers(client, folder, stack, say)
+
+
+def _open_kubernetes(folder: CampaignFolder, stack: ExitStack, say: Say) -> Crew:
+    settings = folder.config.cluster
+    security = find_security('cluster.kind = "kubernetes"', settings.certificates, _CERTIFICATES)
+    try:
+        from tasks.cluster.kubernetes import kubernetes_cluster  # noqa: PLC0415 - an extra
+    except ModuleNotFoundError as error:
+        raise _missing(error, "kubernetes") from error
+    name = f"chess-snn-{folder.campaign_id[:8]}"
+    address = stack.enter_context(
+        kubernetes_cluster(name, settings, folder.config.execution)
+    )
+    return _at_scheduler(address, security, folder, stack, say)
+
+
+def _at_scheduler(
+    address: str, security: Security | None, folder: CampaignFolder, stack: ExitStack, say: Say
+) -> Crew:
+    check_scheduler(address, security)
+    client = stack.enter_context(Client(address, security=security))
+    return _with_workers(client, folder, stack, say)
+
+
+def _with_workers(client: Client, folder: CampaignFolder, stack: ExitStack, say: Say) -> Crew:
+    """Wait for a worker that can be used; others may follow at any time."""
+    wait_s, address = folder.config.cluster.wait_s, client.scheduler.address
+    crew = _watched(client, stack, say, _OWN, _OWN)
+    if not crew.watch.members:
+        say(f"waiting for workers of {address}, at most {wait_s:.0f} s")
+    if not crew.watch.wait_for_members(wait_s):
         raise ClusterError(
-            f"no worker came to {settings.address} within cluster.wait_s = "
-            f"{settings.wait_s:.0f} s; start some: chess-snn cluster worker {settings.address}"
-        ) from error
-    offered = [
-        worker.get("resources", {}) for worker in client.scheduler_info(-1)["workers"].values()
-    ]
-    players = sum(resource("play") in resources for resources in offered)
-    return Crew(client, max(1, players), _OWN_THREADS, _OWN_THREADS, shares_cores=True)
+            f"no worker that can be used came to {address} within cluster.wait_s = {wait_s:.0f} s; "
+            f"start some: chess-snn cluster worker {address}"
+        )
+    names = ", ".join(member.name for member in crew.watch.members)
+    say(f"{crew.num_workers} workers: {names}")
+    return crew
+
+
+def _watched(
+    client: Client, stack: ExitStack, say: Say, threads_each: int, cores: int
+) -> Crew:
+    watch = CrewWatch(client, say)
+    stack.enter_context(watch.running())
+    stack.enter_context(compute.watched_by(watch))
+    return Crew(client, watch, threads_each, cores)
+
+
+def _missing(error: ModuleNotFoundError, extra: str) -> UsageError:
+    return UsageError(
+        f"cluster.kind = \"{extra}\" needs {error.name}; install it with: "
+        f"pip install 'chess-snn[{extra}]'"
+    )

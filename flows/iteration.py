@@ -137,8 +137,9 @@ def _challenge(run: IterationRun, directory: str, generation: int) -> PromotionF
 def _num_games(folder: CampaignFolder, generation: int) -> int:
     """Of an evaluation."""
     matches = generation_matches(folder, generation)
-    won_positions: int = folder.config.evaluation.won_positions
-    return won_positions + sum(match.num_games for match in matches)
+    settings = folder.config.evaluation
+    beside: int = settings.won_positions + (settings.climb_games if settings.climb else 0)
+    return beside + sum(match.num_games for match in matches)
 
 
 class _Stopwatch:

@@ -1,4 +1,4 @@
-"""Who hears of progress: the flow's log, a Prefect progress artifact, whoever starts the flow."""
+"""Who hears of progress: the flow's log, a Prefect artifact, a file, whoever starts the flow."""
 
 import logging
 import time
@@ -6,14 +6,20 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-from chess_snn.campaign import Receipt
+from chess_snn.campaign import CampaignFolder, Receipt
 from chess_snn.campaign.alarms import Alarm
+from chess_snn.campaign.live import PERIOD_S, Live, WorkerProgress, summary, write_live
+from chess_snn.errors import UsageError
 from flows.progress_artifact import ProgressArtifact
 from tasks.progress import Listener, StageProgress
+
+_logger = logging.getLogger(__name__)
 
 _extra: ContextVar[tuple[Listener, ...]] = ContextVar("listeners", default=())
 
 _LOG_PERIOD_S = 15.0
+_WORKERS_PERIOD_S = 60.0
+_MOST_LINES = 16
 
 
 @contextmanager
@@ -48,6 +54,7 @@ class LogListener:
     def __init__(self, logger: logging.Logger | logging.LoggerAdapter[logging.Logger]) -> None:
         self._logger = logger
         self._next_line = 0.0
+        self._next_workers = time.monotonic() + _WORKERS_PERIOD_S
 
     def message(self, text: str) -> None:
         """Log it."""
@@ -59,6 +66,16 @@ class LogListener:
         if now >= self._next_line:
             self._next_line = now + _LOG_PERIOD_S
             self._logger.info("%s", describe(progress))
+
+    def workers(self, workers: Sequence[WorkerProgress]) -> None:
+        """Log a line of all together, and of each where they are few, now and then."""
+        now = time.monotonic()
+        if now < self._next_workers or not workers:
+            return
+        self._next_workers = now + _WORKERS_PERIOD_S
+        self._logger.info("%s", summary(workers))
+        for worker in workers if len(workers) <= _MOST_LINES else ():
+            self._logger.info("%s", worker)
 
     def iteration_finished(self, receipt: Receipt, alarms: Sequence[Alarm]) -> None:
         """Log the figures that matter, and each new alarm."""
@@ -75,18 +92,60 @@ class LogListener:
 
 
 class ArtifactListener:
-    """One progress artifact, for the Prefect UI."""
+    """One progress artifact, for the Prefect UI: a stage, and under it the workers."""
 
     def __init__(self) -> None:
         """Create it; only inside a flow run."""
         self._artifact = ProgressArtifact("iteration-progress")
+        self._workers = ""
 
     def message(self, text: str) -> None:
         """The log has it."""
 
     def stage(self, progress: StageProgress) -> None:
         """Update the artifact now and then, and when the stage is done."""
-        self._artifact.show(progress.share, describe(progress), is_last=progress.has_ended)
+        text = f"{describe(progress)}{self._workers}"
+        self._artifact.show(progress.share, text, is_last=progress.has_ended)
+
+    def workers(self, workers: Sequence[WorkerProgress]) -> None:
+        """Keep it for the next update."""
+        lines = [summary(workers), *map(str, workers[:_MOST_LINES])] if workers else []
+        self._workers = "".join(f"\n\n{line}" for line in lines)
 
     def iteration_finished(self, receipt: Receipt, alarms: Sequence[Alarm]) -> None:
         """The log has it."""
+
+
+class LiveListener:
+    """A file for `chess-snn watch`, among the campaign's services."""
+
+    def __init__(self, folder: CampaignFolder) -> None:
+        self._folder = folder
+        self._stages: dict[tuple[int, str], str] = {}
+        self._next_s = 0.0
+
+    def message(self, text: str) -> None:
+        """The log has it."""
+
+    def stage(self, progress: StageProgress) -> None:
+        """Keep it for the next writing."""
+        key = (progress.iteration, progress.stage)
+        if progress.has_ended:
+            self._stages.pop(key, None)
+        else:
+            self._stages[key] = describe(progress)
+
+    def workers(self, workers: Sequence[WorkerProgress]) -> None:
+        """Write now and then."""
+        now = time.monotonic()
+        if now < self._next_s:
+            return
+        self._next_s = now + PERIOD_S
+        try:
+            write_live(self._folder, Live(tuple(self._stages.values()), tuple(workers)))
+        except UsageError as error:
+            # A view may lag; what cannot be written for good stops the campaign elsewhere.
+            _logger.warning("workers are not shown by chess-snn watch: %s", error)
+
+    def iteration_finished(self, receipt: Receipt, alarms: Sequence[Alarm]) -> None:
+        """The receipt has it."""

@@ -47,9 +47,7 @@ def send_to_store(
 
     def show(done: int, total: int) -> None:
         del total  # a stage has one from its beginning, or none
-        board.handle_event((
-            time.time(), {"iteration": iteration, "stage": STAGE, "part": STAGE, "done": done},
-        ))
+        board.count(iteration, STAGE, STAGE, done)
 
     with board.stage(iteration, STAGE, "folders", total=0):
         mirror.submit(

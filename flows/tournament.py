@@ -120,11 +120,12 @@ def _play_all(folder: CampaignFolder, matches: Sequence[ScheduledMatch]) -> None
     board.message(f"{len(matches)} matches of {matches[0].num_games} games each")
     compute.start()
     with (
-        campaign_crew(folder.config, board.message) as crew,
+        campaign_crew(folder, board.message) as crew,
         folder_access(crew.client, folder),
         tags(campaign_tag(folder.campaign_id)),
         compute.stopped_by_errors(),
     ):
+        board.watch_workers(lambda: crew.watch.states)
         crew.client.subscribe_topic(PROGRESS_TOPIC, board.handle_event)
         with board.running(), board.stage(iteration, "evaluate", "games", num_games):
             played = play.with_options(**task_options(folder.config)).map(

@@ -1,6 +1,7 @@
 """From a Prefect task to a Dask worker: submit, wait, and let go when the flow is stopping."""
 
 import threading
+import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -10,8 +11,18 @@ from distributed import Client, Future, TimeoutError, default_client
 from prefect.client.schemas.objects import State
 
 from chess_snn.errors import ChessSnnError, RankLostError
+from tasks.cluster.attempts import attempt, device_of
+from tasks.cluster.crew_watch import CrewWatch
 from tasks.cluster.software import resource
-from tasks.errands import errand_of, is_done, recall, receive, run_errand, workers_see
+from tasks.errands import (
+    errand_of,
+    is_done,
+    name_of,
+    recall,
+    receive,
+    run_errand,
+    workers_see,
+)
 
 _Result = TypeVar("_Result")
 
@@ -24,6 +35,9 @@ TRAINER: Final = resource("train")
 _POLL_S: Final = 0.5
 
 _stopping = threading.Event()
+
+_crew: CrewWatch | None = None
+"""Tells which devices there are; None where nobody watches, and nothing is tried elsewhere."""
 
 
 class StoppedError(RuntimeError):
@@ -87,17 +101,47 @@ def _run_all(
 ) -> list[Any]:
     """Results in the order of ``calls``, each as ``finish`` has made it."""
     client = default_client()
-    futures = [
-        client.submit(*call, pure=False, resources={device: 1}, priority=priority)
-        for call in calls
-    ]
+    made = [_Attempts(client, call, priority, device) for call in calls]
     try:
-        waiting = (_wait(client, future) for future in futures)
+        results = (each.result() for each in made)
         if finish is None:
-            return list(waiting)
-        return [end(result) for end, result in zip(finish, waiting, strict=True)]
+            return list(results)
+        return [end(result) for end, result in zip(finish, results, strict=True)]
     finally:
-        client.cancel([future for future in futures if not future.done()])
+        client.cancel([each.future for each in made if not each.future.done()])
+
+
+class _Attempts:
+    """One call, made again on another device where the first one failed it."""
+
+    def __init__(
+        self, client: Client, call: Sequence[Any], priority: int, device: str
+    ) -> None:
+        self._client, self._call = client, call
+        self._options = {"resources": {device: 1}, "priority": priority, "pure": False}
+        self.future = self._submit()
+
+    def result(self) -> Any:
+        """Of the call; an error that it meets on two devices is its own."""
+        try:
+            device, result = _wait(self._client, self.future)
+        except (ChessSnnError, StoppedError):
+            raise
+        except Exception as error:
+            failed = device_of(error)
+            if _crew is None or not failed or not _crew.is_elsewhere_possible({failed}):
+                raise
+            self.future = self._submit(_crew.addresses_without({failed}))
+            device, result = _wait(self._client, self.future)
+            _crew.failed(failed, str(error))
+        if _crew is not None:
+            _crew.succeeded(device)
+        return result
+
+    def _submit(self, workers: Sequence[str] | None = None) -> Future:
+        # Dask estimates how long work takes by the beginning of its key.
+        key = f"{name_of(self._call)}-{uuid.uuid4().hex}"
+        return self._client.submit(attempt, *self._call, key=key, workers=workers, **self._options)
 
 
 def _wait(client: Client, future: Future) -> Any:
@@ -139,6 +183,17 @@ def stop() -> None:
 def start() -> None:
     """Allow tasks to wait again."""
     _stopping.clear()
+
+
+@contextmanager
+def watched_by(crew: CrewWatch) -> Iterator[None]:
+    """Tell ``crew`` how calls fare in the block, and try elsewhere what a device fails at."""
+    global _crew  # noqa: PLW0603 - of the process, as the client is
+    _crew = crew
+    try:
+        yield
+    finally:
+        _crew = None
 
 
 @contextmanager

@@ -14,6 +14,7 @@ from typing import Any, Final
 from distributed import get_worker
 
 from chess_snn.campaign import CampaignFolder, needs, stages
+from chess_snn.campaign.climbing import play_climb
 from chess_snn.campaign.matches import ScheduledMatch, play_conversion
 from chess_snn.campaign.needs import StageNeeds
 from chess_snn.campaign.replica import Outcome, Replica, take_in
@@ -86,14 +87,21 @@ def receive(directory: str, delivery: Delivery) -> Any:
 
 def is_done(errand: Errand, directory: str) -> bool:
     """Whether the campaign folder has what ``errand`` would make."""
-    places = [Path(directory) / name for name in errand.needs.leaves]
-    return all(is_committed(place) or place.is_file() for place in places)
+    last = Path(directory) / errand.needs.leaves[-1]
+    return is_committed(last) or last.is_file()
 
 
 def recall(call: Call) -> Any:
     """What ``call`` returned when its outcome, which is there, was committed."""
     function, directory, *arguments = call
     return _RECALL[function](Path(directory), *arguments)
+
+
+def name_of(call: Call) -> str:
+    """The stage that a call makes, be it as an errand."""
+    function, first, *_ = call
+    name: str = (first.function if isinstance(first, Errand) else function).__name__
+    return name
 
 
 def workers_see(directory: str) -> bool:
@@ -124,11 +132,16 @@ def _conversion_needs(folder: CampaignFolder, generation: int, _: int) -> StageN
     return needs.conversion_needs(folder, generation)
 
 
+def _climb_needs(folder: CampaignFolder, generation: int, _: int) -> StageNeeds:
+    return needs.climb_needs(folder, generation)
+
+
 _NEEDS: Final[Mapping[Callable[..., Any], Callable[..., StageNeeds]]] = {
     remote.play_shard: _shard_needs,
     remote.train_generation: _training_needs,
     remote.play_match_part: _match_needs,
     remote.play_conversion: _conversion_needs,
+    remote.play_climb: _climb_needs,
 }
 """Called with the folder, and then as the function is after its directory."""
 
@@ -137,5 +150,6 @@ _RECALL: Final[Mapping[Callable[..., Any], Callable[..., Any]]] = {
     remote.train_generation: lambda path, iteration, _: stages.train_generation(path, iteration),
     remote.play_match_part: lambda *_: None,
     remote.play_conversion: lambda path, generation, _: play_conversion(path, generation),
+    remote.play_climb: lambda path, generation, _: play_climb(path, generation),
 }
 """Stages that find their outcome return at once."""

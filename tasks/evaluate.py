@@ -21,19 +21,25 @@ from tasks.compute import BACKGROUND, run_all_on_devices
 
 @task(name="evaluate", task_run_name="evaluate-{generation}")
 def evaluate(directory: str, generation: int, num_threads: int) -> EvaluationFacts:
-    """Play the matches of a new generation and the suite of won positions, side by side.
+    """Play a new generation's matches, its climb and the suite of won positions, side by side.
 
     Self-play of the next iteration goes first wherever both wait for a device.
     """
-    matches = generation_matches(CampaignFolder.open(Path(directory)), generation)
-    conversion, *_ = run_all_on_devices(
+    folder = CampaignFolder.open(Path(directory))
+    matches = generation_matches(folder, generation)
+    # The climb's batches wait for one another: it takes longest and is begun first.
+    climbs = [remote.play_climb] if folder.config.evaluation.climb else []
+    *climb, conversion = run_all_on_devices(
         [
-            (remote.play_conversion, directory, generation, num_threads),
-            *_part_calls(directory, generation - 1, matches, num_threads),
-        ],
+            (function, directory, generation, num_threads)
+            for function in (*climbs, remote.play_conversion)
+        ] + _part_calls(directory, generation - 1, matches, num_threads),
         priority=BACKGROUND,
+    )[: len(climbs) + 1]
+    return EvaluationFacts(
+        [finish_match(Path(directory), match) for match in matches], conversion,
+        climb[0] if climb else None,
     )
-    return EvaluationFacts([finish_match(Path(directory), match) for match in matches], conversion)
 
 
 @task(name="evaluate_final", task_run_name="evaluate_final")

@@ -9,12 +9,17 @@ import contextlib
 import contextvars
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from chess_snn.campaign import Receipt
 from chess_snn.campaign.alarms import Alarm
+from chess_snn.campaign.live import WorkerProgress
+from tasks.cluster.crew_watch import WorkerState
+from tasks.worker_board import WorkerBoard
+
+_WORKERS_PERIOD_S: Final = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +28,7 @@ class StageProgress:
 
     iteration: int
     stage: str
-    """``self_play``, ``train``, ``evaluate``, ``challenge`` or ``final``."""
+    """``supervised``, ``self_play``, ``train``, ``evaluate``, ``challenge`` or ``final``."""
     unit: str
     """What is counted: games or steps."""
     done: int
@@ -63,6 +68,10 @@ class Listener(Protocol):
         """A stage began, went on (about twice a second) or ended."""
         ...
 
+    def workers(self, workers: Sequence[WorkerProgress]) -> None:
+        """How every worker fares, about every two seconds; none before there are any."""
+        ...
+
     def iteration_finished(self, receipt: Receipt, alarms: Sequence[Alarm]) -> None:
         """An iteration committed its receipt; ``alarms`` are those that are new."""
         ...
@@ -77,6 +86,11 @@ class ProgressBoard:
         self._counting = threading.Lock()
         self._telling = threading.RLock()
         self._stages: dict[tuple[int, str], _Stage] = {}
+        self._workers: WorkerBoard | None = None
+
+    def watch_workers(self, states: Callable[[], Sequence[WorkerState]]) -> None:
+        """From now on tell of the workers too, which ``states`` knows."""
+        self._workers = WorkerBoard(states)
 
     @contextlib.contextmanager
     def running(self) -> Iterator[None]:
@@ -84,8 +98,12 @@ class ProgressBoard:
         ended = threading.Event()
 
         def repeat() -> None:
+            next_workers_s = time.monotonic()
             while not ended.wait(self._period_s):
                 self._tell_of_stages()
+                if time.monotonic() >= next_workers_s:
+                    next_workers_s = time.monotonic() + _WORKERS_PERIOD_S
+                    self._tell_of_workers()
 
         # In a copy of this context: Prefect keeps the address of its server there.
         run = contextvars.copy_context().run
@@ -98,12 +116,18 @@ class ProgressBoard:
             thread.join()
 
     def handle_event(self, event: tuple[float, Mapping[str, Any]]) -> None:
-        """Take a Dask event ``(time, {"iteration", "stage", "part", "done", "worker"})``."""
+        """Take a Dask event, ``(time, body)``; :mod:`tasks.remote` says what the body has."""
         body = event[1]
+        if self._workers is not None:
+            self._workers.handle_event(body)
+        self.count(body["iteration"], body["stage"], body["part"], body["done"])
+
+    def count(self, iteration: int, stage: str, part: str, done: int) -> None:
+        """Note how much of a part of a stage is done."""
         with self._counting:
-            stage = self._stages.get((body["iteration"], body["stage"]))
-            if stage is not None:
-                stage.done[body["part"]] = body["done"]
+            watched = self._stages.get((iteration, stage))
+            if watched is not None:
+                watched.done[part] = done
 
     def message(self, text: str) -> None:
         """Tell every listener."""
@@ -139,6 +163,14 @@ class ProgressBoard:
                 told = [stage.progress() for stage in self._stages.values()]
             for progress in told:
                 self._tell(progress)
+
+    def _tell_of_workers(self) -> None:
+        if self._workers is None:
+            return
+        with self._telling:
+            told = self._workers.progress()
+            for listener in self._listeners:
+                listener.workers(told)
 
     def _tell(self, progress: StageProgress) -> None:
         with self._telling:

@@ -17,6 +17,7 @@ from chess_snn.campaign.receipts import (
     StageSeconds,
     TrainingFacts,
 )
+from chess_snn.campaign.warm_start import is_warm
 from tasks import remote
 from tasks.compute import BACKGROUND, run_all_on_devices
 
@@ -73,7 +74,9 @@ def promote(
         rating=None if evaluation is None else rating_of(
             folder, training.generation, folder.config.evaluation.simulations
         ),
+        climb=None if evaluation is None else evaluation.climb,
         promotion=promotion,
+        is_warm=is_warm(folder),
     )
     write_receipt(folder, receipt)
     return receipt

@@ -12,8 +12,9 @@ from chess_snn.campaign.champions import champion_of
 from chess_snn.campaign.loading import config_values
 from chess_snn.campaign.matches import read_final_matches
 from chess_snn.campaign.versions import describe_version
+from chess_snn.campaign.warm_start import supervised_facts
 from chess_snn.types import Json
-from tasks.tracking import CampaignTracker, TrackingError, prepare_store
+from tasks.tracking import CampaignTracker, DatasetFacts, TrackingError, prepare_store
 from tasks.version_facts import champion_tags, version_facts
 
 
@@ -55,6 +56,8 @@ def record_missing(folder: CampaignFolder, tracker: CampaignTracker) -> int:
     Raises:
         TrackingError: the store is away.
     """
+    if facts := supervised_facts(folder):
+        tracker.record_supervised(facts["points"], _dataset(facts["games"]))
     receipts = read_receipts(folder)
     history = [receipt.metrics() for receipt in receipts]
     recorded = tracker.recorded_iterations()
@@ -72,6 +75,13 @@ def record_missing(folder: CampaignFolder, tracker: CampaignTracker) -> int:
         if finals := read_final_matches(folder):
             tracker.record_final(receipts[-1].iteration, _final_metrics(finals))
     return len(missing)
+
+
+def _dataset(games: Json) -> DatasetFacts:
+    return DatasetFacts(
+        name=games["name"], digest=games["digest"], source={"uri": games["path"]},
+        profile={"games": games["games"], "positions": games["positions"]},
+    )
 
 
 def _alarm_metrics(history: list[dict[str, float]]) -> dict[str, float]:

@@ -11,7 +11,7 @@ from typing import Final
 
 from distributed import get_worker
 
-from chess_snn.campaign import matches, stages
+from chess_snn.campaign import climbing, matches, stages, warm_start
 from chess_snn.campaign.matches import FINAL, ScheduledMatch, is_gate
 from chess_snn.campaign.places import own_place, whole_machine
 from chess_snn.campaign.receipts import ShardFacts, TrainingFacts
@@ -42,6 +42,15 @@ def train_generation(directory: str, iteration: int, num_threads: int) -> Traini
         )
 
 
+def train_first_generation(directory: str, num_threads: int) -> Json:
+    """See :func:`chess_snn.campaign.warm_start.train_first_generation`."""
+    with whole_machine():
+        return warm_start.train_first_generation(
+            Path(directory), num_threads=num_threads or num_cores(),
+            on_progress=_progress_events(0, warm_start.SUPERVISED, "steps"),
+        )
+
+
 def play_match_part(
     directory: str, iteration: int, match: ScheduledMatch, part: int, num_threads: int
 ) -> None:
@@ -63,6 +72,14 @@ def play_conversion(directory: str, generation: int, num_threads: int) -> Json:
     )
 
 
+def play_climb(directory: str, generation: int, num_threads: int) -> Json:
+    """See :func:`chess_snn.campaign.climbing.play_climb`."""
+    return climbing.play_climb(
+        Path(directory), generation, num_threads=num_threads or _own_threads(),
+        on_progress=_progress_events(generation - 1, "evaluate", "climb"),
+    )
+
+
 def _own_threads() -> int:
     """Those that this worker's place has."""
     place = own_place()
@@ -70,8 +87,14 @@ def _own_threads() -> int:
 
 
 def _progress_events(iteration: int, stage: str, part: str) -> Callable[[int, int], None]:
-    """A callback that sends (done, total) of ``part``, at most twice a second and at the end."""
     worker = get_worker()
+    return progress_events(worker.log_event, worker.name, iteration, stage, part)
+
+
+def progress_events(
+    log_event: Callable[[str, Json], object], worker: str, iteration: int, stage: str, part: str
+) -> Callable[[int, int], None]:
+    """A callback that sends (done, total) of ``part``, at most twice a second and at the end."""
     last_sent = time.monotonic()
 
     def send(done: int, total: int) -> None:
@@ -80,9 +103,9 @@ def _progress_events(iteration: int, stage: str, part: str) -> Callable[[int, in
         if now - last_sent < _EVENT_PERIOD_S and done < total:
             return
         last_sent = now
-        worker.log_event(PROGRESS_TOPIC, {
-            "iteration": iteration, "stage": stage, "part": part, "done": done,
-            "worker": worker.name,
+        log_event(PROGRESS_TOPIC, {
+            "iteration": iteration, "stage": stage, "part": part, "done": done, "total": total,
+            "worker": worker,
         })
 
     return send

@@ -8,7 +8,8 @@ since_iteration)``; that pair is new when the trouble is.
 ==========================  =======================================================================
 alarm                       metrics it reads
 ==========================  =======================================================================
-hard start                  ``self_play/entropy_ratio`` of iteration 0
+hard start                  ``self_play/entropy_ratio`` of iteration 0, unless
+                            ``campaign/is_warm`` says that its network had learnt before
 draw collapse               ``self_play/ordinary_draw_rate``
 value stuck at the mean     ``self_play/mean_abs_value``, ``self_play/draw_rate``
 policy entropy collapsed    ``self_play/entropy_ratio``
@@ -33,6 +34,7 @@ Metrics = Mapping[str, float]
 """One iteration's :meth:`chess_snn.campaign.receipts.Receipt.metrics`."""
 
 _ENTROPY = "self_play/entropy_ratio"
+_IS_WARM = "campaign/is_warm"
 _ORDINARY_DRAWS = "self_play/ordinary_draw_rate"
 _DRAWS = "self_play/draw_rate"
 _ABS_VALUE = "self_play/mean_abs_value"
@@ -105,7 +107,7 @@ def find_alarms(metrics_by_iteration: Sequence[Metrics]) -> list[Alarm]:
 
 def _hard_start(history: Sequence[Metrics]) -> Alarm | None:
     ratio = history[0].get(_ENTROPY, math.nan)
-    if not ratio < SOFT_START:
+    if not ratio < SOFT_START or history[0].get(_IS_WARM):
         return None
     return Alarm(
         "hard start", 0,

@@ -19,7 +19,7 @@ from chess_snn.campaign.receipts import Receipt
 from chess_snn.campaign.settings import CampaignConfig
 from chess_snn.campaign.workers import num_workers, threads_each
 from chess_snn.cores import num_cores
-from chess_snn.data import ReplayWindow, write_shard
+from chess_snn.data import GameRecords, ReplayWindow, write_shard
 from chess_snn.games import get_game
 from chess_snn.nets import build_network, make_evaluator
 from chess_snn.search import make_search
@@ -77,9 +77,41 @@ def measure_pace(
     """
     game, device = get_game(config.campaign.game), find_devices(config.execution.device)[0]
     workers = num_workers(config)
+    records, evaluations_per_s = measure_self_play(config, threads_each(workers))
+    if on_progress is not None:
+        on_progress(1, 2)
+    torch.set_num_threads(num_cores())
+    with tempfile.TemporaryDirectory() as scratch:
+        shard = Path(scratch) / "shard"
+        write_shard(shard, records, {"game": config.campaign.game})
+        window = ReplayWindow.load(
+            game, [shard], capacity=records.num_positions, holdout_every=_NONE_HELD_OUT
+        )
+    network = build_network(game.spec, config.net.network(), seed=0)
+    trainer = Trainer(game, network, config.training, seed=0, device=device)
+    plan = IterationPlan(_WARM_STEPS + _MEASURED_STEPS, progress_first=0.0, progress_last=1.0)
+    trainer.run(window, plan, stop_at=_WARM_STEPS)
+    samples_per_s = trainer.run(window, plan).samples_per_s
+    if on_progress is not None:
+        on_progress(2, 2)
+    return Pace(workers * evaluations_per_s, samples_per_s)
+
+
+def measure_self_play(
+    config: CampaignConfig, num_threads: int,
+    until_all_are_ready: Callable[[], None] = lambda: None,
+) -> tuple[GameRecords, float]:
+    """Play some plies as one worker with ``num_threads`` would; the records, and evaluations/s.
+
+    Args:
+        config: of the campaign.
+        num_threads: of the worker.
+        until_all_are_ready: called once all is loaded and compiled; plays when it returns.
+    """
+    game, device = get_game(config.campaign.game), find_devices(config.execution.device)[0]
     network = build_network(game.spec, config.net.network(), seed=0)
     num_games = min(config.self_play.concurrent_games, config.self_play.games_in_shard(0))
-    simulations, num_threads = config.search.simulations_first, threads_each(workers)
+    simulations = config.search.simulations_first
     with make_evaluator(
         network, device=device, precision=config.net.precision, num_threads=num_threads
     ) as evaluator:
@@ -90,27 +122,14 @@ def measure_pace(
             for _ in range(num_groups)
         ]
         for plies in (_WARM_PLIES, _MEASURED_PLIES):
+            if plies == _MEASURED_PLIES:
+                until_all_are_ready()
             settings = replace(config.self_play, max_plies_first=plies, max_plies_last=plies)
             records, statistics = play_games(
                 game, searches, settings, num_games=num_games, seed=0
             )
-    if on_progress is not None:
-        on_progress(1, 2)
-    torch.set_num_threads(num_cores())
-    with tempfile.TemporaryDirectory() as scratch:
-        shard = Path(scratch) / "shard"
-        write_shard(shard, records, {"game": config.campaign.game})
-        window = ReplayWindow.load(
-            game, [shard], capacity=records.num_positions, holdout_every=_NONE_HELD_OUT
-        )
-    trainer = Trainer(game, network, config.training, seed=0, device=device)
-    plan = IterationPlan(_WARM_STEPS + _MEASURED_STEPS, progress_first=0.0, progress_last=1.0)
-    trainer.run(window, plan, stop_at=_WARM_STEPS)
-    samples_per_s = trainer.run(window, plan).samples_per_s
-    if on_progress is not None:
-        on_progress(2, 2)
     evaluations = statistics.positions * _evaluations_a_position(config, simulations)
-    return Pace(workers * evaluations / statistics.seconds, samples_per_s)
+    return records, evaluations / statistics.seconds
 
 
 def predict(config: CampaignConfig, pace: Pace, positions: float, simulations: int) -> Cost:

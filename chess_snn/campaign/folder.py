@@ -8,6 +8,7 @@
       plans/iter-000012.json           where in the campaign the iteration stands
       games/iter-000012/shard-0003/    one immutable shard
       checkpoints/gen-000012/          one generation
+      supervised/step-000001200/       on the way to generation 0, where games are given
       matches/gen-000012/random.json   one match of that generation
       matches/gen-000012/champion-000008.json   its games against the champion then
       matches/final/greedy-64.json     one match at the end of the campaign
@@ -25,7 +26,7 @@ from pathlib import Path
 
 from chess_snn.campaign.loading import build_config, config_values, format_toml, read_toml
 from chess_snn.campaign.settings import CampaignConfig
-from chess_snn.data import create_text, sweep_temporaries
+from chess_snn.data import create_text, sweep_temporaries, write_text
 from chess_snn.errors import CampaignError
 
 CONFIG_FILE = "campaign.toml"
@@ -101,6 +102,17 @@ class CampaignFolder:
             raise CampaignError(f"{path / CONFIG_FILE} has no identity.id; it was edited or cut")
         return cls(path, identity["id"], build_config(values))
 
+    def with_config(self, config: CampaignConfig) -> "CampaignFolder":
+        """The same campaign, from now on under ``config``; the caller holds its lock.
+
+        Only settings that change its pace may differ:
+        :func:`chess_snn.campaign.loading.change_pace`.
+        """
+        identity = read_toml(self.path / CONFIG_FILE)[_IDENTITY]
+        values = {_IDENTITY: identity} | config_values(config)
+        write_text(self.path / CONFIG_FILE, format_toml(values))
+        return CampaignFolder(self.path, self.campaign_id, config)
+
     @property
     def name(self) -> str:
         """For people: the folder's name."""
@@ -123,6 +135,11 @@ class CampaignFolder:
     def checkpoint(self, generation: int) -> Path:
         """Folder of one generation."""
         return self.path / "checkpoints" / f"gen-{generation:06d}"
+
+    @property
+    def supervised(self) -> Path:
+        """Checkpoints of supervised training; gone once generation 0 is there."""
+        return self.path / "supervised"
 
     def match(self, event: str, name: str) -> Path:
         """Result of one match; the event is a generation's (``gen-000012``) or ``final``."""

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, fields, is_dataclass
 from importlib import resources
 from pathlib import Path
-from typing import Any, get_type_hints
+from typing import Any, Final, get_type_hints
 
 import tomli_w
 from pydantic import TypeAdapter, ValidationError
@@ -22,6 +22,9 @@ from chess_snn.types import Json
 
 _PRESETS = resources.files("chess_snn.campaign") / "presets"
 _DIGEST_LENGTH = 12
+
+PACE_GROUPS: Final = ("execution", "cluster", "storage")
+"""Settings that change the pace of a campaign, and never its result."""
 
 
 def preset_names() -> list[str]:
@@ -68,6 +71,25 @@ def build_config(values: Mapping[str, Any]) -> CampaignConfig:
         raise ConfigError(f"{setting} = {first['input']!r}: {reason}") from error
 
 
+def change_pace(config: CampaignConfig, settings: Sequence[str]) -> CampaignConfig:
+    """``config`` with other settings of ``PACE_GROUPS``, as texts of :func:`load_config`.
+
+    Raises:
+        ConfigError: a setting of another group, or as of :func:`load_config`.
+    """
+    values = config_values(config)
+    for text in settings:
+        parsed = _parse_setting(text)
+        if not parsed.keys() <= set(PACE_GROUPS):
+            raise ConfigError(
+                f"--set {text}: a campaign keeps the settings that its result depends on; those of "
+                f"{', '.join(f'[{name}]' for name in PACE_GROUPS)} may change, and for others there "
+                "is `campaign start`"
+            )
+        _merge(values, parsed)
+    return build_config(values)
+
+
 def config_values(config: CampaignConfig) -> Json:
     """The nested values of ``config``, JSON- and TOML-able."""
     values: Json = json.loads(json.dumps(asdict(config)))
@@ -75,8 +97,10 @@ def config_values(config: CampaignConfig) -> Json:
 
 
 def config_digest(config: CampaignConfig) -> str:
-    """12 hex digits of the settings alone: campaigns with the same ones have the same."""
-    canonical = json.dumps(config_values(config), sort_keys=True)
+    """12 hex digits of the settings that results depend on: the same ones have the same."""
+    values = config_values(config)
+    decisive = {name: group for name, group in values.items() if name not in PACE_GROUPS}
+    canonical = json.dumps(decisive, sort_keys=True)
     return hashlib.sha256(canonical.encode()).hexdigest()[:_DIGEST_LENGTH]
 
 

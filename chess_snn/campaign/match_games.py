@@ -7,7 +7,7 @@ from pathlib import Path
 from chess_snn.campaign.collection import GameFilter
 from chess_snn.campaign.folder import PART_MARK, CampaignFolder
 from chess_snn.campaign.loading import config_digest
-from chess_snn.campaign.matches import CONVERSION, FINAL
+from chess_snn.campaign.matches import BESIDE_MATCHES, FINAL
 from chess_snn.campaign.networks import game_of
 from chess_snn.data import read_json
 from chess_snn.errors import CorruptDataError, UsageError
@@ -53,7 +53,7 @@ def match_files(folder: CampaignFolder) -> list[Path]:
     """Files of all whole matches, by event, those at the campaign's end last."""
     found = (
         path for path in (folder.path / "matches").glob("*/*.json")
-        if path.stem != CONVERSION and PART_MARK not in path.name
+        if path.stem not in BESIDE_MATCHES and PART_MARK not in path.name
         and not path.name.startswith(".")
     )
     return sorted(found, key=lambda path: (path.parent.name == FINAL, path))

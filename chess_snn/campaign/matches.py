@@ -40,6 +40,11 @@ CHAMPION = "champion"
 """Begins the name of a match against the champion, whose generation follows."""
 CONVERSION = "conversion"
 """Stands beside the matches: the suite of won positions."""
+CLIMB = "climb"
+"""Stands beside the matches: what the climb on the ladder came to. Its matches are ordinary ones,
+whose names begin with it."""
+BESIDE_MATCHES = (CONVERSION, CLIMB)
+"""What is no match."""
 
 _BESIDE_SUMMARY = ("created", "facts_a", "facts_b", *DETAILS)
 
@@ -198,23 +203,31 @@ def play_match_part(
         return
     game, settings = game_of(folder), folder.config.evaluation
     seed = derive_seed(folder.config.campaign.seed, *match.seed_path)
-
-    def seat(player: NetworkPlayer | str) -> Player:
-        if isinstance(player, str):
-            return make_player(game, player, EngineSettings(processes=num_threads))
-        evaluator = evaluator_of(folder, player.generation, num_threads=num_threads, worker=worker)
-        search = match_search(folder, evaluator, player.simulations, 2 * len(openings))
-        return SearchPlayer(search, player.name)
-
+    player, opponent = (
+        take_seat(folder, seat, 2 * len(openings), num_threads=num_threads, worker=worker)
+        for seat in (match.player, match.opponent)
+    )
     states = choose_openings(
         game, settings.openings, openings.stop, num_plies=settings.opening_plies, seed=seed
     )[openings.start :]
     result = play_match(
-        game, seat(match.player), seat(match.opponent), states,
+        game, player, opponent, states,
         seed=derive_seed(seed, "part", part), max_plies=settings.max_plies,
         on_progress=on_progress,
     )
     write_json(path, result.to_json())
+
+
+def take_seat(
+    folder: CampaignFolder, player: NetworkPlayer | str, num_games: int, *, num_threads: int,
+    worker: int,
+) -> Player:
+    """The player itself, for ``num_games`` at once."""
+    if isinstance(player, str):
+        return make_player(game_of(folder), player, EngineSettings(processes=num_threads))
+    evaluator = evaluator_of(folder, player.generation, num_threads=num_threads, worker=worker)
+    search = match_search(folder, evaluator, player.simulations, num_games)
+    return SearchPlayer(search, player.name)
 
 
 def finish_match(directory: Path, match: ScheduledMatch) -> Json:

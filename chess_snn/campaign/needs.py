@@ -11,8 +11,15 @@ from functools import lru_cache
 from pathlib import Path
 
 from chess_snn.campaign import stages
+from chess_snn.campaign.climbing import earlier_climb
 from chess_snn.campaign.folder import CONFIG_FILE, CampaignFolder
-from chess_snn.campaign.matches import CONVERSION, NetworkPlayer, ScheduledMatch, event_of
+from chess_snn.campaign.matches import (
+    CLIMB,
+    CONVERSION,
+    NetworkPlayer,
+    ScheduledMatch,
+    event_of,
+)
 from chess_snn.data import MANIFEST_NAME, StoredFile
 from chess_snn.data.manifest import describe_file
 from chess_snn.training import WEIGHTS
@@ -41,7 +48,8 @@ class StageNeeds:
     files: tuple[str, ...]
     """Single files it reads, relative to the campaign folder."""
     leaves: tuple[str, ...]
-    """Committed folders and single files (``.json``) that are there when it is done."""
+    """Committed folders and single files (``.json``) that are there when it is done; a ``*`` stands
+    for some that cannot be known before. The last is there when all are."""
 
 
 def shard_needs(folder: CampaignFolder, iteration: int, shard: int) -> StageNeeds:
@@ -83,6 +91,20 @@ def conversion_needs(folder: CampaignFolder, generation: int) -> StageNeeds:
         folders=(_weights(folder, generation),),
         files=_files(folder, folder.plan(generation - 1)),
         leaves=(_relative(folder, folder.match(event_of(generation), CONVERSION)),),
+    )
+
+
+def climb_needs(folder: CampaignFolder, generation: int) -> StageNeeds:
+    """Of :func:`chess_snn.campaign.climbing.play_climb`: weights, and where another one stood."""
+    earlier = earlier_climb(folder, generation)
+    event = event_of(generation)
+    return StageNeeds(
+        folders=(_weights(folder, generation),),
+        files=_files(folder, *([] if earlier is None else [earlier])),
+        leaves=(
+            _relative(folder, folder.match(event, f"{CLIMB}-x").with_name(f"{CLIMB}-*.json")),
+            _relative(folder, folder.match(event, CLIMB)),
+        ),
     )
 
 

@@ -6,6 +6,10 @@ is kept of a rating but what receipts say: games are what counts, and they are i
 
 Games that decided on the champion count too, where they were played with the budget of the others:
 with another one, no game would link their players to the random mover.
+
+Where generations climb the ladder, its own games are fitted together with theirs, not its ratings
+taken as given: an interval then has both what the generation's games leave open and what the
+ladder's do, and a rung's rating gives way where a campaign has better reasons than the ladder.
 """
 
 from collections.abc import Iterator
@@ -17,6 +21,7 @@ from chess_snn.campaign.matches import is_gate
 from chess_snn.data import read_json
 from chess_snn.errors import CorruptDataError, RatingError
 from chess_snn.evaluation import Crosstable, RatedGame, Ratings, fit_ratings
+from chess_snn.evaluation.ladder import read_ladder
 from chess_snn.types import Json
 
 ANCHOR: Final = "random"
@@ -38,6 +43,10 @@ def rate_campaign(folder: CampaignFolder, last_generation: int | None = None) ->
     games = [
         game for path in _match_files(folder, last_generation) for game in _games_of(path)
     ]
+    if folder.config.evaluation.climb:
+        ladder = read_ladder()
+        if any(game.white in ladder.players or game.black in ladder.players for game in games):
+            games += ladder.games()
     if not any(ANCHOR in (game.white, game.black) for game in games):
         return None
     try:

@@ -16,8 +16,8 @@ from chess_snn.types import Json
 
 SCHEMA: Final = 2
 
-_LATER_FIELDS: Final = ("rating", "promotion")
-"""What the first receipts of this schema lack."""
+_LATER_FIELDS: Final[Json] = {"rating": None, "climb": None, "promotion": None, "is_warm": False}
+"""What the first receipts of this schema lack, and what that means."""
 
 _MISFITS: Final = (
     AttributeError, ConfigError, KeyError, TypeError, ValueError, ZeroDivisionError
@@ -72,6 +72,9 @@ class EvaluationFacts:
     """Summaries with the ``name`` of each match."""
     conversion: Json
     """How it played out won positions."""
+    climb: Json | None = None
+    """What its climb came to, see :func:`chess_snn.campaign.climbing.play_climb`; None where it
+    does not climb."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,8 +172,13 @@ class Receipt:
     rating: Json | None = None
     """The candidate's, see :func:`chess_snn.campaign.ratings.rating_of`; None where it is not
     evaluated."""
+    climb: Json | None = None
+    """What the candidate's climb on the ladder came to, see
+    :func:`chess_snn.campaign.climbing.play_climb`; None where it does not climb."""
     promotion: PromotionFacts | None = None
     """The candidate's games against the champion; None where there were none."""
+    is_warm: bool = False
+    """Whether the campaign began with a network that had learnt from given games."""
 
     @property
     def statistics(self) -> SelfPlayStatistics:
@@ -195,7 +203,10 @@ class Receipt:
             **{f"evaluation/score_{m['name']}".replace(":", "_"): m["score"]
                for m in self.matches},
             **({} if self.score is None else {"evaluation/score": self.score}),
-            **self._rating_metrics(),
+            **_rating_metrics(self.rating, "evaluation/elo"),
+            **_rating_metrics(self.climb, "evaluation/climb_elo"),
+            **({} if self.climb is None
+               else {"evaluation/climb_games": float(self.climb["num_games"])}),
             **({} if self.conversion is None
                else {"evaluation/conversion_rate": self.conversion["rate"]}),
             "evaluation/champion": float(self.champion),
@@ -203,16 +214,18 @@ class Receipt:
             **{f"seconds/{name}": value for name, value in asdict(self.seconds).items()},
             "campaign/progress": self.plan.progress_first,
             "campaign/elapsed_s": self.elapsed_s,
+            **({"campaign/is_warm": 1.0} if self.is_warm else {}),
         }
 
-    def _rating_metrics(self) -> dict[str, float]:
-        """Elo and its interval; ends that are not finite are left out."""
-        if self.rating is None:
-            return {}
-        return {
-            f"evaluation/{name}": self.rating[name]
-            for name in ("elo", "elo_low", "elo_high") if self.rating[name] is not None
-        }
+
+def _rating_metrics(rating: Json | None, name: str) -> dict[str, float]:
+    """Elo and its interval, under ``name``; ends that are not finite are left out."""
+    if rating is None:
+        return {}
+    return {
+        f"{name}{end}": rating[f"elo{end}"]
+        for end in ("", "_low", "_high") if rating[f"elo{end}"] is not None
+    }
 
 
 def is_summary(match: object) -> bool:
@@ -243,8 +256,7 @@ def read_receipt(folder: CampaignFolder, iteration: int) -> Receipt:
     body = read_json(path)
     if body.pop("schema", None) != SCHEMA:
         raise CorruptDataError(f"{path} is not a receipt of schema {SCHEMA}")
-    for later in _LATER_FIELDS:
-        body.setdefault(later, None)
+    body = _LATER_FIELDS | body
     try:
         if set(body) != {f.name for f in fields(Receipt)} or body["iteration"] != iteration:
             raise CorruptDataError(f"{path} is not the receipt of iteration {iteration}")

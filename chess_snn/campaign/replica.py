@@ -111,18 +111,23 @@ class Replica:
         """What a stage left, every digest checked; :meth:`discard` removes it."""
         folders = {name: copy_folder(self.path / name) for name in leaves if not _is_file(name)}
         files = {
-            name: (self.path / name).read_text(encoding="utf-8")
-            for name in leaves if _is_file(name)
+            path.relative_to(self.path).as_posix(): path.read_text(encoding="utf-8")
+            for name in leaves if _is_file(name) for path in self._files(name)
         }
         return Outcome(folders, files)
 
     def discard(self, leaves: Iterable[str]) -> None:
         """Remove what a stage left: the campaign has it, or it is to be made again."""
         for name in leaves:
-            if _is_file(name):
-                (self.path / name).unlink(missing_ok=True)
-            else:
+            if not _is_file(name):
                 self._forget(name)
+                continue
+            for path in self._files(name):
+                path.unlink(missing_ok=True)
+
+    def _files(self, name: str) -> list[Path]:
+        """The file, or all that a ``*`` stands for."""
+        return sorted(self.path.glob(name)) if "*" in name else [self.path / name]
 
     def _has(self, folder: NeededFolder) -> bool:
         kept = self._kept.get(folder.path)

@@ -19,10 +19,12 @@ from chess_snn.games import GameSpec, get_game
 from chess_snn.nets import NetConfig, Precision, net_config
 from chess_snn.search import MAX_SIMULATIONS, SearchSettings, check_memory
 from chess_snn.self_play import SelfPlaySettings
-from chess_snn.training import TrainingSettings
+from chess_snn.training import SupervisedSettings, TrainingSettings
 
 OPENINGS_EACH: Final = 50
 """Openings that one worker plays at a time; a match of more is played in parts."""
+_MOST_CLIMB_GAMES: Final = 2000
+"""Of one climb: all of them against one rung would begin with each opening of the book."""
 
 PromotionRule = Literal["sprt", "score"]
 """What decides on the champion."""
@@ -114,6 +116,17 @@ class EvaluationSettings:
     won_positions: int = 32
     """Simple won positions that a new generation plays out against itself, as it would in
     self-play; an alarm reads how many it wins."""
+    climb: bool = False
+    """Whether a new generation also climbs the ladder of players with known ratings that comes with
+    chess-snn: it meets those it scores neither nearly all nor nearly nothing against, and its
+    rating rests on them. Without Stockfish, on those of them that need no engine."""
+    climb_games: int = 120
+    """Games of a climb at most."""
+    climb_pairs: int = 5
+    """Openings that are played, with both colours, before a climb decides whom it meets next."""
+    climb_interval: float = 150.0
+    """A climb ends when the 95 % interval of the generation's distance to the rung it met most is
+    at most so many points wide, or when its games are spent."""
     final_openings: int = 0
     """Openings of each match at the end of the campaign: against `random` without search and with
     it, `greedy`, and the network of a third of the campaign earlier; 0 plays none."""
@@ -124,6 +137,15 @@ class EvaluationSettings:
         check_range("evaluation.every", self.every, ge=1)
         check_range("evaluation.simulations", self.simulations, ge=0, le=MAX_SIMULATIONS)
         check_range("evaluation.won_positions", self.won_positions, ge=1, le=10_000)
+        check_range("evaluation.climb_pairs", self.climb_pairs, ge=1, le=_MOST_CLIMB_GAMES // 2)
+        check_range("evaluation.climb_games", self.climb_games, ge=2, le=_MOST_CLIMB_GAMES)
+        if self.climb_games < 2 * self.climb_pairs:
+            raise ConfigError(
+                f"evaluation.climb_games = {self.climb_games} is less than the "
+                f"{2 * self.climb_pairs} games of evaluation.climb_pairs = {self.climb_pairs}; "
+                "raise the one or lower the other"
+            )
+        check_range("evaluation.climb_interval", self.climb_interval, gt=0, le=10_000)
         check_range("evaluation.final_openings", self.final_openings, ge=0, le=100_000)
         check_range("evaluation.final_simulations", self.final_simulations, ge=1,
                     le=MAX_SIMULATIONS)
@@ -192,6 +214,7 @@ class CampaignConfig:
     search: SearchSettings = field(default_factory=SearchSettings)
     self_play: SelfPlaySettings = field(default_factory=SelfPlaySettings)
     training: TrainingSettings = field(default_factory=TrainingSettings)
+    supervised: SupervisedSettings = field(default_factory=SupervisedSettings)
     evaluation: EvaluationSettings = field(default_factory=EvaluationSettings)
     promotion: PromotionSettings = field(default_factory=PromotionSettings)
     execution: ExecutionSettings = field(default_factory=ExecutionSettings)
@@ -207,6 +230,11 @@ class CampaignConfig:
             check_book(game, self.evaluation.final_openings, "evaluation.final_openings")
             if self.promotion.rule == "sprt":
                 check_book(game, self.promotion.max_openings, "promotion.max_openings")
+        if self.evaluation.climb and game.spec.name != "chess":
+            raise ConfigError(
+                f"evaluation.climb needs a ladder, and none is shipped for {game.spec.name}; set "
+                "evaluation.climb = false"
+            )
         self._check_policy_loss()
         self._check_ranks()
         self._check_tree_memory(game.spec)
@@ -249,6 +277,8 @@ class CampaignConfig:
         """Now, rather than in a worker at the end of the campaign."""
         matches = self.evaluation
         uses = [(matches.simulations, 2 * min(matches.num_openings, OPENINGS_EACH))]
+        if matches.climb:
+            uses.append((matches.simulations, 2 * matches.climb_pairs))
         if matches.final_openings:
             games = 2 * min(matches.final_openings, OPENINGS_EACH)
             uses.append((matches.final_simulations, games))

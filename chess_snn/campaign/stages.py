@@ -35,7 +35,7 @@ from chess_snn.data import (
 )
 from chess_snn.errors import CorruptDataError
 from chess_snn.games import get_game
-from chess_snn.nets import build_network, make_evaluator, network_digest
+from chess_snn.nets import Network, build_network, make_evaluator, network_digest
 from chess_snn.rng import derive_seed
 from chess_snn.self_play import calibrate_threshold, play_games
 from chess_snn.training import (
@@ -62,20 +62,35 @@ def prepare_first_generation(folder: CampaignFolder) -> float:
         Entropy of its policy over that of a uniform one, in [0, 1], on positions games start from.
         Below 0.9, games must undo prejudices first.
     """
-    target = folder.checkpoint(0)
-    if not is_committed(target):
-        config, game = folder.config, game_of(folder)
-        seed = config.campaign.seed
+    if not is_committed(folder.checkpoint(0)):
+        config = folder.config
         network = build_network(
-            game.spec, config.net.network(), derive_seed(seed, "network"), config.net.policy_gain
+            game_of(folder).spec, config.net.network(),
+            derive_seed(config.campaign.seed, "network"), config.net.policy_gain,
         )
-        with make_evaluator(network, precision=config.net.precision) as evaluator:
-            ratio = entropy_ratio(folder, evaluator)
-        trainer = Trainer(game, network, config.training, derive_seed(seed, "training"))
-        save_checkpoint(target, trainer, meta={
-            "generation": 0, "positions_played": 0, "entropy_ratio": ratio,
-        })
-    return float(read_manifest(target).meta["entropy_ratio"])
+        commit_first_generation(folder, network, {})
+    return first_entropy_ratio(folder)
+
+
+def commit_first_generation(folder: CampaignFolder, network: Network, facts: Json) -> Manifest:
+    """Commit ``network`` as generation 0, with ``facts`` beside those of every generation.
+
+    Its optimiser is a new one: whatever made the network, the campaign's schedule begins here.
+    """
+    config = folder.config
+    with make_evaluator(network, precision=config.net.precision) as evaluator:
+        ratio = entropy_ratio(folder, evaluator)
+    trainer = Trainer(
+        game_of(folder), network, config.training, derive_seed(config.campaign.seed, "training")
+    )
+    return save_checkpoint(folder.checkpoint(0), trainer, meta={
+        "generation": 0, "positions_played": 0, "entropy_ratio": ratio, **facts,
+    })
+
+
+def first_entropy_ratio(folder: CampaignFolder) -> float:
+    """Entropy of generation 0's policy over that of a uniform one, in [0, 1]."""
+    return float(read_manifest(folder.checkpoint(0)).meta["entropy_ratio"])
 
 
 def play_shard(

@@ -4,7 +4,8 @@ from chess_snn.campaign.folder import CampaignFolder
 from chess_snn.data import sweep_temporaries
 
 _KINDS = (
-    "plans", "games", "checkpoints", "matches", "receipts", "promotions", "comparisons"
+    "plans", "games", "supervised", "checkpoints", "matches", "receipts", "promotions",
+    "comparisons",
 )
 
 

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from chess_snn.campaign.folder import CampaignFolder
+from chess_snn.campaign.climbing import num_climb_games
+from chess_snn.campaign.folder import CONFIG_FILE, CampaignFolder
 from chess_snn.campaign.gate import gate_match
 from chess_snn.campaign.matches import (
     CONVERSION,
@@ -15,10 +16,13 @@ from chess_snn.campaign.matches import (
     is_evaluated,
 )
 from chess_snn.campaign.plans import read_plans
+from chess_snn.campaign.warm_start import is_warm
 from chess_snn.data import is_committed
 from chess_snn.errors import CampaignError
+from chess_snn.training import supervised_progress
 
 PREPARATION: Final = "preparation"
+SUPERVISED_TRAINING: Final = "supervised training"
 SELF_PLAY: Final = "self-play"
 TRAINING: Final = "training"
 EVALUATION: Final = "evaluation"
@@ -53,6 +57,16 @@ class StageFinder:
         self._folder = folder
         self._matches: dict[int, list[ScheduledMatch]] = {}
 
+    def before_iterations(self) -> StageUnderWay:
+        """The stage of a campaign in which no iteration has begun."""
+        folder = self._folder
+        begun_s = changed_s(folder.path / CONFIG_FILE)
+        if is_warm(folder) and not is_committed(folder.checkpoint(0)):
+            progress = supervised_progress(folder.supervised)
+            unit = "" if progress is None else "steps"
+            return StageUnderWay(0, SUPERVISED_TRAINING, unit, *(progress or (0, 0)), begun_s)
+        return StageUnderWay(0, PREPARATION, "", 0, 0, begun_s)
+
     def of_iteration(self, iteration: int) -> StageUnderWay:
         """The stage of an iteration that has its plan and no receipt."""
         folder = self._folder
@@ -74,6 +88,9 @@ class StageFinder:
             has_converted = folder.match(event_of(generation), CONVERSION).exists()
             done = num_games_played(folder, matches) + (positions if has_converted else 0)
             total = sum(match.num_games for match in matches) + positions
+            if folder.config.evaluation.climb:
+                done += num_climb_games(folder, generation)
+                total += folder.config.evaluation.climb_games
             if done < total:
                 return StageUnderWay(iteration, EVALUATION, "games", done, total, trained_s)
         return self._gate(iteration, trained_s) or StageUnderWay(

@@ -15,6 +15,7 @@ from chess_snn.campaign.alarms import Alarm, find_alarms
 from chess_snn.campaign.champions import champion_of
 from chess_snn.campaign.disk_use import DiskMeter, DiskUse
 from chess_snn.campaign.folder import CONFIG_FILE, CampaignFolder
+from chess_snn.campaign.live import Live, read_live
 from chess_snn.campaign.matches import (
     FINAL,
     ScheduledMatch,
@@ -29,7 +30,6 @@ from chess_snn.campaign.receipts import Receipt, read_receipt
 from chess_snn.campaign.results import result_rows
 from chess_snn.campaign.under_way import (
     FINAL_MATCHES,
-    PREPARATION,
     StageFinder,
     StageUnderWay,
     changed_s,
@@ -43,6 +43,7 @@ PACE_ITERATIONS: Final = 5
 """The newest iterations, from whose length the time left is told."""
 
 _S_PER_HOUR: Final = 3600.0
+_MAY_RUN: Final = (WriterState.RUNNING, WriterState.ELSEWHERE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +74,8 @@ class CampaignView:
     disk: DiskUse
     processes: ProcessUse | None
     """Of the campaign and its workers; None unless they run on this host."""
+    live: Live | None
+    """Of its workers, wherever they are; None where nobody has told of them lately."""
 
     @property
     def is_running(self) -> bool:
@@ -156,6 +159,7 @@ class CampaignWatch:
             last_sign_s=last_sign_s,
             disk=self._disk.look(),
             processes=self._processes.look(writer.pid) if writer and is_running else None,
+            live=read_live(self._folder) if writer and writer.state in _MAY_RUN else None,
         )
 
     def _refresh(self) -> None:
@@ -171,8 +175,7 @@ class CampaignWatch:
         if num_begun > num_finished:
             return [self._stages.of_iteration(i) for i in range(num_finished, num_begun)]
         if not num_finished:
-            begun_s = changed_s(self._folder.path / CONFIG_FILE)
-            return [StageUnderWay(0, PREPARATION, "", 0, 0, begun_s)]
+            return [self._stages.before_iterations()]
         if next_plan(self._folder, num_finished, self._recorded_s()) is not None:
             return []
         return self._final_stage()
@@ -194,7 +197,7 @@ class CampaignWatch:
         """The newest time of the folders that something is put into while the campaign runs."""
         folder = self._folder
         places = [folder.receipt(0).parent, folder.plan(0).parent, folder.checkpoint(0).parent,
-                  folder.match(FINAL, "").parent, folder.path / CONFIG_FILE]
+                  folder.match(FINAL, "").parent, folder.supervised, folder.path / CONFIG_FILE]
         for stage in stages:
             places.append(folder.shard(stage.iteration, 0).parent)
             places.append(folder.match(event_of(stage.iteration + 1), "").parent)

@@ -20,8 +20,8 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a tabl
 Quick = Annotated[bool, typer.Option(help="A few seconds only; figures are rough.")]
 
 
-def _command(module: str, summary: str) -> None:
-    name = module.replace("_", "")
+def _command(module: str, summary: str, name: str | None = None) -> None:
+    name = name or module.replace("_", "")
 
     def bench(json: Json = False, json_file: JsonFile = None, quick: Quick = False) -> None:
         check_writable(json_file)
@@ -42,6 +42,7 @@ def _command(module: str, summary: str) -> None:
 
 
 _command("env", "Rules and bitplanes of chess, beside python-chess, on one core.")
+_command("import_games", "From PGN to shards on two processes, beside python-chess.", "import")
 _command("net", "The network alone, beside its twin, the machine's peak, and other libraries'.")
 _command("search", "Tree search, alone and with a network, beside OpenSpiel's.")
 _command("self_play", "Self-play, beside one game at a time with a batch of one.")

@@ -1,6 +1,7 @@
 """A position of a recorded game, drawn by python-chess."""
 
 from dataclasses import dataclass
+from typing import Final
 
 import chess
 import chess.svg
@@ -9,6 +10,9 @@ from chess_snn.cli.board_text import draw_board
 from chess_snn.data import GameRecords
 from chess_snn.errors import UsageError
 from chess_snn.games.chess import move_of_action, to_board
+
+_PNG_PIXELS: Final = 480
+"""Width and height."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,3 +59,27 @@ def board_svg(position: ShownPosition) -> str:
     board = position.board
     check = board.king(board.turn) if board.is_check() else None
     return chess.svg.board(board, lastmove=position.last_move, check=check)
+
+
+def board_png(position: ShownPosition) -> bytes:
+    """The same picture as PNG.
+
+    Raises:
+        UsageError: CairoSVG, which is an extra, or the library that it draws with is missing.
+    """
+    try:
+        import cairosvg  # noqa: PLC0415 - it is an extra
+    except ImportError as error:
+        raise UsageError(
+            "--png needs CairoSVG; install it with: pip install 'chess-snn[png]', or use --svg"
+        ) from error
+    except OSError as error:
+        raise UsageError(
+            "--png needs the library cairo, which CairoSVG does not find; install it with the "
+            "system's packages (apt install libcairo2, dnf install cairo, brew install cairo), or "
+            "use --svg"
+        ) from error
+    picture: bytes = cairosvg.svg2png(
+        board_svg(position), output_width=_PNG_PIXELS, output_height=_PNG_PIXELS
+    )
+    return picture

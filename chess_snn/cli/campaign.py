@@ -10,17 +10,36 @@ from typing import Annotated
 
 import typer
 
-from chess_snn.campaign import CampaignFolder, load_config, preset_names, read_receipts
+from chess_snn.campaign import (
+    CampaignConfig,
+    CampaignFolder,
+    campaign_lock,
+    load_config,
+    preset_names,
+    read_receipts,
+)
 from chess_snn.campaign.alarms import find_alarms
 from chess_snn.campaign.champions import champion_of
 from chess_snn.campaign.finish import is_finished
+from chess_snn.campaign.loading import change_pace
 from chess_snn.campaign.matches import read_final_matches
 from chess_snn.campaign.mirror import check_store
 from chess_snn.campaign.naming import claim_campaign_path
 from chess_snn.campaign.plans import describe_length
 from chess_snn.campaign.receipts import recorded_seconds
+from chess_snn.campaign.workers import plan_here
 from chess_snn.cli.console import TerminalListener, announce_once, print_message, print_summary
+from chess_snn.cli.devices import (
+    ClusterOption,
+    DeviceOption,
+    GpusOption,
+    SelfPlayDeviceOption,
+    WorkersOption,
+    WorkersPerDeviceOption,
+    pace_settings,
+)
 from chess_snn.cli.estimate import estimate
+from chess_snn.cli.given_games import check_given_games, games_setting
 from chess_snn.cli.orchestration import load_flows
 from chess_snn.cli.restore import restore
 from chess_snn.errors import CampaignError
@@ -53,27 +72,69 @@ def start(
         list[str] | None,
         typer.Option(help="One setting, such as training.batch_size=512. May be repeated."),
     ] = None,
+    warm_start: Annotated[
+        Path | None,
+        typer.Option(help="Learn from these games first: the --out of chess-snn games import."),
+    ] = None,
+    workers: WorkersOption = None,
+    workers_per_device: WorkersPerDeviceOption = None,
+    gpus: GpusOption = "",
+    device: DeviceOption = "",
+    self_play_device: SelfPlayDeviceOption = "",
+    cluster: ClusterOption = "",
 ) -> None:
     """Start a campaign in a new folder, and run it to its end.
 
     Ctrl-C or SIGTERM stops it, losing nothing that was committed; `resume` goes on with it.
 
     chess-snn campaign start --preset smoke --set campaign.iterations=5
+
+    chess-snn campaign start --preset cpu --warm-start imports/lichess --set supervised.epochs=3
     """
-    configuration = load_config(preset, config, set or [])
+    pace = pace_settings(
+        workers, workers_per_device, gpus, device, self_play_device, cluster
+    )
+    configuration = load_config(preset, config, [*(set or []), *games_setting(warm_start), *pace])
     configuration.find_engines()
     check_store(configuration.storage)
-    folder = CampaignFolder.create(dir or claim_campaign_path(preset), configuration)
+    _check_crew(configuration)
+    fixed = check_given_games(configuration)
+    folder = CampaignFolder.create(dir or claim_campaign_path(preset), fixed)
     _run(folder)
 
 
 @app.command()
-def resume(directory: Directory) -> None:
+def resume(
+    directory: Directory,
+    set: Annotated[  # the option's name
+        list[str] | None,
+        typer.Option(help="A setting of [execution] or [cluster]; all others stay as they were."),
+    ] = None,
+    workers: WorkersOption = None,
+    workers_per_device: WorkersPerDeviceOption = None,
+    gpus: GpusOption = "",
+    device: DeviceOption = "",
+    self_play_device: SelfPlayDeviceOption = "",
+    cluster: ClusterOption = "",
+) -> None:
     """Go on with a campaign, under the configuration it was started with.
 
-    What was committed is not done again. To see what is left: chess-snn campaign status D
+    What was committed is not done again. Where the work is done may change, and is kept: it changes
+    the pace and not the result. To see what is left: chess-snn campaign status D
+
+    chess-snn campaign resume campaigns/gpu-001 --gpus 0,1 --workers-per-device 2
     """
-    _run(CampaignFolder.open(directory))
+    pace = pace_settings(
+        workers, workers_per_device, gpus, device, self_play_device, cluster
+    )
+    folder = CampaignFolder.open(directory)
+    changed = change_pace(folder.config, [*(set or []), *pace])
+    if not is_finished(folder):
+        _check_crew(changed)
+    if changed != folder.config:
+        with campaign_lock(folder):
+            folder = folder.with_config(changed)
+    _run(folder)
 
 
 @app.command()
@@ -107,6 +168,14 @@ def status(
     )
     if not is_finished(folder):
         print_message(f"Go on with it: chess-snn campaign resume {directory}")
+
+
+def _check_crew(config: CampaignConfig) -> None:
+    """Name devices, workers or a scheduler that cannot be had, before anything is written."""
+    if config.cluster.kind == "local":
+        plan_here(config)
+    else:
+        load_flows("cluster").check_crew(config)
 
 
 def _run(folder: CampaignFolder) -> None:

@@ -44,6 +44,17 @@ def interval(row: Json, opponent: str) -> str:
     return f"{row[name]:.3f} ({row[name + '_low']:.3f} to {row[name + '_high']:.3f})"
 
 
+def elo_interval(row: Json) -> str:
+    """Elo above the random mover and its 95 % interval: ``312 (250 to 380)``; or its one bound."""
+    elo, low, high = (row[name] for name in ("elo", "elo_low", "elo_high"))
+    if elo is not None:
+        ends = ("-inf" if low is None else f"{low:.0f}", "inf" if high is None else f"{high:.0f}")
+        return f"{elo:.0f} ({ends[0]} to {ends[1]})"
+    if low is not None:
+        return f"above {low:.0f}"
+    return NOT_MEASURED if high is None else f"below {high:.0f}"
+
+
 def duration(seconds: float) -> str:
     """``3:05:09``, or ``5:09`` below an hour."""
     minutes, rest = divmod(round(seconds), _S_PER_MINUTE)
@@ -71,9 +82,9 @@ SHORT_COLUMNS: Final[Columns] = {
     **_ITERATION,
     "plies": column("plies_mean", ".0f"),
     "W/D/B %": _outcomes,
-    "value loss": column("holdout_value_loss_after", ".3f"),
-    "entropy": column("policy_entropy", ".2f"),
+    "value\nloss": column("holdout_value_loss_after", ".3f"),
     "score": column("score", ".3f"),
+    "Elo (95 %)": elo_interval,
     **_GENERATION,
     "s": column("iteration_s", ",.0f"),
 }
@@ -108,7 +119,7 @@ def strength_columns(opponents: Sequence[str]) -> Columns:
         "iter": column("iteration", "d"),
         "generation": column("generation", "d"),
         "score": column("score", ".3f"),
-        "Elo": column("elo", ".0f"),
+        "Elo": elo_interval,
         **{opponent: against(opponent) for opponent in opponents},
         "champion then": gate_text,
         "conversion": column("conversion_rate", ".3f"),
@@ -128,7 +139,9 @@ def rows_table(
 
 def matches_table(title: str, matches: Sequence[Json], *, lean: bool = False) -> Table:
     """A line a match, from summaries of matches; ``lean`` as in :func:`rows_table`."""
-    headings = ["player", "against", "W-D-L", "capped", "score", "95 % interval"]
+    has_faults = any(map(is_faulty, matches))
+    faults = ["forfeits\nof both", "void"] if has_faults else []
+    headings = ["player", "against", "W-D-L", "capped", *faults, "score", "95 % interval"]
     table = _table(title, headings, lean)
     for match in matches:
         table.add_row(
@@ -136,17 +149,29 @@ def matches_table(title: str, matches: Sequence[Json], *, lean: bool = False) ->
             match["player_b"],
             f"{match['wins']}-{match['draws']}-{match['losses']}",
             str(match["capped"]),
+            *(_faults(match) if has_faults else ()),
             f"{match['score']:.3f}",
             f"{match['score_low']:.3f} to {match['score_high']:.3f}",
         )
     return table
 
 
+def is_faulty(match: Json) -> bool:
+    """Whether a game was forfeited, and counts as lost, or is void and counts for nobody."""
+    return any(match.get(name, 0) for name in ("forfeits_a", "forfeits_b", "voided"))
+
+
+def _faults(match: Json) -> tuple[str, str]:
+    """``1-0`` forfeits of the player and its opponent; games that are void."""
+    forfeits = f"{match.get('forfeits_a', 0)}-{match.get('forfeits_b', 0)}"
+    return forfeits, str(match.get("voided", 0))
+
+
 def iteration_line(row: Json) -> str:
     """The figures of one iteration that matter."""
     score = "" if row["score"] is None else f", score {row['score']:.3f}"
-    if row["elo"] is not None:
-        score += f", Elo {row['elo']:.0f}"
+    if elo_interval(row) != NOT_MEASURED:
+        score += f", Elo {elo_interval(row)}"
     gate = f", against the champion {told}" if (told := gate_text(row)) else ""
     champion = ", new champion" if row["champion"] == row["generation"] else ""
     return (
@@ -160,10 +185,27 @@ def iteration_line(row: Json) -> str:
 
 def match_line(match: Json) -> str:
     """One match at the end of a campaign."""
+    forfeits, void = _faults(match)
+    faults = f"; forfeits {forfeits}, {void} void" if is_faulty(match) else ""
     return (
         f"{match['player_a']} against {match['player_b']}: "
         f"{match['wins']}-{match['draws']}-{match['losses']}, score {match['score']:.3f} "
-        f"({match['score_low']:.3f} to {match['score_high']:.3f})"
+        f"({match['score_low']:.3f} to {match['score_high']:.3f}){faults}"
+    )
+
+
+def climb_line(climb: Json) -> str:
+    """Where a generation stands on the ladder, and what it scored on the rungs about it."""
+    ends = (climb["elo_low"], climb["elo_high"])
+    interval = " to ".join("unknown" if end is None else f"{end:.0f}" for end in ends)
+    elo = "unknown" if climb["elo"] is None else f"{climb['elo']:.0f}"
+    rungs = ", ".join(
+        f"{rung['score']:.2f} against {rung['player']} ({rung['elo']:.0f})"
+        for rung in climb["rungs"] if rung["player"] in climb["bracket"]
+    )
+    return (
+        f"{climb['player']} on the ladder: Elo {elo} ({interval}) by {climb['num_games']} games; "
+        f"{rungs}"
     )
 
 

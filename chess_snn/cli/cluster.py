@@ -12,7 +12,12 @@ from chess_snn.campaign.places import this_machine
 from chess_snn.campaign.settings import CampaignConfig
 from chess_snn.campaign.workers import gpus_for, plan_workers
 from chess_snn.cli.console import print_message
-from chess_snn.cli.devices import DeviceOption, GpusOption, parse_gpus
+from chess_snn.cli.devices import (
+    DeviceOption,
+    GpusOption,
+    SelfPlayDeviceOption,
+    parse_gpus,
+)
 from chess_snn.cli.orchestration import load_cluster
 from chess_snn.config import check_choice, check_range
 
@@ -85,6 +90,7 @@ def worker(
     workers_per_device: Annotated[int, typer.Option(help="The same for each device.")] = 0,
     gpus: GpusOption = "",
     device: DeviceOption = "auto",
+    self_play_device: SelfPlayDeviceOption = "same",
     memory_mib: Annotated[
         int, typer.Option(help="Most memory of a worker; 0 deals the machine's out evenly.")
     ] = 0,
@@ -104,10 +110,11 @@ def worker(
     chess-snn cluster worker tls://box-a:8786 --certificates box-b
     """
     check_choice("--device", device, ("auto", "cpu", "cuda"))
+    check_choice("--self-play-device", self_play_device, ("same", "cpu"))
     check_range("--patience-s", patience_s, ge=0, le=1_000_000)
     security = load_cluster("security").security_of(address, certificates, "--certificates")
     config = replace(CampaignConfig(), execution=ExecutionSettings(
-        device=device, gpus=parse_gpus(gpus), workers=workers,
+        device=device, self_play_device=self_play_device, gpus=parse_gpus(gpus), workers=workers,
         workers_per_device=workers_per_device, worker_memory_mib=memory_mib,
     ))
     plan = plan_workers(config, this_machine(gpus_for(config)), _MOST_WORKERS)

@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from rich.console import Console
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
 from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
@@ -18,20 +19,25 @@ from rich.progress import (
 
 from chess_snn.campaign import CampaignFolder, Receipt
 from chess_snn.campaign.alarms import Alarm, find_alarms
+from chess_snn.campaign.live import WorkerProgress, summary
 from chess_snn.campaign.matches import read_final_matches
 from chess_snn.campaign.results import result_row, result_rows
 from chess_snn.cli.campaign_tables import (
     SHORT_COLUMNS,
+    climb_line,
     figure,
     iteration_line,
     matches_table,
     rows_table,
 )
+from chess_snn.cli.workers_table import workers_table
 
 console = Console(highlight=False)
 
 _LINE_PERIOD_S = 10.0
 """Between lines of progress, where there is no terminal for a bar."""
+_WORKERS_PERIOD_S = 60.0
+"""Between lines of the workers, likewise."""
 
 
 def print_message(text: str) -> None:
@@ -84,26 +90,37 @@ class TerminalListener:
     """Hears a campaign and shows it; on something that is no terminal, plain lines instead."""
 
     def __init__(self) -> None:
+        self._workers: Sequence[WorkerProgress] = ()
         self._bar = Progress(
             TextColumn("{task.description}"),
             BarColumn(bar_width=30),
             MofNCompleteColumn(),
             TextColumn("{task.fields[pace]}"),
             console=console,
-            transient=True,
         )
         self._lock = threading.Lock()
         self._bars: dict[tuple[int, str], TaskID] = {}
         self._next_lines_s: dict[tuple[int, str], float] = {}
+        self._next_workers_s = time.monotonic() + _WORKERS_PERIOD_S
 
     @contextmanager
     def live(self) -> Iterator[None]:
         """Show the bar for the length of the block."""
         if console.is_terminal:
-            with self._bar:
+            with Live(console=console, transient=True, get_renderable=self._picture):
                 yield
         else:
             yield
+
+    def _picture(self) -> RenderableType:
+        return Group(self._bar, workers_table(self._workers))
+
+    def workers(self, workers: Sequence[WorkerProgress]) -> None:
+        """Show them beneath the bars; without a terminal, a line of all together now and then."""
+        self._workers = workers
+        if not console.is_terminal and workers and time.monotonic() >= self._next_workers_s:
+            self._next_workers_s = time.monotonic() + _WORKERS_PERIOD_S
+            print_message(summary(workers))
 
     def message(self, text: str) -> None:
         """A line above the bar."""
@@ -158,11 +175,13 @@ def print_summary(folder: CampaignFolder, receipts: Sequence[Receipt]) -> None:
     if not receipts:
         return
     rows = result_rows(folder.config, receipts)
-    console.print(rows_table(f"campaign {folder.name}", rows, SHORT_COLUMNS))
+    console.print(rows_table(f"campaign {folder.name}", rows, SHORT_COLUMNS, lean=True))
     evaluated = [receipt for receipt in receipts if receipt.matches]
     if evaluated:
         title = f"generation {evaluated[-1].training.generation}"
         console.print(matches_table(title, evaluated[-1].matches))
+        if (climb := evaluated[-1].climb) is not None:
+            print_message(climb_line(climb))
     if gates := [receipt.promotion for receipt in receipts if receipt.promotion is not None]:
         print_message(f"The last candidate: {gates[-1]}.")
     if finals := read_final_matches(folder):

@@ -14,9 +14,10 @@ from chess_snn.campaign.results import opponents_of, score_column
 from chess_snn.campaign.under_way import EVALUATION, GATE, SELF_PLAY, TRAINING, StageUnderWay
 from chess_snn.campaign.watching import CampaignView
 from chess_snn.campaign.writer import WriterState
-from chess_snn.cli.campaign_tables import duration, interval, matches_table
+from chess_snn.cli.campaign_tables import duration, elo_interval, interval, matches_table
 from chess_snn.cli.sparkline import BLOCKS, PLAIN, sparkline
 from chess_snn.cli.watch_lines import describe_writer
+from chess_snn.cli.workers_table import workers_table
 from chess_snn.types import Json
 
 _FIGURES: Final = (
@@ -72,6 +73,8 @@ def dashboard(view: CampaignView, console: Console) -> RenderableType:
         parts.append(_scores(view, draw, with_bounds=console.height >= _ROOMY_LINES))
     if view.final_matches:
         parts.append(matches_table("at the end of the campaign", view.final_matches, lean=True))
+    if view.live is not None:
+        parts.append(workers_table(view.live.workers))
     parts.append(_resources(view))
     return Group(*parts)
 
@@ -101,6 +104,8 @@ def _header(view: CampaignView) -> RenderableType:
 
 def _stages(view: CampaignView) -> RenderableType:
     lines = [Text(f"  {_stage_line(view, stage)}") for stage in view.stages]
+    if view.live is not None:
+        lines += [Text(f"  {told}", style="dim") for told in view.live.stages]
     if not view.is_finished and not view.is_running:
         quiet_s = max(0.0, time.time() - view.last_sign_s)
         lines.append(Text(f"  last written to {duration(quiet_s)} ago", style="dim"))
@@ -163,6 +168,10 @@ def _scores(view: CampaignView, draw: Draw, *, with_bounds: bool) -> RenderableT
                      Text(interval(evaluated[-1], opponent)))
         if with_bounds:
             grid.add_row("", Text(curve("_low"), style="dim"), Text("low", style="dim"))
+    if elo := _measured(view.rows, "elo"):
+        newest = [row for row in view.rows if row["elo"] is not None][-1]
+        grid.add_row(Text("Elo"), Text(draw(elo, None, None), style="cyan"),
+                     Text(elo_interval(newest)))
     return grid
 
 

@@ -19,12 +19,12 @@ from chess_snn.campaign.collection import (
 )
 from chess_snn.campaign.collection_report import collection_figures, to_pgn
 from chess_snn.campaign.match_games import match_games_pgn
-from chess_snn.cli.board import board_svg, board_text, position_of
+from chess_snn.cli.board import board_png, board_svg, board_text, position_of
 from chess_snn.cli.console import console, print_message, work_bar
 from chess_snn.cli.report_file import JsonFile, check_writable
 from chess_snn.config import check_choice
 from chess_snn.cores import num_cores
-from chess_snn.data import write_json, write_parts, write_text
+from chess_snn.data import write_bytes, write_json, write_parts, write_text
 from chess_snn.errors import UsageError
 from chess_snn.evaluation.match_result import FORFEIT_ENDING, VOID_ENDING
 from chess_snn.pgn import FAULT_KINDS, Imported, ImportReport, import_pgn
@@ -126,6 +126,9 @@ def show(
     game: Annotated[int, typer.Option(help="Its number, from 1; `Game` in exported PGN.")] = 1,
     ply: Annotated[int | None, typer.Option(help="Plies played on the board; else all.")] = None,
     svg: Annotated[Path | None, typer.Option(help="Draw the board into this file.")] = None,
+    png: Annotated[
+        Path | None, typer.Option(help="The same as PNG; needs the extra png.")
+    ] = None,
 ) -> None:
     """Show a game and a board of it.
 
@@ -136,6 +139,8 @@ def show(
     position = position_of(found.records, found.index, ply)
     if svg is not None:
         write_text(svg, board_svg(position))
+    if png is not None:
+        write_bytes(png, board_png(position))
     typer.echo(to_pgn(collection, found))
     typer.echo(board_text(position))
 

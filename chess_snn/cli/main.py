@@ -15,6 +15,8 @@ from chess_snn.cli import (
     cluster,
     doctor,
     games,
+    ladder,
+    learn,
     match,
     mates,
     perft,
@@ -44,7 +46,9 @@ app = typer.Typer(
 )
 app.add_typer(campaign.app, name="campaign")
 app.add_typer(cluster.app, name="cluster")
+games.app.command("learn")(learn.learn_command)
 app.add_typer(games.app, name="games")
+app.add_typer(ladder.app, name="ladder")
 app.add_typer(registry.app, name="models")
 app.add_typer(bench.app, name="bench")
 # So that a depth of -1 is a bad depth and not an unknown option.

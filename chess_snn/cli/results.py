@@ -16,6 +16,7 @@ from chess_snn.campaign.matches import read_final_matches
 from chess_snn.campaign.results import opponents_of, result_columns, result_rows
 from chess_snn.cli.campaign_tables import (
     LEARNING_COLUMNS,
+    is_faulty,
     matches_table,
     rows_table,
     strength_columns,
@@ -58,8 +59,10 @@ def results_command(
         check_range("--last", last, ge=1)
     check_writable(out, "--out")
     folder = CampaignFolder.open(directory)
-    rows = result_rows(folder.config, read_receipts(folder))
-    rows = rows[-last:] if last is not None else rows
+    receipts = read_receipts(folder)
+    receipts = receipts[-last:] if last is not None else receipts
+    rows = result_rows(folder.config, receipts)
+    faulty = [match for receipt in receipts for match in receipt.matches if is_faulty(match)]
     finals = read_final_matches(folder)
     if as_json:
         _give(_json_text(folder, rows, finals), out)
@@ -68,12 +71,12 @@ def results_command(
     elif not rows:
         print_message(f"{folder.path}: no iteration is finished yet")
     elif out is not None:
-        write_text(out, _table_text(_tables(folder, rows, finals)))
+        write_text(out, _table_text(_tables(folder, rows, faulty, finals)))
     elif console.is_terminal:
-        for table in _tables(folder, rows, finals):
+        for table in _tables(folder, rows, faulty, finals):
             console.print(table)
     else:
-        typer.echo(_table_text(_tables(folder, rows, finals)), nl=False)
+        typer.echo(_table_text(_tables(folder, rows, faulty, finals)), nl=False)
 
 
 def _give(text: str, out: Path | None) -> None:
@@ -102,13 +105,19 @@ def _csv_text(folder: CampaignFolder, rows: Sequence[Json]) -> str:
 
 
 def _tables(
-    folder: CampaignFolder, rows: Sequence[Json], finals: Sequence[Json]
+    folder: CampaignFolder, rows: Sequence[Json], faulty: Sequence[Json], finals: Sequence[Json]
 ) -> list[Table]:
-    """Learning, then strength of the generations that were evaluated, then the final matches."""
+    """Learning, strength of the generations that were evaluated, and the final matches.
+
+    Matches in which a player failed stand before those, if there are any.
+    """
     tables = [rows_table(f"campaign {folder.name}", rows, LEARNING_COLUMNS, lean=True)]
     if evaluated := [row for row in rows if row["score"] is not None]:
         columns = strength_columns(opponents_of(folder.config))
         tables.append(rows_table("score (95 % interval)", evaluated, columns, lean=True))
+    if faulty:
+        title = "matches with games that were forfeited or void"
+        tables.append(matches_table(title, faulty, lean=True))
     if finals:
         tables.append(matches_table("at the end of the campaign", finals, lean=True))
     return tables

@@ -1,11 +1,16 @@
 """A campaign that is watched, as plain lines: one for each thing that changes."""
 
 from collections.abc import Iterator
+from typing import Final
 
+from chess_snn.campaign.live import summary
 from chess_snn.campaign.plans import describe_length
 from chess_snn.campaign.watching import CampaignView
 from chess_snn.campaign.writer import WriterState
 from chess_snn.cli.campaign_tables import duration, iteration_line, match_line
+
+_MORE_GAMES: Final = 1.5
+"""Workers are told of again after so many times the games."""
 
 
 class WatchLines:
@@ -18,6 +23,8 @@ class WatchLines:
         self._alarms: set[tuple[str, int]] = set()
         self._stages: dict[tuple[int, str], int] = {}
         self._has_finished = False
+        self._workers: list[str] = []
+        self._num_games = 0
 
     def news(self, view: CampaignView) -> Iterator[str]:
         """What is new in ``view``; at first the state, the newest iteration and the alarms."""
@@ -29,6 +36,7 @@ class WatchLines:
         yield from self._new_iterations(view)
         yield from self._new_alarms(view)
         yield from self._new_stages(view)
+        yield from self._new_workers(view)
         if view.is_finished and not self._has_finished:
             yield from map(match_line, view.final_matches)
             yield f"finished: {len(view.receipts)} iterations in {duration(view.elapsed_s)}"
@@ -52,6 +60,17 @@ class WatchLines:
             if self._stages.get((stage.iteration, stage.name)) != stage.done:
                 yield str(stage)
         self._stages = {(stage.iteration, stage.name): stage.done for stage in view.stages}
+
+
+    def _new_workers(self, view: CampaignView) -> Iterator[str]:
+        """All together where one has come or gone, or they have done half as much again."""
+        workers = view.live.workers if view.live is not None else ()
+        names, games = [w.name for w in workers], sum(w.games for w in workers)
+        if workers and (names != self._workers or games > _MORE_GAMES * self._num_games):
+            self._num_games = games
+            yield summary(workers)
+            yield from map(str, workers)
+        self._workers = names
 
 
 def describe_writer(view: CampaignView) -> str:

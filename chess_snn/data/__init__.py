@@ -14,6 +14,7 @@ from chess_snn.data.files import (
     is_alive,
     read_json,
     sweep_temporaries,
+    write_bytes,
     write_json,
     write_parts,
     write_text,
@@ -30,7 +31,7 @@ from chess_snn.data.manifest import (
 from chess_snn.data.records import START_KINDS, GameRecords, concatenate
 from chess_snn.data.restarts import restart_states
 from chess_snn.data.samples import Samples
-from chess_snn.data.shard import read_shard, write_shard
+from chess_snn.data.shard import check_shard, read_shard, write_shard
 from chess_snn.data.window import ReplayWindow, Subset
 
 __all__ = [
@@ -44,6 +45,7 @@ __all__ = [
     "StagedFolder",
     "StoredFile",
     "Subset",
+    "check_shard",
     "commit_copy",
     "concatenate",
     "copy_folder",
@@ -58,6 +60,7 @@ __all__ = [
     "sweep_temporaries",
     "verify_files",
     "verify_folder",
+    "write_bytes",
     "write_json",
     "write_parts",
     "write_shard",

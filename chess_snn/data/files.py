@@ -179,11 +179,30 @@ def write_parts(path: Path, parts: Iterable[str]) -> None:
     Raises:
         UsageError: the place cannot be written; what was there is intact.
     """
+    with _replacing(path) as temporary:
+        write_synced(temporary, parts)
+
+
+def write_bytes(path: Path, body: bytes) -> None:
+    """Put ``body`` at ``path`` in one step, as :func:`write_json` does.
+
+    Raises:
+        UsageError: the place cannot be written; what was there is intact.
+    """
+    with _replacing(path) as temporary, temporary.open("xb") as file:
+        file.write(body)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+@contextmanager
+def _replacing(path: Path) -> Iterator[Path]:
+    """A new file to write and sync, which then takes the place of ``path``."""
     temporary = temporary_sibling(path)
     with writing(path):
         make_folder(path.parent)
         try:
-            write_synced(temporary, parts)
+            yield temporary
             temporary.replace(path)
         finally:
             temporary.unlink(missing_ok=True)

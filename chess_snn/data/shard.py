@@ -79,13 +79,7 @@ def read_shard(folder: Path) -> tuple[GameRecords, Manifest]:
     Raises:
         CorruptDataError: naming the file or column that is not what was committed.
     """
-    manifest = verify_folder(folder)
-    version = manifest.meta.get("shard_version")
-    if manifest.kind != SHARD_KIND or version != SHARD_VERSION:
-        raise CorruptDataError(
-            f"{folder} must be a {SHARD_KIND} of version {SHARD_VERSION}, found {manifest.kind!r} "
-            f"of version {version!r}; open it with the program that wrote it"
-        )
+    manifest = check_shard(folder)
     try:
         group = zarr.open_group(store=str(folder), mode="r", zarr_format=3)
         records = from_columns({name: _read_column(group, name) for name in STORED_DTYPES})
@@ -96,6 +90,22 @@ def read_shard(folder: Path) -> tuple[GameRecords, Manifest]:
             "it is made again"
         ) from error
     return records, manifest
+
+
+def check_shard(folder: Path) -> Manifest:
+    """The manifest of the committed shard ``folder``, whose files are read, but not decoded.
+
+    Raises:
+        CorruptDataError: naming the file that is not what was committed.
+    """
+    manifest = verify_folder(folder)
+    version = manifest.meta.get("shard_version")
+    if manifest.kind != SHARD_KIND or version != SHARD_VERSION:
+        raise CorruptDataError(
+            f"{folder} must be a {SHARD_KIND} of version {SHARD_VERSION}, found {manifest.kind!r} "
+            f"of version {version!r}; open it with the program that wrote it"
+        )
+    return manifest
 
 
 def _encode(records: GameRecords) -> dict[str, bytes]:

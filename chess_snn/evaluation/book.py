@@ -17,6 +17,8 @@ BOOK_FILE: Final = "data/openings.txt"
 """Beside this module."""
 COMMENT: Final = "#"
 """Begins the lines of the head."""
+BOOK_KEY: Final = "book:"
+"""Begins the keys of openings of the book."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +35,7 @@ class BookLine:
     @property
     def key(self) -> str:
         """``book:0123``: what ratings and stored matches call it."""
-        return f"book:{self.number:04d}"
+        return f"{BOOK_KEY}{self.number:04d}"
 
     def __str__(self) -> str:
         """As it stands in the file."""

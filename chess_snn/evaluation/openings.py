@@ -4,13 +4,14 @@ They come from the shipped book, or are a few random plies away from the initial
 """
 
 import functools
+from collections.abc import Sequence
 from typing import Final, Literal
 
 import numpy as np
 
 from chess_snn.config import check_range
 from chess_snn.errors import ConfigError
-from chess_snn.evaluation.book import read_book
+from chess_snn.evaluation.book import BOOK_KEY, read_book
 from chess_snn.games import get_game
 from chess_snn.games.base import NO_ACTION, Game
 from chess_snn.games.starts import random_starts
@@ -87,6 +88,25 @@ def opening_keys(game: Game, states: UInt64Array) -> tuple[str, ...]:
         game.format_state(state) if number is None else read_book()[number].key
         for number, state in zip(numbers, states, strict=True)
     )
+
+
+def opening_states(game: Game, keys: Sequence[str]) -> UInt64Array:
+    """uint64[n, W]: the positions that :func:`opening_keys` calls ``keys``.
+
+    Raises:
+        ConfigError: the book has no such opening.
+        PositionError: a key is neither an opening of the book nor a position.
+    """
+    numbers = {line.key: line.number for line in read_book()}
+    states = np.empty((len(keys), game.spec.state_words), np.uint64)
+    for row, key in enumerate(keys):
+        if not key.startswith(BOOK_KEY):
+            states[row] = game.parse_state(key)
+        elif key in numbers:
+            states[row] = _book_states()[numbers[key]]
+        else:
+            raise ConfigError(f"there is no opening {key!r}: the book has {len(numbers)}")
+    return states
 
 
 def random_openings(game: Game, num_openings: int, num_plies: int, seed: int) -> UInt64Array:

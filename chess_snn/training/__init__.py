@@ -1,22 +1,34 @@
-"""Losses, the optimiser loop on one device or over ranks, and checkpoints."""
+"""Losses, the optimiser loop on one device or over ranks, given games, and checkpoints."""
 
 from chess_snn.training.checkpoint import WEIGHTS, load_trainer, save_checkpoint
+from chess_snn.training.course import Course, GivenShard, plan_course
+from chess_snn.training.holdout import HoldoutReport, measure_holdout
 from chess_snn.training.ranks import ALONE, RankPlace, Ranks, joined_ranks
 from chess_snn.training.report import TrainingReport
 from chess_snn.training.schedule import IterationPlan
-from chess_snn.training.settings import TrainingSettings
+from chess_snn.training.settings import SupervisedSettings, TrainingSettings
+from chess_snn.training.supervised import Points, supervised_progress, train_supervised
 from chess_snn.training.trainer import Trainer
 
 __all__ = [
     "ALONE",
     "WEIGHTS",
+    "Course",
+    "GivenShard",
+    "HoldoutReport",
     "IterationPlan",
+    "Points",
     "RankPlace",
     "Ranks",
+    "SupervisedSettings",
     "Trainer",
     "TrainingReport",
     "TrainingSettings",
     "joined_ranks",
     "load_trainer",
+    "measure_holdout",
+    "plan_course",
     "save_checkpoint",
+    "supervised_progress",
+    "train_supervised",
 ]

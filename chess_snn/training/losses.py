@@ -97,7 +97,7 @@ def compute_losses(output: LegalOutput, targets: Targets, settings: TrainingSett
     a positive advantage makes the played action likelier, a negative one less likely, down to
     ``LEAST_LOG_PROBABILITY``. The baseline is not differentiated.
     """
-    log_policy_BL = _log_policy(output.legal_logits_BL, targets)
+    log_policy_BL = log_policy(output.legal_logits_BL, targets)
     policy_BL = log_policy_BL.exp()
     entropy = -(policy_BL * log_policy_BL).sum(dim=1).mean()
     expected_B = value_stm(output.wdl_logits_B3.detach())
@@ -127,7 +127,7 @@ def compute_losses(output: LegalOutput, targets: Targets, settings: TrainingSett
     )
 
 
-def _log_policy(logits_BL: Tensor, targets: Targets) -> Tensor:
+def log_policy(logits_BL: Tensor, targets: Targets) -> Tensor:
     """Log probabilities float32[B, L] of the legal actions, a very large negative one behind."""
     columns_L = torch.arange(logits_BL.shape[1], device=logits_BL.device)
     behind_BL = columns_L >= targets.num_legal_B.unsqueeze(1)

@@ -1,10 +1,11 @@
 """The settings of training."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from chess_snn.config import check_choice, check_range
+from chess_snn.errors import ConfigError
 
 Precision = Literal["fp32", "bf16"]
 PolicyLoss = Literal["advantage", "search"]
@@ -101,3 +102,49 @@ class TrainingSettings:
     def num_steps(self, num_new_positions: int) -> int:
         """Optimiser steps that present ``num_new_positions`` as often as asked; at least one."""
         return max(1, round(num_new_positions * self.presentations / self.batch_size))
+
+
+@dataclass(frozen=True, slots=True)
+class SupervisedSettings:
+    """Learning from given games, before a campaign's first iteration or by `chess-snn games learn`.
+
+    The policy learns the moves that were played and the value how the games ended. What is not here
+    is as `[training]` says.
+    """
+
+    games: str = ""
+    """Folder of the games: an import's or a campaign's. Where it is set, a campaign begins with a
+    network that has learnt from them, otherwise with an untrained one."""
+    digest: str = ""
+    """Of these games; noted when a campaign starts. Others in that folder are refused."""
+    epochs: int = 1
+    """How often the network goes through the games; 0 leaves it untrained."""
+    learning_rate: float = 0.0
+    """Peak learning rate; 0 takes `training.learning_rate`."""
+    window_positions: int = 2_000_000
+    """Positions in memory at a time. More are learnt from in portions of whole shards."""
+    checkpoint_minutes: float = 5.0
+    """Training between two checkpoints: about the most that a kill costs."""
+
+    def __post_init__(self) -> None:
+        check_range("supervised.epochs", self.epochs, ge=0, le=10_000)
+        check_range("supervised.learning_rate", self.learning_rate, ge=0, le=10)
+        check_range("supervised.window_positions", self.window_positions, ge=1)
+        check_range("supervised.checkpoint_minutes", self.checkpoint_minutes, gt=0, le=1440)
+        if self.digest and not self.games:
+            raise ConfigError(
+                f'supervised.digest = "{self.digest}" is that of games, and supervised.games names '
+                "none; set both or neither"
+            )
+
+    def applied_to(self, training: TrainingSettings) -> TrainingSettings:
+        """What the optimiser is to do, where ``training`` is what it does in a campaign."""
+        return replace(
+            training,
+            learning_rate=self.learning_rate or training.learning_rate,
+            presentations=1.0,
+            policy_loss="search",
+            entropy_bonus=0.0,
+            root_value_share=0.0,
+            surprise_share=0.0,
+        )

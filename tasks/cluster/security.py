@@ -25,9 +25,8 @@ def security_of(address: str, certificates: str, setting: str) -> Security | Non
 
     Args:
         address: ``tls://HOST:PORT``, or ``tcp://`` on loopback.
-        certificates: folder that `chess-snn cluster certs` made for this host; empty takes that of
-            the environment, or else Dask's own configuration.
-        setting: what the folder is called by who gave it, for messages.
+        certificates: as of :func:`find_security`.
+        setting: likewise.
 
     Raises:
         ConfigError: it leaves this machine in clear, or a certificate is missing.
@@ -35,17 +34,38 @@ def security_of(address: str, certificates: str, setting: str) -> Security | Non
     check_address("the scheduler's address", address)
     if not address.startswith("tls://"):
         return None
-    found = certificates or os.environ.get(CERTIFICATES, "")
+    return find_security(address, certificates, setting)
+
+
+def find_security(what: str, certificates: str, setting: str) -> Security:
+    """The certificates of this host.
+
+    Args:
+        what: needs them, for messages.
+        certificates: folder that `chess-snn cluster certs` made for this host; empty takes that of
+            the environment, or else Dask's own configuration.
+        setting: what the folder is called by who gives it, for messages.
+
+    Raises:
+        ConfigError: there are none, or a file of them is missing.
+    """
+    found = certificates_folder(certificates)
     if found:
-        return read_certificates(Path(found).expanduser())
+        return read_certificates(Path(found))
     if all(dask.config.get(f"distributed.comm.tls.{name}", None) for name in (
         "ca-file", "scheduler.cert", "worker.cert", "client.cert",
     )):
         return Security(require_encryption=True)
     raise ConfigError(
-        f"{address} needs certificates: make them with `chess-snn cluster certs DIR --host …`, and "
+        f"{what} needs certificates: make them with `chess-snn cluster certs DIR --host …`, and "
         f"give the folder of this host by {setting} or {CERTIFICATES}"
     )
+
+
+def certificates_folder(certificates: str) -> str:
+    """The folder that is meant: the one given, that of the environment, or none."""
+    found = certificates or os.environ.get(CERTIFICATES, "")
+    return str(Path(found).expanduser().absolute()) if found else ""
 
 
 def read_certificates(folder: Path) -> Security:

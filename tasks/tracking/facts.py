@@ -35,7 +35,7 @@ class RegisteredVersion:
 
 @dataclass(frozen=True, slots=True)
 class DatasetFacts:
-    """The games that a checkpoint was trained on, as an input of the campaign's run."""
+    """Games that a network was trained on, as an input of the campaign's run."""
 
     name: str
     digest: str

@@ -26,6 +26,9 @@ from tasks.tracking.store import tracking_errors
 MARKER_METRIC = "iteration"
 """Written in the same transaction as an iteration's metrics: its history says which are there."""
 
+SUPERVISED_MARKER_METRIC = "supervised/at_step"
+"""The same for each point of supervised training, whose steps are those of the optimiser."""
+
 FINAL_MARKER_METRIC = "final/iteration"
 """The same for the matches at the campaign's end."""
 
@@ -124,6 +127,33 @@ class CampaignTracker:
         self._recorded = {*self.recorded_iterations(), iteration}
         return True
 
+    def record_supervised(
+        self, points: Sequence[Mapping[str, float]], dataset: DatasetFacts
+    ) -> int:
+        """Record training on given games, as far as it is not recorded.
+
+        Args:
+            points: figures by name, each with its optimiser ``step``.
+            dataset: the games; an input of the run.
+
+        Returns:
+            How many of the points were new to the store.
+        """
+        with tracking_errors(self._uri):
+            history = self._client.get_metric_history(self._run_id, SUPERVISED_MARKER_METRIC)
+            known = {metric.step for metric in history}
+            missing = [point for point in points if point["step"] not in known]
+            if not known:
+                self._client.log_inputs(self._run_id, [_dataset_input(dataset, "supervised")])
+            for point in missing:
+                step = int(point["step"])
+                metrics = {
+                    f"supervised/{name}": value for name, value in point.items() if name != "step"
+                }
+                rows = self._rows(step, metrics, marker=SUPERVISED_MARKER_METRIC)
+                self._client.log_batch(self._run_id, metrics=rows)
+        return len(missing)
+
     def record_final(self, iteration: int, metrics: Mapping[str, float]) -> bool:
         """Record the matches at the end of the campaign, unless they are recorded.
 
@@ -207,12 +237,12 @@ def legal_name(metric: str) -> str:
     return name[:MAX_ENTITY_KEY_LENGTH]
 
 
-def _dataset_input(facts: DatasetFacts) -> DatasetInput:
+def _dataset_input(facts: DatasetFacts, context: str = "training") -> DatasetInput:
     dataset = Dataset(
         facts.name, facts.digest, DATASET_SOURCE_TYPE, json.dumps(dict(facts.source)),
         profile=json.dumps(dict(facts.profile)),
     )
-    return DatasetInput(dataset, [InputTag(MLFLOW_DATASET_CONTEXT, "training")])
+    return DatasetInput(dataset, [InputTag(MLFLOW_DATASET_CONTEXT, context)])
 
 
 def flatten(configuration: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:

@@ -1,7 +1,10 @@
 """``chess-snn games``: what goes in comes out, and what is said of it is so."""
 
+import importlib
 import io
 import json
+import struct
+import sys
 from dataclasses import replace
 
 import chess.pgn
@@ -239,3 +242,24 @@ def test_a_damaged_shard_is_named(chess_snn, campaign):
         done = chess_snn("games", command, campaign.path)
         assert done.returncode == 2
         assert "iter-000001/shard-0000" in done.stderr
+
+
+def test_a_board_is_drawn_as_png(chess_snn, imported, tmp_path):
+    try:
+        importlib.import_module("cairosvg")
+    except (ImportError, OSError) as missing:
+        pytest.skip(str(missing))
+    done = chess_snn("games", "show", imported, "--png", "boards/mate.png")
+    assert done.returncode == 0, done.stderr
+    picture = (tmp_path / "boards" / "mate.png").read_bytes()
+    assert picture.startswith(b"\x89PNG")
+    assert struct.unpack(">II", picture[16:24]) == (480, 480)
+
+
+def test_without_cairosvg_it_says_what_to_install(chess_snn, imported, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "cairosvg", None)
+    done = chess_snn("games", "show", imported, "--png", "mate.png")
+    assert done.returncode == 2
+    (line,) = done.stderr.splitlines()
+    assert "pip install 'chess-snn[png]'" in line
+    assert not (tmp_path / "mate.png").exists()

@@ -12,7 +12,13 @@ COMMANDS = {
     ("campaign", "start"): "--set campaign.iterations=5",
     ("campaign", "resume"): "chess-snn campaign status",
     ("campaign", "status"): "from its folder alone",
+    ("games", "learn"): "chess-snn games learn imports/lichess --out networks/tiny",
     ("match",): "chess-snn match campaigns/cpu-001:64 greedy",
+    ("ladder",): "Players of known strength",
+    ("ladder", "make"): "chess-snn ladder make --out ladders/mine",
+    ("ladder", "show"): "chess-snn ladder show",
+    ("ladder", "check"): "Exit code 1 where one is outside",
+    ("ladder", "games"): "chess-snn ladder games --player minimax:2",
     ("analyse",): "chess-snn analyse startpos --simulations 800",
     ("play",): "chess-snn play --model campaigns/cpu-001",
     ("train",): "chess-snn train campaigns/gpu-001 --nproc-per-node 8",
@@ -34,6 +40,7 @@ COMMANDS = {
     ("models", "export"): "chess-snn models export campaigns/cpu-001@champion --out strongest",
     ("bench",): "Measure one part",
     ("bench", "env"): "beside python-chess",
+    ("bench", "import"): "From PGN to shards",
     ("bench", "net"): "beside its twin",
     ("bench", "selfplay"): "batch of one",
     ("bench", "store"): "shards",
@@ -67,7 +74,7 @@ def test_a_report_that_cannot_be_written_is_refused_before_the_run_bug(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["env", "net", "selfplay", "store", "train"])
+@pytest.mark.parametrize("name", ["env", "import", "net", "selfplay", "store", "train"])
 def test_a_quick_benchmark_prints_its_report_as_json(chess_snn_process, tmp_path, name):
     done = chess_snn_process("bench", name, "--quick", "--json", "--json-file", "out/report.json")
     assert done.returncode == 0, done.stderr

@@ -151,3 +151,31 @@ def test_status_still_prints_its_tables(chess_snn, folder):
     assert "30/50/20" in done.stdout
     assert "0.750 to 0.950" in done.stdout
     assert "Value loss on held-out games: 1.000 before the first training, 0.930" in done.stdout
+
+
+def test_forfeited_and_void_games_are_shown_where_there_are_any(chess_snn, folder):
+    assert "void" not in chess_snn("results", folder.path).stdout
+    receipt = folder.receipt(1)
+    body = json.loads(receipt.read_text())
+    body["matches"][1] |= {"forfeits_a": 0, "forfeits_b": 3, "voided": 2}
+    receipt.write_text(json.dumps(body))
+    for command in (("results",), ("campaign", "status")):
+        lines = chess_snn(*command, folder.path).stdout.splitlines()
+        assert any("forfeits" in line for line in lines), command
+        assert any("of both" in line and "void" in line for line in lines), command
+        (row,) = [line.split() for line in lines if "minimax:2" in line and "0-3" in line]
+        assert row[row.index("0-3") + 1] in ("2", "│"), command
+
+
+@pytest.mark.parametrize(("elo", "shown"), [
+    ((312.4, 250.0, 380.0), "312 (250 to 380)"), ((312.4, 250.0, None), "312 (250 to inf)"),
+    ((None, 250.0, None), "above 250"), ((None, None, -20.0), "below -20"),
+])
+def test_elo_is_shown_with_its_interval(chess_snn, folder, elo, shown):
+    receipt = folder.receipt(1)
+    body = json.loads(receipt.read_text())
+    body["rating"] = dict(zip(("elo", "elo_low", "elo_high"), elo, strict=True))
+    receipt.write_text(json.dumps(body))
+    folder.receipt(2).unlink()  # a watch begins with the newest iteration
+    for command in (("results",), ("campaign", "status"), ("watch", "--once")):
+        assert shown in chess_snn(*command, folder.path).stdout, command

@@ -19,9 +19,11 @@ from campaign_driver import (
     settings,
     wait_until,
 )
+from made_imports import make_import
 
 from chess_snn.campaign import read_receipts
 from chess_snn.data import is_committed, read_manifest, read_shard
+from chess_snn.training import supervised_progress
 
 pytestmark = [pytest.mark.orchestration, pytest.mark.timeout(600)]
 
@@ -114,6 +116,36 @@ def test_campaign_killed_while_two_iterations_are_alive_resumes_both(tmp_path: P
     first, second = read_receipts(folder)
     assert [len(receipt.matches) for receipt in (first, second)] == [3, 3]
     assert first.elapsed_s < second.elapsed_s
+
+
+@pytest.mark.slow
+def test_campaign_killed_while_it_learns_from_games_begins_with_the_same_network(
+    tmp_path: Path
+) -> None:
+    games = make_import(tmp_path / "games", num_shards=4)
+    warm = [
+        *SETTINGS, "--warm-start", str(games), *settings(
+            supervised__epochs=40, supervised__checkpoint_minutes=0.01, training__batch_size=64,
+            self_play__games_per_iteration=8, self_play__games_per_shard=4,
+        ),
+    ]
+    log = tmp_path / "log"
+    finish(launch("start", "--dir", str(tmp_path / "whole"), *warm, log=log), log)
+
+    path = tmp_path / "killed"
+    process = launch("start", "--dir", str(path), *warm, log=log)
+    wait_until(lambda: (supervised_progress(path / "supervised") or (0, 0))[0] > 0, process, log)
+    kill_campaign(process)
+    assert not is_committed(path / "checkpoints" / "gen-000000"), "killed too late"
+    finish(launch("resume", str(path), log=log), log)
+    assert_whole(path, iterations=1)
+    assert not (path / "supervised").exists()
+    digests = [
+        read_manifest(tmp_path / name / "checkpoints" / f"gen-00000{generation}")
+        .meta["weights_digest"]
+        for generation in (0, 1) for name in ("whole", "killed")
+    ]
+    assert digests[0] == digests[1] != digests[2] == digests[3]
 
 
 @pytest.mark.slow

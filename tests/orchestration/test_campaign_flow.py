@@ -36,6 +36,7 @@ SETTINGS = (
     "search.simulations_last=4", "training.batch_size=32", "evaluation.num_openings=1",
     "evaluation.max_plies=6", 'evaluation.opponents=["random", "greedy", "greedy~25"]',
     "evaluation.won_positions=2", "evaluation.final_openings=1", "evaluation.final_simulations=2",
+    "evaluation.climb=true", "evaluation.climb_pairs=1", "evaluation.climb_games=2",
     "promotion.max_openings=3", "promotion.openings_each=1",
 )
 FINAL_NAMES = ("random-0", "random-2", "greedy-2", "earlier-2")
@@ -44,7 +45,7 @@ METRICS = (
     "self_play/draw_rate", "self_play/plies_mean", "self_play/games_per_s",
     "self_play/positions_per_s", "evaluation/score", "evaluation/score_random",
     "evaluation/score_greedy", "evaluation/score_greedy~25", "evaluation/score_earlier",
-    "evaluation/champion",
+    "evaluation/champion", "evaluation/climb_games",
     "evaluation/conversion_rate", "seconds/self_play", "seconds/training", "seconds/evaluation",
     "seconds/evaluation_hidden", "seconds/iteration", "campaign/progress", "campaign/elapsed_s",
 )

@@ -36,6 +36,7 @@ from tasks.record import open_tracker, tracked_run  # noqa: E402
 from tasks.tracking import (  # noqa: E402
     MODEL_NAME,
     CampaignTracker,
+    DatasetFacts,
     ModelVersionFacts,
     TrackingError,
     local_tracking_uri,
@@ -212,6 +213,22 @@ def test_a_checkpoint_without_evaluation_has_no_score(uri, weights):
 def test_only_a_recorded_generation_can_be_promoted(uri):
     with pytest.raises(TrackingError, match="generation 4 has no version"):
         CampaignTracker(uri, *CAMPAIGN).promote(4)
+
+
+def test_supervised_training_is_recorded_once_with_its_games(uri):
+    games = DatasetFacts("lichess.pgn", "d" * 32, {"uri": "/imports/lichess"}, {"games": 12})
+    points = [{"step": 0, "holdout_policy_loss": 3.4}, {"step": 40, "policy_loss": 2.5}]
+    tracker = CampaignTracker(uri, *CAMPAIGN)
+    assert tracker.record_supervised(points[:1], games) == 1
+    assert CampaignTracker(uri, *CAMPAIGN).record_supervised(points, games) == 1
+    assert tracker.record_supervised(points, games) == 0
+    assert history(uri, tracker.run_id, "supervised/holdout_policy_loss") == [(0, 3.4)]
+    assert history(uri, tracker.run_id, "supervised/policy_loss") == [(40, 2.5)]
+    (found,) = client(uri).get_run(tracker.run_id).inputs.dataset_inputs
+    assert (found.dataset.name, found.dataset.digest) == ("lichess.pgn", "d" * 32)
+    assert json.loads(found.dataset.source) == {"uri": "/imports/lichess"}
+    assert json.loads(found.dataset.profile) == {"games": 12}
+    assert {tag.key: tag.value for tag in found.tags} == {"mlflow.data.context": "supervised"}
 
 
 def test_the_stored_model_answers_like_the_network_it_was_made_of(uri, weights):

@@ -1,0 +1,244 @@
+"""``chess-snn ladder``: the players of known strength that come with chess-snn."""
+
+import json
+import tempfile
+from contextlib import ExitStack
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+
+from chess_snn import __version__
+from chess_snn.cli.console import console, print_message, work_bar
+from chess_snn.cli.ladder_tables import checked_table, ladder_facts, ladder_table
+from chess_snn.cli.report_file import check_writable
+from chess_snn.config import check_range
+from chess_snn.data import read_json, write_bytes, write_json, write_parts
+from chess_snn.errors import UsageError
+from chess_snn.evaluation import DEFAULT_MAX_PLIES, EngineSettings, PlayerFacts, match_pgn
+from chess_snn.evaluation.ladder import (
+    GAMES_FILE,
+    LADDER_FILE,
+    LADDER_PLAYERS,
+    Ladder,
+    LadderGames,
+    LadderPlan,
+    PairResults,
+    available_players,
+    check_results,
+    ladder_pairings,
+    pack_games,
+    play_ladder,
+    programs_of,
+    read_ladder,
+    read_matches,
+    shipped_games,
+    unpack_games,
+)
+from chess_snn.games import get_game
+
+app = typer.Typer(
+    help="Players of known strength: see their ratings and games, check them, make them anew.",
+    no_args_is_help=True,
+)
+
+DEFAULT_PAIRS: Final = 110
+"""About half an hour on 2 cores."""
+PARTS: Final = "parts"
+"""Folder of the finished parts of a round-robin."""
+_ENGINE_S: Final = 60.0
+"""Nobody waits for a move: an engine that is slow because the machine is busy should not be taken
+for dead."""
+_CHECK_SEED: Final = 1
+"""Not that of the shipped ladder, so that a check plays other games."""
+_EXIT_OUTSIDE: Final = 1
+_EVENT: Final = "chess-snn ladder"
+
+Threads = Annotated[int, typer.Option(help="Processes of an engine; 0 is one a core.")]
+EngineSeconds = Annotated[
+    float, typer.Option(help="An engine that takes longer for a move is started anew.")
+]
+
+
+@app.command("make")
+def make_command(
+    out: Annotated[Path, typer.Option(help="Folder for the ladder and all that is played.")],
+    pairs: Annotated[
+        int, typer.Option(help="Openings of every pairing, each with both colours.")
+    ] = DEFAULT_PAIRS,
+    seed: Annotated[int, typer.Option(help="Of openings and random moves.")] = 0,
+    players: Annotated[
+        str, typer.Option(help="Who takes part: names with commas between, the weakest first.")
+    ] = ",".join(LADDER_PLAYERS),
+    minutes: Annotated[
+        float, typer.Option(help="Begin nothing after so many and rate what there is; 0: play all.")
+    ] = 0.0,
+    max_plies: Annotated[int, typer.Option(help="Longer games are cut.")] = DEFAULT_MAX_PLIES,
+    threads: Threads = 0,
+    engine_seconds: EngineSeconds = _ENGINE_S,
+) -> None:
+    """Play a round-robin between players of all strengths, and rate them together.
+
+    Everybody meets the next two players, and every second one the fourth after it, from openings of
+    the book with both colours. Random is 0. What is played is kept at once: stopped and started
+    again, the command goes on, and with more --pairs it plays the missing ones. It ends with
+    ladder.json (ratings, results of every pairing) and ladder.games.zst (all games).
+
+    chess-snn ladder make --out ladders/mine
+
+    chess-snn ladder make --out ladders/small --pairs 20 --players random,greedy~50,greedy,minimax:2
+    """
+    check_range("--minutes", minutes, ge=0.0, le=1_000_000.0)
+    names = tuple(name.strip() for name in players.split(",") if name.strip())
+    if "random" not in names:
+        raise UsageError("--players must name random, which has the rating 0")
+    plan = LadderPlan(tuple(ladder_pairings(names)), pairs, seed, max_plies)
+    engines = _engine_settings(threads, engine_seconds)
+    check_writable(out / LADDER_FILE, "--out")
+    with work_bar("ladder", "games over") as on_progress:
+        is_complete = play_ladder(
+            out / PARTS, plan, engines, minutes=minutes, on_progress=on_progress
+        )
+    matches = read_matches(out / PARTS, plan)
+    now = datetime.now(UTC).isoformat(timespec="seconds")
+    command = f"chess-snn ladder make --pairs {pairs} --seed {seed}"
+    if names != LADDER_PLAYERS:
+        command += f" --players {','.join(names)}"
+    if max_plies != DEFAULT_MAX_PLIES:
+        command += f" --max-plies {max_plies}"
+    ladder = Ladder.of_results(
+        [PairResults.of_match(match) for match in matches.values()], programs_of(matches),
+        max_plies=max_plies,
+        origin={
+            "date": now, "command": command, "seed": seed, "is_complete": is_complete,
+            "version": __version__,
+        },
+    )
+    packed = pack_games(LadderGames(tuple(matches.values()), now, seed))
+    write_bytes(out / GAMES_FILE, packed)
+    write_json(out / LADDER_FILE, ladder.to_json())
+    _show(ladder)
+    print_message(f"written: {out / LADDER_FILE}, {out / GAMES_FILE}")
+    if not is_complete:
+        print_message("The time was up before all pairs were played; the same command goes on.")
+
+
+@app.command("show")
+def show_command(
+    ladder: Annotated[
+        Path | None, typer.Option(help="A ladder.json; left out, the one that is shipped.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead.")] = False,
+) -> None:
+    """Print the ladder: players, measured ratings, and where they have some, decreed ones.
+
+    Points are Elo above the random mover, which is 0. Games are how many the rating rests on.
+
+    chess-snn ladder show
+    """
+    found = _find(ladder)
+    if as_json:
+        typer.echo(json.dumps(found.to_json(), indent=2))
+        return
+    _show(found)
+
+
+@app.command("check")
+def check_command(
+    pairs: Annotated[int, typer.Option(help="Openings of every pairing.")] = 4,
+    seed: Annotated[int, typer.Option(help="Of openings and random moves.")] = _CHECK_SEED,
+    ladder: Annotated[
+        Path | None, typer.Option(help="A ladder.json; left out, the one that is shipped.")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Keep the games in this folder, and go on from there.")
+    ] = None,
+    threads: Threads = 0,
+    engine_seconds: EngineSeconds = _ENGINE_S,
+) -> None:
+    """Play some games of every pairing again, and say whether they are like the ladder's.
+
+    Every player and every pairing has an interval in which its score must lie if nothing has
+    changed; all are inside with a probability of 95 % or more. Exit code 1 where one is outside.
+    Players whose engine is missing, or is of another version, are left out.
+
+    chess-snn ladder check
+    """
+    found, engines = _find(ladder), _engine_settings(threads, engine_seconds)
+    available = available_players(found, found.players, engines)
+    if available.notice is not None:
+        print_message(available.notice)
+    pairings = tuple(
+        (pairing.player_a, pairing.player_b) for pairing in found.pairings
+        if {pairing.player_a, pairing.player_b} <= set(available.players)
+    )
+    plan = LadderPlan(pairings, pairs, seed, found.max_plies)
+    with ExitStack() as stack:
+        folder = out or Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        with work_bar("ladder", "games over") as on_progress:
+            play_ladder(folder / PARTS, plan, engines, on_progress=on_progress)
+        played = read_matches(folder / PARTS, plan).values()
+    checked = check_results(found.pairings, [PairResults.of_match(match) for match in played])
+    console.print(checked_table(checked))
+    outside = [row for row in checked if not row.is_within]
+    print_message(
+        f"{len(checked) - len(outside)} of {len(checked)} scores are within their intervals, from "
+        f"{plan.num_games:,} games."
+    )
+    if outside:
+        raise typer.Exit(_EXIT_OUTSIDE)
+
+
+@app.command("games")
+def games_command(
+    out: Annotated[Path, typer.Option(help="PGN file to write.")],
+    games: Annotated[
+        Path | None, typer.Option(help="A ladder.games.zst; left out, the one that is shipped.")
+    ] = None,
+    player: Annotated[str, typer.Option(help="Only games of this player.")] = "",
+) -> None:
+    """Write the ladder's games as PGN.
+
+    chess-snn ladder games --player minimax:2 --out minimax.pgn
+    """
+    check_writable(out, "--out")
+    found = unpack_games(shipped_games() if games is None else _read_bytes(games))
+    chosen = [match for match in found.matches if player in {"", match.player_a, match.player_b}]
+    if not chosen:
+        names = sorted({name for match in found.matches
+                        for name in (match.player_a, match.player_b)})
+        raise UsageError(f"--player {player!r} has no game there; known: {', '.join(names)}")
+    facts, more = (PlayerFacts(), PlayerFacts()), {"Seed": str(found.seed)}
+    write_parts(out, (
+        text for match in chosen
+        for _, text in match_pgn(
+            get_game("chess"), match, facts, event=_EVENT, date=found.date, more=more
+        )
+    ))
+    print_message(f"{sum(match.num_games for match in chosen):,} games written to {out}")
+
+
+def _read_bytes(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise UsageError(
+            f"cannot read {path}: {error.strerror}; give a ladder.games.zst"
+        ) from error
+
+
+def _find(path: Path | None) -> Ladder:
+    return read_ladder() if path is None else Ladder.from_json(read_json(path))
+
+
+def _engine_settings(threads: int, engine_seconds: float) -> EngineSettings:
+    check_range("--threads", threads, ge=0, le=1024)
+    check_range("--engine-seconds", engine_seconds, gt=0.0, le=3600.0)
+    return EngineSettings(threads, answer_s=engine_seconds, start_s=engine_seconds)
+
+
+def _show(ladder: Ladder) -> None:
+    console.print(ladder_table(ladder))
+    for line in ladder_facts(ladder):
+        print_message(line)

@@ -1,0 +1,204 @@
+"""Plays the round-robin of a ladder, part by part, so that it can be stopped and gone on with.
+
+A part is some openings of one pairing. Every finished part is a file; parts that are there are not
+played again, and the same plan plays the same games whenever it is stopped. All pairings play their
+first part before any plays its second: a run that is ended early has something of each.
+"""
+
+import re
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from chess_snn.config import check_range
+from chess_snn.data import read_json, sweep_temporaries, write_json
+from chess_snn.errors import CorruptDataError, UsageError
+from chess_snn.evaluation.engines import EngineSettings
+from chess_snn.evaluation.match_result import MatchResult
+from chess_snn.evaluation.matches import DEFAULT_MAX_PLIES, play_match
+from chess_snn.evaluation.named_players import make_player
+from chess_snn.evaluation.openings import book_openings, check_book
+from chess_snn.games import get_game
+from chess_snn.games.base import Game
+from chess_snn.rng import derive_seed
+
+PART_PAIRS: Final = 10
+"""Openings of a part."""
+
+_NOT_IN_NAMES: Final = re.compile(r"[^\w.@~=-]")
+_S_PER_MINUTE: Final = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class LadderPart:
+    """Some openings of a pairing."""
+
+    player_a: str
+    player_b: str
+    number: int
+    """From 0, within the pairing."""
+    openings: range
+    """Places in the plan's list of openings."""
+
+    @property
+    def num_games(self) -> int:
+        """Two an opening."""
+        return 2 * len(self.openings)
+
+    @property
+    def file_name(self) -> str:
+        """``greedy--minimax-2--0003.json``."""
+        names = (_NOT_IN_NAMES.sub("-", name) for name in (self.player_a, self.player_b))
+        return f"{'--'.join(names)}--{self.number:04d}.json"
+
+
+@dataclass(frozen=True, slots=True)
+class LadderPlan:
+    """A round-robin, before any of it is played."""
+
+    pairings: tuple[tuple[str, str], ...]
+    """Who meets whom, see :func:`chess_snn.evaluation.ladder.ladder_pairings`."""
+    num_pairs: int
+    """Openings of each pairing; both colours are played from each."""
+    seed: int
+    """Of the openings and of everything players draw."""
+    max_plies: int = DEFAULT_MAX_PLIES
+    """Games are cut after so many half-moves, and count as drawn."""
+
+    def __post_init__(self) -> None:
+        check_range("--pairs", self.num_pairs, ge=1)
+        check_book(get_game("chess"), self.num_pairs, "--pairs")
+        check_range("--seed", self.seed, ge=0, le=2**63 - 1)
+        check_range("--max-plies", self.max_plies, ge=1, le=10_000)
+
+    @property
+    def num_games(self) -> int:
+        """Of the whole."""
+        return sum(part.num_games for part in self.parts())
+
+    def parts(self) -> Iterator[LadderPart]:
+        """All parts, in the order in which they are played."""
+        for first in range(0, self.num_pairs, PART_PAIRS):
+            openings = range(first, min(first + PART_PAIRS, self.num_pairs))
+            for player_a, player_b in self.pairings:
+                yield LadderPart(player_a, player_b, first // PART_PAIRS, openings)
+
+
+def play_ladder(
+    folder: Path, plan: LadderPlan, engines: EngineSettings, *, minutes: float = 0.0,
+    on_progress: Callable[[int, int], None] | None = None,
+) -> bool:
+    """Play what ``folder`` lacks of ``plan``.
+
+    Args:
+        folder: where parts are kept; made if it is missing.
+        plan: what is to be played.
+        engines: how engines are run; it does not change what they play.
+        minutes: no part is begun after so many; 0 plays all.
+        on_progress: called often with games over and games in all.
+
+    Returns:
+        Whether all of the plan is played.
+
+    Raises:
+        ConfigError: a player is unknown.
+        EngineError: an engine is not installed, or cannot play.
+        UsageError: the folder holds parts of another plan.
+    """
+    game = get_game("chess")
+    for name in {name for pairing in plan.pairings for name in pairing}:
+        make_player(game, name, engines)  # an unknown one is told before any game
+    if folder.is_dir():
+        sweep_temporaries(folder)
+    deadline = time.monotonic() + _S_PER_MINUTE * minutes if minutes else None
+    done, total = 0, plan.num_games
+    for part in plan.parts():
+        path = folder / part.file_name
+        if _stored(game, path, plan, part) is None:
+            if deadline is not None and time.monotonic() >= deadline:
+                return False
+
+            def tell(games: int, _of: int, before: int = done) -> None:
+                if on_progress is not None:
+                    on_progress(before + games, total)
+
+            write_json(path, _play(game, plan, part, engines, tell).to_json() | _conditions(plan))
+        done += part.num_games
+        if on_progress is not None:
+            on_progress(done, total)
+    return True
+
+
+def read_matches(folder: Path, plan: LadderPlan) -> dict[tuple[str, str], MatchResult]:
+    """The match of each pairing, as far as it has been played.
+
+    Raises:
+        UsageError: the folder holds parts of another plan; or two versions of one engine played.
+        CorruptDataError: a part is damaged.
+    """
+    game = get_game("chess")
+    parts: dict[tuple[str, str], list[MatchResult]] = {}
+    for part in plan.parts():
+        result = _stored(game, folder / part.file_name, plan, part)
+        if result is not None:
+            parts.setdefault((part.player_a, part.player_b), []).append(result)
+    return {pairing: MatchResult.joined(results) for pairing, results in parts.items()}
+
+
+def programs_of(matches: dict[tuple[str, str], MatchResult]) -> dict[str, str]:
+    """What the program behind each player that is one calls itself.
+
+    Raises:
+        UsageError: it changed from one match to another: they are different players.
+    """
+    programs: dict[str, str] = {}
+    for result in matches.values():
+        for name, facts in result.programs.items():
+            if programs.setdefault(name, facts.identity) != facts.identity:
+                raise UsageError(
+                    f"{name} was {programs[name]} in some games and {facts.identity} in others; "
+                    "make the ladder with one version, in a new folder"
+                )
+    return programs
+
+
+def _play(
+    game: Game, plan: LadderPlan, part: LadderPart, engines: EngineSettings,
+    on_progress: Callable[[int, int], None],
+) -> MatchResult:
+    player_a, player_b = (
+        make_player(game, name, engines) for name in (part.player_a, part.player_b)
+    )
+    openings = book_openings(game, part.openings.stop, plan.seed)[part.openings.start :]
+    # Not the same stream in every pairing: a player's luck is drawn anew against each opponent.
+    seed = derive_seed(plan.seed, "ladder", part.player_a, part.player_b, part.number)
+    return play_match(
+        game, player_a, player_b, openings, seed=seed, max_plies=plan.max_plies,
+        on_progress=on_progress,
+    )
+
+
+def _conditions(plan: LadderPlan) -> dict[str, int]:
+    """What must be equal in all parts that are counted together."""
+    return {"seed": plan.seed, "max_plies": plan.max_plies}
+
+
+def _stored(game: Game, path: Path, plan: LadderPlan, part: LadderPart) -> MatchResult | None:
+    """The games of ``part``; None where they, or some of them, are still to be played."""
+    if not path.exists():
+        return None
+    body = read_json(path)
+    for name, wanted in _conditions(plan).items():
+        if body.get(name) != wanted:
+            raise UsageError(
+                f"{path} was played with {name} {body.get(name)}, and {wanted} is asked for; "
+                "choose another folder, or the same settings"
+            )
+    try:
+        result = MatchResult.from_json(game.spec, body)
+    except CorruptDataError as error:
+        raise CorruptDataError(f"{path}: {error}; delete it, so that it is played again") from error
+    # A plan of fewer pairs may have ended within this part.
+    return result if len(result.opening_keys) == len(part.openings) else None

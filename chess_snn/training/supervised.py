@@ -1,0 +1,189 @@
+"""Learning from given games, with checkpoints on the way: training that may be killed at any time.
+
+::
+
+    <folder>/step-000001200/    the newest checkpoint; the one before it is removed
+
+Which games, in which order, is a :class:`chess_snn.training.course.Course`. A checkpoint keeps the
+place in it, and all figures so far. However often the training is killed and begun again, it comes
+to the same weights.
+"""
+
+import re
+import shutil
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Final
+
+import torch
+
+from chess_snn.data import ReplayWindow, is_committed, read_manifest
+from chess_snn.errors import CorruptDataError
+from chess_snn.games.base import Game
+from chess_snn.training.checkpoint import load_trainer, save_checkpoint
+from chess_snn.training.course import Course
+from chess_snn.training.holdout import measure_holdout
+from chess_snn.training.report import TrainingReport
+from chess_snn.training.trainer import Progress, Trainer
+from chess_snn.types import Json
+
+Points = list[dict[str, float]]
+"""Figures over time: ``step`` and ``epoch`` (fractional), means over the steps since the point
+before, and ``holdout_…`` at the beginning and at the end of a portion."""
+
+_FIRST_STEPS: Final = 16
+"""Steps whose pace is measured, to know how many make a checkpoint's time."""
+_CHECKPOINT: Final = re.compile(r"step-(\d{9,})")
+_TRAINED_FIGURES: Final = (
+    "value_loss", "policy_loss", "plies_left_loss", "policy_entropy", "gradient_norm",
+    "learning_rate", "samples_per_s",
+)
+
+
+def train_supervised(
+    game: Game, course: Course, begin: Callable[[], Trainer], folder: Path, *,
+    device: torch.device | str = "cpu", checkpoint_s: float = 300.0,
+    on_progress: Progress | None = None,
+) -> tuple[Trainer, Points]:
+    """Go through ``course``, from the newest checkpoint in ``folder`` where there is one.
+
+    Args:
+        game: of the shards.
+        course: what to learn from; the same each time.
+        begin: makes the trainer, if there is no checkpoint.
+        folder: of checkpoints, whose owner removes it in the end.
+        device: where a trainer from a checkpoint goes on.
+        checkpoint_s: seconds of training between two checkpoints.
+        on_progress: called after every step with (steps done, steps in all).
+
+    Returns:
+        The trainer at the end of the course, and the figures of all of it.
+
+    Raises:
+        CorruptDataError: a shard or the checkpoint is damaged.
+        TrainingDivergedError: a loss or gradient is not finite; the last checkpoint stays.
+    """
+    newest = _newest_checkpoint(folder)
+    if newest is None:
+        run = _Run(course, begin(), [], folder, checkpoint_s, on_progress)
+        first = 0
+    else:
+        meta = _meta(newest)
+        trainer = load_trainer(newest, game, device)
+        run = _Run(course, trainer, meta["points"], folder, checkpoint_s, on_progress)
+        first = meta["portion"]
+    for index in range(first, len(course.portions)):
+        run.learn(index)
+    return run.trainer, run.points
+
+
+def supervised_progress(folder: Path) -> tuple[int, int] | None:
+    """(Steps done, steps in all) at the newest checkpoint in ``folder``; None without one.
+
+    Raises:
+        CorruptDataError: its manifest is damaged.
+    """
+    while (newest := _newest_checkpoint(folder)) is not None:
+        try:
+            meta = _meta(newest)
+        except CorruptDataError:
+            if is_committed(newest):
+                raise
+            continue  # it was removed meanwhile, for a newer one
+        return meta["steps"], meta["total_steps"]
+    return None
+
+
+class _Run:
+    """A trainer on its way through a course."""
+
+    def __init__(
+        self, course: Course, trainer: Trainer, points: Points, folder: Path,
+        checkpoint_s: float, on_progress: Progress | None,
+    ) -> None:
+        self.trainer, self.points = trainer, points
+        self._course, self._folder = course, folder
+        self._checkpoint_s, self._on_progress = checkpoint_s, on_progress
+        self._steps_a_checkpoint = _FIRST_STEPS
+
+    def learn(self, index: int) -> None:
+        """Go through what is left of one portion; a checkpoint at its end is that of the next."""
+        trainer, portion = self.trainer, self._course.portions[index]
+        window = ReplayWindow.load(
+            trainer.game, portion.shards, capacity=portion.num_positions, discount=1.0
+        )
+        if not self.points:
+            self.points.append(self._place(index) | _measured(trainer, window))
+        while trainer.step_in_iteration < portion.num_steps:
+            report = trainer.run(
+                window, self._course.plan(index), on_progress=self._tell,
+                stop_at=trainer.step_in_iteration + self._steps_a_checkpoint,
+            )
+            self._steps_a_checkpoint = max(
+                1, round(self._checkpoint_s * report.steps / report.seconds)
+            )
+            self.points.append(self._place(index) | _trained(report))
+            if trainer.step_in_iteration < portion.num_steps:
+                self._save(index)
+        self.points[-1] |= _measured(trainer, window)
+        trainer.begin_iteration(index + 1)
+        self._save(index + 1)
+
+    def _place(self, index: int) -> dict[str, float]:
+        """Where the trainer is, in a portion that it has begun."""
+        portion = self._course.portions[index]
+        before = sum(
+            earlier.num_steps for earlier in self._course.portions[:index]
+            if earlier.epoch == portion.epoch
+        )
+        of_epoch = sum(
+            other.num_steps for other in self._course.portions if other.epoch == portion.epoch
+        )
+        done = before + self.trainer.step_in_iteration
+        return {"step": self.trainer.steps_done, "epoch": portion.epoch + done / of_epoch}
+
+    def _tell(self, done: int, total: int) -> None:
+        """Of the portion's steps, as steps of the course."""
+        del done, total
+        if self._on_progress is not None:
+            self._on_progress(self.trainer.steps_done, self._course.num_steps)
+
+    def _save(self, portion: int) -> None:
+        target = self._folder / f"step-{self.trainer.steps_done:09d}"
+        save_checkpoint(target, self.trainer, meta={
+            "portion": portion,
+            "steps": self.trainer.steps_done,
+            "total_steps": self._course.num_steps,
+            "points": self.points,
+        })
+        for older in self._folder.glob("step-*"):
+            if older != target:
+                # One that cannot be removed does no harm: the newest is what counts.
+                shutil.rmtree(older, ignore_errors=True)
+
+
+def _newest_checkpoint(folder: Path) -> Path | None:
+    found = {
+        int(name[1]): entry for entry in folder.glob("step-*")
+        if (name := _CHECKPOINT.fullmatch(entry.name)) and is_committed(entry)
+    }
+    return found[max(found)] if found else None
+
+
+def _meta(checkpoint: Path) -> Json:
+    meta = read_manifest(checkpoint).meta
+    if not {"portion", "steps", "total_steps", "points"} <= meta.keys():
+        raise CorruptDataError(
+            f"{checkpoint} is no checkpoint of supervised training; delete it to begin again"
+        )
+    return meta
+
+
+def _trained(report: TrainingReport) -> dict[str, float]:
+    return {name: getattr(report, name) for name in _TRAINED_FIGURES}
+
+
+def _measured(trainer: Trainer, window: ReplayWindow) -> dict[str, float]:
+    report = measure_holdout(trainer, window)
+    return {} if report is None else {f"holdout_{k}": v for k, v in asdict(report).items()}

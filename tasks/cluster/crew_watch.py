@@ -1,0 +1,234 @@
+"""Who works for a campaign: lines for those who come, go, die and are left out."""
+
+import logging
+import queue
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Final
+
+from distributed import Client
+
+from tasks.cluster.device_health import STRIKES, DeviceHealth
+from tasks.cluster.identity import tell_identity
+from tasks.cluster.software import differences, resource
+
+_ALL: Final = "all"
+"""Dask's topic of workers that come and go."""
+_LOOK_PERIOD_S: Final = 2.0
+_POLL_S: Final = 0.2
+_PERCENT: Final = 100.0
+
+_logger = logging.getLogger(__name__)
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A worker that does work for the campaign."""
+
+    name: str
+    address: str
+    device: str
+    """For people; workers of one device have the same."""
+    plays: bool
+    shares_cores: bool
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerState:
+    """A worker at one moment, as its last sign of life has it."""
+
+    name: str
+    device: str
+    quiet_s: float
+    """Since that sign."""
+    cores: float
+    """That it keeps busy."""
+    memory_bytes: int
+    gpu_share: float | None
+    """Of the time in which its GPU computes, in [0, 1]; None without a GPU, or where Dask cannot
+    ask it (pynvml is missing)."""
+
+
+class CrewWatch:
+    """Follows the workers of one scheduler, in a thread of its own."""
+
+    def __init__(self, client: Client, say: Say) -> None:
+        """Of the scheduler of ``client``; ``say`` takes a line for people."""
+        self._client, self._say = client, say
+        self._events: queue.SimpleQueue[dict[str, Any] | None] = queue.SimpleQueue()
+        self._lock = threading.Lock()
+        self._members: dict[str, Member] = {}
+        self._states: list[WorkerState] = []
+        self._signs: dict[str, tuple[float | None, float]] = {}
+        self._health = DeviceHealth()
+
+    @property
+    def members(self) -> list[Member]:
+        """Those that work now."""
+        with self._lock:
+            return list(self._members.values())
+
+    @property
+    def states(self) -> list[WorkerState]:
+        """The same, as they were a moment ago."""
+        with self._lock:
+            return list(self._states)
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """Watch for the length of the block; whoever is there already is known when it begins."""
+        self._client.subscribe_topic(_ALL, lambda event: self._events.put(event[1]))
+        for address in self._infos():
+            self._meet(address, says_so=False)
+        thread = threading.Thread(target=self._follow, name="crew", daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            self._events.put(None)
+            thread.join()
+
+    def wait_for_members(self, timeout_s: float) -> bool:
+        """Whether somebody works, now or after at most ``timeout_s``."""
+        deadline_s = time.monotonic() + timeout_s
+        while not self.members and time.monotonic() < deadline_s:
+            time.sleep(_POLL_S)
+        return bool(self.members)
+
+    def is_elsewhere_possible(self, tried: set[str]) -> bool:
+        """Whether a device is there that is neither retired nor in ``tried``."""
+        return bool(self._devices() - self._health.retired - tried)
+
+    def addresses_without(self, devices: set[str]) -> list[str]:
+        """Workers of other devices than these."""
+        left_out = devices | self._health.retired
+        return [member.address for member in self.members if member.device not in left_out]
+
+    def succeeded(self, device: str) -> None:
+        """Work was done on ``device``."""
+        self._health.succeeded(device)
+
+    def failed(self, device: str, reason: str) -> None:
+        """``device`` failed at work that another one did, or its worker died over it."""
+        if not self._health.failed(device, self._devices()):
+            return
+        left = len(self._devices() - self._health.retired)
+        self._say(
+            f"{device} is retired: it failed {STRIKES} times in a row, the last time by: {reason}; "
+            f"{left} other {'device goes' if left == 1 else 'devices go'} on"
+        )
+        self._dismiss([member for member in self.members if member.device == device])
+
+    def _devices(self) -> set[str]:
+        return {member.device for member in self.members}
+
+    def _dismiss(self, members: list[Member]) -> None:
+        self._client.retire_workers(
+            [member.address for member in members], close_workers=True, remove=True
+        )
+
+    def _follow(self) -> None:
+        next_look_s = 0.0
+        while True:
+            try:
+                event = self._events.get(timeout=_LOOK_PERIOD_S)
+            except queue.Empty:
+                event = {}
+            if event is None or self._client.status != "running":
+                return
+            try:
+                self._handle(event)
+                if time.monotonic() >= next_look_s:
+                    self._look()
+                    next_look_s = time.monotonic() + _LOOK_PERIOD_S
+            except OSError as error:  # the scheduler is away; whoever waits for work says so
+                _logger.warning("workers cannot be watched: %s", error)
+
+    def _handle(self, event: dict[str, Any]) -> None:
+        address = event.get("worker", "")
+        match event.get("action"):
+            case "add-worker":
+                self._meet(address, says_so=True)
+            case "remove-worker":
+                self._part(address, event)
+
+    def _meet(self, address: str, *, says_so: bool) -> None:
+        """Find out who has come, and whether it can be used."""
+        info = self._infos().get(address)
+        if info is None:  # gone already
+            return
+        name = str(info["name"])
+        told = self._client.run(tell_identity, workers=[address], on_error="return")[address]
+        if not isinstance(told, dict):
+            reason = f"it has no chess-snn that can be asked ({told})"
+        elif different := differences(told["software"]):
+            reason = different
+        elif not {resource("play"), resource("train")} & info["resources"].keys():
+            reason = "it offers no device; start it by `chess-snn cluster worker`"
+        else:
+            reason = ""
+        if reason:
+            self._say(f"worker {name} is left unused: {reason}")
+            return
+        member = Member(
+            name, address, told["device"], resource("play") in info["resources"],
+            told["shares_cores"],
+        )
+        with self._lock:
+            self._members[address] = member
+        if member.device in self._health.retired:
+            self._dismiss([member])
+        elif says_so:
+            self._say(f"worker {name} is here, on {member.device}")
+
+    def _part(self, address: str, event: dict[str, Any]) -> None:
+        with self._lock:
+            member = self._members.pop(address, None)
+        self._signs.pop(address, None)
+        if member is None or member.device in self._health.retired:
+            return
+        said_good_bye = any(
+            told.get("action") == "closing-worker"
+            for _, told in self._client.get_events(address) or ()
+        )
+        if said_good_bye or event.get("expected"):
+            self._say(f"worker {member.name} has left")
+            return
+        had_work = bool(event.get("processing-tasks"))
+        was_silent = str(event.get("stimulus_id", "")).startswith("check-worker-ttl")
+        how = "was silent for too long" if was_silent else "died"
+        self._say(
+            f"worker {member.name} {how}" + ("; its task is done again" if had_work else "")
+        )
+        if had_work:
+            self.failed(member.device, f"its worker {how}")
+
+    def _look(self) -> None:
+        infos, now_s = self._infos(), time.monotonic()
+        states = []
+        for member in self.members:
+            if (info := infos.get(member.address)) is None:
+                continue
+            # The scheduler's clock may be another than ours: what counts is that its time moves.
+            sign, seen_s = self._signs.get(member.address, (None, now_s))
+            if info["last_seen"] != sign:
+                sign, seen_s = info["last_seen"], now_s
+            self._signs[member.address] = sign, seen_s
+            metrics = info.get("metrics", {})
+            gpu = metrics.get("gpu", {}).get("utilization")
+            states.append(WorkerState(
+                member.name, member.device, now_s - seen_s,
+                metrics.get("cpu", 0.0) / _PERCENT, int(metrics.get("memory", 0)),
+                None if gpu is None else gpu / _PERCENT,
+            ))
+        with self._lock:
+            self._states = states
+
+    def _infos(self) -> dict[str, dict[str, Any]]:
+        infos: dict[str, dict[str, Any]] = self._client.scheduler_info(-1)["workers"]
+        return infos

@@ -1,0 +1,39 @@
+"""Who a worker is: asked of it when it comes."""
+
+import os
+import socket
+from typing import TypedDict
+
+from chess_snn.campaign.places import own_place
+from tasks.cluster.software import own_software
+
+
+class WorkerIdentity(TypedDict):
+    """What a worker tells of itself."""
+
+    software: dict[str, str]
+    device: str
+    """For people; the same for all workers of one device, and no other's."""
+    host: str
+    pid: int
+    shares_cores: bool
+    """Whether its networks run on the processor's cores."""
+
+
+def tell_identity() -> WorkerIdentity:
+    """Of the worker process that this is called in."""
+    place = own_place()
+    host = socket.gethostname()
+    return {
+        "software": own_software(),
+        "device": f"a device of {host}" if place is None else str(place.device),
+        "host": host,
+        "pid": os.getpid(),
+        "shares_cores": place is None or place.device.shares_cores,
+    }
+
+
+def own_device() -> str:
+    """The device of this worker, as :func:`tell_identity` names it; empty where it has no place."""
+    place = own_place()
+    return "" if place is None else str(place.device)

@@ -1,0 +1,211 @@
+"""The climb of a generation: within its budget, whole after any stop, and in the ratings."""
+
+import json
+
+import numpy as np
+import pytest
+from made_campaigns import receipt_of
+
+from chess_snn.campaign import climbing, ratings
+from chess_snn.campaign.climbing import climb_notice, num_climb_games, play_climb
+from chess_snn.campaign.collection import GameFilter
+from chess_snn.campaign.match_games import match_games_pgn
+from chess_snn.campaign.plans import begin_iteration
+from chess_snn.campaign.ratings import rate_campaign, rating_of
+from chess_snn.campaign.receipts import read_receipt, write_receipt
+from chess_snn.campaign.stages import prepare_first_generation
+from chess_snn.data import write_json
+from chess_snn.errors import ConfigError, CorruptDataError
+from chess_snn.evaluation.ladder import AvailablePlayers, Ladder, PairResults
+
+CLIMBING = (
+    "evaluation.climb=true", "evaluation.climb_pairs=2", "evaluation.climb_games=13",
+    "evaluation.simulations=0", "evaluation.climb_interval=1",
+)
+BATCH, GAMES = 4, 12
+"""Of the budget of 13."""
+
+
+def make_ladder():
+    """Three players without an engine; games are cut so early that all are drawn."""
+    even = np.array([[2, 3, 6], [3, 4, 3], [6, 3, 2]])
+    better = np.array([[9, 5, 6], [5, 4, 3], [6, 1, 1]])
+    return Ladder.of_results(
+        [
+            PairResults("greedy~50", "random", better, 0, 0),
+            PairResults("greedy", "greedy~50", better, 0, 0),
+            PairResults("greedy", "random", better + even, 0, 0),
+        ],
+        {}, max_plies=6, origin={},
+    )
+
+
+@pytest.fixture(autouse=True)
+def ladder(monkeypatch):
+    ladder = make_ladder()
+    for module in (climbing, ratings):
+        monkeypatch.setattr(module, "read_ladder", lambda: ladder)
+    return ladder
+
+
+@pytest.fixture
+def untrained(new_folder):
+    def make(name="c", *changes):
+        folder = new_folder(name, *CLIMBING, *changes)
+        prepare_first_generation(folder)
+        begin_iteration(folder, 0, 0.0)
+        return folder
+
+    return make
+
+
+def files_of(folder):
+    return sorted(path.name for path in (folder.path / "matches" / "gen-000000").iterdir())
+
+
+def test_it_ends_with_its_games_and_leaves_whole_matches(untrained):
+    folder, told = untrained(), []
+    assert num_climb_games(folder, 0) == 0
+    report = play_climb(folder.path, 0, on_progress=lambda *now: told.append(now))
+    assert (report["player"], report["ended_by"], report["start"]) == (
+        "gen-000000", "games", "random"
+    )
+    assert sum(rung["num_games"] for rung in report["rungs"]) == report["num_games"] == GAMES
+    assert report["bracket"] == ["random", "greedy~50", "greedy"]
+    assert [rung["player"] for rung in report["rungs"]] == report["bracket"]
+    assert {rung["score"] for rung in report["rungs"]} == {0.5}
+    assert report["elo_low"] < report["elo"] < report["elo_high"]
+    assert report["notice"] is None
+    assert told[-1] == (GAMES, 13)
+    assert files_of(folder) == [
+        "climb-greedy.json", "climb-greedy~50.json", "climb-random.json", "climb.json"
+    ]
+    assert num_climb_games(folder, 0) == 13
+    assert play_climb(folder.path, 0) == report
+
+
+def test_it_ends_when_the_interval_is_narrow(untrained):
+    folder = untrained("c", "evaluation.climb_interval=10000", "evaluation.climb_games=60")
+    report = play_climb(folder.path, 0)
+    assert report["ended_by"] == "interval"
+    assert report["num_games"] < 60
+
+
+class StoppedError(Exception):
+    pass
+
+
+@pytest.mark.parametrize("after", [1, 5, 9])
+def test_stopped_anywhere_it_comes_to_the_same(untrained, after):
+    expected, folder = play_climb(untrained("whole").path, 0), untrained("stopped")
+
+    def stop(done, _total):
+        if done >= after:
+            raise StoppedError
+
+    with pytest.raises(StoppedError):
+        play_climb(folder.path, 0, on_progress=stop)
+    assert num_climb_games(folder, 0) == BATCH * (after // BATCH)
+    assert play_climb(folder.path, 0) == expected
+
+
+def test_stopped_between_its_report_and_its_matches_they_become_whole(untrained, monkeypatch):
+    folder = untrained()
+
+    def stop(*_arguments):
+        raise StoppedError
+
+    with monkeypatch.context() as patched:
+        patched.setattr(climbing, "finish_match", stop)
+        with pytest.raises(StoppedError):
+            play_climb(folder.path, 0)
+    assert len([name for name in files_of(folder) if ".part-" in name]) == GAMES // BATCH
+    play_climb(folder.path, 0)
+    assert not [name for name in files_of(folder) if ".part-" in name]
+
+
+def test_a_damaged_batch_is_named(untrained):
+    folder = untrained()
+    part = folder.match_part("gen-000000", "climb-random", 0)
+    write_json(part, {"schema": 2})
+    with pytest.raises(CorruptDataError, match=r"climb-random\.part-0000\.json: .* delete it"):
+        play_climb(folder.path, 0)
+
+
+def test_it_begins_where_an_older_generation_stood(untrained):
+    folder = untrained()
+    for generation, bracket in ((3, ["random", "greedy~50", "greedy"]), (4, ["greedy"])):
+        write_json(folder.match(f"gen-{generation:06d}", "climb"), {"bracket": bracket})
+
+    def start(generation):
+        names = ("random", "greedy~50", "greedy")
+        return names[climbing._start(folder, generation, make_ladder(), names)]
+
+    assert [start(generation) for generation in (3, 4, 5, 6, 9)] == [
+        "random", "random", "greedy~50", "greedy", "greedy"
+    ], "generation 4 may still be climbing while 5 does"
+
+
+def test_its_games_and_the_ladders_are_in_the_ratings(untrained):
+    folder = untrained()
+    assert rate_campaign(folder) is None
+    report = play_climb(folder.path, 0)
+    rating = rating_of(folder, 0, 0)
+    for name in ("elo", "elo_low", "elo_high", "num_games"):
+        assert rating[name] == report[name]
+    rated = rate_campaign(folder)
+    assert rated.of("greedy").num_games == 2 * (40 + 72) + BATCH
+    assert set(rated.players) == {"random", "greedy~50", "greedy", "gen-000000"}
+
+
+def test_its_games_are_exported_like_others(untrained):
+    folder = untrained()
+    play_climb(folder.path, 0)
+    assert len(list(match_games_pgn(folder, GameFilter()))) == GAMES
+
+
+def test_players_that_cannot_be_had_are_passed_over_and_named(untrained, monkeypatch):
+    notice = "the ladder is without greedy"
+    monkeypatch.setattr(
+        climbing, "available_players",
+        lambda *_: AvailablePlayers(("random", "greedy~50"), notice),
+    )
+    folder = untrained()
+    assert climb_notice(folder.config) == notice
+    report = play_climb(folder.path, 0)
+    assert report["notice"] == notice
+    assert report["bracket"] == ["random", "greedy~50"]
+
+
+def test_without_a_climb_nothing_is_said(new_folder):
+    assert climb_notice(new_folder("c").config) is None
+
+
+def test_a_receipt_keeps_it_and_older_ones_have_none(untrained):
+    folder = untrained()
+    climb = play_climb(folder.path, 0)
+    plain = receipt_of(folder, 0)
+    assert not [name for name in plain.metrics() if "climb" in name]
+    write_receipt(folder, plain)
+    path = folder.receipt(0)
+    body = json.loads(path.read_text())
+    assert body.pop("climb") is None
+    write_json(path, body)
+    assert read_receipt(folder, 0).climb is None
+    write_json(path, body | {"climb": climb})
+    metrics = read_receipt(folder, 0).metrics()
+    assert metrics["evaluation/climb_games"] == GAMES
+    assert metrics["evaluation/climb_elo"] == climb["elo"]
+    assert metrics["evaluation/climb_elo_low"] == climb["elo_low"]
+    write_json(path, body | {"climb": {"elo": 3}})
+    with pytest.raises(CorruptDataError, match="is damaged"):
+        read_receipt(folder, 0)
+
+
+@pytest.mark.parametrize(("setting", "message"), [
+    ("evaluation.climb_pairs=0", "climb_pairs"), ("evaluation.climb_games=1", "climb_games"),
+    ("evaluation.climb_games=2001", "climb_games"), ("evaluation.climb_interval=0", "interval"),
+])
+def test_settings_that_cannot_be(new_folder, setting, message):
+    with pytest.raises(ConfigError, match=message):
+        new_folder("c", *CLIMBING, setting)

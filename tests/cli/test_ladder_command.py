@@ -1,0 +1,125 @@
+"""``chess-snn ladder``: made, shown and checked on few games of players without an engine."""
+
+import io
+import json
+
+import chess.pgn
+import pytest
+
+SMALL = ("--pairs", 6, "--players", "random,greedy~50,greedy", "--max-plies", 60, "--threads", 1)
+
+
+@pytest.fixture
+def made(chess_snn, tmp_path):
+    done = chess_snn("ladder", "make", "--out", "mine", *SMALL)
+    assert done.returncode == 0, done.stderr
+    return done
+
+
+def read(path):
+    return json.loads(path.read_text())
+
+
+def test_it_is_made_with_its_games(made, tmp_path):
+    body = read(tmp_path / "mine" / "ladder.json")
+    assert {row["player"] for row in body["ratings"]["players"]} == {
+        "random", "greedy~50", "greedy"
+    }
+    assert sum(sum(map(sum, row["pairs"])) for row in body["pairings"]) == 18
+    assert body["origin"]["command"] == (
+        "chess-snn ladder make --pairs 6 --seed 0 --players random,greedy~50,greedy "
+        "--max-plies 60"
+    )
+    assert body["origin"]["is_complete"]
+    assert (tmp_path / "mine" / "ladder.games.zst").is_file()
+    assert "greedy~50" in made.stdout
+    assert "36 games of 3 pairings" in made.stdout
+
+
+def test_made_again_it_is_the_same(made, chess_snn, tmp_path):
+    before = read(tmp_path / "mine" / "ladder.json")
+    parts = {path: path.stat().st_mtime_ns for path in (tmp_path / "mine" / "parts").iterdir()}
+    assert chess_snn("ladder", "make", "--out", "mine", *SMALL).returncode == 0
+    after = read(tmp_path / "mine" / "ladder.json")
+    assert after["ratings"] == before["ratings"]
+    assert {path: path.stat().st_mtime_ns for path in parts} == parts
+
+
+def test_decreed_ratings_stand_beside_measured_ones(made, chess_snn):
+    shown = chess_snn("ladder", "show", "--ladder", "mine/ladder.json")
+    rows = {line.split()[1]: line for line in shown.stdout.splitlines() if line.startswith("│")}
+    assert rows["random"].split()[-2] == "400"
+    assert rows["greedy"].split()[-2] == "800"
+    assert "400" not in rows["greedy~50"].split()
+    assert "Decreed" in shown.stdout
+
+
+def test_as_json(made, chess_snn, tmp_path):
+    shown = chess_snn("ladder", "show", "--ladder", "mine/ladder.json", "--json")
+    assert json.loads(shown.stdout) == read(tmp_path / "mine" / "ladder.json")
+
+
+def test_a_check_is_within_its_intervals(made, chess_snn):
+    done = chess_snn("ladder", "check", "--ladder", "mine/ladder.json", "--pairs", 2,
+                     "--threads", 1)
+    assert done.returncode == 0, done.stdout
+    assert "6 of 6 scores are within their intervals, from 12 games." in done.stdout
+
+
+def test_a_ladder_that_is_wrong_fails_its_check(made, chess_snn, tmp_path):
+    path = tmp_path / "mine" / "ladder.json"
+    body = read(path)
+    for row in body["pairings"]:
+        if "random" in (row["player_a"], row["player_b"]):
+            row["pairs"] = [[40 if row["player_a"] == "random" else 0, 0, 0], [0, 0, 0],
+                            [0, 0, 40 if row["player_b"] == "random" else 0]]
+    path.write_text(json.dumps(body))
+    done = chess_snn("ladder", "check", "--ladder", path, "--pairs", 6, "--threads", 1)
+    assert done.returncode == 1
+    assert "OUTSIDE" in done.stdout
+
+
+def test_a_check_can_be_kept(made, chess_snn, tmp_path):
+    done = chess_snn("ladder", "check", "--ladder", "mine/ladder.json", "--pairs", 1,
+                     "--threads", 1, "--out", "kept")
+    assert done.returncode == 0
+    assert len(list((tmp_path / "kept" / "parts").iterdir())) == 3
+
+
+def test_its_games_as_pgn(made, chess_snn, tmp_path):
+    done = chess_snn("ladder", "games", "--games", "mine/ladder.games.zst", "--out", "g.pgn",
+                     "--player", "greedy")
+    assert "24 games written to g.pgn" in done.stdout
+    stream = io.StringIO((tmp_path / "g.pgn").read_text())
+    games = list(iter(lambda: chess.pgn.read_game(stream), None))
+    assert len(games) == 24
+    for game in games:
+        assert not game.errors
+        assert "greedy" in (game.headers["White"], game.headers["Black"])
+        assert game.headers["OpeningKey"].startswith("book:")
+    refused = chess_snn("ladder", "games", "--games", "mine/ladder.games.zst", "--out", "h.pgn",
+                        "--player", "bob")
+    assert "known: greedy, greedy~50, random" in refused.stderr
+    missing = chess_snn("ladder", "games", "--games", "none.zst", "--out", "h.pgn")
+    assert "cannot read none.zst" in missing.stderr
+
+
+@pytest.mark.parametrize(("arguments", "message"), [
+    (("--players", "greedy,minimax:2"), "must name random"),
+    (("--players", "random"), "at least two players"),
+    (("--players", "random,bob"), "unknown player 'bob'"),
+    (("--pairs", 0), "--pairs must be >= 1"),
+    (("--minutes", -1), "--minutes must be >= 0"),
+])
+def test_ladders_that_cannot_be_made(chess_snn, tmp_path, arguments, message):
+    done = chess_snn("ladder", "make", "--out", "x", *arguments)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert message in done.stderr
+    assert not (tmp_path / "x").exists()
+
+
+def test_a_file_that_is_no_ladder(chess_snn, tmp_path):
+    (tmp_path / "l.json").write_text('{"schema": 7}')
+    done = chess_snn("ladder", "show", "--ladder", "l.json")
+    assert done.returncode == 2
+    assert "a ladder of schema 7, this version reads 1" in done.stderr

@@ -1,0 +1,78 @@
+"""``chess-snn games learn`` and ``campaign start --warm-start``: results and refusals."""
+
+import json
+import shutil
+
+import pytest
+from made_imports import make_import
+
+LEARN = ("games", "learn")
+QUICK = ("--set", "training.batch_size=64", "--threads", 1)
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    return make_import(tmp_path_factory.mktemp("imports") / "some")
+
+
+@pytest.fixture
+def imported(made, tmp_path):
+    shutil.copytree(made, tmp_path / "some")
+    return tmp_path / "some"
+
+
+def files(root):
+    return {path: path.stat().st_mtime_ns for path in root.rglob("*")}
+
+
+def assert_refused(done, reason):
+    assert done.returncode == 2, done.stdout + done.stderr
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("error: ")
+    assert reason in line
+
+
+def test_a_network_is_trained_and_can_be_played(chess_snn, imported, tmp_path):
+    command = (*LEARN, "some", "--out", "networks/tiny", *QUICK, "--json-file", "r/train.json")
+    done = chess_snn(*command)
+    assert done.returncode == 0, done.stderr
+    assert "networks/tiny is trained" in done.stdout
+    assert "moves %" in done.stdout
+    body = json.loads((tmp_path / "r" / "train.json").read_text())
+    assert body["points"][0]["step"] == 0
+    assert body["points"][-1]["epoch"] == 1
+    before = files(tmp_path / "networks")
+    again = chess_snn(*command)
+    assert "networks/tiny was trained before" in again.stdout
+    assert files(tmp_path / "networks") == before
+    played = chess_snn("match", "networks/tiny:0", "random", "--games", 2, "--max-plies", 4)
+    assert played.returncode == 0, played.stderr
+
+
+@pytest.mark.parametrize(("command", "reason"), [
+    ((*LEARN, "nowhere", "--out", "n"), "nowhere holds no games"),
+    ((*LEARN, "some", "--out", "some"), "some exists, and is no network made by"),
+    ((*LEARN, "some", "--out", "n", "--set", "supervised.epochs=-1"), "supervised.epochs must"),
+    ((*LEARN, "some", "--out", "n", "--set", "net.size=huge"), "net.size must be one of tiny"),
+    ((*LEARN, "some", "--out", "n", "--threads", -1), "--threads must be >= 0"),
+    ((*LEARN, "some", "--out", "n", "--set", "supervised.digest=abc"), "holds other games"),
+    (("campaign", "start", "--dir", "n", "--warm-start", "nowhere"), "nowhere holds no games"),
+    (("campaign", "start", "--dir", "n", "--set", "supervised.digest=abc"),
+     "supervised.games names none"),
+])
+def test_bad_input_is_refused_and_changes_nothing(chess_snn, imported, tmp_path, command, reason):
+    before = files(tmp_path)
+    assert_refused(chess_snn(*command), reason)
+    assert files(tmp_path) == before
+
+
+@pytest.mark.parametrize("command", [
+    (*LEARN, "some", "--out", "n"), ("campaign", "start", "--dir", "n", "--warm-start", "some"),
+])
+def test_a_damaged_shard_is_named_before_anything_is_written(
+    chess_snn, imported, tmp_path, command
+):
+    (imported / "games" / "pgn-e3b0c44298fc" / "shard-000001" / "states" / "c.0.0").write_bytes(b"")
+    before = files(tmp_path)
+    assert_refused(chess_snn(*command), "shard-000001")
+    assert files(tmp_path) == before

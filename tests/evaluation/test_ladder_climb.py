@@ -1,0 +1,129 @@
+"""Players of known strength climb to their place, within their budget of games."""
+
+import numpy as np
+import pytest
+from simulated_ladder import pair_results, play_pairs, simulated_ladder
+
+from chess_snn.evaluation import Crosstable, fit_ratings
+from chess_snn.evaluation.ladder import (
+    RungScore,
+    bracketing_rungs,
+    distance_to_ladder,
+    has_arrived,
+    next_rung,
+    width,
+)
+
+RUNGS = np.arange(0, 1500, 120)
+TOP = len(RUNGS) - 1
+PAIRS = 5
+
+
+def climb(elo, start, num_batches, stream):
+    """Scores by rung, and the rungs in the order in which they were met."""
+    counts, met = {}, []
+    for _ in range(num_batches):
+        scores = scores_of(counts)
+        met.append(next_rung(scores, start, RUNGS))
+        drawn = play_pairs(elo, RUNGS[met[-1]], PAIRS, stream)
+        counts[met[-1]] = counts.get(met[-1], 0) + drawn
+    return scores_of(counts), met
+
+
+def scores_of(counts):
+    points = 4 - np.indices((3, 3)).sum(axis=0)
+    return {
+        rung: RungScore(float((drawn * points).sum()) / 2, int(2 * drawn.sum()))
+        for rung, drawn in counts.items()
+    }
+
+
+@pytest.mark.parametrize("start", [0, 6, TOP])
+@pytest.mark.parametrize("elo", [0, 333, 700, 1440])
+def test_everybody_arrives_at_their_own_rung(elo, start):
+    own = int(np.abs(RUNGS - elo).argmin())
+    off = 0
+    for seed in range(20):
+        scores, _ = climb(elo, start, 25, np.random.default_rng(seed))
+        off += not (
+            has_arrived(scores, start, RUNGS)
+            and own in bracketing_rungs(scores, start, RUNGS)
+        )
+    assert off <= 2
+
+
+def test_most_games_are_played_about_the_own_rung():
+    _, met = climb(600, 0, 40, np.random.default_rng(0))
+    assert met[0] == 0
+    near = sum(abs(rung - 5) <= 2 for rung in met)
+    assert near >= 30
+
+
+def test_a_climb_that_begins_near_wastes_nothing():
+    _, met = climb(600, 5, 12, np.random.default_rng(3))
+    assert all(abs(rung - 5) <= 2 for rung in met)
+
+
+@pytest.mark.parametrize(("elo", "end"), [(-2000, 0), (4000, TOP)])
+def test_beyond_the_ladder_it_stays_at_its_end(elo, end):
+    scores, met = climb(elo, 6, 20, np.random.default_rng(0))
+    assert {min(met), max(met)} == {6, end}
+    bracket = bracketing_rungs(scores, 6, RUNGS)
+    assert end in bracket
+    assert len(bracket) == 3
+
+
+def test_up_above_seven_tenths_and_down_below_three():
+    for score, rung in ((0.75, 4), (0.25, 2), (0.7, 3), (0.3, 3)):
+        found = next_rung({3: RungScore(score * 20, 20)}, 3, RUNGS)
+        assert found == rung if rung != 3 else found in {2, 4}, "in between: its neighbours"
+
+
+def test_the_least_played_of_three_goes_next():
+    even = {rung: RungScore(games / 2, games) for rung, games in ((2, 20), (3, 20), (4, 10))}
+    assert next_rung(even, 3, RUNGS) == 4
+    assert next_rung(even | {4: RungScore(10, 20)}, 3, RUNGS) == 3
+
+
+def test_between_two_rungs_it_stays_about_the_more_even_one():
+    scores = {2: RungScore(8, 10), 3: RungScore(3.5, 10)}
+    assert bracketing_rungs(scores, 2, RUNGS) == bracketing_rungs(scores, 3, RUNGS) == [2, 3, 4]
+    assert next_rung(scores, 2, RUNGS) == 4
+
+
+def test_one_lucky_batch_on_the_way_does_not_hold_it():
+    scores = {0: RungScore(7, 10), 1: RungScore(38, 40), 2: RungScore(35, 40)}
+    assert next_rung(scores, 0, RUNGS) > 2
+
+
+def test_two_rungs_and_one():
+    assert next_rung({}, 0, [0.0]) == 0
+    assert bracketing_rungs({0: RungScore(5, 10)}, 0, [0.0]) == [0]
+    assert bracketing_rungs({1: RungScore(5, 10)}, 1, [0.0, 90.0]) == [0, 1]
+    assert has_arrived({0: RungScore(10, 10)}, 0, [0.0])
+
+
+def test_the_interval_narrows_with_the_players_own_games_and_holds_the_truth():
+    stream = np.random.default_rng(7)
+    elos = {"random": 0, "b": 150, "c": 300, "d": 450}
+    ladder = simulated_ladder(elos, 60, stream)
+    widths = []
+    for num_pairs in (10, 160):
+        games = [
+            game for rung in ("b", "c")
+            for game in pair_results("new", 220, rung, elos[rung], num_pairs, stream).games()
+        ]
+        distance = distance_to_ladder(ladder, games, "new", "b")
+        assert distance.low < 70 < distance.high
+        widths.append(width(distance))
+        rating = fit_ratings(Crosstable.from_games([*ladder.games(), *games])).of("new").elo
+        assert rating.low < 220 < rating.high
+    assert widths[1] < widths[0] / 2
+    assert rating.high - rating.low > widths[1], "the ladder's own uncertainty is in the rating"
+
+
+def test_who_won_everything_has_no_narrow_interval():
+    stream = np.random.default_rng(0)
+    ladder = simulated_ladder({"random": 0, "b": 150, "c": 300}, 40, stream)
+    games = list(pair_results("new", 9000, "c", 0, 20, stream).games())
+    assert width(distance_to_ladder(ladder, games, "new", "c")) == np.inf

@@ -1,0 +1,164 @@
+"""The ladder that is shipped: its ratings follow from its results, and those from its games."""
+
+import io
+from pathlib import Path
+
+import chess.pgn
+import numpy as np
+import pytest
+from fake_engines import write_engine
+from simulated_ladder import simulated_ladder
+
+from chess_snn.errors import CorruptDataError, RatingError
+from chess_snn.evaluation import (
+    DECREED_RATINGS,
+    Crosstable,
+    EngineSettings,
+    PlayerFacts,
+    fit_ratings,
+    match_pgn,
+)
+from chess_snn.evaluation.engines import installed
+from chess_snn.evaluation.ladder import (
+    LADDER_PLAYERS,
+    Ladder,
+    PairResults,
+    available_players,
+    needs_engine,
+    read_ladder,
+    shipped_games,
+    unpack_games,
+)
+from chess_snn.games import get_game
+
+MOST_BYTES = 1_000_000
+DOCUMENT = Path(__file__).parents[2] / "docs" / "ratings.md"
+ENGINES = EngineSettings(processes=1, answer_s=120.0, start_s=120.0)
+
+@pytest.fixture(scope="module")
+def ladder():
+    return read_ladder()
+
+
+@pytest.fixture(scope="module")
+def games():
+    return unpack_games(shipped_games())
+
+
+def test_every_player_has_a_rating_with_an_interval(ladder):
+    assert set(ladder.players) == set(LADDER_PLAYERS)
+    assert ladder.rung("random").elo == 0
+    assert set(DECREED_RATINGS) <= set(ladder.players)
+    for rung in ladder.rungs:
+        assert rung.elo_low <= rung.elo <= rung.elo_high
+        assert np.isfinite([rung.elo_low, rung.elo_high]).all()
+
+
+def test_no_step_is_so_high_that_all_games_end_one_way(ladder):
+    elos = [rung.elo for rung in ladder.rungs]
+    assert elos == sorted(elos)
+    assert max(np.diff(elos)) < 400
+
+
+def test_no_rating_hangs_on_sweeps_alone(ladder):
+    for player in ladder.players:
+        scores = [p.score for p in ladder.pairings if player in (p.player_a, p.player_b)]
+        assert sum(0.05 < score < 0.95 for score in scores) >= 2, player
+
+
+def test_how_it_was_made_is_told(ladder):
+    assert ladder.origin["command"].startswith("chess-snn ladder make --pairs")
+    assert ladder.origin["is_complete"]
+    assert ladder.engine.startswith("Stockfish ")
+    assert {name for name in ladder.players if needs_engine(name)} == set(ladder.programs)
+
+
+def test_the_ratings_follow_from_the_results(ladder):
+    ratings = fit_ratings(Crosstable.from_games(ladder.games()))
+    for rung in ladder.rungs:
+        elo = ratings.of(rung.player).elo
+        np.testing.assert_allclose(
+            (elo.value, elo.low, elo.high), (rung.elo, rung.elo_low, rung.elo_high), atol=0.5
+        )
+
+
+def test_the_document_shows_it(ladder):
+    rows = [
+        f"| `{rung.player}` | {rung.elo:.0f} | {rung.elo_low:.0f} to {rung.elo_high:.0f} | "
+        f"{rung.num_games:,} | {DECREED_RATINGS.get(rung.player, '')} |"
+        for rung in reversed(ladder.rungs)
+    ]
+    heading = ["| player | Elo | 95 % interval | games | decreed |", "| --- " * 5 + "|"]
+    table = "\n".join([*heading, *rows])
+    made = f"{ladder.num_games:,} games, {ladder.engine}, {ladder.origin['date'][:10]}"
+    for wanted in (table, made, ladder.origin["command"]):
+        assert wanted in DOCUMENT.read_text(), f"docs/ratings.md must have:\n{wanted}"
+
+
+def test_it_predicts_better_than_who_knows_no_players(ladder):
+    assert ladder.held_out["log_loss"] < 0.95 * ladder.held_out["constant_log_loss"]
+
+
+def test_the_results_follow_from_the_games(ladder, games):
+    found = [PairResults.of_match(match).to_json() for match in games.matches]
+    assert found == [pairing.to_json() for pairing in ladder.pairings]
+    assert games.seed == ladder.origin["seed"]
+
+
+def test_the_games_are_few_bytes_and_another_library_follows_them(games):
+    assert len(shipped_games()) < MOST_BYTES
+    for match in games.matches[::9]:
+        facts = (PlayerFacts(), PlayerFacts())
+        texts = [text for _, text in match_pgn(
+            get_game("chess"), match, facts, event="ladder", date=games.date
+        )]
+        assert len(texts) == match.num_games
+        for text in texts[::40]:
+            game = chess.pgn.read_game(io.StringIO(text))
+            assert not game.errors
+            assert {game.headers["White"], game.headers["Black"]} == {
+                match.player_a, match.player_b
+            }
+
+
+@pytest.mark.parametrize("damage", [{"schema": 9}, {"pairings": [{}]}, {"ratings": {}}])
+def test_damage_is_found(ladder, damage):
+    with pytest.raises(CorruptDataError, match="ladder"):
+        Ladder.from_json(ladder.to_json() | damage)
+    assert Ladder.from_json(ladder.to_json()).players == ladder.players
+
+
+def test_games_that_are_cut_off_are_found():
+    with pytest.raises(CorruptDataError, match="cannot be read"):
+        unpack_games(b"PGN?")
+    with pytest.raises(CorruptDataError, match="cannot be read"):
+        unpack_games(shipped_games()[:-100])
+
+
+def test_a_sweep_leaves_a_ladder_open():
+    with pytest.raises(RatingError, match=r"rating of 'b' open: its score is 1\.00"):
+        simulated_ladder({"random": 0, "b": 9000}, 10, np.random.default_rng(0))
+
+
+@pytest.fixture
+def bare_machine(monkeypatch, tmp_path):
+    """A machine without engines; its folder of programs."""
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    monkeypatch.setenv("PATH", str(programs))
+    monkeypatch.setattr(installed, "GAMES_FOLDER", str(programs))
+    return programs
+
+
+def test_without_the_engine_there_are_the_players_that_need_none(ladder, bare_machine):
+    found = available_players(ladder, ladder.players, ENGINES)
+    assert found.players == tuple(name for name in ladder.players if not needs_engine(name))
+    assert "engine 'stockfish' is not installed" in found.notice
+    assert available_players(ladder, found.players, ENGINES).notice is None
+
+
+def test_another_version_of_the_engine_is_another_player(ladder, bare_machine):
+    write_engine(bare_machine, "sound").rename(bare_machine / "stockfish")
+    found = available_players(ladder, ladder.players, ENGINES)
+    assert not any(map(needs_engine, found.players))
+    assert f"rated as {ladder.engine}, and Fake  1.0 is installed" in found.notice

@@ -1,0 +1,33 @@
+"""Folders of imported games, put there by the library's own functions; no process is started."""
+
+import hashlib
+from dataclasses import replace
+from pathlib import Path
+
+from chess_snn.bench.store import play_random_games
+from chess_snn.data import GameRecords, write_shard
+from chess_snn.games import get_game
+from chess_snn.pgn import ImportFolder, ImportReport
+
+GAMES_EACH = 12
+
+
+def make_import(path: Path, num_shards: int = 2, *, finished: bool = True, **meta) -> Path:
+    """Shards of 12 games each, the longer the later; ``meta`` goes on the last one."""
+    folder = ImportFolder.create(path, "some.pgn", hashlib.sha256(b"").hexdigest(), GAMES_EACH)
+    for index in range(num_shards):
+        changes = meta if index == num_shards - 1 else {}
+        records = easy_games(GAMES_EACH, ply_cap=20 + 4 * index)
+        write_shard(folder.shard(index), records, {"game": "chess"} | changes)
+    if finished:
+        folder.finish(ImportReport())
+    return path
+
+
+def easy_games(num_games: int, ply_cap: int) -> GameRecords:
+    """Positions of random games, in each of which the first legal action is said to be played."""
+    game = get_game("chess")
+    records = play_random_games(game, num_games, ply_cap)
+    legal_actions, _ = game.legal_actions(records.states)
+    first = legal_actions[:, 0].copy()
+    return replace(records, actions=first, target_actions=first)

@@ -1,0 +1,59 @@
+"""A campaign that learns from given games first, as Prefect and MLflow show it."""
+
+import json
+
+import pytest
+
+pytestmark = [pytest.mark.orchestration, pytest.mark.slow, pytest.mark.timeout(300)]
+pytest.importorskip("prefect")
+pytest.importorskip("mlflow")
+
+from made_imports import make_import  # noqa: E402
+from mlflow.tracking import MlflowClient  # noqa: E402
+from prefect.client.orchestration import get_client  # noqa: E402
+from test_campaign_flow import chess_snn  # noqa: E402
+
+from chess_snn.campaign import CampaignFolder, read_receipts  # noqa: E402
+from chess_snn.campaign.warm_start import supervised_facts  # noqa: E402
+from flows.servers import prefect_server  # noqa: E402
+from tasks.tracking import EXPERIMENT, local_tracking_uri  # noqa: E402
+
+SETTINGS = (
+    "campaign.hours=0.001", "execution.workers=1", "self_play.games_per_iteration=4",
+    "self_play.games_per_shard=4", "self_play.max_plies_first=6", "self_play.max_plies_last=6",
+    "search.simulations_first=2", "search.simulations_last=2", "training.batch_size=64",
+    "evaluation.num_openings=1", "evaluation.max_plies=6", 'evaluation.opponents=["random"]',
+    "evaluation.won_positions=2",
+)
+
+
+def test_it_learns_then_plays(tmp_path):
+    games = make_import(tmp_path / "games", num_shards=3)
+    done = chess_snn(
+        "campaign", "start", "--dir", str(tmp_path / "warm"), "--warm-start", str(games),
+        *(f"--set={setting}" for setting in SETTINGS),
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "learning from 36 games of some.pgn first" in done.stdout
+    assert "generation 0 has learnt from them" in done.stdout
+    folder = CampaignFolder.open(tmp_path / "warm")
+    # Learning took longer than the hours, and is no part of them.
+    assert read_receipts(folder)[0].is_warm
+    facts = supervised_facts(folder)
+
+    with prefect_server(folder.services), get_client(sync_client=True) as client:
+        tasks = {run.name: run for run in client.read_task_runs()}
+    assert tasks["train_supervised"].state_name == "Completed"
+    assert tasks["train_supervised"].end_time <= tasks["self_play-0-0"].start_time
+
+    uri = local_tracking_uri(folder.services)
+    mlflow = MlflowClient(tracking_uri=uri, registry_uri=uri)
+    (run,) = mlflow.search_runs([mlflow.get_experiment_by_name(EXPERIMENT).experiment_id])
+    losses = mlflow.get_metric_history(run.info.run_id, "supervised/policy_loss")
+    assert [(metric.step, metric.value) for metric in losses] == [
+        (point["step"], pytest.approx(point["policy_loss"]))
+        for point in facts["points"] if "policy_loss" in point
+    ]
+    (given,) = run.inputs.dataset_inputs
+    assert given.dataset.digest == folder.config.supervised.digest
+    assert json.loads(given.dataset.source) == {"uri": str(games)}

@@ -1,0 +1,204 @@
+"""Learning from given games: what is learnt, in which order, and that a kill changes nothing."""
+
+import itertools
+import math
+from dataclasses import replace
+
+import pytest
+import torch
+from made_imports import easy_games
+
+from chess_snn.data import ReplayWindow, write_shard
+from chess_snn.errors import ConfigError, CorruptDataError
+from chess_snn.nets import make_evaluator
+from chess_snn.training import (
+    GivenShard,
+    SupervisedSettings,
+    TrainingSettings,
+    measure_holdout,
+    plan_course,
+    save_checkpoint,
+    supervised_progress,
+    train_supervised,
+)
+
+TRAINING = TrainingSettings(batch_size=32, warmup_steps=3, learning_rate=1e-2)
+
+
+class Killed(BaseException):
+    """Stands for kill -9: nothing catches it."""
+
+
+@pytest.fixture(scope="module")
+def shards(tmp_path_factory):
+    parent = tmp_path_factory.mktemp("given") / "pgn-0"
+    found = []
+    for index, plies in enumerate((24, 30, 36)):
+        path = parent / f"shard-{index:06d}"
+        manifest = write_shard(path, easy_games(24, plies), {"game": "chess"})
+        found.append(GivenShard(path, manifest.meta["num_positions"]))
+    return found
+
+
+@pytest.fixture
+def course(shards):
+    """Two epochs of two portions each."""
+    room = shards[0].num_positions + shards[1].num_positions
+    settings = SupervisedSettings(epochs=2, window_positions=room)
+    return plan_course(shards, settings, TRAINING, seed=3)
+
+
+@pytest.fixture
+def begin(new_trainer):
+    training = SupervisedSettings().applied_to(TRAINING)
+    names = ("batch_size", "warmup_steps", "learning_rate", "policy_loss", "surprise_share",
+             "root_value_share", "presentations")
+    return lambda: new_trainer(**{name: getattr(training, name) for name in names})
+
+
+def test_an_epoch_has_every_shard_once_in_an_order_of_its_own(shards):
+    settings = SupervisedSettings(epochs=6, window_positions=10**9)
+    course = plan_course(shards, settings, TRAINING, seed=3)
+    assert [portion.epoch for portion in course.portions] == list(range(6))
+    for portion in course.portions:
+        assert sorted(portion.shards) == [shard.path for shard in shards]
+        assert portion.num_positions == sum(shard.num_positions for shard in shards)
+        assert portion.num_steps == round(portion.num_positions / TRAINING.batch_size)
+    assert len({portion.shards for portion in course.portions}) > 1
+    assert course == plan_course(shards, settings, TRAINING, seed=3)
+    assert course != plan_course(shards, settings, TRAINING, seed=4)
+
+
+def test_a_portion_is_no_larger_than_asked_but_for_a_single_shard(shards):
+    for room in (1, shards[2].num_positions, 10**9):
+        course = plan_course(shards, SupervisedSettings(window_positions=room), TRAINING, seed=0)
+        assert sorted(path for portion in course.portions for path in portion.shards) == [
+            shard.path for shard in shards]
+        assert all(
+            portion.num_positions <= room or len(portion.shards) == 1 for portion in course.portions
+        )
+
+
+def test_the_plans_of_all_portions_are_one_line_from_0_to_1(course):
+    plans = [course.plan(index) for index in range(len(course.portions))]
+    assert plans[0].progress_first == 0
+    assert plans[-1].progress_last == pytest.approx(1)
+    for plan, following in itertools.pairwise(plans):
+        assert plan.progress_last == following.progress_first
+
+
+def test_moves_are_learnt(game, course, begin, tmp_path):
+    trainer, points = train_supervised(game, course, begin, tmp_path)
+    assert trainer.steps_done == points[-1]["step"] == course.num_steps
+    assert (points[0]["step"], points[0]["epoch"], points[-1]["epoch"]) == (0, 0, 2)
+    # Not every portion of so few games holds some out.
+    measured = [point for point in points if "holdout_policy_loss" in point]
+    first, last = measured[0], measured[-1]
+    assert last["step"] > first["step"]
+    assert last["holdout_policy_loss"] < 0.8 * first["holdout_policy_loss"]
+    assert last["holdout_policy_accuracy"] > first["holdout_policy_accuracy"]
+    assert points[-1]["policy_loss"] < first["holdout_policy_loss"]
+
+
+def test_a_killed_training_goes_on_to_the_same_weights(
+    game, course, begin, tmp_path, assert_same_trainers
+):
+    expected, _ = train_supervised(game, course, begin, tmp_path / "whole")
+    told = []
+
+    def kill_at(step):
+        def tell(done, total):
+            told.append((done, total))
+            if done == step:
+                raise Killed
+        return tell
+
+    folder = tmp_path / "killed"
+    end = course.num_steps
+    inside_the_second = course.portions[0].num_steps + 2
+    for step in (1, 3, inside_the_second, end - 1, end):
+        with pytest.raises(Killed):
+            train_supervised(
+                game, course, begin, folder, checkpoint_s=1e-9, on_progress=kill_at(step)
+            )
+        assert len(list(folder.glob("step-*"))) <= 1, "older checkpoints are removed"
+    resumed, points = train_supervised(game, course, begin, folder)
+    assert_same_trainers(resumed, expected)
+    assert told[-1] == (end, end)
+    steps = [point["step"] for point in points]
+    assert steps == sorted(set(steps)), "no stretch is told of twice"
+    assert supervised_progress(folder) == (end, end)
+
+
+def test_a_finished_training_is_returned_without_another_step(game, course, begin, tmp_path):
+    first, points = train_supervised(game, course, begin, tmp_path)
+
+    def tell(done, total):
+        pytest.fail("a step was made")
+
+    again, same = train_supervised(game, course, pytest.fail, tmp_path, on_progress=tell)
+    assert same == points
+    assert again.steps_done == first.steps_done
+
+
+def test_without_epochs_the_network_stays_as_it_is(game, shards, begin, tmp_path):
+    course = plan_course(shards, SupervisedSettings(epochs=0), TRAINING, seed=0)
+    trainer, points = train_supervised(game, course, begin, tmp_path)
+    assert (trainer.steps_done, points) == (0, [])
+    assert supervised_progress(tmp_path) is None
+
+
+def test_a_damaged_checkpoint_is_named(game, course, begin, tmp_path):
+    train_supervised(game, course, begin, tmp_path)
+    (checkpoint,) = tmp_path.glob("step-*")
+    (checkpoint / "trainer.json").write_text("{}")
+    with pytest.raises(CorruptDataError, match=checkpoint.name):
+        train_supervised(game, course, begin, tmp_path)
+
+
+def test_a_foreign_checkpoint_is_refused(game, course, begin, tmp_path, new_trainer):
+    save_checkpoint(tmp_path / "step-000000001", new_trainer(), meta={})
+    with pytest.raises(CorruptDataError, match="no checkpoint of supervised training"):
+        train_supervised(game, course, begin, tmp_path)
+
+
+def test_held_out_figures_are_those_computed_by_hand(game, shards, new_trainer):
+    window = ReplayWindow.load(game, [shards[0].path], capacity=10**6, holdout_every=3)
+    trainer = new_trainer()
+    report = measure_holdout(trainer, window)
+    (samples,) = window.iterate(10**6, subset="holdout")
+    assert report.positions == len(samples) > 50
+    legal_actions, num_legal = game.legal_actions(samples.states)
+    with make_evaluator(trainer.network, precision="fp32") as evaluator:
+        answer = evaluator.evaluate(game.planes(samples.states), legal_actions, num_legal)
+    right, loss = 0, 0.0
+    for row, action in enumerate(samples.target_actions[:, 0]):
+        logits = torch.tensor(answer.legal_logits[row, : num_legal[row]])
+        played = legal_actions[row, : num_legal[row]].tolist().index(action)
+        right += int(logits.argmax()) == played
+        loss -= float(logits.log_softmax(0)[played])
+    assert report.policy_accuracy == pytest.approx(right / len(samples))
+    assert report.policy_loss == pytest.approx(loss / len(samples), rel=1e-4)
+    assert report.value_loss == pytest.approx(trainer.holdout_value_loss(window), rel=1e-5)
+
+
+def test_nothing_held_out_is_no_report(game, endgames, new_trainer):
+    assert measure_holdout(new_trainer(), endgames) is None
+
+
+def test_settings_of_a_campaign_are_turned_to_moves_and_results():
+    campaign = replace(TRAINING, policy_loss="advantage", entropy_bonus=0.1)
+    applied = SupervisedSettings(learning_rate=0.5).applied_to(campaign)
+    assert (applied.policy_loss, applied.entropy_bonus) == ("search", 0.0)
+    assert (applied.root_value_share, applied.surprise_share) == (0.0, 0.0)
+    assert applied.learning_rate == 0.5
+    assert SupervisedSettings().applied_to(campaign).learning_rate == campaign.learning_rate
+
+
+@pytest.mark.parametrize("values", [
+    {"epochs": -1}, {"learning_rate": math.nan}, {"window_positions": 0},
+    {"checkpoint_minutes": 0.0}, {"digest": "abc"},
+])
+def test_settings_out_of_range_are_named(values):
+    with pytest.raises(ConfigError, match=rf"supervised\.{next(iter(values))}"):
+        SupervisedSettings(**values)
