@@ -81,10 +81,10 @@ def change_pace(config: CampaignConfig, settings: Sequence[str]) -> CampaignConf
     for text in settings:
         parsed = _parse_setting(text)
         if not parsed.keys() <= set(PACE_GROUPS):
+            may = ", ".join(f"[{name}]" for name in PACE_GROUPS)
             raise ConfigError(
                 f"--set {text}: a campaign keeps the settings that its result depends on; those of "
-                f"{', '.join(f'[{name}]' for name in PACE_GROUPS)} may change, and for others there "
-                "is `campaign start`"
+                f"{may} may change, and for others there is `campaign start`"
             )
         _merge(values, parsed)
     return build_config(values)
