@@ -6,8 +6,8 @@ from typing import Any, Final
 
 from prefect.futures import PrefectFuture
 
-from chess_snn.campaign import CampaignFolder
-from chess_snn.campaign.mirror import Mirror, open_store
+from chess_snn.campaign import CampaignFolder, campaign_lock
+from chess_snn.campaign.mirror import Mirror, Sent, check_store, open_store
 from flows.context import CampaignRun
 from tasks import compute
 from tasks.mirror import mirror
@@ -25,13 +25,26 @@ def open_mirror(folder: CampaignFolder, say: Callable[[str], None]) -> Mirror | 
     settings = folder.config.storage
     if not settings.object_store:
         return None
-    store = open_store(settings, _tell_now_and_then(say))
-    store.check()
-    opened = Mirror(folder, store)
+    check_store(settings)  # without patience
+    opened = Mirror(folder, open_store(settings, _tell_now_and_then(say)))
     if missing := opened.num_missing():
-        say(f"{settings.object_store} lacks {missing} folders; they are sent with the first "
-            "iteration that ends")
+        say(f"{settings.object_store} lacks {missing} folders, which are sent with what is new")
     return opened
+
+
+def send_rest(
+    folder: CampaignFolder, say: Callable[[str], None], on_progress: Callable[[int, int], None]
+) -> Sent:
+    """Send what the store, if there is one, lacks of a campaign that is not running.
+
+    Raises:
+        CampaignLockedError: it is running.
+        StorageError: as :func:`open_mirror`.
+    """
+    with campaign_lock(folder):
+        compute.start()
+        opened = open_mirror(folder, say)
+        return Sent(0, 0, 0) if opened is None else opened.send_missing(on_progress)
 
 
 def send_to_store(

@@ -15,6 +15,7 @@ store can be restored whole. Nothing is ever changed or deleted there.
 import importlib
 import tomllib
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -42,6 +43,8 @@ _RECORDS: Final = {
 """Where single files are, and how they are named."""
 _RECORD_SETS: Final = "records"
 _RECORD_KIND: Final = "records"
+_SIDE_BY_SIDE: Final = 8
+"""Sets of records that are asked for at once."""
 
 Waiting = Callable[[str], None]
 Counted = Callable[[int, int], None]
@@ -107,8 +110,9 @@ class Mirror:
         self._recorded: dict[str, StoredFile] = {}
         self._looked_at: dict[str, tuple[int, int]] = {}
         """Time and size of records whose content was found to be there."""
-        for name in self._record_sets:
-            self._recorded |= store.get_manifest(name).files
+        with ThreadPoolExecutor(_SIDE_BY_SIDE) as threads:
+            for manifest in threads.map(store.get_manifest, self._record_sets):
+                self._recorded |= manifest.files
 
     def num_missing(self) -> int:
         """Committed folders that the store lacks."""

@@ -28,7 +28,13 @@ from chess_snn.campaign.naming import claim_campaign_path
 from chess_snn.campaign.plans import describe_length
 from chess_snn.campaign.receipts import recorded_seconds
 from chess_snn.campaign.workers import plan_here
-from chess_snn.cli.console import TerminalListener, announce_once, print_message, print_summary
+from chess_snn.cli.console import (
+    TerminalListener,
+    announce_once,
+    print_message,
+    print_summary,
+    work_bar,
+)
 from chess_snn.cli.devices import (
     ClusterOption,
     DeviceOption,
@@ -187,6 +193,13 @@ def _run(folder: CampaignFolder) -> None:
         recorded = load_flows("launch").record_campaign(folder, TerminalListener())
         if recorded:
             print_message(f"recorded {recorded} of them in MLflow, which lacked them")
+        with work_bar("sending to the object store", "folders") as on_progress:
+            sent = load_flows("mirroring").send_rest(folder, print_message, on_progress)
+        if sent.num_bytes:
+            print_message(
+                f"sent {sent.num_folders} folders and {sent.num_records} records to "
+                f"{folder.config.storage.object_store}"
+            )
         _next_steps(folder)
         return
     print_message(
