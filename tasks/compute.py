@@ -21,7 +21,7 @@ from tasks.errands import (
     recall,
     receive,
     run_errand,
-    workers_see,
+    travels,
 )
 
 _Result = TypeVar("_Result")
@@ -67,16 +67,17 @@ def run_all_on_devices(
 ) -> list[Any]:
     """Run ``function(*arguments)`` for each of ``calls``, side by side; results in their order.
 
-    Where workers do not see the campaign folder, what was made is committed to it here.
+    Stages of a campaign whose folder workers do not see are sent as errands, and what they make is
+    committed here.
 
     Args:
-        calls: each is ``(function, directory, *arguments)``, of :mod:`tasks.remote`.
+        calls: each is ``(function, *arguments)``.
         priority: a waiting call of higher priority goes first; none is interrupted.
         device: ``DEVICE`` or ``TRAINER``.
     """
-    if not calls or workers_see(calls[0][1]):
-        return _run_all(calls, priority, device)
-    return _run_errands(calls, priority, device)
+    if calls and all(travels(call) for call in calls):
+        return _run_errands(calls, priority, device)
+    return _run_all(calls, priority, device)
 
 
 def _run_errands(

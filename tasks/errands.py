@@ -23,7 +23,7 @@ from tasks import remote
 from tasks.file_relay import fetch_through
 
 Call = Sequence[Any]
-"""``(function, directory, *arguments)``, the function being one of :mod:`tasks.remote`."""
+"""``(function, *arguments)``; of stages of :mod:`tasks.remote` the first is the campaign folder."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,10 +98,17 @@ def recall(call: Call) -> Any:
 
 
 def name_of(call: Call) -> str:
-    """The stage that a call makes, be it as an errand."""
-    function, first, *_ = call
-    name: str = (first.function if isinstance(first, Errand) else function).__name__
+    """What a call does, be it as an errand."""
+    function, *arguments = call
+    stage = arguments[0].function if function is run_errand else function
+    name: str = stage.__name__
     return name
+
+
+def travels(call: Call) -> bool:
+    """Whether a call is a stage, of a campaign whose folder workers do not see."""
+    function, *arguments = call
+    return function in _NEEDS and not workers_see(arguments[0])
 
 
 def workers_see(directory: str) -> bool:

@@ -67,7 +67,7 @@ class FileRelay(SchedulerPlugin):  # type: ignore[misc]  # distributed has no ty
         scheduler.handlers |= {_GET: self.get, _PUT: self.put}
 
     async def get(self, pieces: Sequence[Sequence[Any]]) -> dict[str, Any]:
-        """``contents`` of the pieces in their order, or an ``error``: why one cannot be had."""
+        """``contents`` of the pieces in their order, or why one is ``refused`` or ``late``."""
         wanted = [Piece(*piece) for piece in pieces]
         found = {piece: self._kept[piece] for piece in wanted if piece in self._kept}
         for piece in found:
@@ -78,9 +78,9 @@ class FileRelay(SchedulerPlugin):  # type: ignore[misc]  # distributed has no ty
                 for piece, future in awaited.items():
                     found[piece] = await asyncio.shield(future)
         except CampaignError as error:
-            return {"error": str(error)}
+            return {"refused": str(error)}
         except TimeoutError:
-            return {"error": (
+            return {"late": (
                 f"{wanted[0].path} of the campaign did not come within {self._patience_s:.0f} s: "
                 "the campaign's process is frozen, ended, or cut off from the scheduler"
             )}
@@ -161,8 +161,10 @@ def fetch_through(worker: Worker, campaign_id: str) -> Fetch:
         for batch in batches(campaign_id, files):
             get = getattr(worker.scheduler, _GET)
             answer = sync(worker.loop, get, pieces=[list(piece) for piece, _ in batch])
-            if "error" in answer:
-                raise CampaignError(answer["error"])
+            if "refused" in answer:
+                raise CampaignError(answer["refused"])
+            if "late" in answer:
+                raise TimeoutError(answer["late"])  # the same again may do better
             for (_, is_last), part in zip(batch, answer["contents"], strict=True):
                 content += part
                 if is_last:

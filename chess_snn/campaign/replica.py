@@ -145,9 +145,9 @@ class Replica:
         for file, content in zip(lacking, fetch(lacking), strict=True):
             if describe_bytes(content) != file.content:
                 raise CorruptDataError(
-                    f"{file.path} did not arrive as the campaign has it: {len(content)} bytes of "
-                    f"{file.content.num_bytes}, or others; it is fetched anew when the task is "
-                    "tried again"
+                    f"{file.path} of the campaign is not what its manifest lists ({len(content)} "
+                    f"bytes of {file.content.num_bytes}, or others); restore it from a copy, or "
+                    "delete its folder so that it is made again"
                 )
             self._write(file.path, content)
 

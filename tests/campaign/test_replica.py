@@ -171,7 +171,7 @@ def test_damage_on_the_way_is_found(both, tmp_path):
         for content in road.fetch(files):
             yield content[:-1] + bytes([content[-1] ^ 1])
 
-    with pytest.raises(CorruptDataError, match="did not arrive as the campaign has it"):
+    with pytest.raises(CorruptDataError, match="is not what its manifest lists"):
         replica.bring(folders, {}, damaged)
     replica.bring(folders, {}, road.fetch)
 

@@ -82,7 +82,7 @@ def test_stages_run_by_workers_in_replicas_are_committed_here(make):
         weights.write_bytes(weights.read_bytes()[:-1] + b"\0")
         crew.client.restart()
         (folder.shard(0, 2) / "MANIFEST.json").unlink()
-        with pytest.raises(CorruptDataError, match="did not arrive as the campaign has it"):
+        with pytest.raises(CorruptDataError, match="is not what its manifest lists"):
             compute.run_on_device(*calls[2])
 
 

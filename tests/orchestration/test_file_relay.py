@@ -122,7 +122,7 @@ def test_a_campaign_that_does_not_answer_is_said_so():
             return await relay.get([Piece("id", "checkpoints/weights", "0", 0, 1)])
 
     assert "checkpoints/weights of the campaign did not come within 0 s" in asyncio.run(ask())[
-        "error"
+        "late"
     ]
 
 
