@@ -1,7 +1,6 @@
 """Which devices networks may run on: the GPUs that a program may see, or the processor."""
 
 import os
-import socket
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
@@ -38,7 +37,6 @@ class Device:
     """``NVIDIA H200``, for people."""
     memory_bytes: int
     """Of the GPU; 0 where it has none of its own."""
-    host: str
 
     @property
     def is_gpu(self) -> bool:
@@ -51,9 +49,8 @@ class Device:
         return not self.memory_bytes
 
     def __str__(self) -> str:
-        """``GPU 1 (NVIDIA H200) of box-a``."""
-        what = f"GPU {self.index} ({self.model})" if self.is_gpu else "the processor"
-        return f"{what} of {self.host}"
+        """``GPU 1 (NVIDIA H200)``."""
+        return f"GPU {self.index} ({self.model})" if self.is_gpu else "the processor"
 
 
 def visible_gpus() -> list[Device]:
@@ -62,16 +59,13 @@ def visible_gpus() -> list[Device]:
     Raises:
         ConfigError: ``CHESS_SNN_SIMULATED_GPUS`` is no number.
     """
-    host = socket.gethostname()
     if simulated := num_simulated_gpus():
-        return [Device("cuda", i, str(i), "simulated", 0, host) for i in range(simulated)]
+        return [Device("cuda", i, str(i), "simulated", 0) for i in range(simulated)]
     tokens = gpu_tokens(os.environ.get(VISIBLE_GPUS), torch.cuda.device_count())
     gpus = []
     for index, token in enumerate(tokens):
         properties = torch.cuda.get_device_properties(index)
-        gpus.append(
-            Device("cuda", index, token, properties.name, properties.total_memory, host)
-        )
+        gpus.append(Device("cuda", index, token, properties.name, properties.total_memory))
     return gpus
 
 
@@ -97,7 +91,7 @@ def num_simulated_gpus() -> int:
 
 def processor() -> Device:
     """The processor as a device."""
-    return Device("cpu", 0, "", "", 0, socket.gethostname())
+    return Device("cpu", 0, "", "", 0)
 
 
 def choose_devices(

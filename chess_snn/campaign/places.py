@@ -2,6 +2,7 @@
 
 import json
 import os
+import socket
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -29,6 +30,8 @@ class Machine:
     """Numbers of the cores that this program may use."""
     memory_bytes: int
     """Of the machine, or of the container."""
+    host: str
+    """What it is called, in the names of its workers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +40,8 @@ class WorkerPlace:
 
     number: int
     """Among the workers of this machine, from 0."""
+    host: str
+    """What the machine is called."""
     device: Device
     cores: tuple[int, ...]
     """It keeps to these; empty where it is not bound."""
@@ -52,7 +57,12 @@ class WorkerPlace:
     def name(self) -> str:
         """``box-a/gpu1-3``: host, device and number."""
         device = f"gpu{self.device.index}" if self.device.is_gpu else "cpu"
-        return f"{self.device.host}/{device}-{self.number}"
+        return f"{self.host}/{device}-{self.number}"
+
+    @property
+    def site(self) -> str:
+        """``GPU 1 (NVIDIA H200) of box-a``: the same for all workers of a device."""
+        return f"{self.device} of {self.host}"
 
     def environment(self) -> dict[str, str]:
         """Variables that put a process in this place."""
@@ -66,8 +76,9 @@ class WorkerPlace:
     def from_json(cls, body: dict[str, Any]) -> Self:
         """What :meth:`environment` wrote."""
         return cls(
-            number=body["number"], device=Device(**body["device"]), cores=tuple(body["cores"]),
-            num_threads=body["num_threads"], memory_bytes=body["memory_bytes"],
+            number=body["number"], host=body["host"], device=Device(**body["device"]),
+            cores=tuple(body["cores"]), num_threads=body["num_threads"],
+            memory_bytes=body["memory_bytes"],
             roles=tuple(body["roles"]), machine_gpus=tuple(body["machine_gpus"]),
         )
 
@@ -99,9 +110,15 @@ def whole_machine() -> Iterator[None]:
         os.environ[VISIBLE_GPUS] = before
 
 
-def this_machine(gpus: Sequence[Device]) -> Machine:
-    """What this program may use here, with ``gpus`` as they were found."""
-    return Machine(tuple(gpus), tuple(available_cores()), memory_bytes())
+def this_machine(gpus: Sequence[Device], host: str = "") -> Machine:
+    """What this program may use here, with ``gpus`` as they were found.
+
+    Args:
+        gpus: of this machine.
+        host: what it is to be called; empty takes its host name.
+    """
+    cores = tuple(available_cores())
+    return Machine(tuple(gpus), cores, memory_bytes(), host or socket.gethostname())
 
 
 def memory_bytes() -> int:

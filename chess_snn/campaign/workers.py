@@ -80,10 +80,11 @@ def plan_workers(config: CampaignConfig, machine: Machine, num_shards: int) -> W
     memory_bytes = _memory_each(config, machine, sites)
     tokens = tuple(device.token for device in devices if device.is_gpu)
     threads = max(1, len(machine.cores) // len(sites))
+    runs = [_cores_of(number, threads, machine) for number in range(len(sites))]
     places = tuple(
         WorkerPlace(
-            number, device, _cores_of(number, threads, machine) if execution.bind_cores else (),
-            threads, memory_bytes, roles, tokens,
+            number, machine.host, device, runs[number] if execution.bind_cores else (), threads,
+            memory_bytes, roles, tokens,
         )
         for number, (device, roles) in enumerate(sites)
     )
@@ -122,7 +123,9 @@ def _num_players(
         return _automatic(config, machine, devices, num_shards), []
     wanted = execution.workers
     if wanted < count:
-        return wanted, [f"{wanted} workers on {count} devices: {count - wanted} stay without work"]
+        idle = count - wanted
+        have = "has" if idle == 1 else "have"
+        return wanted, [f"{wanted} workers on {count} devices: {idle} of them {have} no work"]
     number = wanted // count * count
     if number == wanted:
         return wanted, []

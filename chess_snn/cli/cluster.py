@@ -95,6 +95,10 @@ def worker(
         int, typer.Option(help="Most memory of a worker; 0 deals the machine's out evenly.")
     ] = 0,
     certificates: Certificates = "",
+    name: Annotated[
+        str, typer.Option(help="What this machine is called in lines and tables; else its host "
+                          "name.")
+    ] = "",
     host: Annotated[
         str, typer.Option(help="Address to listen on; else the one that leads to the scheduler.")
     ] = "",
@@ -117,7 +121,7 @@ def worker(
         device=device, self_play_device=self_play_device, gpus=parse_gpus(gpus), workers=workers,
         workers_per_device=workers_per_device, worker_memory_mib=memory_mib,
     ))
-    plan = plan_workers(config, this_machine(gpus_for(config)), _MOST_WORKERS)
+    plan = plan_workers(config, this_machine(gpus_for(config), name), _MOST_WORKERS)
     for note in plan.notes:
         print_message(note)
     load_cluster("worker_program").run_workers(

@@ -19,6 +19,7 @@ _ALL: Final = "all"
 """Dask's topic of workers that come and go."""
 _LOOK_PERIOD_S: Final = 2.0
 _POLL_S: Final = 0.2
+_JOIN_S: Final = 5.0
 _PERCENT: Final = 100.0
 
 _logger = logging.getLogger(__name__)
@@ -91,7 +92,7 @@ class CrewWatch:
             yield
         finally:
             self._events.put(None)
-            thread.join()
+            thread.join(_JOIN_S)  # it may be asking a worker that is going
 
     def wait_for_members(self, timeout_s: float) -> bool:
         """Whether somebody works, now or after at most ``timeout_s``."""
@@ -163,7 +164,8 @@ class CrewWatch:
         if info is None:  # gone already
             return
         name = str(info["name"])
-        told = self._client.run(tell_identity, workers=[address], on_error="return")[address]
+        answers = self._client.run(tell_identity, workers=[address], on_error="return")
+        told = answers.get(address)
         if not isinstance(told, dict):
             reason = f"it has no chess-snn that can be asked ({told})"
         elif different := differences(told["software"]):

@@ -1,6 +1,5 @@
 """Who a worker is: asked of it when it comes."""
 
-import os
 import socket
 from typing import TypedDict
 
@@ -14,8 +13,6 @@ class WorkerIdentity(TypedDict):
     software: dict[str, str]
     device: str
     """For people; the same for all workers of one device, and no other's."""
-    host: str
-    pid: int
     shares_cores: bool
     """Whether its networks run on the processor's cores."""
 
@@ -23,12 +20,9 @@ class WorkerIdentity(TypedDict):
 def tell_identity() -> WorkerIdentity:
     """Of the worker process that this is called in."""
     place = own_place()
-    host = socket.gethostname()
     return {
         "software": own_software(),
-        "device": f"a device of {host}" if place is None else str(place.device),
-        "host": host,
-        "pid": os.getpid(),
+        "device": own_device() or f"a device of {socket.gethostname()}",
         "shares_cores": place is None or place.device.shares_cores,
     }
 
@@ -36,4 +30,4 @@ def tell_identity() -> WorkerIdentity:
 def own_device() -> str:
     """The device of this worker, as :func:`tell_identity` names it; empty where it has no place."""
     place = own_place()
-    return "" if place is None else str(place.device)
+    return "" if place is None else place.site

@@ -22,7 +22,9 @@ _PORT: Final = 8786
 _ALL_ADDRESSES: Final = "0.0.0.0"  # noqa: S104 - of the pod, where TLS asks who is there
 _CERTIFICATES: Final = "/certificates"
 _CAMPAIGNS: Final = "/data"
-_READ_BY_OWNER: Final = 0o400
+_READ_BY_GROUP: Final = 0o440
+_USER: Final = 1000
+"""Of the image; as a group it may read the secret."""
 _PROGRAM: Final = "chess-snn"
 
 _DaskCluster = new_class("DaskCluster", version="kubernetes.dask.org/v1", namespaced=True)
@@ -83,11 +85,12 @@ def cluster_resource(
 
 def _fill(pod: dict[str, Any], command: list[str], settings: ClusterSettings) -> None:
     """Put our command, certificates and campaign folders into the one container of ``pod``."""
+    pod["securityContext"] = {"runAsUser": _USER, "runAsNonRoot": True, "fsGroup": _USER}
     container = pod["containers"][0]
     container["args"] = command
     container["env"] = []
     container["resources"] = {}
-    secret = {"secretName": settings.certificates_secret, "defaultMode": _READ_BY_OWNER}
+    secret = {"secretName": settings.certificates_secret, "defaultMode": _READ_BY_GROUP}
     pod["volumes"] = [{"name": "certificates", "secret": secret}]
     container["volumeMounts"] = [
         {"name": "certificates", "mountPath": _CERTIFICATES, "readOnly": True}

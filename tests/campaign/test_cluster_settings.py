@@ -1,0 +1,58 @@
+"""Addresses and kinds of clusters: what is refused, and how that is said."""
+
+import pytest
+
+from chess_snn.campaign import load_config
+from chess_snn.campaign.cluster_settings import check_address, is_loopback
+from chess_snn.errors import ConfigError
+
+
+@pytest.mark.parametrize("address", [
+    "tcp://127.0.0.1:8786", "tcp://localhost:1", "tcp://[::1]:8786", "tls://box-a:8786",
+    "tls://10.0.0.1:65535", "tcp://127.8.9.1:8786",
+])
+def test_loopback_may_be_in_clear_and_everything_by_tls(address):
+    check_address("cluster.address", address)
+
+
+@pytest.mark.parametrize("address", ["tcp://box-a:8786", "tcp://0.0.0.0:8786", "tcp://10.0.0.1:1"])
+def test_in_clear_nothing_leaves_the_machine(address):
+    with pytest.raises(ConfigError, match=r"leaves this machine.*use tls://.*cluster certs"):
+        check_address("cluster.address", address)
+
+
+@pytest.mark.parametrize("address", [
+    "", "box-a", "box-a:8786", "tls://box-a", "tls://:8786", "tls://box-a:port", "tls://box-a:²",
+])
+def test_what_is_no_address_is_shown_one(address):
+    with pytest.raises(ConfigError, match="such as \"tls://box-a:8786\""):
+        check_address("cluster.address", address)
+
+
+@pytest.mark.parametrize(("address", "wrong"), [
+    ("ucx://box-a:8786", "scheme of"), ("tls://box-a:0", "port of"), ("tls://box-a:65536", "port"),
+])
+def test_scheme_and_port_are_named(address, wrong):
+    with pytest.raises(ConfigError, match=wrong):
+        check_address("cluster.address", address)
+
+
+def test_an_address_needs_its_kind_and_the_kind_an_address():
+    with pytest.raises(ConfigError, match=r"is for cluster\.kind = \"address\""):
+        load_config(settings=["cluster.address=tls://box-a:8786"])
+    with pytest.raises(ConfigError, match=r"cluster\.address must be the address"):
+        load_config(settings=["cluster.kind=address"])
+    found = load_config(settings=["cluster.kind=address", "cluster.address=tls://box-a:8786"])
+    assert found.cluster.shared_storage
+
+
+def test_pods_need_an_image_and_certificates():
+    with pytest.raises(ConfigError, match=r"needs cluster\.image and cluster\.certificates_secret"):
+        load_config(settings=["cluster.kind=kubernetes"])
+
+
+@pytest.mark.parametrize(("host", "loopback"), [
+    ("127.0.0.1", True), ("::1", True), ("localhost", True), ("0.0.0.0", False), ("box-a", False),
+])
+def test_loopback(host, loopback):
+    assert is_loopback(host) is loopback

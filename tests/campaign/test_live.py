@@ -1,0 +1,59 @@
+"""What a running campaign tells of its workers, and who may believe it."""
+
+import os
+import time
+from dataclasses import replace
+
+import pytest
+
+from chess_snn.campaign.live import (
+    Live,
+    WorkerProgress,
+    live_file,
+    read_live,
+    summary,
+    write_live,
+)
+
+WORKER = WorkerProgress(
+    "box-a/gpu0-0", "GPU 0 (NVIDIA H200) of box-a", "iteration 3 self-play, shard 2: 40 of 100",
+    120, 3.14, 0.5, 1.02, 1_288_490_188, 0.87,
+)
+
+
+@pytest.fixture
+def folder(new_folder):
+    return new_folder()
+
+
+def test_what_was_written_is_read_for_a_while(folder):
+    live = Live(("iteration 3 self_play: 120/400 games",), (WORKER, replace(WORKER, name="b")))
+    assert read_live(folder) is None
+    write_live(folder, live)
+    assert read_live(folder) == live
+    long_ago = time.time() - 100
+    os.utime(live_file(folder), (long_ago, long_ago))
+    assert read_live(folder) is None
+
+
+@pytest.mark.parametrize("text", ["", "{}", '{"stages": [], "workers": [{"name": "x"}]}', "[]"])
+def test_what_is_damaged_or_of_another_version_says_nothing(folder, text):
+    write_live(folder, Live((), ()))
+    live_file(folder).write_text(text)
+    assert read_live(folder) is None
+
+
+def test_a_worker_in_a_line():
+    assert str(WORKER) == "box-a/gpu0-0: 120 games, 3.1/s, 1.0 cores, 1.2 GiB, GPU 87%"
+    assert str(replace(WORKER, gpu_share=None, quiet_s=31.0)).endswith("1.2 GiB, silent for 31 s")
+
+
+def test_all_workers_in_a_line_count_each_gpu_once():
+    others = [
+        replace(WORKER, name="box-a/gpu0-1"),
+        replace(WORKER, name="box-b/gpu0-0", device="another", gpu_share=0.47, quiet_s=20.0),
+    ]
+    assert summary([WORKER, *others]) == (
+        "3 workers: 360 games, 9.4/s, 3.1 cores, GPUs 67%, silent: box-b/gpu0-0"
+    )
+    assert summary([replace(WORKER, gpu_share=None)]) == "1 worker: 120 games, 3.1/s, 1.0 cores"

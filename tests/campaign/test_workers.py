@@ -1,0 +1,187 @@
+"""How many workers a machine gives, and what each gets: plans of machines that are values."""
+
+import pytest
+
+from chess_snn.campaign import load_config
+from chess_snn.campaign.devices import Device
+from chess_snn.campaign.gpu_sharing import measure_sharing, most_a_gpu, workers_a_gpu
+from chess_snn.campaign.places import Machine
+from chess_snn.campaign.workers import plan_workers, worker_bytes
+from chess_snn.errors import ConfigError
+
+GIB = 1 << 30
+SHARDS = 1000
+
+
+@pytest.fixture(autouse=True)
+def fresh_cache(tmp_path, monkeypatch):
+    """Nothing was measured on this machine."""
+    monkeypatch.setenv("CHESS_SNN_CACHE", str(tmp_path))
+
+
+def gpus(count: int, memory_bytes: int = 141 * GIB) -> tuple[Device, ...]:
+    return tuple(
+        Device("cuda", i, f"GPU-{i}", "NVIDIA H200", memory_bytes) for i in range(count)
+    )
+
+
+def machine(num_gpus: int = 0, cores: int = 16, memory_gib: float = 256.0) -> Machine:
+    return Machine(gpus(num_gpus), tuple(range(cores)), int(memory_gib * GIB), "box-a")
+
+
+def config(*settings: str):
+    return load_config(settings=[f"execution.{setting}" for setting in settings])
+
+
+def plan(where: Machine, *settings: str, num_shards: int = SHARDS):
+    return plan_workers(config(*settings), where, num_shards)
+
+
+def devices_of(plan) -> list[int]:
+    return [place.device.index for place in plan.places]
+
+
+def test_nine_workers_on_two_devices_are_lowered_to_eight():
+    found = plan(machine(2), "workers=9")
+    assert devices_of(found) == [0, 1] * 4
+    assert found.notes == ("9 workers on 2 devices: lowered to 8, 4 each",)
+    assert [place.name for place in found.places[:3]] == [
+        "box-a/gpu0-0", "box-a/gpu1-1", "box-a/gpu0-2",
+    ]
+    assert found.places[2].site == found.places[0].site == "GPU 0 (NVIDIA H200) of box-a"
+
+
+def test_a_multiple_is_taken_as_it_is():
+    found = plan(machine(2), "workers=6")
+    assert (len(found.places), found.notes) == (6, ())
+
+
+def test_fewer_workers_than_devices_leave_some_without_work_and_say_so():
+    found = plan(machine(4), "workers=3")
+    assert devices_of(found) == [0, 1, 2]
+    assert found.notes == ("3 workers on 4 devices: 1 of them has no work",)
+
+
+def test_workers_a_device_and_chosen_gpus():
+    found = plan(machine(6), "workers_per_device=3", "gpus=[0,2,5]")
+    assert devices_of(found) == [0, 2, 5] * 3
+    assert found.places[1].environment()["CUDA_VISIBLE_DEVICES"] == "GPU-2"
+    assert found.places[1].machine_gpus == ("GPU-0", "GPU-2", "GPU-5")
+
+
+def test_by_rule_two_workers_share_a_gpu_where_each_has_a_core():
+    assert len(plan(machine(8, cores=64)).places) == 16
+    assert len(plan(machine(8, cores=15)).places) == 8
+    assert len(plan(machine(8, cores=4)).places) == 8
+
+
+def test_a_small_gpu_takes_one_worker():
+    small = Machine(gpus(1, 6 * GIB), tuple(range(8)), 64 * GIB, "box-a")
+    assert len(plan(small).places) == 1
+
+
+def test_no_more_workers_than_shards_and_still_as_many_on_each_device():
+    assert devices_of(plan(machine(4, cores=64), num_shards=7)) == [0, 1, 2, 3]
+    assert devices_of(plan(machine(4, cores=64), num_shards=3)) == [0, 1, 2]
+
+
+def test_processors_have_a_worker_a_core():
+    found = plan(machine(cores=6), "device=cpu")
+    assert [place.cores for place in found.places] == [(i,) for i in range(6)]
+    assert {place.num_threads for place in found.places} == {1}
+
+
+def test_workers_on_one_device_share_cores_and_memory_evenly():
+    found = plan(machine(1, cores=8, memory_gib=100), "workers=4")
+    assert [place.cores for place in found.places] == [(0, 1), (2, 3), (4, 5), (6, 7)]
+    assert {place.memory_bytes for place in found.places} == {int(100 * GIB * 0.9) // 4}
+
+
+def test_more_workers_than_cores_share_cores():
+    found = plan(machine(cores=2), "workers=5")
+    assert [place.cores for place in found.places] == [(0,), (1,), (0,), (1,), (0,)]
+
+
+def test_unbound_workers_keep_to_no_core():
+    found = plan(machine(cores=4), "workers=2", "bind_cores=false")
+    assert [(place.cores, place.num_threads) for place in found.places] == [((), 2)] * 2
+
+
+def test_self_play_on_the_processor_leaves_the_gpu_to_training():
+    found = plan(machine(2, cores=9), "self_play_device=cpu", "workers=8")
+    *players, trainer = found.places
+    assert [(place.device.kind, place.roles) for place in players] == [("cpu", ("play",))] * 8
+    assert (trainer.device.index, trainer.roles) == (0, ("train",))
+    assert players[0].environment()["CUDA_VISIBLE_DEVICES"] == ""
+    assert trainer.machine_gpus == ("GPU-0", "GPU-1")
+    assert found.players == list(players)
+
+
+def test_without_gpus_self_play_on_the_processor_is_as_ever():
+    found = plan(machine(cores=2), "self_play_device=cpu", "workers=2")
+    assert {place.roles for place in found.places} == {("play", "train")}
+
+
+def test_more_workers_than_memory_is_an_error_that_says_how_many_fit():
+    with pytest.raises(ConfigError, match=r"64 workers take about 0\.4 GiB each.*room for 8"):
+        plan(machine(memory_gib=4, cores=64), "workers=64")
+    assert len(plan(machine(memory_gib=4, cores=64)).places) == 8
+
+
+def test_bounds_of_workers_that_come_to_more_than_the_memory_are_an_error():
+    with pytest.raises(ConfigError, match=r"4 workers take about 8\.0 GiB each"):
+        plan(machine(memory_gib=16), "workers=4", "worker_memory_mib=8192")
+    found = plan(machine(memory_gib=16), "workers=2", "worker_memory_mib=1024")
+    assert {place.memory_bytes for place in found.places} == {GIB}
+
+
+def test_a_worker_with_longer_searches_needs_more_memory():
+    cpu = plan(machine()).places[0].device
+    long = load_config(settings=["search.simulations_last=800", "self_play.games_per_shard=256"])
+    assert worker_bytes(long, cpu) > worker_bytes(load_config(), cpu) + 50 * (1 << 20)
+
+
+def test_both_numbers_of_workers_contradict_each_other():
+    with pytest.raises(ConfigError, match="are both set"):
+        config("workers=4", "workers_per_device=2")
+
+
+@pytest.mark.parametrize("numbers", ["[0,0]", "[-1]"])
+def test_gpus_are_different_numbers(numbers):
+    with pytest.raises(ConfigError, match=r"execution\.gpus must be different numbers"):
+        config(f"gpus={numbers}")
+
+
+def test_measuring_stops_where_one_worker_more_does_not_pay_and_is_remembered():
+    paces = {1: 100.0, 2: 170.0, 3: 172.0, 4: 999.0}
+    asked = []
+
+    def measure(count: int) -> float:
+        asked.append(count)
+        return paces[count]
+
+    (gpu,), settings = gpus(1), config()
+    assert most_a_gpu([gpu], num_cores=16) == 4
+    assert measure_sharing(settings, gpu, 4, measure) == 2
+    assert asked == [1, 2, 3]
+    assert workers_a_gpu(settings, [gpu], num_cores=16) == 2
+
+
+def test_a_gpu_that_one_worker_fills_keeps_one():
+    (gpu,), settings = gpus(1), config()
+    measure_sharing(settings, gpu, 4, lambda count: 100.0 + count)
+    assert workers_a_gpu(settings, [gpu], num_cores=16) == 1
+    other = load_config(settings=["net.size=large"])
+    assert workers_a_gpu(other, [gpu], num_cores=16) == 2, "another network is another matter"
+
+
+def test_what_was_measured_is_bounded_by_cores():
+    (gpu,), settings = gpus(1), config()
+    measure_sharing(settings, gpu, 4, lambda count: 100.0 * count)
+    assert workers_a_gpu(settings, [gpu], num_cores=16) == 4
+    assert workers_a_gpu(settings, [gpu], num_cores=3) == 3
+
+
+def test_a_damaged_cache_is_measured_again(tmp_path):
+    (tmp_path / "gpu-sharing.json").write_text("[1, 2")
+    assert workers_a_gpu(config(), gpus(1), num_cores=16) == 2

@@ -1,0 +1,122 @@
+"""Commands about clusters and devices that end before any work, in one line with the way out."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from chess_snn.cli.devices import pace_settings, parse_gpus
+from chess_snn.cli.main import app
+from chess_snn.errors import ConfigError
+
+pytestmark = pytest.mark.orchestration
+pytest.importorskip("distributed")
+
+
+def refused(*arguments: str) -> str:
+    """The one line of error of a command that must fail."""
+    result = CliRunner().invoke(app, list(arguments))
+    assert result.exception is not None, result.output
+    line = str(result.exception)
+    assert "\n" not in line
+    return line
+
+
+@pytest.fixture
+def directory(tmp_path, monkeypatch) -> Path:
+    for name in ("CHESS_SNN_SIMULATED_GPUS", "CHESS_SNN_CERTIFICATES"):
+        monkeypatch.delenv(name, raising=False)
+    return tmp_path / "campaign"
+
+
+def test_a_gpu_that_does_not_exist_is_named_before_a_folder_is_made(directory):
+    line = refused("campaign", "start", "--dir", str(directory), "--gpus", "7")
+    assert line.startswith("there is no GPU 7: torch sees none here;")
+    assert not directory.exists()
+
+
+def test_with_some_gpus_those_are_named(directory, monkeypatch):
+    monkeypatch.setenv("CHESS_SNN_SIMULATED_GPUS", "2")
+    line = refused("campaign", "start", "--dir", str(directory), "--gpus", "0,7")
+    assert line.startswith("there is no GPU 7: this machine has 0 (simulated), 1 (simulated);")
+
+
+def test_more_workers_than_memory_are_refused(directory):
+    line = refused("campaign", "start", "--dir", str(directory), "--workers", "1024")
+    assert "1024 workers take about" in line
+    assert "room for" in line
+    assert not directory.exists()
+
+
+@pytest.mark.parametrize(("cluster", "said"), [
+    ("tcp://box-a:8786", "tcp:// neither encrypts"),
+    ("tls://box-a:8786", "needs certificates"),
+    ("tcp://127.0.0.1:1", "cannot reach a scheduler at tcp://127.0.0.1:1"),
+    ("slurm", "needs certificates"),
+    ("nowhere", "cluster.kind"),
+])
+def test_a_cluster_that_cannot_be_used_is_named(directory, cluster, said):
+    pytest.importorskip("prefect")
+    assert said in refused("campaign", "start", "--dir", str(directory), "--cluster", cluster)
+    assert not directory.exists()
+
+
+@pytest.mark.parametrize(("arguments", "said"), [
+    (("worker", "tcp://box-a:8786"), "neither encrypts"),
+    (("worker", "tls://box-a:8786"), "needs certificates"),
+    (("worker", "box-a"), "must be the address"),
+    (("worker", "tcp://127.0.0.1:1", "--gpus", "seven"), "--gpus must be numbers"),
+    (("worker", "tcp://127.0.0.1:1", "--gpus", "7"), "there is no GPU 7"),
+    (("scheduler", "--host", "0.0.0.0"), "needs certificates"),
+    (("scheduler", "--port", "0"), "--port must be"),
+    (("certs", "DIR", "--host", "box-a", "--days", "0"), "--days must be"),
+])
+def test_what_cannot_be_done_is_said(directory, arguments, said):
+    assert said in refused("cluster", *arguments)
+
+
+def test_certificates_are_made_and_the_next_step_is_said(tmp_path):
+    result = CliRunner().invoke(
+        app, ["cluster", "certs", str(tmp_path / "certs"), "--host", "box-a", "--host", "box-b"]
+    )
+    assert result.exit_code == 0, result.output
+    assert (tmp_path / "certs" / "box-b" / "node-key.pem").is_file()
+
+
+@pytest.mark.parametrize(("text", "numbers"), [("", ()), ("all", ()), ("0, 2,5", (0, 2, 5))])
+def test_gpus_in_text(text, numbers):
+    assert parse_gpus(text) == numbers
+
+
+@pytest.mark.parametrize("text", ["a", "1,,2", "-1", "1.5", "²"])
+def test_what_is_no_list_of_gpus_is_shown_one(text):
+    with pytest.raises(ConfigError, match=r"--gpus must be numbers such as 0,2,5"):
+        parse_gpus(text)
+
+
+def test_only_options_that_were_given_change_settings():
+    assert pace_settings(None, None, "", "", "", "") == []
+    assert pace_settings(8, None, "0,1", "cuda", "cpu", "tls://a:1") == [
+        "execution.workers=8", "execution.workers_per_device=0", "execution.gpus=[0, 1]",
+        'execution.device="cuda"', 'execution.self_play_device="cpu"',
+        'cluster.kind="address"', 'cluster.address="tls://a:1"',
+    ]
+    assert pace_settings(None, 2, "all", "", "", "local") == [
+        "execution.workers_per_device=2", "execution.workers=0", "execution.gpus=[]",
+        'cluster.kind="local"', 'cluster.address=""',
+    ]
+
+
+def test_the_command_for_workers_loads_neither_prefect_nor_mlflow():
+    program = (
+        "import sys, chess_snn.cli.main, tasks.remote, tasks.worker_setup\n"
+        "import tasks.cluster.worker_program, tasks.cluster.scheduler_program\n"
+        "import tasks.cluster.attempts, tasks.cluster.identity, tasks.cluster.certificates\n"
+        "print(sorted({name.partition('.')[0] for name in sys.modules} "
+        "& {'prefect', 'mlflow', 'flows'}))"
+    )
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

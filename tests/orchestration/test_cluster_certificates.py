@@ -1,0 +1,128 @@
+"""Certificates of a cluster: who is let in, and what is refused before anything is begun."""
+
+import ssl
+import stat
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+pytestmark = pytest.mark.orchestration
+pytest.importorskip("distributed")
+pytest.importorskip("cryptography")
+
+from cryptography import x509  # noqa: E402
+
+from chess_snn.errors import ConfigError, UsageError  # noqa: E402
+from tasks.cluster.certificates import make_certificates  # noqa: E402
+from tasks.cluster.security import CERTIFICATES, read_certificates, security_of  # noqa: E402
+
+ADDRESS = "tls://box-a:8786"
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return make_certificates(tmp_path / "certs", ["box-a"], days=30)[0]
+
+
+def mode(path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+def shake_hands(server: ssl.SSLContext, client: ssl.SSLContext) -> None:
+    """Both ends in memory, until both are content."""
+    to_server, to_client = ssl.MemoryBIO(), ssl.MemoryBIO()
+    ends = [
+        server.wrap_bio(to_server, to_client, server_side=True),
+        client.wrap_bio(to_client, to_server),
+    ]
+    for _ in range(6):
+        for end in ends:
+            try:
+                end.do_handshake()
+            except ssl.SSLWantReadError:
+                continue
+    for end in ends:
+        end.do_handshake()
+
+
+def contexts(security):
+    return (security.get_listen_args("scheduler")["ssl_context"],
+            security.get_connection_args("worker")["ssl_context"])
+
+
+def test_keys_are_their_owners_alone(folder):
+    assert sorted(path.name for path in folder.iterdir()) == ["ca.pem", "node-key.pem", "node.pem"]
+    assert mode(folder / "node-key.pem") == mode(folder.parent / "ca-key.pem") == 0o600
+    assert mode(folder) == mode(folder.parent) == 0o700
+
+
+def test_hosts_of_one_authority_trust_each_other_and_nobody_else(tmp_path, folder):
+    (other,) = make_certificates(folder.parent, ["10.0.0.2"], days=30)
+    (stranger,) = make_certificates(tmp_path / "strangers", ["box-a"], days=30)
+    server, _ = contexts(read_certificates(folder))
+    shake_hands(server, contexts(read_certificates(other))[1])
+    with pytest.raises(ssl.SSLError):
+        shake_hands(server, contexts(read_certificates(stranger))[1])
+
+
+def test_a_certificate_names_its_host_and_its_end(folder):
+    (address,) = make_certificates(folder.parent, ["10.0.0.2"], days=7)
+    certificate = x509.load_pem_x509_certificate((address / "node.pem").read_bytes())
+    names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    assert [str(name.value) for name in names] == ["10.0.0.2"]
+    left = certificate.not_valid_after_utc - datetime.now(UTC)
+    assert timedelta(days=6, hours=23) < left <= timedelta(days=7)
+
+
+def test_a_second_call_keeps_the_authority(folder):
+    before = (folder.parent / "ca.pem").read_bytes()
+    make_certificates(folder.parent, ["box-a", "box-b"], days=30)
+    assert (folder.parent / "ca.pem").read_bytes() == before
+    assert (folder.parent / "box-b" / "ca.pem").read_bytes() == before
+
+
+@pytest.mark.parametrize("host", ["", "../box", "a/b", "-x", "a" * 65])
+def test_a_host_that_is_none_is_refused(tmp_path, host):
+    with pytest.raises(UsageError, match="--host must be"):
+        make_certificates(tmp_path / "certs", ["box-a", host], days=30)
+    assert not (tmp_path / "certs").exists()
+
+
+def test_half_an_authority_is_not_replaced(folder):
+    (folder.parent / "ca-key.pem").unlink()
+    with pytest.raises(UsageError, match=r"ca\.pem and ca-key\.pem without the other"):
+        make_certificates(folder.parent, ["box-b"], days=30)
+
+
+def test_a_place_that_cannot_be_written_is_named(tmp_path):
+    (tmp_path / "certs").write_text("")
+    with pytest.raises(UsageError, match="cannot write certificates"):
+        make_certificates(tmp_path / "certs", ["box-a"], days=30)
+
+
+def test_certificates_come_from_the_option_or_the_environment(folder, monkeypatch):
+    assert security_of(ADDRESS, str(folder), "--certificates").require_encryption
+    monkeypatch.setenv(CERTIFICATES, str(folder))
+    assert security_of(ADDRESS, "", "--certificates").require_encryption
+    assert security_of("tcp://127.0.0.1:8786", "", "--certificates") is None
+
+
+def test_without_certificates_the_way_to_make_them_is_named():
+    with pytest.raises(ConfigError, match=r"box-a:8786 needs certificates.*cluster certs"):
+        security_of(ADDRESS, "", "--certificates")
+
+
+def test_in_clear_nothing_leaves_this_machine(folder):
+    with pytest.raises(ConfigError, match="neither encrypts"):
+        security_of("tcp://box-a:8786", str(folder), "--certificates")
+
+
+def test_a_key_that_others_may_read_is_refused(folder):
+    (folder / "node-key.pem").chmod(0o640)
+    with pytest.raises(ConfigError, match="chmod 600"):
+        read_certificates(folder)
+
+
+def test_a_folder_without_certificates_is_named(tmp_path):
+    with pytest.raises(ConfigError, match=r"ca\.pem is missing"):
+        read_certificates(tmp_path)

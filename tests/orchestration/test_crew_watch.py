@@ -1,0 +1,153 @@
+"""Workers that come, die, fail and are left out: real ones, on two simulated devices."""
+
+import os
+import signal
+import sys
+import time
+
+import pytest
+
+pytestmark = [pytest.mark.orchestration, pytest.mark.slow, pytest.mark.timeout(300)]
+pytest.importorskip("distributed")
+pytest.importorskip("prefect")
+
+import cloudpickle  # noqa: E402
+import dask  # noqa: E402
+from distributed import Client, Nanny  # noqa: E402
+
+from chess_snn.campaign import load_config  # noqa: E402
+from chess_snn.campaign.devices import SIMULATED_GPUS  # noqa: E402
+from chess_snn.campaign.places import own_place  # noqa: E402
+from chess_snn.campaign.workers import plan_here  # noqa: E402
+from tasks import compute  # noqa: E402
+from tasks.cluster.crew_watch import CrewWatch  # noqa: E402
+from tasks.cluster.liveness import DASK_SETTINGS  # noqa: E402
+from tasks.cluster.local import local_cluster  # noqa: E402
+
+# Workers cannot import this module.
+cloudpickle.register_pickle_by_value(sys.modules[__name__])
+
+
+class Scene:
+    """A cluster that is watched, and what was said of it."""
+
+    def __init__(self, cluster, client):
+        self.cluster, self.client, self.lines = cluster, client, []
+        self.watch = CrewWatch(client, self.lines.append)
+
+    def wait_for_line(self, *words: str) -> str:
+        deadline = time.monotonic() + 120
+        while time.monotonic() < deadline:
+            for line in list(self.lines):
+                if all(word in line for word in words):
+                    return line
+            time.sleep(0.05)
+        raise AssertionError(f"{words} was never said: {self.lines}")
+
+    def devices(self) -> list[int]:
+        return sorted({int(member.device.split()[1]) for member in self.watch.members})
+
+
+@pytest.fixture
+def scene(monkeypatch):
+    monkeypatch.setenv(SIMULATED_GPUS, "2")
+    plan = plan_here(load_config(settings=["execution.workers=2"]))
+    with (
+        dask.config.set(DASK_SETTINGS),
+        local_cluster(plan.places) as cluster,
+        Client(cluster) as client,
+    ):
+        scene = Scene(cluster, client)
+        compute.start()
+        with scene.watch.running(), compute.watched_by(scene.watch):
+            yield scene
+
+
+def own_device(_: int) -> int:
+    time.sleep(0.02)
+    return own_place().device.index
+
+
+def fail_on(device: int, number: int) -> int:
+    if own_device(number) == device:
+        raise RuntimeError("CUDA error: uncorrectable ECC error encountered")
+    return number
+
+
+def fail_everywhere(_: int) -> None:
+    raise ArithmeticError("of the work itself")
+
+
+def die_on(device: int, number: int) -> int:
+    if own_device(number) == device:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return number
+
+
+def calls(function, *arguments, count: int):
+    return [(function, *arguments, number) for number in range(count)]
+
+
+def test_both_devices_work_and_nothing_is_said(scene):
+    assert set(compute.run_all_on_devices(calls(own_device, count=40))) == {0, 1}
+    assert scene.devices() == [0, 1]
+    assert scene.lines == []
+    deadline = time.monotonic() + 60
+    while len(scene.watch.states) < 2 and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert all(state.memory_bytes > 0 for state in scene.watch.states)
+    assert sorted(state.name[-6:] for state in scene.watch.states) == ["gpu0-0", "gpu1-1"]
+
+
+def test_a_device_that_fails_at_once_is_retired_and_the_rest_goes_on(scene):
+    assert compute.run_all_on_devices(calls(fail_on, 0, count=30)) == list(range(30))
+    line = scene.wait_for_line("GPU 0 (simulated)", "is retired")
+    assert "3 times in a row" in line
+    assert "uncorrectable ECC error" in line
+    assert line.endswith("1 other device goes on")
+    assert set(compute.run_all_on_devices(calls(own_device, count=10))) == {1}
+    assert scene.devices() == [1]
+
+
+def test_a_device_whose_workers_die_is_retired(scene):
+    assert compute.run_all_on_devices(calls(die_on, 0, count=12)) == list(range(12))
+    scene.wait_for_line("died", "its task is done again")
+    if scene.devices() == [0, 1]:  # the other one was faster than three deaths
+        compute.run_all_on_devices(calls(die_on, 0, count=40))
+    scene.wait_for_line("GPU 0 (simulated)", "is retired", "its worker died")
+
+
+def test_an_error_of_the_work_itself_is_raised_and_blames_nobody(scene):
+    for _ in range(4):
+        with pytest.raises(ArithmeticError, match="of the work itself"):
+            compute.run_on_device(fail_everywhere, 0)
+    assert scene.lines == []
+    assert set(compute.run_all_on_devices(calls(own_device, count=40))) == {0, 1}
+
+
+def test_a_worker_that_was_killed_is_told_of_and_comes_back(scene):
+    pids = scene.client.run(os.getpid)
+    (address, pid), *_ = pids.items()
+    name = next(m.name for m in scene.watch.members if m.address == address)
+    os.kill(pid, signal.SIGKILL)
+    scene.wait_for_line(f"worker {name} died")
+    scene.wait_for_line(f"worker {name} is here, on GPU")
+    assert scene.devices() == [0, 1]
+
+
+def test_a_worker_that_leaves_of_itself_is_told_of(scene):
+    leaving = scene.watch.members[0]
+    scene.client.retire_workers([leaving.address])
+    scene.wait_for_line(f"worker {leaving.name} has left")
+
+
+def test_a_worker_that_was_not_started_by_us_is_left_unused(scene):
+    async def come() -> Nanny:
+        return await Nanny(scene.cluster.scheduler_address, nthreads=1, name="stranger")
+
+    stranger = scene.client.sync(come)
+    try:
+        scene.wait_for_line("worker stranger is left unused", "offers no device")
+        assert len(scene.watch.members) == 2
+    finally:
+        scene.client.sync(stranger.close)

@@ -1,0 +1,98 @@
+"""What is named before anything is begun with a scheduler: nobody, somebody else, a version."""
+
+import socket
+import threading
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, HTTPServer
+
+import pytest
+
+pytestmark = [pytest.mark.orchestration, pytest.mark.timeout(60)]
+pytest.importorskip("distributed")
+
+from distributed import LocalCluster  # noqa: E402
+
+from chess_snn.errors import ClusterError, UsageError  # noqa: E402
+from tasks.cluster import reaching  # noqa: E402
+from tasks.cluster.certificates import make_certificates  # noqa: E402
+from tasks.cluster.reaching import check_scheduler  # noqa: E402
+from tasks.cluster.scheduler_program import check_can_listen  # noqa: E402
+from tasks.cluster.security import read_certificates  # noqa: E402
+
+LOOPBACK = "127.0.0.1"
+
+
+@contextmanager
+def scheduler(security=None):
+    with LocalCluster(
+        n_workers=0, processes=False, host=LOOPBACK, dashboard_address=None,
+        protocol="tcp://" if security is None else "tls://", security=security,
+    ) as cluster:
+        yield cluster.scheduler_address
+
+
+@contextmanager
+def listening_port():
+    with socket.create_server((LOOPBACK, 0)) as server:
+        yield server.getsockname()[1]
+
+
+def test_a_scheduler_of_the_same_versions_is_fine():
+    with scheduler() as address:
+        check_scheduler(address, None)
+
+
+def test_another_version_is_named_with_both_sides(monkeypatch):
+    with scheduler() as address:
+        theirs = reaching.distributed.__version__
+        monkeypatch.setattr(reaching.distributed, "__version__", "2020.1.0")
+        with pytest.raises(ClusterError) as error:
+            check_scheduler(address, None)
+    assert f"{address} has distributed {theirs} (2020.1.0 here)" in str(error.value)
+
+
+def test_nobody_there_is_said_with_the_address():
+    with listening_port() as port:
+        pass
+    with pytest.raises(ClusterError, match=rf"cannot reach a scheduler at tcp://{LOOPBACK}:{port}"):
+        check_scheduler(f"tcp://{LOOPBACK}:{port}", None, timeout_s=2.0)
+
+
+def test_somebody_who_says_nothing_is_not_waited_for_long():
+    with listening_port() as port, pytest.raises(ClusterError, match="cannot reach a scheduler"):
+        check_scheduler(f"tcp://{LOOPBACK}:{port}", None, timeout_s=2.0)
+
+
+def test_another_kind_of_server_is_no_scheduler():
+    server = HTTPServer((LOOPBACK, 0), BaseHTTPRequestHandler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        with pytest.raises(ClusterError, match="scheduler"):
+            check_scheduler(f"tcp://{LOOPBACK}:{server.server_port}", None, timeout_s=2.0)
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+def test_certificates_of_one_authority_are_needed(tmp_path):
+    ours, theirs = (
+        read_certificates(make_certificates(tmp_path / name, [LOOPBACK], days=2)[0])
+        for name in ("ours", "theirs")
+    )
+    with scheduler(ours) as address:
+        check_scheduler(address, ours)
+        with pytest.raises(ClusterError, match="certificates of one authority"):
+            check_scheduler(address, theirs, timeout_s=3.0)
+
+
+def test_a_port_in_use_is_named():
+    with listening_port() as port, pytest.raises(UsageError, match=f"port {port} of .* is in use"):
+        check_can_listen(LOOPBACK, port)
+
+
+@pytest.mark.parametrize(("host", "said"), [
+    ("no-such-host.invalid", "is not known"), ("192.0.2.7", "is no address of this machine"),
+])
+def test_a_host_that_is_not_this_machine_is_named(host, said):
+    with pytest.raises(UsageError, match=said):
+        check_can_listen(host, 8786)
