@@ -98,7 +98,7 @@ def run_campaign(folder: CampaignFolder) -> None:
         crew = stack.enter_context(campaign_crew(folder, board.message))
         board.watch_workers(lambda: crew.watch.states)
         crew.client.subscribe_topic(PROGRESS_TOPIC, board.handle_event)
-        stack.enter_context(folder_access(crew.client, folder))
+        stack.enter_context(folder_access(crew.client, folder, crew.addresses))
         stack.enter_context(board.running())
         stack.enter_context(tags(campaign_tag(folder.campaign_id)))
         run = CampaignRun(folder, crew, board, tracking_uri, clock, mirror)

@@ -121,7 +121,7 @@ def _play_all(folder: CampaignFolder, matches: Sequence[ScheduledMatch]) -> None
     compute.start()
     with (
         campaign_crew(folder, board.message) as crew,
-        folder_access(crew.client, folder),
+        folder_access(crew.client, folder, crew.addresses),
         tags(campaign_tag(folder.campaign_id)),
         compute.stopped_by_errors(),
     ):

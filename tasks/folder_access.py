@@ -1,6 +1,6 @@
 """How workers come by the campaign folder: they see it themselves, or its files are brought."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -12,8 +12,15 @@ from tasks.file_relay import files_served
 
 
 @contextmanager
-def folder_access(client: Client, folder: CampaignFolder) -> Iterator[None]:
+def folder_access(
+    client: Client, folder: CampaignFolder, workers: Sequence[str]
+) -> Iterator[None]:
     """Let workers work on ``folder``, as ``cluster.shared_storage`` says, for the block's length.
+
+    Args:
+        client: of their scheduler.
+        folder: of the campaign.
+        workers: addresses of those that are there; others may come.
 
     Raises:
         ClusterError: they should see the folder themselves, and some do not.
@@ -21,20 +28,22 @@ def folder_access(client: Client, folder: CampaignFolder) -> Iterator[None]:
     cluster = folder.config.cluster
     if cluster.shared_storage:
         if cluster.kind != "local":
-            check_seen(client, folder)
+            check_seen(client, folder, workers)
         yield
         return
     with files_served(client, folder):
         yield
 
 
-def check_seen(client: Client, folder: CampaignFolder) -> None:
-    """Return if every worker that is there sees ``folder``, under the same path.
+def check_seen(client: Client, folder: CampaignFolder, workers: Sequence[str]) -> None:
+    """Return if each of ``workers`` sees ``folder``, under the same path.
 
     Raises:
         ClusterError: names one that does not.
     """
-    answers = client.run(_sees, str(folder.path), folder.campaign_id, on_error="return")
+    answers = client.run(
+        _sees, str(folder.path), folder.campaign_id, workers=list(workers), on_error="return"
+    )
     for address, answer in sorted(answers.items()):
         if answer is not True:
             raise ClusterError(

@@ -57,7 +57,7 @@ def test_stages_run_by_workers_in_replicas_are_committed_here(make):
     compute.start()
     with (
         campaign_crew(folder, lambda text: None) as crew,
-        folder_access(crew.client, folder),
+        folder_access(crew.client, folder, crew.addresses),
     ):
         calls = [(remote.play_shard, directory, 0, shard, 1) for shard in range(3)]
         first = compute.run_on_device(*calls[1])
@@ -89,12 +89,15 @@ def test_stages_run_by_workers_in_replicas_are_committed_here(make):
 @pytest.mark.slow
 def test_workers_that_should_see_the_folder_and_do_not_are_named(make, tmp_path):
     folder = make("c")
+    compute.start()
     with campaign_crew(folder, lambda text: None) as crew:
-        check_seen(crew.client, folder)
+        check_seen(crew.client, folder, crew.addresses)
         (folder.path / "campaign.toml").rename(tmp_path / "campaign.toml")
         with pytest.raises(ClusterError, match=r"worker tcp://.* does not see .*nothing is there"):
-            check_seen(crew.client, folder)
-        make_other = CampaignFolder.create(folder.path.parent / "other", folder.config)
-        (make_other.path / "campaign.toml").rename(folder.path / "campaign.toml")
+            check_seen(crew.client, folder, crew.addresses)
+        with pytest.raises(FileNotFoundError, match="does not see the campaign"):
+            compute.run_on_device(remote.play_shard, str(folder.path), 0, 0, 1)
+        other = CampaignFolder.create(folder.path.parent / "other", folder.config)
+        (other.path / "campaign.toml").rename(folder.path / "campaign.toml")
         with pytest.raises(ClusterError, match="another campaign is there"):
-            check_seen(crew.client, folder)
+            check_seen(crew.client, folder, crew.addresses)
