@@ -4,6 +4,7 @@ The campaign folder is the truth, the store a copy that is never ahead of it::
 
     s3://bucket/prefix/
       campaign.toml                       whose copy this is
+      writer.json                         who wrote last, for people
       games/iter-000012/shard-0003/       as in the folder, each with its manifest
       checkpoints/gen-000012/             likewise
       records/000012/                     plans, matches, receipts, promotions that were new then
