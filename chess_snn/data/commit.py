@@ -26,7 +26,6 @@ from chess_snn.data.manifest import (
     StoredFile,
     describe_file,
     read_manifest,
-    verify_folder,
 )
 from chess_snn.types import Json
 
@@ -58,17 +57,12 @@ class StagedFolder:
         sync_folder(self.path)
         return self._put_in_place(manifest)
 
-    def commit_copy(self) -> Manifest:
-        """Make the folder, which holds a committed folder's files and manifest, visible likewise.
+    def commit_copy(self, manifest: Manifest) -> Manifest:
+        """Make the folder visible as :meth:`commit` does, under the manifest that lies in it.
 
-        Returns:
-            The manifest of the target, as :meth:`commit` does.
-
-        Raises:
-            CorruptDataError: the files are not those of the manifest, or the target exists, and not
-                as a committed folder.
+        Args:
+            manifest: that one, with which all files were compared.
         """
-        manifest = verify_folder(self.path)
         _sync_tree(self.path)
         return self._put_in_place(manifest)
 

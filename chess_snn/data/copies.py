@@ -57,7 +57,8 @@ def commit_copy(target: Path, copy: FolderCopy) -> Manifest:
         The manifest of ``target``.
 
     Raises:
-        CorruptDataError: what arrived is not what the manifest lists.
+        CorruptDataError: what arrived is not what the manifest lists, or ``target`` exists, and not
+            as a committed folder.
         UsageError: the disk is full or the place may not be written; nothing is left behind.
     """
     if is_committed(target):
@@ -70,6 +71,7 @@ def commit_copy(target: Path, copy: FolderCopy) -> Manifest:
             make_folder(path.parent)
             path.write_bytes(content)
         try:
-            return stage.commit_copy()
+            manifest = verify_folder(stage.path)
         except CorruptDataError as error:
             raise CorruptDataError(f"the copy of {target} did not arrive whole: {error}") from error
+        return stage.commit_copy(manifest)

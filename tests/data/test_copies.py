@@ -59,6 +59,15 @@ def test_a_copy_that_is_not_what_its_manifest_lists_is_not_committed(folder, tmp
     assert sorted(path.name for path in tmp_path.iterdir()) == ["here"]
 
 
+def test_a_place_that_is_taken_by_something_else_is_named(folder, tmp_path):
+    there = tmp_path / "there"
+    there.mkdir()
+    (there / "file").write_text("x")
+    with pytest.raises(CorruptDataError, match=r"there/MANIFEST\.json is missing"):
+        commit_copy(there, copy_folder(folder))
+    assert (there / "file").read_text() == "x"
+
+
 def test_a_copy_cannot_write_elsewhere(folder, tmp_path):
     copy = copy_folder(folder)
     with pytest.raises(CorruptDataError, match="leaves it"):
