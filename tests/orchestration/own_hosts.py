@@ -146,7 +146,7 @@ def _first_process(name: str, hidden: Sequence[Path]) -> Iterator[int]:
 
 
 def _enter(pid: int, *namespaces: str) -> list[str]:
-    return ["nsenter", "--target", str(pid), *namespaces, "--"]
+    return ["nsenter", "--target", str(pid), *namespaces, f"--wd={Path.cwd()}", "--"]
 
 
 def _call(*command: str) -> None:

@@ -42,7 +42,8 @@ def make(tmp_path):
 def test_every_stage_says_what_it_needs_and_what_it_returned():
     stages = {
         name for name, function in vars(remote).items()
-        if inspect.isfunction(function) and not name.startswith("_")
+        if inspect.isfunction(function) and function.__module__ == remote.__name__
+        and not name.startswith("_")
         and next(iter(inspect.signature(function).parameters), "") == "directory"
     }
     for table in (errands._NEEDS, errands._RECALL):

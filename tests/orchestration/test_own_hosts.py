@@ -1,9 +1,12 @@
 """A campaign whose workers are other hosts that do not see its folder, and one is cut off."""
 
+import os
+import signal
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -20,15 +23,15 @@ from chess_snn.data import is_committed, read_manifest, read_shard, verify_folde
 CHESS_SNN = (sys.executable, "-m", "chess_snn")
 PORT = 8786
 NUM_SHARDS = 16
-GAMES = 40
+GAMES = 10
 STEP_TIMEOUT_S = 900.0
 POLL_S = 0.02
 SETTINGS = (
     "campaign.iterations=2", "campaign.seed=7",
     f"self_play.games_per_iteration={NUM_SHARDS * GAMES}", f"self_play.games_per_shard={GAMES}",
-    "self_play.max_plies_first=60", "self_play.max_plies_last=60",
+    "self_play.max_plies_first=40", "self_play.max_plies_last=40",
     "search.simulations_first=2", "search.simulations_last=2",
-    "training.presentations=1.0", 'evaluation.opponents=["random"]', "evaluation.num_openings=2",
+    "training.presentations=2.0", 'evaluation.opponents=["random"]', "evaluation.num_openings=2",
     "evaluation.won_positions=4", "promotion.max_openings=2", "promotion.openings_each=1",
 )
 
@@ -149,10 +152,11 @@ def test_one_host_is_cut_off_in_self_play_comes_back_and_one_is_cut_off_in_train
     site.wait_for("the other host's games", lambda: site.shards(0) == NUM_SHARDS)
     assert not site.brought(lost, weights.format(1))
 
-    # Back again: it is brought the next network, and plays with it.
+    # Back again, before there is more to be done: it is brought the next network.
     before = site.is_up(lost)
-    lost.plug_cable()
-    site.wait_for("the worker to come back", lambda: site.is_up(lost) > before)
+    with held(site.campaign):
+        lost.plug_cable()
+        site.wait_for("the worker to come back", lambda: site.is_up(lost) > before)
     site.wait_for("the host to be used", lambda: site.brought(lost, weights.format(1)))
 
     # Training: the host that has been brought an optimiser trains.
@@ -168,6 +172,21 @@ def test_one_host_is_cut_off_in_self_play_comes_back_and_one_is_cut_off_in_train
     assert site.campaign.wait(STEP_TIMEOUT_S) == 0, site.story()
     assert "Traceback" not in site.log("campaign").read_text(), site.story()
     assert_whole(site.folder)
+
+
+@contextmanager
+def held(process: subprocess.Popen[bytes] | None) -> Iterator[None]:
+    """Stop a process, which was started on a host, for the length of the block."""
+    assert process is not None
+    entered = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+    pids = [process.pid, *map(int, entered)]
+    for pid in pids:
+        os.kill(pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        for pid in pids:
+            os.kill(pid, signal.SIGCONT)
 
 
 def assert_whole(path: Path) -> None:
