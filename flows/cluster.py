@@ -1,5 +1,6 @@
 """The workers of a campaign, wherever they are."""
 
+import shutil
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -93,6 +94,11 @@ def check_crew(config: CampaignConfig) -> None:
         check_scheduler(settings.address, security)
     else:
         find_security(f'cluster.kind = "{settings.kind}"', settings.certificates, _CERTIFICATES)
+        if settings.kind == "slurm" and shutil.which("sbatch") is None:
+            raise ClusterError(
+                'cluster.kind = "slurm", and there is no sbatch on PATH; start the campaign where '
+                "jobs are submitted"
+            )
 
 
 def _open_local(folder: CampaignFolder, stack: ExitStack, say: Say) -> Crew:
@@ -122,8 +128,11 @@ def _open_slurm(folder: CampaignFolder, stack: ExitStack, say: Say) -> Crew:
         cluster = slurm_cluster(settings, folder.config.execution, security, certificates)
     except ModuleNotFoundError as error:
         raise _missing(error, "slurm") from error
-    except (FileNotFoundError, RuntimeError) as error:
-        raise ClusterError(f"Slurm did not take the jobs: {error}; is sbatch on PATH?") from error
+    except RuntimeError as error:
+        lines = str(error).strip().splitlines()
+        raise ClusterError(
+            f"Slurm did not take the jobs: {lines[-1]}; look at the settings cluster.*"
+        ) from error
     client = stack.enter_context(Client(stack.enter_context(cluster), security=security))
     say(f"{settings.jobs} jobs of Slurm are submitted")
     return _with_workers(client, folder, stack, say)

@@ -132,12 +132,24 @@ class _Attempts:
             failed = device_of(error)
             if _crew is None or not failed or not _crew.is_elsewhere_possible({failed}):
                 raise
-            self.future = self._submit(_crew.addresses_without({failed}))
-            device, result = _wait(self._client, self.future)
+            device, result = self._elsewhere(_crew, failed)
             _crew.failed(failed, str(error))
         if _crew is not None:
             _crew.succeeded(device)
         return result
+
+    def _elsewhere(self, crew: CrewWatch, failed: str) -> tuple[str, Any]:
+        """What comes of it on another device than ``failed``, however workers come and go."""
+        while True:
+            workers = crew.addresses_without({failed})
+            self.future = self._submit(workers)
+            answer: tuple[str, Any] | None = _wait(
+                self._client, self.future,
+                lambda workers=workers: not workers or crew.has_any(workers),
+            )
+            if answer is not None:
+                return answer
+            self._client.cancel(self.future)
 
     def _submit(self, workers: Sequence[str] | None = None) -> Future:
         # Dask estimates how long work takes by the beginning of its key.
@@ -145,7 +157,10 @@ class _Attempts:
         return self._client.submit(attempt, *self._call, key=key, workers=workers, **self._options)
 
 
-def _wait(client: Client, future: Future) -> Any:
+def _wait(
+    client: Client, future: Future, is_possible: Callable[[], bool] = lambda: True
+) -> Any:
+    """What the future comes to; None once it is not possible any more that anything comes."""
     while not _stopping.is_set():
         try:
             return future.result(timeout=_POLL_S)
@@ -154,6 +169,8 @@ def _wait(client: Client, future: Future) -> Any:
                 return future.result()
             if client.status != "running":
                 break
+            if not is_possible():
+                return None
     raise StoppedError("the campaign is stopping")
 
 

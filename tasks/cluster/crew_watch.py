@@ -4,7 +4,7 @@ import logging
 import queue
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
@@ -109,6 +109,10 @@ class CrewWatch:
         """Workers of other devices than these."""
         left_out = devices | self._health.retired
         return [member.address for member in self.members if member.device not in left_out]
+
+    def has_any(self, addresses: Collection[str]) -> bool:
+        """Whether one of ``addresses`` still works."""
+        return any(member.address in addresses for member in self.members)
 
     def succeeded(self, device: str) -> None:
         """Work was done on ``device``."""

@@ -43,7 +43,8 @@ def check_can_listen(host: str, port: int) -> None:
         UsageError: it could not; says why.
     """
     try:
-        with socket.create_server((host, port), family=_family(host)):
+        family, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        with socket.create_server(address[:2], family=family):
             return
     except socket.gaierror as error:
         raise UsageError(
@@ -56,10 +57,6 @@ def check_can_listen(host: str, port: int) -> None:
             errno.EACCES: "is for administrators; choose one from 1024 on with --port",
         }.get(error.errno or 0, f"cannot be had: {error.strerror}")
         raise UsageError(f"port {port} of {host} {reason}") from error
-
-
-def _family(host: str) -> socket.AddressFamily:
-    return socket.AF_INET6 if ":" in host else socket.AF_INET
 
 
 async def _run(

@@ -7,6 +7,7 @@ from typing import Any, Final
 from dask_jobqueue import SLURMCluster
 from dask_jobqueue.slurm import SLURMJob
 from distributed import Security
+from distributed.core import Status
 
 from chess_snn.campaign.cluster_settings import ClusterSettings
 from chess_snn.campaign.execution_settings import ExecutionSettings
@@ -28,6 +29,14 @@ class WorkerJob(SLURMJob):  # type: ignore[misc]  # dask-jobqueue has no types
         words = worker_words(self.scheduler, execution, certificates)
         self._command_template = shlex.join([sys.executable, "-m", "chess_snn", *words])
 
+    async def start(self) -> None:
+        """As of the base class; a job that is refused lets the others be closed."""
+        try:
+            await super().start()
+        except RuntimeError:
+            self.status = Status.failed
+            raise
+
 
 def slurm_cluster(
     settings: ClusterSettings, execution: ExecutionSettings, security: Security, certificates: str
@@ -39,6 +48,9 @@ def slurm_cluster(
         execution: how many workers each job starts, and on what.
         security: of this process.
         certificates: the folder that it was read from, which nodes see too.
+
+    Raises:
+        RuntimeError: sbatch refuses; ends with what it says.
     """
     scheduler: dict[str, Any] = {"port": 0, "dashboard_address": ANY_LOOPBACK_PORT}
     if settings.host:
@@ -51,7 +63,16 @@ def slurm_cluster(
         queue=settings.queue or None, account=settings.account or None,
         job_extra_directives=_directives(settings), job_script_prologue=list(settings.setup),
     )
-    cluster.scale(jobs=settings.jobs)
+
+    async def submit() -> None:
+        cluster.scale(jobs=settings.jobs)
+        await cluster._correct_state()  # so that what sbatch says is raised here
+
+    try:
+        cluster.sync(submit)
+    except BaseException:
+        cluster.close()
+        raise
     return cluster
 
 

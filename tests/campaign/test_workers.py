@@ -7,6 +7,7 @@ from chess_snn.campaign.devices import Device
 from chess_snn.campaign.gpu_sharing import measure_sharing, most_a_gpu, workers_a_gpu
 from chess_snn.campaign.places import Machine
 from chess_snn.campaign.workers import plan_workers, worker_bytes
+from chess_snn.cores import num_cores
 from chess_snn.errors import ConfigError
 
 GIB = 1 << 30
@@ -86,8 +87,9 @@ def test_no_more_workers_than_shards_and_still_as_many_on_each_device():
 
 
 def test_processors_have_a_worker_a_core():
-    found = plan(machine(cores=6), "device=cpu")
-    assert [place.cores for place in found.places] == [(i,) for i in range(6)]
+    here = num_cores()
+    found = plan(machine(cores=here), "device=cpu")
+    assert [place.cores for place in found.places] == [(i,) for i in range(here)]
     assert {place.num_threads for place in found.places} == {1}
 
 
@@ -125,7 +127,11 @@ def test_without_gpus_self_play_on_the_processor_is_as_ever():
 def test_more_workers_than_memory_is_an_error_that_says_how_many_fit():
     with pytest.raises(ConfigError, match=r"64 workers take about 0\.4 GiB each.*room for 8"):
         plan(machine(memory_gib=4, cores=64), "workers=64")
-    assert len(plan(machine(memory_gib=4, cores=64)).places) == 8
+
+
+def test_chosen_by_itself_the_number_fits_into_memory():
+    assert len(plan(machine(2, cores=64)).places) == 4
+    assert len(plan(machine(2, cores=64, memory_gib=6.5)).places) == 2
 
 
 def test_bounds_of_workers_that_come_to_more_than_the_memory_are_an_error():

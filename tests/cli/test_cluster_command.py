@@ -53,7 +53,10 @@ def test_more_workers_than_memory_are_refused(directory):
 @pytest.mark.parametrize(("cluster", "said"), [
     ("tcp://box-a:8786", "tcp:// neither encrypts"),
     ("tls://box-a:8786", "needs certificates"),
-    ("tcp://127.0.0.1:1", "cannot reach a scheduler at tcp://127.0.0.1:1"),
+    pytest.param(
+        "tcp://127.0.0.1:1", "cannot reach a scheduler at tcp://127.0.0.1:1",
+        marks=pytest.mark.slow,
+    ),
     ("slurm", "needs certificates"),
     ("nowhere", "cluster.kind"),
 ])

@@ -42,7 +42,7 @@ def submitted(tmp_path, monkeypatch):
     taken.mkdir()
     bin_folder.mkdir()
     for name, text in {
-        "sbatch": f'n=$(ls {taken} | wc -l); cp "$1" {taken}/$n; echo Submitted batch job $((7+n))',
+        "sbatch": f'cp "$1" {taken}/$$; echo Submitted batch job $$',
         "scancel": f"echo $1 >> {tmp_path}/cancelled",
     }.items():
         (bin_folder / name).write_text(f"#!/bin/sh\n{text}\n")
@@ -61,7 +61,6 @@ def test_each_job_of_slurm_starts_the_workers_of_its_machine(certificates, submi
     ) as cluster:
         address = cluster.scheduler_address
         assert address.startswith("tls://127.0.0.1:")
-        cluster.sync(cluster._correct_state)
         scripts = [path.read_text() for path in sorted(submitted.iterdir())]
     assert len(scripts) == 3
     lines = scripts[0].splitlines()
@@ -78,7 +77,20 @@ def test_each_job_of_slurm_starts_the_workers_of_its_machine(certificates, submi
         "--patience-s", "60", "--gpus", "0,2", "--workers-per-device", "2",
     ]
     assert subprocess.run(["bash", "-n"], input=scripts[0], text=True, check=False).returncode == 0
-    assert sorted((tmp_path / "cancelled").read_text().split()) == ["7", "8", "9"]
+    cancelled = (tmp_path / "cancelled").read_text().split()
+    assert sorted(cancelled) == sorted(path.name for path in submitted.iterdir())
+
+
+def test_what_sbatch_refuses_is_raised(certificates, submitted, tmp_path):
+    pytest.importorskip("dask_jobqueue")
+    slurm_cluster = import_module("tasks.cluster.slurm").slurm_cluster
+    (tmp_path / "bin" / "sbatch").write_text("#!/bin/sh\necho invalid partition >&2; exit 1\n")
+    config = load_config(settings=[*SLURM, "cluster.host=127.0.0.1"])
+    with pytest.raises(RuntimeError, match="invalid partition"):
+        slurm_cluster(
+            config.cluster, config.execution, read_certificates(certificates), str(certificates)
+        )
+    assert not list(submitted.iterdir())
 
 
 def test_pods_have_our_commands_certificates_and_devices():
