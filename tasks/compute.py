@@ -4,7 +4,6 @@ import threading
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import partial
 from typing import Any, Final, TypeVar
 
 from distributed import Client, Future, TimeoutError, default_client
@@ -14,15 +13,7 @@ from chess_snn.errors import ChessSnnError, RankLostError
 from tasks.cluster.attempts import attempt, device_of
 from tasks.cluster.crew_watch import CrewWatch
 from tasks.cluster.software import resource
-from tasks.errands import (
-    errand_of,
-    is_done,
-    name_of,
-    recall,
-    receive,
-    run_errand,
-    travels,
-)
+from tasks.errands import received, sent
 
 _Result = TypeVar("_Result")
 
@@ -67,47 +58,17 @@ def run_all_on_devices(
 ) -> list[Any]:
     """Run ``function(*arguments)`` for each of ``calls``, side by side; results in their order.
 
-    Stages of a campaign whose folder workers do not see are sent as errands, and what they make is
-    committed here.
+    Stages of a campaign whose folder workers do not see go as errands (:mod:`tasks.errands`).
 
     Args:
         calls: each is ``(function, *arguments)``.
         priority: a waiting call of higher priority goes first; none is interrupted.
         device: ``DEVICE`` or ``TRAINER``.
     """
-    if calls and all(travels(call) for call in calls):
-        return _run_errands(calls, priority, device)
-    return _run_all(calls, priority, device)
-
-
-def _run_errands(
-    calls: Sequence[Sequence[Any]], priority: int, device: str
-) -> list[Any]:
-    errands = [errand_of(call) for call in calls]
-    directories = [call[1] for call in calls]
-    left = [i for i, errand in enumerate(errands) if not is_done(errand, directories[i])]
-    made = _run_all(
-        [(run_errand, errands[i]) for i in left], priority, device,
-        [partial(receive, directories[i]) for i in left],
-    )
-    results = dict(zip(left, made, strict=True))
-    return [results[i] if i in results else recall(call) for i, call in enumerate(calls)]
-
-
-def _run_all(
-    calls: Sequence[Sequence[Any]],
-    priority: int,
-    device: str,
-    finish: Sequence[Callable[[Any], Any]] | None = None,
-) -> list[Any]:
-    """Results in the order of ``calls``, each as ``finish`` has made it."""
     client = default_client()
     made = [_Attempts(client, call, priority, device) for call in calls]
     try:
-        results = (each.result() for each in made)
-        if finish is None:
-            return list(results)
-        return [end(result) for end, result in zip(finish, results, strict=True)]
+        return [each.result() for each in made]
     finally:
         client.cancel([each.future for each in made if not each.future.done()])
 
@@ -136,7 +97,7 @@ class _Attempts:
             _crew.failed(failed, str(error))
         if _crew is not None:
             _crew.succeeded(device)
-        return result
+        return received(self._call, result)
 
     def _elsewhere(self, crew: CrewWatch, failed: str) -> tuple[str, Any]:
         """What comes of it on another device than ``failed``, however workers come and go."""
@@ -153,8 +114,10 @@ class _Attempts:
 
     def _submit(self, workers: Sequence[str] | None = None) -> Future:
         # Dask estimates how long work takes by the beginning of its key.
-        key = f"{name_of(self._call)}-{uuid.uuid4().hex}"
-        return self._client.submit(attempt, *self._call, key=key, workers=workers, **self._options)
+        key = f"{self._call[0].__name__}-{uuid.uuid4().hex}"
+        return self._client.submit(
+            attempt, *sent(self._call), key=key, workers=workers, **self._options
+        )
 
 
 def _wait(

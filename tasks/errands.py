@@ -31,6 +31,8 @@ class Errand:
     """A stage to be run anywhere."""
 
     campaign_id: str
+    directory: str
+    """The campaign folder, which the worker need not see."""
     function: Callable[..., Any]
     arguments: tuple[Any, ...]
     """Without the folder, which comes first."""
@@ -49,71 +51,73 @@ class Delivery:
     outcome: Outcome
 
 
-def errand_of(call: Call) -> Errand:
-    """``call`` as an errand."""
+def sent(call: Call) -> Call:
+    """``call`` as workers are to be asked for it: as an errand where it is one.
+
+    It is what the stage needs now: a call that is made again is sent anew.
+    """
+    if not _travels(call):
+        return call
     function, directory, *arguments = call
     folder = CampaignFolder.open(Path(directory))
     wanted = _NEEDS[function](folder, *arguments)
-    return Errand(
+    if _is_there(folder.path / wanted.leaves[-1]):
+        return (known, _RECALL[function](folder.path, *arguments))
+    return (run_errand, Errand(
         campaign_id=folder.campaign_id,
+        directory=directory,
         function=function,
         arguments=tuple(arguments),
         needs=wanted,
         files={name: (folder.path / name).read_bytes() for name in wanted.files},
         cache_bytes=folder.config.storage.worker_cache_mib << 20,
-    )
+    ))
+
+
+def received(call: Call, result: Any) -> Any:
+    """What ``call`` returned; what an errand has brought is committed to the campaign first."""
+    if not isinstance(result, Delivery):
+        return result
+    take_in(CampaignFolder.open(Path(call[1])), result.outcome)
+    return result.result
 
 
 def run_errand(errand: Errand) -> Delivery:
-    """Run a stage on this worker, whose disk need not be the campaign's."""
+    """Run a stage on this worker, whose disk need not be the campaign's.
+
+    Raises:
+        DamagedFolderError: what the campaign sent is damaged; it names the folder there.
+    """
     worker = get_worker()
     replica = _replica_of(worker.local_directory, errand.campaign_id, errand.cache_bytes)
-    replica.bring(
-        errand.needs.folders, errand.files, fetch_through(worker, errand.campaign_id)
-    )
-    replica.discard(errand.needs.leaves)  # of one that failed
     try:
+        replica.bring(
+            errand.needs.folders, errand.files, fetch_through(worker, errand.campaign_id)
+        )
+        replica.discard(errand.needs.leaves)  # of one that failed
         result = errand.function(str(replica.path), *errand.arguments)
         return Delivery(result, replica.collect(errand.needs.leaves))
     finally:
         replica.discard(errand.needs.leaves)
 
 
-def receive(directory: str, delivery: Delivery) -> Any:
-    """Commit what an errand made, and return what the stage returned."""
-    take_in(CampaignFolder.open(Path(directory)), delivery.outcome)
-    return delivery.result
-
-
-def is_done(errand: Errand, directory: str) -> bool:
-    """Whether the campaign folder has what ``errand`` would make."""
-    last = Path(directory) / errand.needs.leaves[-1]
-    return is_committed(last) or last.is_file()
-
-
-def recall(call: Call) -> Any:
-    """What ``call`` returned when its outcome, which is there, was committed."""
-    function, directory, *arguments = call
-    return _RECALL[function](Path(directory), *arguments)
-
-
-def name_of(call: Call) -> str:
-    """What a call does, be it as an errand."""
-    function, *arguments = call
-    stage = arguments[0].function if function is run_errand else function
-    name: str = stage.__name__
-    return name
-
-
-def travels(call: Call) -> bool:
-    """Whether a call is a stage, of a campaign whose folder workers do not see."""
-    function, *arguments = call
-    return function in _NEEDS and not workers_see(arguments[0])
+def known(result: Any) -> Any:
+    """What was found already; on a worker, so that all calls go the same way."""
+    return result
 
 
 def workers_see(directory: str) -> bool:
     """Whether workers see the campaign folder themselves, as its settings say."""
     return CampaignFolder.open(Path(directory)).config.cluster.shared_storage
+
+
+def _travels(call: Call) -> bool:
+    function, *arguments = call
+    return function in _NEEDS and not workers_see(arguments[0])
+
+
+def _is_there(place: Path) -> bool:
+    return is_committed(place) or place.is_file()
 
 
 @cache
