@@ -22,6 +22,7 @@ from distributed.utils import sync
 
 from chess_snn.campaign import CampaignFolder
 from chess_snn.campaign.replica import Fetch, WantedFile, read_shown
+from chess_snn.data.manifest import describe_bytes
 from chess_snn.errors import CampaignError
 
 _PIECE_BYTES: Final = 4 << 20
@@ -35,6 +36,7 @@ _ASK_AGAIN_S: Final = 5.0
 _TOPIC: Final = "campaign-files"
 _GET: Final = "campaign_files_get"
 _PUT: Final = "campaign_files_put"
+_FORGET: Final = "campaign_files_forget"
 
 
 class Piece(NamedTuple):
@@ -64,7 +66,7 @@ class FileRelay(SchedulerPlugin):  # type: ignore[misc]  # distributed has no ty
     async def start(self, scheduler: Scheduler) -> None:
         """Be asked by workers, and told by the campaign."""
         self._scheduler = scheduler
-        scheduler.handlers |= {_GET: self.get, _PUT: self.put}
+        scheduler.handlers |= {_GET: self.get, _PUT: self.put, _FORGET: self.forget}
 
     async def get(self, pieces: Sequence[Sequence[Any]]) -> dict[str, Any]:
         """``contents`` of the pieces in their order, or why one is ``refused`` or ``late``."""
@@ -101,6 +103,11 @@ class FileRelay(SchedulerPlugin):  # type: ignore[misc]  # distributed has no ty
             while self._num_bytes > self._kept_bytes:
                 _, dropped = self._kept.popitem(last=False)
                 self._num_bytes -= len(dropped)
+
+    async def forget(self, campaign_id: str, path: str) -> None:
+        """Drop a file that was not what it should be; the campaign may have mended it."""
+        for piece in [piece for piece in self._kept if piece[:2] == (campaign_id, path)]:
+            self._num_bytes -= len(self._kept.pop(piece))
 
     def _await(self, piece: Piece) -> "asyncio.Future[bytes]":
         now = time.monotonic()
@@ -165,9 +172,12 @@ def fetch_through(worker: Worker, campaign_id: str) -> Fetch:
                 raise CampaignError(answer["refused"])
             if "late" in answer:
                 raise TimeoutError(answer["late"])  # the same again may do better
-            for (_, is_last), part in zip(batch, answer["contents"], strict=True):
+            for (piece, is_last), part in zip(batch, answer["contents"], strict=True):
                 content += part
                 if is_last:
+                    if describe_bytes(content).sha256 != piece.sha256:
+                        forget = getattr(worker.scheduler, _FORGET)
+                        sync(worker.loop, forget, campaign_id=campaign_id, path=piece.path)
                     yield content
                     content = b""
 

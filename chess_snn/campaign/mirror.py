@@ -39,7 +39,7 @@ _FOLDERS: Final = {"games": "iter-*/shard-*", "checkpoints": "gen-*"}
 """Where committed folders are, and how they are named."""
 _RECORDS: Final = {
     "plans": "*.json", "matches": "*/*.json", "promotions": "*.json", "comparisons": "**/*.json",
-    "receipts": "*.json",
+    "quarantine": "*.json", "removals": "*.json", "receipts": "*.json",
 }
 """Where single files are, and how they are named."""
 _RECORD_SETS: Final = "records"

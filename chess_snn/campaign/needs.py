@@ -20,12 +20,14 @@ from chess_snn.campaign.matches import (
     ScheduledMatch,
     event_of,
 )
-from chess_snn.data import MANIFEST_NAME, StoredFile
+from chess_snn.data import MANIFEST_NAME, StoredFile, read_manifest
 from chess_snn.data.manifest import describe_file
 from chess_snn.training import WEIGHTS
 
-_KEPT_LISTS = 4
-"""Of the folders that all shards of an iteration read alike; two iterations are alive."""
+_NOTES = ("quarantine", "removals")
+"""Folders of notes on what is not there any more, which windows go without."""
+_KEPT_DIGESTS = 1 << 16
+"""Of manifests."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +57,10 @@ class StageNeeds:
 def shard_needs(folder: CampaignFolder, iteration: int, shard: int) -> StageNeeds:
     """Of :func:`chess_snn.campaign.stages.play_shard`: a network's weights, and earlier games."""
     return StageNeeds(
-        folders=(_weights(folder, iteration), *_games_before(folder, iteration)),
+        folders=(
+            _weights(folder, iteration),
+            *_needed(folder, stages.shards_played_before(folder, iteration)),
+        ),
         files=_files(folder, folder.plan(iteration)),
         leaves=(_relative(folder, folder.shard(iteration, shard)),),
     )
@@ -114,25 +119,13 @@ def _weights(folder: CampaignFolder, generation: int) -> NeededFolder:
     return NeededFolder(_relative(folder, path), _manifest_file(path), (WEIGHTS,))
 
 
-def _games_before(folder: CampaignFolder, iteration: int) -> tuple[NeededFolder, ...]:
-    shards = tuple(stages.shards_played_before(folder, iteration))
-    return _needed_once(folder.path, shards)
-
-
-@lru_cache(maxsize=_KEPT_LISTS)
-def _needed_once(root: Path, paths: tuple[Path, ...]) -> tuple[NeededFolder, ...]:
-    """Folders of an iteration that has ended: they stay as they are."""
-    return tuple(
-        NeededFolder(path.relative_to(root).as_posix(), _manifest_file(path)) for path in paths
-    )
-
-
 def _needed(folder: CampaignFolder, paths: Iterable[Path]) -> tuple[NeededFolder, ...]:
     return tuple(NeededFolder(_relative(folder, path), _manifest_file(path)) for path in paths)
 
 
 def _files(folder: CampaignFolder, *paths: Path) -> tuple[str, ...]:
-    return (CONFIG_FILE, *(_relative(folder, path) for path in paths))
+    notes = (path for kind in _NOTES for path in sorted((folder.path / kind).glob("*.json")))
+    return (CONFIG_FILE, *(_relative(folder, path) for path in (*paths, *notes)))
 
 
 def _relative(folder: CampaignFolder, path: Path) -> str:
@@ -140,4 +133,15 @@ def _relative(folder: CampaignFolder, path: Path) -> str:
 
 
 def _manifest_file(path: Path) -> StoredFile:
-    return describe_file(path / MANIFEST_NAME)
+    manifest = path / MANIFEST_NAME
+    if not manifest.exists():
+        read_manifest(path)  # says what is the matter
+    facts = manifest.stat()
+    return _described(manifest, facts.st_ino, facts.st_mtime_ns)
+
+
+@lru_cache(maxsize=_KEPT_DIGESTS)
+def _described(path: Path, inode: int, mtime_ns: int) -> StoredFile:
+    """A file as it is; one that was made again is another."""
+    del inode, mtime_ns
+    return describe_file(path)

@@ -79,6 +79,18 @@ def test_many_workers_take_a_file_out_of_the_campaign_once(client, folder, monke
     assert reads == ["checkpoints/weights"]
 
 
+def test_a_file_that_was_damaged_and_mended_arrives_mended(client, folder):
+    wanted = [put(folder, "weights", b"w" * 1000)]
+    path = folder.path / wanted[0].path
+    with files_served(client, folder):
+        path.write_bytes(b"W" * 1000)
+        got = client.submit(fetch, folder.campaign_id, wanted, pure=False).result()
+        assert got == [b"W" * 1000]  # whoever wants it compares it with its digest
+        path.write_bytes(b"w" * 1000)
+        got = client.submit(fetch, folder.campaign_id, wanted, pure=False).result()
+        assert got == [b"w" * 1000]
+
+
 @pytest.mark.parametrize("path", ["campaign.toml", "checkpoints/../campaign.toml"])
 def test_what_workers_may_not_read_is_refused_to_them_by_name(client, folder, path):
     wanted = [WantedFile(path, StoredFile(10, "0" * 64))]
