@@ -17,6 +17,8 @@ from chess_snn.campaign.stages import play_shard, prepare_first_generation, trai
 from chess_snn.data import read_manifest, verify_folder
 from chess_snn.errors import CampaignError, CorruptDataError
 
+pytestmark = pytest.mark.slow
+
 MIB = 1 << 20
 
 

@@ -195,6 +195,7 @@ def test_the_endpoint_may_come_from_the_environment(server, monkeypatch, url):
     assert key_of(url, "a") in server.object_keys()
 
 
+@pytest.mark.slow
 def test_a_store_that_is_away_is_asked_again_and_then_given_up(server, url):
     waited: list[str] = []
     bucket = Bucket(url, server.gate.endpoint, patience_s=2.5, while_waiting=waited.append)
