@@ -21,8 +21,12 @@ PEERS        := open_spiel==2.0.2
 # Test files side by side.
 TEST_PROCESSES ?= 2
 
+# Of `make faults`: how often, and which (1-5,12); none named is all.
+TIMES ?= 10
+ROWS  ?=
+
 .DEFAULT_GOAL := help
-.PHONY: help setup stockfish campaign test test-all check bench clean
+.PHONY: help setup stockfish campaign test test-all check faults bench clean
 
 help:                ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/' | expand -t 14
@@ -83,6 +87,9 @@ check: $(VENV)/.ready         ## style, types, and the direction of imports
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+faults: $(VENV)/.engines      ## inject every fault TIMES times; the table in docs/reliability.md (hours)
+	$(BIN)/python tests/faults/fault_table.py --times $(TIMES) --rows "$(ROWS)"
 
 bench: $(VENV)/.ready         ## every benchmark: a table each, and JSON under bench-results/
 	@$(PIP) install --quiet --constraint constraints.txt $(PEERS) \

@@ -14,12 +14,19 @@
      │       └─ CampaignLockedError   another process is writing it
      ├─ StorageError              an object store that refuses, or does not answer
      ├─ CorruptDataError          bytes that do not match their manifest, or no manifest
+     │   ├─ DamagedFolderError    a committed folder is not what was committed; names it
+     │   └─ UnknownVersionError   intact, and of a format that this program does not read
+     ├─ BeyondRepairError         something damaged that cannot be made again from what is there
      ├─ TrainingDivergedError     a loss or gradient that is not finite
-     └─ RankLostError             a process that trained with others died, hung or never came
+     ├─ RankLostError             a process that trained with others died, hung or never came
+     ├─ WorkersLostError          several workers died that had the same work to do
+     └─ MemoryExhaustedError      a worker whose memory, or whose device's, ran out
 
 Every message names the value, the place and the way out, in one line. The command line prints
 that line and exits with code 2; a traceback there is a bug.
 """
+
+from pathlib import Path
 
 
 class ChessSnnError(Exception):
@@ -70,9 +77,38 @@ class CorruptDataError(ChessSnnError):
     """Stored bytes do not match their manifest, or the manifest is missing."""
 
 
+class DamagedFolderError(CorruptDataError):
+    """A committed folder is not what was committed, or is missing."""
+
+    def __init__(self, message: str, folder: Path | None = None) -> None:
+        """``folder`` is the damaged one; None where the error came as text from another process."""
+        super().__init__(message)
+        self.folder = folder
+
+    def __reduce__(self) -> tuple[type, tuple[str, Path | None]]:
+        """So that a worker's error names its folder in the process that hears of it."""
+        return type(self), (str(self.args[0]), self.folder)
+
+
+class UnknownVersionError(CorruptDataError):
+    """What is stored is intact, and of a version that this program does not read."""
+
+
+class BeyondRepairError(ChessSnnError):
+    """Something is damaged, and what it would be made from again is not there."""
+
+
 class TrainingDivergedError(ChessSnnError):
     """A loss or a gradient is not finite."""
 
 
 class RankLostError(ChessSnnError):
     """A process that trained with others died, hung or never came; the same again may do better."""
+
+
+class WorkersLostError(ChessSnnError):
+    """Several workers died that had the same work to do: of it, or of something else."""
+
+
+class MemoryExhaustedError(ChessSnnError):
+    """A worker's memory, or its device's, ran out; later there may be more."""

@@ -2,6 +2,7 @@
 
 from contextlib import ExitStack
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from prefect import flow, get_run_logger, tags
@@ -15,6 +16,7 @@ from chess_snn.campaign.matches import FINAL, final_matches
 from chess_snn.campaign.mirror import check_store
 from chess_snn.campaign.naming import campaigns_home, claim_campaign_path
 from chess_snn.campaign.plans import CampaignClock
+from chess_snn.campaign.preflight import check_before_run
 from chess_snn.campaign.receipts import recorded_seconds
 from chess_snn.campaign.stages import first_entropy_ratio, prepare_first_generation
 from chess_snn.campaign.sweep import sweep_leftovers
@@ -22,15 +24,18 @@ from chess_snn.campaign.warm_start import SUPERVISED, is_warm
 from chess_snn.campaign.warm_up import warm_up
 from chess_snn.data import is_committed
 from chess_snn.errors import ConfigError
+from chess_snn.interrupts import listen_again
 from flows.cluster import campaign_crew, check_crew
 from flows.context import CampaignRun
 from flows.iteration import show_in_mlflow, task_options
 from flows.listeners import ArtifactListener, LiveListener, LogListener, extra_listeners
+from flows.mending import mender_of
 from flows.mirroring import open_mirror, send_to_store
 from flows.one_a_folder import one_run_a_folder
 from flows.parameters import Preset
 from flows.pipeline import run_iterations
 from flows.stale_runs import campaign_tag, close_stale_flow_runs
+from flows.worker_watch import watched_workers
 from tasks import compute
 from tasks.evaluate import evaluate_final
 from tasks.folder_access import folder_access
@@ -72,6 +77,8 @@ def campaign(
 
 def run_campaign(folder: CampaignFolder) -> None:
     """Run what is left of the campaign in ``folder``, whose lock the caller holds."""
+    listen_again()  # Prefect has taken SIGTERM
+    check_before_run(folder)
     clock = CampaignClock(recorded_seconds(folder))
     board = ProgressBoard(
         [
@@ -88,20 +95,24 @@ def run_campaign(folder: CampaignFolder) -> None:
     warm_up(folder.config)
     if (notice := climb_notice(folder.config)) is not None:
         board.message(notice)
-    if not is_warm(folder):
-        entropy_ratio = prepare_first_generation(folder)
-        board.message(f"the untrained policy has {entropy_ratio:.1%} of a uniform policy's entropy")
-
     with ExitStack() as stack:
         tracking_uri = tracking_uri_of(folder.services)
         stack.enter_context(tracked_run(folder, tracking_uri, board.message))
         crew = stack.enter_context(campaign_crew(folder, board.message))
         board.watch_workers(lambda: crew.watch.states)
         crew.client.subscribe_topic(PROGRESS_TOPIC, board.handle_event)
+        stack.enter_context(watched_workers(crew.client, board.message))
         stack.enter_context(folder_access(crew.client, folder, crew.addresses))
         stack.enter_context(board.running())
         stack.enter_context(tags(campaign_tag(folder.campaign_id)))
         run = CampaignRun(folder, crew, board, tracking_uri, clock, mirror)
+        mender = mender_of(run)
+        stack.enter_context(compute.mended_by(mender.mend))
+        if not is_warm(folder):
+            entropy_ratio = mender.mended(partial(prepare_first_generation, folder))
+            board.message(
+                f"the untrained policy has {entropy_ratio:.1%} of a uniform policy's entropy"
+            )
         if not is_committed(folder.checkpoint(0)):
             _train_first_generation(run)
             # It is no part of campaign.hours.

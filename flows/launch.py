@@ -5,6 +5,7 @@ from collections.abc import Callable
 from prefect import tags
 
 from chess_snn.campaign import CampaignFolder, campaign_lock
+from chess_snn.campaign.preflight import check_before_run
 from flows.campaign import campaign
 from flows.listeners import listening
 from flows.servers import prefect_server
@@ -26,9 +27,10 @@ def launch_campaign(
 
     Raises:
         CampaignLockedError: another process is at it.
+        CampaignError: a folder of it cannot be written, or its settings were changed.
     """
     with campaign_lock(folder):
-        pass  # refuse before a server is started; the flow takes the lock for good
+        check_before_run(folder)  # before a server is started; the flow takes the lock for good
     with (
         prefect_server(folder.services, progress=on_wait),
         tags(campaign_tag(folder.campaign_id)),

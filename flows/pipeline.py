@@ -9,9 +9,11 @@ from collections.abc import Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from typing import Any
 
-from chess_snn.campaign import Receipt, read_receipts
+from chess_snn.campaign import Receipt
 from chess_snn.campaign.alarms import Alarm, find_alarms
+from chess_snn.campaign.history import ReceiptHistory
 from chess_snn.campaign.plans import begin_iteration
+from chess_snn.campaign.receipts import num_finished_iterations
 from chess_snn.campaign.sweep import sweep_leftovers
 from flows.context import CampaignRun, IterationRun, running
 from flows.iteration import iteration
@@ -23,7 +25,7 @@ _MOST_ALIVE = 2
 
 def run_iterations(run: CampaignRun) -> None:
     """Run what is left of the campaign; an error in one iteration stops both."""
-    folder, number = run.folder, len(read_receipts(run.folder))
+    folder, number = run.folder, num_finished_iterations(run.folder)
     relay: Relay | None = None
     finished: Future[Receipt] | None = None
     with (
@@ -71,6 +73,6 @@ def _wait_for_all(futures: Sequence[Future[Any]]) -> None:
 
 def _new_alarms(run: CampaignRun) -> list[Alarm]:
     """Those that the newest receipt has raised."""
-    history = [receipt.metrics() for receipt in read_receipts(run.folder)]
+    history = ReceiptHistory(run.folder).metrics()
     known = {(alarm.name, alarm.since_iteration) for alarm in find_alarms(history[:-1])}
     return [a for a in find_alarms(history) if (a.name, a.since_iteration) not in known]

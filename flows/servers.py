@@ -90,7 +90,7 @@ def prefect_server(
             yield given_url
         return
     directory = directory.resolve()
-    spec = _prefect_spec(directory, free_port())
+    spec = prefect_spec(directory, free_port())
     with (
         running_server(spec, progress=progress, start_timeout_s=start_timeout_s) as api_url,
         _prefect_client_settings(api_url, directory),
@@ -129,7 +129,8 @@ def mlflow_server(
         yield url
 
 
-def _prefect_spec(directory: Path, port: int) -> ServerSpec:
+def prefect_spec(directory: Path, port: int) -> ServerSpec:
+    """How to run a Prefect server on loopback, with all it keeps in ``directory``."""
     environment = {
         HOME_VARIABLE: str(directory / "prefect-home"),
         "PREFECT_API_DATABASE_CONNECTION_URL": f"sqlite+aiosqlite:///{directory / 'prefect.db'}",

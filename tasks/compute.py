@@ -9,11 +9,19 @@ from typing import Any, Final, TypeVar
 from distributed import Client, Future, TimeoutError, default_client
 from prefect.client.schemas.objects import State
 
-from chess_snn.errors import ChessSnnError, RankLostError
+from chess_snn.errors import (
+    ChessSnnError,
+    DamagedFolderError,
+    MemoryExhaustedError,
+    RankLostError,
+    WorkersLostError,
+)
+from chess_snn.failpoints import failpoint
 from tasks.cluster.attempts import attempt, device_of
 from tasks.cluster.crew_watch import CrewWatch
 from tasks.cluster.software import resource
 from tasks.errands import received, sent
+from tasks.failures import Call, plain_error
 
 _Result = TypeVar("_Result")
 
@@ -26,6 +34,7 @@ TRAINER: Final = resource("train")
 _POLL_S: Final = 0.5
 
 _stopping = threading.Event()
+_mend: Callable[[DamagedFolderError], None] | None = None
 
 _crew: CrewWatch | None = None
 """Tells which devices there are; None where nobody watches, and nothing is tried elsewhere."""
@@ -48,22 +57,29 @@ def run_on_device(
 
     Raises:
         StoppedError: :func:`stop` was called meanwhile.
+        BeyondRepairError: it needs something that is damaged and cannot be made again.
     """
     result: _Result = run_all_on_devices([(function, *arguments)], device=device)[0]
     return result
 
 
 def run_all_on_devices(
-    calls: Sequence[Sequence[Any]], priority: int = 0, device: str = DEVICE
+    calls: Sequence[Call], priority: int = 0, device: str = DEVICE
 ) -> list[Any]:
     """Run ``function(*arguments)`` for each of ``calls``, side by side; results in their order.
 
-    Stages of a campaign whose folder workers do not see go as errands (:mod:`tasks.errands`).
+    One that stumbles over something damaged is run again, once that is mended; see
+    :func:`mended_by`. Stages of a campaign whose folder workers do not see go as errands
+    (:mod:`tasks.errands`).
 
     Args:
         calls: each is ``(function, *arguments)``.
         priority: a waiting call of higher priority goes first; none is interrupted.
         device: ``DEVICE`` or ``TRAINER``.
+
+    Raises:
+        WorkersLostError: several workers died that had one of the calls to do; names it.
+        MemoryExhaustedError: one ran out of memory; names it.
     """
     client = default_client()
     made = [_Attempts(client, call, priority, device) for call in calls]
@@ -77,14 +93,34 @@ class _Attempts:
     """One call, made again on another device where the first one failed it."""
 
     def __init__(
-        self, client: Client, call: Sequence[Any], priority: int, device: str
+        self, client: Client, call: Call, priority: int, device: str
     ) -> None:
         self._client, self._call = client, call
         self._options = {"resources": {device: 1}, "priority": priority, "pure": False}
         self.future = self._submit()
 
     def result(self) -> Any:
-        """Of the call; an error that it meets on two devices is its own."""
+        """Of the call, once what it stumbled over is mended."""
+        while True:
+            try:
+                return self._plain_result()
+            except DamagedFolderError as error:
+                if _mend is None:
+                    raise
+                _mend(error)
+                self.future = self._submit()
+
+    def _plain_result(self) -> Any:
+        try:
+            return self._result_somewhere()
+        except Exception as error:
+            plain = plain_error(error, self._call)
+            if plain is None:
+                raise
+            raise plain from error
+
+    def _result_somewhere(self) -> Any:
+        """An error that the call meets on two devices is its own."""
         try:
             device, result = _wait(self._client, self.future)
         except (ChessSnnError, StoppedError):
@@ -151,13 +187,14 @@ def is_worth_retrying(task: object, task_run: object, state: State[Any]) -> bool
     """Whether a failed task may do better next time: not with damaged data, nor when stopping."""
     del task, task_run
     error = state.result(raise_on_failure=False)
-    if isinstance(error, RankLostError):
+    if isinstance(error, RankLostError | WorkersLostError | MemoryExhaustedError):
         return True
     return not isinstance(error, ChessSnnError | StoppedError)
 
 
 def stop() -> None:
     """Make every waiting task give up within a second."""
+    failpoint("campaign.stopping")
     _stopping.set()
 
 
@@ -175,6 +212,17 @@ def watched_by(crew: CrewWatch) -> Iterator[None]:
         yield
     finally:
         _crew = None
+def mended_by(mend: Callable[[DamagedFolderError], None]) -> Iterator[None]:
+    """Have ``mend`` mend, for the length of the block, whatever damage a call stumbles over.
+
+    It returns once that is mended, and raises where it cannot be.
+    """
+    global _mend  # noqa: PLW0603
+    _mend = mend
+    try:
+        yield
+    finally:
+        _mend = None
 
 
 @contextmanager

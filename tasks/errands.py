@@ -17,8 +17,9 @@ from chess_snn.campaign import CampaignFolder, needs, stages
 from chess_snn.campaign.climbing import play_climb
 from chess_snn.campaign.matches import ScheduledMatch, play_conversion
 from chess_snn.campaign.needs import StageNeeds
-from chess_snn.campaign.replica import Outcome, Replica, take_in
+from chess_snn.campaign.replica import Fetch, Outcome, Replica, take_in
 from chess_snn.data import is_committed
+from chess_snn.errors import DamagedFolderError
 from tasks import remote
 from tasks.file_relay import fetch_through
 
@@ -60,7 +61,10 @@ def sent(call: Call) -> Call:
         return call
     function, directory, *arguments = call
     folder = CampaignFolder.open(Path(directory))
-    wanted = _NEEDS[function](folder, *arguments)
+    try:
+        wanted = _NEEDS[function](folder, *arguments)
+    except DamagedFolderError as error:
+        return (stumble, error)
     if _is_there(folder.path / wanted.leaves[-1]):
         return (known, _RECALL[function](folder.path, *arguments))
     return (run_errand, Errand(
@@ -91,9 +95,18 @@ def run_errand(errand: Errand) -> Delivery:
     worker = get_worker()
     replica = _replica_of(worker.local_directory, errand.campaign_id, errand.cache_bytes)
     try:
-        replica.bring(
-            errand.needs.folders, errand.files, fetch_through(worker, errand.campaign_id)
-        )
+        return _run(errand, replica, fetch_through(worker, errand.campaign_id))
+    except DamagedFolderError as error:
+        if error.folder is None or not error.folder.is_relative_to(replica.path):
+            raise
+        name = error.folder.relative_to(replica.path).as_posix()
+        replica.discard([name])  # should it be this disk that rots
+        raise DamagedFolderError(str(error), Path(errand.directory) / name) from error
+
+
+def _run(errand: Errand, replica: Replica, fetch: Fetch) -> Delivery:
+    try:
+        replica.bring(errand.needs.folders, errand.files, fetch)
         replica.discard(errand.needs.leaves)  # of one that failed
         result = errand.function(str(replica.path), *errand.arguments)
         return Delivery(result, replica.collect(errand.needs.leaves))
@@ -104,6 +117,11 @@ def run_errand(errand: Errand) -> Delivery:
 def known(result: Any) -> Any:
     """What was found already; on a worker, so that all calls go the same way."""
     return result
+
+
+def stumble(error: DamagedFolderError) -> None:
+    """Raise what was damaged already when a call was sent; as :func:`known`."""
+    raise error
 
 
 def workers_see(directory: str) -> bool:

@@ -18,6 +18,7 @@ from chess_snn.campaign.receipts import (
     TrainingFacts,
 )
 from chess_snn.campaign.warm_start import is_warm
+from chess_snn.failpoints import failpoint
 from tasks import remote
 from tasks.compute import BACKGROUND, run_all_on_devices
 
@@ -78,7 +79,9 @@ def promote(
         promotion=promotion,
         is_warm=is_warm(folder),
     )
+    failpoint("receipt.begins")
     write_receipt(folder, receipt)
+    failpoint("receipt.committed")
     return receipt
 
 

@@ -1,20 +1,29 @@
 """The recording task: show MLflow what the receipts say."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 from prefect import get_run_logger, task
 
-from chess_snn.campaign import CampaignFolder, read_receipts
+from chess_snn.campaign import CampaignFolder, Receipt
 from chess_snn.campaign.alarms import find_alarms
 from chess_snn.campaign.champions import champion_of
+from chess_snn.campaign.history import ReceiptHistory
 from chess_snn.campaign.loading import config_values
 from chess_snn.campaign.matches import read_final_matches
 from chess_snn.campaign.versions import describe_version
 from chess_snn.campaign.warm_start import supervised_facts
+from chess_snn.errors import DamagedFolderError
+from chess_snn.failpoints import failpoint
 from chess_snn.types import Json
-from tasks.tracking import CampaignTracker, DatasetFacts, TrackingError, prepare_store
+from tasks.tracking import (
+    CampaignTracker,
+    DatasetFacts,
+    ModelVersionFacts,
+    TrackingError,
+    prepare_store,
+)
 from tasks.version_facts import champion_tags, version_facts
 
 
@@ -30,9 +39,10 @@ def record(directory: str, iteration: int, tracking_uri: str) -> str | None:
     folder = CampaignFolder.open(Path(directory))
     try:
         record_missing(folder, open_tracker(folder, tracking_uri))
-    except TrackingError as error:
+    except (TrackingError, DamagedFolderError) as error:
         get_run_logger().warning("not recorded yet: %s", error)
         return str(error)
+    failpoint("mlflow.recorded")
     return None
 
 
@@ -58,15 +68,14 @@ def record_missing(folder: CampaignFolder, tracker: CampaignTracker) -> int:
     """
     if facts := supervised_facts(folder):
         tracker.record_supervised(facts["points"], _dataset(facts["games"]))
-    receipts = read_receipts(folder)
-    history = [receipt.metrics() for receipt in receipts]
+    receipts = ReceiptHistory(folder)
+    history = receipts.metrics()
     recorded = tracker.recorded_iterations()
-    missing = [receipt for receipt in receipts if receipt.iteration not in recorded]
-    for receipt in missing:
-        alarms = _alarm_metrics(history[: receipt.iteration + 1])
+    missing = [number for number in range(len(receipts)) if number not in recorded]
+    for number in missing:
+        alarms = _alarm_metrics(history[: number + 1])
         tracker.record_iteration(
-            receipt.iteration, receipt.metrics() | alarms,
-            version_facts(folder, describe_version(folder, receipt, receipts)),
+            number, history[number] | alarms, _version(folder, receipts[number], receipts)
         )
     champion = champion_of(folder, receipts)
     if champion is not None:
@@ -75,6 +84,14 @@ def record_missing(folder: CampaignFolder, tracker: CampaignTracker) -> int:
         if finals := read_final_matches(folder):
             tracker.record_final(receipts[-1].iteration, _final_metrics(finals))
     return len(missing)
+
+
+def _version(
+    folder: CampaignFolder, receipt: Receipt, receipts: Sequence[Receipt]
+) -> ModelVersionFacts | None:
+    """Its network, to be registered; None where that was removed on purpose."""
+    version = describe_version(folder, receipt, receipts)
+    return None if version.is_removed else version_facts(folder, version)
 
 
 def _dataset(games: Json) -> DatasetFacts:

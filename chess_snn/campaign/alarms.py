@@ -19,6 +19,7 @@ elder                       an earlier one
 score falling               ``evaluation/score``: mean score against the fixed opponents
 won positions not           ``evaluation/conversion_rate``:
 converted                   :func:`chess_snn.evaluation.conversion_rate`
+training steps skipped      ``train/skipped_steps``: those that were not finite
 replay starving             ``train/samples`` and ``train/steps`` of the iteration,
                             ``train/window_positions``, ``self_play/positions``
 ==========================  =======================================================================
@@ -41,6 +42,7 @@ _ABS_VALUE = "self_play/mean_abs_value"
 _NEW_POSITIONS = "self_play/positions"
 _SAMPLES = "train/samples"
 _STEPS = "train/steps"
+_SKIPPED = "train/skipped_steps"
 _WINDOW = "train/window_positions"
 _SCORE = "evaluation/score"
 _ELDER_SCORE = "evaluation/score_earlier"
@@ -224,6 +226,19 @@ def _unconverted(history: Sequence[Metrics]) -> Alarm | None:
     )
 
 
+def _steps_skipped(history: Sequence[Metrics]) -> Alarm | None:
+    trouble = _lasting(history, [_SKIPPED, _STEPS], lambda skipped, _: skipped > 0, patience=1)
+    if trouble is None:
+        return None
+    skipped, steps = trouble.newest
+    return Alarm(
+        "training steps skipped", trouble.since,
+        f"{skipped:,.0f} steps had a loss or gradient that is not finite, and {steps:,.0f} were "
+        "taken",
+        'lower training.learning_rate, or set training.precision = "fp32"',
+    )
+
+
 def _replay_starving(history: Sequence[Metrics]) -> Alarm | None:
     names = [_SAMPLES, _STEPS, _NEW_POSITIONS, _WINDOW]
     trouble = _lasting(history, names, lambda *figures: bool(_shortages(*figures)), patience=1)
@@ -280,5 +295,5 @@ def _measured(history: Sequence[Metrics], names: Sequence[str]) -> list[tuple[in
 
 _DETECTORS: Final[tuple[Callable[[Sequence[Metrics]], Alarm | None], ...]] = (
     _hard_start, _draw_collapse, _value_stuck, _entropy_collapsed, _entropy_flat,
-    _beaten_by_elder, _score_falling, _unconverted, _replay_starving,
+    _beaten_by_elder, _score_falling, _unconverted, _steps_skipped, _replay_starving,
 )

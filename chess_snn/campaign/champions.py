@@ -12,12 +12,12 @@ from typing import Final, Literal, get_args
 from chess_snn.campaign.folder import CampaignFolder
 from chess_snn.campaign.matches import is_evaluated
 from chess_snn.campaign.receipts import PromotionFacts, Receipt, read_receipt, read_receipts
-from chess_snn.data import read_json, write_json
+from chess_snn.data import StoredFormat, read_json, write_json
 from chess_snn.errors import CampaignError, CorruptDataError
 from chess_snn.types import Json
 
 HandAction = Literal["promote", "rollback"]
-SCHEMA: Final = 1
+FORMAT: Final = StoredFormat("choice of a champion", version=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,15 +147,15 @@ def read_hand_promotions(folder: CampaignFolder) -> list[HandPromotion]:
     """All choices by hand, in order; they have no gaps.
 
     Raises:
+        UnknownVersionError: one is of a version that is not read.
         CorruptDataError: one is damaged.
     """
     choices: list[HandPromotion] = []
     while (path := folder.hand_promotion(len(choices))).exists():
         body = read_json(path)
-        if body.pop("schema", None) != SCHEMA or not _is_choice(body):
-            raise CorruptDataError(
-                f"{path} is no choice of a champion of schema {SCHEMA}; restore it from a copy"
-            )
+        body = FORMAT.upgraded(body, body.pop("schema", None), path)
+        if not _is_choice(body):
+            raise CorruptDataError(f"{path} is no choice of a champion; restore it from a copy")
         choices.append(HandPromotion(**body))
     return choices
 
@@ -177,7 +177,7 @@ def _choose(
         datetime.now(UTC).isoformat(timespec="seconds"),
     )
     number = len(read_hand_promotions(folder))
-    write_json(folder.hand_promotion(number), {"schema": SCHEMA} | asdict(choice))
+    write_json(folder.hand_promotion(number), {"schema": FORMAT.version} | asdict(choice))
     return choice
 
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from chess_snn.campaign.folder import CONFIG_FILE, CampaignFolder
 from chess_snn.campaign.loading import config_digest
+from chess_snn.campaign.removals import read_removals
 from chess_snn.config import check_range
 from chess_snn.data import GameRecords, is_committed, read_manifest, read_shard
 from chess_snn.errors import CorruptDataError, UsageError
@@ -214,6 +215,8 @@ def open_collection(path: Path) -> GameCollection:
             "`chess-snn games import`"
         )
     if not collection.shards:
+        if not collection.is_import and read_removals(CampaignFolder.open(path)):
+            raise UsageError(f"{path} holds no games any more: `chess-snn gc` removed them")
         raise UsageError(f"{path} holds no games yet; play or import some first")
     return collection
 

@@ -17,12 +17,12 @@ from typing import Final
 from chess_snn.campaign.folder import CampaignFolder
 from chess_snn.campaign.loading import build_config, config_values, format_toml, read_toml
 from chess_snn.campaign.model_card import model_card
+from chess_snn.campaign.removals import refuse_removed
 from chess_snn.campaign.settings import CampaignConfig
 from chess_snn.campaign.versions import NetworkVersion, version_of
-from chess_snn.data import staged_folder, verify_folder, write_text
+from chess_snn.data import staged_folder, write_text
 from chess_snn.errors import ConfigError, CorruptDataError, UsageError
-from chess_snn.nets import load_network
-from chess_snn.training import WEIGHTS
+from chess_snn.training import WEIGHTS, load_weights
 from chess_snn.types import Json
 
 MODEL_FILE: Final = "model.toml"
@@ -55,9 +55,9 @@ def export_model(folder: CampaignFolder, generation: int, target: Path) -> Netwo
     if target.exists():
         raise UsageError(f"{target} exists already; choose a new folder with --out")
     version = version_of(folder, generation)
+    refuse_removed(folder, generation)
     checkpoint = folder.checkpoint(generation)
-    verify_folder(checkpoint)
-    load_network(checkpoint / WEIGHTS)
+    load_weights(checkpoint)
     with staged_folder(target) as stage:
         shutil.copyfile(checkpoint / WEIGHTS, stage.path / WEIGHTS)
         write_text(stage.path / MODEL_FILE, _description(folder, version))

@@ -3,7 +3,7 @@
 from chess_snn.campaign.folder import CampaignFolder
 from chess_snn.campaign.matches import final_matches
 from chess_snn.campaign.plans import next_plan
-from chess_snn.campaign.receipts import read_receipts, recorded_seconds
+from chess_snn.campaign.receipts import num_finished_iterations, recorded_seconds
 
 
 def is_finished(folder: CampaignFolder) -> bool:
@@ -12,7 +12,7 @@ def is_finished(folder: CampaignFolder) -> bool:
     Raises:
         CorruptDataError: a receipt or plan is damaged.
     """
-    following = len(read_receipts(folder))
+    following = num_finished_iterations(folder)
     if folder.plan(following).exists():
         return False
     if next_plan(folder, following, recorded_seconds(folder)) is not None:

@@ -15,6 +15,8 @@
       promotions/by-hand-0000.json     a champion that somebody chose
       comparisons/…/                   a match that somebody asked for
       receipts/iter-000012.json        what the iteration committed
+      quarantine/                      damaged things, set aside with the reason
+      removals/removal-0000.json       what `chess-snn gc` removed
       services/                        databases and logs of the embedded servers
 """
 
@@ -26,10 +28,11 @@ from pathlib import Path
 
 from chess_snn.campaign.loading import build_config, config_values, format_toml, read_toml
 from chess_snn.campaign.settings import CampaignConfig
-from chess_snn.data import create_text, sweep_temporaries, write_text
+from chess_snn.data import StoredFormat, create_text, sweep_temporaries, write_text
 from chess_snn.errors import CampaignError
 
 CONFIG_FILE = "campaign.toml"
+FORMAT = StoredFormat("campaign configuration", version=1)
 PART_MARK = ".part-"
 """In the names of parts of a match."""
 _IDENTITY = "identity"
@@ -74,13 +77,14 @@ class CampaignFolder:
                 f"cannot use {path} as a campaign folder: {error.strerror}; choose another --dir"
             ) from error
         identity = {
+            "schema": FORMAT.version,
             "id": uuid.uuid4().hex,
             "created": datetime.now(UTC).isoformat(timespec="seconds"),
         }
         text = format_toml({_IDENTITY: identity} | config_values(config))
         if not create_text(path / CONFIG_FILE, text):
             raise _is_taken(path)
-        return cls(path, identity["id"], config)
+        return cls(path, str(identity["id"]), config)
 
     @classmethod
     def open(cls, path: Path) -> "CampaignFolder":
@@ -88,6 +92,7 @@ class CampaignFolder:
 
         Raises:
             CampaignError: there is none.
+            UnknownVersionError: its configuration is of a version that is not read.
             ConfigError: its configuration is damaged.
         """
         path = path.absolute()
@@ -100,6 +105,8 @@ class CampaignFolder:
         identity = values.pop(_IDENTITY, {})
         if not isinstance(identity, dict) or not isinstance(identity.get("id"), str):
             raise CampaignError(f"{path / CONFIG_FILE} has no identity.id; it was edited or cut")
+        # The first ones did not say their version.
+        FORMAT.check(identity.get("schema", 1), path / CONFIG_FILE)
         return cls(path, identity["id"], build_config(values))
 
     def with_config(self, config: CampaignConfig) -> "CampaignFolder":
@@ -149,6 +156,15 @@ class CampaignFolder:
         """Result of a part of a match, until the match is whole."""
         whole = self.match(event, name)
         return whole.with_name(f"{whole.stem}{PART_MARK}{part:04d}.json")
+
+    @property
+    def quarantine(self) -> Path:
+        """What was damaged, and why it lies there; see :mod:`chess_snn.campaign.quarantine`."""
+        return self.path / "quarantine"
+
+    def removal(self, number: int) -> Path:
+        """What was removed on purpose at one time, from 0."""
+        return self.path / "removals" / f"removal-{number:04d}.json"
 
     def hand_promotion(self, number: int) -> Path:
         """A change of the champion by hand, from 0."""

@@ -10,7 +10,7 @@ from chess_snn.campaign.loading import config_digest
 from chess_snn.campaign.matches import BESIDE_MATCHES, FINAL
 from chess_snn.campaign.networks import game_of
 from chess_snn.data import read_json
-from chess_snn.errors import CorruptDataError, UsageError
+from chess_snn.errors import CorruptDataError, UnknownVersionError, UsageError
 from chess_snn.evaluation import MatchResult, PlayerFacts, match_pgn
 from chess_snn.games import GameSpec
 
@@ -34,7 +34,8 @@ def read_match(spec: GameSpec, path: Path) -> PlayedMatch:
     """The match in a file of a campaign.
 
     Raises:
-        CorruptDataError: it is missing, damaged or of another version.
+        UnknownVersionError: it is of a version that is not read.
+        CorruptDataError: it is missing or damaged.
     """
     body = read_json(path)
     try:
@@ -45,6 +46,8 @@ def read_match(spec: GameSpec, path: Path) -> PlayedMatch:
         )
     except (KeyError, TypeError) as error:
         raise CorruptDataError(f"{path} is damaged: {error!r}; restore it from a copy") from error
+    except UnknownVersionError as error:
+        raise UnknownVersionError(f"{path}: {error}") from error
     except CorruptDataError as error:
         raise CorruptDataError(f"{path}: {error}") from error
 

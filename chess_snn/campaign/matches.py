@@ -9,9 +9,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from chess_snn.campaign.folder import PART_MARK, CampaignFolder
+from chess_snn.campaign.history import ReceiptHistory
 from chess_snn.campaign.networks import evaluator_of, game_of, match_search
 from chess_snn.campaign.plans import ProgressPlan, read_plan, read_plans
-from chess_snn.campaign.receipts import is_summary, read_receipts
+from chess_snn.campaign.receipts import is_summary
 from chess_snn.campaign.settings import OPENINGS_EACH
 from chess_snn.campaign.stages import Progress
 from chess_snn.data import read_json, write_json
@@ -28,6 +29,7 @@ from chess_snn.evaluation import (
     play_match,
 )
 from chess_snn.evaluation.match_result import DETAILS
+from chess_snn.failpoints import failpoint
 from chess_snn.rng import derive_seed
 from chess_snn.search import make_search
 from chess_snn.types import Json
@@ -147,7 +149,7 @@ def generation_matches(folder: CampaignFolder, generation: int) -> list[Schedule
 
 def final_matches(folder: CampaignFolder) -> list[ScheduledMatch]:
     """The matches of the last generation, once its iteration has its receipt; maybe none."""
-    settings, receipts = folder.config.evaluation, read_receipts(folder)
+    settings, receipts = folder.config.evaluation, ReceiptHistory(folder)
     if not settings.final_openings or not receipts:
         return []
     newest, budget = receipts[-1].training.generation, settings.final_simulations
@@ -215,6 +217,7 @@ def play_match_part(
         seed=derive_seed(seed, "part", part), max_plies=settings.max_plies,
         on_progress=on_progress,
     )
+    failpoint("match.played")
     write_json(path, result.to_json())
 
 
@@ -246,6 +249,7 @@ def finish_match(directory: Path, match: ScheduledMatch) -> Json:
             "facts_a": facts_a.to_json(),
             "facts_b": facts_b.to_json(),
         } | _put_together(folder, match, parts).to_json())
+        failpoint("match.joined")
     for part in parts:
         part.unlink(missing_ok=True)
     return _read_summary(path)
@@ -277,6 +281,7 @@ def play_conversion(
         body = asdict(found) | {"rate": found.rate, "simulations": simulations}
         # NaN is not JSON.
         body["mean_plies_to_win"] = found.mean_plies_to_win if found.won else None
+        failpoint("conversion.played")
         write_json(path, body)
     return read_json(path)
 

@@ -8,13 +8,14 @@ import numpy as np
 
 from chess_snn.campaign.devices import find_devices, is_gpu
 from chess_snn.campaign.folder import CampaignFolder
-from chess_snn.data import read_manifest, verify_files
+from chess_snn.campaign.removals import refuse_removed
+from chess_snn.data import read_manifest
 from chess_snn.games import Game, get_game
-from chess_snn.nets import Evaluator, Precision, load_network, make_evaluator
+from chess_snn.nets import Evaluator, Precision, make_evaluator
 from chess_snn.rng import derive_seed
 from chess_snn.search import PolicySearch, Search, make_match_search, make_search
 from chess_snn.self_play.starts import draw_starts
-from chess_snn.training import WEIGHTS
+from chess_snn.training import load_weights_alone
 
 _KEPT_NETWORKS = 3
 """The newest, and the two of a match."""
@@ -36,7 +37,13 @@ def device_of(folder: CampaignFolder, worker: int) -> str:
 def evaluator_of(
     folder: CampaignFolder, generation: int, *, num_threads: int = 1, worker: int = 0
 ) -> Evaluator:
-    """The network of ``generation``, on the device of ``worker``."""
+    """The network of ``generation``, on the device of ``worker``.
+
+    Raises:
+        CampaignError: it was removed on purpose.
+        DamagedFolderError: it is damaged, or missing.
+    """
+    refuse_removed(folder, generation)
     checkpoint = folder.checkpoint(generation)
     digest = str(read_manifest(checkpoint).meta["weights_digest"])
     device = device_of(folder, worker)
@@ -104,8 +111,7 @@ def _cached_evaluator(
     ``digest`` is part of the key so that other weights at the same place are never mistaken.
     """
     del digest
-    verify_files(checkpoint, [WEIGHTS])
-    network = load_network(checkpoint / WEIGHTS)
+    network = load_weights_alone(checkpoint)
     return cast(
         Evaluator,
         make_evaluator(network, device=device, precision=precision, num_threads=num_threads),

@@ -6,6 +6,9 @@ from typing import Generic, TypeVar
 
 Entry = TypeVar("Entry")
 
+Mark = tuple[int, ...]
+"""Tells a file from the one that took its place."""
+
 
 class NumberedFiles(Generic[Entry]):
     """What the files hold, kept up to date by :meth:`refresh`."""
@@ -15,15 +18,15 @@ class NumberedFiles(Generic[Entry]):
         self.entries: list[Entry] = []
         self._path_of = path_of
         self._read = read
-        self._marks: list[tuple[int, ...] | None] = []
-        self._folder_mark: tuple[int, ...] | None = None
+        self._marks: list[Mark | None] = []
+        self._folder_mark: Mark | None = None
 
     def refresh(self) -> bool:
         """Whether anything has changed; where nothing has, two files were looked at.
 
         From a file that was replaced or removed, all that follow are read again.
         """
-        folder_mark = _mark(self._path_of(0).parent)
+        folder_mark = mark_of(self._path_of(0).parent)
         has_forgotten = folder_mark != self._folder_mark and self._forget_changed()
         self._folder_mark = folder_mark
         has_read = self._read_new()
@@ -31,20 +34,20 @@ class NumberedFiles(Generic[Entry]):
 
     def _forget_changed(self) -> bool:
         for number, mark in enumerate(self._marks):
-            if _mark(self._path_of(number)) != mark:
+            if mark_of(self._path_of(number)) != mark:
                 del self.entries[number:], self._marks[number:]
                 return True
         return False
 
     def _read_new(self) -> bool:
         first = len(self.entries)
-        while (mark := _mark(self._path_of(len(self.entries)))) is not None:
+        while (mark := mark_of(self._path_of(len(self.entries)))) is not None:
             self.entries.append(self._read(len(self.entries)))
             self._marks.append(mark)
         return len(self.entries) > first
 
 
-def _mark(path: Path) -> tuple[int, ...] | None:
+def mark_of(path: Path) -> Mark | None:
     """Differs when the file was replaced; None where it is missing."""
     try:
         facts = path.stat()

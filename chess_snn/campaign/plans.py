@@ -11,10 +11,11 @@ from typing import Final
 
 from chess_snn.campaign.folder import CampaignFolder
 from chess_snn.config import check_range
-from chess_snn.data import read_json, write_json
+from chess_snn.data import StoredFormat, read_json, write_json
 from chess_snn.errors import ConfigError, CorruptDataError
+from chess_snn.failpoints import failpoint
 
-SCHEMA: Final = 1
+FORMAT: Final = StoredFormat("plan", version=1)
 
 _S_PER_HOUR: Final = 3600.0
 
@@ -71,20 +72,26 @@ def begin_iteration(
         return read_plan(folder, iteration)
     plan = next_plan(folder, iteration, elapsed_s)
     if plan is not None:
-        write_json(folder.plan(iteration), {"schema": SCHEMA} | asdict(plan))
+        write_plan(folder, plan)
+        failpoint("plan.committed")
     return plan
+
+
+def write_plan(folder: CampaignFolder, plan: ProgressPlan) -> None:
+    """Commit ``plan``; :func:`begin_iteration` does so for whoever runs a campaign."""
+    write_json(folder.plan(plan.iteration), {"schema": FORMAT.version} | asdict(plan))
 
 
 def read_plan(folder: CampaignFolder, iteration: int) -> ProgressPlan:
     """The committed plan of ``iteration``.
 
     Raises:
-        CorruptDataError: it is missing, damaged or of another version.
+        UnknownVersionError: it is of a version that is not read.
+        CorruptDataError: it is missing or damaged.
     """
     path = folder.plan(iteration)
     body = read_json(path)
-    if body.pop("schema", None) != SCHEMA:
-        raise CorruptDataError(f"{path} is not a plan of schema {SCHEMA}")
+    body = FORMAT.upgraded(body, body.pop("schema", None), path)
     try:
         plan = ProgressPlan(**body)
     except (TypeError, ConfigError) as error:

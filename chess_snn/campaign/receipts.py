@@ -4,20 +4,25 @@ An iteration is finished when its receipt exists. Everything that MLflow shows c
 the receipts again.
 """
 
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, fields
+from pathlib import Path
 from typing import Final, Literal
 
 from chess_snn.campaign.folder import CampaignFolder
-from chess_snn.campaign.plans import ProgressPlan, read_plans
-from chess_snn.data import read_json, write_json
+from chess_snn.campaign.plans import ProgressPlan, read_plan
+from chess_snn.data import StoredFormat, is_own_digest, read_json, with_digest, write_json
+from chess_snn.data.digests import DIGEST
 from chess_snn.errors import ConfigError, CorruptDataError
 from chess_snn.self_play import SelfPlayStatistics, combine
 from chess_snn.types import Json
 
-SCHEMA: Final = 2
-
 _LATER_FIELDS: Final[Json] = {"rating": None, "climb": None, "promotion": None, "is_warm": False}
-"""What the first receipts of this schema lack, and what that means."""
+"""What the first receipts of version 2 lack, and what that means."""
+
+FORMAT: Final = StoredFormat("receipt", version=3, upgrades={2: lambda body: _LATER_FIELDS | body})
+"""Version 2 had no digest of itself; version 1 did not say when its iteration was."""
+_FIRST_WITH_DIGEST: Final = 3
 
 _MISFITS: Final = (
     AttributeError, ConfigError, KeyError, TypeError, ValueError, ZeroDivisionError
@@ -243,20 +248,19 @@ def _is_number(value: object) -> bool:
 
 def write_receipt(folder: CampaignFolder, receipt: Receipt) -> None:
     """Finish the iteration."""
-    write_json(folder.receipt(receipt.iteration), {"schema": SCHEMA} | asdict(receipt))
+    body = with_digest({"schema": FORMAT.version} | asdict(receipt))
+    write_json(folder.receipt(receipt.iteration), body)
 
 
 def read_receipt(folder: CampaignFolder, iteration: int) -> Receipt:
     """The receipt of a finished iteration.
 
     Raises:
-        CorruptDataError: it is missing, damaged or of another version.
+        UnknownVersionError: it is of a version that is not read.
+        CorruptDataError: it is missing or damaged.
     """
     path = folder.receipt(iteration)
-    body = read_json(path)
-    if body.pop("schema", None) != SCHEMA:
-        raise CorruptDataError(f"{path} is not a receipt of schema {SCHEMA}")
-    body = _LATER_FIELDS | body
+    body = _read_body(folder, path)
     try:
         if set(body) != {f.name for f in fields(Receipt)} or body["iteration"] != iteration:
             raise CorruptDataError(f"{path} is not the receipt of iteration {iteration}")
@@ -272,11 +276,30 @@ def read_receipt(folder: CampaignFolder, iteration: int) -> Receipt:
         )
         metrics = receipt.metrics()  # reads every part, so that nobody later meets a missing one
         if not all(map(_is_number, metrics.values())) or not all(map(is_summary, receipt.matches)):
-            raise CorruptDataError(f"{path} is damaged: a figure is missing or is none; restore it "
-                                   "from a copy")
+            raise _damaged(folder, path, "a figure is missing or is none")
     except _MISFITS as error:
-        raise CorruptDataError(f"{path} is damaged: {error!r}; restore it from a copy") from error
+        raise _damaged(folder, path, repr(error)) from error
     return receipt
+
+
+def _read_body(folder: CampaignFolder, path: Path) -> Json:
+    """A receipt as the present version has it, without version and digest."""
+    body = read_json(path)
+    has_digest = DIGEST in body
+    if has_digest and not is_own_digest(body):
+        raise _damaged(folder, path, "its digest is not that of its content")
+    version = FORMAT.check(body.pop("schema", None), path)
+    if version >= _FIRST_WITH_DIGEST and not has_digest:
+        raise _damaged(folder, path, "its digest is gone")
+    body.pop(DIGEST, None)
+    return FORMAT.upgraded(body, version, path)
+
+
+def _damaged(folder: CampaignFolder, path: Path, fault: str) -> CorruptDataError:
+    return CorruptDataError(
+        f"{path} is damaged: {fault}; restore it from a copy, or have its iteration finished "
+        f"again: chess-snn verify {folder.path} --repair"
+    )
 
 
 def read_receipts(folder: CampaignFolder) -> list[Receipt]:
@@ -288,7 +311,21 @@ def read_receipts(folder: CampaignFolder) -> list[Receipt]:
 
 
 def recorded_seconds(folder: CampaignFolder) -> float:
-    """Seconds that the campaign is known to have run, from its plans and receipts."""
-    begun_s = [plan.elapsed_s for plan in read_plans(folder)]
-    finished_s = [receipt.elapsed_s for receipt in read_receipts(folder)]
-    return max([0.0, *begun_s, *finished_s])
+    """Seconds that the campaign is known to have run: by its newest plan and its newest receipt."""
+    num_begun, num_finished = _count(folder.plan), _count(folder.receipt)
+    begun_s = read_plan(folder, num_begun - 1).elapsed_s if num_begun else 0.0
+    finished_s = read_receipt(folder, num_finished - 1).elapsed_s if num_finished else 0.0
+    return max(begun_s, finished_s)
+
+
+def num_finished_iterations(folder: CampaignFolder) -> int:
+    """How many receipts :func:`read_receipts` would read; none is read."""
+    return _count(folder.receipt)
+
+
+def _count(path_of: Callable[[int], Path]) -> int:
+    """Files that are there, numbered from 0 without a gap."""
+    number = 0
+    while path_of(number).exists():
+        number += 1
+    return number

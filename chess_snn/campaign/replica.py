@@ -24,7 +24,7 @@ from chess_snn.data import (
     read_manifest,
 )
 from chess_snn.data.manifest import describe_bytes
-from chess_snn.errors import CampaignError, CorruptDataError
+from chess_snn.errors import CampaignError, DamagedFolderError
 
 _SHOWN = ("games", "checkpoints")
 """Folders of a campaign whose files workers may ask for."""
@@ -80,19 +80,16 @@ class Replica:
         """Have ``folders`` whole and ``files`` written; what is here already is not fetched.
 
         Raises:
-            CorruptDataError: what came is not what is in the campaign.
+            DamagedFolderError: what came is not what its manifest lists; names the folder here.
         """
         absent = [folder for folder in folders if not self._has(folder)]
         for folder in absent:
             if (kept := self._kept.get(folder.path)) and kept.needed.manifest != folder.manifest:
                 self._forget(folder.path)  # another one had this place
-        self._fetch(
-            (WantedFile(f"{folder.path}/{MANIFEST_NAME}", folder.manifest) for folder in absent),
-            fetch,
-        )
+        self._fetch(((folder, MANIFEST_NAME, folder.manifest) for folder in absent), fetch)
         self._fetch(
             (
-                WantedFile(f"{folder.path}/{name}", content)
+                (folder, name, content)
                 for folder in absent for name, content in self._wanted(folder)
             ),
             fetch,
@@ -140,14 +137,21 @@ class Replica:
         names = files if folder.names is None else folder.names
         return ((name, files[name]) for name in names)
 
-    def _fetch(self, wanted: Iterable[WantedFile], fetch: Fetch) -> None:
-        lacking = [file for file in wanted if not (self.path / file.path).is_file()]
-        for file, content in zip(lacking, fetch(lacking), strict=True):
+    def _fetch(
+        self, wanted: Iterable[tuple[NeededFolder, str, StoredFile]], fetch: Fetch
+    ) -> None:
+        lacking = [
+            (folder, WantedFile(f"{folder.path}/{name}", content))
+            for folder, name, content in wanted if not (self.path / folder.path / name).is_file()
+        ]
+        contents = fetch([file for _, file in lacking])
+        for (folder, file), content in zip(lacking, contents, strict=True):
             if describe_bytes(content) != file.content:
-                raise CorruptDataError(
+                raise DamagedFolderError(
                     f"{file.path} of the campaign is not what its manifest lists ({len(content)} "
                     f"bytes of {file.content.num_bytes}, or others); restore it from a copy, or "
-                    "delete its folder so that it is made again"
+                    "delete its folder so that it is made again",
+                    self.path / folder.path,
                 )
             self._write(file.path, content)
 

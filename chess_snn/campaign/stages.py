@@ -12,7 +12,8 @@ from pathlib import Path
 
 import torch
 
-from chess_snn.campaign.folder import CampaignFolder
+from chess_snn.campaign.folder import CONFIG_FILE, CampaignFolder
+from chess_snn.campaign.loading import config_values
 from chess_snn.campaign.networks import (
     can_overlap_groups,
     device_of,
@@ -22,10 +23,14 @@ from chess_snn.campaign.networks import (
     self_play_searches,
 )
 from chess_snn.campaign.plans import read_plan
+from chess_snn.campaign.preflight import FROZEN_SETTINGS
+from chess_snn.campaign.quarantine import dropped_names
 from chess_snn.campaign.receipts import ShardFacts, TrainingFacts
+from chess_snn.campaign.removals import is_removed
 from chess_snn.data import (
     Manifest,
     ReplayWindow,
+    check_shard,
     concatenate,
     is_committed,
     read_manifest,
@@ -33,7 +38,8 @@ from chess_snn.data import (
     restart_states,
     write_shard,
 )
-from chess_snn.errors import CorruptDataError
+from chess_snn.errors import TrainingDivergedError
+from chess_snn.failpoints import failpoint
 from chess_snn.games import get_game
 from chess_snn.nets import Network, build_network, make_evaluator, network_digest
 from chess_snn.rng import derive_seed
@@ -44,6 +50,7 @@ from chess_snn.training import (
     Ranks,
     Trainer,
     load_trainer,
+    load_weights,
     save_checkpoint,
 )
 from chess_snn.types import Json, UInt64Array
@@ -51,6 +58,8 @@ from chess_snn.types import Json, UInt64Array
 Progress = Callable[[int, int], None]
 """Called often with (done, in all): games of self-play and matches, steps of training."""
 
+_KEPT_COUNTS = 4096
+"""Iterations whose positions a process remembers."""
 _MOST_RESTARTS = 100_000
 """Positions that the restarts of one iteration are drawn from."""
 
@@ -84,7 +93,8 @@ def commit_first_generation(folder: CampaignFolder, network: Network, facts: Jso
         game_of(folder), network, config.training, derive_seed(config.campaign.seed, "training")
     )
     return save_checkpoint(folder.checkpoint(0), trainer, meta={
-        "generation": 0, "positions_played": 0, "entropy_ratio": ratio, **facts,
+        "generation": 0, "positions_played": 0, "entropy_ratio": ratio,
+        FROZEN_SETTINGS: config_values(config), **facts,
     })
 
 
@@ -100,7 +110,7 @@ def play_shard(
     """Play one shard of ``iteration`` with that generation's network, and commit it."""
     folder = CampaignFolder.open(directory)
     target = folder.shard(iteration, shard)
-    if is_committed(target):
+    if target.exists():  # whole, or damaged since: then this raises
         return _shard_facts(target, read_manifest(target))
     config, game = folder.config, game_of(folder)
     settings, progress = config.self_play, read_plan(folder, iteration).progress_first
@@ -129,6 +139,7 @@ def play_shard(
         "simulations": simulations,
         "statistics": statistics.to_json(),
     }
+    failpoint("shard.played")
     return _shard_facts(target, write_shard(target, records, meta))
 
 
@@ -139,24 +150,23 @@ def train_generation(
     """Train generation ``iteration`` on the replay window; commit generation ``iteration + 1``.
 
     Where several ``ranks`` train it together, rank 0 commits.
+
+    Raises:
+        TrainingDivergedError: losses or gradients are not finite; nothing is committed.
+        CorruptDataError: a shard or checkpoint is damaged.
+        RankLostError: a rank died or froze.
     """
     folder = CampaignFolder.open(directory)
     target = folder.checkpoint(iteration + 1)
-    if is_committed(target):
+    if target.exists():  # whole, or damaged since: then this raises
         return trained_before(folder, iteration)
     config, game = folder.config, game_of(folder)
     torch.set_num_threads(num_threads)
 
     shards = window_shards(folder, iteration)
-    try:
-        window = ReplayWindow.load(
-            game, shards, _window_capacity(folder, iteration), discount=config.search.discount
-        )
-    except CorruptDataError as error:
-        raise CorruptDataError(
-            f"{error} (the shard is made again by `chess-snn campaign resume` once its folder and "
-            f"the receipt of its iteration, if it has one, are deleted)"
-        ) from error
+    window = ReplayWindow.load(
+        game, shards, _window_capacity(folder, iteration), discount=config.search.discount
+    )
     trainer = load_trainer(
         folder.checkpoint(iteration), game, device_of(folder, worker), ranks,
         by_pace=config.execution.training_shares == "measured",
@@ -170,7 +180,15 @@ def train_generation(
     )
     # Before training: what it has learnt so far says of games that no step was ever made on.
     before = trainer.holdout_value_loss(window)
-    report = trainer.run(window, plan, on_progress=on_progress)
+    failpoint("training.begins")
+    try:
+        report = trainer.run(window, plan, on_progress=on_progress)
+    except TrainingDivergedError as error:
+        raise TrainingDivergedError(
+            f"{error}. Generation {iteration} stays the newest and nothing is promoted; a "
+            "campaign's settings stay as they are, so begin another: chess-snn campaign start "
+            f"--config {folder.path / CONFIG_FILE} --set training.learning_rate=..."
+        ) from error
     facts = {
         "generation": iteration + 1,
         "positions_played": _positions_played(folder, iteration),
@@ -180,6 +198,7 @@ def train_generation(
         "shares": list(report.shares),
         "metrics": {
             "steps": float(report.steps),
+            "skipped_steps": float(report.skipped_steps),
             "samples": float(report.samples),
             "value_loss": report.value_loss,
             "policy_loss": report.policy_loss,
@@ -199,7 +218,10 @@ def train_generation(
     }
     if not ranks.is_first:
         return _training_facts(facts | {"weights_digest": network_digest(trainer.network)})
-    return _training_facts(save_checkpoint(target, trainer, meta=facts).meta)
+    failpoint("training.done")
+    manifest = save_checkpoint(target, trainer, meta=facts)
+    failpoint("training.committed")
+    return _training_facts(manifest.meta)
 
 
 def trained_before(folder: CampaignFolder, iteration: int) -> TrainingFacts:
@@ -217,11 +239,28 @@ def _spike_rate(trainer: Trainer, window: ReplayWindow) -> dict[str, float]:
     return {"spike_rate": trainer.spike_rate(window)} if is_spiking else {}
 
 
+def check_training_inputs(folder: CampaignFolder, iteration: int) -> None:
+    """See that everything :func:`train_generation` reads is what was committed.
+
+    Raises:
+        DamagedFolderError: a shard of the window, or generation ``iteration``, is not.
+    """
+    load_weights(folder.checkpoint(iteration))
+    for shard in window_shards(folder, iteration):
+        check_shard(shard)
+
+
 def window_shards(folder: CampaignFolder, iteration: int) -> list[Path]:
-    """The newest committed shards that fill the replay window of ``iteration``, oldest first."""
+    """The newest committed shards that fill the replay window of ``iteration``, oldest first.
+
+    Raises:
+        DamagedFolderError: one is missing, or its manifest is damaged.
+    """
     wanted = _window_capacity(folder, iteration)
     chosen: list[Path] = []
     for earlier in range(iteration, -1, -1):
+        if is_removed(folder, folder.shard(earlier, 0)):
+            break  # on purpose, with all before it
         chosen = _iteration_shards(folder, earlier) + chosen
         wanted -= _num_positions(folder, earlier)
         if wanted <= 0:
@@ -284,14 +323,25 @@ def _read_threshold(shards: tuple[Path, ...], game: str, error_limit: float) -> 
 
 
 def _iteration_shards(folder: CampaignFolder, iteration: int) -> list[Path]:
+    """All but those that were damaged, could not be made again, and are not there."""
     num_shards = folder.config.self_play.num_shards
-    return [folder.shard(iteration, shard) for shard in range(num_shards)]
+    dropped = dropped_names(folder)
+    shards = [folder.shard(iteration, shard) for shard in range(num_shards)]
+    return [
+        shard for shard in shards
+        if shard.relative_to(folder.path).as_posix() not in dropped or shard.exists()
+    ]
 
 
 def _num_positions(folder: CampaignFolder, iteration: int) -> int:
     """Positions that ``iteration`` played."""
-    manifests = map(read_manifest, _iteration_shards(folder, iteration))
-    return sum(int(manifest.meta["num_positions"]) for manifest in manifests)
+    return _count_positions(tuple(_iteration_shards(folder, iteration)))
+
+
+@lru_cache(maxsize=_KEPT_COUNTS)
+def _count_positions(shards: tuple[Path, ...]) -> int:
+    """Kept, for a window of many small shards is selected anew by every iteration."""
+    return sum(int(read_manifest(shard).meta["num_positions"]) for shard in shards)
 
 
 def _shard_facts(path: Path, manifest: Manifest) -> ShardFacts:

@@ -6,7 +6,12 @@ from pathlib import Path
 from chess_snn.campaign import training_program
 from chess_snn.campaign.folder import CampaignFolder
 from chess_snn.campaign.receipts import TrainingFacts
-from chess_snn.campaign.stages import Progress, train_generation, trained_before
+from chess_snn.campaign.stages import (
+    Progress,
+    check_training_inputs,
+    train_generation,
+    trained_before,
+)
 from chess_snn.campaign.training_program import PROGRESS_LINE
 from chess_snn.data import is_committed, sweep_temporaries
 from chess_snn.errors import RankLostError
@@ -52,11 +57,14 @@ def train_in_ranks(
 
     Raises:
         RankLostError: a rank died, froze or did not come; nothing is half-written.
+        DamagedFolderError: a shard or the generation before is damaged.
         ChessSnnError: any that training raises.
     """
     folder = CampaignFolder.open(directory)
     target = folder.checkpoint(iteration + 1)
     if not is_committed(target):
+        # Here, because what a rank stumbles over reaches this process as text.
+        check_training_inputs(folder, iteration)
         try:
             run_ranks(
                 layout, f"{folder.campaign_id}-{iteration}", training_program.__name__,

@@ -16,6 +16,7 @@ from chess_snn.campaign.matches import (
     is_evaluated,
 )
 from chess_snn.campaign.plans import read_plans
+from chess_snn.campaign.removals import is_removed
 from chess_snn.campaign.warm_start import is_warm
 from chess_snn.data import is_committed
 from chess_snn.errors import CampaignError
@@ -125,8 +126,7 @@ def iteration_to_train(folder: CampaignFolder, wanted: int | None = None) -> int
     """
     if wanted is None:
         begun = (plan.iteration for plan in read_plans(folder))
-        untrained = (i for i in begun if not is_committed(folder.checkpoint(i + 1)))
-        wanted = next(untrained, None)
+        wanted = next((i for i in begun if _is_untrained(folder, i)), None)
     if wanted is None:
         raise CampaignError(
             f"{folder.path} has trained every iteration that it began; go on with it: "
@@ -140,6 +140,11 @@ def iteration_to_train(folder: CampaignFolder, wanted: int | None = None) -> int
             f"trains on all of them; play the others: chess-snn campaign resume {folder.path}"
         )
     return wanted
+
+
+def _is_untrained(folder: CampaignFolder, iteration: int) -> bool:
+    target = folder.checkpoint(iteration + 1)
+    return not is_committed(target) and not is_removed(folder, target)
 
 
 def num_games_played(folder: CampaignFolder, matches: Sequence[ScheduledMatch]) -> int:

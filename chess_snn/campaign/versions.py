@@ -15,7 +15,7 @@ from chess_snn.campaign.champions import champion_of
 from chess_snn.campaign.folder import CampaignFolder
 from chess_snn.campaign.matches import EARLIER
 from chess_snn.campaign.receipts import PromotionFacts, Receipt, read_receipts
-from chess_snn.data import read_manifest
+from chess_snn.campaign.removals import created_of
 from chess_snn.errors import CampaignError
 from chess_snn.games import get_game
 from chess_snn.nets import NetConfig, Network
@@ -60,6 +60,8 @@ class NetworkVersion:
     """Its games against the champion then."""
     is_champion: bool
     """Now."""
+    is_removed: bool
+    """Whether the network itself was removed by `chess-snn gc`; the rest is what stays of it."""
     window_shards: tuple[str, ...]
     """Shards of games it was trained on last, the oldest first."""
     window_positions: int
@@ -112,12 +114,14 @@ def describe_version(
     config, training = folder.config, receipt.training
     net = config.net.network()
     low, high = _score_interval(receipt)
+    created, is_there = created_of(folder, training.generation)
     return NetworkVersion(
         campaign=folder.name,
         campaign_id=folder.campaign_id,
         generation=training.generation,
         digest=training.weights_digest,
-        created=read_manifest(folder.checkpoint(training.generation)).created,
+        created=created,
+        is_removed=not is_there,
         size=config.net.size,
         activation=config.net.activation,
         ticks=net.ticks,

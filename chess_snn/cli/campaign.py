@@ -1,9 +1,6 @@
 """``chess-snn campaign``: start one, go on with one, look at one."""
 
 import json
-import signal
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
@@ -18,6 +15,7 @@ from chess_snn.campaign import (
     preset_names,
     read_receipts,
 )
+from chess_snn.campaign.absence import absence_facts, absence_notices
 from chess_snn.campaign.alarms import find_alarms
 from chess_snn.campaign.champions import champion_of
 from chess_snn.campaign.finish import is_finished
@@ -49,8 +47,7 @@ from chess_snn.cli.given_games import check_given_games, games_setting
 from chess_snn.cli.orchestration import load_flows
 from chess_snn.cli.restore import restore
 from chess_snn.errors import CampaignError
-
-_EXIT_INTERRUPTED = 130
+from chess_snn.interrupts import EXIT_INTERRUPTED, interruptible
 
 app = typer.Typer(
     help="Learn by self-play: each iteration plays, trains, evaluates and registers a network.",
@@ -91,7 +88,8 @@ def start(
 ) -> None:
     """Start a campaign in a new folder, and run it to its end.
 
-    Ctrl-C or SIGTERM stops it, losing nothing that was committed; `resume` goes on with it.
+    Ctrl-C or SIGTERM stops it with exit code 130, losing nothing that was committed; `resume` goes
+    on with it. A second one ends it at once, which loses no more.
 
     chess-snn campaign start --preset smoke --set campaign.iterations=5
 
@@ -164,6 +162,7 @@ def status(
             "metrics": rows,
             "alarms": [asdict(alarm) for alarm in find_alarms(rows)],
             "final_matches": read_final_matches(folder),
+            "absent": absence_facts(folder),
         }
         typer.echo(json.dumps(body, indent=2))
         return
@@ -172,6 +171,8 @@ def status(
         f"{len(receipts)} iterations are finished, in {recorded_seconds(folder) / 60:,.1f} min; "
         f"the campaign is to last {describe_length(folder)}."
     )
+    for notice in absence_notices(folder):
+        print_message(notice)
     if not is_finished(folder):
         print_message(f"Go on with it: chess-snn campaign resume {directory}")
 
@@ -208,7 +209,7 @@ def _run(folder: CampaignFolder) -> None:
     )
     listener = TerminalListener()
     try:
-        with _sigterm_interrupts():
+        with interruptible():
             launch = load_flows("launch")
             with listener.live():
                 launch.launch_campaign(folder, listener, announce_once())
@@ -217,23 +218,9 @@ def _run(folder: CampaignFolder) -> None:
             "stopped; everything committed is safe. Go on with it: "
             f"chess-snn campaign resume {folder.path}"
         )
-        raise typer.Exit(_EXIT_INTERRUPTED) from None
+        raise typer.Exit(EXIT_INTERRUPTED) from None
     print_summary(folder, read_receipts(folder))
     _next_steps(folder)
-
-
-@contextmanager
-def _sigterm_interrupts() -> Iterator[None]:
-    """SIGTERM (from `kill`, Slurm, `docker stop`) stops what is in the block as Ctrl-C does.
-
-    SIGINT stays as inherited: where a shell has its background jobs ignore it, Ctrl-C is meant for
-    the job in the foreground.
-    """
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
 
 
 def _next_steps(folder: CampaignFolder) -> None:

@@ -1,25 +1,25 @@
 """``chess-snn cluster``: certificates, a scheduler and workers for campaigns on many machines."""
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from chess_snn.campaign import load_config
 from chess_snn.campaign.cluster_settings import is_loopback
-from chess_snn.campaign.execution_settings import ExecutionSettings
 from chess_snn.campaign.places import this_machine
-from chess_snn.campaign.settings import CampaignConfig
 from chess_snn.campaign.workers import gpus_for, plan_workers
 from chess_snn.cli.console import print_message
 from chess_snn.cli.devices import (
     DeviceOption,
     GpusOption,
     SelfPlayDeviceOption,
-    parse_gpus,
+    WorkersOption,
+    WorkersPerDeviceOption,
+    pace_settings,
 )
 from chess_snn.cli.orchestration import load_cluster
-from chess_snn.config import check_choice, check_range
+from chess_snn.config import check_range
 
 _MOST_WORKERS = 1024
 
@@ -84,10 +84,8 @@ def scheduler(
 @app.command()
 def worker(
     address: Annotated[str, typer.Argument(help="Of the scheduler, such as tls://box-a:8786.")],
-    workers: Annotated[
-        int, typer.Option(help="Processes; with several GPUs lowered to a multiple. 0 chooses.")
-    ] = 0,
-    workers_per_device: Annotated[int, typer.Option(help="The same for each device.")] = 0,
+    workers: WorkersOption = None,
+    workers_per_device: WorkersPerDeviceOption = None,
     gpus: GpusOption = "",
     device: DeviceOption = "auto",
     self_play_device: SelfPlayDeviceOption = "same",
@@ -113,14 +111,10 @@ def worker(
 
     chess-snn cluster worker tls://box-a:8786 --certificates box-b
     """
-    check_choice("--device", device, ("auto", "cpu", "cuda"))
-    check_choice("--self-play-device", self_play_device, ("same", "cpu"))
     check_range("--patience-s", patience_s, ge=0, le=1_000_000)
     security = load_cluster("security").security_of(address, certificates, "--certificates")
-    config = replace(CampaignConfig(), execution=ExecutionSettings(
-        device=device, self_play_device=self_play_device, gpus=parse_gpus(gpus), workers=workers,
-        workers_per_device=workers_per_device, worker_memory_mib=memory_mib,
-    ))
+    pace = pace_settings(workers, workers_per_device, gpus, device, self_play_device, cluster="")
+    config = load_config(settings=[*pace, f"execution.worker_memory_mib={memory_mib}"])
     plan = plan_workers(config, this_machine(gpus_for(config), name), _MOST_WORKERS)
     for note in plan.notes:
         print_message(note)

@@ -10,6 +10,7 @@ import typer
 from rich.table import Table
 
 from chess_snn.campaign import CampaignFolder
+from chess_snn.campaign.absence import absence_notices
 from chess_snn.campaign.collection import (
     ENDINGS,
     OUTCOMES,
@@ -70,6 +71,15 @@ def import_command(
         raise UsageError(f"none of the {report.games_read:,} games of {file} could be imported")
 
 
+def _open(directory: Path) -> GameCollection:
+    """The games there; says where some were removed, for numbers count those that are there."""
+    collection = open_collection(directory)
+    if not collection.is_import:
+        for notice in absence_notices(CampaignFolder.open(directory)):
+            typer.echo(notice, err=True)
+    return collection
+
+
 @app.command()
 def export(
     directory: Directory,
@@ -104,7 +114,7 @@ def export(
     if matches:
         games, total = match_games_pgn(CampaignFolder.open(directory), wanted), None
     else:
-        collection = open_collection(directory)
+        collection = _open(directory)
         games, total = _pgn_games(collection, wanted), f"{collection.num_games:,}"
     first = next(games, None)
     if first is None:
@@ -134,7 +144,7 @@ def show(
 
     chess-snn games show campaigns/cpu-001 --game 12 --ply 40 --svg board.svg
     """
-    collection = open_collection(directory)
+    collection = _open(directory)
     found = collection.game(game)
     position = position_of(found.records, found.index, ply)
     if svg is not None:
@@ -151,7 +161,7 @@ def stats(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead.")] = False,
 ) -> None:
     """Show what games there are, how they began and how they ended."""
-    figures = collection_figures(open_collection(directory))
+    figures = collection_figures(_open(directory))
     if as_json:
         typer.echo(json.dumps(figures, indent=2))
     else:

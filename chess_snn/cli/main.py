@@ -15,6 +15,7 @@ from chess_snn.cli import (
     cluster,
     doctor,
     games,
+    keeping,
     ladder,
     learn,
     match,
@@ -65,6 +66,8 @@ app.command("down")(services.down_command)
 app.command("deploy")(services.deploy_command)
 app.command("doctor")(doctor.doctor_command)
 app.command("uci")(uci.uci_command)
+app.command("verify")(keeping.verify_command)
+app.command("gc")(keeping.gc_command)
 app.command("ui")(ui.ui_command)
 app.command("watch")(watch.watch_command)
 

@@ -182,7 +182,8 @@ def _table(folder: CampaignFolder, versions: list[NetworkVersion]) -> Table:
     for version in versions:
         played = version.promotion
         table.add_row(
-            f"{version.generation}{' champion' if version.is_champion else ''}",
+            f"{version.generation}{' champion' if version.is_champion else ''}"
+            f"{' removed' if version.is_removed else ''}",
             rating_text(version),
             "" if version.score is None else f"{version.score:.3f}",
             "" if played is None

@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 from chess_snn.campaign import CampaignFolder, read_receipts
+from chess_snn.campaign.absence import absence_notices
 from chess_snn.campaign.matches import read_final_matches
 from chess_snn.campaign.results import opponents_of, result_columns, result_rows
 from chess_snn.cli.campaign_tables import (
@@ -77,6 +78,8 @@ def results_command(
             console.print(table)
     else:
         typer.echo(_table_text(_tables(folder, rows, faulty, finals)), nl=False)
+    for notice in absence_notices(folder):
+        typer.echo(notice, err=True)  # so that a table or JSON can be taken as it is
 
 
 def _give(text: str, out: Path | None) -> None:

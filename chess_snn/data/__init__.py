@@ -9,6 +9,7 @@
 
 from chess_snn.data.commit import StagedFolder, staged_folder
 from chess_snn.data.copies import FolderCopy, commit_copy, copy_folder
+from chess_snn.data.digests import is_own_digest, with_digest
 from chess_snn.data.files import (
     create_text,
     is_alive,
@@ -19,11 +20,13 @@ from chess_snn.data.files import (
     write_parts,
     write_text,
 )
+from chess_snn.data.formats import StoredFormat
 from chess_snn.data.manifest import (
     MANIFEST_NAME,
     Manifest,
     StoredFile,
     is_committed,
+    read_folder,
     read_manifest,
     verify_files,
     verify_folder,
@@ -44,6 +47,7 @@ __all__ = [
     "Samples",
     "StagedFolder",
     "StoredFile",
+    "StoredFormat",
     "Subset",
     "check_shard",
     "commit_copy",
@@ -52,6 +56,8 @@ __all__ = [
     "create_text",
     "is_alive",
     "is_committed",
+    "is_own_digest",
+    "read_folder",
     "read_json",
     "read_manifest",
     "read_shard",
@@ -60,6 +66,7 @@ __all__ = [
     "sweep_temporaries",
     "verify_files",
     "verify_folder",
+    "with_digest",
     "write_bytes",
     "write_json",
     "write_parts",

@@ -27,6 +27,7 @@ from chess_snn.data.manifest import (
     describe_file,
     read_manifest,
 )
+from chess_snn.failpoints import failpoint
 from chess_snn.types import Json
 
 
@@ -53,8 +54,10 @@ class StagedFolder:
         """
         created = datetime.now(UTC).isoformat(timespec="seconds")
         manifest = Manifest(kind, created, meta, _sync_tree(self.path))
+        failpoint(f"{kind}.staged")
         write_synced(self.path / MANIFEST_NAME, [manifest.to_text()])
         sync_folder(self.path)
+        failpoint(f"{kind}.sealed")
         return self._put_in_place(manifest)
 
     def commit_copy(self, manifest: Manifest) -> Manifest:
@@ -73,6 +76,7 @@ class StagedFolder:
             if error.errno not in {errno.EEXIST, errno.ENOTEMPTY}:
                 raise
             return read_manifest(self.target)
+        failpoint(f"{manifest.kind}.renamed")
         sync_folder(self.target.parent)
         return manifest
 

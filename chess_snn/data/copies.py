@@ -16,6 +16,7 @@ from chess_snn.data.manifest import (
     MANIFEST_NAME,
     Manifest,
     is_committed,
+    read_folder,
     read_manifest,
     verify_folder,
 )
@@ -43,11 +44,8 @@ def copy_folder(folder: Path) -> FolderCopy:
     Raises:
         CorruptDataError: it is not what was committed.
     """
-    names = verify_folder(folder).files
-    return FolderCopy(
-        (folder / MANIFEST_NAME).read_bytes(),
-        {name: (folder / name).read_bytes() for name in names},
-    )
+    manifest = (folder / MANIFEST_NAME).read_bytes() if is_committed(folder) else b""
+    return FolderCopy(manifest, read_folder(folder)[1])
 
 
 def commit_copy(target: Path, copy: FolderCopy) -> Manifest:

@@ -19,6 +19,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from chess_snn.errors import CorruptDataError, UsageError
+from chess_snn.failpoints import failpoint
 from chess_snn.types import Json
 
 _TEMPORARY_NAME = re.compile(r"\.tmp-.+@(?P<host>[^@]+)-(?P<pid>\d{1,9})-[0-9a-f]{8}")
@@ -70,17 +71,42 @@ def sweep_temporaries(parent: Path) -> list[Path]:
     shared disk the leftovers of another machine are that machine's to sweep.
     """
     removed = []
-    for path in sorted(parent.glob(".tmp-*")):
-        name = _TEMPORARY_NAME.fullmatch(path.name)
-        if name is None or name["host"] != socket.gethostname() or is_alive(int(name["pid"])):
-            continue
+    for path in dead_temporaries(parent):
         with suppress(FileNotFoundError):  # another sweep was faster
-            if path.is_dir():
-                shutil.rmtree(path)
-            else:
-                path.unlink()
+            _remove(path)
             removed.append(path)
     return removed
+
+
+def dead_temporaries(parent: Path) -> list[Path]:
+    """What :func:`sweep_temporaries` would remove from ``parent``."""
+    names = ((path, _TEMPORARY_NAME.fullmatch(path.name)) for path in parent.glob(".tmp-*"))
+    return sorted(
+        path for path, name in names
+        if name is not None
+        and name["host"] == socket.gethostname()
+        and not is_alive(int(name["pid"]))
+    )
+
+
+def remove(path: Path) -> None:
+    """Remove the file or folder at ``path``: its name goes at once, what it held after that.
+
+    Raises:
+        UsageError: this user may not.
+    """
+    with writing(path):
+        doomed = temporary_sibling(path)
+        path.rename(doomed)
+        sync_folder(path.parent)
+        _remove(doomed)
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink()
 
 
 def is_alive(pid: int) -> bool:
@@ -203,6 +229,7 @@ def _replacing(path: Path) -> Iterator[Path]:
         make_folder(path.parent)
         try:
             yield temporary
+            failpoint("file.written")
             temporary.replace(path)
         finally:
             temporary.unlink(missing_ok=True)

@@ -2,23 +2,29 @@
 
 A folder exists for this package when its manifest does. The manifest lists every file with its
 size and SHA-256, says what the folder is (``kind``) and what its maker noted (``meta``), and
-carries a digest of itself, so that no edit of it goes unnoticed.
+carries a digest of itself, so that no edit of it goes unnoticed. In every version of the format the
+digest is of all other keys: whether a manifest is intact is known before what it means.
 """
 
+import errno
 import hashlib
 import json
+import os
 import re
-from collections.abc import Collection, Mapping
+import stat
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
+from chess_snn.data.digests import is_own_digest, with_digest
 from chess_snn.data.files import parse_json, read_json
-from chess_snn.errors import CorruptDataError
+from chess_snn.data.formats import StoredFormat
+from chess_snn.errors import CorruptDataError, DamagedFolderError
 from chess_snn.types import Json
 
 MANIFEST_NAME = "MANIFEST.json"
-SCHEMA_NAME = "chess-snn/manifest"
-SCHEMA_VERSION = 1
+FORMAT = StoredFormat("chess-snn/manifest", version=1)
 
 _KEYS = {"schema", "version", "kind", "created", "meta", "files", "digest"}
 _SHA256 = re.compile(r"[0-9a-f]{64}")
@@ -54,8 +60,8 @@ class Manifest:
     def to_text(self) -> str:
         """The manifest as it stands in the file."""
         body: Json = {
-            "schema": SCHEMA_NAME,
-            "version": SCHEMA_VERSION,
+            "schema": FORMAT.name,
+            "version": FORMAT.version,
             "kind": self.kind,
             "created": self.created,
             "meta": self.meta,
@@ -65,7 +71,7 @@ class Manifest:
             },
         }
         # No final line feed: a file cut by one byte is then no JSON any more.
-        return json.dumps(body | {"digest": _digest(body)}, indent=1, allow_nan=False)
+        return json.dumps(with_digest(body), indent=1, allow_nan=False)
 
 
 def is_committed(folder: Path) -> bool:
@@ -77,11 +83,15 @@ def read_manifest(folder: Path) -> Manifest:
     """The manifest of ``folder``, itself verified; the files it lists are not looked at.
 
     Raises:
-        CorruptDataError: it is missing, malformed, edited, of an unknown version, or lists a path
-            that leaves the folder.
+        DamagedFolderError: it is missing, malformed or edited, or lists a path outside the folder.
+        UnknownVersionError: it is intact, and of a version that is not read.
     """
     path = folder / MANIFEST_NAME
-    return _parse(path, read_json(path))
+    try:
+        body = read_json(path)
+    except CorruptDataError as error:
+        raise DamagedFolderError(str(error), folder) from error
+    return _parse(folder, path, body)
 
 
 def parse_manifest(content: bytes, place: str) -> Manifest:
@@ -90,27 +100,29 @@ def parse_manifest(content: bytes, place: str) -> Manifest:
     Raises:
         CorruptDataError: as :func:`read_manifest`.
     """
-    return _parse(Path(place), parse_json(content, place))
+    return _parse(None, Path(place), parse_json(content, place))
 
 
-def _parse(path: Path, body: Json) -> Manifest:
-    if body.get("schema") != SCHEMA_NAME:
-        raise _damaged(path, f"schema must be {SCHEMA_NAME!r}, found {body.get('schema')!r}")
-    if body.get("version") != SCHEMA_VERSION:
-        raise CorruptDataError(
-            f"{path}: {SCHEMA_NAME} version {body.get('version')!r} is unknown, this program reads "
-            f"version {SCHEMA_VERSION}; open it with the program that wrote it"
+def _parse(folder: Path | None, path: Path, body: Json) -> Manifest:
+    """What stands in a manifest, of a committed ``folder`` if it is on a disk of ours."""
+    if body.get("schema") != FORMAT.name:
+        raise _damaged(
+            folder, path, f"schema must be {FORMAT.name!r}, found {body.get('schema')!r}"
         )
+    if not is_own_digest(body):
+        raise _damaged(folder, path, "its digest is not that of its content")
+    FORMAT.check(body.get("version"), path)
     if body.keys() != _KEYS:
-        raise _damaged(path, f"keys {sorted(body.keys() ^ _KEYS)} are missing or unknown")
-    claimed = body.pop("digest")
-    if claimed != (actual := _digest(body)):
-        raise _damaged(path, f"its digest must be {claimed!r}, found {actual!r}")
+        raise _damaged(
+            folder, path, f"keys {sorted(body.keys() ^ _KEYS)} are missing or unknown"
+        )
     kind, created, meta, files = (body[key] for key in ("kind", "created", "meta", "files"))
     well_typed = isinstance(kind, str) and isinstance(created, str) and isinstance(meta, dict)
     if not well_typed or not isinstance(files, dict):
-        raise _damaged(path, "kind, created, meta and files must be two texts and two objects")
-    entries = {name: _parse_file(path, name, entry) for name, entry in files.items()}
+        raise _damaged(
+            folder, path, "kind, created, meta and files must be two texts and two objects"
+        )
+    entries = {name: _parse_file(folder, path, name, entry) for name, entry in files.items()}
     return Manifest(kind, created, meta, entries)
 
 
@@ -120,17 +132,17 @@ def verify_folder(folder: Path) -> Manifest:
     Every file is read, and its SHA-256 compared.
 
     Raises:
-        CorruptDataError: a file is missing, extra, of another size, or of other content; the first
-            one is named.
+        DamagedFolderError: a file is missing, extra, of another size, or of other content; the
+            first one is named.
+        UnknownVersionError: as :func:`read_manifest`.
     """
-    manifest = read_manifest(folder)
-    found = _list_files(folder)
-    if missing := sorted(manifest.files.keys() - found):
-        raise _damaged(folder / missing[0], "listed in the manifest, but missing")
-    if extra := sorted(found - manifest.files.keys() - {MANIFEST_NAME}):
-        raise _damaged(folder / extra[0], "not listed in the manifest")
+    manifest = _read_complete(folder)
     for name, expected in manifest.files.items():
-        _verify_file(folder / name, expected)
+        path = folder / name
+        with _reading(folder, path):
+            # A file of another size need not be read.
+            _compare(folder, path, StoredFile(path.stat().st_size, expected.sha256), expected)
+            _compare(folder, path, describe_file(path), expected)
     return manifest
 
 
@@ -140,16 +152,35 @@ def verify_files(folder: Path, names: Collection[str]) -> Manifest:
     Each is read, and its SHA-256 compared; the others may be missing.
 
     Raises:
-        CorruptDataError: one is missing, not in the manifest, or damaged.
+        DamagedFolderError: one is missing, not in the manifest, or damaged.
+        UnknownVersionError: as :func:`read_manifest`.
     """
     manifest = read_manifest(folder)
     for name in names:
         if name not in manifest.files:
-            raise _damaged(folder / MANIFEST_NAME, f"does not list {name}")
-        if not (folder / name).is_file():
-            raise _damaged(folder / name, "listed in the manifest, but missing")
-        _verify_file(folder / name, manifest.files[name])
+            raise _damaged(folder, folder / MANIFEST_NAME, f"does not list {name}")
+        with _reading(folder, folder / name):
+            _compare(folder, folder / name, describe_file(folder / name), manifest.files[name])
     return manifest
+
+
+def read_folder(folder: Path) -> tuple[Manifest, dict[str, bytes]]:
+    """The manifest of the committed ``folder``, and its files by name, verified.
+
+    What is returned is what was compared: nothing can come between the check and the use of it.
+
+    Raises:
+        DamagedFolderError, UnknownVersionError: as :func:`verify_folder`.
+    """
+    manifest = _read_complete(folder)
+    files = {}
+    for name, expected in manifest.files.items():
+        with _reading(folder, folder / name):
+            content = (folder / name).read_bytes()
+        found = StoredFile(len(content), hashlib.sha256(content).hexdigest())
+        _compare(folder, folder / name, found, expected)
+        files[name] = content
+    return manifest, files
 
 
 def describe_file(path: Path) -> StoredFile:
@@ -164,41 +195,66 @@ def describe_bytes(content: bytes) -> StoredFile:
     return StoredFile(len(content), hashlib.sha256(content).hexdigest())
 
 
-def _verify_file(path: Path, expected: StoredFile) -> None:
-    num_bytes = path.stat().st_size
-    if num_bytes != expected.num_bytes:
-        raise _damaged(path, f"must have {expected.num_bytes} bytes, found {num_bytes}")
-    if (sha256 := describe_file(path).sha256) != expected.sha256:
-        raise _damaged(path, f"must have SHA-256 {expected.sha256[:12]}…, found {sha256[:12]}…")
+def _read_complete(folder: Path) -> Manifest:
+    """The manifest of a folder in which no file is missing and none is extra."""
+    manifest = read_manifest(folder)
+    found = _list_files(folder)
+    if missing := sorted(manifest.files.keys() - found):
+        raise _damaged(folder, folder / missing[0], "listed in the manifest, but missing")
+    if extra := sorted(found - manifest.files.keys() - {MANIFEST_NAME}):
+        raise _damaged(folder, folder / extra[0], "not listed in the manifest")
+    return manifest
+
+
+@contextmanager
+def _reading(folder: Path, path: Path) -> Iterator[None]:
+    """Take a file that is gone since it was listed, or that the disk cannot give, for damage."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in {errno.ENOENT, errno.EIO}:
+            raise
+        raise _damaged(folder, path, f"cannot be read ({error.strerror})") from error
+
+
+def _compare(folder: Path, path: Path, found: StoredFile, expected: StoredFile) -> None:
+    if found.num_bytes != expected.num_bytes:
+        raise _damaged(
+            folder, path, f"must have {expected.num_bytes} bytes, found {found.num_bytes}"
+        )
+    if found.sha256 != expected.sha256:
+        raise _damaged(
+            folder, path,
+            f"must have SHA-256 {expected.sha256[:12]}…, found {found.sha256[:12]}…",
+        )
 
 
 def _list_files(folder: Path) -> set[str]:
-    names = set()
-    for path in folder.rglob("*"):
-        if path.is_symlink() or not (path.is_file() or path.is_dir()):
-            raise _damaged(path, "neither a plain file nor a folder")
-        if path.is_file():
-            names.add(path.relative_to(folder).as_posix())
+    names: set[str] = set()
+    for parent, folders, files in os.walk(folder):
+        for name in [*folders, *files]:
+            path = Path(parent, name)
+            mode = path.lstat().st_mode
+            if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+                raise _damaged(folder, path, "neither a plain file nor a folder")
+        names.update(Path(parent, name).relative_to(folder).as_posix() for name in files)
     return names
 
 
-def _parse_file(path: Path, name: str, entry: object) -> StoredFile:
+def _parse_file(folder: Path | None, path: Path, name: str, entry: object) -> StoredFile:
     parts = PurePosixPath(name).parts
     stays_inside = "/".join(parts) == name and ".." not in parts and "\0" not in name
     if not stays_inside or not parts or name == MANIFEST_NAME:
-        raise _damaged(path, f"lists {name!r}, which is not a path inside the folder")
+        raise _damaged(folder, path, f"lists {name!r}, which is not a path inside the folder")
     match entry:
         case {"bytes": int(num_bytes), "sha256": str(sha256), **others} if not others:
             if num_bytes >= 0 and _SHA256.fullmatch(sha256):
                 return StoredFile(num_bytes, sha256)
-    raise _damaged(path, f"the entry of {name!r} must be {{bytes, sha256}}, found {entry!r}")
+    raise _damaged(
+        folder, path, f"the entry of {name!r} must be {{bytes, sha256}}, found {entry!r}"
+    )
 
 
-def _digest(body: Json) -> str:
-    canonical = json.dumps(body, sort_keys=True, separators=(",", ":"), allow_nan=False)
-    return hashlib.sha256(canonical.encode()).hexdigest()
-
-
-def _damaged(path: Path, fault: str) -> CorruptDataError:
+def _damaged(folder: Path | None, path: Path, fault: str) -> DamagedFolderError:
     way_out = "restore it from a copy, or delete its folder so that it is made again"
-    return CorruptDataError(f"{path}: {fault}; {way_out}")
+    return DamagedFolderError(f"{path}: {fault}; {way_out}", folder)

@@ -32,6 +32,14 @@ STORED_DTYPES: Final[Mapping[str, type[np.generic]]] = {
 }
 """The stored columns, one array each."""
 
+_ADDED_IN: Final[Mapping[str, int]] = {"surprises": 2, "cut_values_white": 2, "start_kinds": 2}
+"""The shard version that each later column came with; 0 says of all three that there was none."""
+
+_AS_LONG_AS: Final = {
+    "surprises": "actions", "cut_values_white": "outcomes_white", "start_kinds": "outcomes_white",
+}
+"""A column of the first version with as many rows as each later one."""
+
 _SMALLEST_WEIGHT: Final = np.finfo(np.float16).smallest_subnormal
 """A positive weight must stay positive in float16."""
 _WEIGHT_SUM_TOLERANCE: Final = 2e-3
@@ -55,6 +63,24 @@ def to_columns(records: GameRecords) -> dict[str, NDArray[Any]]:
         "start_kinds": records.start_kinds,
     }
     return {name: columns[name].astype(dtype) for name, dtype in STORED_DTYPES.items()}
+
+
+def columns_of(version: int) -> list[str]:
+    """The columns that a shard of ``version`` has."""
+    return [name for name in STORED_DTYPES if _ADDED_IN.get(name, 1) <= version]
+
+
+def add_later_columns(columns: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    """``columns`` of any version as the present one has them.
+
+    No search told of surprises then, games that were cut counted as drawn, and all of them began
+    at the beginning: 0 in each column.
+    """
+    added = {
+        name: np.zeros(len(columns[_AS_LONG_AS[name]]), STORED_DTYPES[name])
+        for name in _ADDED_IN if name not in columns
+    }
+    return dict(columns) | added
 
 
 def from_columns(columns: Mapping[str, NDArray[Any]]) -> GameRecords:

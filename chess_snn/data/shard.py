@@ -3,37 +3,40 @@
 Every column is a Zarr array of its own. State words are stored word by word (a transposing codec):
 a word changes little from one position to the next, so each column of words shrinks to about an
 octet a position. Every chunk is written, even an empty one, and carries zstd's checksum; Zarr
-itself would read a missing chunk as zeros, so a shard is read only after its files were compared
-with its manifest.
+itself would read a missing chunk as zeros, so a shard's files are first compared with its manifest,
+and then decoded from memory as they were compared.
 """
 
-import math
 from pathlib import Path
-from typing import Any, Final
-
-import numpy as np
-import zarr
-from numpy.typing import NDArray
-from zarr.codecs import TransposeCodec, ZstdCodec
-from zarr.core.buffer import Buffer
-from zarr.storage import MemoryStore
+from typing import Final
 
 from chess_snn.data.commit import staged_folder
-from chess_snn.data.manifest import Manifest, is_committed, read_manifest, verify_folder
+from chess_snn.data.formats import StoredFormat
+from chess_snn.data.manifest import (
+    Manifest,
+    is_committed,
+    read_folder,
+    read_manifest,
+    verify_folder,
+)
 from chess_snn.data.records import GameRecords
-from chess_snn.data.schema import STORED_DTYPES, check_records, from_columns, to_columns
-from chess_snn.errors import CorruptDataError
+from chess_snn.data.schema import (
+    add_later_columns,
+    check_records,
+    columns_of,
+    from_columns,
+    to_columns,
+)
+from chess_snn.data.zarr_arrays import decode_array, encode_arrays
+from chess_snn.errors import DamagedFolderError, UnknownVersionError
 from chess_snn.types import Json
 
 SHARD_KIND: Final = "shard"
-SHARD_VERSION: Final = 2
+SHARD_FORMAT: Final = StoredFormat("shard", version=2, upgrades={1: dict})
+"""Version 1 had fewer columns; its manifest said the same."""
 
-_CHUNK_BYTES: Final = 2 << 20
-_ZSTD_LEVEL: Final = 1
-"""Level 3 is slower and, on word columns, no smaller."""
-
-_DECODING_ERRORS: Final = (OSError, ValueError, KeyError, TypeError, RuntimeError)
-"""What Zarr and its codecs raise on damaged metadata and chunks."""
+_DECODING_ERRORS: Final = (ValueError, LookupError, TypeError, AttributeError, RecursionError)
+"""What metadata and chunks raise that are not those of a shard."""
 
 
 def write_shard(folder: Path, records: GameRecords, meta: Json) -> Manifest:
@@ -58,7 +61,7 @@ def write_shard(folder: Path, records: GameRecords, meta: Json) -> Manifest:
     check_records(records)
     if is_committed(folder):
         return read_manifest(folder)
-    files = _encode(records)
+    files = encode_arrays(to_columns(records))
     with staged_folder(folder) as stage:
         for name, content in files.items():
             path = stage.path / name
@@ -68,7 +71,7 @@ def write_shard(folder: Path, records: GameRecords, meta: Json) -> Manifest:
             "num_games": records.num_games,
             "num_positions": records.num_positions,
             "record_words": records.states.shape[1],
-            "shard_version": SHARD_VERSION,
+            "shard_version": SHARD_FORMAT.version,
         }
         return stage.commit(kind=SHARD_KIND, meta=meta | counts)
 
@@ -77,17 +80,20 @@ def read_shard(folder: Path) -> tuple[GameRecords, Manifest]:
     """The games of the committed shard ``folder``, and its manifest.
 
     Raises:
-        CorruptDataError: naming the file or column that is not what was committed.
+        DamagedFolderError: naming the file or column that is not what was committed.
+        UnknownVersionError: it is no shard, or of a version that is not read.
     """
-    manifest = check_shard(folder)
+    manifest, files = read_folder(folder)
+    version = _check_kind(folder, manifest)
     try:
-        group = zarr.open_group(store=str(folder), mode="r", zarr_format=3)
-        records = from_columns({name: _read_column(group, name) for name in STORED_DTYPES})
+        columns = {name: decode_array(files, name) for name in columns_of(version)}
+        records = from_columns(add_later_columns(columns))
         _check_counts(records, manifest)
     except _DECODING_ERRORS as error:
-        raise CorruptDataError(
+        raise DamagedFolderError(
             f"{folder} cannot be decoded: {error}; restore it from a copy, or delete it so that "
-            "it is made again"
+            "it is made again",
+            folder,
         ) from error
     return records, manifest
 
@@ -96,53 +102,21 @@ def check_shard(folder: Path) -> Manifest:
     """The manifest of the committed shard ``folder``, whose files are read, but not decoded.
 
     Raises:
-        CorruptDataError: naming the file that is not what was committed.
+        DamagedFolderError: naming the file that is not what was committed.
+        UnknownVersionError: as :func:`read_shard`.
     """
     manifest = verify_folder(folder)
-    version = manifest.meta.get("shard_version")
-    if manifest.kind != SHARD_KIND or version != SHARD_VERSION:
-        raise CorruptDataError(
-            f"{folder} must be a {SHARD_KIND} of version {SHARD_VERSION}, found {manifest.kind!r} "
-            f"of version {version!r}; open it with the program that wrote it"
-        )
+    _check_kind(folder, manifest)
     return manifest
 
 
-def _encode(records: GameRecords) -> dict[str, bytes]:
-    """The files of a shard by their names, encoded in memory.
-
-    Zarr would write them to the disk itself, from several threads. When one write fails it does not
-    wait for the others, and they go on in a folder that was just removed.
-    """
-    encoded: dict[str, Buffer] = {}
-    group = zarr.create_group(store=MemoryStore(encoded), zarr_format=3)
-    for name, column in to_columns(records).items():
-        _write_column(group, name, column)
-    return {name: content.to_bytes() for name, content in encoded.items()}
-
-
-def _write_column(group: zarr.Group, name: str, column: NDArray[Any]) -> None:
-    row_bytes = column.itemsize * math.prod(column.shape[1:])
-    num_chunks = math.ceil(len(column) * row_bytes / _CHUNK_BYTES)
-    chunk_rows = math.ceil(len(column) / num_chunks)
-    array = group.create_array(
-        name,
-        shape=column.shape,
-        dtype=column.dtype,
-        chunks=(chunk_rows, *column.shape[1:]),
-        filters=[TransposeCodec(order=(1, 0))] if column.ndim == 2 else None,
-        compressors=[ZstdCodec(level=_ZSTD_LEVEL, checksum=True)],
-        chunk_key_encoding={"name": "default", "separator": "."},  # files, not nested folders
-        config={"write_empty_chunks": True},
-    )
-    array[...] = column
-
-
-def _read_column(group: zarr.Group, name: str) -> NDArray[Any]:
-    array = group[name]
-    if not isinstance(array, zarr.Array):
-        raise TypeError(f"{name} must be an array, found a group")
-    return np.ascontiguousarray(array[...])
+def _check_kind(folder: Path, manifest: Manifest) -> int:
+    """The version of the shard that ``manifest`` is of."""
+    if manifest.kind != SHARD_KIND:
+        raise UnknownVersionError(
+            f"{folder} must be a {SHARD_KIND}, found a {manifest.kind!r}; give another folder"
+        )
+    return SHARD_FORMAT.check(manifest.meta.get("shard_version"), folder)
 
 
 def _check_counts(records: GameRecords, manifest: Manifest) -> None:

@@ -11,7 +11,7 @@ from typing import Final, Self
 import numpy as np
 
 from chess_snn.data.records import offsets
-from chess_snn.errors import CorruptDataError
+from chess_snn.errors import CorruptDataError, UnknownVersionError
 from chess_snn.evaluation.intervals import wilson_interval
 from chess_snn.evaluation.played_moves import pack_moves, unpack_moves
 from chess_snn.evaluation.players import ProgramFacts
@@ -209,10 +209,11 @@ class MatchResult:
             body: as written; what else is in it is not looked at.
 
         Raises:
-            CorruptDataError: it is damaged, or of another version.
+            UnknownVersionError: it is of another version.
+            CorruptDataError: it is damaged.
         """
         if body.get("schema") != SCHEMA:
-            raise CorruptDataError(
+            raise UnknownVersionError(
                 f"match of schema {body.get('schema', 1)}, this version reads {SCHEMA}: earlier "
                 "ones kept no moves; play it again"
             )

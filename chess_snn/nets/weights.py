@@ -16,7 +16,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
-from chess_snn.errors import ConfigError, CorruptDataError, UsageError
+from chess_snn.errors import ConfigError, CorruptDataError, UnknownVersionError, UsageError
 from chess_snn.games import get_game
 from chess_snn.nets.config import NetConfig
 from chess_snn.nets.network import Network
@@ -46,13 +46,14 @@ def load_network(path: Path) -> Network:
 
     Raises:
         UsageError: there is no such file.
+        UnknownVersionError: it is of a version that is not read.
         CorruptDataError: it is truncated, not a network of this program, or does not fit together.
     """
     tensors, metadata = _read(path)
     if metadata.get("format") != FORMAT:
         raise CorruptDataError(f"{path} is no {FORMAT} file; only files of save_network are loaded")
     if metadata.get("version") != VERSION:
-        raise CorruptDataError(
+        raise UnknownVersionError(
             f"{path} has version {metadata.get('version')!r} of the {FORMAT} format, this program "
             f"reads version {VERSION!r}; load it with the program that wrote it"
         )

@@ -1,7 +1,8 @@
-"""Processes that turn chunks of PGN into shards.
+"""Processes that share work: they turn chunks of PGN into shards, or look at shards.
 
-Each is a fresh interpreter that runs :mod:`chess_snn.pgn.worker`, at the other end of a socket of
-its own. That end closes with the importing process, however it dies, and the worker leaves.
+Each is a fresh interpreter that runs a module such as :mod:`chess_snn.pgn.worker`, at the other end
+of a socket of its own. That end closes with the process that shares its work, however it dies, and
+the worker leaves.
 """
 
 import json
@@ -17,6 +18,8 @@ from typing import Final
 
 from chess_snn.errors import ChessSnnError, CorruptDataError, UsageError
 from chess_snn.types import Json
+
+IMPORTER: Final = "chess_snn.pgn.worker"
 
 READY: Final = "ready"
 """A worker's first answer: its kernels are loaded."""
@@ -93,12 +96,15 @@ class WorkerPool:
 
 
 @contextmanager
-def worker_pool(num_workers: int) -> Iterator[WorkerPool]:
-    """``num_workers`` processes for the length of the block; what they are at then is dropped."""
+def worker_pool(num_workers: int, module: str = IMPORTER) -> Iterator[WorkerPool]:
+    """``num_workers`` processes for the length of the block; what they are at then is dropped.
+
+    Each runs ``module``, which gives its socket's number to :func:`serve`.
+    """
     processes: dict[Connection, subprocess.Popen[bytes]] = {}
     try:
         for _ in range(num_workers):
-            connection, process = _start_worker()
+            connection, process = _start_worker(module)
             processes[connection] = process
         yield WorkerPool(processes)
     finally:
@@ -109,14 +115,14 @@ def worker_pool(num_workers: int) -> Iterator[WorkerPool]:
             process.wait()
 
 
-def _start_worker() -> tuple[Connection, "subprocess.Popen[bytes]"]:
+def _start_worker(module: str) -> tuple[Connection, "subprocess.Popen[bytes]"]:
     paths = [str(Path(__file__).parents[2])]  # this very package, wherever it comes from
     if "PYTHONPATH" in os.environ:
         paths.append(os.environ["PYTHONPATH"])
     ours, theirs = socket.socketpair()
     with ours, theirs:
         process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "chess_snn.pgn.worker", str(theirs.fileno())],
+            [sys.executable, "-P", "-m", module, str(theirs.fileno())],
             pass_fds=[theirs.fileno()],
             stdin=subprocess.DEVNULL,
             env=os.environ | {"PYTHONPATH": os.pathsep.join(paths)},

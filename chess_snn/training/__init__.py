@@ -1,6 +1,13 @@
 """Losses, the optimiser loop on one device or over ranks, given games, and checkpoints."""
 
-from chess_snn.training.checkpoint import WEIGHTS, load_trainer, save_checkpoint
+from chess_snn.training.checkpoint import (
+    WEIGHTS,
+    check_checkpoint,
+    load_trainer,
+    load_weights,
+    load_weights_alone,
+    save_checkpoint,
+)
 from chess_snn.training.course import Course, GivenShard, plan_course
 from chess_snn.training.holdout import HoldoutReport, measure_holdout
 from chess_snn.training.ranks import ALONE, RankPlace, Ranks, joined_ranks
@@ -24,8 +31,11 @@ __all__ = [
     "Trainer",
     "TrainingReport",
     "TrainingSettings",
+    "check_checkpoint",
     "joined_ranks",
     "load_trainer",
+    "load_weights",
+    "load_weights_alone",
     "measure_holdout",
     "plan_course",
     "save_checkpoint",

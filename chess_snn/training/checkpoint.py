@@ -11,18 +11,29 @@
 Nothing in it is a pickle. A trainer loaded from it goes on exactly as the one that was saved.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
+from typing import Final
 
 import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-from chess_snn.data import Manifest, read_json, staged_folder, verify_folder, write_json
-from chess_snn.errors import CorruptDataError
+from chess_snn.data import (
+    Manifest,
+    StoredFormat,
+    read_json,
+    staged_folder,
+    verify_files,
+    verify_folder,
+    write_json,
+)
+from chess_snn.errors import CorruptDataError, DamagedFolderError, UnknownVersionError
 from chess_snn.games.base import Game
-from chess_snn.nets import load_network, network_digest, save_network
+from chess_snn.nets import Network, load_network, network_digest, save_network
 from chess_snn.training.ranks import ALONE, Ranks
 from chess_snn.training.settings import TrainingSettings
 from chess_snn.training.trainer import Trainer
@@ -31,6 +42,8 @@ from chess_snn.types import Json
 WEIGHTS = "weights.safetensors"
 _OPTIMIZER = "optimizer.safetensors"
 _TRAINER = "trainer.json"
+CHECKPOINT_KIND: Final = "checkpoint"
+CHECKPOINT_FORMAT: Final = StoredFormat("checkpoint", version=1)
 _FORMERLY_KEPT = "torch_rng_state"
 """Of torch's random numbers, of which training draws none."""
 _STEP = "step"
@@ -41,13 +54,59 @@ _MISFITS = (KeyError, TypeError, ValueError, IndexError, SafetensorError)
 
 def save_checkpoint(folder: Path, trainer: Trainer, meta: Json) -> Manifest:
     """Commit ``trainer`` to ``folder``; where it is committed already, return what is there."""
+    own = {
+        "checkpoint_version": CHECKPOINT_FORMAT.version,
+        "weights_digest": network_digest(trainer.network),
+    }
     with staged_folder(folder) as stage:
         save_network(stage.path / WEIGHTS, trainer.network)
         save_file(_optimizer_tensors(trainer), stage.path / _OPTIMIZER)
         write_json(stage.path / _TRAINER, _trainer_state(trainer))
-        return stage.commit(
-            kind="checkpoint", meta={"weights_digest": network_digest(trainer.network)} | meta
-        )
+        return stage.commit(kind=CHECKPOINT_KIND, meta=own | meta)
+
+
+def load_weights(folder: Path) -> Network:
+    """The network of the checkpoint in ``folder``, after all digests were checked.
+
+    Raises:
+        DamagedFolderError: a file is missing, damaged, or no network.
+        UnknownVersionError: it is no checkpoint, or of a version that is not read.
+    """
+    _verify(folder)
+    with _as_damage(folder):
+        return load_network(folder / WEIGHTS)
+
+
+def load_weights_alone(folder: Path) -> Network:
+    """The network of the checkpoint in ``folder``, of which other files may be missing or damaged.
+
+    Raises:
+        DamagedFolderError: its own file is missing, damaged, or no network.
+        UnknownVersionError: as :func:`load_weights`.
+    """
+    _check_kind(folder, verify_files(folder, [WEIGHTS]))
+    with _as_damage(folder):
+        return load_network(folder / WEIGHTS)
+
+
+def check_checkpoint(folder: Path) -> Manifest:
+    """The manifest of the checkpoint in ``folder``, from which training could go on.
+
+    Raises:
+        DamagedFolderError: a file is missing, damaged, or not what it should be.
+        UnknownVersionError: as :func:`load_weights`.
+    """
+    manifest = _verify(folder)
+    with _as_damage(folder):
+        digest = network_digest(load_network(folder / WEIGHTS))
+        if digest != manifest.meta.get("weights_digest"):
+            raise CorruptDataError(
+                f"the weights in {folder} have digest {digest[:12]}…, its manifest says "
+                f"{str(manifest.meta.get('weights_digest'))[:12]}…"
+            )
+        read_json(folder / _TRAINER)
+        load_file(folder / _OPTIMIZER)
+    return manifest
 
 
 def load_trainer(
@@ -59,13 +118,13 @@ def load_trainer(
     However many ranks it was saved by, it may go on with any number.
 
     Raises:
-        CorruptDataError: a file is missing or damaged.
+        DamagedFolderError: a file is missing or damaged.
+        UnknownVersionError: as :func:`load_weights`.
         UsageError: there are more ranks than micro-batches.
     """
-    verify_folder(folder)
-    network = load_network(folder / WEIGHTS)
-    state = read_json(folder / _TRAINER)
-    try:
+    network = load_weights(folder)
+    with _as_damage(folder):
+        state = read_json(folder / _TRAINER)
         settings = TrainingSettings(**state["settings"])
         trainer = Trainer(
             game, network, settings, state["seed"], device, ranks=ranks, by_pace=by_pace
@@ -74,12 +133,40 @@ def load_trainer(
         trainer.step_in_iteration = state["step_in_iteration"]
         trainer.rng.bit_generator.state = state["sampling_rng"]
         _restore_optimizer(trainer, load_file(folder / _OPTIMIZER))
-    except _MISFITS as error:
-        raise CorruptDataError(
-            f"checkpoint {folder} does not hold a trainer this version can read: {error!r}; "
-            "resume from an earlier generation"
-        ) from error
     return trainer
+
+
+def _verify(folder: Path) -> Manifest:
+    """The manifest of a checkpoint that is what was committed."""
+    manifest = verify_folder(folder)
+    _check_kind(folder, manifest)
+    return manifest
+
+
+def _check_kind(folder: Path, manifest: Manifest) -> None:
+    if manifest.kind != CHECKPOINT_KIND:
+        raise UnknownVersionError(
+            f"{folder} must be a {CHECKPOINT_KIND}, found a {manifest.kind!r}; give another folder"
+        )
+    # The first ones did not say their version.
+    CHECKPOINT_FORMAT.check(manifest.meta.get("checkpoint_version", 1), folder)
+
+
+@contextmanager
+def _as_damage(folder: Path) -> Iterator[None]:
+    """Take what cannot be read, though its digests are right, for damage of ``folder``."""
+    try:
+        yield
+    except UnknownVersionError:
+        raise
+    except CorruptDataError as error:
+        raise DamagedFolderError(str(error), folder) from error
+    except _MISFITS as error:
+        raise DamagedFolderError(
+            f"checkpoint {folder} does not hold a trainer this version can read: {error!r}; "
+            "resume from an earlier generation",
+            folder,
+        ) from error
 
 
 def _trainer_state(trainer: Trainer) -> Json:

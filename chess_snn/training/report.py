@@ -3,12 +3,15 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 import torch
 from torch import Tensor
 
 from chess_snn.errors import TrainingDivergedError
 from chess_snn.training.step import FIGURES
+
+_WAY_OUT: Final = 'lower training.learning_rate or set training.precision = "fp32"'
 
 StepFigures = dict[str, float]
 """By the names of :data:`chess_snn.training.step.FIGURES`, of one step."""
@@ -26,9 +29,12 @@ class MicroBatchUse:
 
 @dataclass(frozen=True, slots=True)
 class TrainingReport:
-    """What one call of :meth:`Trainer.run` did; losses are means over its steps."""
+    """What one call of :meth:`Trainer.run` did; losses are means over the steps that were taken."""
 
     steps: int
+    """Taken, without those that were skipped."""
+    skipped_steps: int
+    """Whose loss or gradient was not finite; they changed nothing."""
     samples: int
     value_loss: float
     """Cross-entropy with outcome and root value blended, nats."""
@@ -65,10 +71,14 @@ class FigureLog:
     Whoever asks a GPU for a number waits for all it has to do.
     """
 
-    def __init__(self, first_step: int, every: int) -> None:
+    def __init__(self, first_step: int, every: int, skip_limit: int) -> None:
+        """Begin at step ``first_step`` of the campaign; see ``training.skip_limit``."""
         self.steps: list[StepFigures] = []
-        """Of the steps fetched so far."""
-        self._first_step, self._every = first_step, every
+        """Of the steps fetched so far that were taken."""
+        self.num_skipped = 0
+        """Steps fetched so far that were not finite, and so not taken."""
+        self._first_step, self._every, self._skip_limit = first_step, every, skip_limit
+        self._num_in_a_row = 0
         self._on_device: list[Tensor] = []
 
     def add(self, figures_F: Tensor) -> None:
@@ -85,33 +95,57 @@ class FigureLog:
         """Fetch what is still on the device.
 
         Raises:
-            TrainingDivergedError: a loss or gradient is not finite; names the step.
+            TrainingDivergedError: more steps in a row than may be skipped are not finite; names
+                the last.
         """
         if not self._on_device:
             return
         for numbers in torch.stack(self._on_device).tolist():
             figures = dict(zip(FIGURES, numbers, strict=True))
-            if not math.isfinite(figures["gradient_norm"]) or not math.isfinite(figures["total"]):
-                raise TrainingDivergedError(
-                    f"training step {self._first_step + len(self.steps)} is not finite: loss "
-                    f"{figures['total']:g}, gradient norm {figures['gradient_norm']:g}; lower "
-                    "training.learning_rate or set training.precision = \"fp32\""
-                )
-            self.steps.append(figures)
+            if all(map(math.isfinite, numbers)):
+                self.steps.append(figures)
+                self._num_in_a_row = 0
+            else:
+                self._skip(figures)
         self._on_device.clear()
+
+    def end(self) -> None:
+        """Fetch what is still on the device, after the last step.
+
+        Raises:
+            TrainingDivergedError: as :meth:`fetch` does, or no step was taken at all.
+        """
+        self.fetch()
+        if self.num_skipped and not self.steps:
+            raise TrainingDivergedError(
+                f"none of {self.num_skipped} training steps was finite; {_WAY_OUT}"
+            )
+
+    def _skip(self, figures: StepFigures) -> None:
+        step = self._first_step + len(self.steps) + self.num_skipped
+        self.num_skipped += 1
+        self._num_in_a_row += 1
+        if self._num_in_a_row > self._skip_limit:
+            raise TrainingDivergedError(
+                f"training step {step} is not finite: loss {figures['total']:g}, gradient norm "
+                f"{figures['gradient_norm']:g}, after {self._num_in_a_row - 1} skipped before it; "
+                f"{_WAY_OUT}"
+            )
 
 
 def make_report(
-    steps: Sequence[StepFigures], batch_size: int, learning_rate: float, seconds: float,
+    log: FigureLog, batch_size: int, learning_rate: float, seconds: float,
     micro_batches: tuple[MicroBatchUse, ...], shares: tuple[int, ...],
 ) -> TrainingReport:
-    """The report of ``steps``; without any, its means are 0."""
+    """The report of the steps in ``log``; without any, its means are 0."""
+    steps: Sequence[StepFigures] = log.steps
 
     def mean(name: str) -> float:
         return sum(step[name] for step in steps) / max(1, len(steps))
 
     return TrainingReport(
         steps=len(steps),
+        skipped_steps=log.num_skipped,
         samples=len(steps) * batch_size,
         value_loss=mean("value"),
         policy_loss=mean("policy"),

@@ -33,6 +33,9 @@ class TrainingSettings:
     """Decoupled weight decay; normalisation layers and biases have none."""
     clip_norm: float = 1.0
     """Largest norm of the whole gradient."""
+    skip_limit: int = 5
+    """Steps in a row that may be skipped because their loss or gradient is not finite; one more
+    halts the campaign, and the generation is given up. A skipped step changes nothing."""
     policy_loss: PolicyLoss = "search"
     """`advantage`: the played action weighted by its clipped advantage over the value, for games
     played without search. `search`: cross-entropy with the search's policy target."""
@@ -72,6 +75,7 @@ class TrainingSettings:
         check_range("training.warmup_steps", self.warmup_steps, ge=0)
         check_range("training.weight_decay", self.weight_decay, ge=0, le=1)
         check_range("training.clip_norm", self.clip_norm, gt=0)
+        check_range("training.skip_limit", self.skip_limit, ge=0, le=1000)
         check_choice("training.policy_loss", self.policy_loss, ("advantage", "search"))
         check_range("training.advantage_clip", self.advantage_clip, gt=0)
         check_range("training.entropy_bonus", self.entropy_bonus, ge=0)

@@ -83,12 +83,12 @@ class TrainingStep:
     def update(self, batch: TrainingBatch) -> Tensor:
         """One step on a share on the device, at the learning rate that is set.
 
-        Parameters and moments stay as they are where a figure is not finite.
+        Parameters, moments and running statistics stay as they are where a figure is not finite.
 
         Raises:
             StepTooLargeError, RankLostError: as :meth:`run`.
         """
-        before = [buffer.clone() for buffer in self.network.buffers()]
+        before = self.buffers()
         began = time.perf_counter()
         figures_F = self._attempt(batch)
         if self.is_timed and self.device.type == "cuda":
@@ -97,20 +97,32 @@ class TrainingStep:
         if totals_F is None:
             self._take_back(before)
             raise StepTooLargeError
-        return self.apply(totals_F)
+        return self.apply(totals_F, before)
+
+    def buffers(self) -> list[Tensor]:
+        """A copy of the running statistics."""
+        return [buffer.clone() for buffer in self.network.buffers()]
 
     def share_of(self, batch: TrainingBatch) -> Tensor:
         """This rank's gradients, and its part of the losses float32[F]."""
         return self.gradients.compute(batch, self.settings.batch_size)
 
-    def apply(self, losses_F: Tensor) -> Tensor:
-        """Clip the gradients that all ranks have and update; the step's figures float32[F + 1]."""
+    def apply(self, losses_F: Tensor, buffers: list[Tensor]) -> Tensor:
+        """Clip the gradients that all ranks have and update; the step's figures float32[F + 1].
+
+        Args:
+            losses_F: float32[F], of the whole batch.
+            buffers: the running statistics before the step, for one that is not finite.
+        """
         norm = torch.nn.utils.clip_grad_norm_(self.network.parameters(), self.settings.clip_norm)
         figures_F = torch.cat([losses_F, norm.unsqueeze(0)])
         # The fused optimiser leaves out an update for which this is 1, on the device: asking it
         # from here would wait for the device.
-        self.optimizer.found_inf = figures_F.isfinite().all().logical_not().float()  # type: ignore[attr-defined]
+        is_finite = figures_F.isfinite().all()
+        self.optimizer.found_inf = is_finite.logical_not().float()  # type: ignore[attr-defined]
         self.optimizer.step()
+        for ours, before in zip(self.network.buffers(), buffers, strict=True):
+            ours.copy_(torch.where(is_finite, ours, before))
         return figures_F
 
     def _take_back(self, buffers: list[Tensor]) -> None:
@@ -169,5 +181,6 @@ class CapturedStep:
         graph = torch.cuda.CUDAGraph()
         # The thread that prepares batches may use the device meanwhile.
         with torch.cuda.graph(graph, stream=self._stream, capture_error_mode="thread_local"):
-            self._figures = self._step.apply(self._step.share_of(self._batch))
+            before = self._step.buffers()
+            self._figures = self._step.apply(self._step.share_of(self._batch), before)
         self._graph = graph

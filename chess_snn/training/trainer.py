@@ -133,7 +133,7 @@ class Trainer:
         """Train from where this iteration stands to its end, or to step ``stop_at`` of it.
 
         Raises:
-            TrainingDivergedError: a loss or gradient is not finite; the network is not to be kept.
+            TrainingDivergedError: more steps in a row than ``training.skip_limit`` are not finite.
             UsageError: ranks disagree, or no micro-batch is small enough for the memory.
             RankLostError: a rank died or froze.
         """
@@ -141,7 +141,9 @@ class Trainer:
         start = time.perf_counter()
         self.network.train()
         last = plan.num_steps if stop_at is None else min(stop_at, plan.num_steps)
-        log = FigureLog(self.steps_done, _STEPS_A_FETCH_ON_GPU if self._on_gpu else 1)
+        log = FigureLog(
+            self.steps_done, _STEPS_A_FETCH_ON_GPU if self._on_gpu else 1, self.settings.skip_limit
+        )
         uses = [MicroBatchUse(self.steps_done, self.settings.micro_batch)]
         rate = 0.0
         batches = load_ahead(
@@ -160,10 +162,10 @@ class Trainer:
                 self.step_in_iteration += 1
                 if on_progress is not None:
                     on_progress(self.step_in_iteration, plan.num_steps)
-        log.fetch()
+        log.end()
         seconds = self._mean_over_ranks(time.perf_counter() - start)
         return make_report(
-            log.steps, self.settings.batch_size, rate, seconds, tuple(uses), self._division.counts
+            log, self.settings.batch_size, rate, seconds, tuple(uses), self._division.counts
         )
 
     def _take_step(self, window: ReplayWindow, prepared: _Prepared, rate: float) -> Tensor:

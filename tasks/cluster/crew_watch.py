@@ -91,6 +91,8 @@ class CrewWatch:
         try:
             yield
         finally:
+            if self._client.status == "running":
+                self._client.unsubscribe_topic(_ALL)
             self._events.put(None)
             thread.join(_JOIN_S)  # it may be asking a worker that is going
 
@@ -205,14 +207,13 @@ class CrewWatch:
         if said_good_bye or event.get("expected"):
             self._say(f"worker {member.name} has left")
             return
-        had_work = bool(event.get("processing-tasks"))
-        was_silent = str(event.get("stimulus_id", "")).startswith("check-worker-ttl")
-        how = "was silent for too long" if was_silent else "died"
+        # How its process ended, its nanny tells (tasks.nanny_setup), where its machine is there.
+        left = len(self.members)
         self._say(
-            f"worker {member.name} {how}" + ("; its task is done again" if had_work else "")
+            f"worker {member.name} is lost; {left} other {'goes' if left == 1 else 'go'} on"
         )
-        if had_work:
-            self.failed(member.device, f"its worker {how}")
+        if event.get("processing-tasks"):
+            self.failed(member.device, "its worker died")
 
     def _look(self) -> None:
         infos, now_s = self._infos(), time.monotonic()

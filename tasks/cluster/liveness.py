@@ -3,9 +3,12 @@
 import logging
 from typing import Final
 
+from tasks import nanny_setup
+
 DASK_SETTINGS: Final = {
-    # A worker that says nothing for this long is taken for frozen, and replaced.
-    "distributed.scheduler.worker-ttl": "30s",
+    # By the wall clock, which may jump; campaigns end frozen workers (flows.worker_watch).
+    "distributed.scheduler.worker-ttl": None,
+    "distributed.nanny.preload": [nanny_setup.__name__],
     "distributed.comm.timeouts.connect": "30s",
     # One that died is started again, which takes its time on a machine that is busy.
     "distributed.deploy.lost-worker-timeout": "10 minutes",

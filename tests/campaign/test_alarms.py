@@ -18,6 +18,7 @@ HEALTHY = {
     "self_play/positions": 40_000.0,
     "train/samples": 160_000.0,
     "train/steps": 625.0,
+    "train/skipped_steps": 0.0,
     "train/window_positions": 100_000.0,
     "evaluation/score": 0.6,
     "evaluation/score_earlier": 0.7,
@@ -55,6 +56,7 @@ TROUBLES = {
     "policy entropy not falling": ({"self_play/entropy_ratio": 0.99}, 10, "99%"),
     "newest not beating its elder": ({"evaluation/score_earlier": 0.4}, 3, "0.400"),
     "won positions not converted": ({"evaluation/conversion_rate": 0.25}, 3, "25%"),
+    "training steps skipped": ({"train/skipped_steps": 2.0}, 1, "2 steps had a loss"),
     "replay starving": ({"train/samples": 1e6, "train/steps": 4000.0}, 1,
                         "1,000,000 samples are drawn for 40,000 new positions"),
 }

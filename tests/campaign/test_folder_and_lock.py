@@ -113,6 +113,7 @@ def test_a_folder_that_a_killed_start_left_can_be_started_in_bug(new_folder, tmp
     assert [entry.name for entry in path.iterdir()] == ["campaign.toml"]
 
 
+@pytest.mark.fault(12)
 def test_a_lock_on_a_full_disk_is_one_line_bug(new_folder):
     folder = new_folder()
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
@@ -129,6 +130,7 @@ def test_a_lock_on_a_full_disk_is_one_line_bug(new_folder):
         pass
 
 
+@pytest.mark.fault(16)
 def test_a_second_writer_is_refused_until_the_first_is_killed(new_folder):
     folder = new_folder()
     holder = subprocess.Popen(

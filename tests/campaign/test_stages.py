@@ -31,8 +31,14 @@ from chess_snn.campaign.stages import (
     train_generation,
     window_shards,
 )
-from chess_snn.data import START_KINDS, GameRecords, read_manifest, read_shard
-from chess_snn.errors import CorruptDataError
+from chess_snn.data import (
+    START_KINDS,
+    GameRecords,
+    read_manifest,
+    read_shard,
+    with_digest,
+)
+from chess_snn.errors import CorruptDataError, UnknownVersionError
 from chess_snn.search import SearchSettings
 from chess_snn.types import Json
 
@@ -91,6 +97,7 @@ def mtimes(folder: CampaignFolder) -> dict[Path, int]:
     return {path: path.stat().st_mtime_ns for path in folder.path.rglob("*")}
 
 
+@pytest.mark.fault(18)
 def test_every_stage_done_again_returns_the_same_and_writes_nothing(played):
     folder, before = played.folder, mtimes(played.folder)
     prepare_first_generation(folder)
@@ -182,8 +189,31 @@ def test_a_damaged_receipt_is_named(played, new_folder, damage):
     folder = new_folder()
     write_receipt(folder, played.receipts[0])
     body: Json = json.loads(folder.receipt(0).read_text())
-    folder.receipt(0).write_text(json.dumps(damage(body)))
+    del body["digest"]
+    folder.receipt(0).write_text(json.dumps(with_digest(damage(body))))
     with pytest.raises(CorruptDataError, match=r"iter-000000\.json"):
+        read_receipt(folder, 0)
+
+
+def test_an_edited_receipt_is_refused_whatever_was_edited(played, new_folder):
+    folder = new_folder()
+    write_receipt(folder, played.receipts[0])
+    body: Json = json.loads(folder.receipt(0).read_text())
+    for name in body:
+        without = {key: value for key, value in body.items() if key != name}
+        for edited in (without, body | {name: [body[name]]}, body | {f"{name}_": body[name]}):
+            folder.receipt(0).write_text(json.dumps(edited))
+            with pytest.raises(CorruptDataError, match=r"iter-000000\.json"):
+                read_receipt(folder, 0)
+
+
+def test_a_receipt_of_a_newer_program_is_refused_by_name(played, new_folder):
+    folder = new_folder()
+    write_receipt(folder, played.receipts[0])
+    body: Json = json.loads(folder.receipt(0).read_text())
+    del body["digest"]
+    folder.receipt(0).write_text(json.dumps(with_digest(body | {"schema": 4, "later": 1})))
+    with pytest.raises(UnknownVersionError, match=r"receipt version 4 is unknown.*2 to 3; a newer"):
         read_receipt(folder, 0)
 
 
@@ -191,8 +221,8 @@ def test_receipts_from_before_ratings_and_gates_are_read(played, new_folder):
     folder = new_folder()
     write_receipt(folder, played.receipts[0])
     body: Json = json.loads(folder.receipt(0).read_text())
-    del body["promotion"], body["rating"], body["seconds"]["gate"]
-    folder.receipt(0).write_text(json.dumps(body))
+    del body["digest"], body["promotion"], body["rating"], body["seconds"]["gate"]
+    folder.receipt(0).write_text(json.dumps(body | {"schema": 2}))
     receipt = read_receipt(folder, 0)
     assert (receipt.promotion, receipt.rating, receipt.seconds.gate) == (None, None, 0.0)
 

@@ -8,6 +8,7 @@ from chess_snn.campaign.training_alone import train_network
 from chess_snn.errors import EngineError
 from chess_snn.evaluation import (
     EngineSettings,
+    PlayerFacts,
     SearchPlayer,
     book_openings,
     make_player,
@@ -16,7 +17,6 @@ from chess_snn.evaluation import (
     random_openings,
 )
 from chess_snn.evaluation.engines.installed import find_engine
-from chess_snn.evaluation.players import PlayerFacts
 from chess_snn.games import get_game
 from chess_snn.nets import load_network, make_evaluator
 from chess_snn.pgn import import_pgn

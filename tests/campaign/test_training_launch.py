@@ -106,6 +106,7 @@ def test_more_ranks_than_micro_batches_are_refused_at_the_start():
     load_config(settings=["execution.training_ranks=3", "training.micro_batch=64"])
 
 
+@pytest.mark.fault(5, 7)
 @pytest.mark.slow
 @pytest.mark.parametrize("victim", ["rank 0", "rank 1", "launcher"])
 def test_killed_training_leaves_nothing_half_written_and_is_done_again(played, victim):

@@ -113,6 +113,7 @@ def test_a_damaged_receipt_is_named(chess_snn, places, command, text):
     assert fingerprint(places) == before
 
 
+@pytest.mark.fault(16)
 @pytest.mark.orchestration
 def test_a_campaign_that_is_being_written_is_left_to_its_writer(chess_snn_process, places):
     pytest.importorskip("prefect")
@@ -133,6 +134,7 @@ def test_the_installed_command_shows_no_traceback(chess_snn_process, places):
     assert fingerprint(places) == before
 
 
+@pytest.mark.fault(23)
 @pytest.mark.skipif(sys.platform == "win32" or os.geteuid() == 0, reason="root may write anywhere")
 def test_a_folder_without_permission_is_named(chess_snn, places):
     closed = places / "closed"

@@ -72,6 +72,7 @@ def test_the_second_writer_gets_the_first_ones_manifest(tmp_path):
     assert names(tmp_path) == ["thing"]
 
 
+@pytest.mark.fault(18)
 def test_of_many_writers_at_once_one_wins_and_all_agree(tmp_path):
     barrier, manifests = threading.Barrier(8), []
 

@@ -1,5 +1,6 @@
 import hashlib
 import json
+import pickle
 import random
 
 import pytest
@@ -8,11 +9,12 @@ from chess_snn.data import (
     MANIFEST_NAME,
     Manifest,
     StoredFile,
+    read_folder,
     read_manifest,
     staged_folder,
     verify_folder,
 )
-from chess_snn.errors import CorruptDataError
+from chess_snn.errors import CorruptDataError, DamagedFolderError, UnknownVersionError
 
 EMPTY_SHA256 = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 
@@ -42,10 +44,10 @@ def signed(body):
     return unsigned | {"digest": hashlib.sha256(text.encode()).hexdigest()}
 
 
-def edit_manifest(folder, **changes):
+def edit_manifest(folder, sign=False, **changes):
     path = folder / MANIFEST_NAME
-    body = json.loads(path.read_text(encoding="utf-8"))
-    path.write_text(json.dumps(body | changes), encoding="utf-8")
+    body = json.loads(path.read_text(encoding="utf-8")) | changes
+    path.write_text(json.dumps(signed(body) if sign else body), encoding="utf-8")
 
 
 def test_a_manifest_says_what_was_committed(committed):
@@ -55,6 +57,9 @@ def test_a_manifest_says_what_was_committed(committed):
     assert manifest.files["empty"] == StoredFile(0, EMPTY_SHA256)
     assert manifest.files.keys() == {"empty", "sub/data.bin"}
     assert manifest.num_bytes == 200
+    assert read_folder(committed) == (
+        manifest, {"empty": b"", "sub/data.bin": bytes(range(200))}
+    )
 
 
 def test_a_flipped_bit_anywhere_in_the_manifest_is_refused(committed):
@@ -74,15 +79,31 @@ def test_a_flipped_bit_anywhere_in_the_manifest_is_refused(committed):
     [
         ({"meta": {"generation": 13}}, "digest"),
         ({"files": {}}, "digest"),
-        ({"version": 2}, r"chess-snn/manifest version 2 is unknown.* reads version 1"),
-        ({"version": None}, "version None is unknown"),
+        ({"version": 2}, "digest"),
         ({"schema": "other"}, "schema must be 'chess-snn/manifest', found 'other'"),
-        ({"surprise": 1}, "surprise"),
+        ({"surprise": float("nan")}, "digest"),
     ],
 )
 def test_an_edited_manifest_is_refused(committed, changes, message):
     edit_manifest(committed, **changes)
-    with pytest.raises(CorruptDataError, match=message):
+    with pytest.raises(DamagedFolderError, match=message) as refused:
+        read_manifest(committed)
+    assert refused.value.folder == committed
+
+
+@pytest.mark.parametrize(
+    ("changes", "error", "message"),
+    [
+        ({"version": 2}, UnknownVersionError,
+         r"chess-snn/manifest version 2 is unknown.* reads version 1; a newer program wrote it"),
+        ({"version": None}, UnknownVersionError, "version None is unknown"),
+        ({"surprise": 1}, DamagedFolderError, "surprise"),
+        ({"files": []}, DamagedFolderError, "two texts and two objects"),
+    ],
+)
+def test_an_intact_manifest_of_another_kind_is_refused(committed, changes, error, message):
+    edit_manifest(committed, sign=True, **changes)
+    with pytest.raises(error, match=message):
         read_manifest(committed)
 
 
@@ -131,8 +152,11 @@ def test_a_folder_without_manifest_is_refused(tmp_path):
 )
 def test_missing_extra_and_resized_files_are_refused(committed, damage, message):
     damage(committed)
-    with pytest.raises(CorruptDataError, match=message):
-        verify_folder(committed)
+    for read in (verify_folder, read_folder):
+        with pytest.raises(DamagedFolderError, match=message) as refused:
+            read(committed)
+        assert refused.value.folder == committed
+        assert pickle.loads(pickle.dumps(refused.value)).folder == committed
 
 
 def test_a_link_in_place_of_a_file_is_refused(committed, tmp_path):

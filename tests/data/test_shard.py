@@ -12,7 +12,8 @@ from made_records import any_records, assert_same_records, make_records
 
 from chess_snn.data import GameRecords, concatenate, read_shard, staged_folder, write_shard
 from chess_snn.data.schema import from_columns, to_columns
-from chess_snn.errors import CorruptDataError
+from chess_snn.data.zarr_arrays import encode_arrays
+from chess_snn.errors import CorruptDataError, UnknownVersionError
 
 META = {"game": "chess", "iteration": 3}
 
@@ -119,6 +120,7 @@ def test_a_second_writer_gets_what_is_there(shard, records):
     assert_same_records(read_shard(shard)[0], records, exact=False)
 
 
+@pytest.mark.fault(18)
 def test_writers_at_once_agree_on_one_shard(tmp_path):
     barrier, manifests = threading.Barrier(4), []
 
@@ -176,9 +178,10 @@ def test_an_extra_file_is_refused(shard):
 def commit_columns(folder, columns, meta):
     """A shard with sound digests whose columns were never checked."""
     with staged_folder(folder) as stage:
-        group = zarr.create_group(store=str(stage.path), zarr_format=3)
-        for name, column in columns.items():
-            group.create_array(name, data=column)
+        for name, content in encode_arrays(columns).items():
+            path = stage.path / name
+            path.parent.mkdir(exist_ok=True)
+            path.write_bytes(content)
         stage.commit(kind="shard", meta=meta)
 
 
@@ -207,7 +210,7 @@ SOUND_META = {
         ("game_lengths", lambda c: c[::-1] - 1, "game_offsets must rise strictly"),
         ("game_lengths", lambda c: c[:-1], "game_offsets must have 5 rows, found 4"),
         ("outcomes_white", lambda c: c + 2, "outcomes_white must be -1, 0 or 1"),
-        ("terminations", lambda c: c[:0], "terminations must have 4 rows, found 0"),
+        ("terminations", lambda c: c[:3], "terminations must have 4 rows, found 3"),
         ("cut_values_white", lambda c: c + 3, "cut_values_white must be finite and in"),
         ("cut_values_white", lambda c: c * np.nan, "cut_values_white must be finite and in"),
         ("cut_values_white", lambda c: c + 0.5, "cut_values_white must be 0 for a game that was"),
@@ -240,14 +243,15 @@ def test_a_missing_column_is_refused(tmp_path, records):
 
 @pytest.mark.parametrize(
     ("kind", "version", "message"),
-    [("shard", 1, "version 1; open it with the program that wrote it"),
-     ("shard", 3, "version 3"), ("shard", None, "version None"),
-     ("checkpoint", 2, "'checkpoint'")],
+    [("shard", 0, "shard version 0 is unknown, .* open it with the program that wrote it"),
+     ("shard", 3, "shard version 3 is unknown, .* a newer program wrote it"),
+     ("shard", None, "shard version None is unknown"),
+     ("checkpoint", 2, "must be a shard, found a 'checkpoint'")],
 )
 def test_another_kind_or_version_is_refused_by_name(tmp_path, kind, version, message):
     with staged_folder(tmp_path / "thing") as stage:
         stage.commit(kind=kind, meta=SOUND_META | {"shard_version": version})
-    with pytest.raises(CorruptDataError, match=f"shard of version 2, found .*{message}"):
+    with pytest.raises(UnknownVersionError, match=message):
         read_shard(tmp_path / "thing")
 
 

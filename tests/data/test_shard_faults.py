@@ -46,6 +46,7 @@ def kill_a_writer(processes, parent, delay_s):
     return shards, [name for name in visible if name not in shards]
 
 
+@pytest.mark.fault(9)
 @pytest.mark.parametrize("num_kills", [10, pytest.param(25, marks=pytest.mark.slow)])
 def test_kill_in_mid_shard_leaves_no_visible_partial_shard(tmp_path, processes, num_kills):
     stream = random.Random(num_kills)
@@ -62,6 +63,7 @@ def test_kill_in_mid_shard_leaves_no_visible_partial_shard(tmp_path, processes, 
     assert num_leftovers > 0, "no kill met a shard in the making: the test showed nothing"
 
 
+@pytest.mark.fault(12)
 @pytest.mark.parametrize("max_file_bytes", [200, 10_000])
 def test_a_file_size_limit_is_a_clear_error_and_leaves_old_shards(
     tmp_path, processes, max_file_bytes
@@ -82,6 +84,7 @@ def test_a_file_size_limit_is_a_clear_error_and_leaves_old_shards(
     assert_same_records(read_shard(tmp_path / "shard-0000")[0], records_of(0), exact=False)
 
 
+@pytest.mark.fault(12)
 def test_a_full_disk_is_a_clear_error_and_leaves_old_shards(tmp_path):
     mount = 'mount -t tmpfs -o size=1m tmpfs "$1"'
     fill = "import sys; from shard_writers import fill_disk; fill_disk(sys.argv[1])"

@@ -27,6 +27,8 @@ from chess_snn.evaluation import (
 )
 from chess_snn.games import get_game
 
+pytestmark = pytest.mark.fault(21)
+
 PATIENT = EngineSettings(processes=2, answer_s=60.0, start_s=60.0, restarts=1)
 HASTY = EngineSettings(processes=2, answer_s=1.5, start_s=60.0, restarts=1)
 MAX_PLIES = 8

@@ -6,15 +6,24 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import fields
 from pathlib import Path
 
+import numpy as np
 import psutil
 
+from chess_snn import failpoints
 from chess_snn.campaign import CampaignFolder, read_receipts
-from chess_snn.data import is_committed, read_shard, verify_folder
+from chess_snn.data import (
+    GameRecords,
+    is_committed,
+    read_manifest,
+    read_shard,
+    verify_folder,
+)
 
-START_TIMEOUT_S = 120.0
-FINISH_TIMEOUT_S = 240.0
+START_TIMEOUT_S = 240.0
+FINISH_TIMEOUT_S = 480.0
 POLL_S = 0.02
 
 
@@ -29,6 +38,16 @@ def launch(
             stdout=output, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
             env=inherited | dict(environment or {}), start_new_session=True,
         )
+
+
+def faults_at(folder: Path, **actions: str) -> dict[str, str]:
+    """The environment in which processes do ``actions``, once each; a double underscore is a dot.
+
+    Whoever does one leaves a file of the failpoint's name in ``folder``.
+    """
+    folder.mkdir()
+    text = ",".join(f"{name.replace('__', '.')}={action}" for name, action in actions.items())
+    return {failpoints.VARIABLE: text, failpoints.DIRECTORY_VARIABLE: str(folder)}
 
 
 def settings(**values: object) -> list[str]:
@@ -104,3 +123,50 @@ def assert_whole(path: Path, iterations: int) -> CampaignFolder:
     leftovers = [entry for entry in path.rglob(".tmp-*") if "services" not in entry.parts]
     assert leftovers == []
     return folder
+
+
+def assert_same_campaign(path: Path, undisturbed: Path, iterations: int) -> None:
+    """The same games, weights and champions as the campaign in ``undisturbed``, to the bit."""
+    folder, expected = assert_whole(path, iterations), assert_whole(undisturbed, iterations)
+    for number in range(iterations):
+        for shard in committed_shards(path, number):
+            games, wanted = (
+                read_shard(base / shard.relative_to(path))[0] for base in (path, undisturbed)
+            )
+            for column in fields(GameRecords):
+                np.testing.assert_array_equal(
+                    getattr(games, column.name), getattr(wanted, column.name), column.name
+                )
+    for generation in range(iterations + 1):
+        digests = {
+            read_manifest(each.checkpoint(generation)).meta["weights_digest"]
+            for each in (folder, expected)
+        }
+        assert len(digests) == 1, f"generation {generation} differs"
+    champions, wanted = (
+        [receipt.champion for receipt in read_receipts(each)] for each in (folder, expected)
+    )
+    assert champions == wanted
+
+
+SMALL_ITERATIONS = 2
+SMALL = settings(
+    campaign__iterations=SMALL_ITERATIONS,
+    campaign__seed=11,
+    self_play__games_per_iteration=12,
+    self_play__games_per_shard=4,
+    self_play__max_plies_first=12,
+    self_play__max_plies_last=16,
+    search__simulations_first=2,
+    search__simulations_last=2,
+    training__batch_size=32,
+    training__presentations=2.0,
+    evaluation__opponents='["random"]',
+    evaluation__num_openings=2,
+    evaluation__max_plies=8,
+    evaluation__won_positions=2,
+    promotion__max_openings=2,
+    promotion__openings_each=1,
+    execution__workers=2,
+)
+"""The smallest campaign that has every stage: shards, training, matches, a gate, receipts."""

@@ -4,14 +4,24 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = [pytest.mark.orchestration, pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.orchestration, pytest.mark.slow, pytest.mark.timeout(1800)]
 pytest.importorskip("mlflow")
 
-from campaign_driver import assert_whole, finish, launch  # noqa: E402
+from campaign_driver import (  # noqa: E402
+    SMALL,
+    SMALL_ITERATIONS,
+    assert_same_campaign,
+    assert_whole,
+    faults_at,
+    finish,
+    launch,
+    wait_until,
+)
 from mlflow.tracking import MlflowClient  # noqa: E402
 
 from chess_snn.campaign import CampaignFolder, load_config  # noqa: E402
 from flows.child_process import HOST, free_port  # noqa: E402
+from flows.servers import mlflow_server  # noqa: E402
 from tasks.tracking import EXPERIMENT, MODEL_NAME, local_tracking_uri  # noqa: E402
 
 SETTINGS = (
@@ -23,6 +33,7 @@ SETTINGS = (
 )
 
 
+@pytest.mark.fault(6)
 @pytest.mark.parametrize("fault", ["damaged database", "unreachable server"])
 def test_a_campaign_goes_on_without_mlflow_and_is_recorded_later(tmp_path: Path, fault: str):
     folder = CampaignFolder.create(tmp_path / "c", load_config(settings=SETTINGS))
@@ -49,3 +60,30 @@ def test_a_campaign_goes_on_without_mlflow_and_is_recorded_later(tmp_path: Path,
     assert run.info.status == "FINISHED"
     assert len(client.get_metric_history(run.info.run_id, "train/value_loss")) == 1
     assert client.get_model_version_by_alias(MODEL_NAME, "champion").tags["generation"] == "1"
+
+
+@pytest.mark.fault(6)
+def test_metrics_of_a_server_that_was_away_come_once(tmp_path: Path, undisturbed_small: Path):
+    path, log, fired = tmp_path / "c", tmp_path / "log", tmp_path / "fired"
+    port, store = free_port(), tmp_path / "mlflow"
+    with mlflow_server(store, port, start_timeout_s=300.0) as url:
+        environment = {"MLFLOW_TRACKING_URI": url}
+        process = launch(
+            "start", "--dir", str(path), *SMALL, log=log,
+            environment=environment | faults_at(fired, mlflow__recorded="sleep:0"),
+        )
+        wait_until((fired / "mlflow.recorded").exists, process, log)
+    finish(process, log)  # the first iteration is recorded, and the server is gone
+    assert "not recorded in MLflow yet: the tracking store" in log.read_text()
+    assert_same_campaign(path, undisturbed_small, SMALL_ITERATIONS)
+
+    with mlflow_server(store, port, start_timeout_s=300.0):
+        finish(launch("resume", str(path), log=log, environment=environment), log)
+        assert "recorded 1 of them in MLflow" in log.read_text()
+        client = MlflowClient(tracking_uri=url, registry_uri=url)
+        (run,) = client.search_runs([client.get_experiment_by_name(EXPERIMENT).experiment_id])
+        for name in ("train/value_loss", "self_play/games", "seconds/iteration"):
+            points = client.get_metric_history(run.info.run_id, name)
+            assert [point.step for point in points] == list(range(SMALL_ITERATIONS)), name
+        versions = client.search_model_versions(f"name = '{MODEL_NAME}'")
+        assert sorted(version.tags["generation"] for version in versions) == ["1", "2"]

@@ -46,6 +46,7 @@ def ranks_of(process) -> list[psutil.Process]:
     ]
 
 
+@pytest.mark.fault(7)
 def test_a_killed_rank_costs_one_try_of_the_training_task(tmp_path: Path) -> None:
     digests = []
     for name in ("undisturbed", "killed"):

@@ -21,11 +21,15 @@ from chess_snn.campaign.places import own_place  # noqa: E402
 from chess_snn.campaign.workers import plan_here  # noqa: E402
 from tasks import compute  # noqa: E402
 from tasks.cluster.crew_watch import CrewWatch  # noqa: E402
+from tasks.cluster.device_health import STRIKES  # noqa: E402
 from tasks.cluster.liveness import DASK_SETTINGS  # noqa: E402
 from tasks.cluster.local import local_cluster  # noqa: E402
 
 # Workers cannot import this module.
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
+
+
+PATIENT_S = 120.0
 
 
 class Scene:
@@ -35,14 +39,21 @@ class Scene:
         self.cluster, self.client, self.lines = cluster, client, []
         self.watch = CrewWatch(client, self.lines.append)
 
-    def wait_for_line(self, *words: str) -> str:
-        deadline = time.monotonic() + 120
+    def wait_for_line(self, *words: str, times: int = 1) -> str:
+        """The line with ``words``, once there are so many of them."""
+        deadline = time.monotonic() + PATIENT_S
         while time.monotonic() < deadline:
-            for line in list(self.lines):
-                if all(word in line for word in words):
-                    return line
+            found = [line for line in self.lines if all(word in line for word in words)]
+            if len(found) >= times:
+                return found[-1]
             time.sleep(0.05)
-        raise AssertionError(f"{words} was never said: {self.lines}")
+        raise AssertionError(f"{words} was not said {times} times: {self.lines}")
+
+    def wait_for_devices(self, *devices: int) -> None:
+        deadline = time.monotonic() + PATIENT_S
+        while self.devices() != list(devices):
+            assert time.monotonic() < deadline, f"{self.devices()}: {self.lines}"
+            time.sleep(0.05)
 
     def devices(self) -> list[int]:
         return sorted({int(member.device.split()[1]) for member in self.watch.members})
@@ -110,11 +121,13 @@ def test_a_device_that_fails_at_once_is_retired_and_the_rest_goes_on(scene):
 
 
 def test_a_device_whose_workers_die_is_retired(scene):
-    assert compute.run_all_on_devices(calls(die_on, 0, count=12)) == list(range(12))
-    scene.wait_for_line("died", "its task is done again")
-    if scene.devices() == [0, 1]:  # the other one was faster than three deaths
-        compute.run_all_on_devices(calls(die_on, 0, count=40))
-    scene.wait_for_line("GPU 0 (simulated)", "is retired", "its worker died")
+    for death in range(1, STRIKES + 1):
+        scene.wait_for_devices(0, 1)
+        assert compute.run_all_on_devices(calls(die_on, 0, count=8)) == list(range(8))
+        scene.wait_for_line("is lost", times=death)
+    line = scene.wait_for_line("GPU 0 (simulated)", "is retired")
+    assert "its worker died" in line
+    scene.wait_for_devices(1)
 
 
 def test_an_error_of_the_work_itself_is_raised_and_blames_nobody(scene):
@@ -130,7 +143,7 @@ def test_a_worker_that_was_killed_is_told_of_and_comes_back(scene):
     (address, pid), *_ = pids.items()
     name = next(m.name for m in scene.watch.members if m.address == address)
     os.kill(pid, signal.SIGKILL)
-    scene.wait_for_line(f"worker {name} died")
+    assert scene.wait_for_line(f"worker {name} is lost").endswith("1 other goes on")
     scene.wait_for_line(f"worker {name} is here, on GPU")
     assert scene.devices() == [0, 1]
 

@@ -69,6 +69,7 @@ def test_a_command_that_ends_by_itself_leaves_nothing_and_its_exit_code(tmp_path
     assert not alive(family)
 
 
+@pytest.mark.fault(5)
 def test_a_killed_command_leaves_nothing(tmp_path):
     started, family = start_family(tmp_path)
     command = next(process for process in family if process.ppid() == started.pid
@@ -78,6 +79,7 @@ def test_a_killed_command_leaves_nothing(tmp_path):
     assert not alive(family)
 
 
+@pytest.mark.fault(5)
 def test_a_killed_owner_leaves_nothing_however_long_the_grace(tmp_path):
     code = (
         "import sys; sys.path.insert(0, sys.argv[2]); from pathlib import Path\n"

@@ -314,6 +314,7 @@ def test_a_store_without_the_experiment_is_a_tracking_error_bug(tmp_path):
         CampaignTracker(local_tracking_uri(tmp_path), *CAMPAIGN)
 
 
+@pytest.mark.fault(6)
 @pytest.mark.slow
 def test_a_server_that_goes_away_delays_the_curves_and_nothing_else(tmp_path, weights):
     port = free_port()

@@ -171,6 +171,7 @@ BAD = {
 }
 
 
+@pytest.mark.fault(20)
 @pytest.mark.parametrize("name", BAD)
 def test_bad_games_are_refused_by_kind_and_their_neighbours_are_not(name):
     text, kind, ply, token = BAD[name]
@@ -248,6 +249,7 @@ def test_a_text_may_be_cut_wherever_a_game_begins():
 NOISE = np.frombuffer(b'[]{}();"\n 1e4-0*%\xff\0', np.uint8)
 
 
+@pytest.mark.fault(20)
 @pytest.mark.parametrize("seed", range(3))
 def test_noise_is_survived_and_never_imported_by_half(seed):
     rng = np.random.default_rng(seed)

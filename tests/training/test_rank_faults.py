@@ -86,6 +86,7 @@ def test_ranks_under_the_agent_come_to_their_end(searched_shard, tmp_path):
     assert_gone(file)
 
 
+@pytest.mark.fault(7)
 def test_a_killed_rank_is_named_and_the_others_end(searched_shard, tmp_path):
     file = write_task(tmp_path / "g", searched_shard, [Case("c", fault="kill", steps=50_000)])
     with pytest.raises(RankLostError, match=r"^rank 1 \(process \d+\) was killed by SIGKILL$"):
@@ -93,12 +94,14 @@ def test_a_killed_rank_is_named_and_the_others_end(searched_shard, tmp_path):
     assert_gone(file)
 
 
+@pytest.mark.fault(7)
 def test_the_agent_starts_all_ranks_again_where_it_may(searched_shard, tmp_path):
     file = write_task(tmp_path / "g", searched_shard, [Case("c", fault="kill")])
     assert launch(file, RankLayout(2, max_restarts=1)) == ["begun", "begun"]
     assert (tmp_path / "g" / "c-0.json").exists()
 
 
+@pytest.mark.fault(5, 7)
 def test_a_killed_agent_is_told_and_takes_its_ranks_along(searched_shard, tmp_path):
     file = write_task(tmp_path / "g", searched_shard, [LONG])
 
@@ -111,6 +114,7 @@ def test_a_killed_agent_is_told_and_takes_its_ranks_along(searched_shard, tmp_pa
     assert_gone(file)
 
 
+@pytest.mark.fault(5)
 def test_a_killed_parent_takes_agent_and_ranks_along(searched_shard, tmp_path):
     file = write_task(tmp_path / "g", searched_shard, [LONG])
     parent = subprocess.Popen([sys.executable, "-c", PARENT, str(file)], stdout=subprocess.PIPE)
@@ -124,6 +128,7 @@ def test_a_killed_parent_takes_agent_and_ranks_along(searched_shard, tmp_path):
     assert_gone(file)
 
 
+@pytest.mark.fault(8)
 @pytest.mark.parametrize("fault", ["freeze", "sleep"])
 def test_a_rank_that_hangs_is_named(searched_shard, tmp_path, fault):
     """Stopped as a whole, or only its main thread: the signs of life tell both."""
@@ -143,6 +148,7 @@ def test_what_a_rank_raises_is_raised_here(searched_shard, tmp_path):
     assert_gone(file)
 
 
+@pytest.mark.fault(22)
 def test_ctrl_c_ends_them_all(searched_shard, tmp_path):
     file = write_task(tmp_path / "g", searched_shard, [LONG])
     with pytest.raises(KeyboardInterrupt):

@@ -113,6 +113,7 @@ def test_a_slow_rank_is_given_less_once_that_was_measured(groups, size):
     assert sum(counts[-1]) == 6
 
 
+@pytest.mark.fault(13)
 @pytest.mark.parametrize("size", SIZES)
 def test_out_of_memory_on_one_rank_halves_micro_batches_on_all(groups, searched_shard, size):
     """From the step where it happened, as one process with the smaller ones would go on."""
@@ -122,6 +123,7 @@ def test_out_of_memory_on_one_rank_halves_micro_batches_on_all(groups, searched_
         np.testing.assert_allclose(outcome.figures, expected.figures, **ROUNDING)
 
 
+@pytest.mark.fault(13)
 def test_one_process_too_takes_the_step_again(searched_shard, alone):
     """Nothing of the failed attempt stays: the step is that of a fresh trainer in halves."""
     found = train(Case("oom", fault="oom", fault_rank=0, fault_step=0), searched_shard)
@@ -132,6 +134,7 @@ def test_one_process_too_takes_the_step_again(searched_shard, alone):
     assert found.figures != alone["even"].figures
 
 
+@pytest.mark.fault(13)
 def test_memory_that_is_never_enough_is_an_error(searched_shard, monkeypatch):
     def never(*arguments):
         raise torch.OutOfMemoryError("injected")

@@ -178,30 +178,83 @@ def test_gradient_is_clipped(new_trainer, window):
     assert torch.stack(moments).norm().item() == pytest.approx(1e-4, rel=1e-3)
 
 
-@pytest.mark.parametrize("column", ["target_weights", "outcomes_stm", "values_stm"])
+class PoisonedWindow(ReplayWindow):
+    """The same games; in some batches one number is spoilt of what a sample says."""
+
+    column = "outcomes_stm"
+    bad = math.nan
+    batches = range(10**9)
+    """Which batches, counted from 0."""
+    num_gathered = 0
+
+    def gather(self, rows):
+        samples = super().gather(rows)
+        if self.num_gathered in self.batches:
+            getattr(samples, self.column)[5] = self.bad
+        self.num_gathered += 1
+        return samples
+
+
+@pytest.fixture
+def poisoned(game, shard):
+    """Makes a window that is poisoned."""
+
+    def make(**what):
+        window = PoisonedWindow.load(game, [shard], capacity=100_000)
+        for name, value in what.items():
+            setattr(window, name, value)
+        return window
+
+    return make
+
+
+POISONS = pytest.mark.parametrize(("column", "bad"), [
+    ("target_weights", math.nan), ("outcomes_stm", math.nan), ("values_stm", math.nan),
+    ("outcomes_stm", math.inf),
+])
+
+
+@pytest.mark.fault(15)
+@POISONS
 def test_a_poisoned_target_stops_training_before_it_does_harm(
-    new_trainer, shard, game, state_of, column
+    new_trainer, shard, game, state_of, poisoned, column, bad
 ):
-    class PoisonedWindow(ReplayWindow):
-        """The same games, with one number spoilt in what a sample says."""
-
-        def gather(self, rows):
-            samples = super().gather(rows)
-            getattr(samples, column)[5] = np.nan
-            return samples
-
     clean = ReplayWindow.load(game, [shard], capacity=100_000)
-    trainer = new_trainer()
-    trainer.run(clean, plan(5), stop_at=2)
-    parameters = {name for name, _ in trainer.network.named_parameters()}
+    trainer = new_trainer(skip_limit=2)
+    trainer.run(clean, plan(9), stop_at=2)
     before = state_of(trainer)
-    poisoned = PoisonedWindow.load(game, [shard], capacity=100_000)
-    with pytest.raises(TrainingDivergedError, match=r"step 2 is not finite: loss nan.* lower"):
-        trainer.run(poisoned, plan(5))
-    assert trainer.steps_done == trainer.step_in_iteration == 2
+    message = r"step 4 is not finite: loss (nan|-?inf).* after 2 skipped before it; lower"
+    with pytest.raises(TrainingDivergedError, match=message):
+        trainer.run(poisoned(column=column, bad=bad), plan(9))
     for name, tensor in state_of(trainer).items():
-        if name.startswith("optimizer.") or name.removeprefix("network.") in parameters:
-            assert torch.equal(tensor, before[name]), name
+        assert torch.equal(tensor, before[name]), name
+
+
+@pytest.mark.fault(15)
+@POISONS
+def test_a_step_that_is_not_finite_is_skipped_and_counted(
+    new_trainer, state_of, poisoned, column, bad
+):
+    """All that is learnt is what the steps around it taught."""
+    trainer = new_trainer(skip_limit=1)
+    report = trainer.run(poisoned(column=column, bad=bad, batches=(1, 3)), plan(6))
+    assert (report.steps, report.skipped_steps, trainer.steps_done) == (4, 2, 6)
+    assert math.isfinite(report.value_loss)
+    assert all(tensor.isfinite().all() for tensor in state_of(trainer).values())
+
+
+def test_a_skipped_step_changes_nothing(new_trainer, state_of, poisoned, shard, game):
+    trainer, twin = new_trainer(), new_trainer()
+    trainer.run(poisoned(batches=(2,)), plan(6), stop_at=3)
+    twin.run(ReplayWindow.load(game, [shard], capacity=100_000), plan(6), stop_at=2)
+    expected = state_of(twin)
+    for name, tensor in state_of(trainer).items():
+        assert torch.equal(tensor, expected[name]), name
+
+
+def test_an_iteration_of_skipped_steps_alone_is_given_up(new_trainer, poisoned):
+    with pytest.raises(TrainingDivergedError, match="none of 3 training steps was finite"):
+        new_trainer(skip_limit=5).run(poisoned(), plan(3))
 
 
 @pytest.mark.parametrize("switch", ["mirror", "surprise_share"])

@@ -53,12 +53,14 @@ def check(gui, line):
     assert not any("the search failed" in text for text in gui.lines)
 
 
+@pytest.mark.fault(20)
 @settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
 @given(line=LINES)
 def test_no_line_raises_or_hangs(gui, line):
     check(gui, line)
 
 
+@pytest.mark.fault(20)
 @pytest.mark.slow
 @pytest.mark.timeout(3600)
 @settings(max_examples=10_000, deadline=None, suppress_health_check=list(HealthCheck))

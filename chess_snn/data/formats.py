@@ -1,0 +1,66 @@
+"""Versions of what is stored: which of them this program reads, and what it says of the others.
+
+Whatever is kept on the disk says which version of its format it is. A program writes one version of
+each format and reads that and the ones before it for which there is an upgrade; anything else is
+refused by name, and never guessed at.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from chess_snn.errors import UnknownVersionError
+from chess_snn.types import Json
+
+Upgrade = Callable[[Json], Json]
+"""Makes of a body what the next version would have written in its place."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredFormat:
+    """One kind of stored thing, and the versions of it that are read."""
+
+    name: str
+    """For people: ``"receipt"``."""
+    version: int
+    """The version that is written."""
+    upgrades: Mapping[int, Upgrade] = field(default_factory=dict)
+    """By version, from the oldest that is read up to the one before ``version``."""
+
+    def __post_init__(self) -> None:
+        assert sorted(self.upgrades) == list(range(self.oldest, self.version))
+
+    @property
+    def oldest(self) -> int:
+        """The oldest version that is read."""
+        return min([*self.upgrades, self.version])
+
+    def check(self, version: object, place: Path) -> int:
+        """``version``, as found at ``place``, if it is one that is read.
+
+        Raises:
+            UnknownVersionError: it is not.
+        """
+        way_out = "open it with the program that wrote it"
+        if isinstance(version, int) and not isinstance(version, bool):
+            if self.oldest <= version <= self.version:
+                return version
+            if version > self.version:
+                way_out = "a newer program wrote it: update this one, or go on with that one"
+        reads = f"version {self.version}"
+        if self.oldest < self.version:
+            reads = f"versions {self.oldest} to {self.version}"
+        raise UnknownVersionError(
+            f"{place}: {self.name} version {version!r} is unknown, this program reads {reads}; "
+            f"{way_out}"
+        )
+
+    def upgraded(self, body: Json, version: object, place: Path) -> Json:
+        """``body`` of ``version``, found at ``place``, as the present version would have it.
+
+        Raises:
+            UnknownVersionError: it is of a version that is not read.
+        """
+        for step in range(self.check(version, place), self.version):
+            body = self.upgrades[step](body)
+        return body

@@ -1,0 +1,117 @@
+"""Named places where a test makes a process die, wait or fail, at the very instant that matters.
+
+A place is ``failpoint("shard.sealed")``; it does nothing unless the environment asks for it::
+
+    CHESS_SNN_FAILPOINTS="shard.sealed=kill, receipt.committed=hold"
+    CHESS_SNN_FAILPOINTS_DIR=/tmp/fired
+
+Each place fires once for all processes that share the folder: whoever comes there first makes a
+file of the place's name, which holds its process id. So a worker that is started anew gets past the
+place that killed the one before, and a test sees that the place was met. None lies where games are
+played or steps are made.
+
+``kill`` is kill -9 of the process that came there; ``hold`` waits until the file is gone, or
+somebody kills the process; ``raise`` raises :class:`FailpointError`; ``sleep:3`` sleeps for 3 s.
+"""
+
+import os
+import signal
+import time
+from pathlib import Path
+from typing import Final
+
+from chess_snn.errors import UsageError
+
+VARIABLE: Final = "CHESS_SNN_FAILPOINTS"
+DIRECTORY_VARIABLE: Final = "CHESS_SNN_FAILPOINTS_DIR"
+
+FAILPOINTS: Final = {
+    "file.written": "a single file, such as a receipt, is whole and has its temporary name",
+    "checkpoint.staged": "a checkpoint's files are on the disk, its manifest is not",
+    "checkpoint.sealed": "a checkpoint has its manifest and not yet its name",
+    "checkpoint.renamed": "a checkpoint has its name, and its parent is not synced",
+    "plan.committed": "an iteration has its plan, and nothing else",
+    "shard.played": "a shard's games are played, and nothing of them is written",
+    "shard.staged": "a shard's files are on the disk, its manifest is not",
+    "shard.sealed": "a shard has its manifest and not yet its name",
+    "shard.renamed": "a shard has its name, and its parent is not synced",
+    "training.begins": "the window is read, and no step is made",
+    "training.done": "a generation is trained, and nothing of it is written",
+    "training.committed": "a generation is there, and nobody has been told",
+    "conversion.played": "won positions are played out, and nothing of it is written",
+    "match.played": "a part of a match is played, and nothing of it is written",
+    "match.joined": "a match is there whole, and its parts are still beside it",
+    "receipt.begins": "everything of an iteration is there but its receipt",
+    "receipt.committed": "an iteration has its receipt, and MLflow does not know",
+    "mlflow.recorded": "MLflow knows, and the campaign has not noticed",
+    "campaign.stopping": "the campaign was told to stop, and its tasks not yet",
+}
+"""Every place, and how things stand there."""
+
+ACTIONS: Final = "kill, hold, raise or sleep:SECONDS"
+
+_POLL_S: Final = 0.02
+
+
+class FailpointError(RuntimeError):
+    """What ``raise`` raises: a fault that nothing expects."""
+
+
+def failpoint(name: str) -> None:
+    """Do what the environment asks for at ``name``, one of ``FAILPOINTS``; else nothing."""
+    action = _ARMED.get(name)
+    if action is not None and (mark := _first_mark(name)) is not None:
+        _act(name, action, mark)
+
+
+def read_failpoints(text: str) -> dict[str, str]:
+    """Actions by place, from ``"name=action, name=action"``.
+
+    Raises:
+        UsageError: a place or an action is unknown.
+    """
+    armed = {}
+    for entry in filter(None, (part.strip() for part in text.split(","))):
+        name, _, action = entry.partition("=")
+        if name not in FAILPOINTS:
+            raise UsageError(f"{VARIABLE} names {name!r}; known: {', '.join(FAILPOINTS)}")
+        kind, _, seconds = action.partition(":")
+        is_known = _is_number(seconds) if kind == "sleep" else action in {"kill", "hold", "raise"}
+        if not is_known:
+            raise UsageError(f"{VARIABLE} has {entry!r}; an action is {ACTIONS}")
+        armed[name] = action
+    return armed
+
+
+def _is_number(text: str) -> bool:
+    return text.replace(".", "", 1).isdecimal()
+
+
+def _first_mark(name: str) -> Path | None:
+    """A file that only one process can make; None where another was here before."""
+    folder = os.environ.get(DIRECTORY_VARIABLE)
+    if not folder:
+        raise UsageError(f"{VARIABLE} is set, and {DIRECTORY_VARIABLE} is not; name a folder there")
+    mark = Path(folder, name)
+    try:
+        with mark.open("x") as file:
+            file.write(str(os.getpid()))
+    except FileExistsError:
+        return None
+    return mark
+
+
+def _act(name: str, action: str, mark: Path) -> None:
+    kind, _, seconds = action.partition(":")
+    if kind == "kill":
+        os.kill(os.getpid(), signal.SIGKILL)
+    elif kind == "raise":
+        raise FailpointError(f"the environment asked for a fault at {name}")
+    elif kind == "sleep":
+        time.sleep(float(seconds))
+    else:
+        while mark.exists():
+            time.sleep(_POLL_S)
+
+
+_ARMED: Final = read_failpoints(os.environ.get(VARIABLE, ""))

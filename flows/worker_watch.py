@@ -1,0 +1,127 @@
+"""Tells of workers that die, and ends those that freeze, while Dask has their work done again.
+
+Dask has a time-to-live for workers of its own, measured by the wall clock: where that is put
+forward, every worker is suddenly silent, and all are ended. Here silence is added up from one look
+to the next, by the monotonic clock, and a look that comes late counts little: a laptop that slept
+has not seen its workers freeze.
+"""
+
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Final
+
+from distributed import Client
+
+from tasks.nanny_setup import EXIT_TOPIC
+
+FROZEN_AFTER_S: Final = 30.0
+LOOK_EVERY_S: Final = 1.0
+_LATE: Final = 3.0
+"""Most seconds of silence that one look can add, in units of the time between two."""
+_RESTART_TIMEOUT_S: Final = 30.0
+_REDONE: Final = "what it was doing is done again"
+
+Tell = Callable[[str], None]
+
+
+@dataclass(slots=True)
+class _Signs:
+    """What is known of the life of one worker process."""
+
+    name: object
+    last_seen: float
+    """As the scheduler notes it; only whether it changes is of interest."""
+    silent_s: float = 0.0
+
+
+class SilenceLog:
+    """How long each worker has been silent, from looks at the scheduler's list of them."""
+
+    def __init__(self, look_every_s: float = LOOK_EVERY_S) -> None:
+        self._most_s = _LATE * look_every_s
+        self._signs: dict[str, _Signs] = {}
+        self._looked_s: float | None = None
+
+    def look(self, workers: Mapping[str, Mapping[str, Any]], now_s: float) -> None:
+        """Note what ``workers``, by address, say at ``now_s`` of a monotonic clock."""
+        passed_s = 0.0 if self._looked_s is None else min(now_s - self._looked_s, self._most_s)
+        self._looked_s = now_s
+        signs = {}
+        for address, worker in workers.items():
+            before = self._signs.get(address)
+            if before is None or before.last_seen != worker["last_seen"]:
+                signs[address] = _Signs(worker["name"], worker["last_seen"])
+            else:
+                before.silent_s += passed_s
+                signs[address] = before
+        self._signs = signs
+
+    def frozen(self, after_s: float) -> dict[str, object]:
+        """Names, by address, of the workers that were silent for ``after_s`` seconds."""
+        return {
+            address: signs.name for address, signs in self._signs.items()
+            if signs.silent_s >= after_s
+        }
+
+
+@contextmanager
+def watched_workers(
+    client: Client, tell: Tell, frozen_after_s: float = FROZEN_AFTER_S
+) -> Iterator[None]:
+    """Watch the workers for the length of the block, and ``tell`` what happens to them.
+
+    Args:
+        client: of their scheduler.
+        tell: called with a line, from several threads.
+        frozen_after_s: a worker that says nothing for this long is killed.
+    """
+    ended = threading.Event()
+    client.subscribe_topic(EXIT_TOPIC, lambda event: tell(describe_exit(event[1])))
+
+    def watch() -> None:
+        silence = SilenceLog()
+        while not ended.wait(LOOK_EVERY_S):
+            try:
+                workers = client.scheduler_info(n_workers=-1)["workers"]
+                silence.look(workers, time.monotonic())
+                for address, name in silence.frozen(frozen_after_s).items():
+                    tell(
+                        f"worker {name} has said nothing for {frozen_after_s:g} s: it is killed, "
+                        f"and {_REDONE}"
+                    )
+                    client.restart_workers(
+                        [address], timeout=_RESTART_TIMEOUT_S, raise_for_error=False
+                    )
+            except Exception as error:  # noqa: BLE001 - a watch that ended would be missed by nobody
+                if not ended.is_set():
+                    tell(f"cannot look after the workers ({error!r}); trying again")
+
+    thread = threading.Thread(target=watch, name="worker-watch", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join(_RESTART_TIMEOUT_S)
+
+
+def describe_exit(event: Mapping[str, Any]) -> str:
+    """One line for people on the end of a worker's process, from an event of ``EXIT_TOPIC``."""
+    code = int(event["exit_code"])
+    how = f"exited with code {code}" if code >= 0 else f"was killed by {_signal_name(-code)}"
+    if event["is_over_budget"]:
+        how += " because it took over 95 % of its share of the machine's memory"
+    elif event["oom_kills"]:
+        how += "; the machine is out of memory, and the kernel ended it or another (oom_kill)"
+    return f"worker {event['worker']} {how}; another is started, and {_REDONE}"
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:  # a real-time signal
+        return f"signal {number}"

@@ -1,0 +1,94 @@
+"""A campaign that was changed, or cannot be written, is refused before anything is done."""
+
+import os
+import shutil
+import stat
+
+import pytest
+from tiny_campaign import TINY
+
+from chess_snn.campaign import CampaignFolder, load_config
+from chess_snn.campaign.loading import config_values, format_toml
+from chess_snn.campaign.preflight import FROZEN_SETTINGS, check_before_run
+from chess_snn.campaign.stages import prepare_first_generation
+from chess_snn.data import read_manifest
+from chess_snn.errors import CampaignError
+
+
+@pytest.fixture(scope="module")
+def first_generation(tmp_path_factory):
+    """A campaign that has its first generation and nothing else; to be copied."""
+    path = tmp_path_factory.mktemp("begun") / "c"
+    prepare_first_generation(CampaignFolder.create(path, load_config(settings=TINY)))
+    return path
+
+
+@pytest.fixture
+def begun(first_generation, tmp_path) -> CampaignFolder:
+    return CampaignFolder.open(shutil.copytree(first_generation, tmp_path / "c"))
+
+
+def edited(folder: CampaignFolder, old: str, new: str) -> CampaignFolder:
+    """The campaign after a line of its configuration was edited."""
+    file = folder.path / "campaign.toml"
+    text = file.read_text()
+    assert text.count(old) == 1
+    file.write_text(text.replace(old, new))
+    return CampaignFolder.open(folder.path)
+
+
+@pytest.mark.fault(17)
+@pytest.mark.parametrize(("old", "new", "named"), [
+    ("learning_rate = 0.006\n", "learning_rate = 0.01\n",
+     "training.learning_rate was 0.006 and is 0.01"),
+    ("iterations = 2\n", "iterations = 3\n", "campaign.iterations was 2 and is 3"),
+    ("games_per_shard = 4\n", "games_per_shard = 3\n", "self_play.games_per_shard was 4 and is 3"),
+    ('size = "tiny"\n', 'size = "small"\n', "net.size was 'tiny' and is 'small'"),
+    ("mirror = true\n", "", None),
+    ("mirror = true\n", "mirror = false\n", "training.mirror was True and is False"),
+])
+def test_a_changed_setting_is_refused_with_its_old_and_new_value(begun, old, new, named):
+    folder = edited(begun, old, new)
+    if named is None:  # left out, it has the default that it had
+        check_before_run(folder)
+        return
+    with pytest.raises(CampaignError) as refused:
+        check_before_run(folder)
+    message = str(refused.value)
+    assert named in message
+    assert f"chess-snn campaign start --config {folder.path / 'campaign.toml'}" in message
+
+
+@pytest.mark.fault(17)
+def test_all_changed_settings_are_named(begun):
+    edited(begun, "clip_norm = 1.0\n", "clip_norm = 2.0\n")
+    with pytest.raises(CampaignError, match=r"seed was 0 and is 9; training\.clip_norm was 1\.0"):
+        check_before_run(edited(begun, "seed = 0\n", "seed = 9\n"))
+
+
+def test_where_it_is_executed_may_change(begun):
+    check_before_run(edited(begun, "workers = 0\n", "workers = 1\n"))
+
+
+def test_before_anything_was_done_settings_may_change(new_folder):
+    check_before_run(edited(new_folder(), "learning_rate = 0.006\n", "learning_rate = 0.01\n"))
+
+
+def test_the_first_generation_holds_every_setting(begun):
+    frozen = read_manifest(begun.checkpoint(0)).meta[FROZEN_SETTINGS]
+    assert frozen == config_values(load_config(settings=TINY))
+    assert format_toml(frozen) in (begun.path / "campaign.toml").read_text()
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
+@pytest.mark.parametrize("place", [".", "checkpoints", "services"])
+def test_a_folder_that_cannot_be_written_is_named(begun, place):
+    closed = begun.path / place
+    closed.mkdir(exist_ok=True)
+    mode = closed.stat().st_mode
+    closed.chmod(mode & ~stat.S_IWUSR)
+    try:
+        with pytest.raises(CampaignError, match=f"cannot write {closed}; mend its permissions"):
+            check_before_run(begun)
+    finally:
+        closed.chmod(mode)

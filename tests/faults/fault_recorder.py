@@ -1,0 +1,43 @@
+"""A pytest plugin: run the tests of some faults, and write what came of each to a file.
+
+Used by :mod:`fault_table` as ``-p fault_recorder``, with FAULT_RECORD naming the file and
+FAULT_ROWS the faults; a line of JSON a test.
+"""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+FILE, WANTED_ROWS = "FAULT_RECORD", "FAULT_ROWS"
+_PROPERTY = "fault rows"
+
+
+def rows_of(item: pytest.Item) -> list[int]:
+    return sorted({row for mark in item.iter_markers("fault") for row in mark.args})
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    wanted = set(json.loads(os.environ[WANTED_ROWS]))
+    chosen = [item for item in items if wanted & set(rows_of(item))]
+    config.hook.pytest_deselected(items=[item for item in items if item not in chosen])
+    items[:] = chosen
+    for item in items:
+        item.user_properties.append((_PROPERTY, rows_of(item)))
+        _write({"test": item.nodeid, "rows": rows_of(item), "outcome": None})
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    # A test is over when it was called; or it never will be, where setting it up failed or skips.
+    if report.when != "call" and not (report.when == "setup" and not report.passed):
+        return
+    _write({
+        "test": report.nodeid, "rows": dict(report.user_properties)[_PROPERTY],
+        "outcome": report.outcome,
+    })
+
+
+def _write(entry: dict[str, object]) -> None:
+    with Path(os.environ[FILE]).open("a") as file:
+        file.write(json.dumps(entry) + "\n")

@@ -1,0 +1,201 @@
+"""Run the tests of docs/reliability.md so many times, and make its table of what came of them.
+
+``python tests/faults/fault_table.py --times 10 --rows 1-5,12`` (``make faults TIMES=10 ROWS=...``)
+runs them and writes docs/reliability.json after each time, so that an interruption loses one.
+Figures of one test are of one state of the code: where that has changed, it begins to count anew.
+``--times 0`` makes the table from the file alone.
+"""
+
+import argparse
+import json
+import os
+import platform
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import fault_recorder
+from fault_rows import ROWS
+
+ROOT = Path(__file__).parents[2]
+RESULTS = ROOT / "docs" / "reliability.json"
+PAGE = ROOT / "docs" / "reliability.md"
+BEGIN, END = "<!-- made by `make faults`: begin -->", "<!-- made by `make faults`: end -->"
+CODE = ("chess_snn", "flows", "tasks", "tests")
+
+
+@dataclass
+class RunCount:
+    """How often one test was run, and what came of it, at one state of the code."""
+
+    rows: list[int]
+    runs: int = 0
+    passed: int = 0
+    skipped: int = 0
+    """Not counted as runs: the machine could not do it."""
+    code: str = ""
+    machine: str = ""
+
+    def count(self, outcome: str) -> None:
+        self.skipped += outcome == "skipped"
+        self.runs += outcome != "skipped"
+        self.passed += outcome == "passed"
+
+
+def read_counts(file: Path = RESULTS) -> dict[str, RunCount]:
+    """By the test's name."""
+    if not file.exists():
+        return {}
+    return {name: RunCount(**values) for name, values in json.loads(file.read_text()).items()}
+
+
+def write_counts(counts: dict[str, RunCount], file: Path = RESULTS) -> None:
+    body = {name: asdict(counts[name]) for name in sorted(counts)}
+    file.write_text(json.dumps(body, indent=1) + "\n")
+
+
+def add_entries(
+    counts: dict[str, RunCount], entries: list[dict], code: str, machine: str
+) -> None:
+    """Add what one run of the tests said to ``counts``."""
+    for entry in entries:
+        known = counts.get(entry["test"])
+        if known is None or (entry["outcome"] is not None and known.code != code):
+            known = counts[entry["test"]] = RunCount(entry["rows"], code=code, machine=machine)
+        known.rows = entry["rows"]
+        if entry["outcome"] is not None:
+            known.count(entry["outcome"])
+
+
+def render(counts: dict[str, RunCount]) -> str:
+    """The table, and below it which states of the code the figures are of."""
+    lines = [
+        "| | fault | promise | how it is injected | tests | runs | passed |",
+        "| --- | --- | --- | --- | --- | --- | --- |",
+    ]
+    for row in ROWS:
+        found = [count for count in counts.values() if row.number in count.rows]
+        figures = (len(found), sum(c.runs for c in found), sum(c.passed for c in found))
+        lines.append(
+            f"| {row.number} | {row.fault} | {row.promise} | {row.injection} | "
+            + " | ".join(f"{figure:,}" for figure in figures) + " |"
+        )
+    run = [count for count in counts.values() if count.runs]
+    skipped = [count for count in counts.values() if count.skipped and not count.runs]
+    never = [count for count in counts.values() if not count.runs and not count.skipped]
+    lines += ["", _summary(run, skipped, never)]
+    return "\n".join(lines) + "\n"
+
+
+def _summary(
+    run: list[RunCount], skipped: list[RunCount], never: list[RunCount]
+) -> str:
+    if not run:
+        return "None of these tests has been run yet."
+    total, passed = sum(c.runs for c in run), sum(c.passed for c in run)
+    fewest, most = min(c.runs for c in run), max(c.runs for c in run)
+    times = f"{fewest} times each" if fewest == most else f"between {fewest} and {most} times each"
+    text = (
+        f"{len(run)} tests were run, {times}: {total:,} runs, of which {passed:,} passed, at "
+        f"{', '.join(sorted({c.code for c in run}))}, on "
+        f"{'; '.join(sorted({c.machine for c in run}))}."
+    )
+    if skipped:
+        text += f" {len(skipped)} tests cannot be run there."
+    if never:
+        text += f" {len(never)} tests have not been run."
+    return text
+
+
+def write_page(counts: dict[str, RunCount], page: Path = PAGE) -> None:
+    """Put the table between its marks."""
+    text = page.read_text()
+    head, rest = text.split(BEGIN)
+    _, tail = rest.split(END)
+    page.write_text(f"{head}{BEGIN}\n\n{render(counts)}\n{END}{tail}")
+
+
+def run_tests(rows: list[int], pytest_arguments: list[str]) -> list[dict]:
+    """One run of the tests of ``rows``; what the recorder wrote."""
+    with tempfile.TemporaryDirectory() as scratch:
+        record = Path(scratch, "record")
+        record.touch()
+        here = str(Path(__file__).parent)
+        subprocess.run(
+            [sys.executable, "-m", "pytest", "-q", "-p", fault_recorder.__name__, "-m", "fault",
+             "-p", "no:cacheprovider", *pytest_arguments],
+            cwd=ROOT, check=False, env=os.environ | {
+                fault_recorder.FILE: str(record),
+                fault_recorder.WANTED_ROWS: json.dumps(rows),
+                "PYTHONPATH": os.pathsep.join([here, str(ROOT), os.environ.get("PYTHONPATH", "")]),
+            },
+        )
+        return [json.loads(line) for line in record.read_text().splitlines()]
+
+
+def code_state() -> str:
+    """The last commit that touched the code, with a plus where it was edited since."""
+    last = _git("log", "-1", "--format=%h", "--", *CODE)
+    return last + ("+" if _git("status", "--porcelain", "--", *CODE) else "")
+
+
+def _git(*arguments: str) -> str:
+    done = subprocess.run(
+        ["git", "-C", str(ROOT), *arguments], check=True, capture_output=True, text=True
+    )
+    return done.stdout.strip()
+
+
+def machine_name() -> str:
+    return f"{platform.system()} {platform.machine()} with {os.cpu_count()} cores"
+
+
+def parse_rows(text: str) -> list[int]:
+    """``"1-3,7"`` → [1, 2, 3, 7]; nothing means all."""
+    if not text:
+        return [row.number for row in ROWS]
+    wanted: set[int] = set()
+    for part in text.split(","):
+        first, _, last = part.partition("-")
+        wanted |= set(range(int(first), int(last or first) + 1))
+    if unknown := wanted - {row.number for row in ROWS}:
+        raise ValueError(f"there is no fault {min(unknown)}; they are numbered 1 to {len(ROWS)}")
+    return sorted(wanted)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--times", type=int, default=1, help="how often (default %(default)s)")
+    parser.add_argument("--rows", default="", help="which faults, such as 1-5,12; by default all")
+    parser.add_argument("pytest", nargs="*", help="for pytest, after --; such as -- -k failpoint")
+    options = parser.parse_args()
+    try:
+        rows = parse_rows(options.rows)
+    except ValueError as error:
+        parser.error(str(error))
+    code, machine, failed = code_state(), machine_name(), 0
+    for number in range(options.times):
+        began = time.monotonic()
+        entries = run_tests(rows, options.pytest)
+        counts = read_counts()
+        if rows == parse_rows("") and not options.pytest:  # all there are were collected
+            counts = {name: counts[name] for name in counts if name in {e["test"] for e in entries}}
+        add_entries(counts, entries, code, machine)
+        write_counts(counts)
+        write_page(counts)
+        bad = [entry["test"] for entry in entries if entry["outcome"] == "failed"]
+        failed += len(bad)
+        print(
+            f"{number + 1} of {options.times} times, {time.monotonic() - began:.0f} s: "
+            + (f"failed: {', '.join(bad)}" if bad else "all passed"),
+            flush=True,
+        )
+    write_page(read_counts())
+    sys.exit(1 if failed else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,54 @@
+"""The wall clock jumps an hour ahead and back while a campaign runs; nobody notices."""
+
+import os
+from pathlib import Path
+
+import pytest
+from campaign_driver import (
+    SMALL,
+    SMALL_ITERATIONS,
+    assert_same_campaign,
+    committed_shards,
+    dask_workers,
+    finish,
+    launch,
+    wait_until,
+)
+
+from chess_snn.data import is_committed
+
+pytestmark = [pytest.mark.orchestration, pytest.mark.slow, pytest.mark.timeout(1800)]
+
+HOUR_S = 3600
+
+
+@pytest.mark.fault(19)
+def test_a_campaign_does_not_notice_that_the_clock_jumps(
+    tmp_path: Path, undisturbed_small: Path
+) -> None:
+    path, log, clock = tmp_path / "c", tmp_path / "log", tmp_path / "clock"
+
+    def set_clock(seconds: int) -> None:
+        clock.with_suffix(".new").write_text(str(seconds))
+        clock.with_suffix(".new").replace(clock)
+
+    set_clock(0)
+    here = Path(__file__).parent
+    python_path = f"{here / 'jumping_clock'}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"
+    process = launch(
+        "start", "--dir", str(path), *SMALL, log=log,
+        environment={"PYTHONPATH": python_path, "JUMPING_CLOCK": str(clock)},
+    )
+    wait_until(lambda: len(committed_shards(path, 0)) >= 1, process, log)
+    workers = [worker.pid for worker in dask_workers(process)]
+    set_clock(HOUR_S)
+    wait_until(lambda: is_committed(path / "checkpoints" / "gen-000001"), process, log)
+    set_clock(-HOUR_S)
+    wait_until(lambda: len(committed_shards(path, 1)) >= 1, process, log)
+    set_clock(2 * HOUR_S)
+    assert [worker.pid for worker in dask_workers(process)] == workers, "one was replaced"
+    finish(process, log)
+    text = log.read_text()
+    assert "it is killed" not in text
+    assert "another is started" not in text
+    assert_same_campaign(path, undisturbed_small, SMALL_ITERATIONS)

@@ -1,0 +1,79 @@
+"""A real campaign that finds damage when it is resumed: it says so, mends it, and ends the same."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+from campaign_driver import (
+    assert_whole,
+    committed_shards,
+    finish,
+    kill_campaign,
+    launch,
+    settings,
+    wait_until,
+)
+
+from chess_snn.campaign.quarantine import read_notes
+from chess_snn.campaign.verifying import verify_campaign
+from chess_snn.data import is_committed, read_manifest
+
+pytestmark = [
+    pytest.mark.orchestration, pytest.mark.slow, pytest.mark.timeout(900),
+    pytest.mark.fault(10, 11),
+]
+
+SETTINGS = settings(
+    campaign__iterations=2,
+    campaign__seed=11,
+    self_play__games_per_iteration=40,
+    self_play__games_per_shard=10,
+    self_play__max_plies_first=40,
+    self_play__max_plies_last=40,
+    search__simulations_first=2,
+    search__simulations_last=2,
+    training__presentations=1.0,
+    evaluation__opponents='["random"]',
+    evaluation__num_openings=4,
+    evaluation__won_positions=2,
+    execution__workers=2,
+)
+
+
+def test_damage_is_told_and_mended_and_changes_nothing(tmp_path: Path) -> None:
+    expected, path, log = tmp_path / "expected", tmp_path / "c", tmp_path / "log"
+    finish(launch("start", "--dir", str(expected), *SETTINGS, log=log), log)
+
+    process = launch("start", "--dir", str(path), *SETTINGS, log=log)
+    # The second iteration is in self-play, with the network and from the games of the first.
+    wait_until(lambda: len(committed_shards(path, 1)) >= 1, process, log)
+    kill_campaign(process)
+    newest = path / "checkpoints" / "gen-000001"
+    assert is_committed(newest)
+    assert not is_committed(path / "checkpoints" / "gen-000002"), "killed too late"
+    flip_a_bit(newest / "weights.safetensors")
+    flip_a_bit(path / "games" / "iter-000000" / "shard-0001" / "actions" / "c.0")
+    (path / "games" / "iter-000000" / "shard-0002" / "states" / "c.0.0").write_bytes(b"")
+    shutil.rmtree(path / "games" / "iter-000001" / "shard-0000")
+
+    log.unlink()
+    finish(launch("resume", str(path), log=log), log)
+    text = log.read_text()
+    assert text.count("DAMAGED: ") >= 3, text[-3000:]
+    for thing in ("generation 1", "shard 1 of iteration 0", "shard 2 of iteration 0"):
+        assert f"{thing} was made again" in text
+    folder = assert_whole(path, iterations=2)
+    assert {note.event for note in read_notes(folder)} == {"set aside", "made again"}
+    assert verify_campaign(folder).is_whole
+    for generation in (1, 2):
+        digests = {
+            read_manifest(base / "checkpoints" / f"gen-{generation:06d}").meta["weights_digest"]
+            for base in (path, expected)
+        }
+        assert len(digests) == 1
+
+
+def flip_a_bit(path: Path) -> None:
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)

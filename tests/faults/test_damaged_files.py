@@ -1,0 +1,393 @@
+"""Files of a campaign that are damaged while it runs, or that are not what they claim to be.
+
+The stages are called one by one, with a mender whose workers are this process; what a real campaign
+does of it stands in test_damage_while_running.py.
+"""
+
+import pickle
+import random
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+import torch
+from micro_campaign import micro_networks, play_campaign, play_iteration, stage_mender
+
+from chess_snn.campaign import CampaignFolder
+from chess_snn.campaign.networks import evaluator_of
+from chess_snn.campaign.quarantine import read_notes
+from chess_snn.campaign.removals import Removed, note_removal
+from chess_snn.campaign.stages import play_shard, train_generation, window_shards
+from chess_snn.campaign.verifying import verify_campaign
+from chess_snn.data import read_manifest, read_shard
+from chess_snn.data.manifest import MANIFEST_NAME, Manifest, describe_file
+from chess_snn.data.shard_audit import audit_shards
+from chess_snn.errors import BeyondRepairError, CorruptDataError, DamagedFolderError
+from chess_snn.games import get_game
+from chess_snn.training import check_checkpoint, load_trainer, load_weights
+
+GAME = get_game("chess")
+NEWEST = 2
+FILES_OF_A_CHECKPOINT = 4
+"""Its manifest among them."""
+
+Damage = Callable[[Path], object]
+
+
+def flip_a_bit(path: Path) -> None:
+    content = bytearray(path.read_bytes())
+    stream = random.Random(path.name)
+    content[stream.randrange(len(content))] ^= 1 << stream.randrange(8)
+    path.write_bytes(content)
+
+
+def cut(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:-1])
+
+
+DAMAGES: dict[str, Damage] = {
+    "flipped": flip_a_bit, "cut": cut, "emptied": lambda path: path.write_bytes(b""),
+    "deleted": Path.unlink,
+}
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[CampaignFolder]:
+    """A finished campaign that nothing happened to."""
+    torch.set_num_threads(1)
+    with micro_networks():
+        yield play_campaign(tmp_path_factory.mktemp("undisturbed") / "campaign")
+
+
+@pytest.fixture
+def finished(undisturbed: CampaignFolder, tmp_path: Path) -> CampaignFolder:
+    """A copy of it."""
+    shutil.copytree(undisturbed.path, tmp_path / "campaign")
+    return CampaignFolder.open(tmp_path / "campaign")
+
+
+@pytest.fixture
+def under_way(finished: CampaignFolder) -> CampaignFolder:
+    """As it was when its second iteration had played, and not trained."""
+    shutil.rmtree(finished.checkpoint(NEWEST))
+    shutil.rmtree(finished.path / "matches" / "gen-000002")
+    shutil.rmtree(finished.path / "matches" / "final")
+    finished.receipt(1).unlink()
+    return finished
+
+
+def files_of(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.rglob("*") if path.is_file())
+
+
+def digest_of(folder: CampaignFolder, generation: int) -> str:
+    return str(read_manifest(folder.checkpoint(generation)).meta["weights_digest"])
+
+
+def train(folder: CampaignFolder, told: list[str]) -> None:
+    mender = stage_mender(folder, told)
+    mender.mended(lambda: train_generation(folder.path, NEWEST - 1))
+
+
+def events(folder: CampaignFolder) -> list[tuple[str, str]]:
+    return [(note.path, note.event) for note in read_notes(folder)]
+
+
+@pytest.mark.fault(10)
+@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
+def test_damage_to_any_file_of_a_shard_is_found(finished: CampaignFolder, damage: Damage) -> None:
+    shard = finished.shard(0, 0)
+    files = files_of(shard)
+    assert len(files) > 20, "a shard has two files a column, and its manifest"
+    for path in files:
+        intact = path.read_bytes()
+        damage(path)
+        with pytest.raises(DamagedFolderError) as refused:
+            read_shard(shard)
+        assert refused.value.folder == shard
+        assert path.name in str(refused.value)
+        (audit,) = audit_shards(GAME, [shard])
+        assert audit.verdict == "damaged"
+        path.write_bytes(intact)
+    assert audit_shards(GAME, [shard])[0].verdict == "whole"
+
+
+@pytest.mark.fault(10)
+@pytest.mark.parametrize("file", ["actions/c.0", "states/zarr.json", MANIFEST_NAME])
+@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
+def test_a_damaged_shard_is_played_again_and_changes_nothing(
+    undisturbed: CampaignFolder, under_way: CampaignFolder, damage: Damage, file: str
+) -> None:
+    shard, told = under_way.shard(0, 1), []
+    damage(shard / file)
+    train(under_way, told)
+    assert digest_of(under_way, NEWEST) == digest_of(undisturbed, NEWEST)
+    games, expected = read_shard(shard)[0], read_shard(undisturbed.shard(0, 1))[0]
+    assert games.actions.tolist() == expected.actions.tolist()
+
+    assert told[0].startswith("DAMAGED: ")
+    assert file in told[0]
+    assert told[1:] == ["shard 1 of iteration 0 was made again"]
+    assert events(under_way) == [
+        ("games/iter-000000/shard-0001", "set aside"),
+        ("games/iter-000000/shard-0001", "made again"),
+    ]
+    (aside,) = (path for path in under_way.quarantine.iterdir() if path.is_dir())
+    assert (aside / "actions").is_dir()
+    assert str(aside) in told[0]
+
+
+@pytest.mark.fault(10)
+def test_a_lost_shard_is_played_again(
+    undisturbed: CampaignFolder, under_way: CampaignFolder
+) -> None:
+    shutil.rmtree(under_way.shard(0, 0))
+    told: list[str] = []
+    train(under_way, told)
+    assert "it is gone" in told[0]
+    assert digest_of(under_way, NEWEST) == digest_of(undisturbed, NEWEST)
+    assert verify_campaign(under_way).is_whole
+
+
+@pytest.mark.fault(10)
+def test_self_play_that_restarts_from_a_damaged_shard_has_it_mended(
+    undisturbed: CampaignFolder, under_way: CampaignFolder
+) -> None:
+    shutil.rmtree(under_way.shard(1, 0))
+    flip_a_bit(under_way.shard(0, 0) / "states" / "c.0.0")
+    told: list[str] = []
+    mender = stage_mender(under_way, told)
+    mender.mended(lambda: play_shard(under_way.path, 1, 0))
+    assert told[-1] == "shard 0 of iteration 0 was made again"
+    games, expected = (read_shard(f.shard(1, 0))[0] for f in (under_way, undisturbed))
+    assert games.actions.tolist() == expected.actions.tolist()
+
+
+@pytest.mark.fault(10)
+def test_a_damaged_shard_that_cannot_be_played_again_is_dropped(
+    undisturbed: CampaignFolder, under_way: CampaignFolder
+) -> None:
+    shard, generation = under_way.shard(0, 1), under_way.checkpoint(0)
+    flip_a_bit(shard / "actions" / "c.0")
+    note_removal(under_way, [Removed("checkpoints/gen-000000", 1, "2026-01-01T00:00:00+00:00")])
+    shutil.rmtree(generation)
+    told: list[str] = []
+    train(under_way, told)
+    assert told[-1].startswith("DROPPED: shard 1 of iteration 0 cannot be played again")
+    assert "removed by `chess-snn gc`" in told[-1]
+    meta = read_manifest(under_way.checkpoint(NEWEST)).meta
+    kept = read_manifest(undisturbed.checkpoint(NEWEST)).meta["window_shards"]
+    assert meta["window_shards"] == [name for name in kept if name != "iter-000000/shard-0001"]
+    assert shard not in window_shards(under_way, 1)
+    assert ("games/iter-000000/shard-0001", "dropped") in events(under_way)
+
+    findings = verify_campaign(under_way)
+    assert findings.is_whole
+    assert {f.path: f.state for f in findings.found} == {
+        "games/iter-000000/shard-0001": "dropped", "checkpoints/gen-000000": "removed",
+    }
+
+
+@pytest.mark.fault(10)
+def test_a_dropped_shard_that_is_restored_is_in_the_window_again(
+    undisturbed: CampaignFolder, under_way: CampaignFolder
+) -> None:
+    shard = under_way.shard(0, 1)
+    test_a_damaged_shard_that_cannot_be_played_again_is_dropped(undisturbed, under_way)
+    shutil.copytree(undisturbed.shard(0, 1), shard)
+    assert shard in window_shards(under_way, 1)
+
+
+@pytest.mark.fault(11)
+@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
+def test_damage_to_any_file_of_a_checkpoint_is_refused(
+    finished: CampaignFolder, damage: Damage
+) -> None:
+    checkpoint = finished.checkpoint(NEWEST)
+    files = files_of(checkpoint)
+    assert len(files) == FILES_OF_A_CHECKPOINT
+    for path in files:
+        intact = path.read_bytes()
+        damage(path)
+        for read in (load_weights, check_checkpoint, lambda f: load_trainer(f, GAME)):
+            with pytest.raises(DamagedFolderError, match=path.name) as refused:
+                read(checkpoint)
+            assert refused.value.folder == checkpoint
+        path.write_bytes(intact)
+    check_checkpoint(checkpoint)
+
+
+@pytest.mark.fault(11)
+@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
+def test_a_damaged_newest_generation_is_trained_again_from_the_one_before(
+    undisturbed: CampaignFolder, finished: CampaignFolder, damage: Damage
+) -> None:
+    damage(finished.checkpoint(NEWEST) / "weights.safetensors")
+    told: list[str] = []
+    stage_mender(finished, told).mended(lambda: evaluator_of(finished, NEWEST))
+    assert told[0].startswith("DAMAGED: ")
+    assert "weights.safetensors" in told[0]
+    digest = digest_of(undisturbed, NEWEST)
+    assert told[1:] == [
+        f"generation 2 was made again, with the same weights ({digest[:12]}…)"
+    ]
+    assert digest_of(finished, NEWEST) == digest
+    assert verify_campaign(finished).is_whole
+
+
+@pytest.mark.fault(11)
+def test_damage_behind_damage_is_mended_first(
+    undisturbed: CampaignFolder, finished: CampaignFolder
+) -> None:
+    """All generations, and a shard that two of them were trained on."""
+    for generation in range(NEWEST + 1):
+        flip_a_bit(finished.checkpoint(generation) / "weights.safetensors")
+    flip_a_bit(finished.shard(0, 0) / "actions" / "c.0")
+    told: list[str] = []
+    stage_mender(finished, told).mended(lambda: evaluator_of(finished, NEWEST))
+    again = [text for text in told if "was made again" in text]
+    assert [text.partition(" was")[0] for text in again] == [
+        "generation 0", "shard 0 of iteration 0", "generation 1", "generation 2",
+    ]
+    for generation in range(NEWEST + 1):
+        assert digest_of(finished, generation) == digest_of(undisturbed, generation)
+    assert verify_campaign(finished).is_whole
+
+
+@pytest.mark.fault(11)
+def test_a_generation_that_comes_out_otherwise_is_told(finished: CampaignFolder) -> None:
+    """As on another kind of device: here, because a shard that it was trained on is dropped."""
+    shutil.rmtree(finished.shard(1, 1))
+    flip_a_bit(finished.checkpoint(NEWEST) / "weights.safetensors")
+    note_removal(finished, [Removed("games/iter-000001/shard-0001", 1, None)])
+    told: list[str] = []
+    stage_mender(finished, told).mended(lambda: evaluator_of(finished, NEWEST))
+    assert "its weights are others" in told[-1]
+    findings = verify_campaign(finished)
+    assert findings.is_whole
+    states = {finding.path: finding.state for finding in findings.found}
+    assert states["checkpoints/gen-000002"] == "made again"
+
+
+@pytest.mark.fault(11)
+def test_a_generation_that_cannot_be_trained_again_ends_the_campaign(
+    finished: CampaignFolder,
+) -> None:
+    flip_a_bit(finished.checkpoint(NEWEST) / "trainer.json")
+    note_removal(finished, [Removed("checkpoints/gen-000001", 1, "2026-01-01T00:00:00+00:00")])
+    shutil.rmtree(finished.checkpoint(1))
+    with pytest.raises(BeyondRepairError, match=r"generation 1 was removed .*gen-000001 from a"):
+        stage_mender(finished, []).mended(lambda: load_trainer(finished.checkpoint(NEWEST), GAME))
+    assert ("checkpoints/gen-000002", "set aside") in events(finished)
+
+
+@pytest.mark.fault(11)
+def test_a_disk_that_damages_whatever_is_made_again_is_given_up(finished: CampaignFolder) -> None:
+    told: list[str] = []
+
+    def damage_and_read() -> None:
+        flip_a_bit(finished.shard(0, 0) / "actions" / "c.0")
+        read_shard(finished.shard(0, 0))
+
+    with pytest.raises(BeyondRepairError, match="made again 3 times and is damaged once more"):
+        stage_mender(finished, told).mended(damage_and_read)
+    assert len([text for text in told if "was made again" in text]) == 3
+
+
+@pytest.mark.fault(11)
+def test_damage_outside_the_campaign_is_left_to_whoever_owns_it(
+    finished: CampaignFolder, tmp_path: Path
+) -> None:
+    shutil.copytree(finished.shard(0, 0), tmp_path / "imported")
+    flip_a_bit(tmp_path / "imported" / "zarr.json")
+    with pytest.raises(DamagedFolderError, match=r"zarr\.json"):
+        stage_mender(finished, []).mended(lambda: read_shard(tmp_path / "imported"))
+    assert (tmp_path / "imported").is_dir()
+    assert not finished.quarantine.exists()
+
+
+def test_a_mended_campaign_can_be_played_on(
+    undisturbed: CampaignFolder, under_way: CampaignFolder
+) -> None:
+    flip_a_bit(under_way.shard(1, 0) / "actions" / "c.0")
+    train(under_way, [])
+    receipt = play_iteration(under_way, 1)
+    assert receipt.training.weights_digest == digest_of(undisturbed, NEWEST)
+    assert verify_campaign(under_way).is_whole
+
+
+class Payload:
+    """Whoever unpickles it makes a file."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __reduce__(self) -> tuple[Callable[..., object], tuple[object, ...]]:
+        return Path.touch, (self.path,)
+
+
+def pickled(path: Path) -> bytes:
+    return pickle.dumps(Payload(path))
+
+
+def saved_by_torch(path: Path) -> bytes:
+    target = path.with_suffix(".pt")
+    torch.save({"weights": Payload(path)}, target)
+    return target.read_bytes()
+
+
+def forge(folder: Path) -> None:
+    """Make the manifest agree with the files, as somebody would who means harm."""
+    manifest = read_manifest(folder)
+    files = {
+        path.relative_to(folder).as_posix(): describe_file(path) for path in files_of(folder)
+        if path.name != MANIFEST_NAME
+    }
+    forged = Manifest(manifest.kind, manifest.created, manifest.meta, files)
+    (folder / MANIFEST_NAME).write_text(forged.to_text())
+
+
+@pytest.mark.fault(24)
+@pytest.mark.parametrize("make", [pickled, saved_by_torch])
+@pytest.mark.parametrize("is_forged", [False, True], ids=["as it is", "manifest forged"])
+def test_a_pickle_where_a_checkpoint_should_be_is_never_loaded(
+    finished: CampaignFolder, tmp_path: Path, make: Callable[[Path], bytes], is_forged: bool
+) -> None:
+    checkpoint, trap = finished.checkpoint(NEWEST), tmp_path / "it was loaded"
+    for path in files_of(checkpoint):
+        if path.name == MANIFEST_NAME and is_forged:
+            continue
+        intact, manifest = path.read_bytes(), (checkpoint / MANIFEST_NAME).read_bytes()
+        path.write_bytes(make(trap))
+        if is_forged:
+            forge(checkpoint)
+        for read in (
+            check_checkpoint, lambda f: load_trainer(f, GAME),
+            lambda f: evaluator_of(finished, NEWEST) and load_trainer(f, GAME),
+        ):
+            with pytest.raises(DamagedFolderError):
+                read(checkpoint)
+        assert not verify_campaign(finished).is_whole
+        assert not trap.exists()
+        path.write_bytes(intact)
+        (checkpoint / MANIFEST_NAME).write_bytes(manifest)
+    pickle.loads(pickled(trap))
+    assert trap.exists(), "the trap does not work: the test showed nothing"
+
+
+@pytest.mark.fault(24)
+def test_a_pickle_in_a_shard_is_never_loaded(finished: CampaignFolder, tmp_path: Path) -> None:
+    shard, trap = finished.shard(0, 0), tmp_path / "it was loaded"
+    manifest = (shard / MANIFEST_NAME).read_bytes()
+    for path in files_of(shard):
+        if path.name == MANIFEST_NAME:
+            continue
+        intact = path.read_bytes()
+        path.write_bytes(pickled(trap))
+        forge(shard)
+        with pytest.raises(CorruptDataError):
+            read_shard(shard)
+        path.write_bytes(intact)
+        (shard / MANIFEST_NAME).write_bytes(manifest)
+    assert not trap.exists()

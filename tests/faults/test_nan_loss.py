@@ -1,0 +1,81 @@
+"""Training that diverges leaves the campaign as it was before that iteration's training."""
+
+import math
+from pathlib import Path
+
+import pytest
+from campaign_driver import settings
+
+from chess_snn.campaign import CampaignFolder, load_config, read_receipts
+from chess_snn.campaign.champions import champion_of
+from chess_snn.campaign.plans import begin_iteration
+from chess_snn.campaign.stages import play_shard, prepare_first_generation, train_generation
+from chess_snn.data import ReplayWindow, Samples, is_committed, read_manifest
+from chess_snn.errors import TrainingDivergedError
+from chess_snn.types import Int32Array
+
+pytestmark = [pytest.mark.fault(15), pytest.mark.timeout(300)]
+
+SETTINGS = [text.removeprefix("--set=") for text in settings(
+    campaign__iterations=1, self_play__games_per_iteration=8, self_play__games_per_shard=8,
+    self_play__max_plies_first=12, self_play__max_plies_last=12, search__simulations_first=2,
+    search__simulations_last=2, training__batch_size=16, training__presentations=3.0,
+    training__skip_limit=2,
+)]
+
+
+@pytest.fixture
+def played(tmp_path: Path) -> CampaignFolder:
+    """A campaign whose first iteration has played and not trained."""
+    folder = CampaignFolder.create(tmp_path / "c", load_config(settings=SETTINGS))
+    prepare_first_generation(folder)
+    begin_iteration(folder, 0, 0.0)
+    play_shard(folder.path, 0, 0)
+    return folder
+
+
+@pytest.fixture
+def poison(monkeypatch: pytest.MonkeyPatch):
+    """From now on the samples of every batch, or of the second alone, have a target of NaN."""
+    gather = ReplayWindow.gather
+
+    def spoil(*, every_batch: bool) -> None:
+        num_gathered = 0
+
+        def gathered(window: ReplayWindow, rows: Int32Array) -> Samples:
+            nonlocal num_gathered
+            num_gathered += 1
+            samples = gather(window, rows)
+            if every_batch or num_gathered == 2:
+                samples.outcomes_stm[0] = math.nan
+            return samples
+
+        monkeypatch.setattr(ReplayWindow, "gather", gathered)
+
+    return spoil
+
+
+def test_training_that_diverges_is_rolled_back_and_nothing_is_promoted(played, poison, monkeypatch):
+    first = read_manifest(played.checkpoint(0))
+    poison(every_batch=True)
+    with pytest.raises(TrainingDivergedError) as halted:
+        train_generation(played.path, 0)
+    message = str(halted.value)
+    assert "training step 2 is not finite: loss nan, gradient norm nan, after 2 skipped" in message
+    assert "Generation 0 stays the newest and nothing is promoted" in message
+    assert f"--config {played.path / 'campaign.toml'}" in message
+    assert [path.name for path in (played.path / "checkpoints").iterdir()] == ["gen-000000"]
+    assert read_manifest(played.checkpoint(0)) == first
+    assert champion_of(played, read_receipts(played)) is None
+
+    monkeypatch.undo()  # the memory module that was bad has been replaced
+    assert train_generation(played.path, 0).generation == 1
+    assert is_committed(played.checkpoint(1))
+
+
+def test_a_single_bad_batch_is_skipped_and_told(played, poison):
+    poison(every_batch=False)
+    metrics = train_generation(played.path, 0).metrics
+    assert metrics["skipped_steps"] == 1
+    assert metrics["steps"] >= 3
+    assert math.isfinite(metrics["value_loss"])

@@ -1,0 +1,174 @@
+"""What older programs stored is read, or refused by name; so is what newer ones will store.
+
+Under tests/data/stored lie files as they were written when their formats were new.
+"""
+
+import json
+import shutil
+from collections.abc import Callable
+from dataclasses import fields
+from pathlib import Path
+
+import numpy as np
+import pytest
+from stored_files import STORED, copy_campaign
+
+from chess_snn.campaign import CampaignFolder, read_receipt, read_receipts
+from chess_snn.campaign.champions import promote_by_hand, read_hand_promotions
+from chess_snn.campaign.finish import is_finished
+from chess_snn.campaign.match_games import match_files, read_match
+from chess_snn.campaign.networks import evaluator_of
+from chess_snn.campaign.plans import read_plans
+from chess_snn.campaign.quarantine import read_notes, set_aside
+from chess_snn.campaign.removals import note_removal, read_removals
+from chess_snn.campaign.stages import window_shards
+from chess_snn.campaign.verifying import verify_campaign
+from chess_snn.data import (
+    GameRecords,
+    ReplayWindow,
+    is_own_digest,
+    read_manifest,
+    read_shard,
+    verify_folder,
+    with_digest,
+)
+from chess_snn.data.manifest import MANIFEST_NAME
+from chess_snn.errors import UnknownVersionError
+from chess_snn.games import get_game
+from chess_snn.training import load_trainer, load_weights
+
+pytestmark = pytest.mark.fault(25)
+
+GAME = get_game("chess")
+ADDED_IN_2 = ("surprises", "cut_values_white", "start_kinds")
+NEWER = 99
+
+
+@pytest.fixture
+def stored(tmp_path: Path) -> CampaignFolder:
+    """A finished campaign of today's formats."""
+    return copy_campaign(tmp_path)
+
+
+def test_a_stored_campaign_is_read_as_a_whole(stored: CampaignFolder) -> None:
+    findings = verify_campaign(stored)
+    assert findings.found == []
+    assert findings.checked["shard"] == 4
+    assert findings.checked["checkpoint"] == 3
+    assert findings.checked["receipt"] == findings.checked["plan"] == 2
+    assert findings.num_games == 12
+    assert findings.num_match_games > 0
+    assert is_finished(stored)
+
+
+def test_a_stored_campaign_can_be_gone_on_with(stored: CampaignFolder) -> None:
+    newest = read_receipts(stored)[-1].training.generation
+    trainer = load_trainer(stored.checkpoint(newest), GAME)
+    assert trainer.steps_done > 0
+    window = ReplayWindow.load(GAME, window_shards(stored, newest - 1), capacity=10_000)
+    assert len(window.sample(8, np.random.default_rng(0))) == 8
+    evaluator_of(stored, newest)
+
+
+def test_stored_files_are_small() -> None:
+    files = [path for path in STORED.rglob("*") if path.is_file()]
+    assert sum(path.stat().st_size for path in files) < 300_000
+
+
+def test_a_shard_of_version_1_is_read_with_what_it_could_not_say() -> None:
+    old, manifest = read_shard(STORED / "shard-version-1")
+    new, _ = read_shard(STORED / "campaign" / "games" / "iter-000000" / "shard-0000")
+    assert manifest.meta["shard_version"] == 1
+    for column in fields(GameRecords):
+        found = getattr(old, column.name)
+        if column.name in ADDED_IN_2:
+            assert not found.any()
+            assert len(found) == len(getattr(new, column.name))
+        else:
+            np.testing.assert_array_equal(found, getattr(new, column.name), column.name)
+
+
+def test_a_receipt_of_version_2_is_read_with_what_it_could_not_say(stored: CampaignFolder) -> None:
+    new = read_receipt(stored, 0)
+    shutil.copy(STORED / "receipt-version-2.json", stored.receipt(0))
+    old = read_receipt(stored, 0)
+    assert old.rating is old.climb is old.promotion is None
+    assert (old.shards, old.training, old.matches) == (new.shards, new.training, new.matches)
+    assert verify_campaign(stored).is_whole
+
+
+def resign(path: Path, change: Callable[[dict], None]) -> None:
+    """Edit a JSON file as its writer would have: with a digest of its own, where it has one."""
+    body = json.loads(path.read_text())
+    had_digest = is_own_digest(body)
+    body.pop("digest", None)
+    change(body)
+    path.write_text(json.dumps(with_digest(body) if had_digest else body))
+
+
+def newer(name: str) -> Callable[[dict], None]:
+    return lambda body: body.update({name: NEWER})
+
+
+def newer_meta(name: str) -> Callable[[dict], None]:
+    return lambda body: body["meta"].update({name: NEWER})
+
+
+def refused_by(name: str, read: Callable[[], object]) -> str:
+    with pytest.raises(UnknownVersionError, match=f"{name} version {NEWER} is unknown") as refused:
+        read()
+    assert "a newer program wrote it: update this one" in str(refused.value)
+    return str(refused.value)
+
+
+def test_whatever_a_newer_program_stored_is_refused_by_name(stored: CampaignFolder) -> None:
+    other = 3 - read_receipts(stored)[-1].champion
+    promote_by_hand(stored, other, "ada", "to have one")
+    set_aside(stored, stored.path / "matches" / "final" / "greedy-2.json", "to have a note")
+    note_removal(stored, [])
+    shard, checkpoint = stored.shard(0, 0), stored.checkpoint(1)
+    (note,) = stored.quarantine.glob("*.json")
+    for path, change, name, read in (
+        (shard / MANIFEST_NAME, newer_meta("shard_version"), "shard", lambda: read_shard(shard)),
+        (checkpoint / MANIFEST_NAME, newer_meta("checkpoint_version"), "checkpoint",
+         lambda: load_weights(checkpoint)),
+        (stored.shard(0, 1) / MANIFEST_NAME, newer("version"), "chess-snn/manifest",
+         lambda: read_manifest(stored.shard(0, 1))),
+        (stored.receipt(0), newer("schema"), "receipt", lambda: read_receipts(stored)),
+        (stored.plan(0), newer("schema"), "plan", lambda: read_plans(stored)),
+        (stored.hand_promotion(0), newer("schema"), "choice of a champion",
+         lambda: read_hand_promotions(stored)),
+        (note, newer("schema"), "quarantine note", lambda: read_notes(stored)),
+        (stored.removal(0), newer("schema"), "removal", lambda: read_removals(stored)),
+    ):
+        resign(path, change)
+        assert path.parent.name in refused_by(name, read)
+
+
+def test_a_newer_configuration_is_refused_before_its_settings_are_read(
+    stored: CampaignFolder,
+) -> None:
+    path = stored.path / "campaign.toml"
+    text = path.read_text()
+    assert "schema = 1" in text
+    path.write_text(text.replace("schema = 1", f"schema = {NEWER}") + "\n[later]\nsetting = 1\n")
+    assert str(path) in refused_by(
+        "campaign configuration", lambda: CampaignFolder.open(stored.path)
+    )
+
+
+def test_a_match_of_another_version_is_refused_by_name(stored: CampaignFolder) -> None:
+    path = match_files(stored)[0]
+    resign(path, newer("schema"))
+    with pytest.raises(UnknownVersionError, match=f"{path.name}.*schema {NEWER}"):
+        read_match(GAME.spec, path)
+
+
+def test_what_is_of_another_version_is_no_damage_to_be_set_aside(stored: CampaignFolder) -> None:
+    """Somebody may only have to install the newer program."""
+    resign(stored.shard(0, 0) / MANIFEST_NAME, newer_meta("shard_version"))
+    findings = verify_campaign(stored)
+    assert [(f.path, f.state) for f in findings.damage] == [
+        ("games/iter-000000/shard-0000", "unknown version")
+    ]
+    verify_folder(stored.shard(0, 0))

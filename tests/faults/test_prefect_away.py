@@ -1,0 +1,82 @@
+"""The Prefect server is killed: for a while the campaign waits, for good it stops resumably."""
+
+import json
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+pytestmark = [pytest.mark.orchestration, pytest.mark.slow, pytest.mark.timeout(1800)]
+pytest.importorskip("prefect")
+
+from campaign_driver import (  # noqa: E402
+    FINISH_TIMEOUT_S,
+    SMALL,
+    SMALL_ITERATIONS,
+    assert_gone,
+    assert_same_campaign,
+    committed_shards,
+    descendants,
+    finish,
+    launch,
+    wait_until,
+)
+
+from flows.child_process import (  # noqa: E402
+    free_port,
+    start_child,
+    stop_child,
+    wait_until_healthy,
+)
+from flows.servers import API_URL_VARIABLE, prefect_spec  # noqa: E402
+
+AWAY_S = 15.0
+
+
+@pytest.mark.fault(4)
+def test_a_campaign_whose_prefect_server_is_away_for_a_while_goes_on(
+    tmp_path: Path, undisturbed_small: Path
+) -> None:
+    path, log = tmp_path / "c", tmp_path / "log"
+    server = prefect_spec(tmp_path / "prefect", free_port())
+
+    def start_server() -> "subprocess.Popen[bytes]":
+        child = start_child(server)
+        wait_until_healthy(server, child, None, FINISH_TIMEOUT_S)
+        return child
+
+    child = start_server()
+    try:
+        environment = {API_URL_VARIABLE: server.url}
+        process = launch("start", "--dir", str(path), *SMALL, log=log, environment=environment)
+        wait_until(lambda: len(committed_shards(path, 0)) >= 1, process, log)
+        os.killpg(child.pid, signal.SIGKILL)
+        child.wait()
+        time.sleep(AWAY_S)
+        assert process.poll() is None, log.read_text()[-3000:]
+        child = start_server()
+        finish(process, log)
+    finally:
+        stop_child(server, child)
+    assert_same_campaign(path, undisturbed_small, SMALL_ITERATIONS)
+
+
+@pytest.mark.fault(4)
+def test_a_campaign_without_its_prefect_server_stops_and_resumes(
+    tmp_path: Path, undisturbed_small: Path
+) -> None:
+    path, log = tmp_path / "c", tmp_path / "log"
+    process = launch("start", "--dir", str(path), *SMALL, log=log)
+    wait_until(lambda: len(committed_shards(path, 0)) >= 1, process, log)
+    started = descendants(process)
+    server = json.loads((path / "services" / "prefect-server.json").read_text())
+    os.killpg(server["pid"], signal.SIGKILL)
+    assert process.wait(2 * FINISH_TIMEOUT_S) == 2, log.read_text()[-3000:]
+    assert "error: the Prefect server at http://127.0.0.1:" in log.read_text()
+    assert_gone(started)
+
+    finish(launch("resume", str(path), log=log), log)
+    assert_same_campaign(path, undisturbed_small, SMALL_ITERATIONS)

@@ -1,0 +1,104 @@
+"""Whole campaigns of a few games with a network of 6,000 parameters: seconds, and under 200 KB.
+
+Every stage is the real one, called in order; only the network that goes by the name of ``tiny`` is
+smaller while the block of :func:`micro_networks` lasts.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from unittest.mock import patch
+
+from chess_snn.campaign import CampaignFolder, Receipt, load_config, write_receipt
+from chess_snn.campaign.champions import choose_champion
+from chess_snn.campaign.matches import (
+    ScheduledMatch,
+    final_matches,
+    finish_match,
+    generation_matches,
+    play_conversion,
+    play_match_part,
+)
+from chess_snn.campaign.mending import Makers, Mender
+from chess_snn.campaign.plans import begin_iteration
+from chess_snn.campaign.ratings import rating_of
+from chess_snn.campaign.receipts import StageSeconds
+from chess_snn.campaign.stages import play_shard, prepare_first_generation, train_generation
+from chess_snn.nets.config import SIZES, NetConfig
+from chess_snn.types import Json
+
+MICRO = NetConfig(blocks=1, channels=8, ticks=2, value_channels=2, value_hidden=8)
+
+SETTINGS = (
+    "campaign.iterations=2", "campaign.seed=3", "net.size=tiny", "net.precision=fp32",
+    "self_play.games_per_iteration=6", "self_play.games_per_shard=3",
+    "self_play.max_plies_first=18", "self_play.max_plies_last=18",
+    "self_play.practice_share_first=0.3", "self_play.restart_share_last=0.5",
+    "self_play.mismatch_share_first=0.2", "self_play.mismatch_plies=10",
+    "search.simulations_first=2", "search.simulations_last=2", "training.batch_size=8",
+    'evaluation.opponents=["random"]', "evaluation.num_openings=1", "evaluation.max_plies=8",
+    "evaluation.won_positions=1", "evaluation.final_openings=1", "evaluation.final_simulations=2",
+    "promotion.rule=score",
+)
+"""Two iterations of two shards; positions of the first are restarted from in the second."""
+
+
+@contextmanager
+def micro_networks() -> Iterator[None]:
+    """Make networks of MICRO for the length of the block."""
+    with patch.dict(SIZES, tiny=MICRO):
+        yield
+
+
+def play_campaign(path: Path, *changes: str) -> CampaignFolder:
+    """Play a campaign to its end; in the block of :func:`micro_networks`."""
+    folder = CampaignFolder.create(path, load_config(settings=[*SETTINGS, *changes]))
+    prepare_first_generation(folder)
+    for iteration in range(folder.config.campaign.iterations):
+        play_iteration(folder, iteration)
+    for match in final_matches(folder):
+        play_match(folder, match)
+    return folder
+
+
+def play_iteration(folder: CampaignFolder, iteration: int) -> Receipt:
+    """All of one iteration, up to its receipt."""
+    plan = begin_iteration(folder, iteration, elapsed_s=10.0 * iteration)
+    assert plan is not None
+    shards = [
+        play_shard(folder.path, iteration, shard)
+        for shard in range(folder.config.self_play.num_shards)
+    ]
+    training = train_generation(folder.path, iteration)
+    generation = iteration + 1
+    matches = [play_match(folder, match) for match in generation_matches(folder, generation)]
+    conversion = play_conversion(folder.path, generation)
+    score = matches[0]["score"]
+    receipt = Receipt(
+        iteration=iteration, plan=plan, shards=shards, training=training, matches=matches,
+        conversion=conversion, score=score,
+        champion=choose_champion(folder, iteration, score, None),
+        seconds=StageSeconds(1.0, 2.0, 3.0, 0.5, 6.0), elapsed_s=10.0 * generation,
+        rating=rating_of(folder, generation, folder.config.evaluation.simulations),
+    )
+    write_receipt(folder, receipt)
+    return receipt
+
+
+def play_match(folder: CampaignFolder, match: ScheduledMatch) -> Json:
+    for part in range(len(match.parts)):
+        play_match_part(folder.path, match, part)
+    return finish_match(folder.path, match)
+
+
+def stage_mender(folder: CampaignFolder, told: list[str]) -> Mender:
+    """A mender whose workers are this process; what it tells is appended to ``told``."""
+    mender: Mender
+
+    makers = Makers(
+        play_shard=lambda i, s: mender.mended(lambda: play_shard(folder.path, i, s)),
+        train=lambda i: mender.mended(lambda: train_generation(folder.path, i)),
+        make_first=lambda: prepare_first_generation(folder),
+    )
+    mender = Mender(folder, makers, told.append)
+    return mender

@@ -1,0 +1,127 @@
+"""Silence is added up by looks, not by clocks; how a worker's process ended is said in words."""
+
+import os
+import signal
+import threading
+from pathlib import Path
+
+import pytest
+
+pytestmark = [pytest.mark.orchestration, pytest.mark.timeout(300)]
+pytest.importorskip("distributed")
+
+import dask  # noqa: E402
+import psutil  # noqa: E402
+from distributed import Client, LocalCluster  # noqa: E402
+
+from flows.worker_watch import SilenceLog, describe_exit, watched_workers  # noqa: E402
+from tasks import nanny_setup  # noqa: E402
+
+
+def workers(**last_seen: float) -> dict[str, dict[str, object]]:
+    return {name: {"name": name, "last_seen": seen} for name, seen in last_seen.items()}
+
+
+def test_a_worker_is_frozen_once_it_was_silent_for_long_enough() -> None:
+    log = SilenceLog(look_every_s=1.0)
+    for second in range(31):
+        log.look(workers(well=float(second), ill=5.0), now_s=100.0 + second)
+    assert log.frozen(after_s=30.0) == {"ill": "ill"}
+    assert log.frozen(after_s=30.5) == {}
+
+
+@pytest.mark.fault(19)
+@pytest.mark.parametrize("jump_s", [3600.0, -3600.0])
+def test_a_jump_of_the_clock_that_workers_are_seen_by_freezes_nobody(jump_s: float) -> None:
+    log = SilenceLog(look_every_s=1.0)
+    for second in range(60):
+        seen = 100.0 + second + (jump_s if second >= 30 else 0.0)
+        log.look(workers(a=seen, b=seen), now_s=float(second))
+        assert log.frozen(after_s=5.0) == {}
+
+
+@pytest.mark.fault(19)
+def test_a_look_after_a_long_pause_freezes_nobody() -> None:
+    """As after the sleep of a laptop, or a campaign that was stopped and continued."""
+    log = SilenceLog(look_every_s=1.0)
+    log.look(workers(a=1.0), now_s=0.0)
+    log.look(workers(a=1.0), now_s=1.0)
+    log.look(workers(a=1.0), now_s=5000.0)
+    assert log.frozen(after_s=10.0) == {}
+
+
+def test_a_sign_of_life_and_a_new_process_begin_anew() -> None:
+    log = SilenceLog(look_every_s=1.0)
+    for second in range(8):
+        log.look(workers(a=1.0), now_s=float(second))
+    assert log.frozen(after_s=5.0) == {"a": "a"}
+    log.look(workers(a=2.0, b=1.0), now_s=8.0)
+    assert log.frozen(after_s=1.0) == {}
+
+
+@pytest.mark.parametrize(("values", "text"), [
+    ({"exit_code": -9}, "worker 1 was killed by SIGKILL; another is started"),
+    ({"exit_code": -11}, "worker 1 was killed by SIGSEGV; another"),
+    ({"exit_code": 3}, "worker 1 exited with code 3; another"),
+    ({"exit_code": -15, "is_over_budget": True}, "by SIGTERM because it took over 95 % of its"),
+    ({"exit_code": -50}, "worker 1 was killed by signal 50; another"),
+])
+def test_an_end_is_told_in_words(values: dict[str, object], text: str) -> None:
+    event = {"worker": 1, "oom_kills": 0, "is_over_budget": False} | values
+    assert text in describe_exit(event)
+    assert "out of memory" not in describe_exit(event)
+
+
+@pytest.mark.fault(14)
+def test_a_kill_by_the_kernel_for_want_of_memory_is_told_as_such(tmp_path: Path) -> None:
+    vmstat = tmp_path / "vmstat"
+    vmstat.write_text("nr_free_pages 1\noom_kill 41\noom_kill_disable 0\n")
+    assert nanny_setup.count_oom_kills(vmstat) == 41
+    assert nanny_setup.count_oom_kills(tmp_path / "missing") == 0
+    told = describe_exit(
+        {"worker": 0, "exit_code": -9, "oom_kills": 1, "is_over_budget": False}
+    )
+    assert "was killed by SIGKILL; the machine is out of memory" in told
+
+
+@pytest.mark.slow
+@pytest.mark.fault(1, 2)
+def test_a_killed_and_a_frozen_worker_are_told_and_replaced() -> None:
+    told: list[str] = []
+    heard = threading.Event()
+
+    def tell(line: str) -> None:
+        told.append(line)
+        heard.set()
+
+    def await_line(part: str) -> None:
+        while not any(part in line for line in told):
+            assert heard.wait(120), told
+            heard.clear()
+
+    with (
+        dask.config.set({
+            "distributed.scheduler.worker-ttl": None,
+            "distributed.nanny.preload": [nanny_setup.__name__],
+        }),
+        LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=None) as cluster,
+        Client(cluster) as client,
+        watched_workers(client, tell, frozen_after_s=5.0),
+    ):
+        (first,) = pids(client)
+        psutil.Process(first).kill()
+        await_line("worker 0 was killed by SIGKILL; another is started")
+        client.wait_for_workers(1, timeout=120)
+        (second,) = pids(client)
+        assert second != first
+        frozen = psutil.Process(second)
+        frozen.send_signal(signal.SIGSTOP)
+        await_line("worker 0 has said nothing for 5 s: it is killed")
+        frozen.wait(60)
+        client.wait_for_workers(1, timeout=120)
+        (third,) = pids(client)
+        assert third not in {first, second}
+
+
+def pids(client: Client) -> list[int]:
+    return list(client.run(os.getpid).values())
