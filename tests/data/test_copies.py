@@ -88,7 +88,7 @@ def test_files_of_a_folder_are_verified_one_by_one(folder):
         verify_files(folder, ["weights", "column/0"])
     (folder / "column" / "0").unlink()
     assert verify_files(folder, ["weights"])
-    with pytest.raises(CorruptDataError, match="missing"):
+    with pytest.raises(CorruptDataError, match="column/0: cannot be read"):
         verify_files(folder, ["column/0"])
     with pytest.raises(CorruptDataError, match="does not list other"):
         verify_files(folder, ["other"])
