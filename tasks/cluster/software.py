@@ -15,7 +15,7 @@ from typing import Final
 from packaging.version import Version
 
 from chess_snn import __version__
-from chess_snn.data.shard import SHARD_VERSION
+from chess_snn.data.shard import SHARD_FORMAT
 from chess_snn.games import GAME_NAMES, get_game
 
 _PACKAGES: Final = ("torch", "numpy", "numba", "distributed")
@@ -30,7 +30,7 @@ def own_software() -> dict[str, str]:
         "python": f"{sys.version_info.major}.{sys.version_info.minor}",
         # A build for CUDA and one for processors may work together: the local part is left out.
         **{name: Version(metadata.version(name)).public for name in _PACKAGES},
-        "shards": f"version {SHARD_VERSION}",
+        "shards": f"version {SHARD_FORMAT.version}",
         **{game: _game_digest(game) for game in GAME_NAMES},
     }
 
