@@ -26,7 +26,7 @@ TIMES ?= 10
 ROWS  ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup stockfish campaign test test-all check faults bench clean
+.PHONY: help setup stockfish campaign test test-all check audit fuzz faults bench clean
 
 help:                ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/' | expand -t 14
@@ -83,10 +83,21 @@ test: $(VENV)/.engines        ## the default tests, under 8 minutes on 2 cores
 test-all: $(VENV)/.engines    ## every test, the slow ones too
 	$(BIN)/python -m pytest -q -n $(TEST_PROCESSES) --dist loadfile
 
-check: $(VENV)/.ready         ## style, types, and the direction of imports
+check: $(VENV)/.ready         ## style, types, the direction of imports, packages known to be unsafe
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python security/audit.py
+
+audit: $(VENV)/.ready         ## the same look at packages, failing for what was published since
+	$(BIN)/python security/audit.py --strict
+
+# Inputs of all parsers together, and what decides them.
+INPUTS ?= 100000
+SEED   ?= 0
+
+fuzz: $(VENV)/.ready          ## damaged inputs to every parser (INPUTS=n SEED=n), some minutes
+	$(BIN)/python tests/fuzz --inputs $(INPUTS) --seed $(SEED)
 
 faults: $(VENV)/.engines      ## inject every fault TIMES times; the table in docs/reliability.md (hours)
 	$(BIN)/python tests/faults/fault_table.py --times $(TIMES) --rows "$(ROWS)"

@@ -11,7 +11,8 @@
      │   ├─ RatingError           games from which the ratings asked for do not follow
      │   ├─ ClusterError          a scheduler or workers that cannot be had as asked
      │   └─ CampaignError         a campaign folder that cannot be used as asked
-     │       └─ CampaignLockedError   another process is writing it
+     │       ├─ CampaignLockedError   another process is writing it
+     │       └─ RemovedError          something of it that was removed on purpose
      ├─ StorageError              an object store that refuses, or does not answer
      ├─ CorruptDataError          bytes that do not match their manifest, or no manifest
      │   ├─ DamagedFolderError    a committed folder is not what was committed; names it
@@ -26,15 +27,38 @@ Every message names the value, the place and the way out, in one line. The comma
 that line and exits with code 2; a traceback there is a bug.
 """
 
+import re
 from pathlib import Path
+from typing import Final
+
+_CREDENTIALS: Final = re.compile(r"(?<=://)[^/\s]+@")
+"""``user:password@`` in an address."""
+
+
+def without_credentials(text: str) -> str:
+    """``text`` with ``***@`` for the user and password of every address in it."""
+    return _CREDENTIALS.sub("***@", text)
+
+
+def one_line(text: str) -> str:
+    """``text`` with line feeds, and all else that a terminal would obey, written out."""
+    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
 
 
 class ChessSnnError(Exception):
     """Base of every error this package raises on purpose."""
 
+    def __str__(self) -> str:
+        """The message; messages are shown and logged, so no address in it has a password."""
+        return without_credentials(str(self.args[0]) if self.args else "")
+
 
 class UsageError(ChessSnnError):
     """What was asked for cannot be done; nothing was changed."""
+
+    def __str__(self) -> str:
+        """The message in one line, whatever was asked for."""
+        return one_line(super().__str__())
 
 
 class ConfigError(UsageError):
@@ -69,12 +93,20 @@ class CampaignLockedError(CampaignError):
     """Another process is writing this campaign."""
 
 
+class RemovedError(CampaignError):
+    """Something of a campaign that was removed on purpose."""
+
+
 class StorageError(ChessSnnError):
     """An object store that refuses, or does not answer; what is in the campaign folder is whole."""
 
 
 class CorruptDataError(ChessSnnError):
     """Stored bytes do not match their manifest, or the manifest is missing."""
+
+    def __str__(self) -> str:
+        """The message in one line, whatever was stored."""
+        return one_line(super().__str__())
 
 
 class DamagedFolderError(CorruptDataError):

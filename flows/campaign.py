@@ -117,6 +117,7 @@ def run_campaign(folder: CampaignFolder) -> None:
             _train_first_generation(run)
             # It is no part of campaign.hours.
             run = replace(run, clock=CampaignClock(recorded_seconds(folder)))
+        mender.make_missing()
         run_iterations(run)
         _play_final_matches(run)
 

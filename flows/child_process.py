@@ -23,15 +23,20 @@ from pathlib import Path
 import psutil
 
 from chess_snn import reaped
+from chess_snn.campaign.typed_json import from_json
 from chess_snn.errors import ChessSnnError
 
 HOST = "127.0.0.1"
 """Embedded servers listen on loopback only: they ask nobody for a password."""
 
+ORIGINS_VARIABLE = "PREFECT_SERVER_CORS_ALLOWED_ORIGINS"
+"""Whose pages may use a Prefect server by a browser; Prefect itself allows every page."""
+
 POLL_INTERVAL_S = 0.1
 HEALTH_TIMEOUT_S = 2.0
 STOP_TIMEOUT_S = 10.0
 """What a child has to end by itself, unless its :class:`ChildSpec` says otherwise."""
+MOST_PID = 2**31 - 1
 START_TIME_TOLERANCE_S = 1.0
 """The system reconstructs a process's start from its uptime, to a few hundredths of a second."""
 
@@ -94,6 +99,12 @@ def free_port() -> int:
         probe.bind((HOST, 0))
         port: int = probe.getsockname()[1]
         return port
+
+
+def own_origins(host: str, port: int) -> str:
+    """A server's own pages alone, by either name of loopback."""
+    names = [host, "localhost"] if host == HOST else [host]
+    return ",".join(f"http://{name}:{port}" for name in names)
 
 
 @contextmanager
@@ -162,10 +173,10 @@ def reap_stale(record_file: Path) -> str | None:
     A process is touched only if both its pid and its start time are the recorded ones.
     """
     try:
-        record = ChildRecord(**json.loads(record_file.read_text()))
+        record = from_json(ChildRecord, json.loads(record_file.read_text()))
     except FileNotFoundError:
         return None
-    except (ValueError, TypeError):  # cut short by a crash: it names no process
+    except (ValueError, RecursionError):  # cut short by a crash: it names no process
         record_file.unlink()
         return None
     server = same_process(record.pid, record.started)
@@ -239,6 +250,8 @@ def log_tail(log_file: Path) -> str:
 
 def same_process(pid: int, started: float) -> psutil.Process | None:
     """The process ``pid``, if it is alive and began at ``started``; another one has reused it."""
+    if not 0 < pid <= MOST_PID:
+        return None
     try:
         process = psutil.Process(pid)
         is_same = abs(process.create_time() - started) < START_TIME_TOLERANCE_S

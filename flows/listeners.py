@@ -1,6 +1,7 @@
 """Who hears of progress: the flow's log, a Prefect artifact, a file, whoever starts the flow."""
 
 import logging
+import math
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -83,7 +84,7 @@ class LogListener:
             "iteration %d, %.0f%% of the campaign: draw rate %.2f, held-out value loss %.3f, "
             "score %s%s",
             receipt.iteration, 100 * receipt.plan.progress_last, receipt.statistics.draw_rate,
-            receipt.training.metrics["holdout_value_loss"],
+            receipt.training.metrics.get("holdout_value_loss", math.nan),
             "none" if receipt.score is None else f"{receipt.score:.3f}",
             "" if receipt.promotion is None else f"; {receipt.promotion}",
         )

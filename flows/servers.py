@@ -34,12 +34,14 @@ from prefect.settings import (
     temporary_settings,
 )
 
-from chess_snn.errors import ChessSnnError
+from chess_snn.errors import ChessSnnError, without_credentials
 from flows.child_process import (
     HOST,
+    ORIGINS_VARIABLE,
     Progress,
     ServerSpec,
     free_port,
+    own_origins,
     running_server,
 )
 from tasks.tracking import artifact_directory, is_server, local_tracking_uri
@@ -54,8 +56,9 @@ UNUSED_SERVICES = (
 """They watch deployments, work pools, schedules and automations, which an embedded run has none of.
 The event persister and the task-run recorder stay: task-run states arrive through them."""
 
-PREFECT_START_TIMEOUT_S = 90.0
-"""The first start creates the database, which takes about 8 s on a quick machine."""
+PREFECT_START_TIMEOUT_S = 600.0
+"""The first start creates the database, which takes about 8 s on a quick machine, and minutes where
+many others compute. A server that died is noticed at once."""
 
 MLFLOW_START_TIMEOUT_S = 90.0
 
@@ -137,6 +140,7 @@ def prefect_spec(directory: Path, port: int) -> ServerSpec:
         "PREFECT_API_BLOCKS_REGISTER_ON_START": "false",
         "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
         "PREFECT_UI_API_URL": f"http://{HOST}:{port}/api",
+        ORIGINS_VARIABLE: own_origins(HOST, port),
         "DO_NOT_TRACK": "1",
     } | {f"PREFECT_SERVER_SERVICES_{service}_ENABLED": "false" for service in UNUSED_SERVICES}
     return ServerSpec(
@@ -159,10 +163,11 @@ def _mlflow_spec(directory: Path, port: int, tracking_uri: str) -> ServerSpec:
         name="MLflow server",
         command=[
             sys.executable, "-m", "mlflow", "server", "--host", HOST, "--port", str(port),
-            "--backend-store-uri", tracking_uri, "--workers", "1",
-            "--artifacts-destination", artifact_directory(directory).as_uri(),
+            "--workers", "1", "--artifacts-destination", artifact_directory(directory).as_uri(),
         ],
         environment={
+            # Not an option: the address of a database may hold a password.
+            "MLFLOW_BACKEND_STORE_URI": tracking_uri,
             "MLFLOW_DISABLE_TELEMETRY": "true",
             # Seven job runners that nothing here uses, and that outlive the server's parent.
             "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false",
@@ -237,7 +242,9 @@ def _flush_prefect_client(api_url: str) -> None:
                     return
                 time.sleep(FLUSH_POLL_S)
     except httpx.HTTPError as error:
-        get_logger(__name__).warning("The Prefect server at %s is gone: %s", api_url, error)
+        get_logger(__name__).warning(
+            without_credentials(f"The Prefect server at {api_url} is gone: {error}")
+        )
         for sender in senders:
             _drop_unsent(sender._queue)
 

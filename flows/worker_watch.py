@@ -6,6 +6,7 @@ to the next, by the monotonic clock, and a look that comes late counts little: a
 has not seen its workers freeze.
 """
 
+import contextvars
 import signal
 import threading
 import time
@@ -18,7 +19,8 @@ from distributed import Client
 
 from tasks.nanny_setup import EXIT_TOPIC
 
-FROZEN_AFTER_S: Final = 30.0
+FROZEN_AFTER_S: Final = 60.0
+"""On a busy machine a worker may be silent for half of it while it loads kernels."""
 LOOK_EVERY_S: Final = 1.0
 _LATE: Final = 3.0
 """Most seconds of silence that one look can add, in units of the time between two."""
@@ -79,8 +81,13 @@ def watched_workers(
         tell: called with a line, from several threads.
         frozen_after_s: a worker that says nothing for this long is killed.
     """
-    ended = threading.Event()
-    client.subscribe_topic(EXIT_TOPIC, lambda event: tell(describe_exit(event[1])))
+    ended, context = threading.Event(), contextvars.copy_context()
+
+    def say(text: str) -> None:
+        # In a copy of this context: Prefect keeps the address of its server there.
+        context.copy().run(tell, text)
+
+    client.subscribe_topic(EXIT_TOPIC, lambda event: say(describe_exit(event[1])))
 
     def watch() -> None:
         silence = SilenceLog()
@@ -89,7 +96,7 @@ def watched_workers(
                 workers = client.scheduler_info(n_workers=-1)["workers"]
                 silence.look(workers, time.monotonic())
                 for address, name in silence.frozen(frozen_after_s).items():
-                    tell(
+                    say(
                         f"worker {name} has said nothing for {frozen_after_s:g} s: it is killed, "
                         f"and {_REDONE}"
                     )
@@ -98,7 +105,7 @@ def watched_workers(
                     )
             except Exception as error:  # noqa: BLE001 - a watch that ended would be missed by nobody
                 if not ended.is_set():
-                    tell(f"cannot look after the workers ({error!r}); trying again")
+                    say(f"cannot look after the workers ({error!r}); trying again")
 
     thread = threading.Thread(target=watch, name="worker-watch", daemon=True)
     thread.start()

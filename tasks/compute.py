@@ -212,6 +212,9 @@ def watched_by(crew: CrewWatch) -> Iterator[None]:
         yield
     finally:
         _crew = None
+
+
+@contextmanager
 def mended_by(mend: Callable[[DamagedFolderError], None]) -> Iterator[None]:
     """Have ``mend`` mend, for the length of the block, whatever damage a call stumbles over.
 

@@ -1,8 +1,13 @@
-"""What every worker process does first; Dask imports this module and calls :func:`dask_setup`."""
+"""What every worker process does first; Dask imports this module and calls :func:`dask_setup`.
+
+So everything that a worker runs is imported before it is known to be there. Later, the import would
+hold up its signs of life, on a busy machine for so long that it would be taken for frozen.
+"""
 
 import logging
 import signal
 
+import tasks.remote  # noqa: F401 - for its modules
 from chess_snn.campaign.places import own_place
 from chess_snn.cores import bind_to
 

@@ -5,16 +5,18 @@ them; that is kept in a file of its own, and the next candidate plays against wh
 """
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
-from typing import Final, Literal, get_args
+from pathlib import Path
+from typing import Final, Literal
 
 from chess_snn.campaign.folder import CampaignFolder
 from chess_snn.campaign.matches import is_evaluated
 from chess_snn.campaign.receipts import PromotionFacts, Receipt, read_receipt, read_receipts
+from chess_snn.campaign.typed_json import from_json
+from chess_snn.config import check_range
 from chess_snn.data import StoredFormat, read_json, write_json
-from chess_snn.errors import CampaignError, CorruptDataError
-from chess_snn.types import Json
+from chess_snn.errors import CampaignError, ConfigError, CorruptDataError
 
 HandAction = Literal["promote", "rollback"]
 FORMAT: Final = StoredFormat("choice of a champion", version=1)
@@ -33,6 +35,10 @@ class HandPromotion:
     why: str
     created: str
     """ISO 8601, UTC."""
+
+    def __post_init__(self) -> None:
+        check_range("generation", self.generation, ge=1)
+        check_range("num_finished", self.num_finished, ge=self.generation)
 
 
 def champion_of(folder: CampaignFolder, receipts: Sequence[Receipt]) -> int | None:
@@ -152,20 +158,19 @@ def read_hand_promotions(folder: CampaignFolder) -> list[HandPromotion]:
     """
     choices: list[HandPromotion] = []
     while (path := folder.hand_promotion(len(choices))).exists():
-        body = read_json(path)
-        body = FORMAT.upgraded(body, body.pop("schema", None), path)
-        if not _is_choice(body):
-            raise CorruptDataError(f"{path} is no choice of a champion; restore it from a copy")
-        choices.append(HandPromotion(**body))
+        choices.append(_read_choice(path))
     return choices
 
 
-def _is_choice(body: Json) -> bool:
-    return (
-        set(body) == {field.name for field in fields(HandPromotion)}
-        and all(isinstance(body[name], int) for name in ("generation", "num_finished"))
-        and body["action"] in get_args(HandAction)
-    )
+def _read_choice(path: Path) -> HandPromotion:
+    body = read_json(path)
+    body = FORMAT.upgraded(body, body.pop("schema", None), path)
+    try:
+        return from_json(HandPromotion, body)
+    except (ValueError, ConfigError) as error:
+        raise CorruptDataError(
+            f"{path} is no choice of a champion ({error}); restore it from a copy"
+        ) from error
 
 
 def _choose(

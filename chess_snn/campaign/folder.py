@@ -36,6 +36,7 @@ FORMAT = StoredFormat("campaign configuration", version=1)
 PART_MARK = ".part-"
 """In the names of parts of a match."""
 _IDENTITY = "identity"
+_ID = re.compile(r"[0-9a-f]{32}")
 _NOT_IN_NAMES = re.compile(r"[^\w.@~=-]")
 """What an opponent's name may have and a file's may not."""
 
@@ -103,11 +104,12 @@ class CampaignFolder:
             )
         values = read_toml(path / CONFIG_FILE)
         identity = values.pop(_IDENTITY, {})
-        if not isinstance(identity, dict) or not isinstance(identity.get("id"), str):
+        known = str(identity.get("id", "")) if isinstance(identity, dict) else ""
+        if not _ID.fullmatch(known):
             raise CampaignError(f"{path / CONFIG_FILE} has no identity.id; it was edited or cut")
         # The first ones did not say their version.
         FORMAT.check(identity.get("schema", 1), path / CONFIG_FILE)
-        return cls(path, identity["id"], build_config(values))
+        return cls(path, known, build_config(values))
 
     def with_config(self, config: CampaignConfig) -> "CampaignFolder":
         """The same campaign, from now on under ``config``; the caller holds its lock.

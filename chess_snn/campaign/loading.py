@@ -9,6 +9,7 @@ import json
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, fields, is_dataclass
+from functools import cache
 from importlib import resources
 from pathlib import Path
 from typing import Any, Final, get_type_hints
@@ -63,7 +64,10 @@ def build_config(values: Mapping[str, Any]) -> CampaignConfig:
     try:
         # TOML has dates and JSON has not: as a text it is refused where a number is wanted.
         text = json.dumps(values, default=str)
-        return TypeAdapter(CampaignConfig).validate_json(text, strict=True)
+    except (ValueError, RecursionError) as error:
+        raise ConfigError(f"a setting has a value that no setting takes: {error}") from error
+    try:
+        return _configurations().validate_json(text, strict=True)
     except ValidationError as error:
         first = error.errors()[0]
         setting = ".".join(str(part) for part in first["loc"])
@@ -120,8 +124,13 @@ def read_toml(path: Path) -> Json:
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "not text in UTF-8"
         raise ConfigError(f"cannot read {path}: {reason}") from error
-    except tomllib.TOMLDecodeError as error:
+    except (ValueError, RecursionError) as error:  # or a number of thousands of digits
         raise ConfigError(f"{path} is not TOML: {error}") from error
+
+
+@cache
+def _configurations() -> TypeAdapter[CampaignConfig]:
+    return TypeAdapter(CampaignConfig)
 
 
 def _read_preset(name: str) -> Json:
@@ -142,9 +151,12 @@ def _parse_setting(text: str) -> Json:
     if not equals or not name.strip():
         raise ConfigError(f"--set takes name=value, got {text!r}; e.g. training.batch_size=512")
     try:
-        parsed = tomllib.loads(f"value = {value}")["value"]
-    except tomllib.TOMLDecodeError:
-        parsed = value.strip()  # a bare word is a string
+        table = tomllib.loads(f"value = {value}")
+    except (ValueError, RecursionError):
+        table = {"value": value.strip()}  # a bare word is a string
+    if len(table) > 1:
+        raise ConfigError(f"--set takes one setting, got {text!r}; repeat --set for another")
+    parsed = table["value"]
     for part in reversed(name.strip().split(".")):
         parsed = {part: parsed}
     return dict(parsed)

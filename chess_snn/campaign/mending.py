@@ -14,16 +14,24 @@ import threading
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Final, TypeVar
 
+from chess_snn.campaign.champions import champion_of
 from chess_snn.campaign.folder import CampaignFolder
+from chess_snn.campaign.history import ReceiptHistory
 from chess_snn.campaign.quarantine import set_aside, write_note
 from chess_snn.campaign.receipts import read_receipt
 from chess_snn.campaign.removals import is_removed
 from chess_snn.campaign.things import Checkpoint, Shard, thing_at
 from chess_snn.data import read_manifest, read_shard
-from chess_snn.errors import BeyondRepairError, DamagedFolderError
+from chess_snn.errors import (
+    BeyondRepairError,
+    ChessSnnError,
+    DamagedFolderError,
+    RemovedError,
+)
 from chess_snn.training import check_checkpoint
 
 _Outcome = TypeVar("_Outcome")
@@ -82,6 +90,15 @@ class Mender:
             except DamagedFolderError as error:
                 self.mend(error)
 
+    def make_missing(self) -> None:
+        """Make again what :func:`missing_generations` names.
+
+        Raises:
+            BeyondRepairError: one cannot be.
+        """
+        for generation in missing_generations(self.folder):
+            self.mended(partial(read_manifest, self.folder.checkpoint(generation)))
+
     def _mend(self, thing: Shard | Checkpoint, error: DamagedFolderError) -> None:
         path = thing.path(self.folder)
         self._refuse_hopeless(thing, path)
@@ -92,7 +109,7 @@ class Mender:
         self._under_way.append(path)
         try:
             self._make(thing, path)
-        except BeyondRepairError as failure:
+        except (BeyondRepairError, RemovedError) as failure:
             if isinstance(thing, Checkpoint):
                 raise
             self._drop(thing, failure)
@@ -128,7 +145,7 @@ class Mender:
             case Checkpoint(generation):
                 self.makers.train(generation - 1)
 
-    def _drop(self, shard: Shard, failure: BeyondRepairError) -> None:
+    def _drop(self, shard: Shard, failure: ChessSnnError) -> None:
         write_note(self.folder, shard.path(self.folder), "dropped", str(failure))
         self.tell(
             f"DROPPED: {shard} cannot be played again ({failure}); windows of training go without "
@@ -150,6 +167,19 @@ class Mender:
             f", and its weights are others ({made[:12]}…) than those of its receipt "
             f"({noted[:12]}…): scores and ratings were measured with those"
         )
+
+
+def missing_generations(folder: CampaignFolder) -> list[int]:
+    """The newest generation of a finished iteration and the champion, where they are not there.
+
+    They are what a campaign is run for: no later iteration need ever stumble over their absence.
+    """
+    receipts = ReceiptHistory(folder)
+    wanted = {len(receipts), champion_of(folder, receipts)} if receipts else set()
+    return sorted(
+        generation for generation in wanted
+        if generation is not None and not folder.checkpoint(generation).exists()
+    )
 
 
 def is_whole(folder: CampaignFolder, thing: Shard | Checkpoint) -> bool:

@@ -40,7 +40,7 @@ def evaluator_of(
     """The network of ``generation``, on the device of ``worker``.
 
     Raises:
-        CampaignError: it was removed on purpose.
+        RemovedError: it was removed on purpose.
         DamagedFolderError: it is damaged, or missing.
     """
     refuse_removed(folder, generation)

@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass
 from typing import Final
 
 from chess_snn.campaign.folder import CampaignFolder
+from chess_snn.campaign.typed_json import from_json
 from chess_snn.config import check_range
 from chess_snn.data import StoredFormat, read_json, write_json
 from chess_snn.errors import ConfigError, CorruptDataError
@@ -93,8 +94,8 @@ def read_plan(folder: CampaignFolder, iteration: int) -> ProgressPlan:
     body = read_json(path)
     body = FORMAT.upgraded(body, body.pop("schema", None), path)
     try:
-        plan = ProgressPlan(**body)
-    except (TypeError, ConfigError) as error:
+        plan = from_json(ProgressPlan, body)
+    except (ValueError, ConfigError) as error:
         raise CorruptDataError(f"{path} is damaged: {error}; restore it from a copy") from error
     if plan.iteration != iteration:
         raise CorruptDataError(f"{path} is the plan of iteration {plan.iteration}")

@@ -11,6 +11,7 @@ from typing import Final, Literal
 
 from chess_snn.campaign.folder import CampaignFolder
 from chess_snn.campaign.plans import ProgressPlan, read_plan
+from chess_snn.campaign.typed_json import from_json
 from chess_snn.data import StoredFormat, is_own_digest, read_json, with_digest, write_json
 from chess_snn.data.digests import DIGEST
 from chess_snn.errors import ConfigError, CorruptDataError
@@ -25,7 +26,7 @@ FORMAT: Final = StoredFormat("receipt", version=3, upgrades={2: lambda body: _LA
 _FIRST_WITH_DIGEST: Final = 3
 
 _MISFITS: Final = (
-    AttributeError, ConfigError, KeyError, TypeError, ValueError, ZeroDivisionError
+    ArithmeticError, AttributeError, ConfigError, KeyError, TypeError, ValueError
 )
 """What a body raises that is JSON and yet not a receipt."""
 
@@ -243,7 +244,7 @@ def is_summary(match: object) -> bool:
 
 
 def _is_number(value: object) -> bool:
-    return isinstance(value, int | float)
+    return type(value) in (int, float)
 
 
 def write_receipt(folder: CampaignFolder, receipt: Receipt) -> None:
@@ -264,16 +265,7 @@ def read_receipt(folder: CampaignFolder, iteration: int) -> Receipt:
     try:
         if set(body) != {f.name for f in fields(Receipt)} or body["iteration"] != iteration:
             raise CorruptDataError(f"{path} is not the receipt of iteration {iteration}")
-        receipt = Receipt(
-            **body
-            | {
-                "plan": ProgressPlan(**body["plan"]),
-                "shards": [ShardFacts(**shard) for shard in body["shards"]],
-                "training": TrainingFacts(**body["training"]),
-                "seconds": StageSeconds(**body["seconds"]),
-                "promotion": body["promotion"] and PromotionFacts(**body["promotion"]),
-            }
-        )
+        receipt = from_json(Receipt, body)
         metrics = receipt.metrics()  # reads every part, so that nobody later meets a missing one
         if not all(map(_is_number, metrics.values())) or not all(map(is_summary, receipt.matches)):
             raise _damaged(folder, path, "a figure is missing or is none")

@@ -12,7 +12,7 @@ from typing import Final
 
 from chess_snn.campaign.folder import CampaignFolder
 from chess_snn.data import StoredFormat, create_text, is_committed, read_json, read_manifest
-from chess_snn.errors import CampaignError, CorruptDataError
+from chess_snn.errors import CorruptDataError, RemovedError
 
 FORMAT: Final = StoredFormat("removal", version=1)
 
@@ -69,10 +69,10 @@ def refuse_removed(folder: CampaignFolder, generation: int) -> None:
     """Say so where the network of ``generation`` was removed on purpose.
 
     Raises:
-        CampaignError: it was.
+        RemovedError: it was.
     """
     if is_removed(folder, folder.checkpoint(generation)):
-        raise CampaignError(
+        raise RemovedError(
             f"generation {generation} of {folder.path} was removed by `chess-snn gc`; use one "
             f"that is there: chess-snn models list {folder.path}"
         )

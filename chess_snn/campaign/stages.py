@@ -5,6 +5,7 @@ it. Run again, it finds the outcome and returns the same facts: whoever calls ma
 repeat. Nothing here knows which process or machine it runs in.
 """
 
+import math
 from collections.abc import Callable
 from dataclasses import asdict
 from functools import lru_cache
@@ -211,8 +212,10 @@ def train_generation(
             "samples_per_s": report.samples_per_s,
             "ranks": float(ranks.size),
             "micro_batch": float(report.micro_batches[-1].micro_batch),
-            "holdout_value_loss": before,
-            "holdout_value_loss_after": trainer.holdout_value_loss(window),
+            **_measured({
+                "holdout_value_loss": before,
+                "holdout_value_loss_after": trainer.holdout_value_loss(window),
+            }),
             **_spike_rate(trainer, window),
         },
     }
@@ -231,6 +234,11 @@ def trained_before(folder: CampaignFolder, iteration: int) -> TrainingFacts:
         CorruptDataError: it is not there, or damaged.
     """
     return _training_facts(read_manifest(folder.checkpoint(iteration + 1)).meta)
+
+
+def _measured(metrics: dict[str, float]) -> dict[str, float]:
+    """Those that are numbers: a small window may have no game that is held out."""
+    return {name: value for name, value in metrics.items() if not math.isnan(value)}
 
 
 def _spike_rate(trainer: Trainer, window: ReplayWindow) -> dict[str, float]:

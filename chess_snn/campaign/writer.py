@@ -54,7 +54,7 @@ def find_writer(folder: CampaignFolder) -> Writer | None:
         begun = datetime.fromisoformat(since).astimezone()
     except FileNotFoundError:
         return None
-    except (ValueError, KeyError, TypeError, OverflowError, ConfigError):
+    except (ValueError, KeyError, TypeError, OverflowError, RecursionError, ConfigError):
         return None  # written in two steps, truncated and then filled; or damaged
     if host != socket.gethostname():
         return Writer(host, pid, begun, WriterState.ELSEWHERE)

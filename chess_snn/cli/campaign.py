@@ -21,6 +21,7 @@ from chess_snn.campaign.champions import champion_of
 from chess_snn.campaign.finish import is_finished
 from chess_snn.campaign.loading import change_pace
 from chess_snn.campaign.matches import read_final_matches
+from chess_snn.campaign.mending import missing_generations
 from chess_snn.campaign.mirror import check_store
 from chess_snn.campaign.naming import claim_campaign_path
 from chess_snn.campaign.plans import describe_length
@@ -186,7 +187,7 @@ def _check_crew(config: CampaignConfig) -> None:
 
 
 def _run(folder: CampaignFolder) -> None:
-    if is_finished(folder):
+    if is_finished(folder) and not missing_generations(folder):
         print_message(
             f"{folder.path}: all {len(read_receipts(folder))} iterations are finished."
         )

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -29,8 +30,8 @@ KNOWN_MODELS: Final = (
 AT_CHAMPION: Final = "champion"
 """Stands for a generation: the campaign's champion."""
 
-_AT_GENERATION = re.compile(rf"(?P<folder>.+)@(?P<generation>\d+|{AT_CHAMPION})")
-_GENERATION_FOLDER = re.compile(r"gen-(\d+)")
+_AT_GENERATION = re.compile(rf"(?P<folder>.+)@(?P<generation>[0-9]{{1,12}}|{AT_CHAMPION})")
+_GENERATION_FOLDER = re.compile(r"gen-([0-9]{1,12})")
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +78,24 @@ def find_model(text: str) -> Model:
     Raises:
         UsageError: nothing of that name is there, or no network is in it.
     """
+    with looking_for(text):
+        return _find_model(text)
+
+
+@contextmanager
+def looking_for(text: str) -> Iterator[None]:
+    """Say in one line that a path cannot be looked at: too long, or in a folder that is closed.
+
+    Raises:
+        UsageError: the system says so in the block.
+    """
+    try:
+        yield
+    except OSError as error:
+        raise UsageError(f"cannot look for {text!r}: {error.strerror}; give another") from error
+
+
+def _find_model(text: str) -> Model:
     path, generation = split_generation(text)
     if (path / CONFIG_FILE).is_file():
         return _of_campaign(path, generation)

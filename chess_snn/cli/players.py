@@ -6,7 +6,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from chess_snn.cli.models import KNOWN_MODELS, Model, find_model, split_generation
+from chess_snn.cli.models import (
+    KNOWN_MODELS,
+    Model,
+    find_model,
+    looking_for,
+    split_generation,
+)
 from chess_snn.config import check_range
 from chess_snn.errors import UsageError
 from chess_snn.evaluation import (
@@ -27,7 +33,7 @@ from chess_snn.search import MAX_SIMULATIONS, make_match_search
 DEFAULT_ENGINE_S: Final = EngineSettings().answer_s
 """Seconds that an engine may take for a move."""
 
-_BUDGET = re.compile(r"(?P<model>.+):(?P<simulations>\d+)")
+_BUDGET = re.compile(r"(?P<model>.+):(?P<simulations>[0-9]{1,12})")
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,10 +92,11 @@ def find_entrant(game: Game, text: str, simulations: int) -> Entrant:
     if is_player_name(text):
         return Entrant(make_player(game, text).name, None, 0)
     inner, percent = split_dilution(text)
-    if percent is not None and not Path(text).exists():
-        check_range(f"percent of random moves in {text!r}", percent, gt=0.0, lt=100.0)
-        return replace(_network(inner, simulations), random_percent=percent)
-    return _network(text, simulations)
+    with looking_for(text):
+        if percent is not None and not Path(text).exists():
+            check_range(f"percent of random moves in {text!r}", percent, gt=0.0, lt=100.0)
+            return replace(_network(inner, simulations), random_percent=percent)
+        return _network(text, simulations)
 
 
 def _network(text: str, simulations: int) -> Entrant:

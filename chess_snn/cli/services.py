@@ -21,7 +21,7 @@ def up_command(
     host: Annotated[
         str,
         typer.Option(help="Address of this machine for both servers; others than loopback need a "
-                     "password in CHESS_SNN_CREDENTIALS."),
+                     "password, in CHESS_SNN_CREDENTIALS or the file CHESS_SNN_CREDENTIALS_FILE."),
     ] = "127.0.0.1",
     prefect_port: Annotated[int, typer.Option(help="Of the Prefect server.")] = 4200,
     mlflow_port: Annotated[int, typer.Option(help="Of the MLflow server.")] = 5000,
@@ -134,6 +134,8 @@ def _print_addresses(running: Any) -> None:
         f"export PREFECT_API_URL={running.prefect_url} MLFLOW_TRACKING_URI={running.mlflow_url}"
     )
     if running.has_credentials:
+        if os.environ.get("CHESS_SNN_CREDENTIALS_FILE"):
+            exports = f"CHESS_SNN_CREDENTIALS=$(cat $CHESS_SNN_CREDENTIALS_FILE)\n  {exports}"
         exports += (
             " PREFECT_API_AUTH_STRING=$CHESS_SNN_CREDENTIALS"
             " MLFLOW_TRACKING_USERNAME=${CHESS_SNN_CREDENTIALS%%:*}"

@@ -10,6 +10,7 @@ import typer
 from chess_snn.campaign import CampaignFolder
 from chess_snn.cli.console import announce_once
 from chess_snn.cli.orchestration import load_flows
+from chess_snn.errors import without_credentials
 
 
 def ui_command(
@@ -22,8 +23,8 @@ def ui_command(
         servers.prefect_server(folder.services, progress=announce_once()) as prefect_url,
         servers.mlflow_server(folder.services, progress=announce_once()) as mlflow_url,
     ):
-        typer.echo(f"Prefect  {prefect_url.removesuffix('/api')}")
-        typer.echo(f"MLflow   {mlflow_url}")
+        typer.echo(without_credentials(f"Prefect  {prefect_url.removesuffix('/api')}"))
+        typer.echo(without_credentials(f"MLflow   {mlflow_url}"))
         typer.echo("Ctrl-C ends both.")
         stop = threading.Event()
         signal.signal(signal.SIGTERM, lambda *_: stop.set())

@@ -9,6 +9,7 @@ the leftovers of a dead writer from the work of a living one::
 
 import errno
 import json
+import math
 import os
 import re
 import secrets
@@ -17,6 +18,7 @@ import socket
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import NoReturn
 
 from chess_snn.errors import CorruptDataError, UsageError
 from chess_snn.failpoints import failpoint
@@ -256,7 +258,7 @@ def parse_json(content: bytes, place: str) -> Json:
         CorruptDataError: it is none.
     """
     try:
-        obj = json.loads(content)
+        obj = json.loads(content, parse_constant=_refuse, parse_float=_finite)
     except (ValueError, RecursionError) as error:
         raise CorruptDataError(
             f"{place} is not JSON ({error}); {_RESTORE_OR_DELETE}"
@@ -266,3 +268,14 @@ def parse_json(content: bytes, place: str) -> Json:
             f"{place} must hold a JSON object, found {type(obj).__name__}; {_RESTORE_OR_DELETE}"
         )
     return obj
+
+
+def _refuse(constant: str) -> NoReturn:
+    raise ValueError(f"{constant} is no number of JSON")
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    if math.isinf(value):
+        _refuse(text)
+    return value

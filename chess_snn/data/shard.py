@@ -27,7 +27,7 @@ from chess_snn.data.schema import (
     from_columns,
     to_columns,
 )
-from chess_snn.data.zarr_arrays import decode_array, encode_arrays
+from chess_snn.data.zarr_arrays import decode_arrays, encode_arrays
 from chess_snn.errors import DamagedFolderError, UnknownVersionError
 from chess_snn.types import Json
 
@@ -86,7 +86,7 @@ def read_shard(folder: Path) -> tuple[GameRecords, Manifest]:
     manifest, files = read_folder(folder)
     version = _check_kind(folder, manifest)
     try:
-        columns = {name: decode_array(files, name) for name in columns_of(version)}
+        columns = decode_arrays(files, columns_of(version))
         records = from_columns(add_later_columns(columns))
         _check_counts(records, manifest)
     except _DECODING_ERRORS as error:

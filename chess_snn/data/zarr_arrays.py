@@ -7,7 +7,7 @@ arrays of a shard, and would run whatever codec a file names.
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 import numpy as np
@@ -52,13 +52,22 @@ def encode_arrays(columns: Mapping[str, NDArray[Any]]) -> dict[str, bytes]:
     return {name: content.to_bytes() for name, content in encoded.items()}
 
 
-def decode_array(files: Mapping[str, bytes], name: str) -> NDArray[Any]:
-    """The array ``name`` among ``files``, as :func:`encode_arrays` made them; a copy.
+def decode_arrays(
+    files: Mapping[str, bytes], names: Iterable[str]
+) -> dict[str, NDArray[Any]]:
+    """The arrays ``names`` among ``files``, as :func:`encode_arrays` made them; copies.
 
     Raises:
-        ValueError: it is there, and not as it would have been made.
-        KeyError, TypeError: something of it is missing, or of another type.
+        ValueError: one is there, and not as it would have been made.
+        KeyError, TypeError: something is missing, or of another type.
     """
+    group = json.loads(files[_METADATA])
+    if (group["zarr_format"], group["node_type"]) != (3, "group"):
+        raise ValueError(f"{_METADATA} must be that of a group in Zarr's third format")
+    return {name: _decode_array(files, name) for name in names}
+
+
+def _decode_array(files: Mapping[str, bytes], name: str) -> NDArray[Any]:
     metadata = json.loads(files[f"{name}/{_METADATA}"])
     for key, expected in _AS_WRITTEN.items():
         if metadata[key] != expected:

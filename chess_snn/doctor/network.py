@@ -11,6 +11,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from chess_snn.doctor.findings import Finding, broken, note, ok
+from chess_snn.errors import without_credentials
 
 TIMEOUT_S: Final = 5.0
 OLDEST_YEAR: Final = 2026
@@ -67,8 +68,9 @@ def check_server(
     subject: str, url: str, path: str, origin: str
 ) -> tuple[Finding, float | None]:
     """Whether the server at ``url`` answers; and what time it is there."""
+    shown = without_credentials(url)
     if not url.startswith(("http://", "https://")):
-        return ok(subject, f"{url} is no server ({origin})"), None
+        return ok(subject, f"{shown} is no server ({origin})"), None
     try:
         answer = _get(url + path)
     except (OSError, http.client.HTTPException, ValueError) as error:
@@ -77,13 +79,13 @@ def check_server(
             "chess-snn down, then chess-snn up" if origin == "chess-snn up"
             else f"start it there, or correct {origin}"
         )
-        return broken(subject, f"{url} does not answer: {reason} ({origin})", remedy), None
+        return broken(subject, f"{shown} does not answer: {reason} ({origin})", remedy), None
     if answer.status != http.HTTPStatus.OK:
         return broken(
-            subject, f"{url} answers with HTTP status {answer.status} ({origin})",
+            subject, f"{shown} answers with HTTP status {answer.status} ({origin})",
             "see that the address is the API's, and its log",
         ), answer.server_time
-    return ok(subject, f"{url} ({origin})"), answer.server_time
+    return ok(subject, f"{shown} ({origin})"), answer.server_time
 
 
 def check_ports(ports: tuple[int, ...]) -> Iterator[Finding]:

@@ -6,7 +6,7 @@ Dimensions: n games, in pairs of one opening with the colours swapped.
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Final, Self
+from typing import Any, Final, Self
 
 import numpy as np
 
@@ -36,6 +36,8 @@ VOID_ENDING: Final = "void"
 """Ending of a game that a program left without an answer."""
 _ENDING_WITHOUT_RULE: Final = {0.5: CUT, 0.0: FORFEIT_ENDING, 1.0: FORFEIT_ENDING}
 """By the score of a game that ended by no rule."""
+_SCORES: Final = {None: np.nan, 0: 0.0, 0.5: 0.5, 1: 1.0}
+"""What a game may score, as JSON has it."""
 DETAILS: Final = ("schema", "openings", "per_game")
 """What :meth:`MatchResult.to_json` says beyond :meth:`MatchResult.summary`."""
 
@@ -220,16 +222,16 @@ class MatchResult:
         try:
             games, openings = body["per_game"], body["openings"]
             result = cls(
-                spec=spec, player_a=str(body["player_a"]), player_b=str(body["player_b"]),
-                opening_keys=tuple(map(str, openings["key"])),
-                opening_positions=tuple(map(str, openings["position"])),
-                opening_index=np.array(games["opening_index"], np.int32),
-                a_is_white=np.array(games["a_is_white"], np.bool_),
-                scores_a=np.array(games["score_a"], np.float32),
+                spec=spec, player_a=_text(body["player_a"]), player_b=_text(body["player_b"]),
+                opening_keys=tuple(map(_text, openings["key"])),
+                opening_positions=tuple(map(_text, openings["position"])),
+                opening_index=np.array(_each(int, games["opening_index"]), np.int32),
+                a_is_white=np.array(_each(bool, games["a_is_white"]), np.bool_),
+                scores_a=np.array([_SCORES[score] for score in games["score_a"]], np.float32),
                 terminations=np.array(
                     [spec.terminations.index(name) for name in games["termination"]], np.uint8
                 ),
-                plies=np.array(games["plies"], np.int32),
+                plies=np.array(_each(int, games["plies"]), np.int32),
                 actions=unpack_moves(games["moves"], games["plies"]),
                 programs={
                     name: ProgramFacts(**facts)
@@ -237,7 +239,7 @@ class MatchResult:
                 },
             )
             result._check_lengths()
-        except (KeyError, TypeError, ValueError) as error:
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
             raise CorruptDataError(f"damaged match: {error!r}; play it again") from error
         return result
 
@@ -246,10 +248,16 @@ class MatchResult:
         num_openings = len(self.opening_keys)
         if {len(column) for column in columns} | {2 * num_openings} != {self.num_games}:
             raise ValueError("columns of different lengths")
+        # First, for the counts are as many as the largest number.
+        if np.any((self.opening_index < 0) | (self.opening_index >= num_openings)):
+            raise ValueError("a game of an opening that is not there")
         if np.bincount(self.opening_index, minlength=num_openings).tolist() != [2] * num_openings:
             raise ValueError("an opening that was not played twice")
         if len(self.opening_positions) != num_openings:
             raise ValueError("keys and positions of openings of different lengths")
+        whites = np.bincount(self.opening_index, weights=self.a_is_white, minlength=num_openings)
+        if not np.all(whites == 1):
+            raise ValueError("an opening that was not played with both colours")
 
     def to_json(self) -> Json:
         """:meth:`summary`, the openings, and under ``"per_game"`` the columns of every game.
@@ -270,6 +278,19 @@ class MatchResult:
     def _unfinished(self, score_a: float) -> int:
         """Games of that score that did not end by the rules."""
         return int(np.count_nonzero((self.terminations == ONGOING) & (self.scores_a == score_a)))
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"{value!r} is no text")
+    return value
+
+
+def _each(kind: type[Any], values: object) -> list[Any]:
+    """``values``, a list of nothing but ``kind``: numpy would take texts and fractions too."""
+    if not isinstance(values, list) or any(type(value) is not kind for value in values):
+        raise TypeError(f"a column must be a list of {kind.__name__}")
+    return values
 
 
 def _programs_of(parts: Sequence[MatchResult]) -> dict[str, ProgramFacts]:

@@ -7,7 +7,7 @@ it is built (``config``, JSON), so that a file is enough to get the network back
 import hashlib
 import json
 import os
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Final
 
@@ -59,11 +59,13 @@ def load_network(path: Path) -> Network:
         )
     try:
         spec = get_game(metadata["game"]).spec
-        config = NetConfig(**json.loads(metadata["config"]))
-    except (KeyError, TypeError, ValueError, ConfigError) as error:
+        config = _parse_config(metadata["config"])
+    except (KeyError, TypeError, ValueError, RecursionError, ConfigError) as error:
         raise CorruptDataError(f"{path} does not describe its network: {error}") from error
+    with torch.device("meta"):  # where a network of any size takes no memory
+        expected = Network(spec, config).state_dict()
+    _check_fit(path, tensors, expected)
     network = Network(spec, config)
-    _check_fit(path, tensors, network.state_dict())
     network.load_state_dict(tensors)
     return network.eval()
 
@@ -88,6 +90,18 @@ def _read(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
         raise CorruptDataError(
             f"{path} is no safetensors file, or damaged ({reason}); use an earlier one"
         ) from error
+
+
+def _parse_config(text: str) -> NetConfig:
+    """The config, every field of which has the type of its default."""
+    values = json.loads(text)
+    if not isinstance(values, dict):
+        raise TypeError(f"config must be an object, found {type(values).__name__}")
+    for field in fields(NetConfig):
+        value, kind = values.get(field.name, field.default), type(field.default)
+        if type(value) is not kind and not (kind is float and type(value) is int):
+            raise TypeError(f"net.{field.name} must be of type {kind.__name__}, found {value!r}")
+    return NetConfig(**values)
 
 
 def _check_fit(path: Path, stored: dict[str, Tensor], expected: dict[str, Tensor]) -> None:

@@ -28,7 +28,8 @@ REPORT_FILE: Final = "report.json"
 SCHEMA: Final = 1
 
 _ID_LENGTH: Final = 12
-_SHARD: Final = re.compile(r"shard-(\d{6,})")
+_CONTENT: Final = re.compile(rf"[0-9a-f]{{{_ID_LENGTH}}}")
+_SHARD: Final = re.compile(r"shard-([0-9]{6,12})")
 _MISFITS: Final = (KeyError, TypeError, ValueError)
 
 
@@ -41,6 +42,16 @@ class ImportSource:
     content: str
     """Digest of its first games."""
     games_per_shard: int
+
+    def __post_init__(self) -> None:
+        """Raise ValueError for what no import wrote; ``content`` becomes part of a path."""
+        for name, kind in (("file", str), ("content", str), ("games_per_shard", int)):
+            if type(getattr(self, name)) is not kind:
+                raise ValueError(f"{name} must be of type {kind.__name__}")
+        if not _CONTENT.fullmatch(self.content):
+            raise ValueError(f"content must be {_ID_LENGTH} hexadecimal digits")
+        if self.games_per_shard < 1:
+            raise ValueError("games_per_shard must be >= 1")
 
 
 @dataclass(frozen=True, slots=True)

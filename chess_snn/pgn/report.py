@@ -22,6 +22,8 @@ FAULT_KINDS: Final = {
 """Why games are refused, and what it means; a game counts under the first that holds."""
 
 _LONGEST_TOKEN: Final = 60
+_COUNTS: Final = ("games_read", "games", "positions", "latin1_headers", "played_on")
+_KEYS: Final = {"schema", "refused", *_COUNTS}
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,16 +128,38 @@ class ImportReport:
 
     @classmethod
     def from_json(cls, body: Json) -> "ImportReport":
-        """What :meth:`to_json` gave."""
-        counts = {name: body[name] for name in (
-            "games_read", "games", "positions", "latin1_headers", "played_on"
-        )}
+        """What :meth:`to_json` gave.
+
+        Raises:
+            KeyError, TypeError, ValueError: it is something else.
+        """
+        if unknown := body.keys() - _KEYS:
+            raise ValueError(f"keys {sorted(unknown)} are unknown")
+        counts = {name: _count(body[name]) for name in _COUNTS}
         refused = body["refused"]
+        if not isinstance(refused, dict) or not refused.keys() <= FAULT_KINDS.keys():
+            raise ValueError("refused must hold kinds of faults")
         return cls(
             **counts,
-            refused={kind: entry["games"] for kind, entry in refused.items()},
-            examples={kind: BadGame(**entry["first"]) for kind, entry in refused.items()},
+            refused={kind: _count(entry["games"]) for kind, entry in refused.items()},
+            examples={kind: _example(kind, entry["first"]) for kind, entry in refused.items()},
         )
+
+
+def _count(value: object) -> int:
+    if type(value) is not int or value < 0:
+        raise ValueError(f"a count must be a whole number, got {value!r}")
+    return value
+
+
+def _example(kind: str, body: Json) -> BadGame:
+    bad = BadGame(**body)
+    if bad.kind != kind or not isinstance(bad.token, str):
+        raise ValueError(f"the first game of {kind} is none")
+    _count(bad.game)
+    if bad.ply is not None:
+        _count(bad.ply)
+    return bad
 
 
 def _in_order(kinds: Iterable[str]) -> list[str]:

@@ -21,7 +21,8 @@ from chess_snn.errors import ChessSnnError, RankLostError, UsageError
 from chess_snn.training import rank_agent
 
 _LOOPBACK: Final = "127.0.0.1"
-_ANY_PORT: Final = f"{_LOOPBACK}:0"
+_MEETING_FILE: Final = "meeting"
+"""Where the agent of one machine alone keeps what agents of several would meet at."""
 _STOP_S: Final = 10
 """Seconds from SIGTERM to SIGKILL, of ranks by the agent; the agent itself has twice as long."""
 _LOG_TAIL_LINES: Final = 15
@@ -60,15 +61,27 @@ class RankLayout:
                 "the host of node rank 0, and a free port there"
             )
 
-    def agent_arguments(self, run_id: str) -> list[str]:
-        """What ``torchrun`` is given; ranks of one ``run_id`` belong together."""
+    @property
+    def is_loopback(self) -> bool:
+        """Whether nothing of the ranks listens where other machines could reach it."""
+        return self.nodes == 1 and not self.endpoint and self.address in ("", _LOOPBACK)
+
+    def agent_arguments(self, run_id: str, scratch: Path) -> list[str]:
+        """What ``torchrun`` is given; ranks of one ``run_id`` belong together.
+
+        Agents meet at a server of torch's, which takes pickles from whoever reaches it, on every
+        network. One machine alone has a file in ``scratch`` instead.
+        """
         is_first = "true" if self.node_rank == 0 else "false"
         address = self.address or (_LOOPBACK if self.nodes == 1 else "")
         local = ["--local-addr", address] if address else []
+        endpoint, conf = self.endpoint or f"{_LOOPBACK}:0", f"is_host={is_first}"
+        if self.is_loopback:
+            endpoint, conf = str(scratch / _MEETING_FILE), "store_type=file"
         return [
             "--nnodes", str(self.nodes), "--nproc-per-node", str(self.per_node), *local,
-            "--rdzv-backend", "c10d", "--rdzv-endpoint", self.endpoint or _ANY_PORT,
-            "--rdzv-id", run_id, "--rdzv-conf", f"is_host={is_first}",
+            "--rdzv-backend", "c10d", "--rdzv-endpoint", endpoint,
+            "--rdzv-id", run_id, "--rdzv-conf", conf,
             "--max-restarts", str(self.max_restarts),
         ]
 
@@ -95,9 +108,10 @@ def run_ranks(
         command = [
             sys.executable, "-I", reaped.__file__, str(os.getpid()),
             sys.executable, "-m", rank_agent.__name__, str(failure),
-            *layout.agent_arguments(run_id), "--log-dir", scratch, "-m", module, *arguments,
+            *layout.agent_arguments(run_id, Path(scratch)), "--log-dir", scratch, "-m", module,
+            *arguments,
         ]
-        with log.open("wb") as stderr, _running(command, stderr.fileno()) as agent:
+        with log.open("wb") as stderr, _running(layout, command, stderr.fileno()) as agent:
             assert agent.stdout is not None
             for line in agent.stdout:
                 on_line(line.rstrip("\n"))
@@ -107,12 +121,17 @@ def run_ranks(
 
 
 @contextmanager
-def _running(command: Sequence[str], stderr: int) -> Iterator[subprocess.Popen[str]]:
+def _running(
+    layout: RankLayout, command: Sequence[str], stderr: int
+) -> Iterator[subprocess.Popen[str]]:
     environment = {
         "OMP_NUM_THREADS": "1", "TORCH_ELASTIC_SHUTDOWN_TIMEOUT": str(_STOP_S)
     } | os.environ
     if _LOOPBACK in command and sys.platform == "linux":
         environment.setdefault("GLOO_SOCKET_IFNAME", "lo")
+    if layout.is_loopback:
+        # The agent's store would listen on every network; rank 0 keeps one on loopback.
+        environment["TORCH_DISABLE_SHARE_RDZV_TCP_STORE"] = "1"
     agent = subprocess.Popen(
         command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=stderr,
         text=True, start_new_session=True,

@@ -5,9 +5,11 @@ The ranks have the same network and draw the same samples; what differs is which
 of them computes. So all they exchange is one vector a step, summed.
 """
 
+import ipaddress
 import json
 import os
 import signal
+import socket
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -193,15 +195,30 @@ def joined_ranks(
 def _store(place: RankPlace, timeout_s: float, keeps_it: bool = False) -> Store:
     """A connection to the store that ranks meet at."""
     try:
+        listener = _loopback_listener(place) if keeps_it else None
         return TCPStore(
             place.address, place.port, is_master=keeps_it, wait_for_workers=False,
-            timeout=timedelta(seconds=_NAMED_FIRST * timeout_s),
+            timeout=timedelta(seconds=_NAMED_FIRST * timeout_s), master_listen_fd=listener,
         )
-    except RuntimeError as error:
+    except (OSError, RuntimeError) as error:
         raise RankLostError(
             f"rank {place.rank} cannot {'open' if keeps_it else 'reach'} {place.address}:"
             f"{place.port}, where ranks meet: {error}"
         ) from error
+
+
+def _loopback_listener(place: RankPlace) -> int | None:
+    """A socket for a store that is kept on loopback; None where others are to reach it.
+
+    torch itself would listen on every network, and asks nobody who they are.
+    """
+    try:
+        if not ipaddress.IPv4Address(place.address).is_loopback:
+            return None
+    except ValueError:  # a name, or IPv6
+        return None
+    with socket.create_server((place.address, place.port)) as server:
+        return server.detach()
 
 
 def _text(environment: Mapping[str, str], name: str) -> str:

@@ -12,6 +12,7 @@ from typing import Final
 import psutil
 
 from chess_snn.campaign.naming import campaigns_home
+from chess_snn.campaign.typed_json import from_json
 from chess_snn.data import read_json, write_json
 from chess_snn.data.files import make_folder, writing
 from chess_snn.errors import CorruptDataError, UsageError
@@ -19,6 +20,8 @@ from flows.child_process import same_process
 
 RECORD_FILE: Final = "services.json"
 LOCK_FILE: Final = "services.lock"
+OWNER_ONLY: Final = 0o700
+"""Mode of the folder: databases and logs tell what was run, and hold hashes of passwords."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +64,8 @@ def services_directory() -> Path:
 def read_record(directory: Path) -> ServicesRecord | None:
     """The record in ``directory``; None where there is none, or one cut short by a crash."""
     try:
-        return ServicesRecord(**read_json(directory / RECORD_FILE))
-    except (CorruptDataError, TypeError):
+        return from_json(ServicesRecord, read_json(directory / RECORD_FILE))
+    except (CorruptDataError, ValueError):
         return None
 
 
@@ -105,6 +108,7 @@ def services_lock(directory: Path) -> Iterator[None]:
     """
     with writing(directory):
         make_folder(directory)
+        directory.chmod(OWNER_ONLY)
         descriptor = os.open(directory / LOCK_FILE, os.O_RDWR | os.O_CREAT, 0o600)
     try:
         try:

@@ -3,17 +3,22 @@
 import ipaddress
 import os
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Final, Self
 
 from chess_snn.config import check_range
 from chess_snn.errors import ConfigError
 from flows.child_process import HOST
+from flows.services.secret_file import read_secret
 
 POOL: Final = "chess"
 """The work pool of ``deployments/prefect.yaml``."""
 
 CREDENTIALS_VARIABLE: Final = "CHESS_SNN_CREDENTIALS"
 """Environment variable with ``user:password``; an option would show in the list of processes."""
+
+CREDENTIALS_FILE_VARIABLE: Final = "CHESS_SNN_CREDENTIALS_FILE"
+"""Environment variable with the path of a file that holds the same, for its owner alone."""
 
 SHORTEST_PASSWORD: Final = 12
 """Characters; MLflow takes no shorter one."""
@@ -53,12 +58,18 @@ class Credentials:
 
 
 def read_credentials() -> Credentials | None:
-    """Those of the environment, if it has any.
+    """Those of the environment, or of the file that it names, if it has any.
 
     Raises:
-        ConfigError: they are malformed.
+        ConfigError: they are malformed, or others can read the file.
     """
-    text = os.environ.get(CREDENTIALS_VARIABLE)
+    text, file = os.environ.get(CREDENTIALS_VARIABLE), os.environ.get(CREDENTIALS_FILE_VARIABLE)
+    if text and file:
+        raise ConfigError(
+            f"{CREDENTIALS_VARIABLE} and {CREDENTIALS_FILE_VARIABLE} are both set; unset one"
+        )
+    if file:
+        text = read_secret(Path(file), CREDENTIALS_FILE_VARIABLE)
     return Credentials.parse(text) if text else None
 
 
@@ -114,7 +125,8 @@ class ServiceSettings:
         if not self.is_loopback and self.credentials is None:
             raise ConfigError(
                 f"--host {self.host} can be reached by others, so the servers need a password: set "
-                f"{CREDENTIALS_VARIABLE}=user:password, or leave out --host and come by SSH "
+                f"{CREDENTIALS_VARIABLE}=user:password, or {CREDENTIALS_FILE_VARIABLE} to a file "
+                "that holds it, or leave out --host and come by SSH "
                 f"(ssh -L {self.prefect_port}:127.0.0.1:{self.prefect_port} "
                 f"-L {self.mlflow_port}:127.0.0.1:{self.mlflow_port} THIS_MACHINE)"
             )

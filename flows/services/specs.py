@@ -11,7 +11,7 @@ from typing import Final
 from chess_snn.data import write_text
 from chess_snn.errors import UsageError
 from flows import guard
-from flows.child_process import ChildSpec, ServerSpec
+from flows.child_process import ORIGINS_VARIABLE, ChildSpec, ServerSpec, own_origins
 from flows.services.settings import POOL, Credentials, ServiceSettings
 
 WORKER_GRACE_S: Final = 45.0
@@ -53,6 +53,7 @@ def prefect_spec(directory: Path, settings: ServiceSettings) -> ServerSpec:
         "PREFECT_HOME": str(directory / "prefect-home"),
         "PREFECT_API_DATABASE_CONNECTION_URL": f"sqlite+aiosqlite:///{directory / 'prefect.db'}",
         "PREFECT_UI_API_URL": settings.prefect_url,
+        ORIGINS_VARIABLE: own_origins(settings.host, settings.prefect_port),
         "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
         "DO_NOT_TRACK": "1",
     }

@@ -80,6 +80,7 @@ def test_without_a_model_the_newest_campaign_is_asked(chess_snn, home):
     assert f"{home}/campaigns/mine@2, 4 simulations" in done.stdout
 
 
+@pytest.mark.fault(20)
 @pytest.mark.parametrize(("arguments", "reason"), [
     (("startpos", "--simulations", 0), "--simulations must be >= 1 and <= 100000, got 0"),
     (("startpos", "--simulations", 100_001), "--simulations must be >= 1 and <= 100000"),

@@ -12,7 +12,7 @@ from zarr.core.buffer import default_buffer_prototype
 from zarr.storage import MemoryStore
 
 from chess_snn.data.schema import to_columns
-from chess_snn.data.zarr_arrays import decode_array, encode_arrays
+from chess_snn.data.zarr_arrays import decode_arrays, encode_arrays
 
 LARGE = {
     "words": np.random.default_rng(0).integers(2**64, size=(120_001, 5), dtype=np.uint64),
@@ -31,8 +31,9 @@ def read_by_zarr(files, name):
 
 def assert_as_zarr_reads(columns):
     files = encode_arrays(columns)
+    decoded = decode_arrays(files, columns)
     for name, column in columns.items():
-        found = decode_array(files, name)
+        found = decoded[name]
         assert found.dtype == column.dtype
         assert found.flags.c_contiguous
         assert found.flags.writeable
@@ -87,7 +88,7 @@ def test_an_array_that_nobody_here_wrote_is_refused(files, changes, reason):
     metadata = json.loads(files["actions/zarr.json"])
     files["actions/zarr.json"] = json.dumps(metadata | changes).encode()
     with pytest.raises(ValueError, match=reason):
-        decode_array(files, "actions")
+        decode_arrays(files, ["actions"])
 
 
 @pytest.mark.parametrize(("chunk", "reason"), [
@@ -100,7 +101,7 @@ def test_an_array_that_nobody_here_wrote_is_refused(files, changes, reason):
 def test_a_chunk_that_is_none_is_refused(files, chunk, reason):
     files["actions/c.0"] = chunk
     with pytest.raises(ValueError, match=reason):
-        decode_array(files, "actions")
+        decode_arrays(files, ["actions"])
 
 
 def test_a_flipped_bit_fails_the_checksum_of_its_chunk(files):
@@ -108,11 +109,11 @@ def test_a_flipped_bit_fails_the_checksum_of_its_chunk(files):
     packed[len(packed) // 2] ^= 1
     files["states/c.0.0"] = bytes(packed)
     with pytest.raises(ValueError, match="cannot be unpacked"):
-        decode_array(files, "states")
+        decode_arrays(files, ["states"])
 
 
-@pytest.mark.parametrize("missing", ["actions/zarr.json", "actions/c.0"])
+@pytest.mark.parametrize("missing", ["zarr.json", "actions/zarr.json", "actions/c.0"])
 def test_a_missing_file_is_refused(files, missing):
     del files[missing]
     with pytest.raises(KeyError):
-        decode_array(files, "actions")
+        decode_arrays(files, ["actions"])

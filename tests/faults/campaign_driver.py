@@ -22,8 +22,9 @@ from chess_snn.data import (
     verify_folder,
 )
 
-START_TIMEOUT_S = 240.0
-FINISH_TIMEOUT_S = 480.0
+START_TIMEOUT_S = 900.0
+FINISH_TIMEOUT_S = 1800.0
+"""Of a machine on which many others compute; nothing here is about pace."""
 POLL_S = 0.02
 
 

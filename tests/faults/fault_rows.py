@@ -18,7 +18,7 @@ ROWS = tuple(FaultRow(number, *texts) for number, texts in enumerate((
      "it is told at once; only the shard that it had is played again",
      "kill -9 in the middle of self-play, and at every failpoint that workers pass"),
     ("A worker freezes",
-     "told and killed after 30 s of silence; its shard is played again",
+     "told and killed after 60 s of silence; its shard is played again",
      "SIGSTOP"),
     ("The campaign's process is killed",
      "`resume` does nothing again that was committed, closes the runs left open in Prefect, and "
@@ -84,7 +84,7 @@ ROWS = tuple(FaultRow(number, *texts) for number, texts in enumerate((
      "each signal, to the process and to its whole group, and twice"),
     ("A folder is missing or cannot be written",
      "refused in one line before any work",
-     "as another user, on folders of somebody else"),
+     "permissions taken away; root without its privileges"),
     ("A checkpoint is a pickle",
      "refused and never loaded",
      "a `__reduce__` that would leave a trace"),

@@ -29,7 +29,7 @@ from chess_snn.campaign import read_receipts
 from chess_snn.data import is_committed, read_manifest
 from chess_snn.training import supervised_progress
 
-pytestmark = [pytest.mark.orchestration, pytest.mark.timeout(1800)]
+pytestmark = [pytest.mark.orchestration, pytest.mark.timeout(7200)]
 
 SETTINGS = settings(
     campaign__iterations=1,
@@ -250,7 +250,7 @@ def test_frozen_worker_is_told_killed_and_replaced(tmp_path: Path, undisturbed: 
     try:
         finish(process, log)
         assert_gone([frozen])
-        assert "has said nothing for 30 s: it is killed, and what it was doing" in log.read_text()
+        assert "has said nothing for 60 s: it is killed, and what it was doing" in log.read_text()
     finally:
         if frozen.is_running():
             frozen.kill()

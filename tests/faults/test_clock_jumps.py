@@ -17,7 +17,7 @@ from campaign_driver import (
 
 from chess_snn.data import is_committed
 
-pytestmark = [pytest.mark.orchestration, pytest.mark.slow, pytest.mark.timeout(1800)]
+pytestmark = [pytest.mark.orchestration, pytest.mark.slow, pytest.mark.timeout(7200)]
 
 HOUR_S = 3600
 

@@ -15,9 +15,11 @@ import torch
 from micro_campaign import micro_networks, play_campaign, play_iteration, stage_mender
 
 from chess_snn.campaign import CampaignFolder
+from chess_snn.campaign.mending import missing_generations
 from chess_snn.campaign.networks import evaluator_of
 from chess_snn.campaign.quarantine import read_notes
 from chess_snn.campaign.removals import Removed, note_removal
+from chess_snn.campaign.repairing import repair_campaign
 from chess_snn.campaign.stages import play_shard, train_generation, window_shards
 from chess_snn.campaign.verifying import verify_campaign
 from chess_snn.data import read_manifest, read_shard
@@ -168,24 +170,24 @@ def test_self_play_that_restarts_from_a_damaged_shard_has_it_mended(
 def test_a_damaged_shard_that_cannot_be_played_again_is_dropped(
     undisturbed: CampaignFolder, under_way: CampaignFolder
 ) -> None:
-    shard, generation = under_way.shard(0, 1), under_way.checkpoint(0)
+    shard, generation = under_way.shard(0, 0), under_way.checkpoint(0)
     flip_a_bit(shard / "actions" / "c.0")
     note_removal(under_way, [Removed("checkpoints/gen-000000", 1, "2026-01-01T00:00:00+00:00")])
     shutil.rmtree(generation)
     told: list[str] = []
     train(under_way, told)
-    assert told[-1].startswith("DROPPED: shard 1 of iteration 0 cannot be played again")
+    assert told[-1].startswith("DROPPED: shard 0 of iteration 0 cannot be played again")
     assert "removed by `chess-snn gc`" in told[-1]
     meta = read_manifest(under_way.checkpoint(NEWEST)).meta
     kept = read_manifest(undisturbed.checkpoint(NEWEST)).meta["window_shards"]
-    assert meta["window_shards"] == [name for name in kept if name != "iter-000000/shard-0001"]
+    assert meta["window_shards"] == [name for name in kept if name != "iter-000000/shard-0000"]
     assert shard not in window_shards(under_way, 1)
-    assert ("games/iter-000000/shard-0001", "dropped") in events(under_way)
+    assert ("games/iter-000000/shard-0000", "dropped") in events(under_way)
 
     findings = verify_campaign(under_way)
     assert findings.is_whole
     assert {f.path: f.state for f in findings.found} == {
-        "games/iter-000000/shard-0001": "dropped", "checkpoints/gen-000000": "removed",
+        "games/iter-000000/shard-0000": "dropped", "checkpoints/gen-000000": "removed",
     }
 
 
@@ -193,9 +195,9 @@ def test_a_damaged_shard_that_cannot_be_played_again_is_dropped(
 def test_a_dropped_shard_that_is_restored_is_in_the_window_again(
     undisturbed: CampaignFolder, under_way: CampaignFolder
 ) -> None:
-    shard = under_way.shard(0, 1)
+    shard = under_way.shard(0, 0)
     test_a_damaged_shard_that_cannot_be_played_again_is_dropped(undisturbed, under_way)
-    shutil.copytree(undisturbed.shard(0, 1), shard)
+    shutil.copytree(undisturbed.shard(0, 0), shard)
     assert shard in window_shards(under_way, 1)
 
 
@@ -234,6 +236,22 @@ def test_a_damaged_newest_generation_is_trained_again_from_the_one_before(
     ]
     assert digest_of(finished, NEWEST) == digest
     assert verify_campaign(finished).is_whole
+
+
+@pytest.mark.fault(11)
+def test_a_finished_campaign_gets_back_its_newest_generation(
+    undisturbed: CampaignFolder, finished: CampaignFolder
+) -> None:
+    """Which nobody plays or trains any more, and which was set aside."""
+    flip_a_bit(finished.checkpoint(NEWEST) / "weights.safetensors")
+    assert missing_generations(finished) == []
+    repair_campaign(finished, verify_campaign(finished))
+    assert NEWEST in missing_generations(finished)
+    told: list[str] = []
+    stage_mender(finished, told).make_missing()
+    assert "generation 2 was made again, with the same weights" in told[-1]
+    assert missing_generations(finished) == []
+    assert digest_of(finished, NEWEST) == digest_of(undisturbed, NEWEST)
 
 
 @pytest.mark.fault(11)

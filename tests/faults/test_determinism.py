@@ -8,7 +8,7 @@ from campaign_driver import SMALL, SMALL_ITERATIONS, assert_same_campaign, finis
 from chess_snn.campaign import CampaignFolder
 from chess_snn.data import read_manifest, read_shard
 
-pytestmark = [pytest.mark.orchestration, pytest.mark.slow, pytest.mark.timeout(1800)]
+pytestmark = [pytest.mark.orchestration, pytest.mark.slow, pytest.mark.timeout(7200)]
 
 
 @pytest.mark.parametrize("how", [

@@ -30,7 +30,7 @@ IN_WORKERS = [
 WHILE_RUNNING = [name for name in FAILPOINTS if name != "campaign.stopping"]
 
 with_campaigns = [
-    pytest.mark.orchestration, pytest.mark.slow, pytest.mark.timeout(900),
+    pytest.mark.orchestration, pytest.mark.slow, pytest.mark.timeout(7200),
 ]
 
 

@@ -14,7 +14,7 @@ from campaign_driver import SMALL, SMALL_ITERATIONS, assert_same_campaign, commi
 
 from chess_snn.campaign import CampaignFolder, load_config
 
-pytestmark = [pytest.mark.orchestration, pytest.mark.slow, pytest.mark.timeout(1800)]
+pytestmark = [pytest.mark.orchestration, pytest.mark.slow, pytest.mark.timeout(7200)]
 
 RUN = """
 set -e

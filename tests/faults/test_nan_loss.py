@@ -14,10 +14,10 @@ from chess_snn.data import ReplayWindow, Samples, is_committed, read_manifest
 from chess_snn.errors import TrainingDivergedError
 from chess_snn.types import Int32Array
 
-pytestmark = [pytest.mark.fault(15), pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.fault(15), pytest.mark.timeout(900)]
 
 SETTINGS = [text.removeprefix("--set=") for text in settings(
-    campaign__iterations=1, self_play__games_per_iteration=8, self_play__games_per_shard=8,
+    campaign__iterations=1, self_play__games_per_iteration=6, self_play__games_per_shard=4,
     self_play__max_plies_first=12, self_play__max_plies_last=12, search__simulations_first=2,
     search__simulations_last=2, training__batch_size=16, training__presentations=3.0,
     training__skip_limit=2,
@@ -30,7 +30,8 @@ def played(tmp_path: Path) -> CampaignFolder:
     folder = CampaignFolder.create(tmp_path / "c", load_config(settings=SETTINGS))
     prepare_first_generation(folder)
     begin_iteration(folder, 0, 0.0)
-    play_shard(folder.path, 0, 0)
+    for shard in range(2):
+        play_shard(folder.path, 0, shard)
     return folder
 
 

@@ -54,6 +54,7 @@ MALFORMED = (
 )
 
 
+@pytest.mark.fault(20)
 @pytest.mark.parametrize("fen", IMPOSSIBLE)
 def test_impossible_position_names_fen_and_reason(fen):
     with pytest.raises(PositionError, match=IMPOSSIBLE[fen]) as raised:
@@ -61,6 +62,7 @@ def test_impossible_position_names_fen_and_reason(fen):
     assert fen.split()[0] in str(raised.value)
 
 
+@pytest.mark.fault(20)
 @pytest.mark.parametrize("fen", MALFORMED)
 def test_malformed_fen_is_named(fen):
     with pytest.raises(PositionError, match="not a FEN") as raised:

@@ -177,6 +177,14 @@ def test_it_prints_where_everything_is_and_the_next_command(running):
     assert b"Prefect" in page
 
 
+def test_every_socket_that_listens_does_so_on_loopback(running):
+    listening = {
+        connection.laddr.ip for process in running.processes()
+        for connection in process.net_connections("tcp") if connection.status == psutil.CONN_LISTEN
+    }
+    assert listening == {HOST}
+
+
 def test_a_second_up_finds_the_first(running):
     before = running.supervisor()
     again = running.run("up", "--prefect-port", free_port())
@@ -405,6 +413,9 @@ def test_with_credentials_both_servers_ask_for_them_and_no_log_has_them(tmp_path
         home.deployment("campaign/local", directory=str(directory), settings=SETTINGS)
         assert len(read_receipts(CampaignFolder.open(directory))) == 2, home.logs()
         assert secret not in said.stdout + home.logs()
+        files = [path for path in tmp_path.rglob("*") if path.is_file() and not path.is_symlink()]
+        assert {".db", ".log", ".safetensors"} <= {path.suffix for path in files}
+        assert [path for path in files if secret.encode() in path.read_bytes()] == []
         for process in home.processes():
             assert secret not in " ".join(process.cmdline())
         assert home.run("down").returncode == 0

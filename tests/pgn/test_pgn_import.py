@@ -189,6 +189,7 @@ def test_a_worker_that_dies_is_one_line_and_the_next_run_goes_on(pgn_file, tmp_p
     assert import_pgn(pgn_file, tmp_path / "out").new_games == NUM_GAMES
 
 
+@pytest.mark.fault(20)
 def test_strict_ends_at_the_first_bad_game_of_the_file(tmp_path):
     text = pgn_text(NUM_GAMES)
     good_start = text.index('[Event "game 1"]')
@@ -259,6 +260,7 @@ def test_a_damaged_packed_file_is_one_line_and_the_whole_one_goes_on(
     assert contents(tmp_path / "out").keys() == contents(imported.folder.path).keys()
 
 
+@pytest.mark.fault(20)
 @pytest.mark.parametrize(("content", "reason"), [
     (b"", "holds no game; is it PGN?"),
     (b"\n ; nothing\n", "holds no game; is it PGN?"),

@@ -21,7 +21,12 @@ def find_engine(program: str) -> Path:
         EngineError: there is none; says what to do.
     """
     if "/" in program:
-        return _executable(Path(program).expanduser())
+        try:
+            return _executable(Path(program).expanduser())
+        except (OSError, RuntimeError) as error:  # a path that no file can have; a home of nobody
+            raise EngineError(
+                f"there is no engine at {program!r} ({error}); give another path"
+            ) from error
     found = shutil.which(program) or shutil.which(program, path=GAMES_FOLDER)
     if found is None:
         remedy = (

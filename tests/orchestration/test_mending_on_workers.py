@@ -1,0 +1,107 @@
+"""A worker that stumbles over damage: the damage is mended, and its call is made again."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+pytestmark = [pytest.mark.orchestration, pytest.mark.timeout(300), pytest.mark.fault(10, 11)]
+pytest.importorskip("distributed")
+pytest.importorskip("prefect")
+
+from distributed import Client, LocalCluster  # noqa: E402
+from stored_files import copy_campaign  # noqa: E402
+
+from chess_snn.campaign import CampaignFolder  # noqa: E402
+from chess_snn.campaign.mending import Makers, Mender  # noqa: E402
+from chess_snn.campaign.quarantine import read_notes  # noqa: E402
+from chess_snn.data import read_shard  # noqa: E402
+from chess_snn.errors import BeyondRepairError, DamagedFolderError  # noqa: E402
+from tasks import compute  # noqa: E402
+from tasks.compute import DEVICE, mended_by, run_all_on_devices, run_on_device  # noqa: E402
+
+
+@pytest.fixture(scope="module")
+def client():
+    with (
+        LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=True, resources={DEVICE: 1},
+            dashboard_address=None,
+        ) as cluster,
+        Client(cluster) as client,
+    ):
+        yield client
+
+
+@pytest.fixture
+def folder(client, tmp_path: Path) -> CampaignFolder:
+    compute.start()
+    return copy_campaign(tmp_path)
+
+
+def count_games(shard: Path) -> int:
+    return read_shard(shard)[0].num_games
+
+
+def shards_of(folder: CampaignFolder) -> list[Path]:
+    return [folder.shard(i, s) for i in (0, 1) for s in (0, 1)]
+
+
+def mender_from_copies(folder: CampaignFolder, originals: Path, told: list[str]) -> Mender:
+    """Who makes a shard again by copying the original, on a worker."""
+
+    def play_shard(iteration: int, shard: int) -> object:
+        target = folder.shard(iteration, shard)
+        return run_on_device(
+            shutil.copytree, originals / target.relative_to(folder.path), target
+        )
+
+    def unused(*_: int) -> object:
+        raise AssertionError("no generation is damaged")
+
+    return Mender(folder, Makers(play_shard, unused, unused), told.append)
+
+
+def test_damage_that_workers_meet_is_mended_and_their_calls_are_made_again(
+    folder: CampaignFolder, tmp_path: Path
+) -> None:
+    shutil.copytree(folder.path, tmp_path / "originals")
+    (folder.shard(0, 1) / "zarr.json").write_bytes(b"")
+    shutil.rmtree(folder.shard(1, 0))
+    told: list[str] = []
+    with mended_by(mender_from_copies(folder, tmp_path / "originals", told).mend):
+        assert run_all_on_devices([(count_games, shard) for shard in shards_of(folder)]) == [3] * 4
+    assert [text for text in told if "made again" in text and "DAMAGED" not in text] == [
+        "shard 1 of iteration 0 was made again", "shard 0 of iteration 1 was made again",
+    ]
+    assert [note.event for note in read_notes(folder)] == [
+        "set aside", "made again", "made again",
+    ]
+
+
+def test_one_damaged_shard_is_mended_once_for_all_who_meet_it(
+    folder: CampaignFolder, tmp_path: Path
+) -> None:
+    shutil.copytree(folder.path, tmp_path / "originals")
+    (folder.shard(0, 0) / "zarr.json").write_bytes(b"")
+    told: list[str] = []
+    with mended_by(mender_from_copies(folder, tmp_path / "originals", told).mend):
+        assert run_all_on_devices([(count_games, folder.shard(0, 0))] * 6) == [3] * 6
+    assert len(told) == 2
+
+
+def test_what_cannot_be_mended_ends_the_call(folder: CampaignFolder) -> None:
+    (folder.shard(0, 0) / "zarr.json").write_bytes(b"")
+
+    def give_up(error: DamagedFolderError) -> None:
+        raise BeyondRepairError(f"no way: {error}")
+
+    with mended_by(give_up), pytest.raises(BeyondRepairError, match=r"no way: .*zarr\.json"):
+        run_on_device(count_games, folder.shard(0, 0))
+
+
+def test_without_a_mender_damage_is_raised_with_its_folder(folder: CampaignFolder) -> None:
+    (folder.shard(0, 0) / "zarr.json").write_bytes(b"")
+    with pytest.raises(DamagedFolderError) as raised:
+        run_on_device(count_games, folder.shard(0, 0))
+    assert raised.value.folder == folder.shard(0, 0)

@@ -1,0 +1,7 @@
+"""What these tests share with others: campaigns and services in processes of their own."""
+
+import sys
+from pathlib import Path
+
+for folder in ("faults", "orchestration"):
+    sys.path.append(str(Path(__file__).parents[1] / folder))

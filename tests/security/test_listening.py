@@ -1,0 +1,141 @@
+"""Every socket of a campaign, of `ui` and of training by ranks that listens does so on loopback."""
+
+import ipaddress
+import os
+import re
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+pytestmark = [pytest.mark.orchestration, pytest.mark.slow, pytest.mark.timeout(1800)]
+psutil = pytest.importorskip("psutil")
+pytest.importorskip("prefect")
+pytest.importorskip("mlflow")
+
+import made_campaigns  # noqa: E402
+from campaign_driver import kill_campaign, launch, settings  # noqa: E402
+
+ROOT = Path(__file__).parents[2]
+WAIT_S = 600.0
+POLL_S = 0.05
+SETTINGS = settings(
+    campaign__iterations=1, self_play__games_per_iteration=16, self_play__games_per_shard=8,
+    self_play__max_plies_first=20, self_play__max_plies_last=20, search__simulations_first=2,
+    search__simulations_last=2, training__batch_size=64, training__micro_batch=16,
+    evaluation__opponents='["random"]', evaluation__num_openings=1, evaluation__max_plies=10,
+    evaluation__won_positions=2, execution__workers=2, execution__training_ranks=2,
+)
+ON_LOOPBACK = ("127.0.0.1", "::1")
+
+
+def listeners(process: "psutil.Process") -> dict[tuple[str, int], str]:
+    """Address and port of every socket that it or a descendant listens on, and its command."""
+    found = {}
+    try:
+        family = [process, *process.children(recursive=True)]
+    except psutil.NoSuchProcess:
+        return found
+    for member in family:
+        try:
+            for connection in member.net_connections("tcp"):
+                if connection.status == psutil.CONN_LISTEN:
+                    found[tuple(connection.laddr)] = " ".join(member.cmdline())
+        except (psutil.NoSuchProcess, psutil.AccessDenied):
+            continue  # it has just ended
+    return found
+
+
+def off_loopback(found: dict[tuple[str, int], str]) -> dict[tuple[str, int], str]:
+    return {
+        place: command for place, command in found.items()
+        if not ipaddress.ip_address(place[0]).is_loopback
+    }
+
+
+def test_the_check_would_notice():
+    program = (
+        "import socket, time; s = socket.create_server(('', 0)); print(1, flush=True)\n"
+        "time.sleep(60)"
+    )
+    child = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE)
+    try:
+        assert child.stdout.readline() == b"1\n"
+        assert off_loopback(listeners(psutil.Process(child.pid)))
+    finally:
+        child.kill()
+        child.wait()
+
+
+def test_a_campaign_with_workers_and_ranks_listens_on_loopback_alone(tmp_path):
+    process = launch("start", "--dir", str(tmp_path / "c"), *SETTINGS, log=tmp_path / "log")
+    watched, found = psutil.Process(process.pid), {}
+    deadline = time.monotonic() + WAIT_S
+    try:
+        while process.poll() is None and time.monotonic() < deadline:
+            found |= listeners(watched)
+            time.sleep(POLL_S)
+        assert process.returncode == 0, (tmp_path / "log").read_text()[-3000:]
+    finally:
+        if process.poll() is None:
+            kill_campaign(process)
+    assert off_loopback(found) == {}
+    commands = "\n".join(found.values())
+    for server in ("prefect.server", "training_program"):
+        assert server in commands, f"nobody saw {server} listen:\n{commands}"
+    assert len(found) >= 6, "Prefect, scheduler, dashboard, two nannies, two workers"
+
+
+@pytest.fixture
+def ui(tmp_path):
+    """`chess-snn ui` on a campaign, once it is up; its addresses by name."""
+    folder = made_campaigns.make_campaign(tmp_path / "c")
+    inherited = {k: v for k, v in os.environ.items() if not k.startswith(("PREFECT", "MLFLOW"))}
+    process = subprocess.Popen(
+        [sys.executable, "-m", "chess_snn", "ui", str(folder.path)], cwd=ROOT, env=inherited,
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+    )
+    said = ""
+    while "Ctrl-C ends both" not in said:
+        line = process.stdout.readline()
+        assert line, said
+        said += line
+    yield process, dict(re.findall(r"(Prefect|MLflow)\s+(http\S+)", said))
+    process.terminate()
+    process.communicate(timeout=WAIT_S)
+
+
+def test_ui_listens_on_loopback_and_serves_no_foreign_page(ui):
+    process, addresses = ui
+    found = listeners(psutil.Process(process.pid))
+    assert len(found) >= 2
+    assert off_loopback(found) == {}
+    api = addresses["Prefect"] + "/api/flows/count"
+    assert allowed_origin(api, "http://evil.example") is None
+    assert allowed_origin(api, addresses["Prefect"]) == addresses["Prefect"]
+    mlflow = addresses["MLflow"] + "/api/2.0/mlflow/experiments/search"
+    with pytest.raises(urllib.error.HTTPError, match="403"):
+        urllib.request.urlopen(urllib.request.Request(
+            mlflow, b'{"max_results": 1}',
+            {"Content-Type": "application/json", "Origin": "http://evil.example"},
+        ))
+    with pytest.raises(urllib.error.HTTPError, match="403"):
+        urllib.request.urlopen(urllib.request.Request(
+            addresses["MLflow"] + "/", headers={"Host": "evil.example"},
+        ))
+
+
+def allowed_origin(url: str, origin: str) -> str | None:
+    """Whose pages a browser would let use ``url``, if it asked for ``origin``."""
+    ask = urllib.request.Request(url, method="OPTIONS", headers={
+        "Origin": origin, "Access-Control-Request-Method": "POST",
+        "Access-Control-Request-Headers": "content-type",
+    })
+    try:
+        return urllib.request.urlopen(ask).headers["Access-Control-Allow-Origin"]
+    except urllib.error.HTTPError as error:
+        return error.headers["Access-Control-Allow-Origin"]

@@ -1,0 +1,104 @@
+"""Nothing that is read from a campaign, a registry or the network is ever run.
+
+A pickle is a program. So no module of ours can load one, and none stores one.
+"""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+SOURCES = sorted(
+    path for folder in ("chess_snn", "flows", "tasks", "benchmarks", "security")
+    for path in (ROOT / folder).rglob("*.py")
+)
+RUNS_WHAT_IT_READS = {
+    "pickle", "_pickle", "cPickle", "cloudpickle", "dill", "marshal", "shelve", "joblib",
+    "jsonpickle", "pandas.read_pickle", "yaml.load", "torch.jit.load", "torch.package",
+    "torch.hub.load", "mlflow.pyfunc.load_model", "mlflow.pytorch.load_model",
+    "mlflow.sklearn.load_model", "numcodecs.Pickle", "eval", "exec", "compile", "os.system",
+    "os.popen", "runpy",
+}
+STORES_PICKLES = {"torch.save", "torch.jit.save", "numpy.save", "mlflow.pytorch.save_model"}
+
+
+def faults(source: str) -> list[str]:
+    """What of ``source`` loads, stores or runs what it should not."""
+    tree = ast.parse(source)
+    names = _imported_names(tree)
+    found = [
+        name for name in names.values()
+        if any(name == bad or name.startswith(f"{bad}.") for bad in RUNS_WHAT_IT_READS)
+    ]
+    for call in (node for node in ast.walk(tree) if isinstance(node, ast.Call)):
+        name = _full_name(call.func, names)
+        keywords = {word.arg: word.value for word in call.keywords}
+        if name in RUNS_WHAT_IT_READS | STORES_PICKLES:
+            found.append(name)
+        if name == "torch.load" and not _is(keywords.get("weights_only"), True):
+            found.append("torch.load without weights_only=True")
+        if "allow_pickle" in keywords and not _is(keywords["allow_pickle"], False):
+            found.append(f"{name} with allow_pickle")
+        if "shell" in keywords and not _is(keywords["shell"], False):
+            found.append(f"{name} with a shell")
+    return found
+
+
+def _imported_names(tree: ast.AST) -> dict[str, str]:
+    """Local names by what they were imported as, from anywhere in the module."""
+    names = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                names[alias.asname or alias.name.partition(".")[0]] = (
+                    alias.name if alias.asname else alias.name.partition(".")[0]
+                )
+                names[f"import {alias.name}"] = alias.name
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            for alias in node.names:
+                names[alias.asname or alias.name] = f"{node.module}.{alias.name}"
+    return names
+
+
+def _full_name(node: ast.AST, names: dict[str, str]) -> str:
+    """``torch.load`` for ``t.load`` where torch was imported as t; "" where it cannot be told."""
+    if isinstance(node, ast.Name):
+        return names.get(node.id, node.id)
+    if isinstance(node, ast.Attribute):
+        owner = _full_name(node.value, names)
+        return f"{owner}.{node.attr}" if owner else ""
+    return ""
+
+
+def _is(node: ast.AST | None, value: bool) -> bool:
+    return isinstance(node, ast.Constant) and node.value is value
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_no_module_loads_or_stores_a_pickle_or_runs_a_text(path):
+    assert faults(path.read_text(encoding="utf-8")) == []
+
+
+@pytest.mark.parametrize("source", [
+    "import pickle", "from pickle import loads", "import cloudpickle as c", "import joblib",
+    "import torch\ntorch.load(p)", "import torch as t\nt.load(p, weights_only=False)",
+    "from torch import load\nload(p)", "import torch\ntorch.load(p, weights_only=flag)",
+    "import numpy as np\nnp.load(p, allow_pickle=True)", "import pandas as pd\npd.read_pickle(p)",
+    "from mlflow import pyfunc\npyfunc.load_model(u)",
+    "import mlflow.pyfunc\nmlflow.pyfunc.load_model(u)",
+    "import yaml\nyaml.load(f)", "eval(text)", "exec(text)", "import os\nos.system(c)",
+    "import subprocess\nsubprocess.run(c, shell=True)", "def f():\n    import shelve",
+    "import torch\ntorch.save(o, p)",
+])
+def test_the_check_would_notice(source):
+    assert faults(source)
+
+
+@pytest.mark.parametrize("source", [
+    "import torch\ntorch.load(p, weights_only=True)", "import numpy as np\nnp.load(p)",
+    "network.eval()", "import json\njson.loads(t)", "import re\nre.compile(t)",
+    "from safetensors.torch import load_file\nload_file(p)",
+])
+def test_it_does_not_cry_wolf(source):
+    assert faults(source) == []

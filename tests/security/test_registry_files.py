@@ -1,0 +1,65 @@
+"""What a registered model is made of: weights that cannot be run, and our code by name."""
+
+import importlib
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.orchestration
+pytest.importorskip("mlflow")
+
+from mlflow.models import Model  # noqa: E402
+
+from chess_snn.games import get_game  # noqa: E402
+from chess_snn.nets import NetConfig, build_network, save_network  # noqa: E402
+from tasks.tracking.facts import ModelVersionFacts  # noqa: E402
+from tasks.tracking.registry import SERVED_MODEL, _save_model  # noqa: E402
+
+KNOWN_FILES = {
+    "MLmodel", "artifacts/weights.safetensors", "conda.yaml", "input_example.json",
+    "python_env.yaml", "requirements.txt", "served_model.py", "serving_input_example.json",
+}
+DOCS = Path(__file__).parents[2] / "docs"
+
+
+@pytest.fixture(scope="module")
+def stored(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("model")
+    weights = folder / "weights.safetensors"
+    save_network(weights, build_network(get_game("chess").spec, NetConfig(1, 8), seed=1))
+    facts = ModelVersionFacts(
+        generation=1, weights_path=weights, size="tiny", ticks=2, score=0.5,
+        score_interval=(0.4, 0.6), digest="d",
+    )
+    _save_model(facts, folder / "stored", Model())
+    return folder / "stored"
+
+
+def test_no_file_of_it_is_a_pickle(stored):
+    files = {
+        path.relative_to(stored).as_posix() for path in stored.rglob("*") if path.is_file()
+    }
+    assert files <= KNOWN_FILES
+    assert {"MLmodel", "artifacts/weights.safetensors", "served_model.py"} <= files
+
+
+def test_its_code_is_ours_word_for_word_and_mlflow_is_told_to_unpickle_nothing(stored):
+    assert (stored / "served_model.py").read_bytes() == SERVED_MODEL.read_bytes()
+    flavors = Model.load(str(stored)).flavors
+    assert flavors.keys() == {"python_function"}
+    flavor = flavors["python_function"]
+    assert flavor["loader_module"] == "mlflow.pyfunc.model"
+    assert flavor["model_code_path"] == "served_model.py"
+    assert "python_model" not in flavor, "that would name a pickle"
+
+
+def test_the_recipe_of_serving_listens_on_loopback():
+    cli = importlib.import_module("mlflow.models.cli")
+    host = next(option for option in cli.serve.params if option.name == "host")
+    assert host.default == "127.0.0.1"
+    recipes = [
+        line for path in (*DOCS.rglob("*.md"), DOCS.parent / "README.md")
+        for line in path.read_text().splitlines() if "mlflow models serve" in line
+    ]
+    assert recipes
+    assert not [line for line in recipes if "--host" in line or " -h " in line]
