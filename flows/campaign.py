@@ -13,6 +13,7 @@ from chess_snn.campaign.climbing import climb_notice
 from chess_snn.campaign.folder import CONFIG_FILE
 from chess_snn.campaign.given_games import course_through, fix_given_games, fixed_games
 from chess_snn.campaign.matches import FINAL, final_matches
+from chess_snn.campaign.mirror import check_store
 from chess_snn.campaign.naming import campaigns_home, claim_campaign_path
 from chess_snn.campaign.plans import CampaignClock
 from chess_snn.campaign.preflight import check_before_run
@@ -29,6 +30,7 @@ from flows.context import CampaignRun
 from flows.iteration import show_in_mlflow, task_options
 from flows.listeners import ArtifactListener, LiveListener, LogListener, extra_listeners
 from flows.mending import mender_of
+from flows.mirroring import open_mirror, send_to_store
 from flows.one_a_folder import one_run_a_folder
 from flows.parameters import Preset
 from flows.pipeline import run_iterations
@@ -36,6 +38,7 @@ from flows.stale_runs import campaign_tag, close_stale_flow_runs
 from flows.worker_watch import watched_workers
 from tasks import compute
 from tasks.evaluate import evaluate_final
+from tasks.folder_access import folder_access
 from tasks.progress import ProgressBoard
 from tasks.record import tracked_run
 from tasks.remote import PROGRESS_TOPIC
@@ -86,6 +89,8 @@ def run_campaign(folder: CampaignFolder) -> None:
     if closed := close_stale_flow_runs(folder.campaign_id):
         board.message(f"closed {closed} flow runs that a killed process had left open")
     sweep_leftovers(folder)
+    compute.start()
+    mirror = open_mirror(folder, board.message)
     board.message("compiling kernels: about 30 s the first time on a machine")
     warm_up(folder.config)
     if (notice := climb_notice(folder.config)) is not None:
@@ -93,14 +98,14 @@ def run_campaign(folder: CampaignFolder) -> None:
     with ExitStack() as stack:
         tracking_uri = tracking_uri_of(folder.services)
         stack.enter_context(tracked_run(folder, tracking_uri, board.message))
-        compute.start()
         crew = stack.enter_context(campaign_crew(folder, board.message))
         board.watch_workers(lambda: crew.watch.states)
         crew.client.subscribe_topic(PROGRESS_TOPIC, board.handle_event)
         stack.enter_context(watched_workers(crew.client, board.message))
+        stack.enter_context(folder_access(crew.client, folder, crew.addresses))
         stack.enter_context(board.running())
         stack.enter_context(tags(campaign_tag(folder.campaign_id)))
-        run = CampaignRun(folder, crew, board, tracking_uri, clock)
+        run = CampaignRun(folder, crew, board, tracking_uri, clock, mirror)
         mender = mender_of(run)
         stack.enter_context(compute.mended_by(mender.mend))
         if not is_warm(folder):
@@ -149,6 +154,7 @@ def _play_final_matches(run: CampaignRun) -> None:
         )
         played.result()
         show_in_mlflow(run, last, after=played)
+        send_to_store(run, last, after=played)
 
 
 def _open_or_create(directory: str | None, preset: str, settings: list[str]) -> CampaignFolder:
@@ -159,6 +165,7 @@ def _open_or_create(directory: str | None, preset: str, settings: list[str]) -> 
         return CampaignFolder.open(Path(directory))
     config = load_config(preset, settings=settings)
     config.find_engines()
+    check_store(config.storage)
     check_crew(config)
     config = fix_given_games(config)
     path = claim_campaign_path(preset, campaigns_home()) if directory is None else Path(directory)

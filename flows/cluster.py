@@ -46,6 +46,11 @@ class Crew:
         return max(1, sum(member.plays for member in self.watch.members))
 
     @property
+    def addresses(self) -> list[str]:
+        """Of all workers that are there."""
+        return [member.address for member in self.watch.members]
+
+    @property
     def shares_cores(self) -> bool:
         """Whether workers compute on the cores that training wants all of."""
         return any(member.shares_cores for member in self.watch.members)

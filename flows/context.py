@@ -6,6 +6,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 
 from chess_snn.campaign import CampaignFolder
+from chess_snn.campaign.mirror import Mirror
 from chess_snn.campaign.plans import CampaignClock
 from flows.cluster import Crew
 from flows.relay import Relay
@@ -21,6 +22,8 @@ class CampaignRun:
     board: ProgressBoard
     tracking_uri: str
     clock: CampaignClock
+    mirror: Mirror | None = None
+    """Its copy in an object store, if it keeps one."""
 
 
 @dataclass(frozen=True, slots=True)

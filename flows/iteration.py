@@ -17,6 +17,7 @@ from chess_snn.campaign.gate import gate_match
 from chess_snn.campaign.matches import generation_matches, is_evaluated
 from chess_snn.campaign.receipts import PromotionFacts, StageSeconds
 from flows.context import CampaignRun, IterationRun, current_iteration
+from flows.mirroring import send_to_store
 from tasks import compute
 from tasks.evaluate import evaluate
 from tasks.promote import challenge, promote
@@ -119,6 +120,7 @@ def _stages(run: IterationRun, directory: str, number: int) -> Receipt:
     )
     receipt = promoted.result()
     show_in_mlflow(campaign, number, after=promoted)
+    send_to_store(campaign, number, after=promoted)
     return receipt
 
 

@@ -24,6 +24,7 @@ from flows.one_a_folder import one_run_a_folder
 from flows.parameters import Count, CountOrNone
 from flows.stale_runs import campaign_tag
 from tasks import compute
+from tasks.folder_access import folder_access
 from tasks.progress import ProgressBoard
 from tasks.remote import PROGRESS_TOPIC
 from tasks.tournament import play
@@ -120,6 +121,7 @@ def _play_all(folder: CampaignFolder, matches: Sequence[ScheduledMatch]) -> None
     compute.start()
     with (
         campaign_crew(folder, board.message) as crew,
+        folder_access(crew.client, folder, crew.addresses),
         tags(campaign_tag(folder.campaign_id)),
         compute.stopped_by_errors(),
     ):

@@ -20,6 +20,7 @@ from chess_snn.failpoints import failpoint
 from tasks.cluster.attempts import attempt, device_of
 from tasks.cluster.crew_watch import CrewWatch
 from tasks.cluster.software import resource
+from tasks.errands import received, sent
 from tasks.failures import Call, plain_error
 
 _Result = TypeVar("_Result")
@@ -68,7 +69,8 @@ def run_all_on_devices(
     """Run ``function(*arguments)`` for each of ``calls``, side by side; results in their order.
 
     One that stumbles over something damaged is run again, once that is mended; see
-    :func:`mended_by`.
+    :func:`mended_by`. Stages of a campaign whose folder workers do not see go as errands
+    (:mod:`tasks.errands`).
 
     Args:
         calls: each is ``(function, *arguments)``.
@@ -131,7 +133,7 @@ class _Attempts:
             _crew.failed(failed, str(error))
         if _crew is not None:
             _crew.succeeded(device)
-        return result
+        return received(self._call, result)
 
     def _elsewhere(self, crew: CrewWatch, failed: str) -> tuple[str, Any]:
         """What comes of it on another device than ``failed``, however workers come and go."""
@@ -149,7 +151,9 @@ class _Attempts:
     def _submit(self, workers: Sequence[str] | None = None) -> Future:
         # Dask estimates how long work takes by the beginning of its key.
         key = f"{self._call[0].__name__}-{uuid.uuid4().hex}"
-        return self._client.submit(attempt, *self._call, key=key, workers=workers, **self._options)
+        return self._client.submit(
+            attempt, *sent(self._call), key=key, workers=workers, **self._options
+        )
 
 
 def _wait(
@@ -167,6 +171,16 @@ def _wait(
             if not is_possible():
                 return None
     raise StoppedError("the campaign is stopping")
+
+
+def give_up_if_stopping() -> None:
+    """For who waits for something else.
+
+    Raises:
+        StoppedError: :func:`stop` was called.
+    """
+    if _stopping.is_set():
+        raise StoppedError("the campaign is stopping")
 
 
 def is_worth_retrying(task: object, task_run: object, state: State[Any]) -> bool:

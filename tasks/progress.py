@@ -120,10 +120,14 @@ class ProgressBoard:
         body = event[1]
         if self._workers is not None:
             self._workers.handle_event(body)
+        self.count(body["iteration"], body["stage"], body["part"], body["done"])
+
+    def count(self, iteration: int, stage: str, part: str, done: int) -> None:
+        """Note how much of a part of a stage is done."""
         with self._counting:
-            stage = self._stages.get((body["iteration"], body["stage"]))
-            if stage is not None:
-                stage.done[body["part"]] = body["done"]
+            watched = self._stages.get((iteration, stage))
+            if watched is not None:
+                watched.done[part] = done
 
     def message(self, text: str) -> None:
         """Tell every listener."""

@@ -4,6 +4,8 @@ Workers import this module and the library; they need neither Prefect nor MLflow
 0 takes what the worker's place has; training takes its whole machine.
 """
 
+import errno
+import socket
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -12,6 +14,7 @@ from typing import Final
 from distributed import get_worker
 
 from chess_snn.campaign import climbing, matches, stages, warm_start
+from chess_snn.campaign.folder import CONFIG_FILE
 from chess_snn.campaign.matches import FINAL, ScheduledMatch, is_gate
 from chess_snn.campaign.places import own_place, whole_machine
 from chess_snn.campaign.receipts import ShardFacts, TrainingFacts
@@ -28,7 +31,7 @@ _EVENT_PERIOD_S = 0.5
 def play_shard(directory: str, iteration: int, shard: int, num_threads: int) -> ShardFacts:
     """See :func:`chess_snn.campaign.stages.play_shard`."""
     return stages.play_shard(
-        Path(directory), iteration, shard, num_threads=num_threads or _own_threads(),
+        _seen(directory), iteration, shard, num_threads=num_threads or _own_threads(),
         on_progress=_progress_events(iteration, "self_play", f"shard {shard}"),
     )
 
@@ -37,7 +40,7 @@ def train_generation(directory: str, iteration: int, num_threads: int) -> Traini
     """See :func:`chess_snn.campaign.training_launch.train_as_configured`."""
     with whole_machine():
         return train_as_configured(
-            Path(directory), iteration, num_threads=num_threads or num_cores(),
+            _seen(directory), iteration, num_threads=num_threads or num_cores(),
             on_progress=_progress_events(iteration, "train", "steps"),
         )
 
@@ -46,7 +49,7 @@ def train_first_generation(directory: str, num_threads: int) -> Json:
     """See :func:`chess_snn.campaign.warm_start.train_first_generation`."""
     with whole_machine():
         return warm_start.train_first_generation(
-            Path(directory), num_threads=num_threads or num_cores(),
+            _seen(directory), num_threads=num_threads or num_cores(),
             on_progress=_progress_events(0, warm_start.SUPERVISED, "steps"),
         )
 
@@ -59,7 +62,7 @@ def play_match_part(
     if match.event == FINAL:
         stage = FINAL
     matches.play_match_part(
-        Path(directory), match, part, num_threads=num_threads or _own_threads(),
+        _seen(directory), match, part, num_threads=num_threads or _own_threads(),
         on_progress=_progress_events(iteration, stage, f"{match.name} {part}"),
     )
 
@@ -67,7 +70,7 @@ def play_match_part(
 def play_conversion(directory: str, generation: int, num_threads: int) -> Json:
     """See :func:`chess_snn.campaign.matches.play_conversion`."""
     return matches.play_conversion(
-        Path(directory), generation, num_threads=num_threads or _own_threads(),
+        _seen(directory), generation, num_threads=num_threads or _own_threads(),
         on_progress=_progress_events(generation - 1, "evaluate", "conversion"),
     )
 
@@ -75,9 +78,23 @@ def play_conversion(directory: str, generation: int, num_threads: int) -> Json:
 def play_climb(directory: str, generation: int, num_threads: int) -> Json:
     """See :func:`chess_snn.campaign.climbing.play_climb`."""
     return climbing.play_climb(
-        Path(directory), generation, num_threads=num_threads or _own_threads(),
+        _seen(directory), generation, num_threads=num_threads or _own_threads(),
         on_progress=_progress_events(generation - 1, "evaluate", "climb"),
     )
+
+
+def _seen(directory: str) -> Path:
+    """The campaign folder, where this machine sees it.
+
+    Raises:
+        FileNotFoundError: it does not; another one may.
+    """
+    path = Path(directory)
+    if not (path / CONFIG_FILE).exists():
+        raise FileNotFoundError(
+            errno.ENOENT, f"{socket.gethostname()} does not see the campaign", directory
+        )
+    return path
 
 
 def _own_threads() -> int:
@@ -87,8 +104,14 @@ def _own_threads() -> int:
 
 
 def _progress_events(iteration: int, stage: str, part: str) -> Callable[[int, int], None]:
-    """A callback that sends (done, total) of ``part``, at most twice a second and at the end."""
     worker = get_worker()
+    return progress_events(worker.log_event, worker.name, iteration, stage, part)
+
+
+def progress_events(
+    log_event: Callable[[str, Json], object], worker: str, iteration: int, stage: str, part: str
+) -> Callable[[int, int], None]:
+    """A callback that sends (done, total) of ``part``, at most twice a second and at the end."""
     last_sent = time.monotonic()
 
     def send(done: int, total: int) -> None:
@@ -97,9 +120,9 @@ def _progress_events(iteration: int, stage: str, part: str) -> Callable[[int, in
         if now - last_sent < _EVENT_PERIOD_S and done < total:
             return
         last_sent = now
-        worker.log_event(PROGRESS_TOPIC, {
+        log_event(PROGRESS_TOPIC, {
             "iteration": iteration, "stage": stage, "part": part, "done": done, "total": total,
-            "worker": worker.name,
+            "worker": worker,
         })
 
     return send

@@ -1,11 +1,18 @@
 """The training tasks: one generation, and the first one where games are given."""
 
+import socket
+from pathlib import Path
+
+from distributed import default_client
 from prefect import task
 
 from chess_snn.campaign.receipts import TrainingFacts
+from chess_snn.campaign.warm_start import SUPERVISED, train_first_generation
+from chess_snn.cores import num_cores
 from chess_snn.types import Json
 from tasks import remote
 from tasks.compute import TRAINER, run_on_device
+from tasks.errands import workers_see
 
 
 @task(name="train", task_run_name="train-{iteration}")
@@ -18,7 +25,18 @@ def train(directory: str, iteration: int, num_threads: int) -> TrainingFacts:
 
 @task(name="train_supervised", task_run_name="train_supervised")
 def train_supervised(directory: str, num_threads: int) -> Json:
-    """Train generation 0 on given games and commit it."""
-    return run_on_device(
-        remote.train_first_generation, directory, num_threads, device=TRAINER
+    """Train generation 0 on given games and commit it.
+
+    Where workers do not see the campaign folder they do not see the games either, which may be
+    many: then it is trained here, on the campaign's own machine.
+    """
+    if workers_see(directory):
+        return run_on_device(
+            remote.train_first_generation, directory, num_threads, device=TRAINER
+        )
+    return train_first_generation(
+        Path(directory), num_threads=num_threads or num_cores(),
+        on_progress=remote.progress_events(
+            default_client().log_event, socket.gethostname(), 0, SUPERVISED, "steps"
+        ),
     )

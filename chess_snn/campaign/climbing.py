@@ -94,6 +94,15 @@ def climb_notice(config: CampaignConfig) -> str | None:
     return available_players(ladder, ladder.players, EngineSettings(processes=1)).notice
 
 
+def earlier_climb(folder: CampaignFolder, generation: int) -> Path | None:
+    """The report of the last generation whose climb is over by now; None before any."""
+    for earlier in range(generation - OVERLAP, -1, -1):
+        path = folder.match(event_of(earlier), CLIMB)
+        if path.exists():
+            return path
+    return None
+
+
 def num_climb_games(folder: CampaignFolder, generation: int) -> int:
     """Games of a climb so far; all that it might have had once it is over."""
     event, settings = event_of(generation), folder.config.evaluation
@@ -238,15 +247,12 @@ def _start(
     folder: CampaignFolder, generation: int, ladder: Ladder, players: tuple[str, ...]
 ) -> int:
     """Where the last generation stood whose climb is over by now; the weakest rung before any."""
-    for earlier in range(generation - OVERLAP, -1, -1):
-        path = folder.match(event_of(earlier), CLIMB)
-        if path.exists():
-            bracket = read_json(path)["bracket"]
-            stood = ladder.rung(bracket[len(bracket) // 2]).elo
-            return min(
-                range(len(players)), key=lambda rung: abs(ladder.rung(players[rung]).elo - stood)
-            )
-    return 0
+    path = earlier_climb(folder, generation)
+    if path is None:
+        return 0
+    bracket = read_json(path)["bracket"]
+    stood = ladder.rung(bracket[len(bracket) // 2]).elo
+    return min(range(len(players)), key=lambda rung: abs(ladder.rung(players[rung]).elo - stood))
 
 
 def _score_of(batches: list[MatchResult]) -> RungScore:

@@ -24,7 +24,7 @@ from chess_snn.types import Json
 _PRESETS = resources.files("chess_snn.campaign") / "presets"
 _DIGEST_LENGTH = 12
 
-PACE_GROUPS: Final = ("execution", "cluster")
+PACE_GROUPS: Final = ("execution", "cluster", "storage")
 """Settings that change the pace of a campaign, and never its result."""
 
 
@@ -85,9 +85,10 @@ def change_pace(config: CampaignConfig, settings: Sequence[str]) -> CampaignConf
     for text in settings:
         parsed = _parse_setting(text)
         if not parsed.keys() <= set(PACE_GROUPS):
+            may = ", ".join(f"[{name}]" for name in PACE_GROUPS)
             raise ConfigError(
                 f"--set {text}: a campaign keeps the settings that its result depends on; those of "
-                "[execution] and [cluster] may change, and for others there is `campaign start`"
+                f"{may} may change, and for others there is `campaign start`"
             )
         _merge(values, parsed)
     return build_config(values)

@@ -15,7 +15,7 @@ from chess_snn.nets import Evaluator, Precision, make_evaluator
 from chess_snn.rng import derive_seed
 from chess_snn.search import PolicySearch, Search, make_match_search, make_search
 from chess_snn.self_play.starts import draw_starts
-from chess_snn.training import load_weights
+from chess_snn.training import load_weights_alone
 
 _KEPT_NETWORKS = 3
 """The newest, and the two of a match."""
@@ -111,7 +111,7 @@ def _cached_evaluator(
     ``digest`` is part of the key so that other weights at the same place are never mistaken.
     """
     del digest
-    network = load_weights(checkpoint)
+    network = load_weights_alone(checkpoint)
     return cast(
         Evaluator,
         make_evaluator(network, device=device, precision=precision, num_threads=num_threads),

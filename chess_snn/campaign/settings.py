@@ -5,6 +5,7 @@ from typing import Final, Literal, get_args
 
 from chess_snn.campaign.cluster_settings import ClusterSettings
 from chess_snn.campaign.execution_settings import ExecutionSettings
+from chess_snn.campaign.storage_settings import StorageSettings
 from chess_snn.config import check_choice, check_range
 from chess_snn.errors import ConfigError
 from chess_snn.evaluation import (
@@ -218,6 +219,7 @@ class CampaignConfig:
     promotion: PromotionSettings = field(default_factory=PromotionSettings)
     execution: ExecutionSettings = field(default_factory=ExecutionSettings)
     cluster: ClusterSettings = field(default_factory=ClusterSettings)
+    storage: StorageSettings = field(default_factory=StorageSettings)
 
     def __post_init__(self) -> None:
         game = get_game(self.campaign.game)

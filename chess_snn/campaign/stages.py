@@ -286,6 +286,15 @@ def _positions_played(folder: CampaignFolder, iteration: int) -> int:
     return int(earlier) + _num_positions(folder, iteration)
 
 
+def shards_played_before(folder: CampaignFolder, iteration: int) -> list[Path]:
+    """Earlier shards that self-play reads: to restart games from, or to know when to resign."""
+    settings = folder.config.self_play
+    restarts = settings.restart_share_first or settings.restart_share_last
+    if iteration == 0 or not (restarts or settings.resignation):
+        return []
+    return _iteration_shards(folder, iteration - 1)
+
+
 def _restarts(folder: CampaignFolder, iteration: int) -> UInt64Array | None:
     """Positions of the iteration before; None in the first."""
     settings = folder.config.self_play

@@ -22,11 +22,18 @@ from chess_snn.campaign.finish import is_finished
 from chess_snn.campaign.loading import change_pace
 from chess_snn.campaign.matches import read_final_matches
 from chess_snn.campaign.mending import missing_generations
+from chess_snn.campaign.mirror import check_store
 from chess_snn.campaign.naming import claim_campaign_path
 from chess_snn.campaign.plans import describe_length
 from chess_snn.campaign.receipts import recorded_seconds
 from chess_snn.campaign.workers import plan_here
-from chess_snn.cli.console import TerminalListener, announce_once, print_message, print_summary
+from chess_snn.cli.console import (
+    TerminalListener,
+    announce_once,
+    print_message,
+    print_summary,
+    work_bar,
+)
 from chess_snn.cli.devices import (
     ClusterOption,
     DeviceOption,
@@ -39,6 +46,7 @@ from chess_snn.cli.devices import (
 from chess_snn.cli.estimate import estimate
 from chess_snn.cli.given_games import check_given_games, games_setting
 from chess_snn.cli.orchestration import load_flows
+from chess_snn.cli.restore import restore
 from chess_snn.errors import CampaignError
 from chess_snn.interrupts import EXIT_INTERRUPTED, interruptible
 
@@ -48,6 +56,7 @@ app = typer.Typer(
 )
 
 app.command()(estimate)
+app.command()(restore)
 
 Directory = Annotated[Path, typer.Argument(help="The campaign folder.")]
 
@@ -92,6 +101,7 @@ def start(
     )
     configuration = load_config(preset, config, [*(set or []), *games_setting(warm_start), *pace])
     configuration.find_engines()
+    check_store(configuration.storage)
     _check_crew(configuration)
     fixed = check_given_games(configuration)
     folder = CampaignFolder.create(dir or claim_campaign_path(preset), fixed)
@@ -187,6 +197,13 @@ def _run(folder: CampaignFolder) -> None:
         )
         if recorded:
             print_message(f"recorded {recorded} of them in MLflow, which lacked them")
+        with work_bar("sending to the object store", "folders") as on_progress:
+            sent = load_flows("mirroring").send_rest(folder, print_message, on_progress)
+        if sent.num_bytes:
+            print_message(
+                f"sent {sent.num_folders} folders and {sent.num_records} records to "
+                f"{folder.config.storage.object_store}"
+            )
         _next_steps(folder)
         return
     print_message(

@@ -8,6 +8,7 @@
 """
 
 from chess_snn.data.commit import StagedFolder, staged_folder
+from chess_snn.data.copies import FolderCopy, commit_copy, copy_folder
 from chess_snn.data.digests import is_own_digest, with_digest
 from chess_snn.data.files import (
     create_text,
@@ -27,6 +28,7 @@ from chess_snn.data.manifest import (
     is_committed,
     read_folder,
     read_manifest,
+    verify_files,
     verify_folder,
 )
 from chess_snn.data.records import START_KINDS, GameRecords, concatenate
@@ -38,6 +40,7 @@ from chess_snn.data.window import ReplayWindow, Subset
 __all__ = [
     "MANIFEST_NAME",
     "START_KINDS",
+    "FolderCopy",
     "GameRecords",
     "Manifest",
     "ReplayWindow",
@@ -47,7 +50,9 @@ __all__ = [
     "StoredFormat",
     "Subset",
     "check_shard",
+    "commit_copy",
     "concatenate",
+    "copy_folder",
     "create_text",
     "is_alive",
     "is_committed",
@@ -59,6 +64,7 @@ __all__ = [
     "restart_states",
     "staged_folder",
     "sweep_temporaries",
+    "verify_files",
     "verify_folder",
     "with_digest",
     "write_bytes",

@@ -58,13 +58,25 @@ class StagedFolder:
         write_synced(self.path / MANIFEST_NAME, [manifest.to_text()])
         sync_folder(self.path)
         failpoint(f"{kind}.sealed")
+        return self._put_in_place(manifest)
+
+    def commit_copy(self, manifest: Manifest) -> Manifest:
+        """Make the folder visible as :meth:`commit` does, under the manifest that lies in it.
+
+        Args:
+            manifest: that one, with which all files were compared.
+        """
+        _sync_tree(self.path)
+        return self._put_in_place(manifest)
+
+    def _put_in_place(self, manifest: Manifest) -> Manifest:
         try:
             self.path.rename(self.target)
         except OSError as error:
             if error.errno not in {errno.EEXIST, errno.ENOTEMPTY}:
                 raise
             return read_manifest(self.target)
-        failpoint(f"{kind}.renamed")
+        failpoint(f"{manifest.kind}.renamed")
         sync_folder(self.target.parent)
         return manifest
 

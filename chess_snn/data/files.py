@@ -38,6 +38,8 @@ _WAYS_OUT = {
     errno.EISDIR: "choose a place that is not taken by a folder",
 }
 
+_RESTORE_OR_DELETE = "restore it from a copy, or delete it so that it is made again"
+
 _NO_HARD_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS}
 """What file systems say that have none."""
 
@@ -242,16 +244,28 @@ def read_json(path: Path) -> Json:
     Raises:
         CorruptDataError: it is missing, or not a JSON object.
     """
-    way_out = "restore it from a copy, or delete it so that it is made again"
     try:
-        obj = json.loads(path.read_bytes(), parse_constant=_refuse, parse_float=_finite)
+        content = path.read_bytes()
     except (FileNotFoundError, NotADirectoryError):
-        raise CorruptDataError(f"{path} is missing; {way_out}") from None
+        raise CorruptDataError(f"{path} is missing; {_RESTORE_OR_DELETE}") from None
+    return parse_json(content, str(path))
+
+
+def parse_json(content: bytes, place: str) -> Json:
+    """The JSON object in ``content``, which stands at ``place``.
+
+    Raises:
+        CorruptDataError: it is none.
+    """
+    try:
+        obj = json.loads(content, parse_constant=_refuse, parse_float=_finite)
     except (ValueError, RecursionError) as error:
-        raise CorruptDataError(f"{path} is not JSON ({error}); {way_out}") from None
+        raise CorruptDataError(
+            f"{place} is not JSON ({error}); {_RESTORE_OR_DELETE}"
+        ) from None
     if not isinstance(obj, dict):
         raise CorruptDataError(
-            f"{path} must hold a JSON object, found {type(obj).__name__}; {way_out}"
+            f"{place} must hold a JSON object, found {type(obj).__name__}; {_RESTORE_OR_DELETE}"
         )
     return obj
 

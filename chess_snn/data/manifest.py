@@ -12,13 +12,13 @@ import json
 import os
 import re
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from chess_snn.data.digests import is_own_digest, with_digest
-from chess_snn.data.files import read_json
+from chess_snn.data.files import parse_json, read_json
 from chess_snn.data.formats import StoredFormat
 from chess_snn.errors import CorruptDataError, DamagedFolderError
 from chess_snn.types import Json
@@ -91,6 +91,20 @@ def read_manifest(folder: Path) -> Manifest:
         body = read_json(path)
     except CorruptDataError as error:
         raise DamagedFolderError(str(error), folder) from error
+    return _parse(folder, path, body)
+
+
+def parse_manifest(content: bytes, place: str) -> Manifest:
+    """The manifest in ``content``, the file at ``place``, verified as by :func:`read_manifest`.
+
+    Raises:
+        CorruptDataError: as :func:`read_manifest`.
+    """
+    return _parse(None, Path(place), parse_json(content, place))
+
+
+def _parse(folder: Path | None, path: Path, body: Json) -> Manifest:
+    """What stands in a manifest, of a committed ``folder`` if it is on a disk of ours."""
     if body.get("schema") != FORMAT.name:
         raise _damaged(
             folder, path, f"schema must be {FORMAT.name!r}, found {body.get('schema')!r}"
@@ -108,7 +122,7 @@ def read_manifest(folder: Path) -> Manifest:
         raise _damaged(
             folder, path, "kind, created, meta and files must be two texts and two objects"
         )
-    entries = {name: _parse_file(folder, name, entry) for name, entry in files.items()}
+    entries = {name: _parse_file(folder, path, name, entry) for name, entry in files.items()}
     return Manifest(kind, created, meta, entries)
 
 
@@ -129,6 +143,24 @@ def verify_folder(folder: Path) -> Manifest:
             # A file of another size need not be read.
             _compare(folder, path, StoredFile(path.stat().st_size, expected.sha256), expected)
             _compare(folder, path, describe_file(path), expected)
+    return manifest
+
+
+def verify_files(folder: Path, names: Collection[str]) -> Manifest:
+    """The manifest of the committed ``folder``, after a look at those of its files in ``names``.
+
+    Each is read, and its SHA-256 compared; the others may be missing.
+
+    Raises:
+        DamagedFolderError: one is missing, not in the manifest, or damaged.
+        UnknownVersionError: as :func:`read_manifest`.
+    """
+    manifest = read_manifest(folder)
+    for name in names:
+        if name not in manifest.files:
+            raise _damaged(folder, folder / MANIFEST_NAME, f"does not list {name}")
+        with _reading(folder, folder / name):
+            _compare(folder, folder / name, describe_file(folder / name), manifest.files[name])
     return manifest
 
 
@@ -156,6 +188,11 @@ def describe_file(path: Path) -> StoredFile:
     with path.open("rb") as file:
         sha256 = hashlib.file_digest(file, "sha256").hexdigest()
         return StoredFile(file.tell(), sha256)
+
+
+def describe_bytes(content: bytes) -> StoredFile:
+    """Size and SHA-256 of a file's content."""
+    return StoredFile(len(content), hashlib.sha256(content).hexdigest())
 
 
 def _read_complete(folder: Path) -> Manifest:
@@ -204,8 +241,7 @@ def _list_files(folder: Path) -> set[str]:
     return names
 
 
-def _parse_file(folder: Path, name: str, entry: object) -> StoredFile:
-    path = folder / MANIFEST_NAME
+def _parse_file(folder: Path | None, path: Path, name: str, entry: object) -> StoredFile:
     parts = PurePosixPath(name).parts
     stays_inside = "/".join(parts) == name and ".." not in parts and "\0" not in name
     if not stays_inside or not parts or name == MANIFEST_NAME:
@@ -219,6 +255,6 @@ def _parse_file(folder: Path, name: str, entry: object) -> StoredFile:
     )
 
 
-def _damaged(folder: Path, path: Path, fault: str) -> DamagedFolderError:
+def _damaged(folder: Path | None, path: Path, fault: str) -> DamagedFolderError:
     way_out = "restore it from a copy, or delete its folder so that it is made again"
     return DamagedFolderError(f"{path}: {fault}; {way_out}", folder)

@@ -5,6 +5,7 @@ from chess_snn.training.checkpoint import (
     check_checkpoint,
     load_trainer,
     load_weights,
+    load_weights_alone,
     save_checkpoint,
 )
 from chess_snn.training.course import Course, GivenShard, plan_course
@@ -34,6 +35,7 @@ __all__ = [
     "joined_ranks",
     "load_trainer",
     "load_weights",
+    "load_weights_alone",
     "measure_holdout",
     "plan_course",
     "save_checkpoint",

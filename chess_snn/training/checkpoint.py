@@ -27,6 +27,7 @@ from chess_snn.data import (
     StoredFormat,
     read_json,
     staged_folder,
+    verify_files,
     verify_folder,
     write_json,
 )
@@ -74,6 +75,18 @@ def load_weights(folder: Path) -> Network:
     """
     _verify(folder)
     return load_network(folder / WEIGHTS)
+
+
+def load_weights_alone(folder: Path) -> Network:
+    """The network of the checkpoint in ``folder``, of which other files may be missing or damaged.
+
+    Raises:
+        DamagedFolderError: its own file is missing, damaged, or no network.
+        UnknownVersionError: as :func:`load_weights`.
+    """
+    _check_kind(folder, verify_files(folder, [WEIGHTS]))
+    with _as_damage(folder):
+        return load_network(folder / WEIGHTS)
 
 
 def check_checkpoint(folder: Path) -> Manifest:
@@ -127,13 +140,17 @@ def load_trainer(
 def _verify(folder: Path) -> Manifest:
     """The manifest of a checkpoint that is what was committed."""
     manifest = verify_folder(folder)
+    _check_kind(folder, manifest)
+    return manifest
+
+
+def _check_kind(folder: Path, manifest: Manifest) -> None:
     if manifest.kind != CHECKPOINT_KIND:
         raise UnknownVersionError(
             f"{folder} must be a {CHECKPOINT_KIND}, found a {manifest.kind!r}; give another folder"
         )
     # The first ones did not say their version.
     CHECKPOINT_FORMAT.check(manifest.meta.get("checkpoint_version", 1), folder)
-    return manifest
 
 
 @contextmanager

@@ -1,5 +1,6 @@
 """Who works for a campaign: lines for those who come, go, die and are left out."""
 
+import contextvars
 import logging
 import queue
 import threading
@@ -86,7 +87,10 @@ class CrewWatch:
         self._client.subscribe_topic(_ALL, lambda event: self._events.put(event[1]))
         for address in self._infos():
             self._meet(address, says_so=False)
-        thread = threading.Thread(target=self._follow, name="crew", daemon=True)
+        # In a copy of this context: lines are told from that thread, and Prefect keeps the address
+        # of its server there.
+        run = contextvars.copy_context().run
+        thread = threading.Thread(target=run, args=(self._follow,), name="crew", daemon=True)
         thread.start()
         try:
             yield

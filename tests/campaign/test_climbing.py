@@ -4,15 +4,17 @@ import json
 
 import numpy as np
 import pytest
-from made_campaigns import receipt_of
+from made_campaigns import commit, receipt_of
 
 from chess_snn.campaign import climbing, ratings
 from chess_snn.campaign.climbing import climb_notice, num_climb_games, play_climb
 from chess_snn.campaign.collection import GameFilter
 from chess_snn.campaign.match_games import match_games_pgn
+from chess_snn.campaign.needs import climb_needs
 from chess_snn.campaign.plans import begin_iteration
 from chess_snn.campaign.ratings import rate_campaign, rating_of
 from chess_snn.campaign.receipts import read_receipt, write_receipt
+from chess_snn.campaign.replica import Replica, take_in
 from chess_snn.campaign.stages import prepare_first_generation
 from chess_snn.data import write_json
 from chess_snn.errors import ConfigError, CorruptDataError
@@ -211,3 +213,29 @@ def test_a_receipt_keeps_it_and_older_ones_have_none(untrained):
 def test_settings_that_cannot_be(new_folder, setting, message):
     with pytest.raises(ConfigError, match=message):
         new_folder("c", *CLIMBING, setting)
+
+
+def test_in_a_replica_it_is_the_same(untrained, tmp_path):
+    here, there = untrained("here"), untrained("there")
+    report = play_climb(here.path, 0)
+    wanted, replica = climb_needs(there, 0), Replica(tmp_path / "work", 1 << 30)
+    files = {name: (there.path / name).read_bytes() for name in wanted.files}
+    replica.bring(
+        wanted.folders, files,
+        lambda lacking: [(there.path / file.path).read_bytes() for file in lacking],
+    )
+    assert play_climb(replica.path, 0) == report
+    take_in(there, replica.collect(wanted.leaves))
+    replica.discard(wanted.leaves)
+    assert files_of(there) == files_of(here)
+    assert list(replica.path.glob("matches/*/*")) == []
+    assert play_climb(there.path, 0) == report
+
+
+def test_a_climb_in_a_replica_begins_where_an_older_one_stood(untrained):
+    folder = untrained()
+    play_climb(folder.path, 0)
+    for generation in (1, 2):
+        commit(folder.checkpoint(generation))
+    assert not any("climb" in name for name in climb_needs(folder, 1).files)
+    assert "matches/gen-000000/climb.json" in climb_needs(folder, 2).files

@@ -1,0 +1,163 @@
+"""Committed folders in an object store.
+
+A folder is there when its MANIFEST.json is: files are put first, the manifest last, and only if
+there is none yet. Everything is compared with its digests on the way in and on the way back.
+"""
+
+import json
+import os
+import socket
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from chess_snn.data.copies import FolderCopy, commit_copy, copy_folder
+from chess_snn.data.manifest import (
+    MANIFEST_NAME,
+    Manifest,
+    StoredFile,
+    describe_bytes,
+    parse_manifest,
+)
+from chess_snn.errors import CorruptDataError, StorageError
+
+if TYPE_CHECKING:
+    from chess_snn.data.bucket import Bucket
+
+_WRITER: Final = "writer.json"
+"""Says who wrote last; putting it shows that one may."""
+_SIDE_BY_SIDE: Final = 8
+"""Requests for the files of one folder."""
+
+
+class ObjectStore:
+    """The committed folders in a bucket."""
+
+    def __init__(self, bucket: "Bucket") -> None:
+        self.bucket = bucket
+
+    def check(self) -> None:
+        """See that one may write, read and list here.
+
+        Raises:
+            StorageError: one may not, or nobody answers; says what is the matter.
+        """
+        writer = {
+            "host": socket.gethostname(), "pid": os.getpid(),
+            "since": datetime.now(UTC).isoformat(timespec="seconds"),
+        }
+        self.bucket.put(_WRITER, json.dumps(writer).encode())
+        if self.bucket.get(_WRITER) is None or _WRITER not in self.bucket.names():
+            raise StorageError(
+                f"{self.bucket.url} took {_WRITER} and does not show it; is it an S3 store?"
+            )
+
+    def committed(self, under: str) -> set[str]:
+        """Names of the folders below ``under`` that are there."""
+        ending = f"/{MANIFEST_NAME}"
+        names = self.bucket.names(under)
+        return {name.removesuffix(ending) for name in names if name.endswith(ending)}
+
+    def put_folder(self, name: str, folder: Path) -> int:
+        """Commit a copy of the committed ``folder``; how many bytes were sent.
+
+        Raises:
+            CorruptDataError: ``folder`` is damaged; nothing of it is sent.
+            StorageError: other files are there under this name, or the store refuses or is away.
+        """
+        return self._commit(name, copy_folder(folder))
+
+    def put_files(self, name: str, kind: str, files: Mapping[str, bytes]) -> int:
+        """Commit ``files``, by path, as a folder that is on no disk; how many bytes were sent.
+
+        Raises:
+            StorageError: as :meth:`put_folder`.
+        """
+        described = {path: describe_bytes(content) for path, content in files.items()}
+        created = datetime.now(UTC).isoformat(timespec="seconds")
+        manifest = Manifest(kind, created, {}, described)
+        return self._commit(name, FolderCopy(manifest.to_text().encode(), files))
+
+    def get_manifest(self, name: str) -> Manifest:
+        """Of the folder ``name``, itself verified.
+
+        Raises:
+            CorruptDataError: it is missing or damaged.
+        """
+        return parse_manifest(self._manifest_bytes(name), self._place(name, MANIFEST_NAME))
+
+    def get_files(self, name: str) -> FolderCopy:
+        """The folder ``name``, every digest checked.
+
+        Raises:
+            CorruptDataError: a file is missing or damaged; it is named.
+        """
+        content = self._manifest_bytes(name)
+        files = parse_manifest(content, self._place(name, MANIFEST_NAME)).files
+        with ThreadPoolExecutor(_SIDE_BY_SIDE) as threads:
+            contents = threads.map(
+                lambda path: self._get_checked(f"{name}/{path}", files[path]), files
+            )
+            return FolderCopy(content, dict(zip(files, contents, strict=True)))
+
+    def get_folder(self, name: str, target: Path) -> Manifest:
+        """Commit the folder ``name`` on the disk as ``target``.
+
+        Raises:
+            CorruptDataError: as :meth:`get_files`.
+            UsageError: the disk is full or may not be written.
+        """
+        return commit_copy(target, self.get_files(name))
+
+    def _commit(self, name: str, copy: FolderCopy) -> int:
+        if self._has_same(name, copy):
+            return 0
+        with ThreadPoolExecutor(_SIDE_BY_SIDE) as threads:
+            puts = threads.map(
+                lambda path: self.bucket.put(f"{name}/{path}", copy.files[path]), copy.files
+            )
+            list(puts)  # raises what one of them raised
+        if not self.bucket.put_new(f"{name}/{MANIFEST_NAME}", copy.manifest):
+            # Somebody was faster, or the answer to our own put was lost.
+            self._has_same(name, copy)
+        return copy.num_bytes
+
+    def _has_same(self, name: str, copy: FolderCopy) -> bool:
+        """Whether the folder is there.
+
+        Raises:
+            StorageError: it is, with other files.
+        """
+        content = self.bucket.get(f"{name}/{MANIFEST_NAME}")
+        if content is None:
+            return False
+        there = parse_manifest(content, self._place(name, MANIFEST_NAME))
+        if there.files != parse_manifest(copy.manifest, name).files:
+            raise StorageError(
+                f"{self.bucket.url}/{name} holds other files than are to be put there: another "
+                "campaign, or another run of this one, writes to it; choose another "
+                "storage.object_store"
+            )
+        return True
+
+    def _manifest_bytes(self, name: str) -> bytes:
+        content = self.bucket.get(f"{name}/{MANIFEST_NAME}")
+        if content is None:
+            raise CorruptDataError(f"{self._place(name, MANIFEST_NAME)} is missing")
+        return content
+
+    def _get_checked(self, name: str, expected: StoredFile) -> bytes:
+        content = self.bucket.get(name)
+        if content is None:
+            raise CorruptDataError(f"{self.bucket.url}/{name} is missing; its manifest lists it")
+        if (found := describe_bytes(content)) != expected:
+            raise CorruptDataError(
+                f"{self.bucket.url}/{name} must have SHA-256 {expected.sha256[:12]}…, found "
+                f"{found.sha256[:12]}…; restore an earlier version of it, if the bucket keeps them"
+            )
+        return content
+
+    def _place(self, name: str, path: str) -> str:
+        return f"{self.bucket.url}/{name}/{path}"

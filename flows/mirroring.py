@@ -1,0 +1,81 @@
+"""The object store of a running campaign: found fit before it begins, and filled as it goes."""
+
+import time
+from collections.abc import Callable
+from typing import Any, Final
+
+from prefect.futures import PrefectFuture
+
+from chess_snn.campaign import CampaignFolder, campaign_lock
+from chess_snn.campaign.mirror import Mirror, Sent, check_store, open_store
+from flows.context import CampaignRun
+from tasks import compute
+from tasks.mirror import mirror
+
+STAGE: Final = "mirror"
+_NEWS_PERIOD_S: Final = 30.0
+
+
+def open_mirror(folder: CampaignFolder, say: Callable[[str], None]) -> Mirror | None:
+    """The campaign's copy in the object store; None where it keeps none.
+
+    Raises:
+        StorageError: the store refuses, or holds another campaign, or was away for too long.
+    """
+    settings = folder.config.storage
+    if not settings.object_store:
+        return None
+    check_store(settings)  # without patience
+    opened = Mirror(folder, open_store(settings, _tell_now_and_then(say)))
+    if missing := opened.num_missing():
+        say(f"{settings.object_store} lacks {missing} folders, which are sent with what is new")
+    return opened
+
+
+def send_rest(
+    folder: CampaignFolder, say: Callable[[str], None], on_progress: Callable[[int, int], None]
+) -> Sent:
+    """Send what the store, if there is one, lacks of a campaign that is not running.
+
+    Raises:
+        CampaignLockedError: it is running.
+        StorageError: as :func:`open_mirror`.
+    """
+    with campaign_lock(folder):
+        compute.start()
+        opened = open_mirror(folder, say)
+        return Sent(0, 0, 0) if opened is None else opened.send_missing(on_progress)
+
+
+def send_to_store(
+    run: CampaignRun, iteration: int, after: PrefectFuture[Any] | None = None
+) -> None:
+    """Send what the store lacks once ``after`` is done; a store that stays away ends the campaign.
+
+    What it lacks then is sent by the run that goes on with the campaign.
+    """
+    if run.mirror is None:
+        return
+    board = run.board
+
+    def show(done: int, total: int) -> None:
+        del total  # a stage has one from its beginning, or none
+        board.count(iteration, STAGE, STAGE, done)
+
+    with board.stage(iteration, STAGE, "folders", total=0):
+        mirror.submit(
+            run.mirror, iteration, show, wait_for=[] if after is None else [after]
+        ).result()
+
+
+def _tell_now_and_then(say: Callable[[str], None]) -> Callable[[str], None]:
+    next_s = 0.0
+
+    def tell(text: str) -> None:
+        nonlocal next_s
+        compute.give_up_if_stopping()
+        if time.monotonic() >= next_s:
+            next_s = time.monotonic() + _NEWS_PERIOD_S
+            say(text)
+
+    return tell

@@ -1,0 +1,196 @@
+"""Stages in replicas that hold what they need and nothing else: the same games and weights."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import pytest
+from tiny_campaign import TINY
+
+from chess_snn.campaign import CampaignFolder, load_config, needs
+from chess_snn.campaign.matches import finish_match, generation_matches, play_conversion
+from chess_snn.campaign.matches import play_match_part as play_part
+from chess_snn.campaign.needs import StageNeeds
+from chess_snn.campaign.plans import begin_iteration
+from chess_snn.campaign.replica import Replica, WantedFile, read_shown, take_in
+from chess_snn.campaign.stages import play_shard, prepare_first_generation, train_generation
+from chess_snn.data import read_manifest, verify_folder
+from chess_snn.errors import CampaignError, CorruptDataError
+
+pytestmark = pytest.mark.slow
+
+MIB = 1 << 20
+
+
+@dataclass
+class Road:
+    """Brings files of a campaign, and notes which."""
+
+    folder: CampaignFolder
+    brought: list[str] = field(default_factory=list)
+
+    def fetch(self, files: Sequence[WantedFile]) -> Iterator[bytes]:
+        for file in files:
+            self.brought.append(file.path)
+            yield read_shown(self.folder, file.path, 0, file.content.num_bytes)
+
+    def run(self, replica: Replica, wanted: StageNeeds, stage: Callable[[Path], object]) -> object:
+        files = {name: (self.folder.path / name).read_bytes() for name in wanted.files}
+        replica.bring(wanted.folders, files, self.fetch)
+        result = stage(replica.path)
+        take_in(self.folder, replica.collect(wanted.leaves))
+        replica.discard(wanted.leaves)
+        return result
+
+
+@dataclass
+class Both:
+    """The same campaign, by stages in its own folder and by stages in replicas."""
+
+    plain: CampaignFolder
+    folder: CampaignFolder
+    road: Road
+    workers: list[Replica]
+    facts: list[tuple[object, object]]
+
+
+@pytest.fixture(scope="module")
+def both(tmp_path_factory) -> Both:
+    base = tmp_path_factory.mktemp("replica")
+    config = load_config(settings=[
+        *TINY, "self_play.resignation=true", "self_play.restart_share_last=0.5",
+    ])
+    plain = CampaignFolder.create(base / "plain", config)
+    folder = CampaignFolder.create(base / "campaign", config)
+    road = Road(folder)
+    workers = [Replica(base / name / "work", 100 * MIB) for name in ("one", "two")]
+    facts: list[tuple[object, object]] = []
+
+    def do(worker: int, wanted: StageNeeds, stage: Callable[[Path], object]) -> None:
+        facts.append((stage(plain.path), road.run(workers[worker], wanted, stage)))
+
+    for campaign in (plain, folder):
+        prepare_first_generation(campaign)
+    for iteration in range(2):
+        for campaign in (plain, folder):
+            begin_iteration(campaign, iteration, 10.0 * iteration)
+        for shard in range(2):
+            do(shard, needs.shard_needs(folder, iteration, shard),
+               lambda path, i=iteration, s=shard: play_shard(path, i, s))
+        do(iteration % 2, needs.training_needs(folder, iteration),
+           lambda path, i=iteration: train_generation(path, i))
+        for match in generation_matches(folder, iteration + 1):
+            do(0, needs.match_needs(folder, match, 0),
+               lambda path, m=match: play_part(path, m, 0))
+            facts.append(tuple(finish_match(c.path, match) for c in (plain, folder)))
+        do(1, needs.conversion_needs(folder, iteration + 1),
+           lambda path, i=iteration: play_conversion(path, i + 1))
+    return Both(plain, folder, road, workers, facts)
+
+
+def test_games_and_weights_are_those_of_a_campaign_in_one_folder(both):
+    for iteration in range(2):
+        for shard in range(2):
+            ours, theirs = (c.shard(iteration, shard) for c in (both.folder, both.plain))
+            assert verify_folder(ours).files == verify_folder(theirs).files
+    for generation in range(3):
+        digests = {
+            read_manifest(c.checkpoint(generation)).meta["weights_digest"]
+            for c in (both.folder, both.plain)
+        }
+        assert len(digests) == 1
+        verify_folder(both.folder.checkpoint(generation))
+    assert len(both.facts) == 2 * (2 + 1 + 2 * 2 + 1)
+
+
+def test_weights_come_to_a_worker_once_a_generation_and_the_optimiser_only_where_it_trains(both):
+    def times(name: str) -> int:
+        return both.road.brought.count(f"checkpoints/{name}")
+
+    # Both play and one of them evaluates; nobody asks twice.
+    assert [times(f"gen-00000{g}/weights.safetensors") for g in (0, 1, 2)] == [2, 2, 2]
+    assert [times(f"gen-00000{g}/optimizer.safetensors") for g in (0, 1, 2)] == [1, 1, 0]
+    assert [times(f"gen-00000{g}/MANIFEST.json") for g in (0, 1, 2)] == [2, 2, 2]
+
+
+def test_a_shard_comes_to_a_worker_once_although_two_stages_read_it(both):
+    # The second iteration plays with the first one's games on both workers, and trains on one.
+    for shard in range(2):
+        path = f"games/iter-000000/shard-000{shard}/MANIFEST.json"
+        assert both.road.brought.count(path) == 2
+
+
+def test_what_stages_left_is_not_kept_in_the_replica(both):
+    for worker in both.workers:
+        assert not (worker.path / "matches").exists() or not list(
+            (worker.path / "matches").rglob("*.json")
+        )
+        assert not list((worker.path / "games" / "iter-000001").glob("*/.zgroup"))
+
+
+def test_a_replica_keeps_no_more_than_it_may(both, tmp_path):
+    weights = read_manifest(both.folder.checkpoint(0)).files["weights.safetensors"].num_bytes
+    replica, road = Replica(tmp_path / "work", int(1.5 * weights)), Road(both.folder)
+    wanted = [
+        needs.conversion_needs(both.folder, generation).folders for generation in (1, 2, 1)
+    ]
+    for folders in wanted:
+        replica.bring(folders, {}, road.fetch)
+        (only,) = replica.path.glob("checkpoints/gen-*")
+        assert only == replica.path / folders[0].path
+    assert len(road.brought) == 3 * 2
+
+
+def test_what_is_needed_is_kept_beyond_the_bound(both, tmp_path):
+    replica, road = Replica(tmp_path / "work", 0), Road(both.folder)
+    wanted = needs.training_needs(both.folder, 1)
+    replica.bring(wanted.folders, {}, road.fetch)
+    for folder in wanted.folders:
+        verify_folder(replica.path / folder.path)
+
+
+def test_another_folder_at_the_same_place_is_fetched_anew(both, tmp_path):
+    replica, road = Replica(tmp_path / "work", 100 * MIB), Road(both.folder)
+    (folder,) = needs.conversion_needs(both.folder, 1).folders
+    replica.bring([folder], {}, road.fetch)
+    (other,) = needs.conversion_needs(both.folder, 2).folders
+    moved = {file: f"{other.path}/{file}" for file in ("MANIFEST.json", "weights.safetensors")}
+
+    def fetch_other(files: Sequence[WantedFile]) -> Iterator[bytes]:
+        for file in files:
+            yield (both.folder.path / moved[Path(file.path).name]).read_bytes()
+
+    replica.bring([replace(other, path=folder.path)], {}, fetch_other)
+    weights = replica.path / folder.path / "weights.safetensors"
+    assert weights.read_bytes() == (both.folder.path / moved[weights.name]).read_bytes()
+
+
+def test_damage_on_the_way_is_found(both, tmp_path):
+    replica, road = Replica(tmp_path / "work", 100 * MIB), Road(both.folder)
+    folders = needs.conversion_needs(both.folder, 1).folders
+
+    def damaged(files: Sequence[WantedFile]) -> Iterator[bytes]:
+        for content in road.fetch(files):
+            yield content[:-1] + bytes([content[-1] ^ 1])
+
+    with pytest.raises(CorruptDataError, match="is not what its manifest lists"):
+        replica.bring(folders, {}, damaged)
+    replica.bring(folders, {}, road.fetch)
+
+
+@pytest.mark.parametrize("path", [
+    "campaign.toml", "services/prefect.db", "checkpoints/../campaign.toml", "/etc/passwd",
+    "games/iter-000000/shard-0000/absent",
+])
+def test_workers_may_read_games_and_checkpoints_alone(both, path):
+    with pytest.raises(CampaignError, match=r"may read|cannot read"):
+        read_shown(both.folder, path, 0, 100)
+
+
+def test_a_link_out_of_the_folder_is_not_followed(tmp_path):
+    folder = CampaignFolder.create(tmp_path / "c", load_config(settings=TINY))
+    (tmp_path / "secret").write_text("x")
+    (folder.path / "games").mkdir()
+    (folder.path / "games" / "link").symlink_to(tmp_path / "secret")
+    with pytest.raises(CampaignError, match="may read"):
+        read_shown(folder, "games/link", 0, 100)

@@ -1,0 +1,102 @@
+import json
+from dataclasses import replace
+
+import pytest
+
+from chess_snn.data import (
+    commit_copy,
+    copy_folder,
+    is_committed,
+    read_manifest,
+    staged_folder,
+    verify_files,
+    verify_folder,
+)
+from chess_snn.errors import CorruptDataError
+
+
+@pytest.fixture
+def folder(tmp_path):
+    target = tmp_path / "here" / "thing"
+    with staged_folder(target) as stage:
+        (stage.path / "column").mkdir()
+        (stage.path / "column" / "0").write_bytes(b"\0\1\2")
+        (stage.path / "weights").write_bytes(b"w" * 100)
+        stage.commit("thing", {"generation": 3})
+    return target
+
+
+def test_a_copy_is_the_same_to_the_bit_manifest_included(folder, tmp_path):
+    copy = copy_folder(folder)
+    there = tmp_path / "there" / "deep" / "thing"
+    assert commit_copy(there, copy) == verify_folder(folder) == verify_folder(there)
+    assert (there / "MANIFEST.json").read_bytes() == (folder / "MANIFEST.json").read_bytes()
+    assert (there / "column" / "0").read_bytes() == b"\0\1\2"
+    assert copy.num_bytes == sum(p.stat().st_size for p in folder.rglob("*") if p.is_file())
+
+
+def test_what_is_committed_already_stays(folder, tmp_path):
+    there = tmp_path / "there"
+    with staged_folder(there) as stage:
+        other = stage.commit("thing", {"generation": 4})
+    assert commit_copy(there, copy_folder(folder)) == other
+    assert verify_folder(there) == other
+
+
+@pytest.mark.parametrize("change", [
+    {"weights": b"w" * 99},
+    {"weights": b"w" * 99 + b"W"},
+    {"weights": None},
+    {"more": b""},
+])
+def test_a_copy_that_is_not_what_its_manifest_lists_is_not_committed(folder, tmp_path, change):
+    copy, there = copy_folder(folder), tmp_path / "there"
+    files = {name: content for name, content in (dict(copy.files) | change).items()
+             if content is not None}
+    with pytest.raises(CorruptDataError, match=r"the copy of .*there did not arrive whole"):
+        commit_copy(there, replace(copy, files=files))
+    assert not is_committed(there)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["here"]
+
+
+def test_a_place_that_is_taken_by_something_else_is_named(folder, tmp_path):
+    there = tmp_path / "there"
+    there.mkdir()
+    (there / "file").write_text("x")
+    with pytest.raises(CorruptDataError, match=r"there/MANIFEST\.json is missing"):
+        commit_copy(there, copy_folder(folder))
+    assert (there / "file").read_text() == "x"
+
+
+def test_a_copy_cannot_write_elsewhere(folder, tmp_path):
+    copy = copy_folder(folder)
+    with pytest.raises(CorruptDataError, match="leaves it"):
+        commit_copy(tmp_path / "a" / "b", replace(copy, files={"../../escaped": b"x"}))
+    assert not (tmp_path / "escaped").exists()
+
+
+def test_a_damaged_folder_is_not_copied(folder):
+    (folder / "weights").write_bytes(b"W" * 100)
+    with pytest.raises(CorruptDataError, match="weights"):
+        copy_folder(folder)
+
+
+def test_files_of_a_folder_are_verified_one_by_one(folder):
+    (folder / "column" / "0").write_bytes(b"\0\1\3")
+    assert verify_files(folder, ["weights"]) == read_manifest(folder)
+    with pytest.raises(CorruptDataError, match=r"column/0"):
+        verify_files(folder, ["weights", "column/0"])
+    (folder / "column" / "0").unlink()
+    assert verify_files(folder, ["weights"])
+    with pytest.raises(CorruptDataError, match="column/0: cannot be read"):
+        verify_files(folder, ["column/0"])
+    with pytest.raises(CorruptDataError, match="does not list other"):
+        verify_files(folder, ["other"])
+
+
+def test_an_edited_manifest_is_refused(folder, tmp_path):
+    copy = copy_folder(folder)
+    body = json.loads(copy.manifest)
+    body["meta"]["generation"] = 4
+    with pytest.raises(CorruptDataError, match="digest"):
+        commit_copy(tmp_path / "there", replace(copy, manifest=json.dumps(body).encode()))

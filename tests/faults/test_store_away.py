@@ -1,0 +1,140 @@
+"""A campaign whose object store refuses, is away for a moment, and stays away."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from campaign_driver import assert_whole, finish, launch, settings, wait_until
+from s3_server import BUCKET, CREDENTIALS, S3Server, running_server
+
+from chess_snn.campaign import CampaignFolder, read_receipts
+
+pytestmark = [pytest.mark.orchestration, pytest.mark.slow, pytest.mark.timeout(900)]
+
+PATIENCE_S = 20
+SETTINGS = settings(
+    campaign__iterations=2, campaign__seed=7, self_play__games_per_iteration=8,
+    self_play__games_per_shard=4, self_play__max_plies_first=6, self_play__max_plies_last=8,
+    search__simulations_first=2, search__simulations_last=2, training__batch_size=32,
+    evaluation__num_openings=1, evaluation__max_plies=6, evaluation__opponents='["random"]',
+    evaluation__won_positions=2, execution__workers=1,
+    storage__patience_s=PATIENCE_S, execution__overlap="false",
+)
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[S3Server]:
+    with running_server() as running:
+        yield running
+
+
+def place(server: S3Server, name: str) -> list[str]:
+    """Through the gate."""
+    return [
+        f"--set=storage.object_store=s3://{BUCKET}/{name}",
+        f"--set=storage.endpoint={server.gate.endpoint}",
+    ]
+
+
+def records(server: S3Server, name: str) -> int:
+    keys = server.object_keys()
+    return sum(k.startswith(f"{name}/records/") and k.endswith("MANIFEST.json") for k in keys)
+
+
+def test_a_campaign_outlives_its_store_and_is_restored_from_it(tmp_path: Path, server: S3Server):
+    path, log = tmp_path / "c", tmp_path / "log"
+    options = [*SETTINGS, *place(server, "away")]
+    process = launch("start", "--dir", str(path), *options, log=log, environment=CREDENTIALS)
+    wait_until((path / "plans" / "iter-000000.json").exists, process, log)
+    server.gate.close()
+    assert process.wait(300) == 2, log.read_text()[-3000:]
+    text = log.read_text()
+    assert f"s3://{BUCKET}/away is away and asked again" in text
+    assert f"error: cannot read s3://{BUCKET}/away/" in text
+    assert CREDENTIALS["AWS_SECRET_ACCESS_KEY"] not in text
+    assert records(server, "away") == 0
+    before = read_receipts(CampaignFolder.open(path))
+    assert len(before) == 1, "what was committed before the store went away is there"
+
+    # Still away: it is named before any work.
+    process = launch("resume", str(path), log=tmp_path / "log2", environment=CREDENTIALS)
+    assert process.wait(120) == 2
+    assert "compiling" not in (tmp_path / "log2").read_text()
+    server.gate.open()
+
+    finish(launch("resume", str(path), log=log, environment=CREDENTIALS), log)
+    folder = assert_whole(path, iterations=2)
+    assert read_receipts(folder)[:1] == before
+    assert records(server, "away") >= 2
+
+    restored = subprocess.run(
+        [sys.executable, "-m", "chess_snn", "campaign", "restore", f"s3://{BUCKET}/away",
+         "--dir", str(tmp_path / "again"), "--endpoint", server.gate.endpoint],
+        env=os.environ | CREDENTIALS, capture_output=True, text=True, check=False,
+    )
+    assert restored.returncode == 0, restored.stdout + restored.stderr
+    assert "2 iterations are restored" in restored.stdout
+    again = assert_whole(tmp_path / "again", iterations=2)
+    assert content_of(again) == content_of(folder)
+
+    # Nothing is left to be sent, by either.
+    done = launch("resume", str(path), log=tmp_path / "log3", environment=CREDENTIALS)
+    finish(done, tmp_path / "log3")
+    assert "folders and" not in (tmp_path / "log3").read_text()
+
+
+def test_a_store_that_is_back_in_time_costs_nothing(tmp_path: Path, server: S3Server):
+    path, log = tmp_path / "c", tmp_path / "log"
+    options = [*SETTINGS, *place(server, "back"), "--set=storage.patience_s=300"]
+    process = launch("start", "--dir", str(path), *options, log=log, environment=CREDENTIALS)
+    wait_until((path / "plans" / "iter-000000.json").exists, process, log)
+    server.gate.close()
+    wait_until(lambda: "is away and asked again" in log.read_text(), process, log)
+    server.gate.open()
+    finish(process, log)
+    assert_whole(path, iterations=2)
+    assert records(server, "back") >= 2
+
+
+@pytest.mark.parametrize(("change", "message"), [
+    ("absent bucket", "there is no such bucket"),
+    ("read only", "one may not write"),
+    ("no credentials", "no credentials for"),
+    ("away", "cannot write"),
+])
+def test_a_store_that_refuses_is_named_before_there_is_a_folder(
+    tmp_path: Path, server: S3Server, change: str, message: str
+):
+    path, log, environment = tmp_path / "c", tmp_path / "log", dict(CREDENTIALS)
+    options = [*SETTINGS, *place(server, "refused")]
+    if change == "absent bucket":
+        options += ["--set=storage.object_store=s3://absent/x"]
+    if change == "no credentials":
+        environment["AWS_SECRET_ACCESS_KEY"] = ""
+    server.gate.refuses_puts = change == "read only"
+    if change == "away":
+        server.gate.close()
+    try:
+        process = launch("start", "--dir", str(path), *options, log=log, environment=environment)
+        assert process.wait(120) == 2
+    finally:
+        server.gate.refuses_puts = False
+        if change == "away":
+            server.gate.open()
+    (line,) = [x for x in log.read_text().splitlines() if x.startswith("error:")]
+    assert message in line
+    assert "Traceback" not in log.read_text()
+    assert not path.exists()
+
+
+def content_of(folder: CampaignFolder) -> dict[str, bytes]:
+    """All but views and what is about one process."""
+    return {
+        path.relative_to(folder.path).as_posix(): path.read_bytes()
+        for kind in ("games", "checkpoints", "plans", "matches", "receipts")
+        for path in (folder.path / kind).rglob("*") if path.is_file()
+    } | {"campaign.toml": (folder.path / "campaign.toml").read_bytes()}
+
