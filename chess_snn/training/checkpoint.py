@@ -81,12 +81,11 @@ def load_weights_alone(folder: Path) -> Network:
     """The network of the checkpoint in ``folder``, of which other files may be missing or damaged.
 
     Raises:
-        DamagedFolderError: its own file is missing, damaged, or no network.
-        UnknownVersionError: as :func:`load_weights`.
+        DamagedFolderError: its own file is missing or damaged.
+        UnknownVersionError, CorruptDataError: as :func:`load_weights`.
     """
     _check_kind(folder, verify_files(folder, [WEIGHTS]))
-    with _as_damage(folder):
-        return load_network(folder / WEIGHTS)
+    return load_network(folder / WEIGHTS)
 
 
 def check_checkpoint(folder: Path) -> Manifest:
