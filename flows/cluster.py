@@ -108,7 +108,7 @@ def _open_local(folder: CampaignFolder, stack: ExitStack, say: Say) -> Crew:
         say(note)
     client = stack.enter_context(Client(stack.enter_context(local_cluster(plan.places))))
     crew = _watched(client, stack, say, plan.places[0].num_threads, num_cores())
-    say(f"{len(plan.players)} workers with {crew.threads_each} threads each")
+    say(f"workers: {len(plan.players)}, threads of each: {crew.threads_each}")
     return crew
 
 
