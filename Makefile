@@ -78,10 +78,10 @@ campaign: $(VENV)/.installed  ## play, train, evaluate and register: the main jo
 	$(BIN)/chess-snn campaign start --preset smoke
 
 test: $(VENV)/.engines        ## the default tests, under 8 minutes on 2 cores
-	$(BIN)/python -m pytest -q -m "not slow" -n $(TEST_PROCESSES) --dist loadfile
+	$(BIN)/python -m pytest -q -m "not slow" -n $(TEST_PROCESSES) --dist loadfile --no-loadscope-reorder
 
 test-all: $(VENV)/.engines    ## every test, the slow ones too
-	$(BIN)/python -m pytest -q -n $(TEST_PROCESSES) --dist loadfile
+	$(BIN)/python -m pytest -q -n $(TEST_PROCESSES) --dist loadfile --no-loadscope-reorder
 
 check: $(VENV)/.ready         ## style, types, the direction of imports, packages known to be unsafe
 	$(BIN)/ruff check .

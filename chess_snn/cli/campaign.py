@@ -125,7 +125,11 @@ def resume(
     """Go on with a campaign, under the configuration it was started with.
 
     What was committed is not done again. Where the work is done may change, and is kept: it changes
-    the pace and not the result. To see what is left: chess-snn campaign status D
+    the pace and not the result. What is left is shown by:
+
+    chess-snn campaign status campaigns/gpu-001
+
+    On other devices from now on:
 
     chess-snn campaign resume campaigns/gpu-001 --gpus 0,1 --workers-per-device 2
     """

@@ -122,7 +122,9 @@ class TrainingStep:
         self.optimizer.found_inf = is_finite.logical_not().float()  # type: ignore[attr-defined]
         self.optimizer.step()
         for ours, before in zip(self.network.buffers(), buffers, strict=True):
-            ours.copy_(torch.where(is_finite, ours, before))
+            # Neurons of another library keep their state in a buffer that has no shape at first.
+            if ours.shape == before.shape:
+                ours.copy_(torch.where(is_finite, ours, before))
         return figures_F
 
     def _take_back(self, buffers: list[Tensor]) -> None:

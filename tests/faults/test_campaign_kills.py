@@ -73,6 +73,7 @@ def test_killed_worker_is_told_and_costs_only_its_shard(tmp_path: Path, undistur
     assert_same_campaign(path, undisturbed, iterations=1)
 
 
+@pytest.mark.slow
 @pytest.mark.fault(3, 5)
 def test_campaign_killed_in_every_stage_resumes_to_the_same_result(
     tmp_path: Path, undisturbed: Path

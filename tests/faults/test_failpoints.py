@@ -83,7 +83,7 @@ def test_every_failpoint_of_the_code_is_on_the_list_and_no_other() -> None:
         if file.name == "failpoints.py" or file.relative_to(ROOT).parts[0] not in PACKAGES:
             continue
         for name in re.findall(r'failpoint\(f?"([^"]+)"\)', file.read_text()):
-            found |= {name.replace("{kind}", kind) for kind in kinds}
+            found |= {re.sub(r"\{(manifest\.)?kind\}", kind, name) for kind in kinds}
     assert found == set(FAILPOINTS)
 
 

@@ -66,6 +66,9 @@ class Gui:
             return found()
 
 
+_MODEL_LOADED = "info string model "
+
+
 def try_session(data: bytes) -> Verdict:
     """Lines of a GUI, one after the other; then a search from the initial position works."""
     gui, kinds = Gui(), set()
@@ -77,7 +80,10 @@ def try_session(data: bytes) -> Verdict:
             if not gui.ask(line):
                 kinds.add("quit")
                 break
-            kinds |= {text[:24] for text in gui.heard[first:] if text.startswith("info string")}
+            kinds |= {
+                text[:24] for text in gui.heard[first:]
+                if text.startswith("info string") and not text.startswith(_MODEL_LOADED)
+            }
         gui.ask("setoption name MultiPV value 1")
         gui.ask("position startpos")
         gui.ask(_GO)

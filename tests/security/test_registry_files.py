@@ -48,8 +48,8 @@ def test_its_code_is_ours_word_for_word_and_mlflow_is_told_to_unpickle_nothing(s
     flavors = Model.load(str(stored)).flavors
     assert flavors.keys() == {"python_function"}
     flavor = flavors["python_function"]
-    assert flavor["loader_module"] == "mlflow.pyfunc.model"
-    assert flavor["model_code_path"] == "served_model.py"
+    assert flavor["loader_module"] == "mlflow.pyfunc.loaders.code_model"
+    assert Path(flavor["model_code_path"]).name == "served_model.py"
     assert "python_model" not in flavor, "that would name a pickle"
 
 
