@@ -65,11 +65,12 @@ def bounded_inputs(mailbox: Mailbox) -> Iterator[Watch]:
 
     What hangs in Python raises HangError there. What hangs elsewhere ends the process by SIGXCPU.
     """
-    before = signal.signal(signal.SIGPROF, _raise)
+    before, limits = signal.signal(signal.SIGPROF, _raise), resource.getrlimit(resource.RLIMIT_CPU)
     try:
         yield Watch(mailbox)
     finally:
         signal.setitimer(signal.ITIMER_PROF, 0)
+        resource.setrlimit(resource.RLIMIT_CPU, limits)
         signal.signal(signal.SIGPROF, before)
 
 

@@ -100,7 +100,7 @@ def test_the_terminal_says_what_was_learned_and_what_to_do_next(finished):
     # Six plies end no game: the window is tiny, and that is told once when it is new.
     assert sum(x.startswith("ALARM replay starving since iteration 0") for x in lines) == 2
     assert "at the end of the campaign" in finished.output
-    assert f"{NUM_WORKERS} workers" in finished.output
+    assert f"workers: {NUM_WORKERS}" in finished.output
     assert f"chess-snn ui {finished.folder.path}" in finished.output
 
 
