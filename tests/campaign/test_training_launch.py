@@ -41,6 +41,7 @@ def played(new_folder):
     return make
 
 
+@pytest.mark.slow
 def test_two_ranks_train_the_generation_that_one_process_does(played):
     folder = played("execution.training_ranks=2", "training.presentations=1")
     heard = []

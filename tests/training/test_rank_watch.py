@@ -77,6 +77,7 @@ def test_a_rank_that_lives_and_stays_behind_is_named(store):
         assert "exchange 4" in text
 
 
+@pytest.mark.slow
 def test_ranks_that_go_on_together_or_have_left_are_not(store):
     with Other(store, 1) as one, watching(store) as (watch, errors):
         store.set("life/2", "left")
