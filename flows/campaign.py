@@ -35,7 +35,6 @@ from flows.one_a_folder import one_run_a_folder
 from flows.parameters import Preset
 from flows.pipeline import run_iterations
 from flows.stale_runs import campaign_tag, close_stale_flow_runs
-from flows.worker_watch import watched_workers
 from tasks import compute
 from tasks.evaluate import evaluate_final
 from tasks.folder_access import folder_access
@@ -101,7 +100,6 @@ def run_campaign(folder: CampaignFolder) -> None:
         crew = stack.enter_context(campaign_crew(folder, board.message))
         board.watch_workers(lambda: crew.watch.states)
         crew.client.subscribe_topic(PROGRESS_TOPIC, board.handle_event)
-        stack.enter_context(watched_workers(crew.client, board.message))
         stack.enter_context(folder_access(crew.client, folder, crew.addresses))
         stack.enter_context(board.running())
         stack.enter_context(tags(campaign_tag(folder.campaign_id)))

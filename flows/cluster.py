@@ -14,6 +14,7 @@ from chess_snn.campaign.gpu_sharing_probe import measure_where_unknown
 from chess_snn.campaign.workers import plan_here
 from chess_snn.cores import num_cores
 from chess_snn.errors import ClusterError, UsageError
+from flows.worker_watch import watched_workers
 from tasks import compute
 from tasks.cluster.crew_watch import CrewWatch
 from tasks.cluster.liveness import DASK_SETTINGS
@@ -182,6 +183,7 @@ def _watched(
     watch = CrewWatch(client, say)
     stack.enter_context(watch.running())
     stack.enter_context(compute.watched_by(watch))
+    stack.enter_context(watched_workers(client, say))
     return Crew(client, watch, threads_each, cores)
 
 

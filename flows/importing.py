@@ -1,11 +1,11 @@
 """The import flow: the games of a PGN file become shards."""
 
-import os
 from pathlib import Path
 
 from prefect import flow, task
 from prefect.artifacts import create_table_artifact
 
+from chess_snn.cores import num_cores
 from chess_snn.errors import ConfigError
 from chess_snn.pgn import FAULT_KINDS, ImportReport, import_pgn
 from chess_snn.types import Json
@@ -41,7 +41,7 @@ def read_games(file: str, out: str, workers: int, strict: bool) -> ImportReport:
     """See :func:`chess_snn.pgn.import_pgn`."""
     bar = ProgressArtifact("import-progress")
     imported = import_pgn(
-        Path(file), Path(out), workers=workers or os.cpu_count() or 1, strict=strict,
+        Path(file), Path(out), workers=workers or num_cores(), strict=strict,
         on_progress=lambda done, total: bar.show(
             done / total if total else 0.0, f"{done:,} of {total:,} octets read"
         ),

@@ -7,7 +7,8 @@ from chess_snn.campaign.stages import prepare_first_generation
 from chess_snn.campaign.warm_start import is_warm
 from flows.context import CampaignRun
 from tasks import remote
-from tasks.compute import run_on_device
+from tasks.compute import TRAINER, run_on_device
+from tasks.train import train_supervised
 
 
 def mender_of(run: CampaignRun) -> Mender:
@@ -20,10 +21,12 @@ def mender_of(run: CampaignRun) -> Mender:
         )
 
     def train(iteration: int) -> object:
-        return run_on_device(remote.train_generation, directory, iteration, run.crew.num_cores)
+        return run_on_device(
+            remote.train_generation, directory, iteration, run.crew.num_cores, device=TRAINER
+        )
 
     def train_first() -> object:
-        return run_on_device(remote.train_first_generation, directory, run.crew.num_cores)
+        return train_supervised.fn(directory, run.crew.num_cores)
 
     make_first = train_first if is_warm(folder) else partial(prepare_first_generation, folder)
     return Mender(folder, Makers(play_shard, train, make_first), run.board.message)

@@ -47,9 +47,7 @@ def send_rest(
         return Sent(0, 0, 0) if opened is None else opened.send_missing(on_progress)
 
 
-def send_to_store(
-    run: CampaignRun, iteration: int, after: PrefectFuture[Any] | None = None
-) -> None:
+def send_to_store(run: CampaignRun, iteration: int, after: PrefectFuture[Any]) -> None:
     """Send what the store lacks once ``after`` is done; a store that stays away ends the campaign.
 
     What it lacks then is sent by the run that goes on with the campaign.
@@ -63,9 +61,7 @@ def send_to_store(
         board.count(iteration, STAGE, STAGE, done)
 
     with board.stage(iteration, STAGE, "folders", total=0):
-        mirror.submit(
-            run.mirror, iteration, show, wait_for=[] if after is None else [after]
-        ).result()
+        mirror.submit(run.mirror, iteration, show, wait_for=[after]).result()
 
 
 def _tell_now_and_then(say: Callable[[str], None]) -> Callable[[str], None]:

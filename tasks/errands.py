@@ -5,7 +5,7 @@ lacks (:mod:`tasks.file_relay`), runs the stage there, and returns what it left;
 process commits that. Whoever dies on the way, nothing was committed, and Dask sends it again.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -21,10 +21,8 @@ from chess_snn.campaign.replica import Fetch, Outcome, Replica, take_in
 from chess_snn.data import is_committed
 from chess_snn.errors import DamagedFolderError
 from tasks import remote
+from tasks.failures import Call
 from tasks.file_relay import fetch_through
-
-Call = Sequence[Any]
-"""``(function, *arguments)``; of stages of :mod:`tasks.remote` the first is the campaign folder."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,10 +55,13 @@ def sent(call: Call) -> Call:
 
     It is what the stage needs now: a call that is made again is sent anew.
     """
-    if not _travels(call):
+    function, *rest = call
+    if function not in _NEEDS:
         return call
-    function, directory, *arguments = call
+    directory, *arguments = rest
     folder = CampaignFolder.open(Path(directory))
+    if folder.config.cluster.shared_storage:
+        return call
     try:
         wanted = _NEEDS[function](folder, *arguments)
     except DamagedFolderError as error:
@@ -127,11 +128,6 @@ def stumble(error: DamagedFolderError) -> None:
 def workers_see(directory: str) -> bool:
     """Whether workers see the campaign folder themselves, as its settings say."""
     return CampaignFolder.open(Path(directory)).config.cluster.shared_storage
-
-
-def _travels(call: Call) -> bool:
-    function, *arguments = call
-    return function in _NEEDS and not workers_see(arguments[0])
 
 
 def _is_there(place: Path) -> bool:

@@ -9,7 +9,7 @@ from distributed import KilledWorker
 from chess_snn.errors import ChessSnnError, MemoryExhaustedError, WorkersLostError
 
 Call = Sequence[Any]
-"""A function of :mod:`tasks.remote`, the campaign's folder, and its other arguments."""
+"""``(function, *arguments)``; of stages of :mod:`tasks.remote` the first is the campaign folder."""
 
 _ALLOCATION_FAILED: Final = ("can't allocate memory", "not enough memory", "bad_alloc")
 """What torch says on a CPU, where its error is any RuntimeError."""

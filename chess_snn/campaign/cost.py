@@ -108,7 +108,9 @@ def measure_self_play(
         num_threads: of the worker.
         until_all_are_ready: called once all is loaded and compiled; plays when it returns.
     """
-    game, device = get_game(config.campaign.game), find_devices(config.execution.device)[0]
+    execution = config.execution
+    plays_on = "cpu" if execution.self_play_device == "cpu" else execution.device
+    game, device = get_game(config.campaign.game), find_devices(plays_on)[0]
     network = build_network(game.spec, config.net.network(), seed=0)
     num_games = min(config.self_play.concurrent_games, config.self_play.games_in_shard(0))
     simulations = config.search.simulations_first

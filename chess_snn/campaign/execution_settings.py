@@ -15,7 +15,7 @@ SelfPlayDevice = Literal["same", "cpu"]
 class ExecutionSettings:
     """Where the work is done; it changes the pace, never the result, rounding aside.
 
-    These and those of `[cluster]` may change when a campaign is resumed.
+    These and those of `[cluster]` and `[storage]` may change when a campaign is resumed.
     """
 
     device: DeviceChoice = "auto"

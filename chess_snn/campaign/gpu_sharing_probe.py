@@ -8,8 +8,11 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
-from typing import Final
+import tempfile
+import threading
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from typing import Final, Self
 
 from chess_snn.campaign.cost import measure_self_play
 from chess_snn.campaign.devices import ASSIGNED_KIND, VISIBLE_GPUS, Device, choose_devices
@@ -40,8 +43,8 @@ def measure_where_unknown(config: CampaignConfig, say: Callable[[str], None]) ->
         return
     say(f"measuring how many workers a GPU takes ({gpu.model}): about a minute, once")
     try:
-        best = measure_sharing(config, gpu, most, lambda count: _pace(config, gpu, count))
-    except (ProbeError, subprocess.TimeoutExpired) as error:
+        best = measure_sharing(config, gpu, most, lambda count: pace_together(config, gpu, count))
+    except (ProbeError, OSError) as error:
         say(f"that failed, so it is settled by rule: {error}")
         return
     say(f"{best} workers a GPU do the most")
@@ -51,35 +54,83 @@ class ProbeError(ChessSnnError):
     """A process of the measurement ended without an answer."""
 
 
-def _pace(config: CampaignConfig, gpu: Device, count: int) -> float:
-    """Evaluations/s of ``count`` processes on ``gpu`` together."""
+def pace_together(
+    config: CampaignConfig, gpu: Device, count: int, timeout_s: float = _TIMEOUT_S
+) -> float:
+    """Evaluations/s of ``count`` processes on ``gpu`` together.
+
+    Raises:
+        ProbeError: one of them ended without an answer, or was ended after ``timeout_s`` seconds.
+    """
     environment = os.environ | {ASSIGNED_KIND: gpu.kind, VISIBLE_GPUS: gpu.token}
     text = json.dumps({"config": config_values(config), "threads": max(1, num_cores() // count)})
-    probes = [
-        subprocess.Popen(
+    with ExitStack() as stack:
+        probes = [stack.enter_context(_Probe(environment)) for _ in range(count)]
+        # A process that neither gets ready nor answers is ended, and its pipe with it.
+        timer = threading.Timer(timeout_s, lambda: [probe.kill() for probe in probes])
+        timer.start()
+        stack.callback(timer.cancel)
+        for probe in probes:
+            probe.tell(text)
+        for probe in probes:
+            probe.hear()
+        for probe in probes:
+            probe.tell("go")
+        return sum(float(probe.hear()) for probe in probes)
+
+
+class _Probe:
+    """One of the processes, seen from the one that measures."""
+
+    def __init__(self, environment: Mapping[str, str]) -> None:
+        # Complaints go to a file: nobody reads a pipe meanwhile, and a full one stops its writer.
+        self._complaints = tempfile.TemporaryFile("w+")  # noqa: SIM115 - __exit__ closes it
+        self._process = subprocess.Popen(
             [sys.executable, "-m", __name__], env=environment, text=True,
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._complaints,
         )
-        for _ in range(count)
-    ]
-    try:
-        for probe in probes:
-            assert probe.stdin is not None
-            probe.stdin.write(text + "\n")
-            probe.stdin.flush()
-        for probe in probes:
-            assert probe.stdout is not None
-            probe.stdout.readline()
-        answers = [probe.communicate("go\n", timeout=_TIMEOUT_S) for probe in probes]
-    finally:
-        for probe in probes:
-            probe.kill()
-            probe.wait()
-    for probe, (_, complaint) in zip(probes, answers, strict=True):
-        if probe.returncode:
-            lines = complaint.strip().splitlines() or ["no message"]
-            raise ProbeError(f"a process of the measurement ended early: {lines[-1]}")
-    return sum(float(answer) for answer, _ in answers)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.kill()
+        self._process.communicate()
+        self._complaints.close()
+
+    def tell(self, line: str) -> None:
+        """Send it a line.
+
+        Raises:
+            ProbeError: it has ended.
+        """
+        assert self._process.stdin is not None
+        try:
+            self._process.stdin.write(line + "\n")
+            self._process.stdin.flush()
+        except BrokenPipeError as error:
+            raise self._ended_early() from error
+
+    def hear(self) -> str:
+        """The next line from it.
+
+        Raises:
+            ProbeError: it has ended.
+        """
+        assert self._process.stdout is not None
+        if line := self._process.stdout.readline():
+            return line
+        raise self._ended_early()
+
+    def kill(self) -> None:
+        """End it, whatever it does."""
+        self._process.kill()
+
+    def _ended_early(self) -> "ProbeError":
+        self._complaints.seek(0)
+        lines = self._complaints.read().strip().splitlines()
+        why = lines[-1] if lines else "killed, for it took too long or memory ran out"
+        return ProbeError(f"a process of the measurement ended early: {why}")
 
 
 def _probe() -> None:

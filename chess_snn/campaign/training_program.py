@@ -23,11 +23,11 @@ from chess_snn.campaign.stages import Progress, train_generation
 from chess_snn.campaign.under_way import iteration_to_train
 from chess_snn.cores import num_cores
 from chess_snn.errors import ChessSnnError
+from chess_snn.interrupts import EXIT_INTERRUPTED
 from chess_snn.training import ALONE, RankPlace, Ranks, joined_ranks
 from chess_snn.training.ranks import TIMEOUT_S, end_with_launcher
 
 EXIT_BAD_INPUT: Final = 2
-EXIT_INTERRUPTED: Final = 130
 PROGRESS_LINE: Final = re.compile(r"step (\d+)/(\d+)")
 """What rank 0 prints while it trains."""
 _LINE_PERIOD_S: Final = 0.5

@@ -113,7 +113,7 @@ def resume(
     directory: Directory,
     set: Annotated[  # the option's name
         list[str] | None,
-        typer.Option(help="A setting of [execution] or [cluster]; all others stay as they were."),
+        typer.Option(help="A setting of [execution], [cluster] or [storage]; others stay."),
     ] = None,
     workers: WorkersOption = None,
     workers_per_device: WorkersPerDeviceOption = None,
@@ -184,6 +184,7 @@ def status(
 
 def _check_crew(config: CampaignConfig) -> None:
     """Name devices, workers or a scheduler that cannot be had, before anything is written."""
+    # Prefect, seconds of imports, is left alone where a mistake can be named without it.
     if config.cluster.kind == "local":
         plan_here(config)
     else:

@@ -14,6 +14,7 @@ from chess_snn.cli.report_file import JsonFile, check_writable
 from chess_snn.config import check_range
 from chess_snn.cores import num_cores
 from chess_snn.data import write_json
+from chess_snn.interrupts import EXIT_INTERRUPTED
 from chess_snn.training import Points
 
 _COLUMNS = {
@@ -27,7 +28,6 @@ _COLUMNS = {
     "\nmoves %": ("holdout_policy_accuracy", ".1%"),
 }
 _MOST_ROWS = 12
-_EXIT_INTERRUPTED = 130
 
 
 def learn_command(
@@ -71,7 +71,7 @@ def learn_command(
             )
     except KeyboardInterrupt:
         print_message("stopped; the same command goes on from the last checkpoint")
-        raise typer.Exit(_EXIT_INTERRUPTED) from None
+        raise typer.Exit(EXIT_INTERRUPTED) from None
     _print_trained(trained)
     if json_file is not None:
         write_json(json_file, {"network": str(trained.path), "points": trained.points})

@@ -32,9 +32,9 @@ from chess_snn.cli import (
     watch,
 )
 from chess_snn.errors import ChessSnnError
+from chess_snn.interrupts import EXIT_INTERRUPTED
 
 EXIT_BAD_INPUT = 2
-EXIT_INTERRUPTED = 130
 
 app = typer.Typer(
     name="chess-snn",

@@ -11,8 +11,8 @@ import typer
 from chess_snn.cli.console import console, print_message
 from chess_snn.cli.orchestration import load_flows
 from chess_snn.errors import UsageError
+from chess_snn.interrupts import EXIT_INTERRUPTED
 
-_EXIT_INTERRUPTED = 130
 _LINE_PERIOD_S = 5.0
 """Between lines that say what is still waited for."""
 
@@ -116,7 +116,7 @@ def _run(directory: Path, settings: Any) -> None:
             )
     except KeyboardInterrupt:
         print_message("ended: worker, servers and all runs")
-        raise typer.Exit(_EXIT_INTERRUPTED) from None
+        raise typer.Exit(EXIT_INTERRUPTED) from None
 
 
 def _run_in_background(services: Any, directory: Path, settings: Any) -> None:

@@ -1,13 +1,16 @@
 """``chess-snn train``: a campaign's next generation, by processes on one machine or several."""
 
+import os
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from chess_snn.campaign import CampaignFolder, campaign_lock
+from chess_snn.campaign import CampaignConfig, CampaignFolder, campaign_lock
+from chess_snn.campaign.devices import VISIBLE_GPUS, choose_devices
 from chess_snn.campaign.training_launch import train_in_ranks
 from chess_snn.campaign.under_way import iteration_to_train
+from chess_snn.campaign.workers import gpus_for
 from chess_snn.cli.console import print_message, work_bar
 from chess_snn.config import check_range
 from chess_snn.training.rank_launch import RankLayout
@@ -57,11 +60,20 @@ def train_command(
         nproc_per_node, nnodes, node_rank, rdzv_endpoint, local_addr, max_restarts
     )
     folder = CampaignFolder.open(campaign)
+    _show_only_chosen_gpus(folder.config)
     if node_rank:
         _train(folder, iteration, layout, threads, timeout_s)
     else:
         with campaign_lock(folder):
             _train(folder, iteration, layout, threads, timeout_s)
+
+
+def _show_only_chosen_gpus(config: CampaignConfig) -> None:
+    """Have the processes of the ranks see the GPUs of ``execution.gpus`` alone."""
+    execution = config.execution
+    devices = choose_devices(execution.device, execution.gpus, gpus_for(config))
+    if tokens := [device.token for device in devices if device.is_gpu]:
+        os.environ[VISIBLE_GPUS] = ",".join(tokens)
 
 
 def _train(

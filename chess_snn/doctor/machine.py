@@ -8,6 +8,7 @@ from typing import Final
 import torch
 import torch.distributed
 
+from chess_snn.cores import num_cores
 from chess_snn.doctor.findings import Finding, broken, note, ok
 
 PROC: Final = Path("/proc")
@@ -34,9 +35,7 @@ def check_machine() -> list[Finding]:
 
 def check_cores() -> Finding:
     """How many cores this process may use, by affinity and by a container's quota."""
-    allowed = (
-        len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    )
+    allowed = num_cores()
     quota = cpu_quota(CGROUP)
     if quota is not None and quota < allowed:
         return note(
