@@ -18,7 +18,7 @@ from queue import SimpleQueue
 from typing import Final
 
 from chess_snn.campaign import CampaignFolder, read_receipts
-from chess_snn.campaign.matches import read_final_matches
+from chess_snn.campaign.strength.matches import read_final_matches
 from chess_snn.cores import num_cores
 
 NO_RESTARTS = tuple(

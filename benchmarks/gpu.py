@@ -35,9 +35,14 @@ from chess_snn.bench.trace import (
     timeline_svg,
 )
 from chess_snn.campaign import CampaignFolder, load_config
-from chess_snn.campaign.matches import NetworkPlayer, ScheduledMatch, finish_match, play_match_part
-from chess_snn.campaign.plans import CampaignClock, begin_iteration
 from chess_snn.campaign.stages import play_shard, prepare_first_generation, train_generation
+from chess_snn.campaign.store.plans import CampaignClock, begin_iteration
+from chess_snn.campaign.strength.matches import (
+    NetworkPlayer,
+    ScheduledMatch,
+    finish_match,
+    play_match_part,
+)
 from chess_snn.data import ReplayWindow, write_shard
 from chess_snn.games import get_game
 from chess_snn.nets import NetConfig, build_network, freeze, make_evaluator, net_config

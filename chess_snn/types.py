@@ -1,5 +1,6 @@
-"""Array types used across the library; shapes stand beside each field's docstring."""
+"""Types used across the library; shapes of arrays stand beside each field's docstring."""
 
+from collections.abc import Callable
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -17,3 +18,6 @@ BoolArray: TypeAlias = NDArray[np.bool_]
 
 Json: TypeAlias = dict[str, Any]
 """A JSON object as Python sees it."""
+
+Progress: TypeAlias = Callable[[int, int], None]
+"""Called often, while something takes long, with how much is done and how much there is in all."""

@@ -9,19 +9,19 @@ from prefect import flow, get_run_logger, tags
 from prefect.runtime import flow_run
 
 from chess_snn.campaign import CampaignFolder, campaign_lock, load_config, read_receipts
-from chess_snn.campaign.climbing import climb_notice
-from chess_snn.campaign.folder import CONFIG_FILE
-from chess_snn.campaign.given_games import course_through, fix_given_games, fixed_games
-from chess_snn.campaign.matches import FINAL, final_matches
-from chess_snn.campaign.mirror import check_store
-from chess_snn.campaign.naming import campaigns_home, claim_campaign_path
-from chess_snn.campaign.plans import CampaignClock
-from chess_snn.campaign.preflight import check_before_run
-from chess_snn.campaign.receipts import recorded_seconds
+from chess_snn.campaign.copies.mirror import check_store
+from chess_snn.campaign.machine.warm_up import warm_up
 from chess_snn.campaign.stages import first_entropy_ratio, prepare_first_generation
-from chess_snn.campaign.sweep import sweep_leftovers
-from chess_snn.campaign.warm_start import SUPERVISED, is_warm
-from chess_snn.campaign.warm_up import warm_up
+from chess_snn.campaign.stages.given_games import course_through, fix_given_games, fixed_games
+from chess_snn.campaign.stages.warm_start import SUPERVISED, is_warm
+from chess_snn.campaign.store.folder import CONFIG_FILE
+from chess_snn.campaign.store.naming import campaigns_home, claim_campaign_path
+from chess_snn.campaign.store.plans import CampaignClock
+from chess_snn.campaign.store.preflight import check_before_run
+from chess_snn.campaign.store.receipts import recorded_seconds
+from chess_snn.campaign.store.sweep import sweep_leftovers
+from chess_snn.campaign.strength.climbing import climb_notice
+from chess_snn.campaign.strength.matches import FINAL, final_matches
 from chess_snn.data import is_committed
 from chess_snn.errors import ConfigError
 from chess_snn.interrupts import listen_again

@@ -10,8 +10,8 @@ import dask
 from distributed import Client, Security
 
 from chess_snn.campaign import CampaignConfig, CampaignFolder
-from chess_snn.campaign.gpu_sharing_probe import measure_where_unknown
-from chess_snn.campaign.workers import plan_here
+from chess_snn.campaign.machine.gpu_sharing_probe import measure_where_unknown
+from chess_snn.campaign.machine.workers import plan_here
 from chess_snn.cores import num_cores
 from chess_snn.errors import ClusterError, UsageError
 from flows.worker_watch import watched_workers

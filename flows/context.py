@@ -6,8 +6,8 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 
 from chess_snn.campaign import CampaignFolder
-from chess_snn.campaign.mirror import Mirror
-from chess_snn.campaign.plans import CampaignClock
+from chess_snn.campaign.copies.mirror import Mirror
+from chess_snn.campaign.store.plans import CampaignClock
 from flows.cluster import Crew
 from flows.relay import Relay
 from tasks.progress import ProgressBoard

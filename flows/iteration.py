@@ -13,9 +13,9 @@ from prefect.futures import PrefectFuture
 from prefect.task_runners import ThreadPoolTaskRunner
 
 from chess_snn.campaign import CampaignConfig, CampaignFolder, Receipt
-from chess_snn.campaign.gate import gate_match
-from chess_snn.campaign.matches import generation_matches, is_evaluated
-from chess_snn.campaign.receipts import PromotionFacts, StageSeconds
+from chess_snn.campaign.store.receipts import PromotionFacts, StageSeconds
+from chess_snn.campaign.strength.gate import gate_match
+from chess_snn.campaign.strength.matches import generation_matches, is_evaluated
 from flows.context import CampaignRun, IterationRun, current_iteration
 from flows.mirroring import send_to_store
 from tasks import compute

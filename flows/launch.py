@@ -5,7 +5,7 @@ from collections.abc import Callable
 from prefect import tags
 
 from chess_snn.campaign import CampaignFolder, campaign_lock
-from chess_snn.campaign.preflight import check_before_run
+from chess_snn.campaign.store.preflight import check_before_run
 from flows.campaign import campaign
 from flows.listeners import listening
 from flows.servers import has_prefect_server, prefect_server

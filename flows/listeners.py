@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 
 from chess_snn.campaign import CampaignFolder, Receipt
-from chess_snn.campaign.alarms import Alarm
-from chess_snn.campaign.live import PERIOD_S, Live, WorkerProgress, summary, write_live
+from chess_snn.campaign.viewing.alarms import Alarm
+from chess_snn.campaign.viewing.live import PERIOD_S, Live, WorkerProgress, summary, write_live
 from chess_snn.errors import UsageError
 from flows.progress_artifact import ProgressArtifact
 from tasks.progress import Listener, StageProgress

@@ -2,9 +2,9 @@
 
 from functools import partial
 
-from chess_snn.campaign.mending import Makers, Mender
+from chess_snn.campaign.keeping.mending import Makers, Mender
 from chess_snn.campaign.stages import prepare_first_generation
-from chess_snn.campaign.warm_start import is_warm
+from chess_snn.campaign.stages.warm_start import is_warm
 from flows.context import CampaignRun
 from tasks import remote
 from tasks.compute import TRAINER, run_on_device

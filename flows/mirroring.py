@@ -7,7 +7,8 @@ from typing import Any, Final
 from prefect.futures import PrefectFuture
 
 from chess_snn.campaign import CampaignFolder, campaign_lock
-from chess_snn.campaign.mirror import Mirror, Sent, check_store, open_store
+from chess_snn.campaign.copies.mirror import Mirror, Sent, check_store, open_store
+from chess_snn.types import Progress
 from flows.context import CampaignRun
 from tasks import compute
 from tasks.mirror import mirror
@@ -33,7 +34,7 @@ def open_mirror(folder: CampaignFolder, say: Callable[[str], None]) -> Mirror | 
 
 
 def send_rest(
-    folder: CampaignFolder, say: Callable[[str], None], on_progress: Callable[[int, int], None]
+    folder: CampaignFolder, say: Callable[[str], None], on_progress: Progress
 ) -> Sent:
     """Send what the store, if there is one, lacks of a campaign that is not running.
 

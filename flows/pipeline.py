@@ -10,11 +10,11 @@ from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from typing import Any
 
 from chess_snn.campaign import Receipt
-from chess_snn.campaign.alarms import Alarm, find_alarms
-from chess_snn.campaign.history import ReceiptHistory
-from chess_snn.campaign.plans import begin_iteration
-from chess_snn.campaign.receipts import num_finished_iterations
-from chess_snn.campaign.sweep import sweep_leftovers
+from chess_snn.campaign.store.history import ReceiptHistory
+from chess_snn.campaign.store.plans import begin_iteration
+from chess_snn.campaign.store.receipts import num_finished_iterations
+from chess_snn.campaign.store.sweep import sweep_leftovers
+from chess_snn.campaign.viewing.alarms import Alarm, find_alarms
 from flows.context import CampaignRun, IterationRun, running
 from flows.iteration import iteration, waiting_tasks
 from flows.relay import Relay

@@ -12,7 +12,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 
 from chess_snn.campaign import Receipt
-from chess_snn.campaign.plans import ProgressPlan
+from chess_snn.campaign.store.plans import ProgressPlan
 
 
 @dataclass(slots=True, eq=False)

@@ -10,9 +10,9 @@ from prefect.artifacts import create_table_artifact
 from prefect.task_runners import ThreadPoolTaskRunner
 
 from chess_snn.campaign import CampaignFolder, campaign_lock, read_receipts
-from chess_snn.campaign.matches import NetworkPlayer, ScheduledMatch
-from chess_snn.campaign.networks import game_of
-from chess_snn.campaign.ratings import rate_campaign
+from chess_snn.campaign.stages.networks import game_of
+from chess_snn.campaign.strength.matches import NetworkPlayer, ScheduledMatch
+from chess_snn.campaign.strength.ratings import rate_campaign
 from chess_snn.data import is_committed
 from chess_snn.errors import ConfigError
 from chess_snn.evaluation import make_player

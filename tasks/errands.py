@@ -13,11 +13,12 @@ from typing import Any, Final
 
 from distributed import get_worker
 
-from chess_snn.campaign import CampaignFolder, needs, stages
-from chess_snn.campaign.climbing import play_climb
-from chess_snn.campaign.matches import ScheduledMatch, play_conversion
-from chess_snn.campaign.needs import StageNeeds
-from chess_snn.campaign.replica import Fetch, Outcome, Replica, take_in
+from chess_snn.campaign import CampaignFolder, stages
+from chess_snn.campaign.copies import needs
+from chess_snn.campaign.copies.needs import StageNeeds
+from chess_snn.campaign.copies.replica import Fetch, Outcome, Replica, take_in
+from chess_snn.campaign.strength.climbing import play_climb
+from chess_snn.campaign.strength.matches import ScheduledMatch, play_conversion
 from chess_snn.data import is_committed
 from chess_snn.errors import DamagedFolderError
 from tasks import remote

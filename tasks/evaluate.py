@@ -6,14 +6,14 @@ from pathlib import Path
 from prefect import task
 
 from chess_snn.campaign import CampaignFolder
-from chess_snn.campaign.matches import (
+from chess_snn.campaign.store.receipts import EvaluationFacts
+from chess_snn.campaign.strength.matches import (
     ScheduledMatch,
     final_matches,
     finish_match,
     generation_matches,
     unplayed_parts,
 )
-from chess_snn.campaign.receipts import EvaluationFacts
 from chess_snn.types import Json
 from tasks import remote
 from tasks.compute import BACKGROUND, run_all_on_devices

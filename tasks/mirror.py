@@ -1,16 +1,16 @@
 """The mirroring task: send the object store what it lacks of a campaign."""
 
-from collections.abc import Callable
 
 from prefect import task
 from prefect.cache_policies import NO_CACHE
 
-from chess_snn.campaign.mirror import Mirror, Sent
+from chess_snn.campaign.copies.mirror import Mirror, Sent
+from chess_snn.types import Progress
 
 
 @task(name="mirror", task_run_name="mirror-{iteration}", cache_policy=NO_CACHE)
 def mirror(
-    campaign: Mirror, iteration: int, on_progress: Callable[[int, int], None]
+    campaign: Mirror, iteration: int, on_progress: Progress
 ) -> Sent:
     """Send everything that is committed; ``iteration`` is the last that is finished.
 

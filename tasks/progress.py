@@ -14,8 +14,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final, Protocol
 
 from chess_snn.campaign import Receipt
-from chess_snn.campaign.alarms import Alarm
-from chess_snn.campaign.live import WorkerProgress
+from chess_snn.campaign.viewing.alarms import Alarm
+from chess_snn.campaign.viewing.live import WorkerProgress
 from tasks.cluster.crew_watch import WorkerState
 from tasks.worker_board import WorkerBoard
 

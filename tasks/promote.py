@@ -5,19 +5,19 @@ from pathlib import Path
 from prefect import task
 
 from chess_snn.campaign import CampaignFolder, Receipt, write_receipt
-from chess_snn.campaign.champions import choose_champion
-from chess_snn.campaign.gate import finish_gate, next_parts
-from chess_snn.campaign.matches import EARLIER, ScheduledMatch
-from chess_snn.campaign.plans import ProgressPlan
-from chess_snn.campaign.ratings import rating_of
-from chess_snn.campaign.receipts import (
+from chess_snn.campaign.stages.warm_start import is_warm
+from chess_snn.campaign.store.plans import ProgressPlan
+from chess_snn.campaign.store.receipts import (
     EvaluationFacts,
     PromotionFacts,
     ShardFacts,
     StageSeconds,
     TrainingFacts,
 )
-from chess_snn.campaign.warm_start import is_warm
+from chess_snn.campaign.strength.champions import choose_champion
+from chess_snn.campaign.strength.gate import finish_gate, next_parts
+from chess_snn.campaign.strength.matches import EARLIER, ScheduledMatch
+from chess_snn.campaign.strength.ratings import rating_of
 from chess_snn.failpoints import failpoint
 from tasks import remote
 from tasks.compute import BACKGROUND, run_all_on_devices

@@ -7,13 +7,13 @@ from pathlib import Path
 from prefect import get_run_logger, task
 
 from chess_snn.campaign import CampaignFolder, Receipt
-from chess_snn.campaign.alarms import find_alarms
-from chess_snn.campaign.champions import champion_of
-from chess_snn.campaign.history import ReceiptHistory
-from chess_snn.campaign.loading import config_values
-from chess_snn.campaign.matches import read_final_matches
-from chess_snn.campaign.versions import describe_version
-from chess_snn.campaign.warm_start import supervised_facts
+from chess_snn.campaign.configuration.loading import config_values
+from chess_snn.campaign.models.versions import describe_version
+from chess_snn.campaign.stages.warm_start import supervised_facts
+from chess_snn.campaign.store.history import ReceiptHistory
+from chess_snn.campaign.strength.champions import champion_of
+from chess_snn.campaign.strength.matches import read_final_matches
+from chess_snn.campaign.viewing.alarms import find_alarms
 from chess_snn.errors import DamagedFolderError
 from chess_snn.failpoints import failpoint
 from chess_snn.types import Json

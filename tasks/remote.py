@@ -13,14 +13,16 @@ from typing import Final
 
 from distributed import get_worker
 
-from chess_snn.campaign import climbing, matches, stages, warm_start
-from chess_snn.campaign.folder import CONFIG_FILE
-from chess_snn.campaign.matches import FINAL, ScheduledMatch, is_gate
-from chess_snn.campaign.places import own_place, whole_machine
-from chess_snn.campaign.receipts import ShardFacts, TrainingFacts
-from chess_snn.campaign.training_launch import train_as_configured
+from chess_snn.campaign import stages
+from chess_snn.campaign.machine.places import own_place, whole_machine
+from chess_snn.campaign.stages import warm_start
+from chess_snn.campaign.stages.training_launch import train_as_configured
+from chess_snn.campaign.store.folder import CONFIG_FILE
+from chess_snn.campaign.store.receipts import ShardFacts, TrainingFacts
+from chess_snn.campaign.strength import climbing, matches
+from chess_snn.campaign.strength.matches import FINAL, ScheduledMatch, is_gate
 from chess_snn.cores import num_cores
-from chess_snn.types import Json
+from chess_snn.types import Json, Progress
 
 PROGRESS_TOPIC: Final = "progress"
 """Dask topic of the events that :class:`tasks.progress.ProgressBoard` reads."""
@@ -37,7 +39,7 @@ def play_shard(directory: str, iteration: int, shard: int, num_threads: int) -> 
 
 
 def train_generation(directory: str, iteration: int, num_threads: int) -> TrainingFacts:
-    """See :func:`chess_snn.campaign.training_launch.train_as_configured`."""
+    """See :func:`chess_snn.campaign.stages.training_launch.train_as_configured`."""
     with whole_machine():
         return train_as_configured(
             _seen(directory), iteration, num_threads=num_threads or num_cores(),
@@ -46,7 +48,7 @@ def train_generation(directory: str, iteration: int, num_threads: int) -> Traini
 
 
 def train_first_generation(directory: str, num_threads: int) -> Json:
-    """See :func:`chess_snn.campaign.warm_start.train_first_generation`."""
+    """See :func:`chess_snn.campaign.stages.warm_start.train_first_generation`."""
     with whole_machine():
         return warm_start.train_first_generation(
             _seen(directory), num_threads=num_threads or num_cores(),
@@ -57,7 +59,7 @@ def train_first_generation(directory: str, num_threads: int) -> Json:
 def play_match_part(
     directory: str, iteration: int, match: ScheduledMatch, part: int, num_threads: int
 ) -> None:
-    """See :func:`chess_snn.campaign.matches.play_match_part`."""
+    """See :func:`chess_snn.campaign.strength.matches.play_match_part`."""
     stage = "challenge" if is_gate(match.name) else "evaluate"
     if match.event == FINAL:
         stage = FINAL
@@ -68,7 +70,7 @@ def play_match_part(
 
 
 def play_conversion(directory: str, generation: int, num_threads: int) -> Json:
-    """See :func:`chess_snn.campaign.matches.play_conversion`."""
+    """See :func:`chess_snn.campaign.strength.matches.play_conversion`."""
     return matches.play_conversion(
         _seen(directory), generation, num_threads=num_threads or _own_threads(),
         on_progress=_progress_events(generation - 1, "evaluate", "conversion"),
@@ -76,7 +78,7 @@ def play_conversion(directory: str, generation: int, num_threads: int) -> Json:
 
 
 def play_climb(directory: str, generation: int, num_threads: int) -> Json:
-    """See :func:`chess_snn.campaign.climbing.play_climb`."""
+    """See :func:`chess_snn.campaign.strength.climbing.play_climb`."""
     return climbing.play_climb(
         _seen(directory), generation, num_threads=num_threads or _own_threads(),
         on_progress=_progress_events(generation - 1, "evaluate", "climb"),
@@ -103,14 +105,14 @@ def _own_threads() -> int:
     return place.num_threads if place is not None else num_cores()
 
 
-def _progress_events(iteration: int, stage: str, part: str) -> Callable[[int, int], None]:
+def _progress_events(iteration: int, stage: str, part: str) -> Progress:
     worker = get_worker()
     return progress_events(worker.log_event, worker.name, iteration, stage, part)
 
 
 def progress_events(
     log_event: Callable[[str, Json], object], worker: str, iteration: int, stage: str, part: str
-) -> Callable[[int, int], None]:
+) -> Progress:
     """A callback that sends (done, total) of ``part``, at most twice a second and at the end."""
     last_sent = time.monotonic()
 

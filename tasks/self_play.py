@@ -2,7 +2,7 @@
 
 from prefect import task
 
-from chess_snn.campaign.receipts import ShardFacts
+from chess_snn.campaign.store.receipts import ShardFacts
 from tasks import remote
 from tasks.compute import run_on_device
 

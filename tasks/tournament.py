@@ -5,7 +5,7 @@ from pathlib import Path
 from prefect import task
 
 from chess_snn.campaign import CampaignFolder
-from chess_snn.campaign.matches import ScheduledMatch, finish_match, unplayed_parts
+from chess_snn.campaign.strength.matches import ScheduledMatch, finish_match, unplayed_parts
 from chess_snn.types import Json
 from tasks import remote
 from tasks.compute import run_all_on_devices

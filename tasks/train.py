@@ -6,8 +6,8 @@ from pathlib import Path
 from distributed import default_client
 from prefect import task
 
-from chess_snn.campaign.receipts import TrainingFacts
-from chess_snn.campaign.warm_start import SUPERVISED, train_first_generation
+from chess_snn.campaign.stages.warm_start import SUPERVISED, train_first_generation
+from chess_snn.campaign.store.receipts import TrainingFacts
 from chess_snn.cores import num_cores
 from chess_snn.types import Json
 from tasks import remote

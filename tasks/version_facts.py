@@ -3,8 +3,8 @@
 import math
 
 from chess_snn.campaign import CampaignFolder
-from chess_snn.campaign.champions import read_hand_promotions
-from chess_snn.campaign.versions import NetworkVersion
+from chess_snn.campaign.models.versions import NetworkVersion
+from chess_snn.campaign.strength.champions import read_hand_promotions
 from chess_snn.training import WEIGHTS
 from tasks.tracking import DatasetFacts, ModelVersionFacts
 

@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from chess_snn.campaign.live import WorkerProgress
-from chess_snn.campaign.warm_start import SUPERVISED
+from chess_snn.campaign.stages.warm_start import SUPERVISED
+from chess_snn.campaign.viewing.live import WorkerProgress
 from tasks.cluster.crew_watch import WorkerState
 
 _RATE_S: Final = 60.0

@@ -8,7 +8,7 @@ import logging
 import signal
 
 import tasks.remote  # noqa: F401 - for its modules
-from chess_snn.campaign.places import own_place
+from chess_snn.campaign.machine.places import own_place
 from chess_snn.cores import bind_to
 
 

@@ -3,9 +3,9 @@
 from pathlib import Path
 
 from chess_snn.campaign import CampaignFolder, Receipt, load_config, write_receipt
-from chess_snn.campaign.matches import CONVERSION, event_of
-from chess_snn.campaign.plans import begin_iteration
-from chess_snn.campaign.receipts import ShardFacts, StageSeconds, TrainingFacts
+from chess_snn.campaign.store.plans import begin_iteration
+from chess_snn.campaign.store.receipts import ShardFacts, StageSeconds, TrainingFacts
+from chess_snn.campaign.strength.matches import CONVERSION, event_of
 from chess_snn.data import staged_folder, write_json
 from chess_snn.types import Json
 

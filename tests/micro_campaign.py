@@ -10,8 +10,12 @@ from pathlib import Path
 from unittest.mock import patch
 
 from chess_snn.campaign import CampaignFolder, Receipt, load_config, write_receipt
-from chess_snn.campaign.champions import choose_champion
-from chess_snn.campaign.matches import (
+from chess_snn.campaign.keeping.mending import Makers, Mender
+from chess_snn.campaign.stages import play_shard, prepare_first_generation, train_generation
+from chess_snn.campaign.store.plans import begin_iteration
+from chess_snn.campaign.store.receipts import StageSeconds
+from chess_snn.campaign.strength.champions import choose_champion
+from chess_snn.campaign.strength.matches import (
     ScheduledMatch,
     final_matches,
     finish_match,
@@ -19,11 +23,7 @@ from chess_snn.campaign.matches import (
     play_conversion,
     play_match_part,
 )
-from chess_snn.campaign.mending import Makers, Mender
-from chess_snn.campaign.plans import begin_iteration
-from chess_snn.campaign.ratings import rating_of
-from chess_snn.campaign.receipts import StageSeconds
-from chess_snn.campaign.stages import play_shard, prepare_first_generation, train_generation
+from chess_snn.campaign.strength.ratings import rating_of
 from chess_snn.nets.config import SIZES, NetConfig
 from chess_snn.types import Json
 

@@ -15,22 +15,23 @@ from typing import Final, TypeVar
 from chess_snn.bench.many_shards import SHARDS_EACH, make_campaign
 from chess_snn.bench.report import BenchReport
 from chess_snn.campaign import CampaignFolder, read_receipts
-from chess_snn.campaign.alarms import find_alarms
-from chess_snn.campaign.disposal import find_disposable
-from chess_snn.campaign.finish import is_finished
-from chess_snn.campaign.history import ReceiptHistory
-from chess_snn.campaign.matches import read_final_matches
-from chess_snn.campaign.plans import begin_iteration
-from chess_snn.campaign.receipts import num_finished_iterations, recorded_seconds
-from chess_snn.campaign.results import result_rows
+from chess_snn.campaign.keeping.disposal import find_disposable
+from chess_snn.campaign.keeping.verifying import verify_campaign
 from chess_snn.campaign.stages import window_shards
-from chess_snn.campaign.sweep import sweep_leftovers
-from chess_snn.campaign.verifying import verify_campaign
-from chess_snn.campaign.watching import CampaignWatch
+from chess_snn.campaign.store.history import ReceiptHistory
+from chess_snn.campaign.store.plans import begin_iteration
+from chess_snn.campaign.store.receipts import num_finished_iterations, recorded_seconds
+from chess_snn.campaign.store.sweep import sweep_leftovers
+from chess_snn.campaign.strength.matches import read_final_matches
+from chess_snn.campaign.viewing.alarms import find_alarms
+from chess_snn.campaign.viewing.finish import is_finished
+from chess_snn.campaign.viewing.results import result_rows
+from chess_snn.campaign.viewing.watching import CampaignWatch
 from chess_snn.cores import num_cores
 from chess_snn.data import ReplayWindow
 from chess_snn.errors import UsageError
 from chess_snn.games import get_game
+from chess_snn.types import Progress
 
 NUM_SHARDS: Final = 50_000
 _QUICK_SHARDS: Final = 500
@@ -139,7 +140,7 @@ def _status(folder: CampaignFolder) -> None:
     recorded_seconds(folder)
 
 
-def _tell(what: str) -> Callable[[int, int], None]:
+def _tell(what: str) -> Progress:
     """A callback that says on standard error how far it is, every ten seconds."""
     next_s = time.monotonic() + _LINE_S
 

@@ -5,7 +5,7 @@ say of every shard and checkpoint what is so. The files behind them are those of
 and one real checkpoint, linked under all names: to whoever reads them they are all different ones.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,14 +15,14 @@ import numpy as np
 
 from chess_snn.bench.store import play_random_games
 from chess_snn.campaign import CampaignFolder, Receipt, load_config, write_receipt
-from chess_snn.campaign.plans import begin_iteration
-from chess_snn.campaign.receipts import ShardFacts, StageSeconds, TrainingFacts
+from chess_snn.campaign.store.plans import begin_iteration
+from chess_snn.campaign.store.receipts import ShardFacts, StageSeconds, TrainingFacts
 from chess_snn.data import MANIFEST_NAME, GameRecords, Manifest, write_shard
 from chess_snn.games import Game, get_game
 from chess_snn.nets import build_network, net_config
 from chess_snn.self_play.statistics import SelfPlayStatistics, statistics_of
 from chess_snn.training import Trainer, save_checkpoint
-from chess_snn.types import Json
+from chess_snn.types import Json, Progress
 
 SHARDS_EACH: Final = 100
 """Shards of an iteration."""
@@ -37,9 +37,6 @@ _TRAINING_METRICS: Final = {
     "plies_left_loss": 0.3, "policy_entropy": 2.9, "gradient_norm": 0.2, "learning_rate": 0.01,
     "samples_per_s": 1700.0, "holdout_value_loss": 1.0, "holdout_value_loss_after": 0.95,
 }
-
-OnProgress = Callable[[int, int], None]
-
 
 @dataclass(frozen=True, slots=True)
 class _Template:
@@ -62,7 +59,7 @@ class _Template:
         return manifest
 
 
-def make_campaign(path: Path, num_shards: int, on_progress: OnProgress) -> CampaignFolder:
+def make_campaign(path: Path, num_shards: int, on_progress: Progress) -> CampaignFolder:
     """A campaign in which ``num_shards`` were played, and which is to go on.
 
     Args:

@@ -15,18 +15,18 @@ from chess_snn.campaign import (
     preset_names,
     read_receipts,
 )
-from chess_snn.campaign.absence import absence_facts, absence_notices
-from chess_snn.campaign.alarms import find_alarms
-from chess_snn.campaign.champions import champion_of
-from chess_snn.campaign.finish import is_finished
-from chess_snn.campaign.loading import change_pace
-from chess_snn.campaign.matches import read_final_matches
-from chess_snn.campaign.mending import missing_generations
-from chess_snn.campaign.mirror import check_store
-from chess_snn.campaign.naming import claim_campaign_path
-from chess_snn.campaign.plans import describe_length
-from chess_snn.campaign.receipts import recorded_seconds
-from chess_snn.campaign.workers import plan_here
+from chess_snn.campaign.configuration.loading import change_pace
+from chess_snn.campaign.copies.mirror import check_store
+from chess_snn.campaign.keeping.mending import missing_generations
+from chess_snn.campaign.machine.workers import plan_here
+from chess_snn.campaign.store.absence import absence_facts, absence_notices
+from chess_snn.campaign.store.naming import claim_campaign_path
+from chess_snn.campaign.store.plans import describe_length
+from chess_snn.campaign.store.receipts import recorded_seconds
+from chess_snn.campaign.strength.champions import champion_of
+from chess_snn.campaign.strength.matches import read_final_matches
+from chess_snn.campaign.viewing.alarms import find_alarms
+from chess_snn.campaign.viewing.finish import is_finished
 from chess_snn.cli.console import (
     TerminalListener,
     announce_once,

@@ -7,8 +7,8 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from chess_snn.campaign.receipts import VERDICT_NUMBERS, VERDICT_WORDS
-from chess_snn.campaign.results import score_column
+from chess_snn.campaign.store.receipts import VERDICT_NUMBERS, VERDICT_WORDS
+from chess_snn.campaign.viewing.results import score_column
 from chess_snn.types import Json
 
 NOT_MEASURED: Final = ""

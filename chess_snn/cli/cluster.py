@@ -6,9 +6,9 @@ from typing import Annotated
 import typer
 
 from chess_snn.campaign import load_config
-from chess_snn.campaign.cluster_settings import is_loopback
-from chess_snn.campaign.places import this_machine
-from chess_snn.campaign.workers import gpus_for, plan_workers
+from chess_snn.campaign.configuration.cluster_settings import is_loopback
+from chess_snn.campaign.machine.places import this_machine
+from chess_snn.campaign.machine.workers import gpus_for, plan_workers
 from chess_snn.cli.console import print_message
 from chess_snn.cli.devices import (
     DeviceOption,

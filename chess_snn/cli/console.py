@@ -18,10 +18,10 @@ from rich.progress import (
 )
 
 from chess_snn.campaign import CampaignFolder, Receipt
-from chess_snn.campaign.alarms import Alarm, find_alarms
-from chess_snn.campaign.live import WorkerProgress, summary
-from chess_snn.campaign.matches import read_final_matches
-from chess_snn.campaign.results import result_row, result_rows
+from chess_snn.campaign.strength.matches import read_final_matches
+from chess_snn.campaign.viewing.alarms import Alarm, find_alarms
+from chess_snn.campaign.viewing.live import WorkerProgress, summary
+from chess_snn.campaign.viewing.results import result_row, result_rows
 from chess_snn.cli.campaign_tables import (
     SHORT_COLUMNS,
     climb_line,

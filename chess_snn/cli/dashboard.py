@@ -9,11 +9,17 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from chess_snn.campaign.plans import describe_length
-from chess_snn.campaign.results import opponents_of, score_column
-from chess_snn.campaign.under_way import EVALUATION, GATE, SELF_PLAY, TRAINING, StageUnderWay
-from chess_snn.campaign.watching import CampaignView
-from chess_snn.campaign.writer import WriterState
+from chess_snn.campaign.store.plans import describe_length
+from chess_snn.campaign.viewing.results import opponents_of, score_column
+from chess_snn.campaign.viewing.under_way import (
+    EVALUATION,
+    GATE,
+    SELF_PLAY,
+    TRAINING,
+    StageUnderWay,
+)
+from chess_snn.campaign.viewing.watching import CampaignView
+from chess_snn.campaign.viewing.writer import WriterState
 from chess_snn.cli.campaign_tables import duration, elo_interval, interval, matches_table
 from chess_snn.cli.sparkline import BLOCKS, PLAIN, sparkline
 from chess_snn.cli.watch_lines import describe_writer

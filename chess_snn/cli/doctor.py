@@ -7,7 +7,7 @@ from typing import Annotated, Final
 
 import typer
 
-from chess_snn.campaign.naming import campaigns_home
+from chess_snn.campaign.store.naming import campaigns_home
 from chess_snn.cli.console import console, print_message
 from chess_snn.cli.orchestration import load_flows
 from chess_snn.doctor import (

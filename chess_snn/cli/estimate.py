@@ -7,7 +7,8 @@ import typer
 from rich.table import Table
 
 from chess_snn.campaign import CampaignFolder, load_config, preset_names, read_receipts
-from chess_snn.campaign.cost import (
+from chess_snn.campaign.configuration.settings import CampaignConfig
+from chess_snn.campaign.machine.cost import (
     TYPICAL_PLIES,
     Cost,
     Pace,
@@ -15,7 +16,6 @@ from chess_snn.campaign.cost import (
     predict_campaign,
     predict_receipt,
 )
-from chess_snn.campaign.settings import CampaignConfig
 from chess_snn.cli.console import console, print_message, work_bar
 from chess_snn.errors import CampaignError
 

@@ -10,16 +10,16 @@ import typer
 from rich.table import Table
 
 from chess_snn.campaign import CampaignFolder
-from chess_snn.campaign.absence import absence_notices
-from chess_snn.campaign.collection import (
+from chess_snn.campaign.store.absence import absence_notices
+from chess_snn.campaign.store.collection import (
     ENDINGS,
     OUTCOMES,
     GameCollection,
     GameFilter,
     open_collection,
 )
-from chess_snn.campaign.collection_report import collection_figures, to_pgn
-from chess_snn.campaign.match_games import match_games_pgn
+from chess_snn.campaign.strength.match_games import match_games_pgn
+from chess_snn.campaign.viewing.collection_report import collection_figures, to_pgn
 from chess_snn.cli.board import board_png, board_svg, board_text, position_of
 from chess_snn.cli.console import console, print_message, work_bar
 from chess_snn.cli.report_file import JsonFile, check_writable

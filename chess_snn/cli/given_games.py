@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 from chess_snn.campaign import CampaignConfig
-from chess_snn.campaign.given_games import fix_given_games
+from chess_snn.campaign.stages.given_games import fix_given_games
 from chess_snn.cli.console import work_bar
 
 

@@ -11,10 +11,10 @@ import typer
 from rich.table import Table
 
 from chess_snn.campaign import CampaignFolder, campaign_lock
-from chess_snn.campaign.disposal import SORTS, Disposable, dispose, find_disposable
-from chess_snn.campaign.findings import DAMAGE, KINDS, STATE_WORDS, Findings
-from chess_snn.campaign.repairing import Repair, repair_campaign
-from chess_snn.campaign.verifying import verify_campaign
+from chess_snn.campaign.keeping.disposal import SORTS, Disposable, dispose, find_disposable
+from chess_snn.campaign.keeping.findings import DAMAGE, KINDS, STATE_WORDS, Findings
+from chess_snn.campaign.keeping.repairing import Repair, repair_campaign
+from chess_snn.campaign.keeping.verifying import verify_campaign
 from chess_snn.cli.console import console, print_message, work_bar
 from chess_snn.config import check_choice
 from chess_snn.cores import num_cores

@@ -7,7 +7,7 @@ import typer
 from rich.table import Table
 
 from chess_snn.campaign import load_config, preset_names
-from chess_snn.campaign.training_alone import TrainedNetwork, train_network
+from chess_snn.campaign.stages.training_alone import TrainedNetwork, train_network
 from chess_snn.cli.console import console, print_message, work_bar
 from chess_snn.cli.given_games import check_given_games, games_setting
 from chess_snn.cli.report_file import JsonFile, check_writable

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Final
 
 from chess_snn.campaign import CampaignConfig, CampaignFolder, read_receipts
-from chess_snn.campaign.champions import champion_of
-from chess_snn.campaign.exporting import MODEL_FILE, read_exported
-from chess_snn.campaign.folder import CONFIG_FILE
-from chess_snn.campaign.loading import config_digest
-from chess_snn.campaign.naming import campaigns_home
-from chess_snn.campaign.settings import NetworkSettings
+from chess_snn.campaign.configuration.loading import config_digest
+from chess_snn.campaign.configuration.settings import NetworkSettings
+from chess_snn.campaign.models.exporting import MODEL_FILE, read_exported
+from chess_snn.campaign.store.folder import CONFIG_FILE
+from chess_snn.campaign.store.naming import campaigns_home
+from chess_snn.campaign.strength.champions import champion_of
 from chess_snn.data import is_committed, verify_folder
 from chess_snn.errors import CampaignError, UsageError
 from chess_snn.games.base import Game
@@ -129,7 +129,7 @@ def split_generation(text: str) -> tuple[Path, int | str | None]:
 def newest_or_untrained() -> Model:
     """The newest generation in ``./campaigns`` and in the user's campaigns; else an untrained one.
 
-    The user's campaigns are those of :func:`chess_snn.campaign.naming.campaigns_home`.
+    The user's campaigns are those of :func:`chess_snn.campaign.store.naming.campaigns_home`.
     """
     checkpoints = [
         (folder.checkpoint(generation).stat().st_mtime, path, generation)

@@ -9,7 +9,7 @@ import typer
 from rich.table import Table
 
 from chess_snn.campaign import CampaignFolder
-from chess_snn.campaign.ratings import ANCHOR, rate_campaign
+from chess_snn.campaign.strength.ratings import ANCHOR, rate_campaign
 from chess_snn.cli.console import console, print_message
 from chess_snn.errors import CampaignError
 from chess_snn.evaluation import Estimate

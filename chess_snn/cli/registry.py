@@ -13,11 +13,11 @@ from rich.table import Table
 from rich.text import Text
 
 from chess_snn.campaign import CampaignFolder, campaign_lock, read_receipts
-from chess_snn.campaign.champions import HandPromotion, promote_by_hand, roll_back
-from chess_snn.campaign.exporting import export_model, read_exported
-from chess_snn.campaign.model_card import describe, rating_text
-from chess_snn.campaign.receipts import VERDICT_WORDS
-from chess_snn.campaign.versions import NetworkVersion, campaign_versions, version_of
+from chess_snn.campaign.models.exporting import export_model, read_exported
+from chess_snn.campaign.models.model_card import describe, rating_text
+from chess_snn.campaign.models.versions import NetworkVersion, campaign_versions, version_of
+from chess_snn.campaign.store.receipts import VERDICT_WORDS
+from chess_snn.campaign.strength.champions import HandPromotion, promote_by_hand, roll_back
 from chess_snn.cli.compare import compare
 from chess_snn.cli.console import console, print_message
 from chess_snn.cli.models import KNOWN_MODELS, Model, find_model, split_generation

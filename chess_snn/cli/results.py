@@ -12,9 +12,9 @@ from rich.console import Console
 from rich.table import Table
 
 from chess_snn.campaign import CampaignFolder, read_receipts
-from chess_snn.campaign.absence import absence_notices
-from chess_snn.campaign.matches import read_final_matches
-from chess_snn.campaign.results import opponents_of, result_columns, result_rows
+from chess_snn.campaign.store.absence import absence_notices
+from chess_snn.campaign.strength.matches import read_final_matches
+from chess_snn.campaign.viewing.results import opponents_of, result_columns, result_rows
 from chess_snn.cli.campaign_tables import (
     LEARNING_COLUMNS,
     is_faulty,

@@ -7,12 +7,12 @@ from typing import Annotated
 import typer
 
 from chess_snn.campaign import CampaignConfig, CampaignFolder, campaign_lock
-from chess_snn.campaign.devices import VISIBLE_GPUS, choose_devices
-from chess_snn.campaign.training_launch import train_in_ranks
-from chess_snn.campaign.under_way import iteration_to_train
-from chess_snn.campaign.workers import gpus_for
+from chess_snn.campaign.machine.workers import gpus_for
+from chess_snn.campaign.stages.to_train import iteration_to_train
+from chess_snn.campaign.stages.training_launch import train_in_ranks
 from chess_snn.cli.console import print_message, work_bar
 from chess_snn.config import check_range
+from chess_snn.devices import VISIBLE_GPUS, choose_devices
 from chess_snn.training.rank_launch import RankLayout
 from chess_snn.training.ranks import TIMEOUT_S
 

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 from rich.live import Live
 
-from chess_snn.campaign.watching import CampaignView, CampaignWatch
+from chess_snn.campaign.viewing.watching import CampaignView, CampaignWatch
 from chess_snn.cli.console import console, print_message
 from chess_snn.cli.dashboard import dashboard
 from chess_snn.cli.watch_lines import WatchLines

@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 from typing import Final
 
-from chess_snn.campaign.live import summary
-from chess_snn.campaign.plans import describe_length
-from chess_snn.campaign.watching import CampaignView
-from chess_snn.campaign.writer import WriterState
+from chess_snn.campaign.store.plans import describe_length
+from chess_snn.campaign.viewing.live import summary
+from chess_snn.campaign.viewing.watching import CampaignView
+from chess_snn.campaign.viewing.writer import WriterState
 from chess_snn.cli.campaign_tables import duration, iteration_line, match_line
 
 _MORE_GAMES: Final = 1.5

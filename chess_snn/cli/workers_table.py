@@ -7,7 +7,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from chess_snn.campaign.live import WorkerProgress, summary
+from chess_snn.campaign.viewing.live import WorkerProgress, summary
 
 MOST_ROWS: Final = 16
 """More workers are told of together alone."""

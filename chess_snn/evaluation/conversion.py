@@ -6,7 +6,6 @@ says so before the draw rate does.
 Dimensions: n positions of the suite, G of them still played, W words a state row.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,7 +16,7 @@ from chess_snn.evaluation.openings import distinct_states
 from chess_snn.games.base import Game, GameBatch
 from chess_snn.rng import generator
 from chess_snn.search.base import Search
-from chess_snn.types import BoolArray, Int16Array, UInt64Array
+from chess_snn.types import BoolArray, Int16Array, Progress, UInt64Array
 
 DEFAULT_POSITIONS = 32
 DEFAULT_MAX_PLIES = 100
@@ -61,7 +60,7 @@ def conversion_rate(
     num_positions: int = DEFAULT_POSITIONS,
     max_plies: int = DEFAULT_MAX_PLIES,
     seed: int = SUITE_SEED,
-    on_progress: Callable[[int, int], None] | None = None,
+    on_progress: Progress | None = None,
 ) -> Conversion:
     """Let ``search`` play both sides of every position of the suite, at temperature 0.
 

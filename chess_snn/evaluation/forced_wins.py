@@ -5,7 +5,7 @@ In chess: mates in one and in two. They measure a search without any opponent.
 Dimensions: n positions of a suite, G random games, R rows of one batch of positions.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -14,17 +14,13 @@ from chess_snn.games.base import Game, GameBatch
 from chess_snn.games.sampling import random_legal_actions
 from chess_snn.rng import derive_seed, random_words
 from chess_snn.search.base import Search
-from chess_snn.types import Int16Array, Int64Array, UInt64Array
+from chess_snn.types import Int16Array, Int64Array, Progress, UInt64Array
 
 MOST_MOVES = 2
 """Of a win: three moves would cost hours to prove."""
 
 _GAMES_A_ROUND = 512
 _MOST_PLIES = 300
-
-Progress = Callable[[int, int], None]
-"""Called with (positions found, positions wanted)."""
-
 
 def forced_wins(
     game: Game, num_positions: int, num_moves: int, seed: int,

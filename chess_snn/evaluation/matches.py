@@ -10,7 +10,6 @@ Dimensions: n games of the match, G of them still going on, W words a state row.
 """
 
 import itertools
-from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -23,7 +22,7 @@ from chess_snn.evaluation.played_moves import MoveLog
 from chess_snn.evaluation.players import FORFEIT, VOID, Player, program_of
 from chess_snn.games.base import NO_ACTION, ONGOING, Game, GameBatch
 from chess_snn.rng import generator
-from chess_snn.types import BoolArray, Int16Array, Int32Array, Int64Array, UInt64Array
+from chess_snn.types import BoolArray, Int16Array, Int32Array, Int64Array, Progress, UInt64Array
 
 DEFAULT_MAX_PLIES = 200
 """Half-moves after which a game is cut."""
@@ -39,7 +38,7 @@ def play_match(
     *,
     seed: int,
     max_plies: int = DEFAULT_MAX_PLIES,
-    on_progress: Callable[[int, int], None] | None = None,
+    on_progress: Progress | None = None,
 ) -> MatchResult:
     """Play every opening twice, once with each player as white.
 

@@ -6,7 +6,7 @@ first one committed, compares it with the file, and does what is missing.
 """
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -18,9 +18,7 @@ from chess_snn.pgn.folder import ImportFolder, check_new, is_import
 from chess_snn.pgn.pool import WorkerPool, worker_pool
 from chess_snn.pgn.report import BadGame, ImportReport
 from chess_snn.pgn.source import GAMES_PER_CHUNK, Chunk, read_chunks
-
-Progress = Callable[[int, int], None]
-"""Called often with the octets of the file read so far, and in all."""
+from chess_snn.types import Progress
 
 
 @dataclass(frozen=True, slots=True)

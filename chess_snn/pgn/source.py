@@ -12,6 +12,7 @@ from typing import Any, BinaryIO, Final
 
 from chess_snn.errors import CorruptDataError, UsageError
 from chess_snn.pgn.reading import game_starts
+from chess_snn.types import Progress
 
 GAMES_PER_CHUNK: Final = 1000
 """One chunk becomes one shard."""
@@ -48,7 +49,7 @@ class Chunk:
 
 
 def read_chunks(
-    path: Path, on_progress: Callable[[int, int], None] | None = None
+    path: Path, on_progress: Progress | None = None
 ) -> Iterator[Chunk]:
     """The file at ``path``, cut between games.
 
@@ -97,7 +98,7 @@ def _cut(path: Path, blocks: Iterator[bytes]) -> Iterator[Chunk]:
 
 def _counted(
     blocks: Iterator[bytes], file: BinaryIO, size: int,
-    on_progress: Callable[[int, int], None] | None,
+    on_progress: Progress | None,
 ) -> Iterator[bytes]:
     for block in blocks:
         if on_progress is not None:

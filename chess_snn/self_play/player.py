@@ -6,7 +6,7 @@ the rules or in its tree.
 
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from chess_snn.data.records import GameRecords, concatenate
@@ -16,10 +16,7 @@ from chess_snn.self_play.group import GameGroup
 from chess_snn.self_play.plan import plan_games
 from chess_snn.self_play.settings import SelfPlaySettings
 from chess_snn.self_play.statistics import SelfPlayStatistics, statistics_of
-from chess_snn.types import UInt64Array
-
-Progress = Callable[[int, int], None]
-"""Called after every ply with (games finished, positions played) so far."""
+from chess_snn.types import Progress, UInt64Array
 
 
 def play_games(

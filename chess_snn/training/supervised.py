@@ -25,8 +25,8 @@ from chess_snn.training.checkpoint import load_trainer, save_checkpoint
 from chess_snn.training.course import Course
 from chess_snn.training.holdout import measure_holdout
 from chess_snn.training.report import TrainingReport
-from chess_snn.training.trainer import Progress, Trainer
-from chess_snn.types import Json
+from chess_snn.training.trainer import Trainer
+from chess_snn.types import Json, Progress
 
 Points = list[dict[str, float]]
 """Figures over time: ``step`` and ``epoch`` (fractional), means over the steps since the point

@@ -37,10 +37,7 @@ from chess_snn.training.schedule import IterationPlan, learning_rate
 from chess_snn.training.settings import TrainingSettings
 from chess_snn.training.shares import Division, PaceGauge, divide
 from chess_snn.training.step import CapturedStep, StepTooLargeError, TrainingStep
-from chess_snn.types import BoolArray, Int32Array
-
-Progress = Callable[[int, int], None]
-"""Called after every step with (steps done, steps in all) of the iteration."""
+from chess_snn.types import BoolArray, Int32Array, Progress
 
 _NOT_DECAYED = 1
 """Parameters with at most this many dimensions (biases, normalisation) have no weight decay."""

@@ -6,8 +6,8 @@ from typing import Final
 
 from chess_snn.bench.report import BenchReport
 from chess_snn.campaign import CampaignFolder, Receipt, load_config, read_receipts
-from chess_snn.campaign.alarms import Alarm
-from chess_snn.campaign.live import WorkerProgress
+from chess_snn.campaign.viewing.alarms import Alarm
+from chess_snn.campaign.viewing.live import WorkerProgress
 from flows.bench.busy_times import noted_busy_times, union_s
 from flows.launch import launch_campaign
 from tasks.progress import StageProgress

@@ -10,10 +10,10 @@ from typing import Final
 
 from chess_snn.bench.report import BenchReport
 from chess_snn.campaign import CampaignFolder, load_config
-from chess_snn.campaign.plans import begin_iteration
-from chess_snn.campaign.receipts import ShardFacts
+from chess_snn.campaign.machine.warm_up import warm_up
 from chess_snn.campaign.stages import prepare_first_generation
-from chess_snn.campaign.warm_up import warm_up
+from chess_snn.campaign.store.plans import begin_iteration
+from chess_snn.campaign.store.receipts import ShardFacts
 from chess_snn.cores import num_cores
 from flows.cluster import campaign_crew
 from tasks import compute, remote

@@ -11,8 +11,8 @@ from typing import Final
 
 import psutil
 
-from chess_snn.campaign.naming import campaigns_home
-from chess_snn.campaign.typed_json import from_json
+from chess_snn.campaign.store.naming import campaigns_home
+from chess_snn.campaign.store.typed_json import from_json
 from chess_snn.data import read_json, write_json
 from chess_snn.data.files import make_folder, writing
 from chess_snn.errors import CorruptDataError, UsageError

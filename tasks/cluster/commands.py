@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from chess_snn.campaign.execution_settings import ExecutionSettings
+from chess_snn.campaign.configuration.execution_settings import ExecutionSettings
 
 PATIENCE_S: Final = 60
 """Jobs and pods whose campaign is gone end after this long."""

@@ -3,7 +3,7 @@
 import socket
 from typing import TypedDict
 
-from chess_snn.campaign.places import own_place
+from chess_snn.campaign.machine.places import own_place
 from tasks.cluster.software import own_software
 
 

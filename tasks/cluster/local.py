@@ -6,7 +6,7 @@ from typing import Final
 
 from distributed import Scheduler, SpecCluster
 
-from chess_snn.campaign.places import WorkerPlace
+from chess_snn.campaign.machine.places import WorkerPlace
 from tasks.cluster.nannies import ANY_LOOPBACK_PORT, AttentiveNanny, nanny_options
 
 _LOOPBACK: Final = "127.0.0.1"

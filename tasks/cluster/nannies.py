@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from distributed import Nanny
 
-from chess_snn.campaign.places import WorkerPlace
+from chess_snn.campaign.machine.places import WorkerPlace
 from tasks import worker_setup
 from tasks.cluster.software import resource
 

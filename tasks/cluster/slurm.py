@@ -9,8 +9,8 @@ from dask_jobqueue.slurm import SLURMJob
 from distributed import Security
 from distributed.core import Status
 
-from chess_snn.campaign.cluster_settings import ClusterSettings
-from chess_snn.campaign.execution_settings import ExecutionSettings
+from chess_snn.campaign.configuration.cluster_settings import ClusterSettings
+from chess_snn.campaign.configuration.execution_settings import ExecutionSettings
 from tasks.cluster.commands import worker_words
 from tasks.cluster.nannies import ANY_LOOPBACK_PORT
 

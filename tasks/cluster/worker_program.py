@@ -9,7 +9,7 @@ import dask
 from distributed import Security
 from distributed.utils import get_ip
 
-from chess_snn.campaign.places import WorkerPlace
+from chess_snn.campaign.machine.places import WorkerPlace
 from chess_snn.errors import ClusterError
 from tasks.cluster.ending import end_of_program
 from tasks.cluster.liveness import DASK_SETTINGS, quiet_dask

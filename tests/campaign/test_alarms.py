@@ -6,9 +6,9 @@ import re
 
 import pytest
 
-from chess_snn.campaign.alarms import Alarm, find_alarms
-from chess_snn.campaign.reference import field_docs
-from chess_snn.campaign.settings import CampaignConfig
+from chess_snn.campaign.configuration.reference import field_docs
+from chess_snn.campaign.configuration.settings import CampaignConfig
+from chess_snn.campaign.viewing.alarms import Alarm, find_alarms
 
 HEALTHY = {
     "self_play/entropy_ratio": 0.92,

@@ -10,10 +10,11 @@ import pytest
 from tiny_campaign import finish_iteration
 
 from chess_snn.campaign import CampaignFolder
-from chess_snn.campaign.collection import GameFilter
-from chess_snn.campaign.finish import is_finished
-from chess_snn.campaign.match_games import match_games_pgn, read_match
-from chess_snn.campaign.matches import (
+from chess_snn.campaign.stages import prepare_first_generation
+from chess_snn.campaign.store.collection import GameFilter
+from chess_snn.campaign.store.plans import ProgressPlan, begin_iteration
+from chess_snn.campaign.strength.match_games import match_games_pgn, read_match
+from chess_snn.campaign.strength.matches import (
     NetworkPlayer,
     earlier_generation,
     final_matches,
@@ -24,8 +25,7 @@ from chess_snn.campaign.matches import (
     read_final_matches,
     unplayed_parts,
 )
-from chess_snn.campaign.plans import ProgressPlan, begin_iteration
-from chess_snn.campaign.stages import prepare_first_generation
+from chess_snn.campaign.viewing.finish import is_finished
 from chess_snn.errors import ConfigError, CorruptDataError, UsageError
 from chess_snn.evaluation import book_openings, opening_keys
 from chess_snn.games import get_game

@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from chess_snn.campaign.ratings import rate_campaign, rating_of
+from chess_snn.campaign.strength.ratings import rate_campaign, rating_of
 from chess_snn.data import write_json
 from chess_snn.errors import CorruptDataError
 from chess_snn.evaluation import MatchResult

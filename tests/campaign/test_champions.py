@@ -6,7 +6,8 @@ import pytest
 from tiny_campaign import finish_iteration as finish
 
 from chess_snn.campaign import read_receipts
-from chess_snn.campaign.champions import (
+from chess_snn.campaign.store.receipts import PromotionFacts
+from chess_snn.campaign.strength.champions import (
     champion_of,
     champion_to_beat,
     choose_champion,
@@ -15,7 +16,6 @@ from chess_snn.campaign.champions import (
     read_hand_promotions,
     roll_back,
 )
-from chess_snn.campaign.receipts import PromotionFacts
 from chess_snn.errors import CampaignError, CorruptDataError
 
 

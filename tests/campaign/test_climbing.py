@@ -6,16 +6,16 @@ import numpy as np
 import pytest
 from made_campaigns import commit, receipt_of
 
-from chess_snn.campaign import climbing, ratings
-from chess_snn.campaign.climbing import climb_notice, num_climb_games, play_climb
-from chess_snn.campaign.collection import GameFilter
-from chess_snn.campaign.match_games import match_games_pgn
-from chess_snn.campaign.needs import climb_needs
-from chess_snn.campaign.plans import begin_iteration
-from chess_snn.campaign.ratings import rate_campaign, rating_of
-from chess_snn.campaign.receipts import read_receipt, write_receipt
-from chess_snn.campaign.replica import Replica, take_in
+from chess_snn.campaign.copies.needs import climb_needs
+from chess_snn.campaign.copies.replica import Replica, take_in
 from chess_snn.campaign.stages import prepare_first_generation
+from chess_snn.campaign.store.collection import GameFilter
+from chess_snn.campaign.store.plans import begin_iteration
+from chess_snn.campaign.store.receipts import read_receipt, write_receipt
+from chess_snn.campaign.strength import climbing, ratings
+from chess_snn.campaign.strength.climbing import climb_notice, num_climb_games, play_climb
+from chess_snn.campaign.strength.match_games import match_games_pgn
+from chess_snn.campaign.strength.ratings import rate_campaign, rating_of
 from chess_snn.data import write_json
 from chess_snn.errors import ConfigError, CorruptDataError
 from chess_snn.evaluation.ladder import AvailablePlayers, Ladder, PairResults

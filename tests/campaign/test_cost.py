@@ -3,7 +3,7 @@
 import pytest
 
 from chess_snn.campaign import load_config
-from chess_snn.campaign.cost import Pace, measure_pace, predict, predict_campaign
+from chess_snn.campaign.machine.cost import Pace, measure_pace, predict, predict_campaign
 
 PACE = Pace(evaluations_per_s=1700.0, samples_per_s=500.0)
 

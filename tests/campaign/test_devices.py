@@ -2,7 +2,7 @@
 
 import pytest
 
-from chess_snn.campaign.devices import (
+from chess_snn.devices import (
     ASSIGNED_KIND,
     SIMULATED_GPUS,
     Device,

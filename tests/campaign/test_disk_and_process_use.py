@@ -8,9 +8,9 @@ from pathlib import Path
 import psutil
 import pytest
 
-from chess_snn.campaign import disk_use
-from chess_snn.campaign.disk_use import DiskMeter
-from chess_snn.campaign.process_use import ProcessMeter
+from chess_snn.campaign.viewing import disk_use
+from chess_snn.campaign.viewing.disk_use import DiskMeter
+from chess_snn.campaign.viewing.process_use import ProcessMeter
 
 BUSY_PARENT = """
 import subprocess, sys

@@ -11,23 +11,23 @@ from made_campaigns import finish, make_campaign
 from stored_files import copy_campaign
 
 from chess_snn.campaign import CampaignFolder, read_receipts, write_receipt
-from chess_snn.campaign.absence import absence_facts, absence_notices
-from chess_snn.campaign.champions import promote_by_hand
-from chess_snn.campaign.collection import open_collection
-from chess_snn.campaign.disposal import (
+from chess_snn.campaign.keeping.disposal import (
     dispose,
     find_disposable,
     first_iteration_needed,
     generations_needed,
 )
-from chess_snn.campaign.networks import evaluator_of
-from chess_snn.campaign.plans import begin_iteration
-from chess_snn.campaign.quarantine import read_notes, set_aside
-from chess_snn.campaign.removals import read_removals
+from chess_snn.campaign.keeping.verifying import verify_campaign
+from chess_snn.campaign.models.versions import campaign_versions
 from chess_snn.campaign.stages import window_shards
-from chess_snn.campaign.under_way import iteration_to_train
-from chess_snn.campaign.verifying import verify_campaign
-from chess_snn.campaign.versions import campaign_versions
+from chess_snn.campaign.stages.networks import evaluator_of
+from chess_snn.campaign.stages.to_train import iteration_to_train
+from chess_snn.campaign.store.absence import absence_facts, absence_notices
+from chess_snn.campaign.store.collection import open_collection
+from chess_snn.campaign.store.plans import begin_iteration
+from chess_snn.campaign.store.quarantine import read_notes, set_aside
+from chess_snn.campaign.store.removals import read_removals
+from chess_snn.campaign.strength.champions import promote_by_hand
 from chess_snn.errors import CampaignError, UsageError
 
 GONE = 2**22 + 11

@@ -9,12 +9,12 @@ import pytest
 from tiny_campaign import finish_iteration as finish
 
 from chess_snn.campaign import read_receipt, write_receipt
-from chess_snn.campaign.champions import promote_by_hand
-from chess_snn.campaign.gate import finish_gate, gate_match, gate_state, next_parts
-from chess_snn.campaign.match_games import read_match
-from chess_snn.campaign.matches import NetworkPlayer, play_match_part, unplayed_parts
-from chess_snn.campaign.settings import PromotionSettings
+from chess_snn.campaign.configuration.settings import PromotionSettings
 from chess_snn.campaign.stages import prepare_first_generation
+from chess_snn.campaign.strength.champions import promote_by_hand
+from chess_snn.campaign.strength.gate import finish_gate, gate_match, gate_state, next_parts
+from chess_snn.campaign.strength.match_games import read_match
+from chess_snn.campaign.strength.matches import NetworkPlayer, play_match_part, unplayed_parts
 from chess_snn.data import write_json
 from chess_snn.errors import ConfigError, CorruptDataError
 from chess_snn.evaluation import MatchResult, book_openings, opening_keys

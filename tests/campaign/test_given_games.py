@@ -7,9 +7,9 @@ import pytest
 from made_imports import GAMES_EACH, make_import
 
 from chess_snn.campaign import load_config
-from chess_snn.campaign.given_games import find_given_games, fix_given_games, fixed_games
-from chess_snn.campaign.plans import begin_iteration
 from chess_snn.campaign.stages import play_shard, prepare_first_generation
+from chess_snn.campaign.stages.given_games import find_given_games, fix_given_games, fixed_games
+from chess_snn.campaign.store.plans import begin_iteration
 from chess_snn.errors import CorruptDataError, UsageError
 from chess_snn.games import get_game
 

@@ -2,9 +2,10 @@
 
 import pytest
 
-from chess_snn.campaign import gpu_sharing_probe, load_config
-from chess_snn.campaign.devices import processor
-from chess_snn.campaign.gpu_sharing_probe import ProbeError, pace_together
+from chess_snn.campaign import load_config
+from chess_snn.campaign.machine import gpu_sharing_probe
+from chess_snn.campaign.machine.gpu_sharing_probe import ProbeError, pace_together
+from chess_snn.devices import processor
 
 SETTINGS = ["search.kind=policy", "training.policy_loss=advantage", "self_play.games_per_shard=4"]
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from chess_snn.campaign.live import (
+from chess_snn.campaign.viewing.live import (
     Live,
     WorkerProgress,
     live_file,

@@ -5,7 +5,7 @@ import tomllib
 import pytest
 
 from chess_snn.campaign import CampaignConfig, load_config, preset_names
-from chess_snn.campaign.loading import build_config, config_values, format_toml
+from chess_snn.campaign.configuration.loading import build_config, config_values, format_toml
 from chess_snn.errors import ConfigError
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from chess_snn.campaign import CampaignFolder, load_config
-from chess_snn.campaign.loading import change_pace, config_digest
+from chess_snn.campaign.configuration.loading import change_pace, config_digest
 from chess_snn.errors import ConfigError
 
 

@@ -8,16 +8,16 @@ from dataclasses import replace
 
 import pytest
 
-from chess_snn.campaign.devices import Device
-from chess_snn.campaign.places import WorkerPlace
+from chess_snn.campaign.machine.places import WorkerPlace
+from chess_snn.devices import Device
 
 CORES = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
 
 PROGRAM = """
 import json, os, threading
-from chess_snn.campaign.places import own_place, whole_machine
+from chess_snn.campaign.machine.places import own_place, whole_machine
 from chess_snn.cores import bind_to, num_cores
-from chess_snn.campaign.devices import find_devices
+from chess_snn.devices import find_devices
 
 place = own_place()
 threading.Thread(target=threading.Event().wait, daemon=True).start()

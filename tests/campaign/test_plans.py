@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from chess_snn.campaign.plans import (
+from chess_snn.campaign.store.plans import (
     CampaignClock,
     ProgressPlan,
     begin_iteration,
@@ -12,7 +12,7 @@ from chess_snn.campaign.plans import (
     next_plan,
     read_plans,
 )
-from chess_snn.campaign.receipts import recorded_seconds
+from chess_snn.campaign.store.receipts import recorded_seconds
 from chess_snn.errors import CorruptDataError
 
 MINUTE_S = 60.0

@@ -8,9 +8,9 @@ import pytest
 from tiny_campaign import TINY
 
 from chess_snn.campaign import CampaignFolder, load_config
-from chess_snn.campaign.loading import config_values, format_toml
-from chess_snn.campaign.preflight import FROZEN_SETTINGS, check_before_run
+from chess_snn.campaign.configuration.loading import config_values, format_toml
 from chess_snn.campaign.stages import prepare_first_generation
+from chess_snn.campaign.store.preflight import FROZEN_SETTINGS, check_before_run
 from chess_snn.data import read_manifest
 from chess_snn.errors import CampaignError
 

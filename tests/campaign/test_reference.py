@@ -7,7 +7,7 @@ from typing import get_type_hints
 import pytest
 
 from chess_snn.campaign import CampaignConfig, load_config
-from chess_snn.campaign.reference import MARKER, field_docs, main, settings_reference
+from chess_snn.campaign.configuration.reference import MARKER, field_docs, main, settings_reference
 from chess_snn.errors import ConfigError
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "configuration.md"
@@ -24,7 +24,7 @@ def test_the_document_is_up_to_date():
     _, marker, below = DOCUMENT.read_text(encoding="utf-8").partition(MARKER)
     assert marker, f"{DOCUMENT} has lost the line {MARKER}"
     assert below.strip() == settings_reference().strip(), (
-        f"run: python -m chess_snn.campaign.reference {DOCUMENT.name}"
+        f"run: python -m chess_snn.campaign.configuration.reference {DOCUMENT.name}"
     )
 
 

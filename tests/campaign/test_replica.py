@@ -7,13 +7,14 @@ from pathlib import Path
 import pytest
 from tiny_campaign import TINY
 
-from chess_snn.campaign import CampaignFolder, load_config, needs
-from chess_snn.campaign.matches import finish_match, generation_matches, play_conversion
-from chess_snn.campaign.matches import play_match_part as play_part
-from chess_snn.campaign.needs import StageNeeds
-from chess_snn.campaign.plans import begin_iteration
-from chess_snn.campaign.replica import Replica, WantedFile, read_shown, take_in
+from chess_snn.campaign import CampaignFolder, load_config
+from chess_snn.campaign.copies import needs
+from chess_snn.campaign.copies.needs import StageNeeds
+from chess_snn.campaign.copies.replica import Replica, WantedFile, read_shown, take_in
 from chess_snn.campaign.stages import play_shard, prepare_first_generation, train_generation
+from chess_snn.campaign.store.plans import begin_iteration
+from chess_snn.campaign.strength.matches import finish_match, generation_matches, play_conversion
+from chess_snn.campaign.strength.matches import play_match_part as play_part
 from chess_snn.data import read_manifest, verify_folder
 from chess_snn.errors import CampaignError, CorruptDataError
 

@@ -17,19 +17,19 @@ from chess_snn.campaign import (
     read_receipts,
     write_receipt,
 )
-from chess_snn.campaign.matches import (
-    finish_match,
-    generation_matches,
-    play_conversion,
-    play_match_part,
-)
-from chess_snn.campaign.plans import begin_iteration
-from chess_snn.campaign.receipts import ShardFacts, StageSeconds, TrainingFacts
 from chess_snn.campaign.stages import (
     play_shard,
     prepare_first_generation,
     train_generation,
     window_shards,
+)
+from chess_snn.campaign.store.plans import begin_iteration
+from chess_snn.campaign.store.receipts import ShardFacts, StageSeconds, TrainingFacts
+from chess_snn.campaign.strength.matches import (
+    finish_match,
+    generation_matches,
+    play_conversion,
+    play_match_part,
 )
 from chess_snn.data import (
     START_KINDS,

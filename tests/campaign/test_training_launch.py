@@ -10,10 +10,10 @@ import psutil
 import pytest
 
 from chess_snn.campaign import CampaignFolder, load_config
-from chess_snn.campaign.plans import begin_iteration
 from chess_snn.campaign.stages import play_shard, prepare_first_generation, train_generation
-from chess_snn.campaign.training_launch import train_as_configured, train_in_ranks
-from chess_snn.campaign.under_way import iteration_to_train
+from chess_snn.campaign.stages.to_train import iteration_to_train
+from chess_snn.campaign.stages.training_launch import train_as_configured, train_in_ranks
+from chess_snn.campaign.store.plans import begin_iteration
 from chess_snn.data import is_committed, read_manifest, sweep_temporaries
 from chess_snn.errors import CampaignError, ConfigError, RankLostError
 from chess_snn.training.rank_launch import RankLayout
@@ -79,7 +79,7 @@ def test_by_hand_under_torchrun_and_without(played, tmp_path):
     digests = []
     for launcher in (["-m", "torch.distributed.run", "--nproc-per-node", "1"], []):
         done = subprocess.run(
-            [sys.executable, *launcher, "-m", "chess_snn.campaign.training_program",
+            [sys.executable, *launcher, "-m", "chess_snn.campaign.stages.training_program",
              str(folder.path), "--threads", "1"],
             capture_output=True, text=True, check=False,
         )

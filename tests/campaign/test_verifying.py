@@ -9,13 +9,13 @@ import pytest
 from stored_files import copy_campaign
 
 from chess_snn.campaign import CampaignFolder, campaign_lock, read_receipt, write_receipt
-from chess_snn.campaign.absence import absence_notices
-from chess_snn.campaign.findings import Findings
-from chess_snn.campaign.match_games import match_files
-from chess_snn.campaign.quarantine import read_notes
-from chess_snn.campaign.removals import Removed, note_removal
-from chess_snn.campaign.repairing import repair_campaign
-from chess_snn.campaign.verifying import verify_campaign
+from chess_snn.campaign.keeping.findings import Findings
+from chess_snn.campaign.keeping.repairing import repair_campaign
+from chess_snn.campaign.keeping.verifying import verify_campaign
+from chess_snn.campaign.store.absence import absence_notices
+from chess_snn.campaign.store.quarantine import read_notes
+from chess_snn.campaign.store.removals import Removed, note_removal
+from chess_snn.campaign.strength.match_games import match_files
 from chess_snn.data import is_own_digest, read_shard, with_digest, write_shard
 
 

@@ -6,13 +6,13 @@ from made_imports import make_import
 from tiny_campaign import TINY
 
 from chess_snn.campaign import CampaignFolder, load_config
-from chess_snn.campaign.alarms import find_alarms
-from chess_snn.campaign.given_games import fix_given_games
-from chess_snn.campaign.plans import begin_iteration
 from chess_snn.campaign.stages import play_shard, prepare_first_generation, train_generation
-from chess_snn.campaign.training_alone import train_network
-from chess_snn.campaign.warm_start import supervised_facts, train_first_generation
-from chess_snn.campaign.watching import CampaignWatch
+from chess_snn.campaign.stages.given_games import fix_given_games
+from chess_snn.campaign.stages.training_alone import train_network
+from chess_snn.campaign.stages.warm_start import supervised_facts, train_first_generation
+from chess_snn.campaign.store.plans import begin_iteration
+from chess_snn.campaign.viewing.alarms import find_alarms
+from chess_snn.campaign.viewing.watching import CampaignWatch
 from chess_snn.data import is_committed, read_json, read_manifest
 from chess_snn.errors import CorruptDataError, UsageError
 from chess_snn.nets import load_network

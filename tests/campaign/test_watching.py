@@ -11,12 +11,12 @@ import made_campaigns as made
 import pytest
 
 from chess_snn.campaign import campaign_lock, read_receipts, write_receipt
-from chess_snn.campaign.alarms import find_alarms
-from chess_snn.campaign.champions import promote_by_hand
-from chess_snn.campaign.finish import is_finished
-from chess_snn.campaign.matches import event_of, final_matches
-from chess_snn.campaign.plans import begin_iteration
-from chess_snn.campaign.watching import CampaignWatch
+from chess_snn.campaign.store.plans import begin_iteration
+from chess_snn.campaign.strength.champions import promote_by_hand
+from chess_snn.campaign.strength.matches import event_of, final_matches
+from chess_snn.campaign.viewing.alarms import find_alarms
+from chess_snn.campaign.viewing.finish import is_finished
+from chess_snn.campaign.viewing.watching import CampaignWatch
 from chess_snn.data import write_json
 from chess_snn.errors import CampaignError, CorruptDataError
 
@@ -213,7 +213,7 @@ def test_a_look_without_news_reads_no_receipt_again(folder, monkeypatch):
     watch = CampaignWatch(folder.path)
     watch.look()
     monkeypatch.setattr(
-        "chess_snn.campaign.watching.read_receipt", lambda *_: pytest.fail("read again")
+        "chess_snn.campaign.viewing.watching.read_receipt", lambda *_: pytest.fail("read again")
     )
     watch.look()
 

@@ -3,11 +3,11 @@
 import pytest
 
 from chess_snn.campaign import load_config
-from chess_snn.campaign.devices import Device
-from chess_snn.campaign.gpu_sharing import measure_sharing, most_a_gpu, workers_a_gpu
-from chess_snn.campaign.places import Machine
-from chess_snn.campaign.workers import plan_workers, worker_bytes
+from chess_snn.campaign.machine.gpu_sharing import measure_sharing, most_a_gpu, workers_a_gpu
+from chess_snn.campaign.machine.places import Machine
+from chess_snn.campaign.machine.workers import plan_workers, worker_bytes
 from chess_snn.cores import num_cores
+from chess_snn.devices import Device
 from chess_snn.errors import ConfigError
 
 GIB = 1 << 30

@@ -1,8 +1,8 @@
 """The smallest campaign that still has two iterations, and iterations without games."""
 
 from chess_snn.campaign import CampaignFolder, Receipt, write_receipt
-from chess_snn.campaign.plans import begin_iteration
-from chess_snn.campaign.receipts import ShardFacts, StageSeconds, TrainingFacts
+from chess_snn.campaign.store.plans import begin_iteration
+from chess_snn.campaign.store.receipts import ShardFacts, StageSeconds, TrainingFacts
 
 TINY = (
     "campaign.iterations=2", "self_play.games_per_iteration=6", "self_play.games_per_shard=4",

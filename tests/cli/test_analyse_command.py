@@ -6,7 +6,7 @@ import chess
 import pytest
 from made_networks import make_campaign, make_weights
 
-from chess_snn.campaign.naming import HOME_VARIABLE
+from chess_snn.campaign.store.naming import HOME_VARIABLE
 
 SCHOLARS = "r1bqkbnr/pppp1ppp/2n5/4p2Q/2B1P3/8/PPPP1PPP/RNB1K1NR w KQkq - 4 4"
 BLACK = "rnbqkbnr/pppp1ppp/8/4p3/4P3/8/PPPP1PPP/RNBQKBNR b KQkq - 0 2"

@@ -12,8 +12,8 @@ from made_networks import make_campaign, make_weights
 from safetensors.torch import load_file, save_file
 
 from chess_snn.campaign import CampaignFolder, campaign_lock, read_receipts, write_receipt
-from chess_snn.campaign.champions import champion_of, read_hand_promotions
-from chess_snn.campaign.receipts import PromotionFacts
+from chess_snn.campaign.store.receipts import PromotionFacts
+from chess_snn.campaign.strength.champions import champion_of, read_hand_promotions
 from chess_snn.cli.models import find_model
 from chess_snn.games import get_game
 from chess_snn.nets import build_network, net_config, network_digest

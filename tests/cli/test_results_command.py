@@ -7,7 +7,7 @@ import json
 import made_campaigns as made
 import pytest
 
-from chess_snn.campaign.results import result_columns
+from chess_snn.campaign.viewing.results import result_columns
 from chess_snn.data import with_digest
 
 COLUMNS = (

@@ -20,8 +20,8 @@ import pytest
 from rich.console import Console
 
 from chess_snn.campaign import CampaignFolder, campaign_lock, write_receipt
-from chess_snn.campaign.receipts import PromotionFacts
-from chess_snn.campaign.watching import CampaignWatch
+from chess_snn.campaign.store.receipts import PromotionFacts
+from chess_snn.campaign.viewing.watching import CampaignWatch
 from chess_snn.cli.dashboard import dashboard
 from chess_snn.cli.watch_lines import WatchLines
 

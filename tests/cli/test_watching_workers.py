@@ -8,8 +8,8 @@ import pytest
 from rich.console import Console
 
 from chess_snn.campaign import campaign_lock
-from chess_snn.campaign.live import Live, WorkerProgress, write_live
-from chess_snn.campaign.watching import CampaignWatch
+from chess_snn.campaign.viewing.live import Live, WorkerProgress, write_live
+from chess_snn.campaign.viewing.watching import CampaignWatch
 from chess_snn.cli import console as console_module
 from chess_snn.cli.console import TerminalListener
 from chess_snn.cli.dashboard import dashboard

@@ -14,8 +14,8 @@ from campaign_driver import (
     wait_until,
 )
 
-from chess_snn.campaign.quarantine import read_notes
-from chess_snn.campaign.verifying import verify_campaign
+from chess_snn.campaign.keeping.verifying import verify_campaign
+from chess_snn.campaign.store.quarantine import read_notes
 from chess_snn.data import is_committed, read_manifest
 
 pytestmark = [

@@ -15,13 +15,13 @@ import torch
 from micro_campaign import micro_networks, play_campaign, play_iteration, stage_mender
 
 from chess_snn.campaign import CampaignFolder
-from chess_snn.campaign.mending import missing_generations
-from chess_snn.campaign.networks import evaluator_of
-from chess_snn.campaign.quarantine import read_notes
-from chess_snn.campaign.removals import Removed, note_removal
-from chess_snn.campaign.repairing import repair_campaign
+from chess_snn.campaign.keeping.mending import missing_generations
+from chess_snn.campaign.keeping.repairing import repair_campaign
+from chess_snn.campaign.keeping.verifying import verify_campaign
 from chess_snn.campaign.stages import play_shard, train_generation, window_shards
-from chess_snn.campaign.verifying import verify_campaign
+from chess_snn.campaign.stages.networks import evaluator_of
+from chess_snn.campaign.store.quarantine import read_notes
+from chess_snn.campaign.store.removals import Removed, note_removal
 from chess_snn.data import read_manifest, read_shard
 from chess_snn.data.manifest import MANIFEST_NAME, Manifest, describe_file
 from chess_snn.data.shard_audit import audit_shards

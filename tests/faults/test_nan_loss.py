@@ -7,9 +7,9 @@ import pytest
 from campaign_driver import settings
 
 from chess_snn.campaign import CampaignFolder, load_config, read_receipts
-from chess_snn.campaign.champions import champion_of
-from chess_snn.campaign.plans import begin_iteration
 from chess_snn.campaign.stages import play_shard, prepare_first_generation, train_generation
+from chess_snn.campaign.store.plans import begin_iteration
+from chess_snn.campaign.strength.champions import champion_of
 from chess_snn.data import ReplayWindow, Samples, is_committed, read_manifest
 from chess_snn.errors import TrainingDivergedError
 from chess_snn.types import Int32Array

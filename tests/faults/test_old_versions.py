@@ -14,15 +14,15 @@ import pytest
 from stored_files import STORED, copy_campaign
 
 from chess_snn.campaign import CampaignFolder, read_receipt, read_receipts
-from chess_snn.campaign.champions import promote_by_hand, read_hand_promotions
-from chess_snn.campaign.finish import is_finished
-from chess_snn.campaign.match_games import match_files, read_match
-from chess_snn.campaign.networks import evaluator_of
-from chess_snn.campaign.plans import read_plans
-from chess_snn.campaign.quarantine import read_notes, set_aside
-from chess_snn.campaign.removals import note_removal, read_removals
+from chess_snn.campaign.keeping.verifying import verify_campaign
 from chess_snn.campaign.stages import window_shards
-from chess_snn.campaign.verifying import verify_campaign
+from chess_snn.campaign.stages.networks import evaluator_of
+from chess_snn.campaign.store.plans import read_plans
+from chess_snn.campaign.store.quarantine import read_notes, set_aside
+from chess_snn.campaign.store.removals import note_removal, read_removals
+from chess_snn.campaign.strength.champions import promote_by_hand, read_hand_promotions
+from chess_snn.campaign.strength.match_games import match_files, read_match
+from chess_snn.campaign.viewing.finish import is_finished
 from chess_snn.data import (
     GameRecords,
     ReplayWindow,

@@ -10,8 +10,8 @@ import pytest
 from campaign_driver import FINISH_TIMEOUT_S, faults_at, settings, wait_until
 
 from chess_snn.campaign import CampaignFolder, load_config
-from chess_snn.campaign.plans import begin_iteration
 from chess_snn.campaign.stages import prepare_first_generation
+from chess_snn.campaign.store.plans import begin_iteration
 from chess_snn.data import read_manifest
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]

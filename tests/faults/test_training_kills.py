@@ -14,6 +14,7 @@ from campaign_driver import (
     wait_until,
 )
 
+from chess_snn.campaign.stages import training_program
 from chess_snn.data import read_manifest
 
 pytestmark = [pytest.mark.orchestration, pytest.mark.slow, pytest.mark.timeout(900)]
@@ -42,7 +43,7 @@ SETTINGS = settings(
 def ranks_of(process) -> list[psutil.Process]:
     return [
         child for child in descendants(process)
-        if "chess_snn.campaign.training_program" in child.cmdline() and "-u" in child.cmdline()
+        if training_program.__name__ in child.cmdline() and "-u" in child.cmdline()
     ]
 
 

@@ -10,8 +10,8 @@ import made_campaigns
 import numpy as np
 
 from chess_snn.campaign import CampaignFolder, Receipt, read_receipt
-from chess_snn.campaign.champions import promote_by_hand
-from chess_snn.campaign.receipts import PromotionFacts
+from chess_snn.campaign.store.receipts import PromotionFacts
+from chess_snn.campaign.strength.champions import promote_by_hand
 from chess_snn.data import write_shard
 from chess_snn.evaluation import GreedyPlayer, RandomPlayer, book_openings, play_match
 from chess_snn.evaluation.match_result import MatchResult

@@ -12,8 +12,13 @@ from mutation import change_value, octets, one_of, words
 from position_targets import text_of
 
 from chess_snn.campaign import CampaignFolder, load_config
-from chess_snn.campaign.folder import CONFIG_FILE
-from chess_snn.campaign.loading import build_config, config_values, format_toml, preset_names
+from chess_snn.campaign.configuration.loading import (
+    build_config,
+    config_values,
+    format_toml,
+    preset_names,
+)
+from chess_snn.campaign.store.folder import CONFIG_FILE
 from chess_snn.cli.players import find_entrant
 from chess_snn.errors import ConfigError, EngineError
 from chess_snn.evaluation import EngineSettings, check_player, make_player

@@ -16,9 +16,9 @@ import dask  # noqa: E402
 from distributed import Client, Nanny  # noqa: E402
 
 from chess_snn.campaign import load_config  # noqa: E402
-from chess_snn.campaign.devices import SIMULATED_GPUS  # noqa: E402
-from chess_snn.campaign.places import own_place  # noqa: E402
-from chess_snn.campaign.workers import plan_here  # noqa: E402
+from chess_snn.campaign.machine.places import own_place  # noqa: E402
+from chess_snn.campaign.machine.workers import plan_here  # noqa: E402
+from chess_snn.devices import SIMULATED_GPUS  # noqa: E402
 from tasks import compute  # noqa: E402
 from tasks.cluster.crew_watch import CrewWatch  # noqa: E402
 from tasks.cluster.device_health import STRIKES  # noqa: E402

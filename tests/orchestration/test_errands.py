@@ -9,8 +9,8 @@ pytestmark = [pytest.mark.orchestration, pytest.mark.timeout(900)]
 pytest.importorskip("distributed")
 
 from chess_snn.campaign import CampaignFolder, load_config  # noqa: E402
-from chess_snn.campaign.plans import begin_iteration  # noqa: E402
 from chess_snn.campaign.stages import play_shard, prepare_first_generation  # noqa: E402
+from chess_snn.campaign.store.plans import begin_iteration  # noqa: E402
 from chess_snn.data import verify_folder  # noqa: E402
 from chess_snn.errors import ClusterError  # noqa: E402
 from flows.cluster import campaign_crew  # noqa: E402

@@ -13,8 +13,8 @@ from distributed import Client, LocalCluster  # noqa: E402
 from stored_files import copy_campaign  # noqa: E402
 
 from chess_snn.campaign import CampaignFolder  # noqa: E402
-from chess_snn.campaign.mending import Makers, Mender  # noqa: E402
-from chess_snn.campaign.quarantine import read_notes  # noqa: E402
+from chess_snn.campaign.keeping.mending import Makers, Mender  # noqa: E402
+from chess_snn.campaign.store.quarantine import read_notes  # noqa: E402
 from chess_snn.data import read_shard  # noqa: E402
 from chess_snn.errors import BeyondRepairError, DamagedFolderError  # noqa: E402
 from tasks import compute  # noqa: E402

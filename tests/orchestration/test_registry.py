@@ -19,8 +19,8 @@ from prefect.client.orchestration import get_client  # noqa: E402
 from prefect.states import Running  # noqa: E402
 
 from chess_snn.campaign import CampaignFolder, read_receipts, write_receipt  # noqa: E402
-from chess_snn.campaign.champions import promote_by_hand  # noqa: E402
-from chess_snn.campaign.receipts import PromotionFacts  # noqa: E402
+from chess_snn.campaign.store.receipts import PromotionFacts  # noqa: E402
+from chess_snn.campaign.strength.champions import promote_by_hand  # noqa: E402
 from chess_snn.cli import main  # noqa: E402
 from chess_snn.games import get_game  # noqa: E402
 from chess_snn.nets import build_network, net_config, save_network  # noqa: E402

@@ -14,7 +14,7 @@ from prefect.client.orchestration import get_client  # noqa: E402
 from test_campaign_flow import chess_snn  # noqa: E402
 
 from chess_snn.campaign import CampaignFolder, read_receipts  # noqa: E402
-from chess_snn.campaign.warm_start import supervised_facts  # noqa: E402
+from chess_snn.campaign.stages.warm_start import supervised_facts  # noqa: E402
 from flows.servers import prefect_server  # noqa: E402
 from tasks.tracking import EXPERIMENT, local_tracking_uri  # noqa: E402
 

@@ -11,9 +11,9 @@ import made_campaigns
 import pytest
 
 from chess_snn.campaign import CampaignFolder, read_receipts
-from chess_snn.campaign.champions import HandPromotion, champion_of, read_hand_promotions
-from chess_snn.campaign.folder import CONFIG_FILE
-from chess_snn.campaign.plans import read_plan
+from chess_snn.campaign.store.folder import CONFIG_FILE
+from chess_snn.campaign.store.plans import read_plan
+from chess_snn.campaign.strength.champions import HandPromotion, champion_of, read_hand_promotions
 from chess_snn.data import read_shard, with_digest, write_json, write_shard
 from chess_snn.errors import CampaignError, ChessSnnError, CorruptDataError
 from chess_snn.pgn import read_games

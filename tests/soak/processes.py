@@ -56,7 +56,7 @@ class RunningCampaign:
 
     def ranks(self) -> list[psutil.Process]:
         """The processes that train together just now; their launcher is not among them."""
-        found = self._having("chess_snn.campaign.training_program")
+        found = self._having("chess_snn.campaign.stages.training_program")
         return [process for process in found if not _has(process, "rank_agent")]
 
     def launchers(self) -> list[psutil.Process]:

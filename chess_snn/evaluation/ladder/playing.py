@@ -7,7 +7,7 @@ first part before any plays its second: a run that is ended early has something 
 
 import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -23,6 +23,7 @@ from chess_snn.evaluation.openings import book_openings, check_book
 from chess_snn.games import get_game
 from chess_snn.games.base import Game
 from chess_snn.rng import derive_seed
+from chess_snn.types import Progress
 
 PART_PAIRS: Final = 10
 """Openings of a part."""
@@ -88,7 +89,7 @@ class LadderPlan:
 
 def play_ladder(
     folder: Path, plan: LadderPlan, engines: EngineSettings, *, minutes: float = 0.0,
-    on_progress: Callable[[int, int], None] | None = None,
+    on_progress: Progress | None = None,
 ) -> bool:
     """Play what ``folder`` lacks of ``plan``.
 
@@ -166,7 +167,7 @@ def programs_of(matches: dict[tuple[str, str], MatchResult]) -> dict[str, str]:
 
 def _play(
     game: Game, plan: LadderPlan, part: LadderPart, engines: EngineSettings,
-    on_progress: Callable[[int, int], None],
+    on_progress: Progress,
 ) -> MatchResult:
     player_a, player_b = (
         make_player(game, name, engines) for name in (part.player_a, part.player_b)

@@ -1,0 +1,292 @@
+"""The settings of a campaign: those of every component, and the few that are its own."""
+
+from dataclasses import dataclass, field
+from typing import Final, Literal, get_args
+
+from chess_snn.campaign.configuration.cluster_settings import ClusterSettings
+from chess_snn.campaign.configuration.execution_settings import ExecutionSettings
+from chess_snn.campaign.configuration.storage_settings import StorageSettings
+from chess_snn.config import check_choice, check_range
+from chess_snn.errors import ConfigError
+from chess_snn.evaluation import (
+    OpeningSource,
+    SprtSettings,
+    check_book,
+    check_player,
+    make_player,
+)
+from chess_snn.games import GameSpec, get_game
+from chess_snn.nets import NetConfig, Precision, net_config
+from chess_snn.search import MAX_SIMULATIONS, SearchSettings, check_memory
+from chess_snn.self_play import SelfPlaySettings
+from chess_snn.training import SupervisedSettings, TrainingSettings
+
+OPENINGS_EACH: Final = 50
+"""Openings that one worker plays at a time; a match of more is played in parts."""
+_MOST_CLIMB_GAMES: Final = 2000
+"""Of one climb: all of them against one rung would begin with each opening of the book."""
+
+PromotionRule = Literal["sprt", "score"]
+"""What decides on the champion."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunSettings:
+    """How long the campaign runs, and from which seed."""
+
+    iterations: int = 20
+    """Passes of self-play, training and evaluation; not looked at where `hours` is set."""
+    hours: float = 0.0
+    """Above 0, no iteration begins after this much time, and whatever changes over the campaign
+    follows the clock. Time counts while the campaign runs; 0 counts iterations."""
+    seed: int = 0
+    """Everything random derives from it: the same seed gives the same games and weights on one
+    kind of device."""
+    game: str = "chess"
+    """The game to learn."""
+
+    def __post_init__(self) -> None:
+        check_range("campaign.iterations", self.iterations, ge=1, le=1_000_000)
+        check_range("campaign.hours", self.hours, ge=0, le=100_000)
+        check_range("campaign.seed", self.seed, ge=0, le=2**63 - 1)
+
+
+@dataclass(frozen=True, slots=True)
+class NetworkSettings:
+    """Which network learns."""
+
+    size: str = "tiny"
+    """`tiny`, `small`, `base` or `large`."""
+    activation: str = "lif"
+    """`lif` spikes; `relu` is the ordinary twin."""
+    ticks: int = 0
+    """Spiking time of one evaluation; 0 takes the size's own."""
+    policy_gain: float = 0.5
+    """Initial scale of the policy. Small, so that an untrained network has no favourites among the
+    legal actions; at 8 it has strong ones."""
+    precision: Precision = "bf16"
+    """Precision of the network in play, part of its identity: `bf16`, `fp32`, or `int8`, which has
+    weights of 8 bits and exact sums of spikes, runs on CPUs, and is the fastest there."""
+
+    def __post_init__(self) -> None:
+        check_range("net.ticks", self.ticks, ge=0, le=64)
+        check_range("net.policy_gain", self.policy_gain, ge=0, le=100)
+        check_choice("net.activation", self.activation, ("lif", "relu"))
+        check_choice("net.precision", self.precision, get_args(Precision))
+        if self.precision == "int8" and self.activation == "relu":
+            raise ConfigError(
+                'net.precision = "int8" is for spikes, and net.activation = "relu" has none; use '
+                '"bf16"'
+            )
+        self.network()  # an unknown size, or ticks that the activation does not have
+
+    def network(self) -> NetConfig:
+        """The network's shape."""
+        config = net_config(self.size)
+        if self.activation == "relu":
+            config = config.twin()
+        if self.ticks == 0:
+            return config
+        return net_config(self.size, activation=self.activation, ticks=self.ticks)
+
+
+@dataclass(frozen=True, slots=True)
+class EvaluationSettings:
+    """The matches that new generations play, and those of the last one at the campaign's end.
+
+    Networks play at temperature 0: they play their best move.
+    """
+
+    every: int = 1
+    """Every so many generations one is evaluated; the others have no score."""
+    opponents: tuple[str, ...] = ("random", "greedy", "minimax:2")
+    """Players by name: `random`, `greedy`, `minimax:N`; UCI engines such as `stockfish@1000`; any
+    of them with some moves at random, `stockfish:depth=1~75`."""
+    num_openings: int = 20
+    """Openings a match; each is played with both colours."""
+    openings: OpeningSource = "book"
+    """Where matches begin: `book`, short balanced lines that come with chess-snn, or `random`,
+    after `opening_plies` random plies."""
+    opening_plies: int = 4
+    """Plies of a random opening."""
+    max_plies: int = 200
+    """Games are cut after this many plies and scored as drawn."""
+    simulations: int = 0
+    """Simulations of the network at each of its moves; at 0 it plays without search."""
+    won_positions: int = 32
+    """Simple won positions that a new generation plays out against itself, as it would in
+    self-play; an alarm reads how many it wins."""
+    climb: bool = False
+    """Whether a new generation also climbs the ladder of players with known ratings that comes with
+    chess-snn: it meets those it scores neither nearly all nor nearly nothing against, and its
+    rating rests on them. Without Stockfish, on those of them that need no engine."""
+    climb_games: int = 120
+    """Games of a climb at most."""
+    climb_pairs: int = 5
+    """Openings that are played, with both colours, before a climb decides whom it meets next."""
+    climb_interval: float = 150.0
+    """A climb ends when the 95 % interval of the generation's distance to the rung it met most is
+    at most so many points wide, or when its games are spent."""
+    final_openings: int = 0
+    """Openings of each match at the end of the campaign: against `random` without search and with
+    it, `greedy`, and the network of a third of the campaign earlier; 0 plays none."""
+    final_simulations: int = 64
+    """Simulations of the networks at each of their moves in those matches."""
+
+    def __post_init__(self) -> None:
+        check_range("evaluation.every", self.every, ge=1)
+        check_range("evaluation.simulations", self.simulations, ge=0, le=MAX_SIMULATIONS)
+        check_range("evaluation.won_positions", self.won_positions, ge=1, le=10_000)
+        check_range("evaluation.climb_pairs", self.climb_pairs, ge=1, le=_MOST_CLIMB_GAMES // 2)
+        check_range("evaluation.climb_games", self.climb_games, ge=2, le=_MOST_CLIMB_GAMES)
+        if self.climb_games < 2 * self.climb_pairs:
+            raise ConfigError(
+                f"evaluation.climb_games = {self.climb_games} is less than the "
+                f"{2 * self.climb_pairs} games of evaluation.climb_pairs = {self.climb_pairs}; "
+                "raise the one or lower the other"
+            )
+        check_range("evaluation.climb_interval", self.climb_interval, gt=0, le=10_000)
+        check_range("evaluation.final_openings", self.final_openings, ge=0, le=100_000)
+        check_range("evaluation.final_simulations", self.final_simulations, ge=1,
+                    le=MAX_SIMULATIONS)
+        check_range("evaluation.num_openings", self.num_openings, ge=1, le=100_000)
+        check_choice("evaluation.openings", self.openings, get_args(OpeningSource))
+        check_range("evaluation.opening_plies", self.opening_plies, ge=0, le=100)
+        check_range("evaluation.max_plies", self.max_plies, ge=1, le=10_000)
+        if not self.opponents:
+            raise ConfigError("evaluation.opponents must name a player; try [\"random\"]")
+        if len(set(self.opponents)) != len(self.opponents):
+            raise ConfigError(
+                f"evaluation.opponents names a player twice: {', '.join(self.opponents)}"
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class PromotionSettings:
+    """When a candidate becomes the champion. Self-play always uses the newest network.
+
+    Every generation that is evaluated is a candidate; the first of them is champion without games.
+    """
+
+    rule: PromotionRule = "sprt"
+    """`sprt`: the candidate plays the champion, opening by opening, until a sequential test accepts
+    or rejects it. `score`: no games; the mean scores over the opponents are compared."""
+    elo0: float = 0.0
+    """A candidate no better than this, in Elo points above the champion, is to be rejected."""
+    elo1: float = 75.0
+    """A candidate at least this much better is to be accepted; above `promotion.elo0`. Half the
+    distance takes four times the games."""
+    alpha: float = 0.05
+    """Largest probability of accepting a candidate that is no better than `promotion.elo0`; between
+    0 and 0.5."""
+    beta: float = 0.05
+    """Largest probability of rejecting a candidate that is at least `promotion.elo1` better;
+    between 0 and 0.5."""
+    max_openings: int = 32
+    """Openings at most, each played with both colours; undecided after them, the champion stays."""
+    openings_each: int = 8
+    """Openings that one worker plays at a time; after each so many the test is looked at."""
+    simulations: int = 0
+    """Simulations of both networks at each of their moves; 0 takes `evaluation.simulations`."""
+    margin: float = 0.0
+    """With `score`: a candidate is promoted when its mean score is at least the champion's plus
+    this."""
+
+    def __post_init__(self) -> None:
+        check_choice("promotion.rule", self.rule, get_args(PromotionRule))
+        check_range("promotion.max_openings", self.max_openings, ge=1, le=100_000)
+        check_range("promotion.openings_each", self.openings_each, ge=1, le=1000)
+        check_range("promotion.simulations", self.simulations, ge=0, le=MAX_SIMULATIONS)
+        check_range("promotion.margin", self.margin, ge=-1, le=1)
+        self.test()  # which has bounds of its own
+
+    def test(self) -> SprtSettings:
+        """Hypotheses and error rates."""
+        return SprtSettings(self.elo0, self.elo1, self.alpha, self.beta)
+
+
+@dataclass(frozen=True, slots=True)
+class CampaignConfig:
+    """Everything a campaign needs to know; frozen into its folder at the start."""
+
+    campaign: RunSettings = field(default_factory=RunSettings)
+    net: NetworkSettings = field(default_factory=NetworkSettings)
+    search: SearchSettings = field(default_factory=SearchSettings)
+    self_play: SelfPlaySettings = field(default_factory=SelfPlaySettings)
+    training: TrainingSettings = field(default_factory=TrainingSettings)
+    supervised: SupervisedSettings = field(default_factory=SupervisedSettings)
+    evaluation: EvaluationSettings = field(default_factory=EvaluationSettings)
+    promotion: PromotionSettings = field(default_factory=PromotionSettings)
+    execution: ExecutionSettings = field(default_factory=ExecutionSettings)
+    cluster: ClusterSettings = field(default_factory=ClusterSettings)
+    storage: StorageSettings = field(default_factory=StorageSettings)
+
+    def __post_init__(self) -> None:
+        game = get_game(self.campaign.game)
+        for opponent in self.evaluation.opponents:
+            check_player(game, opponent)
+        if self.evaluation.openings == "book":
+            check_book(game, self.evaluation.num_openings, "evaluation.num_openings")
+            check_book(game, self.evaluation.final_openings, "evaluation.final_openings")
+            if self.promotion.rule == "sprt":
+                check_book(game, self.promotion.max_openings, "promotion.max_openings")
+        if self.evaluation.climb and game.spec.name != "chess":
+            raise ConfigError(
+                f"evaluation.climb needs a ladder, and none is shipped for {game.spec.name}; set "
+                "evaluation.climb = false"
+            )
+        self._check_policy_loss()
+        self._check_ranks()
+        self._check_tree_memory(game.spec)
+
+    @property
+    def gate_simulations(self) -> int:
+        """Of both networks at each of their moves in games that decide on the champion."""
+        return self.promotion.simulations or self.evaluation.simulations
+
+    def find_engines(self) -> None:
+        """See that every engine it plays against is on this machine, before a campaign starts.
+
+        Raises:
+            EngineError: one is not; says what to do.
+        """
+        game = get_game(self.campaign.game)
+        for opponent in self.evaluation.opponents:
+            make_player(game, opponent)
+
+    def _check_policy_loss(self) -> None:
+        wanted = "advantage" if self.search.kind == "policy" else "search"
+        if self.training.policy_loss != wanted:
+            raise ConfigError(
+                f'training.policy_loss = "{self.training.policy_loss}" cannot learn from games '
+                f'played with search.kind = "{self.search.kind}"; set training.policy_loss = '
+                f'"{wanted}"'
+            )
+
+    def _check_ranks(self) -> None:
+        ranks, training = self.execution.training_ranks, self.training
+        if ranks > training.num_micro_batches:
+            raise ConfigError(
+                f"execution.training_ranks = {ranks}, and a step has {training.num_micro_batches} "
+                f"micro-batches (training.batch_size = {training.batch_size}, training.micro_batch "
+                f"= {training.micro_batch}); set training.micro_batch to "
+                f"{max(2, training.batch_size // ranks)} or less, or use fewer ranks"
+            )
+
+    def _check_tree_memory(self, spec: GameSpec) -> None:
+        """Now, rather than in a worker at the end of the campaign."""
+        matches = self.evaluation
+        uses = [(matches.simulations, 2 * min(matches.num_openings, OPENINGS_EACH))]
+        if matches.climb:
+            uses.append((matches.simulations, 2 * matches.climb_pairs))
+        if matches.final_openings:
+            games = 2 * min(matches.final_openings, OPENINGS_EACH)
+            uses.append((matches.final_simulations, games))
+        if self.promotion.rule == "sprt":
+            uses.append((self.gate_simulations, 2 * self.promotion.openings_each))
+        if self.search.kind != "policy":
+            most = max(self.search.simulations_first, self.search.simulations_last)
+            uses.append((most, self.self_play.concurrent_games))
+        for simulations, num_games in uses:
+            if simulations:
+                check_memory(spec, simulations, num_games, self.search.memory_mib)

@@ -1,0 +1,240 @@
+"""A campaign's copy in an object store, and the way back.
+
+The campaign folder is the truth, the store a copy that is never ahead of it::
+
+    s3://bucket/prefix/
+      campaign.toml                       whose copy this is
+      writer.json                         who wrote last, for people
+      games/iter-000012/shard-0003/       as in the folder, each with its manifest
+      checkpoints/gen-000012/             likewise
+      records/000012/                     plans, matches, receipts, promotions that were new then
+
+A set of records is put after all that its receipts name, so an iteration whose receipt is in the
+store can be restored whole. Nothing is ever changed or deleted there.
+"""
+
+import importlib
+import tomllib
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Final
+
+from chess_snn.campaign.configuration.storage_settings import StorageSettings
+from chess_snn.campaign.store.folder import CONFIG_FILE, PART_MARK, CampaignFolder
+from chess_snn.data import (
+    StoredFile,
+    create_text,
+    is_committed,
+    sweep_temporaries,
+    write_text,
+)
+from chess_snn.data.manifest import describe_bytes
+from chess_snn.data.object_store import ObjectStore
+from chess_snn.errors import CampaignError, CorruptDataError, StorageError
+from chess_snn.types import Progress
+
+_FOLDERS: Final = {"games": "iter-*/shard-*", "checkpoints": "gen-*"}
+"""Where committed folders are, and how they are named."""
+_RECORDS: Final = {
+    "plans": "*.json", "matches": "*/*.json", "promotions": "*.json", "comparisons": "**/*.json",
+    "quarantine": "*.json", "removals": "*.json", "receipts": "*.json",
+}
+"""Where single files are, and how they are named."""
+_RECORD_SETS: Final = "records"
+_RECORD_KIND: Final = "records"
+_SIDE_BY_SIDE: Final = 8
+"""Sets of records that are asked for at once."""
+
+Waiting = Callable[[str], None]
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """What one round put into the store."""
+
+    num_folders: int
+    num_records: int
+    num_bytes: int
+
+
+def open_store(settings: StorageSettings, while_waiting: Waiting | None = None) -> ObjectStore:
+    """The object store of the settings, which name one; it has not been asked anything.
+
+    Args:
+        settings: of the campaign.
+        while_waiting: called again and again, with what is wrong, while a store that is away is
+            waited for; without it, nothing is waited for.
+
+    Raises:
+        StorageError: the library is not installed, or the environment has no credentials.
+    """
+    try:
+        bucket = importlib.import_module("chess_snn.data.bucket")
+    except ModuleNotFoundError as error:
+        raise StorageError(
+            f"storage.object_store = {settings.object_store} needs a library that is not "
+            "installed: pip install 'chess-snn[s3]'"
+        ) from error
+    return ObjectStore(bucket.Bucket(
+        settings.object_store, settings.endpoint,
+        patience_s=settings.patience_s if while_waiting else 0.0, while_waiting=while_waiting,
+    ))
+
+
+def check_store(settings: StorageSettings) -> None:
+    """See that the object store, where the settings name one, may be written and read.
+
+    Raises:
+        StorageError: it may not; says what is the matter.
+    """
+    if settings.object_store:
+        open_store(settings).check()
+
+
+class Mirror:
+    """Sends what the store lacks of one campaign; used by its one writer."""
+
+    def __init__(self, folder: CampaignFolder, store: ObjectStore) -> None:
+        """Find out what is there already.
+
+        Raises:
+            StorageError: the prefix holds another campaign, or the store refuses or is away.
+        """
+        self._folder, self._store = folder, store
+        self._claim()
+        self._sent = set(_committed_there(store))
+        self._record_sets = sorted(store.committed(_RECORD_SETS))
+        self._recorded: dict[str, StoredFile] = {}
+        self._looked_at: dict[str, tuple[int, int]] = {}
+        """Time and size of records whose content was found to be there."""
+        with ThreadPoolExecutor(_SIDE_BY_SIDE) as threads:
+            for manifest in threads.map(store.get_manifest, self._record_sets):
+                self._recorded |= manifest.files
+
+    def num_missing(self) -> int:
+        """Committed folders that the store lacks."""
+        return sum(name not in self._sent for name in self._committed_here())
+
+    def send_missing(self, on_progress: Progress | None = None) -> Sent:
+        """Send what was committed since the last time.
+
+        Raises:
+            StorageError: the store refuses, or was away for longer than it is waited for. What was
+                sent stays; the next call goes on.
+            CorruptDataError: something in the folder is damaged; it is not sent.
+        """
+        # Listed before the folders: what a receipt names was committed before it.
+        records = dict(self._new_records())
+        missing = [name for name in self._committed_here() if name not in self._sent]
+        num_bytes = 0
+        for done, name in enumerate(missing):
+            if on_progress is not None:
+                on_progress(done, len(missing))
+            num_bytes += self._store.put_folder(name, self._folder.path / name)
+            self._sent.add(name)
+        if records:
+            number = len(self._record_sets)
+            name = f"{_RECORD_SETS}/{number:06d}"
+            num_bytes += self._store.put_files(name, _RECORD_KIND, records)
+            self._record_sets.append(name)
+            self._recorded |= {path: describe_bytes(text) for path, text in records.items()}
+        return Sent(len(missing), len(records), num_bytes)
+
+    def _claim(self) -> None:
+        text = (self._folder.path / CONFIG_FILE).read_bytes()
+        bucket = self._store.bucket
+        if bucket.put_new(CONFIG_FILE, text):
+            return
+        there = bucket.get(CONFIG_FILE) or b""
+        owner = _campaign_id(there, f"{bucket.url}/{CONFIG_FILE}")
+        if owner != self._folder.campaign_id:
+            raise StorageError(
+                f"{bucket.url} holds the copy of another campaign ({owner}); choose another prefix "
+                "for storage.object_store"
+            )
+        if there != text:  # where it runs may have changed
+            bucket.put(CONFIG_FILE, text)
+
+    def _committed_here(self) -> Iterator[str]:
+        for kind, pattern in _FOLDERS.items():
+            for path in sorted((self._folder.path / kind).glob(pattern)):
+                if is_committed(path):
+                    yield path.relative_to(self._folder.path).as_posix()
+
+    def _new_records(self) -> Iterator[tuple[str, bytes]]:
+        for kind, pattern in _RECORDS.items():
+            for path in sorted((self._folder.path / kind).glob(pattern)):
+                name = path.relative_to(self._folder.path).as_posix()
+                if PART_MARK in name or any(part.startswith(".") for part in path.parts):
+                    continue
+                facts = path.stat()
+                stamp = facts.st_mtime_ns, facts.st_size
+                if self._looked_at.get(name) == stamp:
+                    continue
+                content = path.read_bytes()
+                if self._recorded.get(name) == describe_bytes(content):
+                    self._looked_at[name] = stamp
+                else:
+                    yield name, content
+
+
+def restore(
+    store: ObjectStore, path: Path, on_progress: Progress | None = None
+) -> CampaignFolder:
+    """Make a campaign folder anew from its copy; it may be resumed then.
+
+    What an earlier, interrupted call has restored is not fetched again. The folder is a campaign
+    when all is there.
+
+    Args:
+        store: has the copy of one campaign.
+        path: of the new folder: missing, empty, or begun by an earlier call.
+        on_progress: called with (folders done, in all).
+
+    Raises:
+        CampaignError: there is a campaign in ``path``, or something else.
+        StorageError: the store has no campaign, refuses or is away.
+        CorruptDataError: something in the store is missing or damaged; it is named.
+    """
+    text = store.bucket.get(CONFIG_FILE)
+    if text is None:
+        raise StorageError(f"{store.bucket.url} holds no campaign: it has no {CONFIG_FILE}")
+    _campaign_id(text, f"{store.bucket.url}/{CONFIG_FILE}")
+    path = path.absolute()
+    if (path / CONFIG_FILE).exists():
+        raise CampaignError(f"{path} holds a campaign; choose a new folder with --dir")
+    path.mkdir(parents=True, exist_ok=True)
+    sweep_temporaries(path)
+    if strange := {entry.name for entry in path.iterdir()} - {*_FOLDERS, *_RECORDS}:
+        raise CampaignError(
+            f"{path} is not empty ({min(strange)}); choose a new folder with --dir"
+        )
+    names = sorted(_committed_there(store))
+    for done, name in enumerate(names):
+        if on_progress is not None:
+            on_progress(done, len(names))
+        if not is_committed(path / name):
+            store.get_folder(name, path / name)
+    for name in sorted(store.committed(_RECORD_SETS)):
+        for record, content in store.get_files(name).files.items():
+            if record.split("/")[0] not in _RECORDS:
+                raise CorruptDataError(f"{store.bucket.url}/{name} holds {record!r}, no record")
+            write_text(path / record, content.decode())
+    create_text(path / CONFIG_FILE, text.decode())
+    return CampaignFolder.open(path)
+
+
+def _committed_there(store: ObjectStore) -> Iterator[str]:
+    for kind, pattern in _FOLDERS.items():
+        for name in store.committed(kind):
+            if fnmatchcase(name, f"{kind}/{pattern}") and ".." not in name:
+                yield name
+
+
+def _campaign_id(text: bytes, place: str) -> str:
+    try:
+        identity = tomllib.loads(text.decode())["identity"]["id"]
+    except (ValueError, KeyError, TypeError) as error:
+        raise CorruptDataError(f"{place} is no campaign's configuration: {error}") from error
+    return str(identity)

@@ -1,0 +1,1 @@
+"""Is everything whole: checked, mended, repaired, and thinned out."""

@@ -1,0 +1,77 @@
+"""The committed folders of a campaign by what they are: shards and checkpoints."""
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from chess_snn.campaign.store.folder import CampaignFolder
+
+_SHARD: Final = re.compile(r"games/iter-(\d{6,})/shard-(\d{4,})")
+_CHECKPOINT: Final = re.compile(r"checkpoints/gen-(\d{6,})")
+
+
+@dataclass(frozen=True, slots=True)
+class Shard:
+    """The place of a shard, whether it is there or not."""
+
+    iteration: int
+    number: int
+
+    def path(self, folder: CampaignFolder) -> Path:
+        """Where it lies."""
+        return folder.shard(self.iteration, self.number)
+
+    @property
+    def name(self) -> str:
+        """As receipts have it."""
+        return f"iter-{self.iteration:06d}/shard-{self.number:04d}"
+
+    def __str__(self) -> str:
+        """For people."""
+        return f"shard {self.number} of iteration {self.iteration}"
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """The place of a generation, whether it is there or not."""
+
+    generation: int
+
+    def path(self, folder: CampaignFolder) -> Path:
+        """Where it lies."""
+        return folder.checkpoint(self.generation)
+
+    def __str__(self) -> str:
+        """For people."""
+        return f"generation {self.generation}"
+
+
+def thing_at(folder: CampaignFolder, path: Path) -> Shard | Checkpoint | None:
+    """What is kept in ``path`` by its name; None of anything else, or outside the campaign."""
+    if not path.is_relative_to(folder.path):
+        return None
+    name = path.relative_to(folder.path).as_posix()
+    if (shard := _SHARD.fullmatch(name)) is not None:
+        return Shard(int(shard[1]), int(shard[2]))
+    if (checkpoint := _CHECKPOINT.fullmatch(name)) is not None:
+        return Checkpoint(int(checkpoint[1]))
+    return None
+
+
+def shards_there(folder: CampaignFolder) -> list[Shard]:
+    """Shards whose folder is there, in order, whole or not."""
+    found = (thing_at(folder, path) for path in (folder.path / "games").glob("iter-*/shard-*"))
+    return sorted(
+        (thing for thing in found if isinstance(thing, Shard)),
+        key=lambda shard: (shard.iteration, shard.number),
+    )
+
+
+def checkpoints_there(folder: CampaignFolder) -> list[Checkpoint]:
+    """Generations whose folder is there, in order, whole or not."""
+    found = (thing_at(folder, path) for path in folder.checkpoint(0).parent.glob("gen-*"))
+    return sorted(
+        (thing for thing in found if isinstance(thing, Checkpoint)),
+        key=lambda checkpoint: checkpoint.generation,
+    )

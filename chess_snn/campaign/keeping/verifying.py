@@ -1,0 +1,185 @@
+"""Is a campaign whole? Every byte, every game, and every sentence of its receipts is checked.
+
+Nothing is written and no lock is taken, so it may run beside the campaign: what is committed does
+not change, and what is being written is not looked at. Receipts are read first, so that all they
+name is there when it is looked for; notes of what was set aside or removed are read last, so that
+they account for everything that went meanwhile.
+"""
+
+import re
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Final, TypeVar
+
+from chess_snn.campaign.keeping.findings import Findings, Kind
+from chess_snn.campaign.keeping.receipt_audit import Whereabouts, compare_receipts
+from chess_snn.campaign.keeping.things import checkpoints_there, shards_there
+from chess_snn.campaign.keeping.verify_matches import audit_matches
+from chess_snn.campaign.keeping.verify_worker import audit_task, read_answer
+from chess_snn.campaign.stages.networks import game_of
+from chess_snn.campaign.store.folder import CampaignFolder
+from chess_snn.campaign.store.plans import ProgressPlan, read_plan
+from chess_snn.campaign.store.receipts import Receipt, read_receipt
+from chess_snn.campaign.strength.champions import read_hand_promotions
+from chess_snn.data import Manifest
+from chess_snn.data.shard_audit import ShardAudit, audit_shards
+from chess_snn.errors import CorruptDataError, UnknownVersionError
+from chess_snn.pgn.pool import worker_pool
+from chess_snn.training import check_checkpoint
+from chess_snn.types import Progress
+
+_Body = TypeVar("_Body")
+
+_WORKER: Final = "chess_snn.campaign.keeping.verify_worker"
+_BATCH: Final = 32
+"""Shards whose games are replayed side by side."""
+_ALONE: Final = 8 * _BATCH
+"""Fewer shards are done before a process to help has started."""
+_NUMBERED: Final = re.compile(r"iter-(\d{6,})\.json")
+
+
+def verify_campaign(
+    folder: CampaignFolder, *, num_workers: int = 1, on_progress: Progress | None = None
+) -> Findings:
+    """Look at everything in ``folder``.
+
+    Args:
+        folder: of the campaign.
+        num_workers: processes that look at shards, where there are many.
+        on_progress: called often.
+    """
+    begun, findings = time.monotonic(), Findings()
+    receipts = _read_receipts(folder, findings)
+    _read_plans(folder, receipts, findings)
+    shards, checkpoints = shards_there(folder), checkpoints_there(folder)
+    done, total = 0, len(shards) + len(checkpoints)
+
+    def count() -> None:
+        nonlocal done
+        done += 1
+        if on_progress is not None:
+            on_progress(done, total)
+
+    whole_shards: dict[str, ShardAudit] = {}
+    paths = [shard.path(folder) for shard in shards]
+    for number, audit in _audit_shards(folder, paths, num_workers):
+        _take_shard(folder, paths[number], audit, whole_shards, findings)
+        count()
+    manifests: dict[str, Manifest] = {}
+    for checkpoint in checkpoints:
+        path = checkpoint.path(folder)
+        manifest = _try(folder, "checkpoint", path, findings, partial(check_checkpoint, path))
+        if manifest is not None:
+            manifests[_name(folder, path)] = manifest
+            findings.num_bytes += manifest.num_bytes
+        count()
+    promotions = folder.hand_promotion(0).parent
+    if promotions.is_dir():
+        _try(folder, "promotion", promotions, findings, partial(read_hand_promotions, folder))
+    whereabouts = Whereabouts.read(folder, findings)
+    _find_gaps(folder, whereabouts, findings)
+    audit_matches(folder, receipts, whereabouts, findings)
+    compare_receipts(receipts, whole_shards, manifests, whereabouts, findings)
+    findings.seconds = time.monotonic() - begun
+    return findings
+
+
+def _read_receipts(folder: CampaignFolder, findings: Findings) -> dict[int, Receipt]:
+    """By iteration, those that can be read."""
+    numbers = _numbers(folder.receipt(0).parent)
+    receipts = {
+        number: _try(
+            folder, "receipt", folder.receipt(number), findings,
+            partial(read_receipt, folder, number),
+        )
+        for number in numbers
+    }
+    return {number: receipt for number, receipt in receipts.items() if receipt is not None}
+
+
+def _find_gaps(folder: CampaignFolder, whereabouts: Whereabouts, findings: Findings) -> None:
+    """Iterations without a receipt though later ones have one."""
+    numbers = _numbers(folder.receipt(0).parent)
+    for number in sorted(set(range(max(numbers, default=-1))) - set(numbers)):
+        findings.add("receipt", *whereabouts.explain(_name(folder, folder.receipt(number))))
+
+
+def _read_plans(
+    folder: CampaignFolder, receipts: dict[int, Receipt], findings: Findings
+) -> None:
+    for number in sorted({*_numbers(folder.plan(0).parent), *receipts}):
+        path = folder.plan(number)
+        plan: ProgressPlan | None = _try(
+            folder, "plan", path, findings, partial(read_plan, folder, number)
+        )
+        if plan is not None and number in receipts and plan != receipts[number].plan:
+            findings.add(
+                "plan", _name(folder, path), "differs", "its receipt has another plan"
+            )
+
+
+def _audit_shards(
+    folder: CampaignFolder, paths: list[Path], num_workers: int
+) -> Iterator[tuple[int, ShardAudit]]:
+    """The audit of each of ``paths`` with its place there, in any order."""
+    firsts = range(0, len(paths), _BATCH)
+    if len(paths) <= _ALONE or num_workers == 1:
+        game = game_of(folder)
+        for first in firsts:
+            yield from enumerate(audit_shards(game, paths[first : first + _BATCH]), first)
+        return
+    with worker_pool(min(num_workers, len(firsts)), _WORKER) as pool:
+        for first in firsts:
+            while not pool.has_idle:
+                for answer in pool.answers():
+                    yield from read_answer(answer)
+            batch = paths[first : first + _BATCH]
+            pool.submit(audit_task(first, folder.config.campaign.game, batch), b"")
+        while pool.num_busy:
+            for answer in pool.answers():
+                yield from read_answer(answer)
+
+
+def _take_shard(
+    folder: CampaignFolder, path: Path, audit: ShardAudit, whole: dict[str, ShardAudit],
+    findings: Findings,
+) -> None:
+    findings.checked["shard"] += 1
+    if audit.verdict == "whole":
+        whole[_name(folder, path)] = audit
+        findings.num_games += audit.num_games
+        findings.num_positions += audit.num_positions
+        findings.num_bytes += audit.num_bytes
+    elif path.exists():  # else it was set aside or removed meanwhile
+        findings.add("shard", _name(folder, path), audit.verdict, audit.fault)
+
+
+def _try(
+    folder: CampaignFolder, kind: Kind, path: Path, findings: Findings, read: Callable[[], _Body]
+) -> _Body | None:
+    """What ``read`` reads from ``path``; None, and a finding, where it cannot be read."""
+    findings.checked[kind] += 1
+    try:
+        return read()
+    except UnknownVersionError as error:
+        findings.add(kind, _name(folder, path), "unknown version", str(error))
+    except CorruptDataError as error:
+        if path.exists():
+            findings.add(kind, _name(folder, path), "damaged", str(error))
+        elif kind == "plan":  # looked for because there is a receipt; others were there just now
+            findings.add(kind, _name(folder, path), "lost", str(error))
+    return None
+
+
+def _numbers(parent: Path) -> list[int]:
+    """Of the numbered files in ``parent``, rising."""
+    if not parent.is_dir():
+        return []
+    names = (_NUMBERED.fullmatch(path.name) for path in parent.iterdir())
+    return sorted(int(name[1]) for name in names if name is not None)
+
+
+def _name(folder: CampaignFolder, path: Path) -> str:
+    return path.relative_to(folder.path).as_posix()

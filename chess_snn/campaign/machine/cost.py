@@ -1,0 +1,163 @@
+"""What an iteration costs: its seconds from games, simulations and the network's pace.
+
+Self-play asks the network once for a position and once for every simulation; training presents
+every new position a fixed number of times. So two paces of a machine, evaluations/s and samples/s,
+give the length of an iteration, and a campaign's own receipts say how right that is.
+"""
+
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+import torch
+
+from chess_snn.campaign.configuration.settings import CampaignConfig
+from chess_snn.campaign.machine.workers import num_workers, threads_each
+from chess_snn.campaign.stages.networks import can_overlap_groups
+from chess_snn.campaign.store.receipts import Receipt
+from chess_snn.cores import num_cores
+from chess_snn.data import GameRecords, ReplayWindow, write_shard
+from chess_snn.devices import find_devices
+from chess_snn.games import get_game
+from chess_snn.nets import build_network, make_evaluator
+from chess_snn.search import make_search
+from chess_snn.self_play import play_games
+from chess_snn.training import IterationPlan, Trainer
+from chess_snn.types import Progress
+
+TYPICAL_PLIES: Final = 105
+"""Mean length of a game in the first hours of the presets, cut ones among them."""
+_MEASURED_PLIES, _WARM_PLIES = 8, 1
+_MEASURED_STEPS, _WARM_STEPS = 12, 3
+_NONE_HELD_OUT: Final = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How fast this machine is with one configuration."""
+
+    evaluations_per_s: float
+    """Of self-play, all workers together: positions the network is to answer for, trees and rules
+    beside it. Those that need no answer, since the game is over or won at once, count too."""
+    samples_per_s: float
+    """Of training."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """Seconds of an iteration's stages that cannot be hidden behind one another."""
+
+    positions: float
+    """New ones."""
+    self_play_s: float
+    training_s: float
+
+    @property
+    def iteration_s(self) -> float:
+        """Of both."""
+        return self.self_play_s + self.training_s
+
+    @property
+    def positions_per_s(self) -> float:
+        """New positions a second of the iteration."""
+        return self.positions / self.iteration_s
+
+
+def measure_pace(
+    config: CampaignConfig, on_progress: Progress | None = None
+) -> Pace:
+    """Play some plies as one worker of a campaign of ``config`` would, and train some steps.
+
+    Takes some seconds. The other workers are taken to be as fast at the same time.
+
+    Args:
+        config: of the campaign.
+        on_progress: called with (measurements done, 2).
+    """
+    game, device = get_game(config.campaign.game), find_devices(config.execution.device)[0]
+    workers = num_workers(config)
+    records, evaluations_per_s = measure_self_play(config, threads_each(workers))
+    if on_progress is not None:
+        on_progress(1, 2)
+    torch.set_num_threads(num_cores())
+    with tempfile.TemporaryDirectory() as scratch:
+        shard = Path(scratch) / "shard"
+        write_shard(shard, records, {"game": config.campaign.game})
+        window = ReplayWindow.load(
+            game, [shard], capacity=records.num_positions, holdout_every=_NONE_HELD_OUT
+        )
+    network = build_network(game.spec, config.net.network(), seed=0)
+    trainer = Trainer(game, network, config.training, seed=0, device=device)
+    plan = IterationPlan(_WARM_STEPS + _MEASURED_STEPS, progress_first=0.0, progress_last=1.0)
+    trainer.run(window, plan, stop_at=_WARM_STEPS)
+    samples_per_s = trainer.run(window, plan).samples_per_s
+    if on_progress is not None:
+        on_progress(2, 2)
+    return Pace(workers * evaluations_per_s, samples_per_s)
+
+
+def measure_self_play(
+    config: CampaignConfig, num_threads: int,
+    until_all_are_ready: Callable[[], None] = lambda: None,
+) -> tuple[GameRecords, float]:
+    """Play some plies as one worker with ``num_threads`` would; the records, and evaluations/s.
+
+    Args:
+        config: of the campaign.
+        num_threads: of the worker.
+        until_all_are_ready: called once all is loaded and compiled; plays when it returns.
+    """
+    execution = config.execution
+    plays_on = "cpu" if execution.self_play_device == "cpu" else execution.device
+    game, device = get_game(config.campaign.game), find_devices(plays_on)[0]
+    network = build_network(game.spec, config.net.network(), seed=0)
+    num_games = min(config.self_play.concurrent_games, config.self_play.games_in_shard(0))
+    simulations = config.search.simulations_first
+    with make_evaluator(
+        network, device=device, precision=config.net.precision, num_threads=num_threads
+    ) as evaluator:
+        num_groups = 2 if can_overlap_groups(device, num_threads) else 1
+        searches = [
+            make_search(game, evaluator, config.search, simulations=simulations,
+                        num_games=-(-num_games // num_groups))
+            for _ in range(num_groups)
+        ]
+        for plies in (_WARM_PLIES, _MEASURED_PLIES):
+            if plies == _MEASURED_PLIES:
+                until_all_are_ready()
+            settings = replace(config.self_play, max_plies_first=plies, max_plies_last=plies)
+            records, statistics = play_games(
+                game, searches, settings, num_games=num_games, seed=0
+            )
+    evaluations = statistics.positions * _evaluations_a_position(config, simulations)
+    return records, evaluations / statistics.seconds
+
+
+def predict(config: CampaignConfig, pace: Pace, positions: float, simulations: int) -> Cost:
+    """The cost of an iteration that plays ``positions`` with ``simulations`` a position."""
+    evaluations = positions * _evaluations_a_position(config, simulations)
+    samples = config.training.num_steps(round(positions)) * config.training.batch_size
+    return Cost(positions, evaluations / pace.evaluations_per_s, samples / pace.samples_per_s)
+
+
+def predict_campaign(
+    config: CampaignConfig, pace: Pace, mean_plies: float = TYPICAL_PLIES
+) -> tuple[Cost, Cost]:
+    """The cost of a campaign's first iteration and of its last."""
+    positions = config.self_play.games_per_iteration * mean_plies
+    first, last = (predict(config, pace, positions, config.search.simulations(progress))
+                   for progress in (0.0, 1.0))
+    return first, last
+
+
+def predict_receipt(config: CampaignConfig, pace: Pace, receipt: Receipt) -> Cost:
+    """What an iteration should have cost that has been: of its own positions and simulations."""
+    simulations = config.search.simulations(receipt.plan.progress_first)
+    return predict(config, pace, receipt.statistics.positions, simulations)
+
+
+def _evaluations_a_position(config: CampaignConfig, simulations: int) -> int:
+    """The root's, and one for every simulation."""
+    return 1 if config.search.kind == "policy" else 1 + simulations

@@ -1,0 +1,132 @@
+"""The place of each worker process on a machine: its device, its cores, its memory, its roles."""
+
+import json
+import os
+import socket
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, Final, Literal, Self
+
+from chess_snn.cores import available_cores, unbound
+from chess_snn.devices import ASSIGNED_KIND, VISIBLE_GPUS, Device
+
+Role = Literal["play", "train"]
+
+_PLACE: Final = "CHESS_SNN_WORKER_PLACE"
+_CGROUP_LIMITS: Final = (
+    Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """What there is to deal out."""
+
+    gpus: tuple[Device, ...]
+    cores: tuple[int, ...]
+    """Numbers of the cores that this program may use."""
+    memory_bytes: int
+    """Of the machine, or of the container."""
+    host: str
+    """What it is called, in the names of its workers."""
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerPlace:
+    """Where one worker process runs, and with what."""
+
+    number: int
+    """Among the workers of this machine, from 0."""
+    host: str
+    """What the machine is called."""
+    device: Device
+    cores: tuple[int, ...]
+    """It keeps to these; empty where it is not bound."""
+    num_threads: int
+    """Cores it computes with while all work side by side."""
+    memory_bytes: int
+    """It is ended above this."""
+    roles: tuple[Role, ...]
+    machine_gpus: tuple[str, ...]
+    """Of all devices that the campaign has on this machine, for those who train by ranks."""
+
+    @property
+    def name(self) -> str:
+        """``box-a/gpu1-3``: host, device and number."""
+        device = f"gpu{self.device.index}" if self.device.is_gpu else "cpu"
+        return f"{self.host}/{device}-{self.number}"
+
+    @property
+    def site(self) -> str:
+        """``GPU 1 (NVIDIA H200) of box-a``: the same for all workers of a device."""
+        return f"{self.device} of {self.host}"
+
+    def environment(self) -> dict[str, str]:
+        """Variables that put a process in this place."""
+        return {
+            _PLACE: json.dumps(asdict(self)),
+            ASSIGNED_KIND: self.device.kind,
+            VISIBLE_GPUS: self.device.token,
+        }
+
+    @classmethod
+    def from_json(cls, body: dict[str, Any]) -> Self:
+        """What :meth:`environment` wrote."""
+        return cls(
+            number=body["number"], host=body["host"], device=Device(**body["device"]),
+            cores=tuple(body["cores"]), num_threads=body["num_threads"],
+            memory_bytes=body["memory_bytes"],
+            roles=tuple(body["roles"]), machine_gpus=tuple(body["machine_gpus"]),
+        )
+
+
+@cache
+def own_place() -> WorkerPlace | None:
+    """The place that this process was put in; None where it is no worker."""
+    text = os.environ.get(_PLACE)
+    return None if text is None else WorkerPlace.from_json(json.loads(text))
+
+
+@contextmanager
+def whole_machine() -> Iterator[None]:
+    """Let this worker, and what it starts, use all cores and GPUs of the campaign on its machine.
+
+    A process that has used its GPU stays with that one; its children see all of them.
+    """
+    place = own_place()
+    if place is None or not place.machine_gpus:
+        with unbound():
+            yield
+        return
+    before = os.environ.get(VISIBLE_GPUS, "")
+    os.environ[VISIBLE_GPUS] = ",".join(place.machine_gpus)
+    try:
+        with unbound():
+            yield
+    finally:
+        os.environ[VISIBLE_GPUS] = before
+
+
+def this_machine(gpus: Sequence[Device], host: str = "") -> Machine:
+    """What this program may use here, with ``gpus`` as they were found.
+
+    Args:
+        gpus: of this machine.
+        host: what it is to be called; empty takes its host name.
+    """
+    cores = tuple(available_cores())
+    return Machine(tuple(gpus), cores, memory_bytes(), host or socket.gethostname())
+
+
+def memory_bytes() -> int:
+    """Memory of the machine, or of the container where that has less."""
+    total = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    for limit in _CGROUP_LIMITS:
+        try:
+            total = min(total, int(limit.read_text()))
+        except (OSError, ValueError):  # another version of control groups, or no limit: "max"
+            continue
+    return total

@@ -1,0 +1,176 @@
+"""How many worker processes a machine gives to a campaign, and what each of them gets."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from chess_snn.campaign.configuration.settings import CampaignConfig
+from chess_snn.campaign.machine.gpu_sharing import workers_a_gpu
+from chess_snn.campaign.machine.places import Machine, Role, WorkerPlace, this_machine
+from chess_snn.cores import num_cores
+from chess_snn.devices import Device, choose_devices, processor, visible_gpus
+from chess_snn.errors import ConfigError
+from chess_snn.games import get_game
+from chess_snn.nets.calibration import calibration_for
+from chess_snn.search import tree_bytes
+
+_MIB: Final = 2**20
+_GIB: Final = 2**30
+
+_LIBRARY_BYTES: Final = 450 * _MIB
+"""Of a worker that has loaded torch and the kernels, and has a small network."""
+_GPU_CONTEXT_BYTES: Final = 1500 * _MIB
+"""Of the host, for one that has opened a GPU besides."""
+_USUAL_SHARE_OF_TREES: Final = 6
+"""Ordinary positions take a sixth of what trees may come to at worst."""
+_KEPT_SHARE: Final = 0.1
+"""Of memory, for the campaign's own process, its servers and the system."""
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerPlan:
+    """The workers of one machine."""
+
+    places: tuple[WorkerPlace, ...]
+    notes: tuple[str, ...]
+    """What was chosen otherwise than asked for, for people."""
+
+    @property
+    def players(self) -> list[WorkerPlace]:
+        """Those that play games."""
+        return [place for place in self.places if "play" in place.roles]
+
+
+def plan_here(config: CampaignConfig) -> WorkerPlan:
+    """The workers of this machine.
+
+    Raises:
+        ConfigError: a GPU is asked for that does not exist, or more workers than memory.
+    """
+    return plan_workers(config, this_machine(gpus_for(config)), config.self_play.num_shards)
+
+
+def gpus_for(config: CampaignConfig) -> list[Device]:
+    """The GPUs of this machine, which is not asked where the settings want none."""
+    return visible_gpus() if config.execution.device != "cpu" else []
+
+
+def plan_workers(config: CampaignConfig, machine: Machine, num_shards: int) -> WorkerPlan:
+    """The workers of ``machine``, which is looked at no further.
+
+    Args:
+        config: of the campaign.
+        machine: with all of its devices.
+        num_shards: where the settings leave the number of workers open, no more than these.
+
+    Raises:
+        ConfigError: as :func:`plan_here`.
+    """
+    execution = config.execution
+    devices = choose_devices(execution.device, execution.gpus, machine.gpus)
+    are_apart = execution.self_play_device == "cpu" and devices[0].is_gpu
+    players = [processor()] if are_apart else devices
+    num_players, notes = _num_players(config, machine, players, num_shards)
+    sites: list[tuple[Device, tuple[Role, ...]]] = [
+        (players[number % len(players)], ("play",) if are_apart else ("play", "train"))
+        for number in range(num_players)
+    ]
+    if are_apart:
+        sites.append((devices[0], ("train",)))
+    memory_bytes = _memory_each(config, machine, sites)
+    tokens = tuple(device.token for device in devices if device.is_gpu)
+    threads = max(1, len(machine.cores) // len(sites))
+    runs = [_cores_of(number, threads, machine) for number in range(len(sites))]
+    places = tuple(
+        WorkerPlace(
+            number, machine.host, device, runs[number] if execution.bind_cores else (), threads,
+            memory_bytes, roles, tokens,
+        )
+        for number, (device, roles) in enumerate(sites)
+    )
+    return WorkerPlan(places, tuple(notes))
+
+
+def num_workers(config: CampaignConfig) -> int:
+    """How many workers of this machine play games; see :func:`plan_here`."""
+    return len(plan_here(config).players)
+
+
+def threads_each(num_workers: int) -> int:
+    """Cores of a worker while all work side by side, >= 1."""
+    return max(1, num_cores() // num_workers)
+
+
+def worker_bytes(config: CampaignConfig, device: Device) -> int:
+    """Host memory that a worker on ``device`` takes at least, while it plays."""
+    spec, self_play = get_game(config.campaign.game).spec, config.self_play
+    num_games = min(self_play.concurrent_games, self_play.games_per_shard)
+    simulations = 0
+    if config.search.kind != "policy":
+        simulations = max(config.search.simulations_first, config.search.simulations_last)
+    trees = tree_bytes(spec, simulations) * num_games // _USUAL_SHARE_OF_TREES
+    return _LIBRARY_BYTES + trees + (_GPU_CONTEXT_BYTES if device.is_gpu else 0)
+
+
+def _num_players(
+    config: CampaignConfig, machine: Machine, devices: Sequence[Device], num_shards: int
+) -> tuple[int, list[str]]:
+    """How many workers play on ``devices``, and what is to be said of that."""
+    execution, count = config.execution, len(devices)
+    if execution.workers_per_device:
+        return execution.workers_per_device * count, []
+    if not execution.workers:
+        return _automatic(config, machine, devices, num_shards), []
+    wanted = execution.workers
+    if wanted < count:
+        idle = count - wanted
+        have = "has" if idle == 1 else "have"
+        return wanted, [f"{wanted} workers on {count} devices: {idle} of them {have} no work"]
+    number = wanted // count * count
+    if number == wanted:
+        return wanted, []
+    return number, [
+        f"{wanted} workers on {count} devices: lowered to {number}, {number // count} each"
+    ]
+
+
+def _automatic(
+    config: CampaignConfig, machine: Machine, devices: Sequence[Device], num_shards: int
+) -> int:
+    """No more than there are shards to play, and no more than memory has room for."""
+    fitting = _usable_bytes(machine) // worker_bytes(config, devices[0])
+    most = max(1, min(num_shards, fitting))
+    if not devices[0].is_gpu:
+        calibrated = calibration_for(config.net.network(), config.net.precision).num_threads
+        return min(most, calibrated, len(machine.cores))
+    wanted = len(devices) * workers_a_gpu(config, devices, len(machine.cores))
+    if most < len(devices):
+        return most
+    return min(wanted, most // len(devices) * len(devices))
+
+
+def _memory_each(
+    config: CampaignConfig, machine: Machine, sites: Sequence[tuple[Device, tuple[Role, ...]]]
+) -> int:
+    """Bytes that each worker may take; checked against what they will need."""
+    usable, count = _usable_bytes(machine), len(sites)
+    bound = config.execution.worker_memory_mib * _MIB
+    needed = bound or max(worker_bytes(config, device) for device, _ in sites)
+    if count > 1 and count * needed > usable:
+        raise ConfigError(
+            f"{count} workers take about {needed / _GIB:.1f} GiB each, and of this machine's "
+            f"{machine.memory_bytes / _GIB:.1f} GiB {usable / _GIB:.1f} are theirs: room for "
+            f"{max(1, usable // needed)}; lower execution.workers (--workers), "
+            "self_play.concurrent_games or, if it is set, execution.worker_memory_mib"
+        )
+    return bound or usable // count
+
+
+def _usable_bytes(machine: Machine) -> int:
+    return int(machine.memory_bytes * (1 - _KEPT_SHARE))
+
+
+def _cores_of(number: int, num_threads: int, machine: Machine) -> tuple[int, ...]:
+    """A run of cores to itself, or where there are more workers than cores, one with others."""
+    first = number * num_threads % len(machine.cores)
+    return machine.cores[first : first + num_threads]

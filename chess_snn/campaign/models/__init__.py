@@ -1,0 +1,1 @@
+"""What is known of each network, and networks on their own."""

@@ -1,0 +1,100 @@
+"""A network on its own: a folder that needs no campaign, to be copied anywhere and played.
+
+::
+
+    <folder>/
+      weights.safetensors   the network
+      model.toml            what it is, and the settings it is played and was trained with
+      README.md             the same for people
+      MANIFEST.json         sizes and SHA-256 of the above
+"""
+
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from chess_snn.campaign.configuration.loading import (
+    build_config,
+    config_values,
+    format_toml,
+    read_toml,
+)
+from chess_snn.campaign.configuration.settings import CampaignConfig
+from chess_snn.campaign.models.model_card import model_card
+from chess_snn.campaign.models.versions import NetworkVersion, version_of
+from chess_snn.campaign.store.folder import CampaignFolder
+from chess_snn.campaign.store.removals import refuse_removed
+from chess_snn.data import staged_folder, write_text
+from chess_snn.errors import ConfigError, CorruptDataError, UsageError
+from chess_snn.training import WEIGHTS, load_weights
+from chess_snn.types import Json
+
+MODEL_FILE: Final = "model.toml"
+CARD: Final = "README.md"
+KIND: Final = "model"
+_FACTS: Final = "model"
+"""The table of :data:`MODEL_FILE` that is no group of settings."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExportedModel:
+    """What an exported folder says of its network."""
+
+    generation: int
+    """In the campaign that it comes from."""
+    facts: Json
+    """Of :meth:`NetworkVersion.to_json`, what was known."""
+    config: CampaignConfig
+    """The campaign's."""
+
+
+def export_model(folder: CampaignFolder, generation: int, target: Path) -> NetworkVersion:
+    """Write ``generation`` to ``target``, a new folder, whole or not at all.
+
+    Raises:
+        CampaignError: there is no such generation, or its iteration is not finished.
+        CorruptDataError: its checkpoint is damaged.
+        UsageError: ``target`` exists, or cannot be written.
+    """
+    if target.exists():
+        raise UsageError(f"{target} exists already; choose a new folder with --out")
+    version = version_of(folder, generation)
+    refuse_removed(folder, generation)
+    checkpoint = folder.checkpoint(generation)
+    load_weights(checkpoint)
+    with staged_folder(target) as stage:
+        shutil.copyfile(checkpoint / WEIGHTS, stage.path / WEIGHTS)
+        write_text(stage.path / MODEL_FILE, _description(folder, version))
+        write_text(stage.path / CARD, model_card(version))
+        stage.commit(KIND, {"weights_digest": version.digest})
+    return version
+
+
+def read_exported(folder: Path) -> ExportedModel:
+    """What the exported model in ``folder`` is; its files are not verified.
+
+    Raises:
+        CorruptDataError: its description is damaged.
+    """
+    path = folder / MODEL_FILE
+    try:
+        values = read_toml(path)
+        facts = values.pop(_FACTS)
+        return ExportedModel(int(facts["generation"]), facts, build_config(values))
+    except (ConfigError, KeyError, TypeError, ValueError) as error:
+        raise CorruptDataError(
+            f"{path} does not describe a model ({error}); export it again"
+        ) from error
+
+
+def _description(folder: CampaignFolder, version: NetworkVersion) -> str:
+    # TOML has no null: what is not known is left out.
+    return format_toml({_FACTS: _without_nulls(version.to_json())} | config_values(folder.config))
+
+
+def _without_nulls(values: Json) -> Json:
+    return {
+        name: _without_nulls(value) if isinstance(value, dict) else value
+        for name, value in values.items() if value is not None
+    }

@@ -1,0 +1,73 @@
+"""What is known of a network, in words."""
+
+from chess_snn.campaign.models.versions import NetworkVersion
+from chess_snn.training import WEIGHTS
+
+
+def model_card(version: NetworkVersion) -> str:
+    """Markdown for people: what the network is, how strong, made of what, and how it is played."""
+    return "\n".join([
+        f"# {version.campaign}, generation {version.generation}",
+        "",
+        "A network that plays chess, trained by chess-snn from games with itself.",
+        "",
+        "| | |",
+        "| --- | --- |",
+        *(f"| {name} | {text} |" for name, text in describe(version).items()),
+        "",
+        "It is played by any command of chess-snn that takes a network:",
+        "",
+        "```console",
+        "$ chess-snn play --model FOLDER",
+        "$ chess-snn uci --model FOLDER",
+        "$ chess-snn match FOLDER:64 greedy",
+        "```",
+        "",
+        f"`{WEIGHTS}` is read by `chess_snn.nets.load_network`; `model.toml` has the settings of "
+        "the campaign.",
+        "",
+        "Ratings are relative: Elo points above a player of random moves, among the players of one "
+        "campaign, with the search budget named. They are no ratings of people.",
+        "",
+    ])
+
+
+def describe(version: NetworkVersion) -> dict[str, str]:
+    """What is known of a version, for people, by its heading."""
+    shards = version.window_shards
+    rows = {
+        "rating": rating_text(version),
+        "score": score_text(version),
+        "search budget": f"{version.simulations} simulations a move",
+        "network": f"{version.size}, {version.parameters:,} parameters, "
+                   f"{version.activation}, {version.ticks} ticks, {version.precision}",
+        "spike rate": "" if version.spike_rate is None
+                      else f"{version.spike_rate:.1%} of neurons and ticks",
+        "candidacy": "" if version.promotion is None else str(version.promotion),
+        "trained on": f"{version.window_positions:,} positions in {len(shards)} shards"
+                      + (f", {shards[0]} to {shards[-1]}" if shards else ""),
+        "campaign": f"{version.campaign} ({version.campaign_id})",
+        "made": version.created,
+        "digest": version.digest,
+    }
+    return {name: text for name, text in rows.items() if text}
+
+
+def rating_text(version: NetworkVersion) -> str:
+    """``812 (730 to 905)``, or the one bound there is; empty where it was not rated."""
+    rating = version.rating
+    if rating is None:
+        return ""
+    elo, low, high = (rating[name] for name in ("elo", "elo_low", "elo_high"))
+    if elo is not None and low is not None and high is not None:
+        return f"{elo:.0f} ({low:.0f} to {high:.0f})"
+    if low is not None:
+        return f"at least {low:.0f}"
+    return "unknown" if high is None else f"at most {high:.0f}"
+
+
+def score_text(version: NetworkVersion) -> str:
+    """``0.812 (0.700 to 0.905)``; empty where it was not evaluated."""
+    if version.score is None or version.score_low is None or version.score_high is None:
+        return ""
+    return f"{version.score:.3f} ({version.score_low:.3f} to {version.score_high:.3f})"

@@ -1,0 +1,150 @@
+"""Games that a network is to learn from before it plays any: looked at before the work begins."""
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+from chess_snn.campaign.configuration.settings import CampaignConfig
+from chess_snn.campaign.store.collection import GameCollection, open_collection
+from chess_snn.data import Manifest, check_shard, read_manifest
+from chess_snn.errors import UsageError
+from chess_snn.games import GameSpec, get_game
+from chess_snn.pgn import ImportFolder, is_import
+from chess_snn.training import Course, GivenShard, plan_course
+from chess_snn.types import Json, Progress
+
+_DIGEST_LENGTH: Final = 32
+
+@dataclass(frozen=True, slots=True)
+class GivenGames:
+    """A collection to learn from."""
+
+    path: Path
+    """Absolute."""
+    name: str
+    """Of the PGN file, or of the campaign that played them."""
+    shards: tuple[GivenShard, ...]
+    num_games: int
+    digest: str
+    """32 hex digits of the shards' names and contents: two imports of one file have the same."""
+
+    @property
+    def num_positions(self) -> int:
+        """Of all games."""
+        return sum(shard.num_positions for shard in self.shards)
+
+    def to_json(self) -> Json:
+        """What is noted of them beside a network that has learnt from them."""
+        return {
+            "name": self.name, "path": str(self.path), "digest": self.digest,
+            "games": self.num_games, "positions": self.num_positions,
+        }
+
+
+def find_given_games(
+    path: Path, spec: GameSpec, *, verify: bool = True, on_progress: Progress | None = None
+) -> GivenGames:
+    """The games of the import or the campaign in ``path``.
+
+    Args:
+        path: a folder.
+        spec: of the game that they must be of.
+        verify: whether to read every file and compare its digest; else manifests are believed.
+        on_progress: see ``Progress``.
+
+    Raises:
+        UsageError: there are none, the import is not finished, or they are of another game.
+        CorruptDataError: a shard is damaged; it is named.
+    """
+    _check_finished(path)
+    collection = open_collection(path)
+    manifests = []
+    for done, shard in enumerate(collection.shards, start=1):
+        manifest = check_shard(shard.path) if verify else read_manifest(shard.path)
+        _check_game(shard.path, manifest, spec)
+        manifests.append(manifest)
+        if on_progress is not None:
+            on_progress(done, len(collection.shards))
+    return GivenGames(
+        path=path.absolute(),
+        name=collection.name,
+        shards=tuple(GivenShard(shard.path, shard.num_positions) for shard in collection.shards),
+        num_games=collection.num_games,
+        digest=_digest(collection, manifests),
+    )
+
+
+def fix_given_games(
+    config: CampaignConfig, on_progress: Progress | None = None
+) -> CampaignConfig:
+    """``config`` with the absolute path and the digest of the games it names, if it names any.
+
+    Raises:
+        UsageError, CorruptDataError: as :func:`find_given_games`, or where ``config`` has the
+            digest of other games.
+    """
+    settings = config.supervised
+    if not settings.games:
+        return config
+    spec = get_game(config.campaign.game).spec
+    given = find_given_games(Path(settings.games), spec, on_progress=on_progress)
+    _check_digest(given, settings.digest or given.digest)
+    fixed = replace(settings, games=str(given.path), digest=given.digest)
+    return replace(config, supervised=fixed)
+
+
+def fixed_games(config: CampaignConfig) -> GivenGames:
+    """The games that a campaign with this frozen configuration learns from.
+
+    Manifests alone are read; whoever reads a shard compares it with its digests.
+
+    Raises:
+        UsageError, CorruptDataError: they are not there any more, or not the same.
+    """
+    settings = config.supervised
+    spec = get_game(config.campaign.game).spec
+    given = find_given_games(Path(settings.games), spec, verify=False)
+    _check_digest(given, settings.digest)
+    return given
+
+
+def course_through(given: GivenGames, config: CampaignConfig) -> Course:
+    """In which order ``config`` has a network go through the games."""
+    return plan_course(given.shards, config.supervised, config.training, config.campaign.seed)
+
+
+def _check_finished(path: Path) -> None:
+    if is_import(path) and (folder := ImportFolder.open(path)).report() is None:
+        raise UsageError(
+            f"the import into {path} has not come to its end; run it again: chess-snn games "
+            f"import {folder.source.file} --out {path}"
+        )
+
+
+def _check_game(shard: Path, manifest: Manifest, spec: GameSpec) -> None:
+    found = (manifest.meta.get("game"), manifest.meta.get("record_words"))
+    if found != (spec.name, spec.record_words):
+        raise UsageError(
+            f"{shard} holds {found[0]} in records of {found[1]} words, and {spec.name} in records "
+            f"of {spec.record_words} is to be learnt; give games of {spec.name}"
+        )
+
+
+def _check_digest(given: GivenGames, wanted: str) -> None:
+    if given.digest != wanted:
+        raise UsageError(
+            f"{given.path} holds other games than supervised.digest = \"{wanted}\" says: theirs is "
+            f"\"{given.digest}\"; put the games back, or start anew with these"
+        )
+
+
+def _digest(collection: GameCollection, manifests: Sequence[Manifest]) -> str:
+    contents = [
+        [shard.name, {name: file.sha256 for name, file in manifest.files.items()}]
+        for shard, manifest in zip(collection.shards, manifests, strict=True)
+    ]
+    canonical = json.dumps(contents, sort_keys=True)
+    return hashlib.sha256(canonical.encode()).hexdigest()[:_DIGEST_LENGTH]

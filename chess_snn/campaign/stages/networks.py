@@ -1,0 +1,118 @@
+"""A campaign's networks, ready to be asked, and the searches that ask them."""
+
+from functools import lru_cache
+from pathlib import Path
+from typing import cast
+
+import numpy as np
+
+from chess_snn.campaign.store.folder import CampaignFolder
+from chess_snn.campaign.store.removals import refuse_removed
+from chess_snn.data import read_manifest
+from chess_snn.devices import find_devices, is_gpu
+from chess_snn.games import Game, get_game
+from chess_snn.nets import Evaluator, Precision, make_evaluator
+from chess_snn.rng import derive_seed
+from chess_snn.search import PolicySearch, Search, make_match_search, make_search
+from chess_snn.self_play.starts import draw_starts
+from chess_snn.training import load_weights_alone
+
+_KEPT_NETWORKS = 3
+"""The newest, and the two of a match."""
+
+_MEASURED_POSITIONS = 512
+
+
+def game_of(folder: CampaignFolder) -> Game:
+    """The game the campaign learns."""
+    return get_game(folder.config.campaign.game)
+
+
+def device_of(folder: CampaignFolder, worker: int) -> str:
+    """The device of worker ``worker``; workers share devices in turns."""
+    devices = find_devices(folder.config.execution.device)
+    return devices[worker % len(devices)]
+
+
+def evaluator_of(
+    folder: CampaignFolder, generation: int, *, num_threads: int = 1, worker: int = 0
+) -> Evaluator:
+    """The network of ``generation``, on the device of ``worker``.
+
+    Raises:
+        RemovedError: it was removed on purpose.
+        CorruptDataError: it is damaged, missing, or of a version that is not read.
+    """
+    refuse_removed(folder, generation)
+    checkpoint = folder.checkpoint(generation)
+    digest = str(read_manifest(checkpoint).meta["weights_digest"])
+    device = device_of(folder, worker)
+    return _cached_evaluator(checkpoint, digest, folder.config.net.precision, device, num_threads)
+
+
+def self_play_searches(
+    folder: CampaignFolder, evaluator: Evaluator, simulations: int, num_games: int, *,
+    side_by_side: bool
+) -> list[Search]:
+    """The searches of ``num_games`` games at once: of all of them, or of one half each.
+
+    Halves pay where the network and the trees have processors of their own.
+    """
+    game, settings = game_of(folder), folder.config.search
+    num_groups = 2 if side_by_side else 1
+    return [
+        make_search(
+            game, evaluator, settings,
+            simulations=simulations, num_games=-(-num_games // num_groups),
+        )
+        for _ in range(num_groups)
+    ]
+
+
+def can_overlap_groups(device: str, num_threads: int) -> bool:
+    """Whether one group of games can be in its trees while the other is in the network."""
+    return num_threads > 1 or is_gpu(device)
+
+
+def match_search(
+    folder: CampaignFolder, evaluator: Evaluator, simulations: int, num_games: int
+) -> Search:
+    """The search of a match: a tree from 1 simulation on, whatever self-play does."""
+    return make_match_search(
+        game_of(folder), evaluator, folder.config.search,
+        simulations=simulations, num_games=num_games,
+    )
+
+
+def entropy_ratio(folder: CampaignFolder, evaluator: Evaluator) -> float:
+    """Entropy of the policy over that of a uniform one, on positions that games start from."""
+    game = game_of(folder)
+    starts = draw_starts(
+        game, folder.config.self_play, num_games=_MEASURED_POSITIONS,
+        seed=derive_seed(folder.config.campaign.seed, "entropy"), progress=0.0,
+    )
+    batch = game.allocate(_MEASURED_POSITIONS)
+    game.reset(batch, np.arange(_MEASURED_POSITIONS), starts.states)
+    result = PolicySearch(game, evaluator).run(
+        batch,
+        np.zeros(_MEASURED_POSITIONS, np.uint64),
+        np.zeros(_MEASURED_POSITIONS, np.int32),
+        np.zeros(_MEASURED_POSITIONS, np.float32),
+    )
+    return float(result.prior_entropies.sum() / np.log(batch.num_legal).sum())
+
+
+@lru_cache(maxsize=_KEPT_NETWORKS)
+def _cached_evaluator(
+    checkpoint: Path, digest: str, precision: Precision, device: str, num_threads: int
+) -> Evaluator:
+    """The network of a checkpoint, kept between the tasks of a warm worker.
+
+    ``digest`` is part of the key so that other weights at the same place are never mistaken.
+    """
+    del digest
+    network = load_weights_alone(checkpoint)
+    return cast(
+        Evaluator,
+        make_evaluator(network, device=device, precision=precision, num_threads=num_threads),
+    )

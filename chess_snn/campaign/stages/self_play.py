@@ -1,0 +1,124 @@
+"""The stage of self-play: one shard of an iteration's games."""
+
+from functools import lru_cache
+from pathlib import Path
+
+from chess_snn.campaign.stages.networks import (
+    can_overlap_groups,
+    device_of,
+    evaluator_of,
+    game_of,
+    self_play_searches,
+)
+from chess_snn.campaign.stages.window import iteration_shards
+from chess_snn.campaign.store.folder import CampaignFolder
+from chess_snn.campaign.store.plans import read_plan
+from chess_snn.campaign.store.receipts import ShardFacts
+from chess_snn.data import (
+    Manifest,
+    concatenate,
+    read_manifest,
+    read_shard,
+    restart_states,
+    write_shard,
+)
+from chess_snn.failpoints import failpoint
+from chess_snn.games import get_game
+from chess_snn.rng import derive_seed
+from chess_snn.self_play import calibrate_threshold, play_games
+from chess_snn.types import Progress, UInt64Array
+
+_MOST_RESTARTS = 100_000
+"""Positions that the restarts of one iteration are drawn from."""
+
+
+def play_shard(
+    directory: Path, iteration: int, shard: int, *, num_threads: int = 1, worker: int = 0,
+    on_progress: Progress | None = None,
+) -> ShardFacts:
+    """Play one shard of ``iteration`` with that generation's network, and commit it."""
+    folder = CampaignFolder.open(directory)
+    target = folder.shard(iteration, shard)
+    if target.exists():  # whole, or damaged since: then this raises
+        return _shard_facts(target, read_manifest(target))
+    config, game = folder.config, game_of(folder)
+    settings, progress = config.self_play, read_plan(folder, iteration).progress_first
+    num_games, simulations = settings.games_in_shard(shard), config.search.simulations(progress)
+    evaluator = evaluator_of(folder, iteration, num_threads=num_threads, worker=worker)
+    searches = self_play_searches(
+        folder, evaluator, simulations, min(num_games, settings.concurrent_games),
+        side_by_side=can_overlap_groups(device_of(folder, worker), num_threads),
+    )
+    records, statistics = play_games(
+        game,
+        searches,
+        settings,
+        num_games=num_games,
+        seed=derive_seed(config.campaign.seed, "self_play", iteration, shard),
+        progress=progress,
+        restarts=_restarts(folder, iteration),
+        resignation_threshold=_resignation_threshold(folder, iteration),
+        on_progress=on_progress and (lambda games, _: on_progress(games, num_games)),
+    )
+    meta = {
+        "game": config.campaign.game,
+        "iteration": iteration,
+        "shard": shard,
+        "generation": iteration,
+        "simulations": simulations,
+        "statistics": statistics.to_json(),
+    }
+    failpoint("shard.played")
+    return _shard_facts(target, write_shard(target, records, meta))
+
+
+def shards_played_before(folder: CampaignFolder, iteration: int) -> list[Path]:
+    """Earlier shards that self-play reads: to restart games from, or to know when to resign."""
+    settings = folder.config.self_play
+    restarts = settings.restart_share_first or settings.restart_share_last
+    if iteration == 0 or not (restarts or settings.resignation):
+        return []
+    return iteration_shards(folder, iteration - 1)
+
+
+def _restarts(folder: CampaignFolder, iteration: int) -> UInt64Array | None:
+    """Positions of the iteration before; None in the first."""
+    settings = folder.config.self_play
+    if iteration == 0 or not (settings.restart_share_first or settings.restart_share_last):
+        return None
+    return _read_restarts(
+        tuple(iteration_shards(folder, iteration - 1)), settings.restart_value_limit,
+        derive_seed(folder.config.campaign.seed, "restarts", iteration),
+    )
+
+
+@lru_cache(maxsize=1)
+def _read_restarts(shards: tuple[Path, ...], value_limit: float, seed: int) -> UInt64Array:
+    """The same for all shards that a warm worker plays of one iteration."""
+    return restart_states(shards, value_limit, _MOST_RESTARTS, seed)
+
+
+def _resignation_threshold(folder: CampaignFolder, iteration: int) -> float | None:
+    """What the games of the iteration before allow; None plays every game to its end."""
+    settings = folder.config.self_play
+    if iteration == 0 or not settings.resignation:
+        return None
+    return _read_threshold(
+        tuple(iteration_shards(folder, iteration - 1)), folder.config.campaign.game,
+        settings.resignation_error_limit,
+    )
+
+
+@lru_cache(maxsize=1)
+def _read_threshold(shards: tuple[Path, ...], game: str, error_limit: float) -> float | None:
+    """The same for all shards that a warm worker plays of one iteration."""
+    records = concatenate([read_shard(shard)[0] for shard in shards])
+    return calibrate_threshold(get_game(game), records, error_limit)
+
+
+def _shard_facts(path: Path, manifest: Manifest) -> ShardFacts:
+    return ShardFacts(
+        name=f"{path.parent.name}/{path.name}",
+        bytes=manifest.num_bytes,
+        statistics=manifest.meta["statistics"],
+    )

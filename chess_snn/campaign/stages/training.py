@@ -1,0 +1,157 @@
+"""The stage of training: an iteration's games, and those before them, make the next generation."""
+
+import math
+from dataclasses import asdict
+from pathlib import Path
+
+import torch
+
+from chess_snn.campaign.stages.networks import device_of, game_of
+from chess_snn.campaign.stages.window import (
+    num_positions,
+    positions_played,
+    window_capacity,
+    window_shards,
+)
+from chess_snn.campaign.store.folder import CONFIG_FILE, CampaignFolder
+from chess_snn.campaign.store.plans import read_plan
+from chess_snn.campaign.store.receipts import TrainingFacts
+from chess_snn.data import ReplayWindow, check_shard, read_manifest
+from chess_snn.errors import TrainingDivergedError
+from chess_snn.failpoints import failpoint
+from chess_snn.nets import network_digest
+from chess_snn.training import (
+    ALONE,
+    IterationPlan,
+    Ranks,
+    Trainer,
+    load_trainer,
+    load_weights,
+    save_checkpoint,
+)
+from chess_snn.types import Json, Progress
+
+
+def train_generation(
+    directory: Path, iteration: int, *, num_threads: int = 1, worker: int = 0,
+    on_progress: Progress | None = None, ranks: Ranks = ALONE,
+) -> TrainingFacts:
+    """Train generation ``iteration`` on the replay window; commit generation ``iteration + 1``.
+
+    Where several ``ranks`` train it together, rank 0 commits.
+
+    Raises:
+        TrainingDivergedError: losses or gradients are not finite; nothing is committed.
+        CorruptDataError: a shard or checkpoint is damaged.
+        RankLostError: a rank died or froze.
+    """
+    folder = CampaignFolder.open(directory)
+    target = folder.checkpoint(iteration + 1)
+    if target.exists():  # whole, or damaged since: then this raises
+        return trained_before(folder, iteration)
+    config, game = folder.config, game_of(folder)
+    torch.set_num_threads(num_threads)
+
+    shards = window_shards(folder, iteration)
+    window = ReplayWindow.load(
+        game, shards, window_capacity(folder, iteration), discount=config.search.discount
+    )
+    trainer = load_trainer(
+        folder.checkpoint(iteration), game, device_of(folder, worker), ranks,
+        by_pace=config.execution.training_shares == "measured",
+    )
+    trainer.begin_iteration(iteration)
+    stretch = read_plan(folder, iteration)
+    plan = IterationPlan(
+        num_steps=config.training.num_steps(num_positions(folder, iteration)),
+        progress_first=stretch.progress_first,
+        progress_last=stretch.progress_last,
+    )
+    # Before training: what it has learnt so far says of games that no step was ever made on.
+    before = trainer.holdout_value_loss(window)
+    failpoint("training.begins")
+    try:
+        report = trainer.run(window, plan, on_progress=on_progress)
+    except TrainingDivergedError as error:
+        raise TrainingDivergedError(
+            f"{error}. Generation {iteration} stays the newest and nothing is promoted; a "
+            "campaign's settings stay as they are, so begin another: chess-snn campaign start "
+            f"--config {folder.path / CONFIG_FILE} --set training.learning_rate=..."
+        ) from error
+    facts = {
+        "generation": iteration + 1,
+        "positions_played": positions_played(folder, iteration),
+        "window_shards": [f"{path.parent.name}/{path.name}" for path in shards],
+        "window_positions": window.records.num_positions,
+        "micro_batches": [asdict(use) for use in report.micro_batches],
+        "shares": list(report.shares),
+        "metrics": {
+            "steps": float(report.steps),
+            "skipped_steps": float(report.skipped_steps),
+            "samples": float(report.samples),
+            "value_loss": report.value_loss,
+            "policy_loss": report.policy_loss,
+            "plies_left_loss": report.plies_left_loss,
+            "policy_entropy": report.policy_entropy,
+            "target_entropy": report.target_entropy,
+            "value_mean_abs": report.value_mean_abs,
+            "gradient_norm": report.gradient_norm,
+            "learning_rate": report.learning_rate,
+            "samples_per_s": report.samples_per_s,
+            "ranks": float(ranks.size),
+            "micro_batch": float(report.micro_batches[-1].micro_batch),
+            **_measured({
+                "holdout_value_loss": before,
+                "holdout_value_loss_after": trainer.holdout_value_loss(window),
+            }),
+            **_spike_rate(trainer, window),
+        },
+    }
+    if not ranks.is_first:
+        return _training_facts(facts | {"weights_digest": network_digest(trainer.network)})
+    failpoint("training.done")
+    manifest = save_checkpoint(target, trainer, meta=facts)
+    failpoint("training.committed")
+    return _training_facts(manifest.meta)
+
+
+def trained_before(folder: CampaignFolder, iteration: int) -> TrainingFacts:
+    """What :func:`train_generation` returned when it committed generation ``iteration + 1``.
+
+    Raises:
+        CorruptDataError: it is not there, or damaged.
+    """
+    return _training_facts(read_manifest(folder.checkpoint(iteration + 1)).meta)
+
+
+def check_training_inputs(folder: CampaignFolder, iteration: int) -> None:
+    """See that everything :func:`train_generation` reads is what was committed.
+
+    Raises:
+        DamagedFolderError: a shard of the window, or generation ``iteration``, is not.
+    """
+    load_weights(folder.checkpoint(iteration))
+    for shard in window_shards(folder, iteration):
+        check_shard(shard)
+
+
+def _measured(metrics: dict[str, float]) -> dict[str, float]:
+    """Those that are numbers: a small window may have no game that is held out."""
+    return {name: value for name, value in metrics.items() if not math.isnan(value)}
+
+
+def _spike_rate(trainer: Trainer, window: ReplayWindow) -> dict[str, float]:
+    """Of a network that spikes."""
+    is_spiking = trainer.network.config.is_spiking
+    return {"spike_rate": trainer.spike_rate(window)} if is_spiking else {}
+
+
+def _training_facts(meta: Json) -> TrainingFacts:
+    return TrainingFacts(
+        generation=meta["generation"],
+        weights_digest=meta["weights_digest"],
+        window_shards=meta["window_shards"],
+        window_positions=meta["window_positions"],
+        metrics=meta["metrics"],
+    )
+

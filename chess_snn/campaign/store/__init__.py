@@ -1,0 +1,1 @@
+"""What lies in the campaign folder, and how it is read and written."""

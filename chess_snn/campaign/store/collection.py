@@ -1,0 +1,236 @@
+"""Games on the disk, whether a campaign played them or an import brought them: one view of both."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from chess_snn.campaign.configuration.loading import config_digest
+from chess_snn.campaign.store.folder import CONFIG_FILE, CampaignFolder
+from chess_snn.campaign.store.removals import read_removals
+from chess_snn.config import check_range
+from chess_snn.data import GameRecords, is_committed, read_manifest, read_shard
+from chess_snn.errors import CorruptDataError, UsageError
+from chess_snn.games import ONGOING, get_game
+from chess_snn.pgn import ImportFolder, is_import
+from chess_snn.self_play import PLY_CAP, RESIGNED
+
+AGREED: Final = "agreed"
+"""Name of the ending of an imported game that was drawn without the rules."""
+OUTCOMES: Final = {"white": 1, "draw": 0, "black": -1}
+"""By name, as in ``outcomes_white``."""
+_RULES: Final = get_game("chess").spec.terminations
+ENDINGS: Final = (*_RULES[1:], RESIGNED, PLY_CAP, AGREED)
+"""How games end; resigned are all that somebody won without the rules."""
+
+
+@dataclass(frozen=True, slots=True)
+class CollectedShard:
+    """One committed shard of a collection."""
+
+    path: Path
+    num_games: int
+    num_positions: int
+    created: str
+    """ISO 8601, UTC."""
+    iteration: int | None
+    """None in an import, as the generation that played."""
+    generation: int | None
+
+    @property
+    def name(self) -> str:
+        """``iter-000012/shard-0003``."""
+        return f"{self.path.parent.name}/{self.path.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class CollectedGame:
+    """One game of a collection."""
+
+    number: int
+    """Its place in the collection, from 1."""
+    shard: CollectedShard
+    records: GameRecords
+    """All games of the shard."""
+    index: int
+    """Its place there, from 0."""
+
+
+@dataclass(frozen=True, slots=True)
+class GameCollection:
+    """The games in a folder, in the order they were played or stood in the file."""
+
+    name: str
+    """The campaign's, or the PGN file's."""
+    config_digest: str | None
+    """Of the campaign's settings; None in an import."""
+    shards: tuple[CollectedShard, ...]
+
+    @property
+    def is_import(self) -> bool:
+        """Whether the games came from elsewhere."""
+        return self.config_digest is None
+
+    @property
+    def num_games(self) -> int:
+        """Games in all shards."""
+        return sum(shard.num_games for shard in self.shards)
+
+    def game(self, number: int) -> CollectedGame:
+        """The game with this number, from 1.
+
+        Raises:
+            UsageError: there is none.
+            CorruptDataError: its shard is damaged.
+        """
+        if not 1 <= number <= self.num_games:
+            raise UsageError(
+                f"{self.name} has no game {number}; it has {self.num_games:,}, counted from 1"
+            )
+        before = 0
+        for shard in self.shards:
+            if number <= before + shard.num_games:
+                break
+            before += shard.num_games
+        records, _ = read_shard(shard.path)
+        return CollectedGame(number, shard, records, number - before - 1)
+
+    def games(self, wanted: "GameFilter") -> Iterator[CollectedGame]:
+        """The games that ``wanted`` lets through, a shard at a time in memory.
+
+        Raises:
+            UsageError: it asks for iterations or generations of an import.
+            CorruptDataError: a shard is damaged; it is named.
+        """
+        if self.is_import and (wanted.iterations or wanted.generations):
+            raise UsageError(
+                f"{self.name} was imported: its games have no iteration or generation; leave "
+                "those filters out"
+            )
+        before = num_found = 0
+        for shard in self.shards:
+            if wanted.takes_shard(shard):
+                records, _ = read_shard(shard.path)
+                plies = np.diff(records.game_offsets)
+                endings = self.endings(records)
+                for index in wanted.select(plies, records.outcomes_white, endings):
+                    if wanted.limit is not None and num_found >= wanted.limit:
+                        return
+                    yield CollectedGame(before + index + 1, shard, records, index)
+                    num_found += 1
+            before += shard.num_games
+
+    def endings(self, records: GameRecords) -> list[str]:
+        """How each game of ``records`` ended, one of ``ENDINGS``."""
+        return [self.ending(records, index) for index in range(records.num_games)]
+
+    def ending(self, records: GameRecords, index: int) -> str:
+        """How game ``index`` of ``records`` ended."""
+        code = records.terminations[index]
+        if code != ONGOING:
+            return _RULES[int(code)]
+        if records.outcomes_white[index]:
+            return RESIGNED
+        return AGREED if self.is_import else PLY_CAP
+
+
+@dataclass(frozen=True, slots=True)
+class GameFilter:
+    """Which games of a collection are wanted; None asks for nothing."""
+
+    iterations: range | None = None
+    generations: range | None = None
+    outcome: str | None = None
+    """One of ``OUTCOMES``."""
+    ending: str | None = None
+    """One of ``ENDINGS``."""
+    min_plies: int = 0
+    max_plies: int | None = None
+    limit: int | None = None
+    """Most games."""
+
+    def __post_init__(self) -> None:
+        check_range("--min-plies", self.min_plies, ge=0)
+        if self.max_plies is not None:
+            check_range("--max-plies", self.max_plies, ge=max(1, self.min_plies))
+        if self.limit is not None:
+            check_range("--limit", self.limit, ge=1)
+
+    def takes_shard(self, shard: CollectedShard) -> bool:
+        """Whether a shard may have wanted games."""
+        return all(
+            wanted is None or number in wanted
+            for wanted, number in (
+                (self.iterations, shard.iteration), (self.generations, shard.generation)
+            )
+        )
+
+    def select(
+        self, plies: NDArray[np.integer], outcomes_white: NDArray[np.integer], endings: list[str]
+    ) -> list[int]:
+        """Indices of the wanted games, in order, but for the limit.
+
+        Args:
+            plies: int[n], of each game.
+            outcomes_white: int[n], 1 where white won, -1 where black did, else 0.
+            endings: n of ``ENDINGS``.
+        """
+        is_wanted = plies >= self.min_plies
+        if self.max_plies is not None:
+            is_wanted &= plies <= self.max_plies
+        if self.outcome is not None:
+            is_wanted &= outcomes_white == OUTCOMES[self.outcome]
+        if self.ending is not None:
+            is_wanted &= np.array([ending == self.ending for ending in endings])
+        return [int(index) for index in np.flatnonzero(is_wanted)]
+
+
+def open_collection(path: Path) -> GameCollection:
+    """The games of the campaign or the import in ``path``.
+
+    Raises:
+        UsageError: it holds neither, or no game yet.
+        CorruptDataError: a manifest is damaged.
+    """
+    if is_import(path):
+        imported = ImportFolder.open(path)
+        collection = GameCollection(
+            imported.source.file, None, tuple(map(_collected, imported.shards()))
+        )
+    elif (path / CONFIG_FILE).is_file():
+        folder = CampaignFolder.open(path)
+        shards = sorted(
+            shard for shard in (folder.path / "games").glob("iter-*/shard-*")
+            if is_committed(shard)
+        )
+        collection = GameCollection(
+            folder.name, config_digest(folder.config), tuple(map(_collected, shards))
+        )
+    else:
+        raise UsageError(
+            f"{path} holds no games; give a campaign's folder, or one made by "
+            "`chess-snn games import`"
+        )
+    if not collection.shards:
+        if not collection.is_import and read_removals(CampaignFolder.open(path)):
+            raise UsageError(f"{path} holds no games any more: `chess-snn gc` removed them")
+        raise UsageError(f"{path} holds no games yet; play or import some first")
+    return collection
+
+
+def _collected(shard: Path) -> CollectedShard:
+    manifest = read_manifest(shard)
+    try:
+        meta = manifest.meta
+        return CollectedShard(
+            path=shard, num_games=int(meta["num_games"]),
+            num_positions=int(meta["num_positions"]), created=manifest.created,
+            iteration=meta.get("iteration"), generation=meta.get("generation"),
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        raise CorruptDataError(
+            f"{shard} is no shard of games ({error!r}); restore it from a copy"
+        ) from error

@@ -1,0 +1,190 @@
+"""The campaign folder: where each thing lies. The folder is the truth; all else is a view on it.
+
+::
+
+    <campaign>/
+      campaign.toml                    the configuration, frozen at the start
+      campaign.lock                    who is writing
+      plans/iter-000012.json           where in the campaign the iteration stands
+      games/iter-000012/shard-0003/    one immutable shard
+      checkpoints/gen-000012/          one generation
+      supervised/step-000001200/       on the way to generation 0, where games are given
+      matches/gen-000012/random.json   one match of that generation
+      matches/gen-000012/champion-000008.json   its games against the champion then
+      matches/final/greedy-64.json     one match at the end of the campaign
+      promotions/by-hand-0000.json     a champion that somebody chose
+      comparisons/…/                   a match that somebody asked for
+      receipts/iter-000012.json        what the iteration committed
+      quarantine/                      damaged things, set aside with the reason
+      removals/removal-0000.json       what `chess-snn gc` removed
+      services/                        databases and logs of the embedded servers
+"""
+
+import re
+import uuid
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from chess_snn.campaign.configuration.loading import (
+    build_config,
+    config_values,
+    format_toml,
+    read_toml,
+)
+from chess_snn.campaign.configuration.settings import CampaignConfig
+from chess_snn.data import StoredFormat, create_text, sweep_temporaries, write_text
+from chess_snn.errors import CampaignError
+
+CONFIG_FILE = "campaign.toml"
+FORMAT = StoredFormat("campaign configuration", version=1)
+PART_MARK = ".part-"
+"""In the names of parts of a match."""
+_IDENTITY = "identity"
+_ID = re.compile(r"[0-9a-f]{32}")
+_NOT_IN_NAMES = re.compile(r"[^\w.@~=-]")
+"""What an opponent's name may have and a file's may not."""
+
+
+def _is_taken(path: Path) -> CampaignError:
+    return CampaignError(
+        f"{path} holds another campaign; go on with it by `chess-snn campaign resume {path}`, or "
+        "choose another --dir"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class CampaignFolder:
+    """A campaign on disk."""
+
+    path: Path
+    """Absolute."""
+    campaign_id: str
+    """Never changes, wherever the folder is moved."""
+    config: CampaignConfig
+
+    @classmethod
+    def create(cls, path: Path, config: CampaignConfig) -> "CampaignFolder":
+        """Make a new campaign in ``path``, which must be missing or empty.
+
+        Raises:
+            CampaignError: it holds something already, or cannot be written.
+        """
+        path = path.absolute()
+        try:
+            if (path / CONFIG_FILE).exists():
+                raise _is_taken(path)
+            path.mkdir(parents=True, exist_ok=True)
+            sweep_temporaries(path)  # of a start that was killed at once
+            if any(path.iterdir()):
+                raise CampaignError(f"{path} is not empty; choose a new folder with --dir")
+        except OSError as error:
+            raise CampaignError(
+                f"cannot use {path} as a campaign folder: {error.strerror}; choose another --dir"
+            ) from error
+        identity = {
+            "schema": FORMAT.version,
+            "id": uuid.uuid4().hex,
+            "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        }
+        text = format_toml({_IDENTITY: identity} | config_values(config))
+        if not create_text(path / CONFIG_FILE, text):
+            raise _is_taken(path)
+        return cls(path, str(identity["id"]), config)
+
+    @classmethod
+    def open(cls, path: Path) -> "CampaignFolder":
+        """The campaign in ``path``.
+
+        Raises:
+            CampaignError: there is none.
+            UnknownVersionError: its configuration is of a version that is not read.
+            ConfigError: its configuration is damaged.
+        """
+        path = path.absolute()
+        if not (path / CONFIG_FILE).is_file():
+            raise CampaignError(
+                f"{path} holds no campaign ({CONFIG_FILE} is missing); start one with "
+                "`chess-snn campaign start`"
+            )
+        values = read_toml(path / CONFIG_FILE)
+        identity = values.pop(_IDENTITY, {})
+        known = str(identity.get("id", "")) if isinstance(identity, dict) else ""
+        if not _ID.fullmatch(known):
+            raise CampaignError(f"{path / CONFIG_FILE} has no identity.id; it was edited or cut")
+        # The first ones did not say their version.
+        FORMAT.check(identity.get("schema", 1), path / CONFIG_FILE)
+        return cls(path, known, build_config(values))
+
+    def with_config(self, config: CampaignConfig) -> "CampaignFolder":
+        """The same campaign, from now on under ``config``; the caller holds its lock.
+
+        Only settings that change its pace may differ:
+        :func:`chess_snn.campaign.configuration.loading.change_pace`.
+        """
+        identity = read_toml(self.path / CONFIG_FILE)[_IDENTITY]
+        values = {_IDENTITY: identity} | config_values(config)
+        write_text(self.path / CONFIG_FILE, format_toml(values))
+        return CampaignFolder(self.path, self.campaign_id, config)
+
+    @property
+    def name(self) -> str:
+        """For people: the folder's name."""
+        return self.path.name
+
+    @property
+    def lock_file(self) -> Path:
+        """Names the one writer."""
+        return self.path / "campaign.lock"
+
+    @property
+    def services(self) -> Path:
+        """Data of the embedded servers; may be deleted between runs."""
+        return self.path / "services"
+
+    def shard(self, iteration: int, shard: int) -> Path:
+        """Folder of one shard."""
+        return self.path / "games" / f"iter-{iteration:06d}" / f"shard-{shard:04d}"
+
+    def checkpoint(self, generation: int) -> Path:
+        """Folder of one generation."""
+        return self.path / "checkpoints" / f"gen-{generation:06d}"
+
+    @property
+    def supervised(self) -> Path:
+        """Checkpoints of supervised training; gone once generation 0 is there."""
+        return self.path / "supervised"
+
+    def match(self, event: str, name: str) -> Path:
+        """Result of one match; the event is a generation's (``gen-000012``) or ``final``."""
+        return self.path / "matches" / event / f"{_NOT_IN_NAMES.sub('-', name)}.json"
+
+    def match_part(self, event: str, name: str, part: int) -> Path:
+        """Result of a part of a match, until the match is whole."""
+        whole = self.match(event, name)
+        return whole.with_name(f"{whole.stem}{PART_MARK}{part:04d}.json")
+
+    @property
+    def quarantine(self) -> Path:
+        """What was damaged, and why; see :mod:`chess_snn.campaign.store.quarantine`."""
+        return self.path / "quarantine"
+
+    def removal(self, number: int) -> Path:
+        """What was removed on purpose at one time, from 0."""
+        return self.path / "removals" / f"removal-{number:04d}.json"
+
+    def hand_promotion(self, number: int) -> Path:
+        """A change of the champion by hand, from 0."""
+        return self.path / "promotions" / f"by-hand-{number:04d}.json"
+
+    def comparison(self, name: str) -> Path:
+        """Folder of a match between two models."""
+        return self.path / "comparisons" / _NOT_IN_NAMES.sub("-", name)
+
+    def plan(self, iteration: int) -> Path:
+        """Where in the campaign one iteration stands."""
+        return self.path / "plans" / f"iter-{iteration:06d}.json"
+
+    def receipt(self, iteration: int) -> Path:
+        """What one iteration committed."""
+        return self.path / "receipts" / f"iter-{iteration:06d}.json"

@@ -1,0 +1,138 @@
+"""Where in the campaign an iteration stands, decided once, when it begins.
+
+Whatever changes over a campaign follows its progress: simulations, starts, ply cap, learning rate.
+By iterations, progress is known beforehand; by hours, it is read off a clock. So each iteration
+commits its plan before it plays, and one that is killed and resumed is the same.
+"""
+
+import time
+from dataclasses import asdict, dataclass
+from typing import Final
+
+from chess_snn.campaign.store.folder import CampaignFolder
+from chess_snn.campaign.store.typed_json import from_json
+from chess_snn.config import check_range
+from chess_snn.data import StoredFormat, read_json, write_json
+from chess_snn.errors import ConfigError, CorruptDataError
+from chess_snn.failpoints import failpoint
+
+FORMAT: Final = StoredFormat("plan", version=1)
+
+_S_PER_HOUR: Final = 3600.0
+
+
+@dataclass(frozen=True, slots=True)
+class ProgressPlan:
+    """One iteration's stretch of its campaign."""
+
+    iteration: int
+    progress_first: float
+    """Share of the campaign done when it begins, in [0, 1]."""
+    progress_last: float
+    """Share done when it ends, in [0, 1]; by hours, it is taken to last as long as the one before
+    it."""
+    elapsed_s: float
+    """Seconds that the campaign had run when it began, pauses left out."""
+
+    def __post_init__(self) -> None:
+        check_range("iteration", self.iteration, ge=0)
+        check_range("progress_first", self.progress_first, ge=0, le=1)
+        check_range("progress_last", self.progress_last, ge=self.progress_first, le=1)
+        check_range("elapsed_s", self.elapsed_s, ge=0)
+
+
+class CampaignClock:
+    """Seconds that a campaign has run, over all processes that ran it."""
+
+    def __init__(self, recorded_s: float) -> None:
+        """Go on from ``recorded_s``; what a killed process did after its last record is lost."""
+        self._zero = time.monotonic() - recorded_s
+
+    @property
+    def elapsed_s(self) -> float:
+        """Seconds up to now."""
+        return time.monotonic() - self._zero
+
+
+def begin_iteration(
+    folder: CampaignFolder, iteration: int, elapsed_s: float
+) -> ProgressPlan | None:
+    """The plan of ``iteration``, committed; None where the campaign ends before it.
+
+    An iteration that began is finished, even if the time is up when it is resumed.
+
+    Args:
+        folder: of the campaign.
+        iteration: all earlier ones have a plan.
+        elapsed_s: seconds that the campaign has run.
+
+    Raises:
+        CorruptDataError: a plan is damaged.
+    """
+    if folder.plan(iteration).exists():
+        return read_plan(folder, iteration)
+    plan = next_plan(folder, iteration, elapsed_s)
+    if plan is not None:
+        write_plan(folder, plan)
+        failpoint("plan.committed")
+    return plan
+
+
+def write_plan(folder: CampaignFolder, plan: ProgressPlan) -> None:
+    """Commit ``plan``; :func:`begin_iteration` does so for whoever runs a campaign."""
+    write_json(folder.plan(plan.iteration), {"schema": FORMAT.version} | asdict(plan))
+
+
+def read_plan(folder: CampaignFolder, iteration: int) -> ProgressPlan:
+    """The committed plan of ``iteration``.
+
+    Raises:
+        UnknownVersionError: it is of a version that is not read.
+        CorruptDataError: it is missing or damaged.
+    """
+    path = folder.plan(iteration)
+    body = read_json(path)
+    body = FORMAT.upgraded(body, body.pop("schema", None), path)
+    try:
+        plan = from_json(ProgressPlan, body)
+    except (ValueError, ConfigError) as error:
+        raise CorruptDataError(f"{path} is damaged: {error}; restore it from a copy") from error
+    if plan.iteration != iteration:
+        raise CorruptDataError(f"{path} is the plan of iteration {plan.iteration}")
+    return plan
+
+
+def read_plans(folder: CampaignFolder) -> list[ProgressPlan]:
+    """The plans of all iterations that began, in order; they have no gaps."""
+    plans: list[ProgressPlan] = []
+    while folder.plan(len(plans)).exists():
+        plans.append(read_plan(folder, len(plans)))
+    return plans
+
+
+def describe_length(folder: CampaignFolder) -> str:
+    """How long the campaign is to be, for people: ``20 iterations`` or ``1.5 hours``."""
+    run = folder.config.campaign
+    if run.hours:
+        return f"{run.hours:g} hour" + ("" if run.hours == 1 else "s")
+    return f"{run.iterations:,} iteration" + ("" if run.iterations == 1 else "s")
+
+
+def next_plan(
+    folder: CampaignFolder, iteration: int, elapsed_s: float
+) -> ProgressPlan | None:
+    """What :func:`begin_iteration` would commit for an iteration that has no plan yet."""
+    run = folder.config.campaign
+    if not run.hours:
+        if iteration >= run.iterations:
+            return None
+        first, last = iteration / run.iterations, (iteration + 1) / run.iterations
+        return ProgressPlan(iteration, first, last, elapsed_s)
+    limit_s = run.hours * _S_PER_HOUR
+    if elapsed_s >= limit_s:
+        return None
+    progress = elapsed_s / limit_s
+    gain = 0.0
+    if iteration > 0:
+        gain = max(0.0, progress - read_plan(folder, iteration - 1).progress_first)
+    return ProgressPlan(iteration, progress, min(1.0, progress + gain), elapsed_s)

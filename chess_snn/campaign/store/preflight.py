@@ -1,0 +1,75 @@
+"""What is looked at before a campaign runs: that it can be written, and is still the one it was.
+
+Settings are frozen twice: as ``campaign.toml``, for people, and in the manifest of generation 0,
+which has a digest. An edit of the first is found by the second.
+"""
+
+import os
+from collections.abc import Mapping
+from typing import Any, Final
+
+from chess_snn.campaign.configuration.loading import PACE_GROUPS, build_config, config_values
+from chess_snn.campaign.store.folder import CONFIG_FILE, CampaignFolder
+from chess_snn.campaign.store.sweep import KINDS
+from chess_snn.data import is_committed, read_manifest
+from chess_snn.errors import CampaignError, CorruptDataError
+
+FROZEN_SETTINGS: Final = "campaign_settings"
+"""Of the meta of generation 0: every setting when the campaign began."""
+
+MAY_CHANGE: Final = frozenset(
+    {*PACE_GROUPS, "supervised.games", "supervised.checkpoint_minutes"}
+)
+"""Groups and settings that say where something is or is done, and not what."""
+
+
+def check_before_run(folder: CampaignFolder) -> None:
+    """See that ``folder`` can be gone on with, before any work is done.
+
+    Raises:
+        CampaignError: it, or a folder in it, cannot be written; or a setting was changed. Names it.
+    """
+    _check_writable(folder)
+    _check_settings(folder)
+
+
+def _check_writable(folder: CampaignFolder) -> None:
+    places = [folder.path, *(folder.path / kind for kind in KINDS), folder.services]
+    for place in places:
+        if place.exists() and not os.access(place, os.W_OK | os.X_OK):
+            raise CampaignError(
+                f"cannot write {place}; mend its permissions, or mount its disk for writing"
+            )
+
+
+def _check_settings(folder: CampaignFolder) -> None:
+    first = folder.checkpoint(0)
+    if not is_committed(first):
+        return  # nothing was done under any settings
+    try:
+        frozen = read_manifest(first).meta.get(FROZEN_SETTINGS)
+    except CorruptDataError:
+        return  # it is made again, or told, once it is needed
+    if frozen is None:
+        return  # begun by a version that froze them in campaign.toml alone
+    # Through the same classes: a setting that is newer than the campaign had its default.
+    before = _flat(config_values(build_config(frozen)))
+    now = _flat(config_values(folder.config))
+    changed = [
+        f"{name} was {before[name]!r} and is {now[name]!r}" for name in now
+        if now[name] != before[name] and not {name, name.partition(".")[0]} & MAY_CHANGE
+    ]
+    if changed:
+        file = folder.path / CONFIG_FILE
+        raise CampaignError(
+            f"{file} was changed since the campaign began: {'; '.join(changed)}; set it back, or "
+            f"begin another campaign with these settings: chess-snn campaign start --config {file}"
+        )
+
+
+def _flat(values: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """Settings by their dotted names."""
+    return {
+        f"{group}.{name}": value for group, settings in values.items()
+        for name, value in settings.items()
+    }

@@ -1,0 +1,114 @@
+"""Damaged things of a campaign, set aside: what they were, why, and what became of them.
+
+::
+
+    quarantine/
+      games.iter-000003.shard-0001.0000/       the damaged folder, as it was found
+      games.iter-000003.shard-0001.0000.json   why it lies there
+      games.iter-000003.shard-0001.0001.json   that it was made again, or that windows go without it
+
+Whoever sets something aside holds the campaign's lock, or works for the process that does. Notes
+stay when the folders are thrown away.
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, fields
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final, Literal, get_args
+
+from chess_snn.campaign.store.folder import CampaignFolder
+from chess_snn.data import StoredFormat, create_text, read_json
+from chess_snn.data.files import make_folder, sync_folder, writing
+from chess_snn.errors import CorruptDataError
+
+Event = Literal["set aside", "made again", "dropped"]
+"""What happened to a thing: it was damaged and moved away; it was made again from what it had been
+made of; or that is not possible, and windows of training go without it."""
+
+FORMAT: Final = StoredFormat("quarantine note", version=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """One thing that happened."""
+
+    path: str
+    """Of the thing, in the campaign, with ``/`` between parts."""
+    event: Event
+    why: str
+    created: str
+    """ISO 8601, UTC."""
+
+
+def set_aside(folder: CampaignFolder, path: Path, why: str) -> Path | None:
+    """Move what is at ``path`` into quarantine.
+
+    The note is written before, so that nothing ever lies there without one.
+
+    Returns:
+        Where it is now; None where there was nothing.
+
+    Raises:
+        UsageError: the campaign's folder cannot be written.
+    """
+    if not path.exists():
+        return None
+    target = write_note(folder, path, "set aside", why).with_suffix("")
+    with writing(target):
+        path.rename(target)
+        sync_folder(path.parent)
+        sync_folder(target.parent)
+    return target
+
+
+def write_note(folder: CampaignFolder, path: Path, event: Event, why: str) -> Path:
+    """Note what happened to the thing at ``path``; returns the note's file."""
+    name = path.relative_to(folder.path).as_posix()
+    note = Note(name, event, why, datetime.now(UTC).isoformat(timespec="seconds"))
+    text = json.dumps({"schema": FORMAT.version} | asdict(note), indent=2) + "\n"
+    make_folder(folder.quarantine)
+    number = 0
+    while True:
+        file = folder.quarantine / f"{name.replace('/', '.')}.{number:04d}.json"
+        if not file.with_suffix("").exists() and create_text(file, text):
+            return file
+        number += 1
+
+
+def read_notes(folder: CampaignFolder) -> list[Note]:
+    """All notes, those of one thing in order.
+
+    Raises:
+        CorruptDataError: one is damaged.
+        UnknownVersionError: one is of a version that is not read.
+    """
+    return [_read_note(path) for path in sorted(folder.quarantine.glob("*.json"))]
+
+
+def dropped_names(folder: CampaignFolder) -> frozenset[str]:
+    """Paths in the campaign of what windows of training go without."""
+    if not folder.quarantine.is_dir():  # as in nearly every campaign
+        return frozenset()
+    return frozenset(last_events(read_notes(folder), "dropped"))
+
+
+def last_events(notes: Sequence[Note], event: Event) -> dict[str, Note]:
+    """By path, the things to which ``event`` happened last."""
+    newest = {note.path: note for note in notes}
+    return {path: note for path, note in newest.items() if note.event == event}
+
+
+def _read_note(path: Path) -> Note:
+    body = read_json(path)
+    body = FORMAT.upgraded(body, body.pop("schema", None), path)
+    is_note = (
+        body.keys() == {field.name for field in fields(Note)}
+        and all(isinstance(value, str) for value in body.values())
+        and body["event"] in get_args(Event)
+    )
+    if not is_note:
+        raise CorruptDataError(f"{path} is no note of a quarantine; mend it, or delete it")
+    return Note(**body)
+

@@ -1,0 +1,323 @@
+"""Receipts: what each finished iteration committed, in one small JSON file.
+
+An iteration is finished when its receipt exists. Everything that MLflow shows can be computed from
+the receipts again.
+"""
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Final, Literal
+
+from chess_snn.campaign.store.folder import CampaignFolder
+from chess_snn.campaign.store.plans import ProgressPlan, read_plan
+from chess_snn.campaign.store.typed_json import from_json
+from chess_snn.data import StoredFormat, is_own_digest, read_json, with_digest, write_json
+from chess_snn.data.digests import DIGEST
+from chess_snn.errors import ConfigError, CorruptDataError
+from chess_snn.self_play import SelfPlayStatistics, combine
+from chess_snn.types import Json
+
+_LATER_FIELDS: Final[Json] = {"rating": None, "climb": None, "promotion": None, "is_warm": False}
+"""What the first receipts of version 2 lack, and what that means."""
+
+FORMAT: Final = StoredFormat("receipt", version=3, upgrades={2: lambda body: _LATER_FIELDS | body})
+"""Version 2 had no digest of itself; version 1 did not say when its iteration was."""
+_FIRST_WITH_DIGEST: Final = 3
+
+_MISFITS: Final = (
+    ArithmeticError, AttributeError, ConfigError, KeyError, TypeError, ValueError
+)
+"""What a body raises that is JSON and yet not a receipt."""
+
+
+Verdict = Literal["accept", "reject", "undecided"]
+"""What the games against the champion say of a candidate."""
+VERDICT_NUMBERS: Final[dict[Verdict, float]] = {"reject": -1.0, "undecided": 0.0, "accept": 1.0}
+"""Verdicts as a metric."""
+VERDICT_WORDS: Final[dict[Verdict, str]] = {
+    "reject": "rejected", "undecided": "undecided", "accept": "accepted",
+}
+"""Verdicts for people."""
+
+_MATCH_TEXTS: Final = ("name", "player_a", "player_b")
+_MATCH_NUMBERS: Final = (
+    "wins", "draws", "losses", "capped", "score", "score_low", "score_high"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ShardFacts:
+    """One committed shard."""
+
+    name: str
+    """``iter-000012/shard-0003``."""
+    bytes: int
+    statistics: Json
+    """A :class:`SelfPlayStatistics` as JSON."""
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingFacts:
+    """One committed generation."""
+
+    generation: int
+    weights_digest: str
+    window_shards: list[str]
+    """Names of the shards in the replay window, oldest first."""
+    window_positions: int
+    metrics: dict[str, float]
+    """Losses, gradient norm, entropy, learning rate, speed; by name."""
+
+
+@dataclass(frozen=True, slots=True)
+class EvaluationFacts:
+    """What the evaluation of one generation came to."""
+
+    matches: list[Json]
+    """Summaries with the ``name`` of each match."""
+    conversion: Json
+    """How it played out won positions."""
+    climb: Json | None = None
+    """What its climb came to, see :func:`chess_snn.campaign.strength.climbing.play_climb`; None
+    where it does not climb."""
+
+
+@dataclass(frozen=True, slots=True)
+class PromotionFacts:
+    """What the games of a candidate against the champion came to.
+
+    They are kept in ``matches/gen-000012/champion-000008.json``. Counts and scores are the
+    candidate's.
+    """
+
+    candidate: int
+    """Generation."""
+    champion: int
+    """Generation that it played against."""
+    verdict: Verdict
+    """Only ``"accept"`` makes it the champion."""
+    llr: float
+    """Log-likelihood ratio of `elo1` to `elo0`, nats."""
+    lower: float
+    """At or below it the candidate is rejected."""
+    upper: float
+    """At or above it the candidate is accepted."""
+    elo0: float
+    elo1: float
+    simulations: int
+    """Of both, at each of their moves."""
+    games: int
+    wins: int
+    draws: int
+    losses: int
+    capped: int
+    """Cut by the ply cap; they count half."""
+    pairs: list[int]
+    """Openings by the score in their two games: 0, ½, 1, 1½ and 2 points."""
+    score: float
+    """Mean, in [0, 1]."""
+
+    def metrics(self) -> dict[str, float]:
+        """What is plotted."""
+        return {
+            "promotion/llr": self.llr,
+            "promotion/games": float(self.games),
+            "promotion/score": self.score,
+            "promotion/verdict": VERDICT_NUMBERS[self.verdict],
+        }
+
+    def __str__(self) -> str:
+        """``generation 8 against champion 4: rejected after 32 games, 9-12-8 and 3 cut, …``."""
+        return (
+            f"generation {self.candidate} against champion {self.champion}: "
+            f"{VERDICT_WORDS[self.verdict]} after "
+            f"{self.games} games, {self.wins}-{self.draws}-{self.losses} and {self.capped} cut, "
+            f"score {self.score:.3f}, log-likelihood ratio {self.llr:+.2f} of "
+            f"{self.lower:+.2f} to {self.upper:+.2f}"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class StageSeconds:
+    """Wall clock of an iteration's stages, in the process that finished it."""
+
+    self_play: float
+    training: float
+    evaluation: float
+    """0 where the generation is not evaluated."""
+    evaluation_hidden: float
+    """The part of it during which the next iteration was under way already."""
+    iteration: float
+    """From the beginning of the iteration to its receipt."""
+    gate: float = 0.0
+    """Of games against the champion; 0 where there were none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """What one iteration committed."""
+
+    iteration: int
+    plan: ProgressPlan
+    """Where in the campaign it stood."""
+    shards: list[ShardFacts]
+    training: TrainingFacts
+    matches: list[Json]
+    """Summaries of the candidate's matches; none where it is not evaluated."""
+    conversion: Json | None
+    """How the candidate played out won positions; None where it is not evaluated."""
+    score: float | None
+    """The candidate's mean score over the opponents, earlier generations left out, in [0, 1]; None
+    where it is not evaluated."""
+    champion: int
+    """Generation of the champion after this iteration."""
+    seconds: StageSeconds
+    elapsed_s: float
+    """Seconds that the campaign had run when it was finished, pauses left out."""
+    rating: Json | None = None
+    """The candidate's, see :func:`chess_snn.campaign.strength.ratings.rating_of`; None where it
+    is not evaluated."""
+    climb: Json | None = None
+    """What the candidate's climb on the ladder came to, see
+    :func:`chess_snn.campaign.strength.climbing.play_climb`; None where it does not climb."""
+    promotion: PromotionFacts | None = None
+    """The candidate's games against the champion; None where there were none."""
+    is_warm: bool = False
+    """Whether the campaign began with a network that had learnt from given games."""
+
+    @property
+    def statistics(self) -> SelfPlayStatistics:
+        """Self-play statistics over all shards."""
+        return combine([SelfPlayStatistics.from_json(shard.statistics) for shard in self.shards])
+
+    @property
+    def promoted(self) -> bool:
+        """Whether this iteration's candidate became the champion."""
+        return self.champion == self.training.generation
+
+    def metrics(self) -> dict[str, float]:
+        """Everything to plot by iteration, grouped by the part before the slash."""
+        statistics = self.statistics
+        wall = self.seconds.self_play
+        return {
+            **{f"self_play/{name}": value for name, value in statistics.metrics().items()},
+            "self_play/games_per_s": statistics.games / wall,
+            "self_play/positions_per_s": statistics.positions / wall,
+            **{f"train/{name}": value for name, value in self.training.metrics.items()},
+            "train/window_positions": float(self.training.window_positions),
+            **{f"evaluation/score_{m['name']}".replace(":", "_"): m["score"]
+               for m in self.matches},
+            **({} if self.score is None else {"evaluation/score": self.score}),
+            **_rating_metrics(self.rating, "evaluation/elo"),
+            **_rating_metrics(self.climb, "evaluation/climb_elo"),
+            **({} if self.climb is None
+               else {"evaluation/climb_games": float(self.climb["num_games"])}),
+            **({} if self.conversion is None
+               else {"evaluation/conversion_rate": self.conversion["rate"]}),
+            "evaluation/champion": float(self.champion),
+            **({} if self.promotion is None else self.promotion.metrics()),
+            **{f"seconds/{name}": value for name, value in asdict(self.seconds).items()},
+            "campaign/progress": self.plan.progress_first,
+            "campaign/elapsed_s": self.elapsed_s,
+            **({"campaign/is_warm": 1.0} if self.is_warm else {}),
+        }
+
+
+def _rating_metrics(rating: Json | None, name: str) -> dict[str, float]:
+    """Elo and its interval, under ``name``; ends that are not finite are left out."""
+    if rating is None:
+        return {}
+    return {
+        f"{name}{end}": rating[f"elo{end}"]
+        for end in ("", "_low", "_high") if rating[f"elo{end}"] is not None
+    }
+
+
+def is_summary(match: object) -> bool:
+    """Whether ``match`` says of a match who played and how it ended."""
+    return (
+        isinstance(match, dict)
+        and all(isinstance(match.get(name), str) for name in _MATCH_TEXTS)
+        and all(_is_number(match.get(name)) for name in _MATCH_NUMBERS)
+    )
+
+
+def _is_number(value: object) -> bool:
+    return type(value) in (int, float)
+
+
+def write_receipt(folder: CampaignFolder, receipt: Receipt) -> None:
+    """Finish the iteration."""
+    body = with_digest({"schema": FORMAT.version} | asdict(receipt))
+    write_json(folder.receipt(receipt.iteration), body)
+
+
+def read_receipt(folder: CampaignFolder, iteration: int) -> Receipt:
+    """The receipt of a finished iteration.
+
+    Raises:
+        UnknownVersionError: it is of a version that is not read.
+        CorruptDataError: it is missing or damaged.
+    """
+    path = folder.receipt(iteration)
+    body = _read_body(folder, path)
+    try:
+        if set(body) != {f.name for f in fields(Receipt)} or body["iteration"] != iteration:
+            raise CorruptDataError(f"{path} is not the receipt of iteration {iteration}")
+        receipt = from_json(Receipt, body)
+        metrics = receipt.metrics()  # reads every part, so that nobody later meets a missing one
+        if not all(map(_is_number, metrics.values())) or not all(map(is_summary, receipt.matches)):
+            raise _damaged(folder, path, "a figure is missing or is none")
+    except _MISFITS as error:
+        raise _damaged(folder, path, repr(error)) from error
+    return receipt
+
+
+def _read_body(folder: CampaignFolder, path: Path) -> Json:
+    """A receipt as the present version has it, without version and digest."""
+    body = read_json(path)
+    has_digest = DIGEST in body
+    if has_digest and not is_own_digest(body):
+        raise _damaged(folder, path, "its digest is not that of its content")
+    version = FORMAT.check(body.pop("schema", None), path)
+    if version >= _FIRST_WITH_DIGEST and not has_digest:
+        raise _damaged(folder, path, "its digest is gone")
+    body.pop(DIGEST, None)
+    return FORMAT.upgraded(body, version, path)
+
+
+def _damaged(folder: CampaignFolder, path: Path, fault: str) -> CorruptDataError:
+    return CorruptDataError(
+        f"{path} is damaged: {fault}; restore it from a copy, or have its iteration finished "
+        f"again: chess-snn verify {folder.path} --repair"
+    )
+
+
+def read_receipts(folder: CampaignFolder) -> list[Receipt]:
+    """The receipts of all finished iterations, in order; they have no gaps."""
+    receipts: list[Receipt] = []
+    while folder.receipt(len(receipts)).exists():
+        receipts.append(read_receipt(folder, len(receipts)))
+    return receipts
+
+
+def recorded_seconds(folder: CampaignFolder) -> float:
+    """Seconds that the campaign is known to have run: by its newest plan and its newest receipt."""
+    num_begun, num_finished = _count(folder.plan), _count(folder.receipt)
+    begun_s = read_plan(folder, num_begun - 1).elapsed_s if num_begun else 0.0
+    finished_s = read_receipt(folder, num_finished - 1).elapsed_s if num_finished else 0.0
+    return max(begun_s, finished_s)
+
+
+def num_finished_iterations(folder: CampaignFolder) -> int:
+    """How many receipts :func:`read_receipts` would read; none is read."""
+    return _count(folder.receipt)
+
+
+def _count(path_of: Callable[[int], Path]) -> int:
+    """Files that are there, numbered from 0 without a gap."""
+    number = 0
+    while path_of(number).exists():
+        number += 1
+    return number

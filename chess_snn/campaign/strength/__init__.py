@@ -1,0 +1,1 @@
+"""How strong generations are: matches, the climb, the gate, champions and ratings."""

@@ -1,0 +1,197 @@
+"""Who is a campaign's champion, who was before, and changes of it by hand.
+
+Receipts say who is champion after each iteration. Somebody may choose another one between two of
+them; that is kept in a file of its own, and the next candidate plays against whoever was chosen.
+"""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final, Literal
+
+from chess_snn.campaign.store.folder import CampaignFolder
+from chess_snn.campaign.store.receipts import PromotionFacts, Receipt, read_receipt, read_receipts
+from chess_snn.campaign.store.typed_json import from_json
+from chess_snn.campaign.strength.matches import is_evaluated
+from chess_snn.config import check_range
+from chess_snn.data import StoredFormat, read_json, write_json
+from chess_snn.errors import CampaignError, ConfigError, CorruptDataError
+
+HandAction = Literal["promote", "rollback"]
+FORMAT: Final = StoredFormat("choice of a champion", version=1)
+
+
+@dataclass(frozen=True, slots=True)
+class HandPromotion:
+    """A champion that somebody chose."""
+
+    generation: int
+    """The champion from then on."""
+    num_finished: int
+    """Iterations that had their receipt when it was chosen."""
+    action: HandAction
+    who: str
+    why: str
+    created: str
+    """ISO 8601, UTC."""
+
+    def __post_init__(self) -> None:
+        check_range("generation", self.generation, ge=1)
+        check_range("num_finished", self.num_finished, ge=self.generation)
+
+
+def champion_of(folder: CampaignFolder, receipts: Sequence[Receipt]) -> int | None:
+    """Generation of the champion now, given all receipts; None before the first.
+
+    Raises:
+        CorruptDataError: a choice by hand is damaged.
+    """
+    chosen = _chosen_after(read_hand_promotions(folder), len(receipts))
+    if chosen is None and receipts:
+        return receipts[-1].champion
+    return chosen
+
+
+def champion_to_beat(folder: CampaignFolder, iteration: int) -> int | None:
+    """The champion that the candidate of ``iteration`` has to replace.
+
+    Args:
+        folder: of the campaign.
+        iteration: all earlier ones have their receipt.
+
+    Returns:
+        A generation; None while no champion was either evaluated or chosen by hand.
+    """
+    by_hand = read_hand_promotions(folder)
+    champion = _chosen_after(by_hand, iteration)
+    if champion is None and iteration > 0:
+        champion = read_receipt(folder, iteration - 1).champion
+    if champion is None:
+        return None
+    was_chosen = any(choice.generation == champion for choice in by_hand)
+    return champion if was_chosen or is_evaluated(folder, champion) else None
+
+
+def choose_champion(
+    folder: CampaignFolder, iteration: int, score: float | None, promotion: PromotionFacts | None
+) -> int:
+    """Generation of the champion once ``iteration`` is finished.
+
+    Args:
+        folder: of the campaign; all earlier iterations have their receipt.
+        iteration: whose candidate is generation ``iteration + 1``.
+        score: the candidate's mean over the opponents, in [0, 1]; None where it is not evaluated.
+        promotion: its games against the champion, if there were any.
+    """
+    candidate, champion = iteration + 1, champion_to_beat(folder, iteration)
+    if champion is None:
+        return candidate
+    settings = folder.config.promotion
+    if settings.rule == "sprt":
+        is_better = promotion is not None and promotion.verdict == "accept"
+    else:
+        wanted = read_receipt(folder, champion - 1).score
+        is_better = score is not None and (wanted is None or score >= wanted + settings.margin)
+    return candidate if is_better else champion
+
+
+def past_champions(folder: CampaignFolder) -> list[int]:
+    """Generations that were champion up to now, the present one last; a rollback takes one off."""
+    by_hand, reigns = read_hand_promotions(folder), list[int]()
+    receipts = read_receipts(folder)
+    for num_finished in range(len(receipts) + 1):
+        if num_finished:
+            _succeed(reigns, receipts[num_finished - 1].champion)
+        for choice in by_hand:
+            if choice.num_finished != num_finished:
+                continue
+            if choice.action == "rollback" and reigns:
+                reigns.pop()
+            _succeed(reigns, choice.generation)
+    return reigns
+
+
+def promote_by_hand(
+    folder: CampaignFolder, generation: int, who: str, why: str
+) -> HandPromotion:
+    """Make ``generation`` the champion; whoever calls holds the campaign's lock.
+
+    Raises:
+        CampaignError: it is the champion already, or its iteration is not finished.
+    """
+    receipts = read_receipts(folder)
+    num_finished = len(receipts)
+    if not 1 <= generation <= num_finished:
+        raise CampaignError(
+            f"generation {generation} of {folder.path} cannot be champion: "
+            + (f"those of finished iterations are 1 to {num_finished}" if num_finished
+               else "no iteration is finished")
+        )
+    if generation == champion_of(folder, receipts):
+        raise CampaignError(f"generation {generation} of {folder.path} is the champion already")
+    return _choose(folder, generation, num_finished, "promote", who, why)
+
+
+def roll_back(folder: CampaignFolder, who: str, why: str) -> HandPromotion:
+    """Make the champion before the present one champion again; the caller holds the lock.
+
+    Raises:
+        CampaignError: there was none.
+    """
+    reigns = past_champions(folder)
+    if len(reigns) < 2:
+        raise CampaignError(
+            f"{folder.path} has had no champion before "
+            + (f"generation {reigns[0]}" if reigns else "its first iteration is finished")
+            + "; choose one: chess-snn models promote CAMPAIGN@GENERATION"
+        )
+    return _choose(folder, reigns[-2], len(read_receipts(folder)), "rollback", who, why)
+
+
+def read_hand_promotions(folder: CampaignFolder) -> list[HandPromotion]:
+    """All choices by hand, in order; they have no gaps.
+
+    Raises:
+        UnknownVersionError: one is of a version that is not read.
+        CorruptDataError: one is damaged.
+    """
+    choices: list[HandPromotion] = []
+    while (path := folder.hand_promotion(len(choices))).exists():
+        choices.append(_read_choice(path))
+    return choices
+
+
+def _read_choice(path: Path) -> HandPromotion:
+    body = read_json(path)
+    body = FORMAT.upgraded(body, body.pop("schema", None), path)
+    try:
+        return from_json(HandPromotion, body)
+    except (ValueError, ConfigError) as error:
+        raise CorruptDataError(
+            f"{path} is no choice of a champion ({error}); restore it from a copy"
+        ) from error
+
+
+def _choose(
+    folder: CampaignFolder, generation: int, num_finished: int, action: HandAction, who: str,
+    why: str,
+) -> HandPromotion:
+    choice = HandPromotion(
+        generation, num_finished, action, who, why,
+        datetime.now(UTC).isoformat(timespec="seconds"),
+    )
+    number = len(read_hand_promotions(folder))
+    write_json(folder.hand_promotion(number), {"schema": FORMAT.version} | asdict(choice))
+    return choice
+
+
+def _chosen_after(by_hand: Sequence[HandPromotion], num_finished: int) -> int | None:
+    """The generation chosen since the last of so many receipts; None where none was."""
+    chosen = [choice.generation for choice in by_hand if choice.num_finished == num_finished]
+    return chosen[-1] if chosen else None
+
+
+def _succeed(reigns: list[int], generation: int) -> None:
+    if not reigns or reigns[-1] != generation:
+        reigns.append(generation)

@@ -1,0 +1,260 @@
+"""The climb of a new generation on the ladder: batches of games, each where the last suggest.
+
+A batch is a part of a match against one rung and is kept like any part, so a climb that was stopped
+goes on with the next batch. When it ends, what it came to is written and its matches become whole.
+Games begin from the book and are cut where the ladder's were: a rung is as strong as its rating
+says under the conditions in which it was rated.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from chess_snn.campaign.configuration.settings import CampaignConfig
+from chess_snn.campaign.stages.networks import game_of
+from chess_snn.campaign.store.folder import CampaignFolder
+from chess_snn.campaign.strength.matches import (
+    CLIMB,
+    NetworkPlayer,
+    ScheduledMatch,
+    event_of,
+    finish_match,
+    take_seat,
+)
+from chess_snn.data import read_json, write_json
+from chess_snn.errors import CorruptDataError
+from chess_snn.evaluation import (
+    Crosstable,
+    EngineSettings,
+    MatchResult,
+    RatedGame,
+    book_openings,
+    fit_ratings,
+    match_games,
+    play_match,
+)
+from chess_snn.evaluation.ladder import (
+    Ladder,
+    RungScore,
+    available_players,
+    bracketing_rungs,
+    distance_to_ladder,
+    has_arrived,
+    next_rung,
+    read_ladder,
+    width,
+)
+from chess_snn.rng import derive_seed
+from chess_snn.types import Json, Progress
+
+OVERLAP = 2
+"""Generations that may be evaluated at once: a climb begins where one stood that is older, since
+what is known of younger ones depends on who is faster."""
+
+
+def play_climb(
+    directory: Path, generation: int, *, num_threads: int = 1, worker: int = 0,
+    on_progress: Progress | None = None,
+) -> Json:
+    """Let ``generation`` climb the shipped ladder; what it came to is kept, not played again.
+
+    Returns:
+        The rating by the climb's games and the ladder's, ``player``, ``elo``, ``elo_low``,
+        ``elo_high`` (null where not finite), ``num_games`` and ``score``; under ``rungs`` those it
+        met, the weakest first, each with ``player``, ``elo``, ``num_batches``, ``num_games`` and
+        ``score``; ``bracket``, the three that stand about it; ``start``; ``ended_by``, which is
+        ``interval`` or ``games``; and a ``notice`` where players could not be had, else null.
+    """
+    folder = CampaignFolder.open(directory)
+    path = folder.match(event_of(generation), CLIMB)
+    if not path.exists():
+        climb = _prepare(folder, generation, num_threads)
+        num_games = folder.config.evaluation.climb_games
+        while (ended_by := climb.end()) is None:
+            played = climb.num_games
+
+            def tell(games: int, _of: int, before: int = played) -> None:
+                if on_progress is not None:
+                    on_progress(before + games, num_games)
+
+            climb.play_batch(num_threads, worker, tell)
+        write_json(path, climb.report(ended_by))
+    report = read_json(path)
+    player = NetworkPlayer(generation, folder.config.evaluation.simulations)
+    for rung in report["rungs"]:
+        finish_match(directory, _rung_match(folder, player, rung["player"], rung["num_batches"]))
+    return report
+
+
+def climb_notice(config: CampaignConfig) -> str | None:
+    """Which rungs the climbs of a campaign will be without on this machine; None where none."""
+    if not config.evaluation.climb:
+        return None
+    ladder = read_ladder()
+    return available_players(ladder, ladder.players, EngineSettings(processes=1)).notice
+
+
+def earlier_climb(folder: CampaignFolder, generation: int) -> Path | None:
+    """The report of the last generation whose climb is over by now; None before any."""
+    for earlier in range(generation - OVERLAP, -1, -1):
+        path = folder.match(event_of(earlier), CLIMB)
+        if path.exists():
+            return path
+    return None
+
+
+def num_climb_games(folder: CampaignFolder, generation: int) -> int:
+    """Games of a climb so far; all that it might have had once it is over."""
+    event, settings = event_of(generation), folder.config.evaluation
+    path = folder.match(event, CLIMB)
+    if path.exists():
+        return settings.climb_games
+    return 2 * settings.climb_pairs * len(list(path.parent.glob(f"{CLIMB}-*.json")))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Climb:
+    """One climb, as far as it has come."""
+
+    folder: CampaignFolder
+    ladder: Ladder
+    players: tuple[str, ...]
+    """The rungs that can be had, the weakest first."""
+    notice: str | None
+    start: int
+    """Among ``players``."""
+    player: NetworkPlayer
+    batches: dict[int, list[MatchResult]]
+    """Played so far, by rung."""
+
+    @property
+    def num_games(self) -> int:
+        return sum(batch.num_games for batches in self.batches.values() for batch in batches)
+
+    def end(self) -> str | None:
+        """What ends the climb now; None where it goes on."""
+        settings = self.folder.config.evaluation
+        if self._is_narrow(settings.climb_interval):
+            return "interval"
+        goes_on = self.num_games + 2 * settings.climb_pairs <= settings.climb_games
+        return None if goes_on else "games"
+
+    def play_batch(
+        self, num_threads: int, worker: int, on_progress: Progress
+    ) -> None:
+        """Play the next batch and keep it."""
+        rung = next_rung(self._scores(), self.start, self._elos())
+        number = len(self.batches.get(rung, []))
+        match = _rung_match(self.folder, self.player, self.players[rung], number + 1)
+        game, openings = game_of(self.folder), match.parts[number]
+        seed = derive_seed(self.folder.config.campaign.seed, CLIMB)
+        player, opponent = (
+            take_seat(self.folder, seat, 2 * len(openings), num_threads=num_threads, worker=worker)
+            for seat in (match.player, match.opponent)
+        )
+        result = play_match(
+            game, player, opponent, book_openings(game, openings.stop, seed)[openings.start :],
+            seed=derive_seed(seed, "batch", number), max_plies=self.ladder.max_plies,
+            on_progress=on_progress,
+        )
+        write_json(self.folder.match_part(match.event, match.name, number), result.to_json())
+        self.batches.setdefault(rung, []).append(result)
+
+    def report(self, ended_by: str) -> Json:
+        """See :func:`play_climb`."""
+        scores = self._scores()
+        ratings = fit_ratings(Crosstable.from_games([*self.ladder.games(), *self._games()]))
+        return ratings.of(self.player.name).to_json() | {
+            "rungs": [
+                {"player": self.players[rung], "elo": self.ladder.rung(self.players[rung]).elo,
+                 "num_batches": len(self.batches[rung]),
+                 "num_games": scores[rung].num_games, "score": scores[rung].score}
+                for rung in sorted(scores)
+            ],
+            "bracket": [
+                self.players[rung]
+                for rung in bracketing_rungs(scores, self.start, self._elos())
+            ],
+            "start": self.players[self.start],
+            "ended_by": ended_by,
+            "notice": self.notice,
+        }
+
+    def _is_narrow(self, points: float) -> bool:
+        scores = self._scores()
+        if not has_arrived(scores, self.start, self._elos()):
+            return False
+        most_met = max(scores, key=lambda rung: (scores[rung].num_games, -rung))
+        distance = distance_to_ladder(
+            self.ladder, self._games(), self.player.name, self.players[most_met]
+        )
+        return width(distance) <= points
+
+    def _elos(self) -> list[float]:
+        return [self.ladder.rung(name).elo for name in self.players]
+
+    def _scores(self) -> dict[int, RungScore]:
+        return {rung: _score_of(batches) for rung, batches in self.batches.items()}
+
+    def _games(self) -> list[RatedGame]:
+        return [
+            game for batches in self.batches.values() for batch in batches
+            for game in match_games(batch)
+        ]
+
+
+def _prepare(folder: CampaignFolder, generation: int, num_threads: int) -> _Climb:
+    """The climb of ``generation`` with the batches that are on the disk."""
+    ladder = read_ladder()
+    available = available_players(ladder, ladder.players, EngineSettings(processes=num_threads))
+    player = NetworkPlayer(generation, folder.config.evaluation.simulations)
+    batches = {
+        rung: results for rung, name in enumerate(available.players)
+        if (results := _read_batches(folder, player, name))
+    }
+    return _Climb(
+        folder, ladder, available.players, available.notice,
+        _start(folder, generation, ladder, available.players), player, batches,
+    )
+
+
+def _rung_match(
+    folder: CampaignFolder, player: NetworkPlayer, rung: str, num_batches: int
+) -> ScheduledMatch:
+    pairs = folder.config.evaluation.climb_pairs
+    return ScheduledMatch(
+        event_of(player.generation), f"{CLIMB}-{rung}", player, rung, num_batches * pairs,
+        openings_each=pairs,
+    )
+
+
+def _read_batches(
+    folder: CampaignFolder, player: NetworkPlayer, rung: str
+) -> list[MatchResult]:
+    """What is on the disk of a climb that has not ended."""
+    spec = game_of(folder).spec
+    batches: list[MatchResult] = []
+    match = _rung_match(folder, player, rung, 1)
+    while (path := folder.match_part(match.event, match.name, len(batches))).exists():
+        try:
+            batches.append(MatchResult.from_json(spec, read_json(path)))
+        except CorruptDataError as error:
+            raise CorruptDataError(f"{path}: {error}; delete it, and it is played again") from error
+    return batches
+
+
+def _start(
+    folder: CampaignFolder, generation: int, ladder: Ladder, players: tuple[str, ...]
+) -> int:
+    """Where the last generation stood whose climb is over by now; the weakest rung before any."""
+    path = earlier_climb(folder, generation)
+    if path is None:
+        return 0
+    bracket = read_json(path)["bracket"]
+    stood = ladder.rung(bracket[len(bracket) // 2]).elo
+    return min(range(len(players)), key=lambda rung: abs(ladder.rung(players[rung]).elo - stood))
+
+
+def _score_of(batches: list[MatchResult]) -> RungScore:
+    num_games = sum(batch.num_scored for batch in batches)
+    points = sum(batch.score * batch.num_scored for batch in batches)
+    return RungScore(points, num_games)

@@ -1,0 +1,145 @@
+"""The gate: a candidate plays the champion until a sequential test has seen enough.
+
+Every opening is played with both colours. Parts of the match are looked at in their order, and the
+first after which the test is over ends it. Workers may be ahead: what they have played beyond that
+part does not count and is not kept, so the verdict depends neither on their number nor on who was
+killed when.
+"""
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from chess_snn.campaign.stages.networks import game_of
+from chess_snn.campaign.store.folder import CampaignFolder
+from chess_snn.campaign.store.receipts import PromotionFacts, Verdict
+from chess_snn.campaign.strength.champions import champion_to_beat
+from chess_snn.campaign.strength.match_games import read_match
+from chess_snn.campaign.strength.matches import (
+    CHAMPION,
+    NetworkPlayer,
+    ScheduledMatch,
+    event_of,
+    finish_match,
+    is_evaluated,
+    unplayed_parts,
+)
+from chess_snn.data import read_json
+from chess_snn.errors import CorruptDataError
+from chess_snn.evaluation import (
+    PAIR_SCORES,
+    MatchResult,
+    SprtResult,
+    SprtState,
+    pair_counts,
+    sprt,
+)
+from chess_snn.types import Int64Array
+
+_VERDICTS: Final[dict[SprtState, Verdict]] = {
+    "accept": "accept", "reject": "reject", "continue": "undecided",
+}
+"""Of a test that has ended, or whose openings have."""
+
+
+@dataclass(frozen=True, slots=True)
+class GateState:
+    """Where a candidate's match against the champion stands."""
+
+    test: SprtResult
+    counts: Int64Array
+    """int64[5]: pairs of games by the candidate's score."""
+    num_parts: int
+    """Parts that the test rests on, the first ones."""
+    is_over: bool
+    """Whether it is decided, or nothing is left to be played."""
+
+
+def gate_match(folder: CampaignFolder, generation: int) -> ScheduledMatch | None:
+    """The match of ``generation`` against the champion, of as many openings as may be played.
+
+    All iterations before the one that trained it have their receipt.
+
+    Returns:
+        None where no games decide: by the settings, because ``generation`` is not evaluated, or
+        because there is no champion to beat.
+    """
+    config = folder.config
+    if config.promotion.rule != "sprt" or not is_evaluated(folder, generation):
+        return None
+    champion = champion_to_beat(folder, generation - 1)
+    if champion is None:
+        return None
+    return ScheduledMatch(
+        event=event_of(generation),
+        name=f"{CHAMPION}-{champion:06d}",
+        player=NetworkPlayer(generation, config.gate_simulations),
+        opponent=NetworkPlayer(champion, config.gate_simulations),
+        num_openings=config.promotion.max_openings,
+        openings_each=config.promotion.openings_each,
+        # The same ones at every gate would let luck with them be inherited.
+        has_own_openings=True,
+    )
+
+
+def next_parts(folder: CampaignFolder, match: ScheduledMatch, most: int) -> list[int]:
+    """Parts of ``match`` to be played now, at most so many; none once it is over."""
+    state = gate_state(folder, match)
+    if state.is_over:
+        return []
+    return [part for part in unplayed_parts(folder, match) if part >= state.num_parts][:most]
+
+
+def gate_state(folder: CampaignFolder, match: ScheduledMatch) -> GateState:
+    """Where ``match`` stands, by the games that are kept.
+
+    Raises:
+        CorruptDataError: some cannot be read; the file is named.
+    """
+    test, spec = folder.config.promotion.test(), game_of(folder).spec
+    whole = folder.match(match.event, match.name)
+    if whole.exists():
+        counts = pair_counts(read_match(spec, whole).result)
+        return GateState(sprt(counts, test), counts, len(match.parts), is_over=True)
+    counts = np.zeros(len(PAIR_SCORES), np.int64)
+    for part in range(len(match.parts)):
+        path = folder.match_part(match.event, match.name, part)
+        if not path.exists():
+            return GateState(sprt(counts, test), counts, part, is_over=False)
+        try:
+            counts = counts + pair_counts(MatchResult.from_json(spec, read_json(path)))
+        except CorruptDataError as error:
+            raise CorruptDataError(
+                f"{path}: {error}; delete it, so that it is played again"
+            ) from error
+        looked = sprt(counts, test)
+        if looked.state != "continue":
+            return GateState(looked, counts, part + 1, is_over=True)
+    return GateState(sprt(counts, test), counts, len(match.parts), is_over=True)
+
+
+def finish_gate(directory: Path, match: ScheduledMatch) -> PromotionFacts:
+    """Keep the games of ``match`` that count, in one file; :func:`next_parts` has none left.
+
+    Done again, it returns the same facts.
+    """
+    folder = CampaignFolder.open(directory)
+    state = gate_state(folder, match)
+    if not folder.match(match.event, match.name).exists():
+        counting = replace(match, num_openings=match.parts[state.num_parts - 1].stop)
+        finish_match(directory, counting)
+    summary = finish_match(directory, match)  # which removes parts that do not count
+    candidate, champion = match.player, match.opponent
+    assert isinstance(champion, NetworkPlayer)
+    test = folder.config.promotion.test()
+    return PromotionFacts(
+        candidate=candidate.generation, champion=champion.generation,
+        verdict=_VERDICTS[state.test.state],
+        llr=state.test.llr, lower=state.test.lower, upper=state.test.upper,
+        elo0=test.elo0, elo1=test.elo1, simulations=candidate.simulations,
+        games=summary["num_games"], wins=summary["wins"], draws=summary["draws"],
+        losses=summary["losses"], capped=summary["capped"],
+        pairs=state.counts.tolist(), score=summary["score"],
+    )

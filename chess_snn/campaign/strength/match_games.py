@@ -1,0 +1,98 @@
+"""The single games of a campaign's matches, as PGN."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from chess_snn.campaign.configuration.loading import config_digest
+from chess_snn.campaign.stages.networks import game_of
+from chess_snn.campaign.store.collection import GameFilter
+from chess_snn.campaign.store.folder import PART_MARK, CampaignFolder
+from chess_snn.campaign.strength.matches import BESIDE_MATCHES, FINAL
+from chess_snn.data import read_json
+from chess_snn.errors import CorruptDataError, UnknownVersionError, UsageError
+from chess_snn.evaluation import MatchResult, PlayerFacts, match_pgn
+from chess_snn.games import GameSpec
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PlayedMatch:
+    """One whole match of a campaign."""
+
+    event: str
+    """``gen-000012``, or ``final``."""
+    name: str
+    """Within its event: ``greedy``."""
+    created: str
+    """ISO 8601, UTC."""
+    result: MatchResult
+    facts: tuple[PlayerFacts, PlayerFacts]
+    """Of players a and b."""
+
+
+def read_match(spec: GameSpec, path: Path) -> PlayedMatch:
+    """The match in a file of a campaign.
+
+    Raises:
+        UnknownVersionError: it is of a version that is not read.
+        CorruptDataError: it is missing or damaged.
+    """
+    body = read_json(path)
+    try:
+        result = MatchResult.from_json(spec, body)
+        facts = PlayerFacts(**body["facts_a"]), PlayerFacts(**body["facts_b"])
+        return PlayedMatch(
+            path.parent.name, str(body["name"]), str(body["created"]), result, facts
+        )
+    except (KeyError, TypeError) as error:
+        raise CorruptDataError(f"{path} is damaged: {error!r}; restore it from a copy") from error
+    except UnknownVersionError as error:
+        raise UnknownVersionError(f"{path}: {error}") from error
+    except CorruptDataError as error:
+        raise CorruptDataError(f"{path}: {error}") from error
+
+
+def match_files(folder: CampaignFolder) -> list[Path]:
+    """Files of all whole matches, by event, those at the campaign's end last."""
+    found = (
+        path for path in (folder.path / "matches").glob("*/*.json")
+        if path.stem not in BESIDE_MATCHES and PART_MARK not in path.name
+        and not path.name.startswith(".")
+    )
+    return sorted(found, key=lambda path: (path.parent.name == FINAL, path))
+
+
+def match_games_pgn(folder: CampaignFolder, wanted: GameFilter) -> Iterator[str]:
+    """The wanted games of a campaign's matches as PGN.
+
+    A generation is that of the match's first player, whose evaluation it was.
+
+    Raises:
+        UsageError: it asks for iterations, or no match has been played yet.
+        CorruptDataError: a match is damaged, or was kept without its moves; its file is named.
+    """
+    if wanted.iterations is not None:
+        raise UsageError("matches have no --iteration; choose by --generation")
+    files = match_files(folder)
+    if not files:
+        raise UsageError(f"{folder.path} has played no match yet; play on, or leave out --matches")
+    game, digest, num_found = game_of(folder), config_digest(folder.config), 0
+    for path in files:
+        if num_found == wanted.limit:
+            return
+        match = read_match(game.spec, path)
+        if wanted.generations is not None and match.facts[0].generation not in wanted.generations:
+            continue
+        result = match.result
+        chosen = wanted.select(result.plies, result.outcomes_white, result.endings)
+        if wanted.limit is not None:
+            chosen = chosen[: wanted.limit - num_found]
+        if not chosen:
+            continue
+        tags = {"Match": f"{match.event}/{match.name}", "ConfigDigest": digest}
+        for _, text in match_pgn(
+            game, result, match.facts, event=folder.name, date=match.created, more=tags,
+            numbers=chosen,
+        ):
+            yield text
+        num_found += len(chosen)

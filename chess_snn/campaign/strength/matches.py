@@ -1,0 +1,306 @@
+"""The matches of a campaign: which are played, part by part, and what they come to.
+
+A match of many openings is played in parts, so that all workers have something to do. What is in a
+part does not depend on who plays it; a part lies beside its match until all of them are there.
+"""
+
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from chess_snn.campaign.configuration.settings import OPENINGS_EACH
+from chess_snn.campaign.stages.networks import evaluator_of, game_of, match_search
+from chess_snn.campaign.store.folder import PART_MARK, CampaignFolder
+from chess_snn.campaign.store.history import ReceiptHistory
+from chess_snn.campaign.store.plans import ProgressPlan, read_plan, read_plans
+from chess_snn.campaign.store.receipts import is_summary
+from chess_snn.data import read_json, write_json
+from chess_snn.errors import CorruptDataError
+from chess_snn.evaluation import (
+    EngineSettings,
+    MatchResult,
+    Player,
+    PlayerFacts,
+    SearchPlayer,
+    choose_openings,
+    conversion_rate,
+    make_player,
+    play_match,
+)
+from chess_snn.evaluation.match_result import DETAILS
+from chess_snn.failpoints import failpoint
+from chess_snn.rng import derive_seed
+from chess_snn.search import make_search
+from chess_snn.types import Json, Progress
+
+FINAL = "final"
+"""The event at the end of a campaign."""
+EARLIER = "earlier"
+"""Name of the match against an earlier generation."""
+CHAMPION = "champion"
+"""Begins the name of a match against the champion, whose generation follows."""
+CONVERSION = "conversion"
+"""Stands beside the matches: the suite of won positions."""
+CLIMB = "climb"
+"""Stands beside the matches: what the climb on the ladder came to. Its matches are ordinary ones,
+whose names begin with it."""
+BESIDE_MATCHES = (CONVERSION, CLIMB)
+"""What is no match."""
+
+_BESIDE_SUMMARY = ("created", "facts_a", "facts_b", *DETAILS)
+
+EARLIER_SHARE = 2 / 3
+"""How far the campaign was, as a share of its time up to now, when the earlier generation was new:
+in a campaign of an hour it is 20 minutes older at the end."""
+
+
+@dataclass(frozen=True, slots=True)
+class NetworkPlayer:
+    """A generation as a player."""
+
+    generation: int
+    simulations: int
+    """A move; 0 is without search."""
+
+    @property
+    def name(self) -> str:
+        """``gen-000012``, or ``gen-000012@64`` with 64 simulations."""
+        budget = f"@{self.simulations}" if self.simulations else ""
+        return f"gen-{self.generation:06d}{budget}"
+
+    @property
+    def facts(self) -> PlayerFacts:
+        """For the tags of its games."""
+        return PlayerFacts(self.generation, self.simulations)
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduledMatch:
+    """A match to be played, or played already."""
+
+    event: str
+    """``gen-000012``: evaluation of that generation; or ``final``."""
+    name: str
+    """Within its event: ``greedy``."""
+    player: NetworkPlayer
+    """Whose score it is."""
+    opponent: NetworkPlayer | str
+    """A generation, or what :func:`chess_snn.evaluation.make_player` understands."""
+    num_openings: int
+    """Each is played with both colours."""
+    openings_each: int = OPENINGS_EACH
+    """Openings of a part."""
+    has_own_openings: bool = False
+    """Whether openings are drawn for this match alone; else all matches have the same, so that
+    their scores can be compared."""
+
+    @property
+    def num_games(self) -> int:
+        """Over all parts."""
+        return 2 * self.num_openings
+
+    @property
+    def seed_path(self) -> tuple[str, ...]:
+        """Names the seed of its openings and games."""
+        return ("evaluation", self.event, self.name) if self.has_own_openings else ("evaluation",)
+
+    @property
+    def parts(self) -> list[range]:
+        """The openings of each part."""
+        firsts = range(0, self.num_openings, self.openings_each)
+        return [
+            range(first, min(first + self.openings_each, self.num_openings)) for first in firsts
+        ]
+
+
+def event_of(generation: int) -> str:
+    """The event in which ``generation`` is evaluated."""
+    return f"gen-{generation:06d}"
+
+
+def is_gate(name: str) -> bool:
+    """Whether a match of this name decides on the champion."""
+    return name.startswith(CHAMPION)
+
+
+def is_evaluated(folder: CampaignFolder, generation: int) -> bool:
+    """Whether ``generation`` plays matches when it is new."""
+    return generation % folder.config.evaluation.every == 0
+
+
+def generation_matches(folder: CampaignFolder, generation: int) -> list[ScheduledMatch]:
+    """The matches of a new generation: against the opponents set, and an earlier generation."""
+    settings = folder.config.evaluation
+    earlier = earlier_generation(read_plans(folder)[:generation])
+    opponents: dict[str, NetworkPlayer | str] = {name: name for name in settings.opponents}
+    opponents[EARLIER] = NetworkPlayer(earlier, settings.simulations)
+    return [
+        ScheduledMatch(
+            event=event_of(generation),
+            name=name,
+            player=NetworkPlayer(generation, settings.simulations),
+            opponent=opponent,
+            num_openings=settings.num_openings,
+        )
+        for name, opponent in opponents.items()
+    ]
+
+
+def final_matches(folder: CampaignFolder) -> list[ScheduledMatch]:
+    """The matches of the last generation, once its iteration has its receipt; maybe none."""
+    settings, receipts = folder.config.evaluation, ReceiptHistory(folder)
+    if not settings.final_openings or not receipts:
+        return []
+    newest, budget = receipts[-1].training.generation, settings.final_simulations
+    plans = read_plans(folder)[:newest]
+    earlier = earlier_generation(plans, receipts[-1].elapsed_s)
+    searching = NetworkPlayer(newest, budget)
+    return [
+        ScheduledMatch(FINAL, name, player, opponent, settings.final_openings)
+        for name, player, opponent in (
+            ("random-0", NetworkPlayer(newest, 0), "random"),
+            (f"random-{budget}", searching, "random"),
+            (f"greedy-{budget}", searching, "greedy"),
+            (f"{EARLIER}-{budget}", searching, NetworkPlayer(earlier, budget)),
+        )
+    ]
+
+
+def read_final_matches(folder: CampaignFolder) -> list[Json]:
+    """Summaries of the matches at the campaign's end; none before all of them are played."""
+    paths = [folder.match(match.event, match.name) for match in final_matches(folder)]
+    return [_read_summary(path) for path in paths] if all(p.exists() for p in paths) else []
+
+
+def earlier_generation(plans: list[ProgressPlan], elapsed_s: float | None = None) -> int:
+    """The generation that was new when two thirds of ``elapsed_s`` had passed, roughly.
+
+    Args:
+        plans: of the iterations whose first generations may be chosen; at least one.
+        elapsed_s: how long the campaign has run; by default, up to the last plan.
+    """
+    wanted_s = EARLIER_SHARE * (plans[-1].elapsed_s if elapsed_s is None else elapsed_s)
+    return min(plans, key=lambda plan: abs(plan.elapsed_s - wanted_s)).iteration
+
+
+def unplayed_parts(folder: CampaignFolder, match: ScheduledMatch) -> list[int]:
+    """Which parts of ``match`` are still to be played."""
+    if folder.match(match.event, match.name).exists():
+        return []
+    return [
+        part for part in range(len(match.parts))
+        if not folder.match_part(match.event, match.name, part).exists()
+    ]
+
+
+def play_match_part(
+    directory: Path, match: ScheduledMatch, part: int, *, num_threads: int = 1, worker: int = 0,
+    on_progress: Progress | None = None,
+) -> None:
+    """Play one part of ``match`` and keep it; one that is there already is left as it is."""
+    folder = CampaignFolder.open(directory)
+    path, openings = folder.match_part(match.event, match.name, part), match.parts[part]
+    if path.exists():
+        return
+    game, settings = game_of(folder), folder.config.evaluation
+    seed = derive_seed(folder.config.campaign.seed, *match.seed_path)
+    player, opponent = (
+        take_seat(folder, seat, 2 * len(openings), num_threads=num_threads, worker=worker)
+        for seat in (match.player, match.opponent)
+    )
+    states = choose_openings(
+        game, settings.openings, openings.stop, num_plies=settings.opening_plies, seed=seed
+    )[openings.start :]
+    result = play_match(
+        game, player, opponent, states,
+        seed=derive_seed(seed, "part", part), max_plies=settings.max_plies,
+        on_progress=on_progress,
+    )
+    failpoint("match.played")
+    write_json(path, result.to_json())
+
+
+def take_seat(
+    folder: CampaignFolder, player: NetworkPlayer | str, num_games: int, *, num_threads: int,
+    worker: int,
+) -> Player:
+    """The player itself, for ``num_games`` at once."""
+    if isinstance(player, str):
+        return make_player(game_of(folder), player, EngineSettings(processes=num_threads))
+    evaluator = evaluator_of(folder, player.generation, num_threads=num_threads, worker=worker)
+    search = match_search(folder, evaluator, player.simulations, num_games)
+    return SearchPlayer(search, player.name)
+
+
+def finish_match(directory: Path, match: ScheduledMatch) -> Json:
+    """Put the parts of ``match`` together, all of which are played; returns its summary."""
+    folder = CampaignFolder.open(directory)
+    path = folder.match(match.event, match.name)
+    parts = [folder.match_part(match.event, match.name, k) for k in range(len(match.parts))]
+    if not path.exists():
+        facts_a, facts_b = (
+            player.facts if isinstance(player, NetworkPlayer) else PlayerFacts()
+            for player in (match.player, match.opponent)
+        )
+        write_json(path, {
+            "name": match.name,
+            "created": datetime.now(UTC).isoformat(timespec="seconds"),
+            "facts_a": facts_a.to_json(),
+            "facts_b": facts_b.to_json(),
+        } | _put_together(folder, match, parts).to_json())
+        failpoint("match.joined")
+    for part in parts:
+        part.unlink(missing_ok=True)
+    return _read_summary(path)
+
+
+def play_conversion(
+    directory: Path, generation: int, *, num_threads: int = 1, worker: int = 0,
+    on_progress: Progress | None = None,
+) -> Json:
+    """Let ``generation`` play out the suite of won positions, as it would in self-play.
+
+    Returns:
+        What came of it; it is kept, and not played again.
+    """
+    folder = CampaignFolder.open(directory)
+    path = folder.match(event_of(generation), CONVERSION)
+    if not path.exists():
+        config, progress = folder.config, read_plan(folder, generation - 1).progress_first
+        simulations = config.search.simulations(progress)
+        evaluator = evaluator_of(folder, generation, num_threads=num_threads, worker=worker)
+        search = make_search(
+            game_of(folder), evaluator, config.search,
+            simulations=simulations, num_games=config.evaluation.won_positions,
+        )
+        found = conversion_rate(
+            game_of(folder), search,
+            num_positions=config.evaluation.won_positions, on_progress=on_progress,
+        )
+        body = asdict(found) | {"rate": found.rate, "simulations": simulations}
+        # NaN is not JSON.
+        body["mean_plies_to_win"] = found.mean_plies_to_win if found.won else None
+        failpoint("conversion.played")
+        write_json(path, body)
+    return read_json(path)
+
+
+def _read_summary(path: Path) -> Json:
+    """A match without its single games."""
+    body = read_json(path)
+    summary = {name: value for name, value in body.items() if name not in _BESIDE_SUMMARY}
+    if not is_summary(summary):
+        raise CorruptDataError(f"{path} is no match; delete it, so that it is played again")
+    return summary
+
+
+def _put_together(folder: CampaignFolder, match: ScheduledMatch, parts: list[Path]) -> MatchResult:
+    """One result from the files of all parts."""
+    spec = game_of(folder).spec
+    try:
+        return MatchResult.joined([MatchResult.from_json(spec, read_json(part)) for part in parts])
+    except CorruptDataError as error:
+        raise CorruptDataError(
+            f"a part of match {match.event}/{match.name}: {error}; delete the files with "
+            f"{PART_MARK} in their names beside it, so that they are played again"
+        ) from error

@@ -1,0 +1,105 @@
+"""Finished iterations as rows of one table, under column names that scripts may rely on.
+
+Which columns there are depends on the campaign's opponents alone: not on how far it is, nor on
+whether a generation was evaluated. A figure that was not measured is None.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+from chess_snn.campaign.configuration.settings import CampaignConfig
+from chess_snn.campaign.store.receipts import Receipt
+from chess_snn.campaign.strength.matches import EARLIER
+from chess_snn.types import Json
+
+_WHERE: Final = ("iteration", "generation", "champion", "progress", "elapsed_s")
+
+_METRICS: Final = {
+    "games": "self_play/games",
+    "positions": "self_play/positions",
+    "white_rate": "self_play/white_rate",
+    "draw_rate": "self_play/draw_rate",
+    "black_rate": "self_play/black_rate",
+    "cut_rate": "self_play/cut_rate",
+    "plies_mean": "self_play/plies_mean",
+    "games_per_s": "self_play/games_per_s",
+    "positions_per_s": "self_play/positions_per_s",
+    "network_share": "self_play/network_share",
+    "entropy_ratio": "self_play/entropy_ratio",
+    "policy_loss": "train/policy_loss",
+    "value_loss": "train/value_loss",
+    "holdout_value_loss_before": "train/holdout_value_loss",
+    "holdout_value_loss_after": "train/holdout_value_loss_after",
+    "policy_entropy": "train/policy_entropy",
+    "learning_rate": "train/learning_rate",
+    "window_positions": "train/window_positions",
+    "score": "evaluation/score",
+    "elo": "evaluation/elo",
+    "elo_low": "evaluation/elo_low",
+    "elo_high": "evaluation/elo_high",
+    "conversion_rate": "evaluation/conversion_rate",
+    "gate_verdict": "promotion/verdict",
+    "gate_score": "promotion/score",
+    "gate_llr": "promotion/llr",
+    "gate_games": "promotion/games",
+    "self_play_s": "seconds/self_play",
+    "training_s": "seconds/training",
+    "evaluation_s": "seconds/evaluation",
+    "evaluation_hidden_s": "seconds/evaluation_hidden",
+    "gate_s": "seconds/gate",
+    "iteration_s": "seconds/iteration",
+}
+"""Columns by the metric of :meth:`Receipt.metrics` that they show."""
+
+_MATCH_FIELDS: Final = {"": "score", "_low": "score_low", "_high": "score_high"}
+"""Endings of the three columns of an opponent: the score and its 95 % interval."""
+
+
+def opponents_of(config: CampaignConfig) -> list[str]:
+    """Names of the matches that an evaluated generation plays, in order."""
+    return [*config.evaluation.opponents, EARLIER]
+
+
+def score_column(opponent: str) -> str:
+    """The column of the score against ``opponent``; with ``_low`` and ``_high``, its interval."""
+    return f"score_{opponent.replace(':', '_')}"
+
+
+def result_columns(config: CampaignConfig) -> list[str]:
+    """The names of all columns, in order."""
+    scores = [
+        score_column(opponent) + ending
+        for opponent in opponents_of(config) for ending in _MATCH_FIELDS
+    ]
+    return [*_WHERE, *_METRICS, *scores]
+
+
+def result_rows(config: CampaignConfig, receipts: Sequence[Receipt]) -> list[Json]:
+    """A row each, with the columns of :func:`result_columns`.
+
+    ``gate_verdict`` is 1 where the candidate was accepted as champion, -1 where it was rejected, 0
+    where its games left that open. Rates, shares, scores and progress are in [0, 1], losses and
+    ``policy_entropy`` in nats, ``*_s`` in seconds; ``progress`` and ``elapsed_s`` are those at the
+    iteration's end.
+    """
+    opponents = opponents_of(config)
+    return [result_row(receipt, opponents) for receipt in receipts]
+
+
+def result_row(receipt: Receipt, opponents: Sequence[str] = ()) -> Json:
+    """One of the rows, with the columns of these opponents only."""
+    metrics = receipt.metrics()
+    row: Json = {
+        "iteration": receipt.iteration,
+        "generation": receipt.training.generation,
+        "champion": receipt.champion,
+        "progress": receipt.plan.progress_last,
+        "elapsed_s": receipt.elapsed_s,
+        **{column: metrics.get(metric) for column, metric in _METRICS.items()},
+    }
+    matches = {match["name"]: match for match in receipt.matches}
+    for opponent in opponents:
+        match = matches.get(opponent, {})
+        for ending, field in _MATCH_FIELDS.items():
+            row[score_column(opponent) + ending] = match.get(field)
+    return row

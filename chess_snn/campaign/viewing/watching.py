@@ -1,0 +1,235 @@
+"""How a campaign goes, from its folder alone, asked again and again at next to no cost.
+
+Works beside the campaign, on another machine that shares the disk, and after it has ended or died.
+Nothing is written, and no lock is taken. A look stats a few dozen files and reads those that are
+new; only after a new receipt is anything computed from all of them.
+"""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from chess_snn.campaign.store.folder import CONFIG_FILE, CampaignFolder
+from chess_snn.campaign.store.numbered_files import NumberedFiles
+from chess_snn.campaign.store.plans import ProgressPlan, next_plan, read_plan
+from chess_snn.campaign.store.receipts import Receipt, read_receipt
+from chess_snn.campaign.strength.champions import champion_of
+from chess_snn.campaign.strength.matches import (
+    FINAL,
+    ScheduledMatch,
+    event_of,
+    final_matches,
+    read_final_matches,
+)
+from chess_snn.campaign.viewing.alarms import Alarm, find_alarms
+from chess_snn.campaign.viewing.disk_use import DiskMeter, DiskUse
+from chess_snn.campaign.viewing.live import Live, read_live
+from chess_snn.campaign.viewing.process_use import ProcessMeter, ProcessUse
+from chess_snn.campaign.viewing.results import result_rows
+from chess_snn.campaign.viewing.under_way import (
+    FINAL_MATCHES,
+    StageFinder,
+    StageUnderWay,
+    changed_s,
+    num_games_played,
+)
+from chess_snn.campaign.viewing.writer import Writer, WriterState, find_writer
+from chess_snn.errors import CampaignError
+from chess_snn.types import Json
+
+PACE_ITERATIONS: Final = 5
+"""The newest iterations, from whose length the time left is told."""
+
+_S_PER_HOUR: Final = 3600.0
+_MAY_RUN: Final = (WriterState.RUNNING, WriterState.ELSEWHERE)
+
+
+@dataclass(frozen=True, slots=True)
+class CampaignView:
+    """A campaign at one moment."""
+
+    folder: CampaignFolder
+    receipts: Sequence[Receipt]
+    rows: Sequence[Json]
+    """Of :func:`chess_snn.campaign.viewing.results.result_rows`, one a receipt."""
+    champion: int | None
+    """Generation, chosen by games or by hand; None before the first receipt."""
+    alarms: Sequence[Alarm]
+    stages: Sequence[StageUnderWay]
+    """Under way, or left where they were; the oldest first."""
+    final_matches: Sequence[Json]
+    """Summaries; none until all are played."""
+    writer: Writer | None
+    """None where nobody has begun to run it."""
+    is_finished: bool
+    elapsed_s: float
+    """Seconds it has run, pauses left out; of a campaign on another host, up to its last sign."""
+    seconds_left: float | None
+    """By the clock, or at the pace of the newest iterations; without the final matches. None where
+    that is not known."""
+    last_sign_s: float
+    """When something was last written, seconds since 1970."""
+    disk: DiskUse
+    processes: ProcessUse | None
+    """Of the campaign and its workers; None unless they run on this host."""
+    live: Live | None
+    """Of its workers, wherever they are; None where nobody has told of them lately."""
+
+    @property
+    def is_running(self) -> bool:
+        """Whether a process of this host is at it; one of another host cannot be seen."""
+        return self.writer is not None and self.writer.state is WriterState.RUNNING
+
+    @property
+    def progress(self) -> float:
+        """Share of the campaign that is done, in [0, 1], the final matches left out."""
+        run = self.folder.config.campaign
+        if self.is_finished:
+            return 1.0
+        if run.hours:
+            return min(1.0, self.elapsed_s / (run.hours * _S_PER_HOUR))
+        return min(1.0, len(self.receipts) / run.iterations)
+
+
+class CampaignWatch:
+    """Looks at one campaign again and again."""
+
+    def __init__(self, directory: Path) -> None:
+        """Of the campaign in ``directory``.
+
+        Raises:
+            CampaignError: there is none.
+            ConfigError: its configuration is damaged.
+        """
+        self._folder = CampaignFolder.open(directory)
+        folder = self._folder
+        self._plans = NumberedFiles[ProgressPlan](
+            folder.plan, lambda number: read_plan(folder, number)
+        )
+        self._receipts = NumberedFiles[Receipt](
+            folder.receipt, lambda number: read_receipt(folder, number)
+        )
+        self._stages = StageFinder(folder)
+        self._disk, self._processes = DiskMeter(folder.path), ProcessMeter()
+        self._rows: list[Json] = []
+        self._alarms: list[Alarm] = []
+        self._final: list[ScheduledMatch] | None = None
+        self._final_summaries: list[Json] = []
+
+    def look(self) -> CampaignView:
+        """The campaign now.
+
+        Raises:
+            CampaignError: its folder is gone, or cannot be read.
+            CorruptDataError: a plan, a receipt or a final match is damaged.
+        """
+        try:
+            if not (self._folder.path / CONFIG_FILE).is_file():
+                raise CampaignError(
+                    f"{self._folder.path} holds no campaign any more; watch it where it is now"
+                )
+            return self._look()
+        except OSError as error:
+            raise CampaignError(
+                f"cannot read campaign {self._folder.path}: {error.strerror} "
+                f"({error.filename}); mend that, then watch it again"
+            ) from error
+
+    def _look(self) -> CampaignView:
+        writer = find_writer(self._folder)
+        self._refresh()
+        stages = self._find_stages()
+        last_sign_s = self._last_sign_s(stages)
+        elapsed_s = self._elapsed_s(writer, last_sign_s)
+        is_running = writer is not None and writer.state is WriterState.RUNNING
+        return CampaignView(
+            folder=self._folder,
+            receipts=tuple(self._receipts.entries),
+            rows=tuple(self._rows),
+            champion=champion_of(self._folder, self._receipts.entries),
+            alarms=tuple(self._alarms),
+            stages=stages,
+            final_matches=tuple(self._final_summaries),
+            writer=writer,
+            is_finished=not stages and self._final is not None,
+            elapsed_s=elapsed_s,
+            seconds_left=self._seconds_left(elapsed_s),
+            last_sign_s=last_sign_s,
+            disk=self._disk.look(),
+            processes=self._processes.look(writer.pid) if writer and is_running else None,
+            live=read_live(self._folder) if writer and writer.state in _MAY_RUN else None,
+        )
+
+    def _refresh(self) -> None:
+        self._plans.refresh()
+        if self._receipts.refresh():
+            receipts = self._receipts.entries
+            self._rows = result_rows(self._folder.config, receipts)
+            self._alarms = find_alarms([receipt.metrics() for receipt in receipts])
+            self._final, self._final_summaries = None, []
+
+    def _find_stages(self) -> list[StageUnderWay]:
+        num_finished, num_begun = len(self._receipts.entries), len(self._plans.entries)
+        if num_begun > num_finished:
+            return [self._stages.of_iteration(i) for i in range(num_finished, num_begun)]
+        if not num_finished:
+            return [self._stages.before_iterations()]
+        if next_plan(self._folder, num_finished, self._recorded_s()) is not None:
+            return []
+        return self._final_stage()
+
+    def _final_stage(self) -> list[StageUnderWay]:
+        if self._final is None:
+            self._final = final_matches(self._folder)
+        total = sum(match.num_games for match in self._final)
+        done = num_games_played(self._folder, self._final)
+        if done < total:
+            newest = self._receipts.entries[-1].iteration
+            begun_s = changed_s(self._folder.receipt(newest))
+            return [StageUnderWay(newest, FINAL_MATCHES, "games", done, total, begun_s)]
+        if self._final and not self._final_summaries:
+            self._final_summaries = read_final_matches(self._folder)
+        return []
+
+    def _last_sign_s(self, stages: Sequence[StageUnderWay]) -> float:
+        """The newest time of the folders that something is put into while the campaign runs."""
+        folder = self._folder
+        places = [folder.receipt(0).parent, folder.plan(0).parent, folder.checkpoint(0).parent,
+                  folder.match(FINAL, "").parent, folder.supervised, folder.path / CONFIG_FILE]
+        for stage in stages:
+            places.append(folder.shard(stage.iteration, 0).parent)
+            places.append(folder.match(event_of(stage.iteration + 1), "").parent)
+        return max(map(changed_s, places))
+
+    def _recorded_s(self) -> float:
+        begun_s = [plan.elapsed_s for plan in self._plans.entries]
+        finished_s = [receipt.elapsed_s for receipt in self._receipts.entries]
+        return max([0.0, *begun_s, *finished_s])
+
+    def _elapsed_s(self, writer: Writer | None, last_sign_s: float) -> float:
+        """From the newest record on, the clock runs while the campaign does."""
+        recorded_s = self._recorded_s()
+        if writer is None or writer.state is WriterState.STOPPED or self._final is not None:
+            return recorded_s
+        until_s = time.time() if writer.state is WriterState.RUNNING else last_sign_s
+        folder = self._folder
+        noted_s = max(
+            changed_s(folder.plan(len(self._plans.entries) - 1)),
+            changed_s(folder.receipt(len(self._receipts.entries) - 1)),
+            writer.since.timestamp(),
+        )
+        return recorded_s + max(0.0, until_s - noted_s)
+
+    def _seconds_left(self, elapsed_s: float) -> float | None:
+        run, receipts = self._folder.config.campaign, self._receipts.entries
+        if run.hours:
+            return max(0.0, run.hours * _S_PER_HOUR - elapsed_s)
+        if not receipts:
+            return None
+        newest = receipts[-PACE_ITERATIONS:]
+        before = receipts[-len(newest) - 1].elapsed_s if len(receipts) > len(newest) else 0.0
+        pace_s = (newest[-1].elapsed_s - before) / len(newest)
+        left_s = (run.iterations - len(receipts)) * pace_s - (elapsed_s - newest[-1].elapsed_s)
+        return max(0.0, left_s)
