@@ -67,9 +67,10 @@ def pace_together(
     with ExitStack() as stack:
         probes = [stack.enter_context(_Probe(environment)) for _ in range(count)]
         # A process that neither gets ready nor answers is ended, and its pipe with it.
-        timer = threading.Timer(timeout_s, lambda: [probe.kill() for probe in probes])
-        timer.start()
-        stack.callback(timer.cancel)
+        for probe in probes:
+            timer = threading.Timer(timeout_s, probe.kill)
+            timer.start()
+            stack.callback(timer.cancel)
         for probe in probes:
             probe.tell(text)
         for probe in probes:
