@@ -30,7 +30,7 @@ def import_games(file: str, out: str, workers: CountOrNone = 0, strict: bool = F
         if not Path(path).is_absolute():
             # A deployment's run starts in a temporary folder, which ends with it.
             raise ConfigError(f"{name} must be an absolute path, got {path!r}")
-    report = read_games(file, out, workers, strict)
+    report: ImportReport = read_games(file, out, workers, strict)
     if report.games_refused:
         create_table_artifact(_refused_rows(report), key="refused-games")
     return report.to_json()

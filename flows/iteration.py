@@ -118,7 +118,7 @@ def _stages(run: IterationRun, directory: str, number: int) -> Receipt:
         directory, relay.plan, shard_facts, training_facts, evaluation, promotion, seconds,
         campaign.clock.elapsed_s, wait_for=[last_task],
     )
-    receipt = promoted.result()
+    receipt: Receipt = promoted.result()
     show_in_mlflow(campaign, number, after=promoted)
     send_to_store(campaign, number, after=promoted)
     return receipt

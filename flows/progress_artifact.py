@@ -26,7 +26,7 @@ class ProgressArtifact:
             key: names it among all runs: lower-case letters, digits and dashes.
         """
         created = create_progress_artifact(0.0, key=key, description="starting")
-        self._artifact: UUID = created  # type: ignore[assignment]  # sync here: a UUID
+        self._artifact: UUID = created  # called here it is sync
         self._next_update = 0.0
 
     def show(self, share: float, text: str, *, is_last: bool = False) -> None:

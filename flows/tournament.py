@@ -38,7 +38,7 @@ _MATCHES_AT_ONCE: Final = 16
 @flow(
     name="tournament",
     flow_run_name="tournament-{directory}",
-    task_runner=ThreadPoolTaskRunner(max_workers=_MATCHES_AT_ONCE),  # type: ignore[arg-type]
+    task_runner=ThreadPoolTaskRunner(max_workers=_MATCHES_AT_ONCE),
 )
 def tournament(
     directory: str,

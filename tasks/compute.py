@@ -4,6 +4,7 @@ import threading
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, Final, TypeVar
 
 from distributed import Client, Future, TimeoutError, default_client
@@ -141,8 +142,7 @@ class _Attempts:
             workers = crew.addresses_without({failed})
             self.future = self._submit(workers)
             answer: tuple[str, Any] | None = _wait(
-                self._client, self.future,
-                lambda workers=workers: not workers or crew.has_any(workers),
+                self._client, self.future, partial(_may_answer, crew, workers)
             )
             if answer is not None:
                 return answer
@@ -154,6 +154,11 @@ class _Attempts:
         return self._client.submit(
             attempt, *sent(self._call), key=key, workers=workers, **self._options
         )
+
+
+def _may_answer(crew: CrewWatch, workers: Sequence[str]) -> bool:
+    """Whether one of ``workers`` is there; none stands for whoever comes."""
+    return not workers or crew.has_any(workers)
 
 
 def _wait(

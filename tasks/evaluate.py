@@ -17,6 +17,7 @@ from chess_snn.campaign.strength.matches import (
 from chess_snn.types import Json
 from tasks import remote
 from tasks.compute import BACKGROUND, run_all_on_devices
+from tasks.failures import Call
 
 
 @task(name="evaluate", task_run_name="evaluate-{generation}")
@@ -29,13 +30,14 @@ def evaluate(directory: str, generation: int, num_threads: int) -> EvaluationFac
     matches = generation_matches(folder, generation)
     # The climb's batches wait for one another: it takes longest and is begun first.
     climbs = [remote.play_climb] if folder.config.evaluation.climb else []
+    whole: list[Call] = [
+        (function, directory, generation, num_threads)
+        for function in (*climbs, remote.play_conversion)
+    ]
+    parts = _part_calls(directory, generation - 1, matches, num_threads)
     *climb, conversion = run_all_on_devices(
-        [
-            (function, directory, generation, num_threads)
-            for function in (*climbs, remote.play_conversion)
-        ] + _part_calls(directory, generation - 1, matches, num_threads),
-        priority=BACKGROUND,
-    )[: len(climbs) + 1]
+        [*whole, *parts], priority=BACKGROUND
+    )[: len(whole)]
     return EvaluationFacts(
         [finish_match(Path(directory), match) for match in matches], conversion,
         climb[0] if climb else None,
@@ -52,7 +54,7 @@ def evaluate_final(directory: str, iteration: int, num_threads: int) -> list[Jso
 
 def _part_calls(
     directory: str, iteration: int, matches: Sequence[ScheduledMatch], num_threads: int
-) -> list[tuple[object, ...]]:
+) -> list[Call]:
     folder = CampaignFolder.open(Path(directory))
     return [
         (remote.play_match_part, directory, iteration, match, part, num_threads)

@@ -87,6 +87,8 @@ def promote(
 
 def _mean_score(evaluation: EvaluationFacts) -> float:
     """Over the fixed opponents: an earlier generation is a different one each time."""
-    scores = [match["score"] for match in evaluation.matches if match["name"] != EARLIER]
+    scores: list[float] = [
+        match["score"] for match in evaluation.matches if match["name"] != EARLIER
+    ]
     return sum(scores) / len(scores)
 

@@ -20,7 +20,7 @@ _COMPUTE: Final = "compute"
 _noted: list[Interval] = []
 
 
-class _BusyTimes(SchedulerPlugin):
+class _BusyTimes(SchedulerPlugin):  # type: ignore[misc]  # distributed has no types
     """Notes when each call began and ended on its worker."""
 
     name = "chess-snn-busy-times"

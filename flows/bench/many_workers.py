@@ -27,8 +27,9 @@ from tasks.compute import DEVICE, run_all_on_devices, run_on_device
 
 Tell = Callable[[str], None]
 
-_MOST_MEMORY_BYTES: Final = 1_600 << 20
-_MOST_START_S: Final = 300.0
+_MOST_MEMORY_SHARE: Final = 0.5
+"""Of what the machine has left; a worker takes about 2 MiB."""
+_MOST_START_S: Final = 600.0
 _MOST_FILES_SHARE: Final = 0.8
 """Of the open files that this process may have; a worker has three."""
 _WORKERS_AT_ONCE: Final = 100
@@ -57,8 +58,8 @@ def measure_many_workers(report: BenchReport, scratch: Path, quick: bool, tell: 
         if num_workers < scale.workers:
             report.notes.append(
                 f"Only {num_workers:,} of {scale.workers:,} workers were started: they reached "
-                f"{_MOST_MEMORY_BYTES >> 20} MiB of memory, {_MOST_START_S:.0f} s, or the limit of "
-                "open files (ulimit -n)."
+                f"{_MOST_MEMORY_SHARE:.0%} of the memory there was, {_MOST_START_S:.0f} s, or the "
+                "limit of open files (ulimit -n)."
             )
         report.add("simulated workers", num_workers, "workers")
         tell(f"{scale.shards:,} sleeping shards on {num_workers:,} workers")
@@ -93,7 +94,8 @@ def _sleeping_crew(most: int, tell: Tell) -> Iterator[int]:
         _, most_files = resource.getrlimit(resource.RLIMIT_NOFILE)
         resource.setrlimit(resource.RLIMIT_NOFILE, (most_files, most_files))
         num_workers, began = 0, time.monotonic()
-        while num_workers < most and _has_room(began):
+        most_bytes = int(_MOST_MEMORY_SHARE * psutil.virtual_memory().available)
+        while num_workers < most and _has_room(began, most_bytes):
             num_workers = min(most, num_workers + _WORKERS_AT_ONCE)
             cluster.scale(num_workers)
             client.wait_for_workers(num_workers)
@@ -101,11 +103,11 @@ def _sleeping_crew(most: int, tell: Tell) -> Iterator[int]:
         yield num_workers
 
 
-def _has_room(began: float) -> bool:
+def _has_room(began: float, most_bytes: int) -> bool:
     here = psutil.Process()
     most_files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return bool(
-        here.memory_info().rss < _MOST_MEMORY_BYTES
+        here.memory_info().rss < most_bytes
         and here.num_fds() < _MOST_FILES_SHARE * most_files
         and time.monotonic() - began < _MOST_START_S
     )
@@ -139,4 +141,5 @@ def _through_prefect(scratch: Path, num_shards: int, num_workers: int) -> float:
         return time.perf_counter() - began
 
     with prefect_server(scratch / "services"):
-        return shards() / num_shards
+        seconds: float = shards()
+    return seconds / num_shards

@@ -4,6 +4,7 @@ import asyncio
 import signal
 from collections.abc import Awaitable
 from contextlib import suppress
+from typing import Any
 
 
 async def end_of_program(*others: Awaitable[object]) -> bool:
@@ -12,8 +13,8 @@ async def end_of_program(*others: Awaitable[object]) -> bool:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, told.set)
-    signalled = asyncio.ensure_future(told.wait())
-    done = asyncio.gather(*others)
+    signalled: asyncio.Future[Any] = asyncio.ensure_future(told.wait())
+    done: asyncio.Future[Any] = asyncio.gather(*others)
     try:
         await asyncio.wait([signalled, done], return_when=asyncio.FIRST_COMPLETED)
         return signalled.done()

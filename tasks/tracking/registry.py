@@ -63,7 +63,7 @@ class ModelRegistry:
             find_version(self._client, campaign_id, facts.generation) or self._create(facts)
         )
         self._advance_candidate(registered)
-        return registered.tags[MODEL_ID_TAG]
+        return str(registered.tags[MODEL_ID_TAG])
 
     def promote(self, generation: int, tags: Mapping[str, str]) -> None:
         """Let the champion be the version of ``generation``, and add ``tags`` to it."""
