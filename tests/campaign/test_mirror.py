@@ -66,6 +66,16 @@ def test_a_folder_is_made_anew_to_the_bit_and_goes_on_where_the_copy_ends(folder
     assert read_receipts(again) == read_receipts(folder)
 
 
+@pytest.mark.parametrize("way", [".hidden/campaign", "elsewhere/../campaign"])
+def test_records_of_a_campaign_reached_by_way_of_a_dotted_name_are_sent_bug(store, tmp_path, way):
+    (tmp_path / ".hidden").mkdir()
+    (tmp_path / "elsewhere").mkdir()
+    folder = make_campaign(tmp_path / way)
+    finish(folder, 0)
+    assert Mirror(folder, store).send_missing().num_records > 0
+    assert read_receipts(restore(store, tmp_path / "again")) == read_receipts(folder)
+
+
 def test_what_was_sent_is_not_sent_again_by_this_process_or_the_next(folder, store):
     mirror = Mirror(folder, store)
     mirror.send_missing()

@@ -166,7 +166,8 @@ class Mirror:
         for kind, pattern in _RECORDS.items():
             for path in sorted((self._folder.path / kind).glob(pattern)):
                 name = path.relative_to(self._folder.path).as_posix()
-                if PART_MARK in name or any(part.startswith(".") for part in path.parts):
+                # Of the name alone: the way to the campaign is none of this.
+                if PART_MARK in name or any(part.startswith(".") for part in name.split("/")):
                     continue
                 facts = path.stat()
                 stamp = facts.st_mtime_ns, facts.st_size
