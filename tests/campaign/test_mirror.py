@@ -1,6 +1,7 @@
 """A campaign's copy in a real S3 server, and a folder made from it."""
 
 import contextlib
+import shutil
 
 import pytest
 from made_campaigns import begin, finish, make_campaign, play_shards
@@ -9,7 +10,7 @@ from s3_server import BUCKET, CREDENTIALS, running_server
 from chess_snn.campaign import CampaignFolder, read_receipts
 from chess_snn.campaign.configuration.storage_settings import StorageSettings
 from chess_snn.campaign.copies.mirror import Mirror, check_store, open_store, restore
-from chess_snn.data import MANIFEST_NAME, write_json
+from chess_snn.data import MANIFEST_NAME, staged_folder, write_json
 from chess_snn.errors import CampaignError, ConfigError, CorruptDataError, StorageError
 
 
@@ -147,6 +148,38 @@ def test_a_prefix_holds_one_campaign(folder, store, tmp_path):
     other = make_campaign(tmp_path / "other")
     with pytest.raises(StorageError, match=f"copy of another campaign .{folder.campaign_id}"):
         Mirror(other, store)
+
+
+def play_shard(folder: CampaignFolder, content: bytes) -> None:
+    """The next one of the iteration that is under way."""
+    with staged_folder(folder.shard(1, 1)) as stage:
+        (stage.path / "games").write_bytes(content)
+        stage.commit("test", {})
+
+
+@pytest.mark.parametrize("is_open", [False, True])
+def test_of_two_folders_that_go_on_the_second_is_refused_where_its_games_differ_bug(
+    folder, store, tmp_path, is_open
+):
+    shutil.copytree(folder.path, tmp_path / "second")
+    second = CampaignFolder.open(tmp_path / "second")
+    mirror = Mirror(second, store) if is_open else None
+    play_shard(folder, b"some games")
+    Mirror(folder, store).send_missing()
+    mirror = mirror or Mirror(second, store)
+    play_shard(second, b"other games")
+    with pytest.raises(StorageError, match="shard-0001 holds other files"):
+        mirror.send_missing()
+
+
+def test_of_two_folders_that_go_on_alike_none_is_refused(folder, store, tmp_path):
+    shutil.copytree(folder.path, tmp_path / "second")
+    second = CampaignFolder.open(tmp_path / "second")
+    play_shard(folder, b"some games")
+    Mirror(folder, store).send_missing()
+    mirror = Mirror(second, store)
+    play_shard(second, b"some games")
+    assert mirror.send_missing().num_bytes == 0
 
 
 def test_a_damaged_shard_is_named_and_nothing_after_it_is_a_record(folder, store):

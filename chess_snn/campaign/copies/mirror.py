@@ -103,7 +103,8 @@ class Mirror:
         """
         self._folder, self._store = folder, store
         self._claim()
-        self._sent = set(_committed_there(store))
+        # What another folder of the campaign has sent, and this one commits later, is compared.
+        self._sent = set(_committed_there(store)) & set(self._committed_here())
         self._record_sets = sorted(store.committed(_RECORD_SETS))
         self._recorded: dict[str, StoredFile] = {}
         self._looked_at: dict[str, tuple[int, int]] = {}
