@@ -11,7 +11,7 @@ from chess_snn.campaign import CampaignFolder, read_receipts
 from chess_snn.campaign.configuration.storage_settings import StorageSettings
 from chess_snn.campaign.copies.mirror import Mirror, check_store, open_store, restore
 from chess_snn.data import MANIFEST_NAME, staged_folder, write_json
-from chess_snn.errors import CampaignError, ConfigError, CorruptDataError, StorageError
+from chess_snn.errors import CampaignError, ConfigError, CorruptDataError, StorageError, UsageError
 
 
 @pytest.fixture(scope="module")
@@ -210,6 +210,14 @@ def test_a_folder_that_is_taken_is_not_restored_into(folder, store, tmp_path, na
     (tmp_path / "taken" / name).write_text("x")
     with pytest.raises(CampaignError, match="choose a new folder"):
         restore(store, tmp_path / "taken")
+
+
+@pytest.mark.parametrize("place", ["taken", "taken/campaign"])
+def test_a_file_is_not_restored_into_bug(folder, store, tmp_path, place):
+    Mirror(folder, store).send_missing()
+    (tmp_path / "taken").write_text("x")
+    with pytest.raises(UsageError, match="choose a place where no part of the path is a file"):
+        restore(store, tmp_path / place)
 
 
 def test_a_store_that_refuses_is_named_before_a_campaign_begins(server, monkeypatch):

@@ -31,6 +31,7 @@ from chess_snn.data import (
     sweep_temporaries,
     write_text,
 )
+from chess_snn.data.files import make_folder, writing
 from chess_snn.data.manifest import describe_bytes
 from chess_snn.data.object_store import ObjectStore
 from chess_snn.errors import CampaignError, CorruptDataError, StorageError
@@ -196,6 +197,7 @@ def restore(
 
     Raises:
         CampaignError: there is a campaign in ``path``, or something else.
+        UsageError: ``path`` is no folder, or one that may not be written.
         StorageError: the store has no campaign, refuses or is away.
         CorruptDataError: something in the store is missing or damaged; it is named.
     """
@@ -204,11 +206,13 @@ def restore(
         raise StorageError(f"{store.bucket.url} holds no campaign: it has no {CONFIG_FILE}")
     _campaign_id(text, f"{store.bucket.url}/{CONFIG_FILE}")
     path = path.absolute()
-    if (path / CONFIG_FILE).exists():
-        raise CampaignError(f"{path} holds a campaign; choose a new folder with --dir")
-    path.mkdir(parents=True, exist_ok=True)
-    sweep_temporaries(path)
-    if strange := {entry.name for entry in path.iterdir()} - {*_FOLDERS, *_RECORDS}:
+    with writing(path):
+        if (path / CONFIG_FILE).exists():
+            raise CampaignError(f"{path} holds a campaign; choose a new folder with --dir")
+        make_folder(path)
+        sweep_temporaries(path)
+        found = {entry.name for entry in path.iterdir()}
+    if strange := found - {*_FOLDERS, *_RECORDS}:
         raise CampaignError(
             f"{path} is not empty ({min(strange)}); choose a new folder with --dir"
         )
