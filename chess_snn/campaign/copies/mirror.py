@@ -4,13 +4,14 @@ The campaign folder is the truth, the store a copy that is never ahead of it::
 
     s3://bucket/prefix/
       campaign.toml                       whose copy this is
-      writer.json                         who wrote last, for people
+      writer/last.json                    who wrote last, for people
       games/iter-000012/shard-0003/       as in the folder, each with its manifest
       checkpoints/gen-000012/             likewise
       records/000012/                     plans, matches, receipts, promotions that were new then
 
 A set of records is put after all that its receipts name, so an iteration whose receipt is in the
-store can be restored whole. Nothing is ever changed or deleted there.
+store can be restored whole. Nothing is ever deleted there, and nothing but the first two is ever
+changed.
 """
 
 import importlib
