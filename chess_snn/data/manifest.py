@@ -176,8 +176,7 @@ def read_folder(folder: Path) -> tuple[Manifest, dict[str, bytes]]:
     for name, expected in manifest.files.items():
         with _reading(folder, folder / name):
             content = (folder / name).read_bytes()
-        found = StoredFile(len(content), hashlib.sha256(content).hexdigest())
-        _compare(folder, folder / name, found, expected)
+        _compare(folder, folder / name, describe_bytes(content), expected)
         files[name] = content
     return manifest, files
 

@@ -16,12 +16,12 @@ changed.
 
 import importlib
 import tomllib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from chess_snn.campaign.configuration.storage_settings import StorageSettings
 from chess_snn.campaign.store.folder import CONFIG_FILE, PART_MARK, CampaignFolder
@@ -38,6 +38,9 @@ from chess_snn.data.object_store import ObjectStore
 from chess_snn.errors import CampaignError, CorruptDataError, StorageError
 from chess_snn.types import Progress
 
+if TYPE_CHECKING:
+    from chess_snn.data.bucket import Waiting
+
 _FOLDERS: Final = {"games": "iter-*/shard-*", "checkpoints": "gen-*"}
 """Where committed folders are, and how they are named."""
 _RECORDS: Final = {
@@ -50,7 +53,7 @@ _RECORD_KIND: Final = "records"
 _SIDE_BY_SIDE: Final = 8
 """Sets of records that are asked for at once."""
 
-Waiting = Callable[[str], None]
+
 @dataclass(frozen=True, slots=True)
 class Sent:
     """What one round put into the store."""
@@ -60,7 +63,7 @@ class Sent:
     num_bytes: int
 
 
-def open_store(settings: StorageSettings, while_waiting: Waiting | None = None) -> ObjectStore:
+def open_store(settings: StorageSettings, while_waiting: "Waiting | None" = None) -> ObjectStore:
     """The object store of the settings, which name one; it has not been asked anything.
 
     Args:
@@ -163,12 +166,12 @@ class Mirror:
         for kind, pattern in _FOLDERS.items():
             for path in sorted((self._folder.path / kind).glob(pattern)):
                 if is_committed(path):
-                    yield path.relative_to(self._folder.path).as_posix()
+                    yield self._folder.name_of(path)
 
     def _new_records(self) -> Iterator[tuple[str, bytes]]:
         for kind, pattern in _RECORDS.items():
             for path in sorted((self._folder.path / kind).glob(pattern)):
-                name = path.relative_to(self._folder.path).as_posix()
+                name = self._folder.name_of(path)
                 # Of the name alone: the way to the campaign is none of this.
                 if PART_MARK in name or any(part.startswith(".") for part in name.split("/")):
                     continue
