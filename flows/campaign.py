@@ -103,8 +103,8 @@ def run_campaign(folder: CampaignFolder) -> None:
         stack.enter_context(folder_access(crew.client, folder, crew.addresses))
         stack.enter_context(board.running())
         stack.enter_context(tags(campaign_tag(folder.campaign_id)))
-        run = CampaignRun(folder, crew, board, tracking_uri, clock, mirror)
-        mender = mender_of(run)
+        mender = mender_of(folder, crew, board)
+        run = CampaignRun(folder, crew, board, tracking_uri, clock, mender, mirror)
         stack.enter_context(compute.mended_by(mender.mend))
         if not is_warm(folder):
             entropy_ratio = mender.mended(partial(prepare_first_generation, folder))

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from chess_snn.campaign import CampaignFolder
 from chess_snn.campaign.copies.mirror import Mirror
+from chess_snn.campaign.keeping.mending import Mender
 from chess_snn.campaign.store.plans import CampaignClock
 from flows.cluster import Crew
 from flows.relay import Relay
@@ -22,6 +23,8 @@ class CampaignRun:
     board: ProgressBoard
     tracking_uri: str
     clock: CampaignClock
+    mender: Mender
+    """The one of the campaign: who mends a thing keeps all others from it."""
     mirror: Mirror | None = None
     """Its copy in an object store, if it keeps one."""
 

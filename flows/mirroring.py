@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Final
 
 from prefect.futures import PrefectFuture
@@ -51,7 +52,8 @@ def send_rest(
 def send_to_store(run: CampaignRun, iteration: int, after: PrefectFuture[Any]) -> None:
     """Send what the store lacks once ``after`` is done; a store that stays away ends the campaign.
 
-    What it lacks then is sent by the run that goes on with the campaign.
+    What it lacks then is sent by the run that goes on with the campaign. Damage that is met on the
+    way is mended first.
     """
     if run.mirror is None:
         return
@@ -61,8 +63,9 @@ def send_to_store(run: CampaignRun, iteration: int, after: PrefectFuture[Any]) -
         del total  # a stage has one from its beginning, or none
         board.count(iteration, STAGE, STAGE, done)
 
+    send = partial(run.mender.mended, partial(run.mirror.send_missing, show))
     with board.stage(iteration, STAGE, "folders", total=0):
-        mirror.submit(run.mirror, iteration, show, wait_for=[after]).result()
+        mirror.submit(send, iteration, wait_for=[after]).result()
 
 
 def _tell_now_and_then(say: Callable[[str], None]) -> Callable[[str], None]:

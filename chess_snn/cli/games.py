@@ -146,12 +146,13 @@ def show(
     """
     collection = _open(directory)
     found = collection.game(game)
+    text = to_pgn(collection, found)  # first: it plays the game over
     position = position_of(found.records, found.index, ply)
     if svg is not None:
         write_text(svg, board_svg(position))
     if png is not None:
         write_bytes(png, board_png(position))
-    typer.echo(to_pgn(collection, found))
+    typer.echo(text)
     typer.echo(board_text(position))
 
 

@@ -108,7 +108,7 @@ def gc_command(
             "bytes": sum(entry.num_bytes for entry in disposable),
             "disposable": [
                 {
-                    "sort": entry.sort, "path": entry.path.relative_to(folder.path).as_posix(),
+                    "sort": entry.sort, "path": folder.name_of(entry.path),
                     "bytes": entry.num_bytes, "why": entry.why,
                 }
                 for entry in disposable

@@ -34,7 +34,7 @@ from chess_snn.data.manifest import (
 from chess_snn.data.records import START_KINDS, GameRecords, concatenate
 from chess_snn.data.restarts import restart_states
 from chess_snn.data.samples import Samples
-from chess_snn.data.shard import check_shard, read_shard, write_shard
+from chess_snn.data.shard import check_shard, read_shard, read_shard_of, write_shard
 from chess_snn.data.window import ReplayWindow, Subset
 
 __all__ = [
@@ -61,6 +61,7 @@ __all__ = [
     "read_json",
     "read_manifest",
     "read_shard",
+    "read_shard_of",
     "restart_states",
     "staged_folder",
     "sweep_temporaries",

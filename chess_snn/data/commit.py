@@ -17,6 +17,7 @@ from chess_snn.data.files import (
     make_folder,
     sync_folder,
     temporary_sibling,
+    walk,
     write_synced,
     writing,
 )
@@ -107,7 +108,7 @@ def staged_folder(target: Path) -> Iterator[StagedFolder]:
 
 def _sync_tree(folder: Path) -> dict[str, StoredFile]:
     files = {}
-    for parent, _, names in os.walk(folder):
+    for parent, _, names in walk(folder):
         for name in sorted(names):
             path = Path(parent, name)
             files[path.relative_to(folder).as_posix()] = describe_file(path)

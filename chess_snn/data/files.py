@@ -122,6 +122,19 @@ def is_alive(pid: int) -> bool:
     return True
 
 
+def walk(folder: Path) -> Iterator[tuple[str, list[str], list[str]]]:
+    """What :func:`os.walk` yields of ``folder``; what cannot be listed is not taken for empty.
+
+    Raises:
+        OSError: a folder is gone, or cannot be listed.
+    """
+    return os.walk(folder, onerror=_raise)
+
+
+def _raise(error: OSError) -> NoReturn:
+    raise error
+
+
 def sync_folder(folder: Path) -> None:
     """Force the names in ``folder`` to the disk."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)

@@ -54,13 +54,16 @@ def _possible_starts(game: Game, states: UInt64Array) -> tuple[UInt64Array, dict
     faults: dict[int, str] = {}
     distinct, index_of = np.unique(states, axis=0, return_inverse=True)
     for number, state in enumerate(distinct):
-        if (fault := _start_fault(game, state)) is not None:
+        if (fault := start_fault(game, state)) is not None:
             faults |= dict.fromkeys(np.flatnonzero(index_of == number).tolist(), fault)
     return rows, faults
 
 
-def _start_fault(game: Game, state: UInt64Array) -> str | None:
-    """Through the game's notation, which nothing impossible passes."""
+def start_fault(game: Game, state: UInt64Array) -> str | None:
+    """What is wrong with a game that begins at ``state`` uint64[R]; None where that is possible.
+
+    Told by the game's notation, which nothing impossible passes.
+    """
     try:
         possible = game.parse_state(game.format_state(state))
     except _NO_POSITION as error:

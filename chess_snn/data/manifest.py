@@ -9,7 +9,6 @@ digest is of all other keys: whether a manifest is intact is known before what i
 import errno
 import hashlib
 import json
-import os
 import re
 import stat
 from collections.abc import Collection, Iterator, Mapping
@@ -18,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from chess_snn.data.digests import is_own_digest, with_digest
-from chess_snn.data.files import parse_json, read_json
+from chess_snn.data.files import parse_json, read_json, walk
 from chess_snn.data.formats import StoredFormat
 from chess_snn.errors import CorruptDataError, DamagedFolderError
 from chess_snn.types import Json
@@ -177,8 +176,7 @@ def read_folder(folder: Path) -> tuple[Manifest, dict[str, bytes]]:
     for name, expected in manifest.files.items():
         with _reading(folder, folder / name):
             content = (folder / name).read_bytes()
-        found = StoredFile(len(content), hashlib.sha256(content).hexdigest())
-        _compare(folder, folder / name, found, expected)
+        _compare(folder, folder / name, describe_bytes(content), expected)
         files[name] = content
     return manifest, files
 
@@ -198,7 +196,8 @@ def describe_bytes(content: bytes) -> StoredFile:
 def _read_complete(folder: Path) -> Manifest:
     """The manifest of a folder in which no file is missing and none is extra."""
     manifest = read_manifest(folder)
-    found = _list_files(folder)
+    with _reading(folder, folder):
+        found = _list_files(folder)
     if missing := sorted(manifest.files.keys() - found):
         raise _damaged(folder, folder / missing[0], "listed in the manifest, but missing")
     if extra := sorted(found - manifest.files.keys() - {MANIFEST_NAME}):
@@ -208,7 +207,7 @@ def _read_complete(folder: Path) -> Manifest:
 
 @contextmanager
 def _reading(folder: Path, path: Path) -> Iterator[None]:
-    """Take a file that is gone since it was listed, or that the disk cannot give, for damage."""
+    """Take what is gone since it was listed, or what the disk cannot give, for damage."""
     try:
         yield
     except OSError as error:
@@ -231,7 +230,7 @@ def _compare(folder: Path, path: Path, found: StoredFile, expected: StoredFile) 
 
 def _list_files(folder: Path) -> set[str]:
     names: set[str] = set()
-    for parent, folders, files in os.walk(folder):
+    for parent, folders, files in walk(folder):
         for name in [*folders, *files]:
             path = Path(parent, name)
             mode = path.lstat().st_mode

@@ -26,8 +26,10 @@ from chess_snn.errors import CorruptDataError, StorageError
 if TYPE_CHECKING:
     from chess_snn.data.bucket import Bucket
 
-_WRITER: Final = "writer.json"
-"""Says who wrote last; putting it shows that one may."""
+_WRITER_FOLDER: Final = "writer"
+_WRITER: Final = f"{_WRITER_FOLDER}/last.json"
+"""Says who wrote last; putting it shows that one may. It is alone there, so that a look at what is
+beside it tells in one answer whether one may list."""
 _SIDE_BY_SIDE: Final = 8
 """Requests for the files of one folder."""
 
@@ -49,7 +51,8 @@ class ObjectStore:
             "since": datetime.now(UTC).isoformat(timespec="seconds"),
         }
         self.bucket.put(_WRITER, json.dumps(writer).encode())
-        if self.bucket.get(_WRITER) is None or _WRITER not in self.bucket.names():
+        listed = self.bucket.names(_WRITER_FOLDER)
+        if self.bucket.get(_WRITER) is None or _WRITER not in listed:
             raise StorageError(
                 f"{self.bucket.url} took {_WRITER} and does not show it; is it an S3 store?"
             )

@@ -5,7 +5,7 @@ their size, far below the noise of a search. Weights are divided by their sum ag
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from dataclasses import fields, replace
 from itertools import chain
 from typing import Any, Final
 
@@ -124,11 +124,13 @@ def check_records(records: GameRecords) -> None:
 
 
 def _shape_faults(records: GameRecords) -> Iterator[str]:
+    for field in fields(records):
+        wanted, text = (2, "2 dimensions") if field.name == "states" else (1, "1 dimension")
+        if (found := getattr(records, field.name).ndim) != wanted:
+            yield f"{field.name} must have {text}, found {found}"
     n, N, E = records.num_games, records.num_positions, len(records.target_actions)
     if n == 0:
         yield "there must be at least one game"
-    if records.states.ndim != 2:
-        yield f"states must have 2 dimensions, found {records.states.ndim}"
     for name, length in {
         "states": N, "values_stm": N, "surprises": N, "target_offsets": N + 1,
         "target_weights": E, "game_offsets": n + 1, "terminations": n, "cut_values_white": n,

@@ -28,7 +28,8 @@ from chess_snn.data.schema import (
     to_columns,
 )
 from chess_snn.data.zarr_arrays import decode_arrays, encode_arrays
-from chess_snn.errors import CorruptDataError, UnknownVersionError
+from chess_snn.errors import CorruptDataError, UnknownVersionError, UsageError
+from chess_snn.games.base import GameSpec
 from chess_snn.types import Json
 
 SHARD_KIND: Final = "shard"
@@ -95,6 +96,34 @@ def read_shard(folder: Path) -> tuple[GameRecords, Manifest]:
             f"{folder} cannot be decoded: {error}; restore it from a copy, or delete it so that "
             "it is made again"
         ) from error
+    return records, manifest
+
+
+def read_shard_of(spec: GameSpec, folder: Path) -> tuple[GameRecords, Manifest]:
+    """The games of the committed shard ``folder``, which are of the game ``spec``; its manifest.
+
+    Raises:
+        CorruptDataError: as :func:`read_shard`; or a code is none of the game's, and would index
+            out of range in a network or a table.
+        UsageError: it is of another game.
+    """
+    records, manifest = read_shard(folder)
+    found = (manifest.meta.get("game"), records.states.shape[1])
+    if found != (spec.name, spec.record_words):
+        raise UsageError(
+            f"shard {folder} holds {found[0]} records of {found[1]} words, and {spec.name} records "
+            f"of {spec.record_words} words are wanted; leave it out"
+        )
+    for name, limit in {
+        "actions": spec.num_actions,
+        "target_actions": spec.num_actions,
+        "terminations": len(spec.terminations),
+    }.items():
+        if (code := getattr(records, name).max()) >= limit:
+            raise CorruptDataError(
+                f"shard {folder}: {name} must be < {limit}, found {code}; restore it from a copy, "
+                "or delete it so that it is made again"
+            )
     return records, manifest
 
 

@@ -16,10 +16,10 @@ import numpy as np
 from chess_snn.config import check_choice, check_range
 from chess_snn.data.records import GameRecords, concatenate
 from chess_snn.data.samples import Samples, gather
-from chess_snn.data.shard import read_shard
+from chess_snn.data.shard import read_shard_of
 from chess_snn.data.surprise import SurpriseDraw
-from chess_snn.errors import CorruptDataError, UsageError
-from chess_snn.games.base import Game, GameSpec
+from chess_snn.errors import UsageError
+from chess_snn.games.base import Game
 from chess_snn.rng import derive_seed
 from chess_snn.types import BoolArray, Int32Array
 
@@ -234,15 +234,7 @@ class ReplayWindow:
             yield self._games
 
     def _read(self, folder: Path) -> _Games:
-        records, manifest = read_shard(folder)
-        spec = self._game.spec
-        found = (manifest.meta.get("game"), manifest.meta["record_words"])
-        if found != (spec.name, spec.record_words):
-            raise UsageError(
-                f"shard {folder} holds {found[0]} records of {found[1]} words, this window needs "
-                f"{spec.name} records of {spec.record_words} words; leave it out"
-            )
-        _check_codes(folder, records, spec)
+        records, _ = read_shard_of(self._game.spec, folder)
         name = _shard_name(folder)
         draws = [derive_seed(_HOLDOUT_SEED, name, k) for k in range(records.num_games)]
         is_holdout = np.array([draw % self._holdout_every == 0 for draw in draws])
@@ -269,20 +261,6 @@ class ReplayWindow:
 def _shard_name(folder: Path) -> str:
     """What tells a shard from others, wherever its campaign lies: iteration and shard."""
     return f"{folder.parent.name}/{folder.name}"
-
-
-def _check_codes(folder: Path, records: GameRecords, spec: GameSpec) -> None:
-    """Codes beyond the game's would index out of range in a network or a table."""
-    for name, limit in {
-        "actions": spec.num_actions,
-        "target_actions": spec.num_actions,
-        "terminations": len(spec.terminations),
-    }.items():
-        if (found := getattr(records, name).max()) >= limit:
-            raise CorruptDataError(
-                f"shard {folder}: {name} must be < {limit}, found {found}; delete the shard so "
-                "that it is played again"
-            )
 
 
 def _drop_games(records: GameRecords, num_games: int) -> GameRecords:

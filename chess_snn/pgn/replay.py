@@ -16,7 +16,6 @@ from chess_snn.games.chess.layout import (
     RECORD_WORDS,
     STATE_WORDS,
 )
-from chess_snn.games.chess.movegen import generate
 from chess_snn.games.chess.moves import make_move
 from chess_snn.games.chess.san import LONGEST_SAN, find_action, write_san
 from chess_snn.games.chess.step import begin, settle
@@ -91,24 +90,30 @@ def replay(
 @kernel
 def write_movetext(
     states: UInt64Array, actions: Int16Array, buffer: UInt8Array
-) -> tuple[int, int]:
+) -> tuple[int, int, bool]:
     """Write one game's moves as PGN, a blank and then lines of at most LINE_LENGTH octets.
 
+    The moves are played, a draw by the rules notwithstanding, from the first position on; of the
+    others nothing is believed.
+
     Args:
-        states: uint64[n, 5], the position before each move.
+        states: uint64[n, >= 5], the position before each move; the first one is possible.
         actions: int16[n], the moves.
         buffer: uint8[>= n * OCTETS_A_PLY], written.
 
     Returns:
-        How many octets were written; and the number of moves, fewer than n where the next one is
-        illegal.
+        How many octets were written; the number of moves, fewer than n where the next one is
+        illegal, or is not played where the moves before it lead to; and whether it is.
     """
-    row = np.zeros(STATE_WORDS, dtype=np.uint64)
+    row = np.empty(STATE_WORDS, dtype=np.uint64)
+    history = np.empty(HISTORY_LENGTH, dtype=np.uint64)
     legal = np.empty(MAX_LEGAL, dtype=np.int16)
-    row[:RECORD_WORDS] = states[0]
-    num_legal, in_check, _ = generate(row, legal)
+    row[:RECORD_WORDS] = states[0, :RECORD_WORDS]
+    num_legal, in_check, _ = begin(row, history, legal)
     end, line = 0, 1
     for i in range(len(actions)):
+        if not _is_at(row, states[i]):
+            return end, i, False
         is_black = row[META] & BLACK_BIT != ZERO
         if i == 0 or not is_black:
             number = int(row[META] >> FULLMOVE_SHIFT & FULLMOVE_MASK)
@@ -117,17 +122,23 @@ def write_movetext(
         begun = end + 1
         word = write_san(row, legal, int(num_legal), actions[i], buffer, begun)
         if word == begun:
-            return end, i
-        if i + 1 < len(actions):
-            row[:RECORD_WORDS] = states[i + 1]
-        else:
-            make_move(row, row, actions[i])
-        num_legal, in_check, _ = generate(row, legal)
+            return end, i, True
+        make_move(row, row, actions[i])
+        num_legal, in_check, _ = settle(row, history, i + 1, legal)
         if in_check:
             buffer[word] = _MATE if num_legal == ZERO else _CHECK
             word += 1
         end, line = _end_word(buffer, end, word, line)
-    return end, len(actions)
+    return end, len(actions), True
+
+
+@kernel
+def _is_at(row: UInt64Array, state: UInt64Array) -> bool:
+    """Whether ``row`` is the position that was recorded as ``state`` uint64[>= 5]."""
+    is_same = True
+    for word in range(RECORD_WORDS):
+        is_same &= row[word] == state[word]
+    return is_same
 
 
 @kernel

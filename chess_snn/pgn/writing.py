@@ -5,12 +5,14 @@ policy targets are not written.
 """
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Final
 
 import chess
 import numpy as np
 
 from chess_snn.data import START_KINDS, GameRecords
+from chess_snn.data.game_audit import start_fault
 from chess_snn.errors import CorruptDataError
 from chess_snn.games import ONGOING, get_game
 from chess_snn.pgn.headers import (
@@ -26,6 +28,8 @@ from chess_snn.types import Int16Array, UInt64Array
 
 _RESULTS: Final = {1: WHITE_WON, 0: DRAWN, -1: BLACK_WON}
 """By outcome, white's view."""
+_KEPT_STARTS: Final = 1024
+"""First positions that are known to be possible; few games begin elsewhere."""
 _NORMAL, _ADJUDICATED = "normal", "adjudication"
 
 
@@ -37,11 +41,14 @@ def standard_tags(records: GameRecords, game: int, *, is_cut: bool = False) -> d
         game: its index there.
         is_cut: whether a game without an end on the board and without a winner was cut by a ply
             cap; else it was agreed upon.
+
+    Raises:
+        CorruptDataError: the game begins at no possible position.
     """
     rows = slice(*records.game_offsets[game : game + 2])
     outcome = int(records.outcomes_white[game])
     was_cut = is_cut and records.terminations[game] == ONGOING and outcome == 0
-    fen = get_game("chess").format_state(records.states[rows.start])
+    fen = _start_fen(records.states[rows.start], _place(game))
     tags = game_tags(outcome, fen, rows.stop - rows.start, is_cut=was_cut)
     start_kind = int(records.start_kinds[game])
     if start_kind != (PLAIN_START if fen == chess.STARTING_FEN else POSITION_START):
@@ -77,12 +84,10 @@ def format_game(records: GameRecords, game: int, tags: Mapping[str, str]) -> str
         tags: written in this order; ``Result`` among them ends the movetext.
 
     Raises:
-        CorruptDataError: the record has a move that its position does not allow.
+        CorruptDataError: the record cannot have been played; see :func:`format_moves`.
     """
     rows = slice(*records.game_offsets[game : game + 2])
-    return format_moves(
-        records.states[rows], records.actions[rows], tags, place=f"game {game} of a shard"
-    )
+    return format_moves(records.states[rows], records.actions[rows], tags, place=_place(game))
 
 
 def format_moves(
@@ -97,16 +102,23 @@ def format_moves(
         place: where the game is, for the error.
 
     Raises:
-        CorruptDataError: a position does not allow its move.
+        CorruptDataError: the first position is impossible, a later one is not the one that the
+            moves lead to, or a move is illegal.
     """
     header = "".join(f'[{name} "{_escape(value)}"]\n' for name, value in tags.items())
     result = tags["Result"]
     if not len(actions):
         return f"{header}\n{result}\n\n"
+    _start_fen(states[0], place)
     buffer = np.empty(len(actions) * OCTETS_A_PLY, dtype=np.uint8)
-    length, num_written = write_movetext(
+    length, num_written, is_led_to = write_movetext(
         np.ascontiguousarray(states), np.ascontiguousarray(actions), buffer
     )
+    if not is_led_to:
+        raise CorruptDataError(
+            f"{place}: the position at ply {num_written} is not the one that its moves lead to; "
+            "restore it from a copy"
+        )
     if num_written < len(actions):
         fen = get_game("chess").format_state(states[num_written])
         raise CorruptDataError(
@@ -117,6 +129,31 @@ def format_moves(
     last_line = len(moves) - moves.rfind("\n") - 1
     separator = " " if last_line + 1 + len(result) <= LINE_LENGTH else "\n"
     return f"{header}\n{moves}{separator}{result}\n\n"
+
+
+def _place(game: int) -> str:
+    return f"game {game} of a shard"
+
+
+def _start_fen(state: UInt64Array, place: str) -> str:
+    """FEN of the position that a game begins at.
+
+    Raises:
+        CorruptDataError: it is none.
+    """
+    try:
+        return _checked_fen(state.tobytes())
+    except ValueError as error:
+        raise CorruptDataError(f"{place}: {error}; restore it from a copy") from error
+
+
+@lru_cache(_KEPT_STARTS)
+def _checked_fen(words: bytes) -> str:
+    """FEN of a row's octets; raises ValueError where nothing begins there."""
+    game, state = get_game("chess"), np.frombuffer(words, np.uint64)
+    if (fault := start_fault(game, state)) is not None:
+        raise ValueError(fault)
+    return game.format_state(state)
 
 
 def _escape(value: str) -> str:

@@ -1,6 +1,7 @@
 """A campaign's copy in a real S3 server, and a folder made from it."""
 
 import contextlib
+import shutil
 
 import pytest
 from made_campaigns import begin, finish, make_campaign, play_shards
@@ -9,8 +10,8 @@ from s3_server import BUCKET, CREDENTIALS, running_server
 from chess_snn.campaign import CampaignFolder, read_receipts
 from chess_snn.campaign.configuration.storage_settings import StorageSettings
 from chess_snn.campaign.copies.mirror import Mirror, check_store, open_store, restore
-from chess_snn.data import MANIFEST_NAME, write_json
-from chess_snn.errors import CampaignError, ConfigError, CorruptDataError, StorageError
+from chess_snn.data import MANIFEST_NAME, staged_folder, write_json
+from chess_snn.errors import CampaignError, ConfigError, CorruptDataError, StorageError, UsageError
 
 
 @pytest.fixture(scope="module")
@@ -64,6 +65,16 @@ def test_a_folder_is_made_anew_to_the_bit_and_goes_on_where_the_copy_ends(folder
     assert content_of(again) == content_of(folder)
     assert again.campaign_id == folder.campaign_id
     assert read_receipts(again) == read_receipts(folder)
+
+
+@pytest.mark.parametrize("way", [".hidden/campaign", "elsewhere/../campaign"])
+def test_records_of_a_campaign_reached_by_way_of_a_dotted_name_are_sent_bug(store, tmp_path, way):
+    (tmp_path / ".hidden").mkdir()
+    (tmp_path / "elsewhere").mkdir()
+    folder = make_campaign(tmp_path / way)
+    finish(folder, 0)
+    assert Mirror(folder, store).send_missing().num_records > 0
+    assert read_receipts(restore(store, tmp_path / "again")) == read_receipts(folder)
 
 
 def test_what_was_sent_is_not_sent_again_by_this_process_or_the_next(folder, store):
@@ -139,6 +150,38 @@ def test_a_prefix_holds_one_campaign(folder, store, tmp_path):
         Mirror(other, store)
 
 
+def play_shard(folder: CampaignFolder, content: bytes) -> None:
+    """The next one of the iteration that is under way."""
+    with staged_folder(folder.shard(1, 1)) as stage:
+        (stage.path / "games").write_bytes(content)
+        stage.commit("test", {})
+
+
+@pytest.mark.parametrize("is_open", [False, True])
+def test_of_two_folders_that_go_on_the_second_is_refused_where_its_games_differ_bug(
+    folder, store, tmp_path, is_open
+):
+    shutil.copytree(folder.path, tmp_path / "second")
+    second = CampaignFolder.open(tmp_path / "second")
+    mirror = Mirror(second, store) if is_open else None
+    play_shard(folder, b"some games")
+    Mirror(folder, store).send_missing()
+    mirror = mirror or Mirror(second, store)
+    play_shard(second, b"other games")
+    with pytest.raises(StorageError, match="shard-0001 holds other files"):
+        mirror.send_missing()
+
+
+def test_of_two_folders_that_go_on_alike_none_is_refused(folder, store, tmp_path):
+    shutil.copytree(folder.path, tmp_path / "second")
+    second = CampaignFolder.open(tmp_path / "second")
+    play_shard(folder, b"some games")
+    Mirror(folder, store).send_missing()
+    mirror = Mirror(second, store)
+    play_shard(second, b"some games")
+    assert mirror.send_missing().num_bytes == 0
+
+
 def test_a_damaged_shard_is_named_and_nothing_after_it_is_a_record(folder, store):
     manifest = folder.shard(0, 0) / MANIFEST_NAME
     manifest.write_text(manifest.read_text().replace('"kind": "test"', '"kind": "tess"'))
@@ -167,6 +210,14 @@ def test_a_folder_that_is_taken_is_not_restored_into(folder, store, tmp_path, na
     (tmp_path / "taken" / name).write_text("x")
     with pytest.raises(CampaignError, match="choose a new folder"):
         restore(store, tmp_path / "taken")
+
+
+@pytest.mark.parametrize("place", ["taken", "taken/campaign"])
+def test_a_file_is_not_restored_into_bug(folder, store, tmp_path, place):
+    Mirror(folder, store).send_missing()
+    (tmp_path / "taken").write_text("x")
+    with pytest.raises(UsageError, match="choose a place where no part of the path is a file"):
+        restore(store, tmp_path / place)
 
 
 def test_a_store_that_refuses_is_named_before_a_campaign_begins(server, monkeypatch):

@@ -2,6 +2,7 @@ import errno
 import threading
 
 import pytest
+from unlisted_folders import FOR_ALL, shared_folder, unlisted
 
 from chess_snn.data import is_committed, read_manifest, staged_folder, verify_folder
 from chess_snn.errors import CorruptDataError, UsageError
@@ -45,6 +46,22 @@ def test_an_error_inside_leaves_nothing_and_is_not_disguised(tmp_path):
     with pytest.raises(ZeroDivisionError):
         write()
     assert names(tmp_path) == []
+
+
+def commit_unlisted(target):
+    with staged_folder(target) as stage:
+        (stage.path / "sub").mkdir()
+        (stage.path / "sub" / "data").write_text("x")
+        stage.path.chmod(FOR_ALL)
+        with unlisted(stage.path / "sub"):
+            stage.commit(kind="thing", meta={})
+
+
+def test_a_folder_that_cannot_be_listed_is_not_committed_without_its_files_bug():
+    with shared_folder() as parent:
+        with pytest.raises(UsageError, match=r"cannot write .*thing: Permission denied"):
+            commit_unlisted(parent / "thing")
+        assert names(parent) == []
 
 
 @pytest.mark.parametrize(

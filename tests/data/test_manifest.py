@@ -2,8 +2,10 @@ import hashlib
 import json
 import pickle
 import random
+import shutil
 
 import pytest
+from unlisted_folders import shared_folder, unlisted
 
 from chess_snn.data import (
     MANIFEST_NAME,
@@ -21,7 +23,10 @@ EMPTY_SHA256 = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855
 
 @pytest.fixture
 def committed(tmp_path):
-    target = tmp_path / "thing"
+    return commit(tmp_path / "thing")
+
+
+def commit(target):
     with staged_folder(target) as stage:
         (stage.path / "sub").mkdir()
         (stage.path / "sub" / "data.bin").write_bytes(bytes(range(200)))
@@ -170,4 +175,19 @@ def test_a_link_in_place_of_a_file_is_refused(committed, tmp_path):
 def test_changed_content_of_the_same_size_is_refused_by_digest(committed):
     (committed / "sub" / "data.bin").write_bytes(bytes(200))
     with pytest.raises(CorruptDataError, match=r"data\.bin: must have SHA-256 .*, found"):
+        verify_folder(committed)
+
+
+@pytest.mark.parametrize("read", [verify_folder, read_folder])
+def test_a_folder_that_cannot_be_listed_is_not_taken_for_damaged_bug(read):
+    with shared_folder() as parent:
+        target = commit(parent / "thing")
+        with unlisted(target / "sub"), pytest.raises(PermissionError):
+            read(target)
+        assert read(target)
+
+
+def test_a_folder_that_is_gone_is_damage(committed):
+    shutil.rmtree(committed / "sub")
+    with pytest.raises(DamagedFolderError, match=r"sub/data\.bin: listed .* but missing"):
         verify_folder(committed)

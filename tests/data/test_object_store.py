@@ -160,7 +160,17 @@ def test_files_without_a_folder(store, tmp_path):
 
 def test_a_store_that_takes_and_shows_is_fit(store):
     store.check()
-    assert json.loads(store.bucket.get("writer.json"))["pid"] > 0
+    assert json.loads(store.bucket.get("writer/last.json"))["pid"] > 0
+
+
+def test_a_look_at_a_store_does_not_list_all_that_is_in_it_bug(store, monkeypatch):
+    names, listed = store.bucket.names, []
+    monkeypatch.setattr(
+        store.bucket, "names", lambda under="": listed.extend(names(under)) or names(under)
+    )
+    store.bucket.put("games/iter-000000/shard-0000/zarr.json", b"{}")
+    store.check()
+    assert listed == ["writer/last.json"]
 
 
 def test_a_bucket_that_does_not_exist_is_named(server):
@@ -173,7 +183,7 @@ def test_a_store_of_which_one_may_only_read_is_named(server):
     store = ObjectStore(Bucket(URL, server.gate.endpoint, patience_s=60.0))
     server.gate.refuses_puts = True
     try:
-        with pytest.raises(StorageError, match=r"one may not write .*writer\.json: Access Denied"):
+        with pytest.raises(StorageError, match=r"may not write .*writer/last\.json: Access Denied"):
             store.check()
     finally:
         server.gate.refuses_puts = False

@@ -338,7 +338,7 @@ def test_codes_the_game_does_not_have_are_refused(tmp_path, column):
 def test_a_shard_of_another_game_is_refused(tmp_path, game, words):
     records = make_records(np.random.default_rng(1), [4], words=words)
     write_shard(tmp_path / "shard", records, {"game": game})
-    message = f"holds {game} records of {words} words, this window needs chess records of 5 words"
+    message = f"holds {game} records of {words} words, and chess records of 5 words are wanted"
     with pytest.raises(UsageError, match=message):
         ReplayWindow.load(GAME, [tmp_path / "shard"], 100)
 

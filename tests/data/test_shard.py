@@ -217,6 +217,8 @@ SOUND_META = {
         ("start_kinds", lambda c: c + 4, "start_kinds must be < 4, found"),
         ("start_kinds", lambda c: c[:2], "start_kinds must have 4 rows, found 2"),
         ("states", lambda c: c[:, 0], "states must have 2 dimensions, found 1"),
+        ("actions", lambda c: c[:, None], "actions must have 1 dimension, found 2"),
+        ("terminations", lambda c: c[:, None], "terminations must have 1 dimension, found 2"),
         ("states", lambda c: c[:, :4], "record_words must be 5, found 4"),
     ],
 )

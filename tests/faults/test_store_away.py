@@ -1,4 +1,4 @@
-"""A campaign whose object store refuses, is away for a moment, and stays away."""
+"""A campaign whose object store refuses, is away, or is to be sent what is damaged."""
 
 import os
 import subprocess
@@ -7,7 +7,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from campaign_driver import assert_whole, finish, launch, settings, wait_until
+from campaign_driver import (
+    assert_whole,
+    finish,
+    kill_campaign,
+    launch,
+    settings,
+    wait_until,
+)
 from s3_server import BUCKET, CREDENTIALS, S3Server, running_server
 
 from chess_snn.campaign import CampaignFolder, read_receipts
@@ -97,6 +104,27 @@ def test_a_store_that_is_back_in_time_costs_nothing(tmp_path: Path, server: S3Se
     finish(process, log)
     assert_whole(path, iterations=2)
     assert records(server, "back") >= 2
+
+
+@pytest.mark.fault(11)
+def test_damage_that_is_met_while_sending_is_mended_bug(tmp_path: Path, server: S3Server):
+    path, log = tmp_path / "c", tmp_path / "log"
+    process = launch("start", "--dir", str(path), *SETTINGS, log=log)
+    wait_until((path / "plans" / "iter-000001.json").exists, process, log)
+    kill_campaign(process)
+    # Nobody but who sends it reads this again: the second iteration goes on from generation 1.
+    damaged = path / "checkpoints" / "gen-000000" / "optimizer.safetensors"
+    damaged.write_bytes(b"")
+
+    log.unlink()
+    options = place(server, "damaged")
+    finish(launch("resume", str(path), *options, log=log, environment=CREDENTIALS), log)
+    text = log.read_text()
+    assert "DAMAGED: " in text
+    assert "generation 0 was made again" in text
+    assert_whole(path, iterations=2)
+    assert f"damaged/checkpoints/gen-000000/{damaged.name}" in server.object_keys()
+    assert records(server, "damaged") >= 1
 
 
 @pytest.mark.parametrize(("change", "message"), [

@@ -6,20 +6,23 @@ import logging
 import random
 import re
 import zlib
+from dataclasses import replace
+from functools import cache
 
 import chess
 import chess.pgn
 import numpy as np
 import zstandard
 from folders import scratch
-from fuzzing import Target, Verdict
+from fuzzing import ACCEPTED, Target, Verdict
 from mutation import octets, one_of, words
 from position_targets import random_games, refuses
 
+from chess_snn.data import GameRecords
 from chess_snn.data.schema import check_records
 from chess_snn.games import get_game
 from chess_snn.games.chess import action_of_move, from_board
-from chess_snn.pgn import read_games
+from chess_snn.pgn import format_game, read_games, standard_tags
 from chess_snn.pgn.source import read_chunks
 
 # python-chess tells the log of every illegal move.
@@ -127,6 +130,38 @@ def try_file(data: bytes) -> Verdict:
     return Verdict(bool(text), (data[:2], bool(text)))
 
 
+def try_export(data: bytes) -> Verdict:
+    """Positions and moves that somebody wrote into a shard: what is exported imports the same."""
+    records = _with_columns(_recorded(), data)
+    texts = [format_game(records, k, standard_tags(records, k)) for k in range(records.num_games)]
+    again, report = read_games("".join(texts).encode())
+    if report.refused:  # another last move may contradict the result
+        assert report.refused.keys() == {"contradicting_result"}, report
+        return Verdict(True, "contradicting")
+    assert again is not None
+    np.testing.assert_array_equal(again.states, records.states)
+    np.testing.assert_array_equal(again.actions, records.actions)
+    return ACCEPTED
+
+
+@cache
+def _recorded() -> GameRecords:
+    records, _ = read_games(b"\n".join(_games()[:4]))
+    assert records is not None
+    return records
+
+
+def _with_columns(records: GameRecords, data: bytes) -> GameRecords:
+    """``data`` as states, then actions, cut or filled up to their size."""
+    num_bytes = records.states.nbytes + records.actions.nbytes
+    column = np.frombuffer(data[:num_bytes].ljust(num_bytes, b"\0"), np.uint8).copy()
+    states, actions = np.split(column, [records.states.nbytes])
+    return replace(
+        records, states=states.view(np.uint64).reshape(records.states.shape),
+        actions=actions.view(np.int16),
+    )
+
+
 def _unpacked(data: bytes) -> bytes | None:
     try:
         if data[:2] == b"\x1f\x8b":
@@ -203,5 +238,9 @@ TARGETS = (
     Target(
         "pgn-file", try_file, octets((b"\x1f\x8b\x08", b"\x28\xb5\x2f\xfd", b"\x50\x2a\x4d\x18")),
         lambda: [file for game in _games()[:3] for file in _packed(game)], weight=30,
+    ),
+    Target(
+        "pgn-export", try_export, octets(),
+        lambda: [_recorded().states.tobytes() + _recorded().actions.tobytes()], weight=20,
     ),
 )

@@ -71,6 +71,54 @@ def test_a_record_that_cannot_be_played_is_named(action):
         to_pgn(replace(records, actions=actions))
 
 
+QUEENS, KINGS = ((1 << 30) - 1) << 16, 1 | 1 << 63
+META = 64 << 5 | 1 << 22
+"""White to move, the first move."""
+IMPOSSIBLE = {
+    "thirty queens": [QUEENS, KINGS, QUEENS | KINGS, QUEENS | 1, META],
+    "no king": [QUEENS, 0, QUEENS, QUEENS, META],
+    "empty": [0, 0, 0, 0, META],
+    "noise": [2**64 - 1] * 5,
+}
+"""Rows that would lead a move generator out of its tables."""
+
+
+def with_state(records, row, state):
+    states = records.states.copy()
+    states[row] = np.array(state, np.uint64)
+    return replace(records, states=states)
+
+
+@pytest.mark.parametrize("state", IMPOSSIBLE.values(), ids=IMPOSSIBLE)
+def test_a_game_that_begins_at_no_position_is_named_bug(state):
+    damaged = with_state(random_records(2, 40, seed=1), 0, state)
+    with pytest.raises(CorruptDataError, match="game 0 of a shard: it begins at no position"):
+        standard_tags(damaged, 0)
+    with pytest.raises(CorruptDataError, match="game 0 of a shard: it begins at no position"):
+        format_game(damaged, 0, {"Result": "*"})
+    assert format_game(damaged, 1, standard_tags(damaged, 1))
+
+
+@pytest.mark.parametrize("ply", [1, 7])
+@pytest.mark.parametrize("state", [*IMPOSSIBLE.values(), None], ids=[*IMPOSSIBLE, "another"])
+def test_a_position_that_its_moves_do_not_lead_to_is_named_bug(state, ply):
+    records = random_records(1, 40, seed=1)
+    another = records.states[ply] ^ np.array([0, 0, 0, 0, 1 << 12], np.uint64)  # its clock
+    damaged = with_state(records, ply, another if state is None else state)
+    with pytest.raises(CorruptDataError, match=rf"game 0 of a shard: the position at ply {ply} "):
+        to_pgn(damaged)
+
+
+def test_a_game_that_was_played_on_after_a_draw_is_written():
+    shuffle = "Nf3 Nf6 Ng1 Ng8 "
+    moves = f"{3 * shuffle}e4 e5 Ke2 Ke7"
+    records, report = read_games(f'[Result "1/2-1/2"]\n\n{moves} 1/2-1/2\n'.encode())
+    assert (report.games, report.played_on) == (1, 1)
+    again, _ = read_games(to_pgn(records).encode())
+    np.testing.assert_array_equal(again.states, records.states)
+    np.testing.assert_array_equal(again.actions, records.actions)
+
+
 def test_a_cut_game_is_told_from_a_drawn_one():
     records = random_records(200, 30, seed=2)
     is_cut = (records.terminations == 0) & (records.outcomes_white == 0)

@@ -4,23 +4,24 @@ The campaign folder is the truth, the store a copy that is never ahead of it::
 
     s3://bucket/prefix/
       campaign.toml                       whose copy this is
-      writer.json                         who wrote last, for people
+      writer/last.json                    who wrote last, for people
       games/iter-000012/shard-0003/       as in the folder, each with its manifest
       checkpoints/gen-000012/             likewise
       records/000012/                     plans, matches, receipts, promotions that were new then
 
 A set of records is put after all that its receipts name, so an iteration whose receipt is in the
-store can be restored whole. Nothing is ever changed or deleted there.
+store can be restored whole. Nothing is ever deleted there, and nothing but the first two is ever
+changed.
 """
 
 import importlib
 import tomllib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from chess_snn.campaign.configuration.storage_settings import StorageSettings
 from chess_snn.campaign.store.folder import CONFIG_FILE, PART_MARK, CampaignFolder
@@ -31,10 +32,14 @@ from chess_snn.data import (
     sweep_temporaries,
     write_text,
 )
+from chess_snn.data.files import make_folder, writing
 from chess_snn.data.manifest import describe_bytes
 from chess_snn.data.object_store import ObjectStore
 from chess_snn.errors import CampaignError, CorruptDataError, StorageError
 from chess_snn.types import Progress
+
+if TYPE_CHECKING:
+    from chess_snn.data.bucket import Waiting
 
 _FOLDERS: Final = {"games": "iter-*/shard-*", "checkpoints": "gen-*"}
 """Where committed folders are, and how they are named."""
@@ -48,7 +53,7 @@ _RECORD_KIND: Final = "records"
 _SIDE_BY_SIDE: Final = 8
 """Sets of records that are asked for at once."""
 
-Waiting = Callable[[str], None]
+
 @dataclass(frozen=True, slots=True)
 class Sent:
     """What one round put into the store."""
@@ -58,7 +63,7 @@ class Sent:
     num_bytes: int
 
 
-def open_store(settings: StorageSettings, while_waiting: Waiting | None = None) -> ObjectStore:
+def open_store(settings: StorageSettings, while_waiting: "Waiting | None" = None) -> ObjectStore:
     """The object store of the settings, which name one; it has not been asked anything.
 
     Args:
@@ -103,7 +108,8 @@ class Mirror:
         """
         self._folder, self._store = folder, store
         self._claim()
-        self._sent = set(_committed_there(store))
+        # What another folder of the campaign has sent, and this one commits later, is compared.
+        self._sent = set(_committed_there(store)) & set(self._committed_here())
         self._record_sets = sorted(store.committed(_RECORD_SETS))
         self._recorded: dict[str, StoredFile] = {}
         self._looked_at: dict[str, tuple[int, int]] = {}
@@ -160,13 +166,14 @@ class Mirror:
         for kind, pattern in _FOLDERS.items():
             for path in sorted((self._folder.path / kind).glob(pattern)):
                 if is_committed(path):
-                    yield path.relative_to(self._folder.path).as_posix()
+                    yield self._folder.name_of(path)
 
     def _new_records(self) -> Iterator[tuple[str, bytes]]:
         for kind, pattern in _RECORDS.items():
             for path in sorted((self._folder.path / kind).glob(pattern)):
-                name = path.relative_to(self._folder.path).as_posix()
-                if PART_MARK in name or any(part.startswith(".") for part in path.parts):
+                name = self._folder.name_of(path)
+                # Of the name alone: the way to the campaign is none of this.
+                if PART_MARK in name or any(part.startswith(".") for part in name.split("/")):
                     continue
                 facts = path.stat()
                 stamp = facts.st_mtime_ns, facts.st_size
@@ -194,6 +201,7 @@ def restore(
 
     Raises:
         CampaignError: there is a campaign in ``path``, or something else.
+        UsageError: ``path`` is no folder, or one that may not be written.
         StorageError: the store has no campaign, refuses or is away.
         CorruptDataError: something in the store is missing or damaged; it is named.
     """
@@ -202,11 +210,13 @@ def restore(
         raise StorageError(f"{store.bucket.url} holds no campaign: it has no {CONFIG_FILE}")
     _campaign_id(text, f"{store.bucket.url}/{CONFIG_FILE}")
     path = path.absolute()
-    if (path / CONFIG_FILE).exists():
-        raise CampaignError(f"{path} holds a campaign; choose a new folder with --dir")
-    path.mkdir(parents=True, exist_ok=True)
-    sweep_temporaries(path)
-    if strange := {entry.name for entry in path.iterdir()} - {*_FOLDERS, *_RECORDS}:
+    with writing(path):
+        if (path / CONFIG_FILE).exists():
+            raise CampaignError(f"{path} holds a campaign; choose a new folder with --dir")
+        make_folder(path)
+        sweep_temporaries(path)
+        found = {entry.name for entry in path.iterdir()}
+    if strange := found - {*_FOLDERS, *_RECORDS}:
         raise CampaignError(
             f"{path} is not empty ({min(strange)}); choose a new folder with --dir"
         )

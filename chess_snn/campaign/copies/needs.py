@@ -62,7 +62,7 @@ def shard_needs(folder: CampaignFolder, iteration: int, shard: int) -> StageNeed
             *_needed(folder, stages.shards_played_before(folder, iteration)),
         ),
         files=_files(folder, folder.plan(iteration)),
-        leaves=(_relative(folder, folder.shard(iteration, shard)),),
+        leaves=(folder.name_of(folder.shard(iteration, shard)),),
     )
 
 
@@ -73,7 +73,7 @@ def training_needs(folder: CampaignFolder, iteration: int) -> StageNeeds:
             folder, [folder.checkpoint(iteration), *stages.window_shards(folder, iteration)]
         ),
         files=_files(folder, folder.plan(iteration)),
-        leaves=(_relative(folder, folder.checkpoint(iteration + 1)),),
+        leaves=(folder.name_of(folder.checkpoint(iteration + 1)),),
     )
 
 
@@ -86,7 +86,7 @@ def match_needs(folder: CampaignFolder, match: ScheduledMatch, part: int) -> Sta
     return StageNeeds(
         folders=tuple(_weights(folder, generation) for generation in sorted(generations)),
         files=_files(folder),
-        leaves=(_relative(folder, folder.match_part(match.event, match.name, part)),),
+        leaves=(folder.name_of(folder.match_part(match.event, match.name, part)),),
     )
 
 
@@ -95,7 +95,7 @@ def conversion_needs(folder: CampaignFolder, generation: int) -> StageNeeds:
     return StageNeeds(
         folders=(_weights(folder, generation),),
         files=_files(folder, folder.plan(generation - 1)),
-        leaves=(_relative(folder, folder.match(event_of(generation), CONVERSION)),),
+        leaves=(folder.name_of(folder.match(event_of(generation), CONVERSION)),),
     )
 
 
@@ -107,8 +107,8 @@ def climb_needs(folder: CampaignFolder, generation: int) -> StageNeeds:
         folders=(_weights(folder, generation),),
         files=_files(folder, *([] if earlier is None else [earlier])),
         leaves=(
-            _relative(folder, folder.match(event, f"{CLIMB}-x").with_name(f"{CLIMB}-*.json")),
-            _relative(folder, folder.match(event, CLIMB)),
+            folder.name_of(folder.match(event, f"{CLIMB}-x").with_name(f"{CLIMB}-*.json")),
+            folder.name_of(folder.match(event, CLIMB)),
         ),
     )
 
@@ -116,20 +116,16 @@ def climb_needs(folder: CampaignFolder, generation: int) -> StageNeeds:
 def _weights(folder: CampaignFolder, generation: int) -> NeededFolder:
     """Of a checkpoint what a network is made of: without the optimiser, a third of it."""
     path = folder.checkpoint(generation)
-    return NeededFolder(_relative(folder, path), _manifest_file(path), (WEIGHTS,))
+    return NeededFolder(folder.name_of(path), _manifest_file(path), (WEIGHTS,))
 
 
 def _needed(folder: CampaignFolder, paths: Iterable[Path]) -> tuple[NeededFolder, ...]:
-    return tuple(NeededFolder(_relative(folder, path), _manifest_file(path)) for path in paths)
+    return tuple(NeededFolder(folder.name_of(path), _manifest_file(path)) for path in paths)
 
 
 def _files(folder: CampaignFolder, *paths: Path) -> tuple[str, ...]:
     notes = (path for kind in _NOTES for path in sorted((folder.path / kind).glob("*.json")))
-    return (CONFIG_FILE, *(_relative(folder, path) for path in (*paths, *notes)))
-
-
-def _relative(folder: CampaignFolder, path: Path) -> str:
-    return path.relative_to(folder.path).as_posix()
+    return (CONFIG_FILE, *(folder.name_of(path) for path in (*paths, *notes)))
 
 
 def _manifest_file(path: Path) -> StoredFile:

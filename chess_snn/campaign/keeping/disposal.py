@@ -190,7 +190,7 @@ def _removed(folder: CampaignFolder, entry: Disposable) -> Removed:
             created = read_manifest(entry.path).created
         except CorruptDataError:
             created = None  # damaged; it goes all the same
-    return Removed(entry.path.relative_to(folder.path).as_posix(), entry.num_bytes, created)
+    return Removed(folder.name_of(entry.path), entry.num_bytes, created)
 
 
 def _iterations(shards: Sequence[str]) -> list[int]:

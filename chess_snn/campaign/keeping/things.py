@@ -51,7 +51,7 @@ def thing_at(folder: CampaignFolder, path: Path) -> Shard | Checkpoint | None:
     """What is kept in ``path`` by its name; None of anything else, or outside the campaign."""
     if not path.is_relative_to(folder.path):
         return None
-    name = path.relative_to(folder.path).as_posix()
+    name = folder.name_of(path)
     if (shard := _SHARD.fullmatch(name)) is not None:
         return Shard(int(shard[1]), int(shard[2]))
     if (checkpoint := _CHECKPOINT.fullmatch(name)) is not None:

@@ -72,7 +72,7 @@ def verify_campaign(
         path = checkpoint.path(folder)
         manifest = _try(folder, "checkpoint", path, findings, partial(check_checkpoint, path))
         if manifest is not None:
-            manifests[_name(folder, path)] = manifest
+            manifests[folder.name_of(path)] = manifest
             findings.num_bytes += manifest.num_bytes
         count()
     promotions = folder.hand_promotion(0).parent
@@ -103,7 +103,7 @@ def _find_gaps(folder: CampaignFolder, whereabouts: Whereabouts, findings: Findi
     """Iterations without a receipt though later ones have one."""
     numbers = _numbers(folder.receipt(0).parent)
     for number in sorted(set(range(max(numbers, default=-1))) - set(numbers)):
-        findings.add("receipt", *whereabouts.explain(_name(folder, folder.receipt(number))))
+        findings.add("receipt", *whereabouts.explain(folder.name_of(folder.receipt(number))))
 
 
 def _read_plans(
@@ -116,7 +116,7 @@ def _read_plans(
         )
         if plan is not None and number in receipts and plan != receipts[number].plan:
             findings.add(
-                "plan", _name(folder, path), "differs", "its receipt has another plan"
+                "plan", folder.name_of(path), "differs", "its receipt has another plan"
             )
 
 
@@ -148,12 +148,12 @@ def _take_shard(
 ) -> None:
     findings.checked["shard"] += 1
     if audit.verdict == "whole":
-        whole[_name(folder, path)] = audit
+        whole[folder.name_of(path)] = audit
         findings.num_games += audit.num_games
         findings.num_positions += audit.num_positions
         findings.num_bytes += audit.num_bytes
     elif path.exists():  # else it was set aside or removed meanwhile
-        findings.add("shard", _name(folder, path), audit.verdict, audit.fault)
+        findings.add("shard", folder.name_of(path), audit.verdict, audit.fault)
 
 
 def _try(
@@ -164,12 +164,12 @@ def _try(
     try:
         return read()
     except UnknownVersionError as error:
-        findings.add(kind, _name(folder, path), "unknown version", str(error))
+        findings.add(kind, folder.name_of(path), "unknown version", str(error))
     except CorruptDataError as error:
         if path.exists():
-            findings.add(kind, _name(folder, path), "damaged", str(error))
+            findings.add(kind, folder.name_of(path), "damaged", str(error))
         elif kind == "plan":  # looked for because there is a receipt; others were there just now
-            findings.add(kind, _name(folder, path), "lost", str(error))
+            findings.add(kind, folder.name_of(path), "lost", str(error))
     return None
 
 
@@ -179,7 +179,3 @@ def _numbers(parent: Path) -> list[int]:
         return []
     names = (_NUMBERED.fullmatch(path.name) for path in parent.iterdir())
     return sorted(int(name[1]) for name in names if name is not None)
-
-
-def _name(folder: CampaignFolder, path: Path) -> str:
-    return path.relative_to(folder.path).as_posix()

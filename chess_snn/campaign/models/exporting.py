@@ -25,7 +25,8 @@ from chess_snn.campaign.models.model_card import model_card
 from chess_snn.campaign.models.versions import NetworkVersion, version_of
 from chess_snn.campaign.store.folder import CampaignFolder
 from chess_snn.campaign.store.removals import refuse_removed
-from chess_snn.data import staged_folder, write_text
+from chess_snn.data import read_manifest, staged_folder, write_text
+from chess_snn.data.manifest import describe_file
 from chess_snn.errors import ConfigError, CorruptDataError, UsageError
 from chess_snn.training import WEIGHTS, load_weights
 from chess_snn.types import Json
@@ -54,20 +55,27 @@ def export_model(folder: CampaignFolder, generation: int, target: Path) -> Netwo
 
     Raises:
         CampaignError: there is no such generation, or its iteration is not finished.
-        CorruptDataError: its checkpoint is damaged.
+        CorruptDataError: its checkpoint is damaged, or was while it was copied.
         UsageError: ``target`` exists, or cannot be written.
     """
     if target.exists():
-        raise UsageError(f"{target} exists already; choose a new folder with --out")
+        raise _is_taken(target)
     version = version_of(folder, generation)
     refuse_removed(folder, generation)
     checkpoint = folder.checkpoint(generation)
     load_weights(checkpoint)
     with staged_folder(target) as stage:
         shutil.copyfile(checkpoint / WEIGHTS, stage.path / WEIGHTS)
+        if describe_file(stage.path / WEIGHTS) != read_manifest(checkpoint).files[WEIGHTS]:
+            raise CorruptDataError(
+                f"the copy of {checkpoint / WEIGHTS} is not what was committed; look at the disks "
+                "and export it again"
+            )
         write_text(stage.path / MODEL_FILE, _description(folder, version))
         write_text(stage.path / CARD, model_card(version))
-        stage.commit(KIND, {"weights_digest": version.digest})
+        committed = stage.commit(KIND, {"weights_digest": version.digest})
+    if committed.meta.get("weights_digest") != version.digest:
+        raise _is_taken(target)  # somebody was faster
     return version
 
 
@@ -86,6 +94,10 @@ def read_exported(folder: Path) -> ExportedModel:
         raise CorruptDataError(
             f"{path} does not describe a model ({error}); export it again"
         ) from error
+
+
+def _is_taken(target: Path) -> UsageError:
+    return UsageError(f"{target} exists already; choose a new folder with --out")
 
 
 def _description(folder: CampaignFolder, version: NetworkVersion) -> str:

@@ -48,7 +48,7 @@ def iteration_shards(folder: CampaignFolder, iteration: int) -> list[Path]:
     shards = [folder.shard(iteration, shard) for shard in range(num_shards)]
     return [
         shard for shard in shards
-        if shard.relative_to(folder.path).as_posix() not in dropped or shard.exists()
+        if folder.name_of(shard) not in dropped or shard.exists()
     ]
 
 

@@ -12,19 +12,26 @@ from chess_snn.campaign.configuration.loading import config_digest
 from chess_snn.campaign.store.folder import CONFIG_FILE, CampaignFolder
 from chess_snn.campaign.store.removals import read_removals
 from chess_snn.config import check_range
-from chess_snn.data import GameRecords, is_committed, read_manifest, read_shard
+from chess_snn.data import GameRecords, Manifest, is_committed, read_manifest, read_shard_of
 from chess_snn.errors import CorruptDataError, UsageError
 from chess_snn.games import ONGOING, get_game
 from chess_snn.pgn import ImportFolder, is_import
 from chess_snn.self_play import PLY_CAP, RESIGNED
+from chess_snn.types import Json
 
 AGREED: Final = "agreed"
 """Name of the ending of an imported game that was drawn without the rules."""
 OUTCOMES: Final = {"white": 1, "draw": 0, "black": -1}
 """By name, as in ``outcomes_white``."""
-_RULES: Final = get_game("chess").spec.terminations
+_CHESS: Final = get_game("chess").spec
+_RULES: Final = _CHESS.terminations
 ENDINGS: Final = (*_RULES[1:], RESIGNED, PLY_CAP, AGREED)
 """How games end; resigned are all that somebody won without the rules."""
+
+
+_COUNTS: Final = ("num_games", "num_positions")
+_PLAYED_BY: Final = ("iteration", "generation")
+"""What the manifest of a shard notes; an import's has none of the latter."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +51,15 @@ class CollectedShard:
     def name(self) -> str:
         """``iter-000012/shard-0003``."""
         return f"{self.path.parent.name}/{self.path.name}"
+
+    def read(self) -> tuple[GameRecords, Manifest]:
+        """Its games, and its manifest.
+
+        Raises:
+            UsageError: they are no games of chess.
+            CorruptDataError: it is damaged.
+        """
+        return read_shard_of(_CHESS, self.path)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +99,7 @@ class GameCollection:
         """The game with this number, from 1.
 
         Raises:
-            UsageError: there is none.
+            UsageError: there is none, or it is none of chess.
             CorruptDataError: its shard is damaged.
         """
         if not 1 <= number <= self.num_games:
@@ -95,14 +111,15 @@ class GameCollection:
             if number <= before + shard.num_games:
                 break
             before += shard.num_games
-        records, _ = read_shard(shard.path)
+        records, _ = shard.read()
         return CollectedGame(number, shard, records, number - before - 1)
 
     def games(self, wanted: "GameFilter") -> Iterator[CollectedGame]:
         """The games that ``wanted`` lets through, a shard at a time in memory.
 
         Raises:
-            UsageError: it asks for iterations or generations of an import.
+            UsageError: it asks for iterations or generations of an import, or a shard is not of
+                chess.
             CorruptDataError: a shard is damaged; it is named.
         """
         if self.is_import and (wanted.iterations or wanted.generations):
@@ -113,7 +130,7 @@ class GameCollection:
         before = num_found = 0
         for shard in self.shards:
             if wanted.takes_shard(shard):
-                records, _ = read_shard(shard.path)
+                records, _ = shard.read()
                 plies = np.diff(records.game_offsets)
                 endings = self.endings(records)
                 for index in wanted.select(plies, records.outcomes_white, endings):
@@ -223,14 +240,11 @@ def open_collection(path: Path) -> GameCollection:
 
 def _collected(shard: Path) -> CollectedShard:
     manifest = read_manifest(shard)
-    try:
-        meta = manifest.meta
-        return CollectedShard(
-            path=shard, num_games=int(meta["num_games"]),
-            num_positions=int(meta["num_positions"]), created=manifest.created,
-            iteration=meta.get("iteration"), generation=meta.get("generation"),
-        )
-    except (KeyError, TypeError, ValueError) as error:
-        raise CorruptDataError(
-            f"{shard} is no shard of games ({error!r}); restore it from a copy"
-        ) from error
+    numbers: Json = {name: manifest.meta.get(name) for name in (*_COUNTS, *_PLAYED_BY)}
+    for name, number in numbers.items():
+        if type(number) is not int and (name in _COUNTS or number is not None):
+            raise CorruptDataError(
+                f"{shard} is no shard of games: {name} must be a whole number, found {number!r}; "
+                "restore it from a copy"
+            )
+    return CollectedShard(path=shard, created=manifest.created, **numbers)

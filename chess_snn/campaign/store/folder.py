@@ -132,6 +132,10 @@ class CampaignFolder:
         """For people: the folder's name."""
         return self.path.name
 
+    def name_of(self, path: Path) -> str:
+        """What ``path``, which lies in the folder, is called in notes: relative, with ``/``."""
+        return path.relative_to(self.path).as_posix()
+
     @property
     def lock_file(self) -> Path:
         """Names the one writer."""

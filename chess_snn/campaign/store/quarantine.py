@@ -65,7 +65,7 @@ def set_aside(folder: CampaignFolder, path: Path, why: str) -> Path | None:
 
 def write_note(folder: CampaignFolder, path: Path, event: Event, why: str) -> Path:
     """Note what happened to the thing at ``path``; returns the note's file."""
-    name = path.relative_to(folder.path).as_posix()
+    name = folder.name_of(path)
     note = Note(name, event, why, datetime.now(UTC).isoformat(timespec="seconds"))
     text = json.dumps({"schema": FORMAT.version} | asdict(note), indent=2) + "\n"
     make_folder(folder.quarantine)

@@ -86,7 +86,7 @@ def created_of(folder: CampaignFolder, generation: int) -> tuple[str, bool]:
     """
     path = folder.checkpoint(generation)
     if not is_committed(path):
-        entry = read_removals(folder).get(path.relative_to(folder.path).as_posix())
+        entry = read_removals(folder).get(folder.name_of(path))
         if entry is not None and entry.created is not None:
             return entry.created, False
     return read_manifest(path).created, True

@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 
 from chess_snn.campaign.store.collection import OUTCOMES, CollectedGame, GameCollection
-from chess_snn.data import START_KINDS, read_shard
+from chess_snn.data import START_KINDS
 from chess_snn.pgn import format_game, standard_tags
 from chess_snn.types import Json
 
@@ -61,7 +61,7 @@ def collection_figures(collection: GameCollection) -> Json:
     starts: Counter[str] = Counter()
     num_bytes = 0
     for shard in collection.shards:
-        records, manifest = read_shard(shard.path)
+        records, manifest = shard.read()
         num_bytes += manifest.num_bytes
         plies += np.diff(records.game_offsets).tolist()
         outcomes.update(records.outcomes_white.tolist())
