@@ -12,7 +12,7 @@ from typing import Any
 from chess_snn.campaign import Receipt
 from chess_snn.campaign.store.history import ReceiptHistory
 from chess_snn.campaign.store.plans import begin_iteration
-from chess_snn.campaign.store.receipts import num_finished_iterations
+from chess_snn.campaign.store.receipts import num_finished_iterations, read_receipt
 from chess_snn.campaign.store.sweep import sweep_leftovers
 from chess_snn.campaign.viewing.alarms import Alarm, find_alarms
 from flows.context import CampaignRun, IterationRun, running
@@ -48,12 +48,16 @@ def run_iterations(run: CampaignRun) -> None:
 
 
 def _run_iteration(run: CampaignRun, relay: Relay) -> Receipt:
+    """Finish the iteration of ``relay``, if it has no receipt: one after a gap may have its own."""
+    number = relay.plan.iteration
     try:
+        if run.folder.receipt(number).exists():
+            receipt = read_receipt(run.folder, number)
+            relay.hand_over()
+            return receipt
         with running(IterationRun(run, relay)):
             runner = waiting_tasks(run.crew.num_workers)
-            receipt: Receipt = iteration.with_options(task_runner=runner)(
-                str(run.folder.path), relay.plan.iteration
-            )
+            receipt = iteration.with_options(task_runner=runner)(str(run.folder.path), number)
         sweep_leftovers(run.folder)  # of workers that were killed meanwhile
         run.board.iteration_finished(receipt, _new_alarms(run))
     except BaseException as error:

@@ -112,6 +112,24 @@ def test_who_cannot_be_chosen(folder, generation, reason):
     assert read_hand_promotions(folder) == []
 
 
+@pytest.mark.parametrize(("lost", "named"), [(0, 0), (1, 1)])
+def test_a_lost_choice_does_not_hide_those_after_it_bug(folder, lost, named):
+    promote_by_hand(folder, 3, "ada", "better")
+    promote_by_hand(folder, 1, "ada", "better still")
+    promote_by_hand(folder, 3, "ada", "no, it was not")
+    folder.hand_promotion(lost).unlink()
+    for read in (champion_now, past_champions, lambda f: promote_by_hand(f, 1, "ada", "well")):
+        with pytest.raises(CorruptDataError, match=rf"by-hand-000{named}\.json is missing; restor"):
+            read(folder)
+
+
+def test_other_files_beside_choices_are_no_choices(folder):
+    choice = promote_by_hand(folder, 3, "ada", "better")
+    path = folder.hand_promotion(0)
+    path.with_name("by-hand-0000 copy.json").write_text(path.read_text())
+    assert read_hand_promotions(folder) == [choice]
+
+
 @pytest.mark.parametrize("damage", [{"schema": 2}, {"action": "coup"}, {"generation": "3"}])
 def test_a_damaged_choice_is_named(folder, damage):
     promote_by_hand(folder, 3, "ada", "better")

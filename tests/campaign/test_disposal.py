@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from made_campaigns import finish, make_campaign
+from made_campaigns import commit, finish, make_campaign
 from stored_files import copy_campaign
 
 from chess_snn.campaign import CampaignFolder, read_receipts, write_receipt
@@ -28,6 +28,7 @@ from chess_snn.campaign.store.plans import begin_iteration
 from chess_snn.campaign.store.quarantine import read_notes, set_aside
 from chess_snn.campaign.store.removals import read_removals
 from chess_snn.campaign.strength.champions import promote_by_hand
+from chess_snn.campaign.strength.matches import generation_matches
 from chess_snn.errors import CampaignError, UsageError
 
 GONE = 2**22 + 11
@@ -89,6 +90,24 @@ def test_generations_that_play_new_ones_stay(tmp_path: Path) -> None:
     assert gone == [f"gen-{g:06d}" for g in range(2, 8)]
     needed = generations_needed(folder)
     assert needed[8] == needed[11] == "needed to resume"
+
+
+def test_gc_between_two_iterations_under_way_takes_the_opponent_of_the_first_bug(
+    tmp_path: Path,
+) -> None:
+    """Iteration 12 has trained and has no receipt, and iteration 13 has begun."""
+    folder = make_campaign(tmp_path / "c", "campaign.iterations=20", "evaluation.every=1")
+    for iteration in range(12):
+        write_receipt(folder, replace(finish(folder, iteration), champion=1))
+    begin_iteration(folder, 12, 1200.0)
+    commit(folder.checkpoint(13))
+    begin_iteration(folder, 13, 1500.0)
+    dispose(folder, find_disposable(folder))
+    (earlier,) = (
+        match.opponent for match in generation_matches(folder, 13) if match.name == "earlier"
+    )
+    assert earlier.generation == 8
+    assert folder.checkpoint(earlier.generation).exists()
 
 
 def test_a_finished_campaign_can_do_without_its_games(finished: CampaignFolder) -> None:

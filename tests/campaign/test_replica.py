@@ -1,10 +1,12 @@
 """Stages in replicas that hold what they need and nothing else: the same games and weights."""
 
+import shutil
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
+from made_campaigns import make_campaign, play_shards
 from tiny_campaign import TINY
 
 from chess_snn.campaign import CampaignFolder, load_config
@@ -12,7 +14,10 @@ from chess_snn.campaign.copies import needs
 from chess_snn.campaign.copies.needs import StageNeeds
 from chess_snn.campaign.copies.replica import Replica, WantedFile, read_shown, take_in
 from chess_snn.campaign.stages import play_shard, prepare_first_generation, train_generation
+from chess_snn.campaign.stages.window import iteration_shards
+from chess_snn.campaign.store.folder import CONFIG_FILE
 from chess_snn.campaign.store.plans import begin_iteration
+from chess_snn.campaign.store.quarantine import write_note
 from chess_snn.campaign.strength.matches import finish_match, generation_matches, play_conversion
 from chess_snn.campaign.strength.matches import play_match_part as play_part
 from chess_snn.data import read_manifest, verify_folder
@@ -164,6 +169,31 @@ def test_another_folder_at_the_same_place_is_fetched_anew(both, tmp_path):
     replica.bring([replace(other, path=folder.path)], {}, fetch_other)
     weights = replica.path / folder.path / "weights.safetensors"
     assert weights.read_bytes() == (both.folder.path / moved[weights.name]).read_bytes()
+
+
+def test_a_shard_that_was_dropped_meanwhile_is_in_no_window_here_bug(tmp_path):
+    """Beside others, and alone of its iteration."""
+    folder = make_campaign(tmp_path / "c")
+    for iteration in range(2):
+        play_shards(folder, iteration)
+    replica, road = Replica(tmp_path / "work", 100 * MIB), Road(folder)
+
+    def bring() -> None:
+        shards = [shard for i in range(2) for shard in iteration_shards(folder, i)]
+        notes = {
+            path.relative_to(folder.path).as_posix(): path.read_bytes()
+            for path in [folder.path / CONFIG_FILE, *folder.quarantine.glob("*.json")]
+        }
+        replica.bring(needs._needed(folder, shards), notes, road.fetch)
+
+    bring()
+    for shard in (folder.shard(0, 0), folder.shard(0, 1), folder.shard(1, 0)):
+        write_note(folder, shard, "dropped", "it cannot be played again")
+        shutil.rmtree(shard)
+    bring()
+    here = CampaignFolder.open(replica.path)
+    assert iteration_shards(here, 0) == []
+    assert iteration_shards(here, 1) == [here.shard(1, 1)]
 
 
 def test_damage_on_the_way_is_found(both, tmp_path):

@@ -15,7 +15,7 @@ from chess_snn.campaign.stages.to_train import iteration_to_train
 from chess_snn.campaign.stages.training_launch import train_as_configured, train_in_ranks
 from chess_snn.campaign.store.plans import begin_iteration
 from chess_snn.data import is_committed, read_manifest, sweep_temporaries
-from chess_snn.errors import CampaignError, ConfigError, RankLostError
+from chess_snn.errors import CampaignError, ConfigError, DamagedFolderError, RankLostError
 from chess_snn.training.rank_launch import RankLayout
 
 pytestmark = pytest.mark.timeout(600)
@@ -70,6 +70,16 @@ def test_what_is_committed_is_not_trained_again(played):
     began = time.monotonic()
     assert train_in_ranks(folder.path, 0, RankLayout(2)) == facts
     assert time.monotonic() - began < 1
+
+
+@pytest.mark.fault(11)
+def test_a_generation_without_its_manifest_is_named_before_ranks_begin_bug(new_folder):
+    """Whoever hears of it there has it mended; out of a rank it would come as text."""
+    folder = new_folder()
+    folder.checkpoint(1).mkdir(parents=True)
+    with pytest.raises(DamagedFolderError, match=r"gen-000001") as raised:
+        train_in_ranks(folder.path, 0, RankLayout(2))
+    assert raised.value.folder == folder.checkpoint(1)
 
 
 @pytest.mark.slow

@@ -1,6 +1,7 @@
 """A small campaign as a user runs it: what is in its folder, in Prefect and in MLflow after it."""
 
 import json
+import shutil
 import subprocess
 import sys
 from collections import Counter
@@ -269,6 +270,21 @@ def modified(directory: Path) -> dict[Path, int]:
     kinds = ("plans", "games", "checkpoints", "matches", "receipts")
     paths = [path for kind in kinds for path in (directory / kind).rglob("*")]
     return {path: path.stat().st_mtime_ns for path in [directory / "campaign.toml", *paths]}
+
+
+@pytest.mark.slow
+def test_a_lost_receipt_is_finished_again_and_no_other(finished, tmp_path):
+    directory = shutil.copytree(finished.folder.path, tmp_path / "copy")
+    folder = CampaignFolder.open(directory)
+    expected, later = read_receipts(folder), folder.receipt(1).read_bytes()
+    folder.receipt(0).unlink()
+    resumed = chess_snn("campaign", "resume", str(directory))
+    assert resumed.returncode == 0, resumed.stdout + resumed.stderr
+    assert folder.receipt(1).read_bytes() == later
+    again = read_receipts(folder)
+    assert again[1] == expected[1]
+    for name in ("plan", "shards", "training", "matches", "promotion", "champion"):
+        assert getattr(again[0], name) == getattr(expected[0], name)
 
 
 def test_a_finished_campaign_is_neither_run_again_nor_written_over(finished):

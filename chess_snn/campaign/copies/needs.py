@@ -11,7 +11,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from chess_snn.campaign import stages
-from chess_snn.campaign.store.folder import CONFIG_FILE, CampaignFolder
+from chess_snn.campaign.store.folder import CONFIG_FILE, QUARANTINE, CampaignFolder
 from chess_snn.campaign.strength.climbing import earlier_climb
 from chess_snn.campaign.strength.matches import (
     CLIMB,
@@ -24,7 +24,7 @@ from chess_snn.data import MANIFEST_NAME, StoredFile, read_manifest
 from chess_snn.data.manifest import describe_file
 from chess_snn.training import WEIGHTS
 
-_NOTES = ("quarantine", "removals")
+_NOTES = (QUARANTINE, "removals")
 """Folders of notes on what is not there any more, which windows go without."""
 _KEPT_DIGESTS = 1 << 16
 """Of manifests."""

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from chess_snn.campaign.copies.needs import NeededFolder
-from chess_snn.campaign.store.folder import CampaignFolder
+from chess_snn.campaign.store.folder import QUARANTINE, CampaignFolder
+from chess_snn.campaign.store.quarantine import dropped_names
 from chess_snn.data import (
     MANIFEST_NAME,
     FolderCopy,
@@ -102,7 +103,9 @@ class Replica:
             self._kept[folder.path] = kept
         for name, text in files.items():
             self._write(name, text)
-        self._trim({folder.path for folder in folders})
+        in_use = {folder.path for folder in folders}
+        self._forget_dropped(in_use)
+        self._trim(in_use)
 
     def collect(self, leaves: Iterable[str]) -> Outcome:
         """What a stage left, every digest checked; :meth:`discard` removes it."""
@@ -161,6 +164,13 @@ class Replica:
         partial = path.with_name(f"{path.name}.partial")
         partial.write_bytes(content)
         partial.replace(path)
+
+    def _forget_dropped(self, in_use: set[str]) -> None:
+        """A stage would take what windows go without, if it found it here."""
+        if not (self.path / QUARANTINE).is_dir():  # as in nearly every campaign
+            return
+        for path in dropped_names(CampaignFolder.open(self.path)) & self._kept.keys() - in_use:
+            self._forget(path)
 
     def _trim(self, in_use: set[str]) -> None:
         total = sum(kept.num_bytes for kept in self._kept.values())

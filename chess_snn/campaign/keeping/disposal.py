@@ -14,7 +14,7 @@ from typing import Final, Literal
 from chess_snn.campaign.keeping.things import checkpoints_there
 from chess_snn.campaign.store.folder import PART_MARK, CampaignFolder
 from chess_snn.campaign.store.plans import read_plans
-from chess_snn.campaign.store.receipts import Receipt, read_receipts, recorded_seconds
+from chess_snn.campaign.store.receipts import Receipt, read_receipts
 from chess_snn.campaign.store.removals import Removed, note_removal
 from chess_snn.campaign.strength.champions import past_champions
 from chess_snn.campaign.strength.matches import NetworkPlayer, earlier_generation, final_matches
@@ -103,11 +103,10 @@ def generations_needed(folder: CampaignFolder) -> dict[int, str]:
     needed |= dict.fromkeys(past_champions(folder), "a champion")
     needed |= dict.fromkeys(_in_last_matches(folder, receipts), "in the last matches")
     if not is_finished(folder):
-        # An earlier generation plays the new ones: the one of two thirds of the time that has gone.
-        plans = read_plans(folder)
-        first = newest - 1
-        if plans:
-            first = min(first, earlier_generation(plans, recorded_seconds(folder)))
+        # An earlier generation plays the new ones. The next candidate, whose iteration may be
+        # unfinished while the one after it has begun, goes back furthest.
+        plans = read_plans(folder)[: newest + 1]
+        first = min(newest - 1, earlier_generation(plans)) if plans else newest - 1
         there = [entry.generation for entry in checkpoints_there(folder)]
         needed |= {g: "needed to resume" for g in there if g >= first}
     needed[newest] = "the newest"

@@ -12,7 +12,7 @@ from chess_snn.campaign.stages import (
 from chess_snn.campaign.stages.training_program import PROGRESS_LINE
 from chess_snn.campaign.store.folder import CampaignFolder
 from chess_snn.campaign.store.receipts import TrainingFacts
-from chess_snn.data import is_committed, sweep_temporaries
+from chess_snn.data import sweep_temporaries
 from chess_snn.errors import RankLostError
 from chess_snn.training.rank_launch import RankLayout, run_ranks
 from chess_snn.training.ranks import TIMEOUT_S
@@ -62,7 +62,7 @@ def train_in_ranks(
     """
     folder = CampaignFolder.open(directory)
     target = folder.checkpoint(iteration + 1)
-    if not is_committed(target):
+    if not target.exists():  # else whole, or its manifest damaged: then this raises below
         # Here, because what a rank stumbles over reaches this process as text.
         check_training_inputs(folder, iteration)
         try:

@@ -38,6 +38,7 @@ from chess_snn.errors import CampaignError
 
 CONFIG_FILE = "campaign.toml"
 FORMAT = StoredFormat("campaign configuration", version=1)
+QUARANTINE = "quarantine"
 PART_MARK = ".part-"
 """In the names of parts of a match."""
 _IDENTITY = "identity"
@@ -171,7 +172,7 @@ class CampaignFolder:
     @property
     def quarantine(self) -> Path:
         """What was damaged, and why; see :mod:`chess_snn.campaign.store.quarantine`."""
-        return self.path / "quarantine"
+        return self.path / QUARANTINE
 
     def removal(self, number: int) -> Path:
         """What was removed on purpose at one time, from 0."""

@@ -4,6 +4,7 @@ Receipts say who is champion after each iteration. Somebody may choose another o
 them; that is kept in a file of its own, and the next candidate plays against whoever was chosen.
 """
 
+import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
@@ -20,6 +21,7 @@ from chess_snn.errors import CampaignError, ConfigError, CorruptDataError
 
 HandAction = Literal["promote", "rollback"]
 FORMAT: Final = StoredFormat("choice of a champion", version=1)
+_CHOICE: Final = re.compile(r"by-hand-(\d{4,})\.json")
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,11 +156,15 @@ def read_hand_promotions(folder: CampaignFolder) -> list[HandPromotion]:
 
     Raises:
         UnknownVersionError: one is of a version that is not read.
-        CorruptDataError: one is damaged.
+        CorruptDataError: one is damaged, or missing though a later one is there.
     """
+    # Listed first: a choice that is made meanwhile is no later one.
+    listed = [_CHOICE.fullmatch(file.name) for file in folder.hand_promotion(0).parent.glob("*")]
     choices: list[HandPromotion] = []
     while (path := folder.hand_promotion(len(choices))).exists():
         choices.append(_read_choice(path))
+    if any(name is not None and int(name[1]) >= len(choices) for name in listed):
+        raise CorruptDataError(f"{path} is missing; restore it from a copy")
     return choices
 
 

@@ -1,0 +1,39 @@
+"""Iterations one after another: one that has its receipt is left as it is."""
+
+from concurrent.futures import Future
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytestmark = pytest.mark.orchestration
+pytest.importorskip("prefect")
+
+from made_campaigns import finish, make_campaign  # noqa: E402
+
+from chess_snn.campaign import read_receipt  # noqa: E402
+from chess_snn.campaign.store.plans import CampaignClock  # noqa: E402
+from flows.context import CampaignRun  # noqa: E402
+from flows.pipeline import _run_iteration  # noqa: E402
+from flows.relay import Relay  # noqa: E402
+
+
+class Idle:
+    """Workers and a board that nobody is to ask anything."""
+
+    def __getattr__(self, name: str) -> Any:
+        raise AssertionError(f"asked for {name}")
+
+
+def test_closing_a_gap_leaves_later_receipts_as_they_are_bug(tmp_path: Path) -> None:
+    """And needs nothing of what they name: it may have been removed since."""
+    folder = make_campaign(tmp_path / "c")
+    for iteration in range(3):
+        finish(folder, iteration)
+    folder.receipt(0).unlink()
+    before = folder.receipt(1).read_bytes()
+    run = CampaignRun(folder, Idle(), Idle(), "", CampaignClock(0.0))
+    relay = Relay(read_receipt(folder, 1).plan, predecessor=Future())
+    assert _run_iteration(run, relay) == read_receipt(folder, 1)
+    assert relay.trained.done(), "the next iteration may begin"
+    assert folder.receipt(1).read_bytes() == before
