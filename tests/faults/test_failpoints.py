@@ -84,7 +84,7 @@ def test_a_campaign_killed_before_a_file_has_its_name_resumes_to_the_same_result
 @pytest.mark.slow
 @pytest.mark.timeout(7200)
 @pytest.mark.fault(1)
-def test_a_worker_killed_before_its_part_of_a_match_has_its_name_costs_that_part(
+def test_a_worker_killed_before_its_match_has_its_name_costs_what_it_was_doing(
     tmp_path: Path, undisturbed_small: Path
 ) -> None:
     path, log, fired = tmp_path / "c", tmp_path / "log", tmp_path / "fired"
