@@ -7,8 +7,10 @@ A place is ``failpoint("shard.sealed")``; it does nothing unless the environment
 
 Each place fires once for all processes that share the folder: whoever comes there first makes a
 file of the place's name, which holds its process id. So a worker that is started anew gets past the
-place that killed the one before, and a test sees that the place was met. None lies where games are
-played or steps are made.
+place that killed the one before, and a test sees that the place was met. ``shard.sealed@2=kill`` is
+the second to come there; who came before has left a file ``shard.sealed@1``. A campaign warms up
+with a shard of its own, and commits generation 0 before it plays. None lies where games are played
+or steps are made.
 
 ``kill`` is kill -9 of the process that came there; ``hold`` waits until the file is gone, or
 somebody kills the process; ``raise`` raises :class:`FailpointError`; ``sleep:3`` sleeps for 3 s.
@@ -17,6 +19,7 @@ somebody kills the process; ``raise`` raises :class:`FailpointError`; ``sleep:3`
 import os
 import signal
 import time
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -57,29 +60,41 @@ class FailpointError(RuntimeError):
     """What ``raise`` raises: a fault that nothing expects."""
 
 
+@dataclass(frozen=True, slots=True)
+class Armed:
+    """What is to happen at a place."""
+
+    action: str
+    passing: int = 1
+    """To the how manieth that comes there."""
+
+
 def failpoint(name: str) -> None:
     """Do what the environment asks for at ``name``, one of ``FAILPOINTS``; else nothing."""
-    action = _ARMED.get(name)
-    if action is not None and (mark := _first_mark(name)) is not None:
-        _act(name, action, mark)
+    armed = _ARMED.get(name)
+    if armed is not None and (mark := _mark_of(name, armed.passing)) is not None:
+        _act(name, armed.action, mark)
 
 
-def read_failpoints(text: str) -> dict[str, str]:
-    """Actions by place, from ``"name=action, name=action"``.
+def read_failpoints(text: str) -> dict[str, Armed]:
+    """What is armed by place, from ``"name=action, name@2=action"``.
 
     Raises:
-        UsageError: a place or an action is unknown.
+        UsageError: a place or an action is unknown, or a passing is no number from 1.
     """
     armed = {}
     for entry in filter(None, (part.strip() for part in text.split(","))):
-        name, _, action = entry.partition("=")
+        place, _, action = entry.partition("=")
+        name, at, passing = place.partition("@")
         if name not in FAILPOINTS:
             raise UsageError(f"{VARIABLE} names {name!r}; known: {', '.join(FAILPOINTS)}")
+        if at and not (passing.isdecimal() and int(passing)):
+            raise UsageError(f"{VARIABLE} has {entry!r}; after @ comes a number from 1")
         kind, _, seconds = action.partition(":")
         is_known = _is_number(seconds) if kind == "sleep" else action in {"kill", "hold", "raise"}
         if not is_known:
             raise UsageError(f"{VARIABLE} has {entry!r}; an action is {ACTIONS}")
-        armed[name] = action
+        armed[name] = Armed(action, int(passing or 1))
     return armed
 
 
@@ -87,18 +102,21 @@ def _is_number(text: str) -> bool:
     return text.replace(".", "", 1).isdecimal()
 
 
-def _first_mark(name: str) -> Path | None:
-    """A file that only one process can make; None where another was here before."""
+def _mark_of(name: str, passing: int) -> Path | None:
+    """A file that only the ``passing``-th to come can make; None for everybody else."""
     folder = os.environ.get(DIRECTORY_VARIABLE)
     if not folder:
         raise UsageError(f"{VARIABLE} is set, and {DIRECTORY_VARIABLE} is not; name a folder there")
-    mark = Path(folder, name)
-    try:
-        with mark.open("x") as file:
-            file.write(str(os.getpid()))
-    except FileExistsError:
-        return None
-    return mark
+    for number in range(1, passing + 1):
+        is_meant = number == passing
+        mark = Path(folder, name if is_meant else f"{name}@{number}")
+        try:
+            with mark.open("x") as file:
+                file.write(str(os.getpid()))
+        except FileExistsError:
+            continue
+        return mark if is_meant else None
+    return None
 
 
 def _act(name: str, action: str, mark: Path) -> None:

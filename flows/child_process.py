@@ -24,6 +24,7 @@ import psutil
 
 from chess_snn import reaped
 from chess_snn.errors import ChessSnnError
+from flows.process_identity import same_process, start_of
 
 HOST = "127.0.0.1"
 """Embedded servers listen on loopback only: they ask nobody for a password."""
@@ -35,9 +36,6 @@ POLL_INTERVAL_S = 0.1
 HEALTH_TIMEOUT_S = 2.0
 STOP_TIMEOUT_S = 10.0
 """What a child has to end by itself, unless its :class:`ChildSpec` says otherwise."""
-MOST_PID = 2**31 - 1
-START_TIME_TOLERANCE_S = 1.0
-"""The system reconstructs a process's start from its uptime, to a few hundredths of a second."""
 
 LOG_TAIL_LINES = 15
 
@@ -82,13 +80,13 @@ class ServerSpec(ChildSpec):
 
 @dataclass(frozen=True, slots=True)
 class ChildRecord:
-    """Which process a server is and who owns it; a start time tells a process from a reused pid."""
+    """Which process a server is and who owns it; a start tells a process from a reused pid."""
 
     pid: int
-    started: float
-    """Seconds since the epoch, as the operating system tells it."""
+    started: str
+    """As :func:`start_of` has it."""
     owner_pid: int
-    owner_started: float
+    owner_started: str
     url: str
 
     def __post_init__(self) -> None:
@@ -175,7 +173,7 @@ def stop_child(spec: ChildSpec, child: subprocess.Popen[bytes]) -> None:
 def reap_stale(record_file: Path) -> str | None:
     """End the server that a dead owner left behind; return the URL if its owner is alive.
 
-    A process is touched only if both its pid and its start time are the recorded ones.
+    A process is touched only if both its pid and its start are the recorded ones.
     """
     try:
         record = ChildRecord(**json.loads(record_file.read_text()))
@@ -194,9 +192,8 @@ def reap_stale(record_file: Path) -> str | None:
 
 
 def _write_record(spec: ChildSpec, pid: int) -> None:
-    owner = psutil.Process()
-    started = psutil.Process(pid).create_time()
-    record = ChildRecord(pid, started, owner.pid, owner.create_time(), spec.url)
+    owner_pid = os.getpid()
+    record = ChildRecord(pid, start_of(pid), owner_pid, start_of(owner_pid), spec.url)
     partial = spec.record_file.with_suffix(".partial")
     partial.write_text(json.dumps(asdict(record)))
     partial.replace(spec.record_file)
@@ -251,19 +248,6 @@ def log_tail(log_file: Path) -> str:
     """Its last lines."""
     lines = log_file.read_text(errors="replace").splitlines()
     return "\n".join(lines[-LOG_TAIL_LINES:]) or "(empty)"
-
-
-def same_process(pid: int, started: float) -> psutil.Process | None:
-    """The process ``pid``, if it is alive and began at ``started``; another one has reused it."""
-    if not 0 < pid <= MOST_PID:
-        return None
-    try:
-        process = psutil.Process(pid)
-        is_same = abs(process.create_time() - started) < START_TIME_TOLERANCE_S
-        is_alive = process.status() != psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
-        return None
-    return process if is_same and is_alive else None
 
 
 def _end_processes(processes: list[psutil.Process]) -> None:

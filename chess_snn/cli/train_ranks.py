@@ -13,6 +13,7 @@ from chess_snn.campaign.stages.training_launch import train_in_ranks
 from chess_snn.cli.console import print_message, work_bar
 from chess_snn.config import check_range
 from chess_snn.devices import VISIBLE_GPUS, choose_devices
+from chess_snn.errors import UsageError
 from chess_snn.training.rank_launch import RankLayout
 from chess_snn.training.ranks import TIMEOUT_S
 
@@ -33,6 +34,12 @@ def train_command(
     local_addr: Annotated[
         str, typer.Option(help="Of this machine, as the others reach it; else its host name.")
     ] = "",
+    trust_network: Annotated[
+        bool, typer.Option(
+            "--trust-network", help="Needed for several machines: whoever reaches this one's ports "
+            "can run programs as you, for torch takes pickles there and asks for no password.",
+        ),
+    ] = False,
     max_restarts: Annotated[
         int, typer.Option(help="How often all processes begin again when one died.")
     ] = 0,
@@ -49,16 +56,23 @@ def train_command(
 
     chess-snn train campaigns/gpu-001 --nproc-per-node 8
 
-    On each of two machines that see the same folder, with --node-rank 0 and 1:
+    On each of two machines that see the same folder, with --node-rank 0 and 1, in a network where
+    nobody else is:
 
     chess-snn train campaigns/gpu-001 --nproc-per-node 8 --nnodes 2 --node-rank 0
-    --rdzv-endpoint node-0:29400
+    --rdzv-endpoint node-0:29400 --trust-network
     """
     check_range("--threads", threads, ge=0, le=1024)
     check_range("--timeout-s", timeout_s, gt=0, le=86_400)
     layout = RankLayout(
         nproc_per_node, nnodes, node_rank, rdzv_endpoint, local_addr, max_restarts
     )
+    if not (layout.is_loopback or trust_network):
+        raise UsageError(
+            "ranks that other machines can reach take pickles from whoever does, without a "
+            "password; in a private network, or behind a firewall, say --trust-network, else train "
+            "on one machine, without --nnodes, --rdzv-endpoint and --local-addr"
+        )
     folder = CampaignFolder.open(campaign)
     _show_only_chosen_gpus(folder.config)
     if node_rank:

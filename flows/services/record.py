@@ -16,7 +16,7 @@ from chess_snn.campaign.store.typed_json import from_json
 from chess_snn.data import read_json, write_json
 from chess_snn.data.files import make_folder, writing
 from chess_snn.errors import CorruptDataError, UsageError
-from flows.child_process import same_process
+from flows.process_identity import same_process
 
 RECORD_FILE: Final = "services.json"
 LOCK_FILE: Final = "services.lock"
@@ -32,8 +32,8 @@ class ServicesRecord:
     """Host name."""
     pid: int
     """Of the supervisor."""
-    started: float
-    """When that process began, seconds since the epoch: tells it from another with its pid."""
+    started: str
+    """As :func:`flows.process_identity.start_of` has it: tells it from another with its pid."""
     prefect_url: str
     """Of the API."""
     mlflow_url: str

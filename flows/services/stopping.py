@@ -20,7 +20,7 @@ _KILL_TIMEOUT_S: Final = 10.0
 def stop_services(directory: Path, on_wait: Callable[[float], None]) -> bool:
     """End the supervisor and its services; those of one that was killed too.
 
-    A process is touched only if both its pid and its start time are the recorded ones.
+    A process is touched only if both its pid and its start are the recorded ones.
 
     Args:
         directory: of the services.

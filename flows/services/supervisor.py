@@ -12,7 +12,6 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Final
 
-import psutil
 from prefect.client.orchestration import get_client
 from prefect.client.schemas.objects import WorkerStatus
 from prefect.exceptions import ObjectNotFound
@@ -37,6 +36,7 @@ from flows.child_process import (
     stop_child,
     wait_until_healthy,
 )
+from flows.process_identity import start_of
 from flows.services.deploying import deploy
 from flows.services.ports import check_ports
 from flows.services.record import ServicesRecord, remove_record, services_lock, write_record
@@ -169,7 +169,7 @@ def ended_by_sigterm() -> Iterator[None]:
 
 def _record(settings: ServiceSettings, *, is_ready: bool = False) -> ServicesRecord:
     return ServicesRecord(
-        machine=socket.gethostname(), pid=os.getpid(), started=psutil.Process().create_time(),
+        machine=socket.gethostname(), pid=os.getpid(), started=start_of(os.getpid()),
         prefect_url=settings.prefect_url, mlflow_url=settings.mlflow_url, runs=settings.runs,
         has_credentials=settings.credentials is not None, is_ready=is_ready,
     )

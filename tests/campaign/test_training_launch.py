@@ -20,6 +20,9 @@ from chess_snn.training.rank_launch import RankLayout
 
 pytestmark = pytest.mark.timeout(600)
 
+GONE_WITHIN_S = 5.0
+"""What is promised."""
+
 RANKS = (
     "training.batch_size=16", "training.micro_batch=8", "training.precision=fp32",
     "execution.device=cpu",
@@ -161,5 +164,5 @@ def kill(victim, folder):
 
 
 def wait_until_gone(folder):
-    _, alive = psutil.wait_procs(of_training(folder), timeout=10)
+    _, alive = psutil.wait_procs(of_training(folder), timeout=GONE_WITHIN_S)
     assert not [p for p in alive if p.status() != psutil.STATUS_ZOMBIE]

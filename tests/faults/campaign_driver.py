@@ -44,7 +44,7 @@ def launch(
 def faults_at(folder: Path, **actions: str) -> dict[str, str]:
     """The environment in which processes do ``actions``, once each; a double underscore is a dot.
 
-    Whoever does one leaves a file of the failpoint's name in ``folder``.
+    Whoever does one leaves a file of the failpoint's name in ``folder``, without its ``@2``.
     """
     folder.mkdir()
     text = ",".join(f"{name.replace('__', '.')}={action}" for name, action in actions.items())
@@ -56,9 +56,12 @@ def settings(**values: object) -> list[str]:
     return [f"--set={name.replace('__', '.')}={value}" for name, value in values.items()]
 
 
-def wait_until(condition: Callable[[], bool], process: subprocess.Popen[bytes], log: Path) -> None:
+def wait_until(
+    condition: Callable[[], bool], process: subprocess.Popen[bytes], log: Path,
+    within_s: float = START_TIMEOUT_S,
+) -> None:
     """Wait for ``condition`` while ``process`` is alive."""
-    deadline = time.monotonic() + START_TIMEOUT_S
+    deadline = time.monotonic() + within_s
     while not condition():
         assert process.poll() is None, f"ended too early:\n{log.read_text()[-3000:]}"
         assert time.monotonic() < deadline, f"waited too long:\n{log.read_text()[-3000:]}"

@@ -12,6 +12,8 @@ import pytest
 
 FILE, WANTED_ROWS = "FAULT_RECORD", "FAULT_ROWS"
 _PROPERTY = "fault rows"
+_phases: dict[str, list[str]] = {}
+"""What came of setting up, calling and tearing down, by test."""
 
 
 def rows_of(item: pytest.Item) -> list[int]:
@@ -29,12 +31,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
-    # A test is over when it was called; or it never will be, where setting it up failed or skips.
-    if report.when != "call" and not (report.when == "setup" and not report.passed):
+    phases = _phases.setdefault(report.nodeid, [])
+    phases.append(report.outcome)
+    if report.when != "teardown":  # which comes last, also where setting up failed or skips
         return
     _write({
         "test": report.nodeid, "rows": dict(report.user_properties)[_PROPERTY],
-        "outcome": report.outcome,
+        "outcome": next((bad for bad in ("failed", "skipped") if bad in phases), "passed"),
     })
 
 

@@ -15,7 +15,7 @@ class FaultRow:
 
 ROWS = tuple(FaultRow(number, *texts) for number, texts in enumerate((
     ("A self-play worker is killed",
-     "it is told at once; only the shard that it had is played again",
+     "it is told within 10 s; only the shard that it had is played again",
      "kill -9 in the middle of self-play, and at every failpoint that workers pass"),
     ("A worker freezes",
      "told and killed after 60 s of silence; its shard is played again",
@@ -62,7 +62,7 @@ ROWS = tuple(FaultRow(number, *texts) for number, texts in enumerate((
     ("A loss is NaN or infinite",
      "the step changes nothing; after `training.skip_limit` in a row the campaign halts with the "
      "reason, and nothing of that generation is kept or promoted",
-     "a poisoned target in one batch, in all"),
+     "a poisoned target in one batch, in all; poisoned moments under a running campaign"),
     ("Two campaigns run in one folder",
      "the second refuses and names the holder; a killed holder holds nothing",
      "a second start while the first runs, and after it was killed"),

@@ -25,6 +25,9 @@ RESULTS = ROOT / "docs" / "reliability.json"
 PAGE = ROOT / "docs" / "reliability.md"
 BEGIN, END = "<!-- made by `make faults`: begin -->", "<!-- made by `make faults`: end -->"
 CODE = ("chess_snn", "flows", "tasks", "tests")
+RAN_AND_FAILED = 1
+RAN = (0, RAN_AND_FAILED)
+"""Exit codes of pytest with which it collected every test and ran some; all others are its own."""
 
 
 @dataclass
@@ -73,26 +76,26 @@ def add_entries(
 def render(counts: dict[str, RunCount]) -> str:
     """The table, and below it which states of the code the figures are of."""
     lines = [
-        "| | fault | promise | how it is injected | tests | runs | passed |",
+        "| | fault | promise | how it is injected | tests run | runs | passed |",
         "| --- | --- | --- | --- | --- | --- | --- |",
     ]
+    not_run = 0
     for row in ROWS:
-        found = [count for count in counts.values() if row.number in count.rows]
+        found = [count for count in counts.values() if row.number in count.rows and count.runs]
+        not_run += not found
         figures = (len(found), sum(c.runs for c in found), sum(c.passed for c in found))
+        cells = [f"{figure:,}" for figure in figures] if found else ["not run", "", ""]
         lines.append(
             f"| {row.number} | {row.fault} | {row.promise} | {row.injection} | "
-            + " | ".join(f"{figure:,}" for figure in figures) + " |"
+            + " | ".join(cells) + " |"
         )
-    run = [count for count in counts.values() if count.runs]
-    skipped = [count for count in counts.values() if count.skipped and not count.runs]
-    never = [count for count in counts.values() if not count.runs and not count.skipped]
-    lines += ["", _summary(run, skipped, never)]
+    lines += ["", _summary(counts, not_run)]
     return "\n".join(lines) + "\n"
 
 
-def _summary(
-    run: list[RunCount], skipped: list[RunCount], never: list[RunCount]
-) -> str:
+def _summary(counts: dict[str, RunCount], not_run: int) -> str:
+    run = [count for count in counts.values() if count.runs]
+    skipped = [count for count in counts.values() if count.skipped and not count.runs]
     if not run:
         return "None of these tests has been run yet."
     total, passed = sum(c.runs for c in run), sum(c.passed for c in run)
@@ -105,8 +108,8 @@ def _summary(
     )
     if skipped:
         text += f" {len(skipped)} tests cannot be run there."
-    if never:
-        text += f" {len(never)} tests have not been run."
+    if not_run:
+        text += f" No test of {not_run} of the {len(ROWS)} faults has been run."
     return text
 
 
@@ -118,13 +121,13 @@ def write_page(counts: dict[str, RunCount], page: Path = PAGE) -> None:
     page.write_text(f"{head}{BEGIN}\n\n{render(counts)}\n{END}{tail}")
 
 
-def run_tests(rows: list[int], pytest_arguments: list[str]) -> list[dict]:
-    """One run of the tests of ``rows``; what the recorder wrote."""
+def run_tests(rows: list[int], pytest_arguments: list[str]) -> tuple[int, list[dict]]:
+    """One run of the tests of ``rows``: pytest's exit code, and what the recorder wrote."""
     with tempfile.TemporaryDirectory() as scratch:
         record = Path(scratch, "record")
         record.touch()
         here = str(Path(__file__).parent)
-        subprocess.run(
+        done = subprocess.run(
             [sys.executable, "-m", "pytest", "-q", "-p", fault_recorder.__name__, "-m", "fault",
              "-p", "no:cacheprovider", *pytest_arguments],
             cwd=ROOT, check=False, env=os.environ | {
@@ -133,7 +136,25 @@ def run_tests(rows: list[int], pytest_arguments: list[str]) -> list[dict]:
                 "PYTHONPATH": os.pathsep.join([here, str(ROOT), os.environ.get("PYTHONPATH", "")]),
             },
         )
-        return [json.loads(line) for line in record.read_text().splitlines()]
+        return done.returncode, [json.loads(line) for line in record.read_text().splitlines()]
+
+
+def what_failed(code: int, entries: list[dict]) -> list[str]:
+    """Why one run of the tests proves nothing, or not all: a line each; none where all passed.
+
+    Args:
+        code: pytest's exit code.
+        entries: what the recorder wrote.
+    """
+    if code not in RAN:
+        return [f"pytest ended with code {code}, so nothing of this run is counted"]
+    came = {entry["test"] for entry in entries if entry["outcome"] is not None}
+    failed = [entry["test"] for entry in entries if entry["outcome"] == "failed"]
+    missing = [entry["test"] for entry in entries if entry["test"] not in came]
+    said = failed + [f"{test} (it never ended)" for test in missing]
+    if code == RAN_AND_FAILED and not said:
+        return ["pytest says that tests failed, and not which"]
+    return said
 
 
 def code_state() -> str:
@@ -179,14 +200,16 @@ def main() -> None:
     code, machine, failed = code_state(), machine_name(), 0
     for number in range(options.times):
         began = time.monotonic()
-        entries = run_tests(rows, options.pytest)
-        counts = read_counts()
-        if rows == parse_rows("") and not options.pytest:  # all there are were collected
-            counts = {name: counts[name] for name in counts if name in {e["test"] for e in entries}}
-        add_entries(counts, entries, code, machine)
-        write_counts(counts)
-        write_page(counts)
-        bad = [entry["test"] for entry in entries if entry["outcome"] == "failed"]
+        exit_code, entries = run_tests(rows, options.pytest)
+        bad = what_failed(exit_code, entries)
+        if exit_code in RAN:
+            counts = read_counts()
+            if rows == parse_rows("") and not options.pytest:  # all there are were collected
+                collected = {entry["test"] for entry in entries}
+                counts = {name: counts[name] for name in counts if name in collected}
+            add_entries(counts, entries, code, machine)
+            write_counts(counts)
+            write_page(counts)
         failed += len(bad)
         print(
             f"{number + 1} of {options.times} times, {time.monotonic() - began:.0f} s: "

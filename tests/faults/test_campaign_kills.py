@@ -3,6 +3,7 @@
 import os
 import signal
 import time
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from campaign_driver import (
     FINISH_TIMEOUT_S,
     SMALL,
     SMALL_ITERATIONS,
+    START_TIMEOUT_S,
     assert_gone,
     assert_same_campaign,
     assert_whole,
@@ -67,7 +69,7 @@ def test_killed_worker_is_told_and_costs_only_its_shard(tmp_path: Path, undistur
     assert len(workers) == 2
     workers[0].kill()
     told = " was killed by SIGKILL; another is started, and what it was doing is done again"
-    wait_until(lambda: told in log.read_text(), process, log)
+    wait_until(lambda: told in log.read_text(), process, log, within_s=10.0)
     finish(process, log)
     assert before.items() <= identities(path).items(), "a committed shard was played again"
     assert_same_campaign(path, undisturbed, iterations=1)
@@ -82,23 +84,20 @@ def test_campaign_killed_in_every_stage_resumes_to_the_same_result(
     checkpoint = path / "checkpoints" / "gen-000001"
     num_shards = 4
 
-    process = launch("start", "--dir", str(path), *SETTINGS, log=log)
-    wait_until(lambda: len(committed_shards(path, 0)) >= 1, process, log)
-    kill_campaign(process)
+    # The first shard of all is the one that it warms up with.
+    kill_where_held("start", "--dir", str(path), *SETTINGS, log=log, place="shard.renamed@2")
     before = identities(path)
-    assert 1 <= len(before) < num_shards, "killed too late to be in self-play"
+    assert 1 <= len(before) < num_shards
 
-    process = launch("resume", str(path), log=log)
-    wait_until(lambda: len(committed_shards(path, 0)) == num_shards, process, log)
-    kill_campaign(process)
-    assert not is_committed(checkpoint), "killed too late to be in training"
+    kill_where_held("resume", str(path), log=log, place="training.begins")
     assert before.items() <= identities(path).items(), "a committed shard was played again"
     before = identities(path)
+    assert len(before) == num_shards
+    assert not is_committed(checkpoint)
 
-    process = launch("resume", str(path), log=log)
-    wait_until(lambda: is_committed(checkpoint), process, log)
-    kill_campaign(process)
-    assert not (path / "receipts" / "iter-000000.json").exists(), "killed too late"
+    kill_where_held("resume", str(path), log=log, place="match.played")
+    assert is_committed(checkpoint)
+    assert not (path / "receipts" / "iter-000000.json").exists()
 
     process = launch("resume", str(path), log=log)
     finish(process, log)
@@ -111,11 +110,15 @@ def test_campaign_killed_in_every_stage_resumes_to_the_same_result(
 def test_campaign_killed_while_two_iterations_are_alive_resumes_both(tmp_path: Path) -> None:
     path, log = tmp_path / "c", tmp_path / "log"
     two = [*SETTINGS, *settings(campaign__iterations=2)]
-    process = launch("start", "--dir", str(path), *two, log=log)
-    # The first is trained and not evaluated, the second is in the middle of self-play.
-    wait_until(lambda: len(committed_shards(path, 1)) >= 1, process, log)
-    kill_campaign(process)
-    assert not (path / "receipts" / "iter-000000.json").exists(), "killed too late"
+    # The first is trained and has no receipt, the second is in the middle of self-play: its first
+    # shard comes after the one of warming up and four of the first.
+    kill_where_held(
+        "start", "--dir", str(path), *two, log=log, place="shard.renamed@6",
+        also={"receipt.begins": "hold"},
+    )
+    assert is_committed(path / "checkpoints" / "gen-000001")
+    assert not (path / "receipts" / "iter-000000.json").exists()
+    assert 1 <= len(committed_shards(path, 1)) < 4
     before = {i: identities(path, i) for i in (0, 1)}
     plans = [(path / "plans" / f"iter-00000{i}.json").read_bytes() for i in (0, 1)]
 
@@ -145,10 +148,10 @@ def test_campaign_killed_while_it_learns_from_games_begins_with_the_same_network
     finish(launch("start", "--dir", str(tmp_path / "whole"), *warm, log=log), log)
 
     path = tmp_path / "killed"
-    process = launch("start", "--dir", str(path), *warm, log=log)
-    wait_until(lambda: (supervised_progress(path / "supervised") or (0, 0))[0] > 0, process, log)
-    kill_campaign(process)
-    assert not is_committed(path / "checkpoints" / "gen-000000"), "killed too late"
+    # The first checkpoint of all is one on the way.
+    kill_where_held("start", "--dir", str(path), *warm, log=log, place="checkpoint.renamed")
+    assert (supervised_progress(path / "supervised") or (0, 0))[0] > 0
+    assert not is_committed(path / "checkpoints" / "gen-000000")
     finish(launch("resume", str(path), log=log), log)
     assert_whole(path, iterations=1)
     assert not (path / "supervised").exists()
@@ -256,6 +259,44 @@ def test_frozen_worker_is_told_killed_and_replaced(tmp_path: Path, undisturbed: 
         if frozen.is_running():
             frozen.kill()
     assert_same_campaign(path, undisturbed, iterations=1)
+
+
+@pytest.mark.slow
+@pytest.mark.fault(16)
+def test_a_second_campaign_in_a_folder_is_refused_while_the_first_runs(
+    tmp_path: Path, undisturbed_small: Path
+) -> None:
+    path, log, fired = tmp_path / "c", tmp_path / "log", tmp_path / "fired"
+    # Of the last iteration, so that nobody comes there again once the mark is gone.
+    environment = faults_at(fired, **{"training.begins@2": "hold"})
+    process = launch("start", "--dir", str(path), *SMALL, log=log, environment=environment)
+    wait_until((fired / "training.begins").exists, process, log)
+    for arguments, said in (
+        (("resume", str(path)), f"is being written by process {process.pid} on "),
+        (("start", "--dir", str(path), *SMALL), "chess-snn campaign resume"),
+    ):
+        second_log = tmp_path / f"{arguments[0]}.log"
+        second = launch(*arguments, log=second_log)
+        assert second.wait(START_TIMEOUT_S) == 2, second_log.read_text()[-3000:]
+        text = second_log.read_text()
+        assert text.count("error: ") == 1
+        assert said in text
+        assert "Traceback" not in text
+    assert process.poll() is None
+    (fired / "training.begins").unlink()
+    finish(process, log)
+    assert_same_campaign(path, undisturbed_small, SMALL_ITERATIONS)
+
+
+def kill_where_held(
+    *arguments: str, log: Path, place: str, also: Mapping[str, str] | None = None
+) -> None:
+    """Run a campaign until somebody is held at the failpoint ``place``, and kill -9 it."""
+    fired = log.with_name(f"fired-{place}")
+    environment = faults_at(fired, **{place: "hold"}, **(also or {}))
+    process = launch(*arguments, log=log, environment=environment)
+    wait_until((fired / place.partition("@")[0]).exists, process, log)
+    kill_campaign(process)
 
 
 def identities(path: Path, iteration: int = 0) -> dict[str, tuple[int, int]]:

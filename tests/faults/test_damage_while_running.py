@@ -7,6 +7,7 @@ import pytest
 from campaign_driver import (
     assert_whole,
     committed_shards,
+    faults_at,
     finish,
     kill_campaign,
     launch,
@@ -44,17 +45,20 @@ def test_damage_is_told_and_mended_and_changes_nothing(tmp_path: Path) -> None:
     expected, path, log = tmp_path / "expected", tmp_path / "c", tmp_path / "log"
     finish(launch("start", "--dir", str(expected), *SETTINGS, log=log), log)
 
-    process = launch("start", "--dir", str(path), *SETTINGS, log=log)
-    # The second iteration is in self-play, with the network and from the games of the first.
-    wait_until(lambda: len(committed_shards(path, 1)) >= 1, process, log)
+    # The second iteration is in self-play, with the network and from the games of the first: its
+    # first shard comes after the one of warming up and four of the first.
+    fired = tmp_path / "fired"
+    environment = faults_at(fired, **{"shard.renamed@6": "hold"})
+    process = launch("start", "--dir", str(path), *SETTINGS, log=log, environment=environment)
+    wait_until((fired / "shard.renamed").exists, process, log)
     kill_campaign(process)
     newest = path / "checkpoints" / "gen-000001"
     assert is_committed(newest)
-    assert not is_committed(path / "checkpoints" / "gen-000002"), "killed too late"
+    assert not is_committed(path / "checkpoints" / "gen-000002")
     flip_a_bit(newest / "weights.safetensors")
     flip_a_bit(path / "games" / "iter-000000" / "shard-0001" / "actions" / "c.0")
     (path / "games" / "iter-000000" / "shard-0002" / "states" / "c.0.0").write_bytes(b"")
-    shutil.rmtree(path / "games" / "iter-000001" / "shard-0000")
+    shutil.rmtree(committed_shards(path, 1)[0])
 
     log.unlink()
     finish(launch("resume", str(path), log=log), log)

@@ -1,8 +1,11 @@
 """Killed at any named instant, a campaign comes to the same games and weights."""
 
+import os
 import re
+import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -10,6 +13,7 @@ from campaign_driver import (
     SMALL,
     SMALL_ITERATIONS,
     assert_same_campaign,
+    dask_workers,
     faults_at,
     finish,
     kill_campaign,
@@ -24,10 +28,15 @@ from chess_snn.failpoints import FAILPOINTS, read_failpoints
 ROOT = Path(__file__).parents[2]
 PACKAGES = {"chess_snn", "flows", "tasks"}
 IN_WORKERS = [
-    "shard.played", "shard.staged", "shard.sealed", "shard.renamed", "training.begins",
+    # The first shard is the one of warming up, the first checkpoint generation 0's.
+    "shard.played", "shard.staged@2", "shard.sealed@2", "shard.renamed@2", "training.begins",
+    "checkpoint.staged@2", "checkpoint.sealed@2", "checkpoint.renamed@2",
     "training.done", "training.committed", "conversion.played", "match.played",
 ]
-WHILE_RUNNING = [name for name in FAILPOINTS if name != "campaign.stopping"]
+WHILE_RUNNING = [
+    *(name for name in FAILPOINTS if name != "campaign.stopping"),
+    *(place for place in IN_WORKERS if "@" in place),
+]
 
 with_campaigns = [
     pytest.mark.orchestration, pytest.mark.slow, pytest.mark.timeout(7200),
@@ -45,12 +54,74 @@ def test_a_campaign_killed_at_a_failpoint_resumes_to_the_same_result(
     path, log, fired = tmp_path / "c", tmp_path / "log", tmp_path / "fired"
     environment = faults_at(fired, **{name: "hold"})
     process = launch("start", "--dir", str(path), *SMALL, log=log, environment=environment)
-    wait_until((fired / name).exists, process, log)
+    wait_until(mark_of(fired, name).exists, process, log)
     kill_campaign(process)
 
     finish(launch("resume", str(path), log=log), log)
     assert re.search(r"closed \d+ flow runs that a killed process had left open", log.read_text())
     assert_same_campaign(path, undisturbed_small, SMALL_ITERATIONS)
+
+
+@pytest.mark.parametrize(
+    "kind", [marked(n, pytest.mark.fault(3)) for n in ("plans", "matches", "receipts")]
+)
+def test_a_campaign_killed_before_a_file_has_its_name_resumes_to_the_same_result(
+    tmp_path: Path, undisturbed_small: Path, kind: str
+) -> None:
+    path, log, fired = tmp_path / "c", tmp_path / "log", tmp_path / "fired"
+    environment = faults_at(fired, file__written="hold")
+    process = launch("start", "--dir", str(path), *SMALL, log=log, environment=environment)
+    hold_one_at(fired, lambda _: has_unnamed_files(path / kind), process, log)
+    kill_campaign(process)
+    assert has_unnamed_files(path / kind)
+
+    finish(launch("resume", str(path), log=log), log)
+    assert not has_unnamed_files(path / kind)
+    assert_same_campaign(path, undisturbed_small, SMALL_ITERATIONS)
+
+
+@pytest.mark.orchestration
+@pytest.mark.slow
+@pytest.mark.timeout(7200)
+@pytest.mark.fault(1)
+def test_a_worker_killed_before_its_match_has_its_name_costs_what_it_was_doing(
+    tmp_path: Path, undisturbed_small: Path
+) -> None:
+    path, log, fired = tmp_path / "c", tmp_path / "log", tmp_path / "fired"
+    environment = faults_at(fired, file__written="hold")
+    process = launch("start", "--dir", str(path), *SMALL, log=log, environment=environment)
+    workers: set[int] = set()
+
+    def is_in_a_worker(pid: int) -> bool:
+        workers.update(worker.pid for worker in dask_workers(process))
+        return pid in workers and has_unnamed_files(path / "matches")
+
+    os.kill(hold_one_at(fired, is_in_a_worker, process, log), signal.SIGKILL)
+    finish(process, log)  # the mark stays, and everybody else passes
+    assert "was killed by SIGKILL; another is started" in log.read_text()
+    assert_same_campaign(path, undisturbed_small, SMALL_ITERATIONS)
+
+
+def mark_of(fired: Path, place: str) -> Path:
+    """The file that says that somebody was met at ``place``, such as ``shard.sealed@2``."""
+    return fired / place.partition("@")[0]
+
+
+def hold_one_at(
+    fired: Path, is_meant: Callable[[int], bool], process: subprocess.Popen[bytes], log: Path
+) -> int:
+    """Let everybody on who is held at ``file.written`` but the first that is meant; its pid."""
+    mark = fired / "file.written"
+    while True:
+        wait_until(lambda: mark.exists() and bool(mark.read_text()), process, log)
+        pid = int(mark.read_text())
+        if is_meant(pid):
+            return pid
+        mark.unlink()
+
+
+def has_unnamed_files(folder: Path) -> bool:
+    return any(folder.rglob(".tmp-*"))
 
 
 @pytest.mark.parametrize("name", [marked(n, pytest.mark.fault(1)) for n in IN_WORKERS])
@@ -60,7 +131,7 @@ def test_a_worker_killed_at_a_failpoint_costs_what_it_was_doing(
     path, log, fired = tmp_path / "c", tmp_path / "log", tmp_path / "fired"
     environment = faults_at(fired, **{name: "kill"})
     finish(launch("start", "--dir", str(path), *SMALL, log=log, environment=environment), log)
-    assert (fired / name).exists(), "nobody came there"
+    assert mark_of(fired, name).exists(), "nobody came there"
     assert "was killed by SIGKILL; another is started" in log.read_text()
     assert_same_campaign(path, undisturbed_small, SMALL_ITERATIONS)
 
@@ -94,6 +165,8 @@ def test_every_failpoint_of_the_code_is_on_the_list_and_no_other() -> None:
     ("shard.played=kill:3", "an action is kill, hold"),
     ("shard.played=sleep", "an action is kill, hold"),
     ("shard.played=sleep:soon", "an action is kill, hold"),
+    ("shard.played@0=kill", "'shard.played@0=kill'; after @ comes a number from 1"),
+    ("shard.played@=kill", "after @ comes a number from 1"),
 ])
 def test_what_is_no_failpoint_is_refused(text: str, reason: str) -> None:
     with pytest.raises(UsageError, match=re.escape(reason)):
@@ -121,6 +194,17 @@ def test_a_failpoint_fires_once_for_all_processes(tmp_path: Path) -> None:
     assert (first.returncode, first.stdout) == (-9, "")
     second = at_a_failpoint(tmp_path, "shard.played=kill")
     assert (second.returncode, len(second.stdout.splitlines())) == (0, 3)
+
+
+def test_a_failpoint_fires_at_the_passing_that_was_asked_for(tmp_path: Path) -> None:
+    first = at_a_failpoint(tmp_path, "shard.played@4=kill, shard.staged@2=raise")
+    assert (first.returncode, len(first.stdout.splitlines())) == (0, 3)
+    assert not {"shard.played", "shard.staged"} & {path.name for path in tmp_path.iterdir()}
+    second = at_a_failpoint(tmp_path, "shard.played@4=kill")
+    assert (second.returncode, second.stdout) == (-9, "shard.played\n")
+    third = at_a_failpoint(tmp_path, "shard.played@4=kill, shard.staged@2=raise")
+    assert third.stdout.splitlines() == ["shard.played", "shard.played"]
+    assert "FailpointError: the environment asked for a fault at shard.staged" in third.stderr
 
 
 def test_each_action_does_what_it_says(tmp_path: Path) -> None:

@@ -6,7 +6,17 @@ from pathlib import Path
 import fault_table
 import pytest
 from fault_rows import ROWS
-from fault_table import BEGIN, END, RunCount, add_entries, parse_rows, read_counts, render
+from fault_table import (
+    BEGIN,
+    END,
+    RunCount,
+    add_entries,
+    parse_rows,
+    read_counts,
+    render,
+    run_tests,
+    what_failed,
+)
 
 TESTS = Path(__file__).parents[1]
 
@@ -50,12 +60,64 @@ def test_the_table_says_what_was_not_run():
     }
     lines = render(counts).splitlines()
     figures = [[cell.strip() for cell in line.split("|")[-4:-1]] for line in lines[2:5]]
-    assert figures == [["1", "10", "9"], ["1", "0", "0"], ["3", "12", "11"]]
+    assert figures == [["1", "10", "9"], ["not run", "", ""], ["2", "12", "11"]]
     assert lines[-1] == (
         "2 tests were run, between 2 and 10 times each: 12 runs, of which 11 passed, at abc, on m. "
-        "1 tests cannot be run there. 1 tests have not been run."
+        "1 tests cannot be run there. No test of 23 of the 25 faults has been run."
     )
     assert render({}).endswith("None of these tests has been run yet.\n")
+
+
+@pytest.mark.parametrize(("code", "entries", "said"), [
+    (0, [entry("a", None), entry("a", "passed")], []),
+    (0, [entry("a", None), entry("a", "skipped")], []),
+    (1, [entry("a", None), entry("a", "failed")], ["a"]),
+    (0, [entry("a", None), entry("b", None), entry("b", "passed")], ["a (it never ended)"]),
+    (1, [entry("a", None), entry("a", "passed")], ["pytest says that tests failed, and not which"]),
+    (2, [entry("a", None)], ["pytest ended with code 2, so nothing of this run is counted"]),
+    (5, [], ["pytest ended with code 5, so nothing of this run is counted"]),
+])
+def test_a_run_that_proves_nothing_does_not_pass(code, entries, said):
+    assert what_failed(code, entries) == said
+
+
+MADE_TESTS = """
+import pytest
+
+@pytest.fixture
+def leaks():
+    yield
+    raise AssertionError("a process is left")
+
+@pytest.mark.fault(1)
+def test_good(): pass
+
+@pytest.mark.fault(1)
+def test_whose_end_fails(leaks): pass
+
+@pytest.mark.fault(1)
+def test_elsewhere(): pytest.skip("not here")
+
+@pytest.mark.fault(2)
+def test_of_another_fault(): raise AssertionError
+"""
+
+
+def test_a_failed_teardown_and_a_file_that_cannot_be_read_are_failures(tmp_path):
+    made = tmp_path / "test_made.py"
+    made.write_text(MADE_TESTS)
+    code, entries = run_tests([1], [str(made)])
+    came = {e["test"].partition("::")[2]: e["outcome"] for e in entries if e["outcome"]}
+    wanted = {"test_good": "passed", "test_whose_end_fails": "failed", "test_elsewhere": "skipped"}
+    assert (code, came) == (1, wanted)
+    (failed,) = what_failed(code, entries)
+    assert failed.endswith("::test_whose_end_fails")
+
+    (tmp_path / "test_broken.py").write_text("import no_such_module")
+    code, entries = run_tests([1], [str(tmp_path)])
+    assert what_failed(code, entries) == [
+        "pytest ended with code 2, so nothing of this run is counted"
+    ]
 
 
 @pytest.mark.parametrize(("text", "rows"), [("3", [3]), ("1-3,7", [1, 2, 3, 7])])

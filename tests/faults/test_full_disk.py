@@ -16,10 +16,13 @@ from chess_snn.campaign import CampaignFolder, load_config
 
 pytestmark = [pytest.mark.orchestration, pytest.mark.slow, pytest.mark.timeout(7200)]
 
+ROOM = "300k"
+"""A shard of SMALL takes some 110 KiB of a disk's pages: two fit, and there are three of them."""
+
 RUN = """
 set -e
 resume() { "$PYTHON" -m chess_snn campaign resume "$CAMPAIGN" >>"$LOG" 2>&1; }
-mount -t tmpfs -o size=48k tmpfs "$CAMPAIGN/games"
+mount -t tmpfs -o size=$ROOM tmpfs "$CAMPAIGN/games"
 code=0; resume || code=$?
 echo "$code" >"$RESULT"
 cp -r "$CAMPAIGN/games" "$BEFORE"
@@ -51,7 +54,7 @@ def test_a_full_disk_stops_a_campaign_resumably(tmp_path: Path, undisturbed_smal
     before, after = tmp_path / "before" / "games", tmp_path / "after"
     before.parent.mkdir()
     run = in_a_name_space(RUN, {
-        "PYTHON": sys.executable, "CAMPAIGN": str(folder.path), "LOG": str(log),
+        "ROOM": ROOM, "PYTHON": sys.executable, "CAMPAIGN": str(folder.path), "LOG": str(log),
         "RESULT": str(result), "BEFORE": str(before), "AFTER": str(after),
     })
     text = log.read_text()
@@ -62,7 +65,9 @@ def test_a_full_disk_stops_a_campaign_resumably(tmp_path: Path, undisturbed_smal
 
     games.rmdir()
     shutil.copytree(after, games)
-    for shard in committed_shards(before.parent, 0):  # what had been committed stayed as it was
+    committed = committed_shards(before.parent, 0)
+    assert 1 <= len(committed) < 3, "the disk was full too soon or too late"
+    for shard in committed:  # it stayed as it was
         kept = games / shard.relative_to(before)
         for file in (path for path in shard.rglob("*") if path.is_file()):
             assert file.read_bytes() == (kept / file.relative_to(shard)).read_bytes()

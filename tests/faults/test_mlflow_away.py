@@ -70,10 +70,11 @@ def test_metrics_of_a_server_that_was_away_come_once(tmp_path: Path, undisturbed
         environment = {"MLFLOW_TRACKING_URI": url}
         process = launch(
             "start", "--dir", str(path), *SMALL, log=log,
-            environment=environment | faults_at(fired, mlflow__recorded="sleep:0"),
+            environment=environment | faults_at(fired, mlflow__recorded="hold"),
         )
         wait_until((fired / "mlflow.recorded").exists, process, log)
-    finish(process, log)  # the first iteration is recorded, and the server is gone
+    (fired / "mlflow.recorded").unlink()  # the first iteration is recorded, the server is gone
+    finish(process, log)
     assert "not recorded in MLflow yet: the tracking store" in log.read_text()
     assert_same_campaign(path, undisturbed_small, SMALL_ITERATIONS)
 

@@ -6,10 +6,9 @@ from pathlib import Path
 import pytest
 from campaign_driver import settings
 
-from chess_snn.campaign import CampaignFolder, load_config, read_receipts
+from chess_snn.campaign import CampaignFolder, load_config
 from chess_snn.campaign.stages import play_shard, prepare_first_generation, train_generation
 from chess_snn.campaign.store.plans import begin_iteration
-from chess_snn.campaign.strength.champions import champion_of
 from chess_snn.data import ReplayWindow, Samples, is_committed, read_manifest
 from chess_snn.errors import TrainingDivergedError
 from chess_snn.types import Int32Array
@@ -56,7 +55,7 @@ def poison(monkeypatch: pytest.MonkeyPatch):
     return spoil
 
 
-def test_training_that_diverges_is_rolled_back_and_nothing_is_promoted(played, poison, monkeypatch):
+def test_training_that_diverges_leaves_the_generation_before_it(played, poison, monkeypatch):
     first = read_manifest(played.checkpoint(0))
     poison(every_batch=True)
     with pytest.raises(TrainingDivergedError) as halted:
@@ -67,7 +66,6 @@ def test_training_that_diverges_is_rolled_back_and_nothing_is_promoted(played, p
     assert f"--config {played.path / 'campaign.toml'}" in message
     assert [path.name for path in (played.path / "checkpoints").iterdir()] == ["gen-000000"]
     assert read_manifest(played.checkpoint(0)) == first
-    assert champion_of(played, read_receipts(played)) is None
 
     monkeypatch.undo()  # the memory module that was bad has been replaced
     assert train_generation(played.path, 0).generation == 1

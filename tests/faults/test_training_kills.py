@@ -1,13 +1,14 @@
 """A campaign that trains in ranks: one of them is killed, and the campaign goes on."""
 
+import re
 from pathlib import Path
 
 import psutil
 import pytest
 from campaign_driver import (
     assert_whole,
-    committed_shards,
     descendants,
+    faults_at,
     finish,
     launch,
     settings,
@@ -40,6 +41,10 @@ SETTINGS = settings(
 )
 
 
+CONSOLE_LEVEL = "PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL"
+RETRIED = re.compile(r"rank \d \(process \d+\) was killed by SIGKILL.* Retry 1/2")
+
+
 def ranks_of(process) -> list[psutil.Process]:
     return [
         child for child in descendants(process)
@@ -48,16 +53,20 @@ def ranks_of(process) -> list[psutil.Process]:
 
 
 @pytest.mark.fault(7)
-def test_a_killed_rank_costs_one_try_of_the_training_task(tmp_path: Path) -> None:
+def test_a_killed_rank_is_named_and_costs_one_try_of_the_training_task(tmp_path: Path) -> None:
     digests = []
     for name in ("undisturbed", "killed"):
-        path, log = tmp_path / name, tmp_path / f"{name}.log"
-        process = launch("start", "--dir", str(path), *SETTINGS, log=log)
+        path, log, fired = tmp_path / name, tmp_path / f"{name}.log", tmp_path / f"{name}-fired"
+        environment = {CONSOLE_LEVEL: "INFO"}  # of Prefect, which tells of tries
         if name == "killed":
-            wait_until(lambda: len(committed_shards(path, 0)) == 2, process, log)  # noqa: B023
+            environment |= faults_at(fired, training__begins="hold")
+        process = launch("start", "--dir", str(path), *SETTINGS, log=log, environment=environment)
+        if name == "killed":
+            wait_until((fired / "training.begins").exists, process, log)  # and the others wait
             wait_until(lambda: len(ranks_of(process)) == 2, process, log)  # noqa: B023
             ranks_of(process)[1].kill()
         finish(process, log)
+        assert len(RETRIED.findall(log.read_text())) == (name == "killed")
         folder = assert_whole(path, iterations=1)
         manifest = read_manifest(folder.checkpoint(1))
         assert manifest.meta["shares"] == [1, 1]

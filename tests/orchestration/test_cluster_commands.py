@@ -26,6 +26,8 @@ SETTINGS = (
     "promotion.rule=score",
 )
 PATIENT_S = 240.0
+GONE_WITHIN_S = 5.0
+"""What is promised where somebody was killed."""
 BLOCKED = "raise ImportError('a worker needs no {name}')"
 OLDER = "import chess_snn; chess_snn.__version__ = '0.0.1'"
 
@@ -144,5 +146,5 @@ def test_a_worker_ends_with_its_killed_program(start):
     worker.wait_for("is up")
     children = psutil.Process(worker.process.pid).children(recursive=True)
     worker.process.kill()
-    _, alive = psutil.wait_procs(children, timeout=10)
+    _, alive = psutil.wait_procs(children, timeout=GONE_WITHIN_S)
     assert alive == []

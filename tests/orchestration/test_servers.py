@@ -127,7 +127,8 @@ def test_a_killed_campaign_leaves_no_process_and_its_runs_can_be_closed(director
     wait_for(lambda: (directory / "playing-0").exists() and (directory / "playing-1").exists())
     family = [psutil.Process(parent.pid), *psutil.Process(parent.pid).children(recursive=True)]
     assert len(family) >= 2, "the campaign and its Prefect server"
-    time.sleep(1)  # the tasks' Running states are on their way to the database
+    with prefect_server(directory):  # the campaign's own, which lives: tasks' states come late
+        wait_for(lambda: run_states("killed")[1]["Running"] >= 2)
     parent.kill()
     parent.wait()
     assert all_gone(family)

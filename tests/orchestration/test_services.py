@@ -15,6 +15,7 @@ pytest.importorskip("prefect")
 pytest.importorskip("mlflow")
 
 from chess_snn.errors import ConfigError, UsageError  # noqa: E402
+from flows.process_identity import start_of  # noqa: E402
 from flows.services import (  # noqa: E402
     Credentials,
     ServiceSettings,
@@ -35,9 +36,11 @@ from flows.services.specs import (  # noqa: E402
 
 SECRET = "canary-password"
 CREDENTIALS = Credentials("me", SECRET)
+EARLIER = "another boot:1"
+"""The start of no process that is alive."""
 
 
-def record_of(pid: int, started: float, machine: str | None = None) -> ServicesRecord:
+def record_of(pid: int, started: str, machine: str | None = None) -> ServicesRecord:
     return ServicesRecord(
         machine=machine or socket.gethostname(), pid=pid, started=started,
         prefect_url="http://127.0.0.1:4200/api", mlflow_url="http://127.0.0.1:5000", runs=1,
@@ -136,16 +139,15 @@ def test_a_free_port_is_free_again_afterwards():
 
 
 def test_a_living_supervisor_is_found(tmp_path):
-    this = psutil.Process()
-    write_record(tmp_path, record_of(this.pid, this.create_time()))
-    assert find_running(tmp_path) == record_of(this.pid, this.create_time())
+    this = record_of(os.getpid(), start_of(os.getpid()))
+    write_record(tmp_path, this)
+    assert find_running(tmp_path) == this
 
 
 def test_what_is_not_the_recorded_process_is_not_found_and_left_alone(tmp_path):
     stranger = sleeper()
     try:
-        begun = psutil.Process(stranger.pid).create_time()
-        write_record(tmp_path, record_of(stranger.pid, begun - 3600))
+        write_record(tmp_path, record_of(stranger.pid, EARLIER))
         assert find_running(tmp_path) is None
         assert stop_services(tmp_path, lambda _: None) is False
         assert stranger.poll() is None
@@ -162,7 +164,7 @@ def test_a_record_cut_short_is_none(tmp_path, text):
 
 
 def test_services_of_another_machine_are_left_to_it(tmp_path):
-    write_record(tmp_path, record_of(1, 0.0, machine="elsewhere"))
+    write_record(tmp_path, record_of(1, EARLIER, machine="elsewhere"))
     for command in (find_running, lambda directory: stop_services(directory, lambda _: None)):
         with pytest.raises(UsageError, match="services on elsewhere"):
             command(tmp_path)
@@ -171,12 +173,10 @@ def test_services_of_another_machine_are_left_to_it(tmp_path):
 
 def test_down_ends_the_supervisor_and_what_a_killed_one_left(tmp_path):
     supervisor, orphan = sleeper(), sleeper()
-    write_record(
-        tmp_path, record_of(supervisor.pid, psutil.Process(supervisor.pid).create_time())
-    )
+    write_record(tmp_path, record_of(supervisor.pid, start_of(supervisor.pid)))
     (tmp_path / RECORDS[1]).write_text(json.dumps({
-        "pid": orphan.pid, "started": psutil.Process(orphan.pid).create_time(),
-        "owner_pid": os.getpid(), "owner_started": psutil.Process().create_time() - 3600, "url": "",
+        "pid": orphan.pid, "started": start_of(orphan.pid),
+        "owner_pid": os.getpid(), "owner_started": EARLIER, "url": "",
     }))
     waits = []
     try:
@@ -207,5 +207,5 @@ def test_pages_and_addresses():
     settings = ServiceSettings(host="localhost", prefect_port=4300, mlflow_port=5300)
     assert settings.prefect_url == "http://localhost:4300/api"
     assert settings.mlflow_url == "http://localhost:5300"
-    record = replace(record_of(1, 0.0), prefect_url=settings.prefect_url)
+    record = replace(record_of(1, EARLIER), prefect_url=settings.prefect_url)
     assert record.prefect_page == "http://localhost:4300"

@@ -18,15 +18,16 @@ pytest.importorskip("prefect")
 pytest.importorskip("mlflow")
 
 from campaign_driver import settings  # noqa: E402
+from s3_server import BUCKET, CREDENTIALS, running_server  # noqa: E402
 
 ROOT = Path(__file__).parents[2]
 CANARY = "canary-3f9a1c-password"
 SECRETS = {
-    "CHESS_SNN_CREDENTIALS": f"me:{CANARY}",
     # Nobody is there: the errors that tell of it name the address.
     "MLFLOW_TRACKING_URI": f"http://me:{CANARY}@127.0.0.1:9",
     "MLFLOW_TRACKING_PASSWORD": CANARY,
-    "AWS_SECRET_ACCESS_KEY": CANARY,
+    # Of an object store that is there, and is sent what the campaign commits.
+    **CREDENTIALS, "AWS_SECRET_ACCESS_KEY": CANARY,
 }
 SETTINGS = settings(
     campaign__iterations=2, self_play__games_per_iteration=8, self_play__games_per_shard=4,
@@ -41,7 +42,16 @@ POLL_S = 0.05
 @pytest.fixture(scope="module")
 def watched(tmp_path_factory):
     """A campaign that was run so: its folder, what it said, and every command line meanwhile."""
-    base = tmp_path_factory.mktemp("canary")
+    with running_server() as store:
+        options = settings(
+            storage__object_store=f"s3://{BUCKET}/canary", storage__endpoint=store.endpoint
+        )
+        found = watched_campaign(tmp_path_factory.mktemp("canary"), [*SETTINGS, *options])
+        assert store.object_keys(), "nothing was sent: its password was not used"
+        yield found
+
+
+def watched_campaign(base: Path, options: list[str]) -> tuple[Path, str, set[str]]:
     inherited = {k: v for k, v in os.environ.items() if not k.startswith(("PREFECT", "MLFLOW"))}
     environment = inherited | SECRETS | {
         "PYTHONPATH": str(ROOT), "HOME": str(base / "home"),
@@ -49,7 +59,7 @@ def watched(tmp_path_factory):
         "CHESS_SNN_HOME": str(base / "home/chess-snn"),
     }
     (base / "home").mkdir()
-    process = run(base, environment, "campaign", "start", "--dir", str(base / "c"), *SETTINGS)
+    process = run(base, environment, "campaign", "start", "--dir", str(base / "c"), *options)
     commands: set[str] = set()
     watch = threading.Thread(target=_watch, args=(process, commands))
     watch.start()

@@ -1,6 +1,7 @@
 """What followed each fault: noted as commits come, runs end, and damage is mended."""
 
 import signal
+from collections import Counter
 from collections.abc import Container, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,7 +26,33 @@ ENDED_BY = {
     -signal.SIGTERM: frozenset({Kind.TERMINATE_CAMPAIGN}),
     130: frozenset({Kind.INTERRUPT_CAMPAIGN, Kind.TERMINATE_CAMPAIGN}),
 }
-"""Exit codes that only some faults explain."""
+"""Exit codes that some faults explain, whatever was printed."""
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorOf:
+    """An end with the code ERROR that some faults explain, if the campaign says so."""
+
+    kinds: frozenset[Kind]
+    says: tuple[str, ...]
+    """One of these is in the line of the error."""
+    at_least: int = 1
+    """So many of those faults met the run; fewer must be survived."""
+
+
+ERRORS = (
+    ErrorOf(frozenset({Kind.KILL_PREFECT}), ("Prefect server",)),
+    # The server's database lies on that disk.
+    ErrorOf(frozenset({Kind.FILL_DISK}),
+            ("No space left on device", "File too large", "disk is full", "Prefect server")),
+    ErrorOf(frozenset({Kind.KILL_MLFLOW}), ("the tracking store",)),
+    ErrorOf(frozenset({Kind.KILL_WORKER, Kind.FREEZE_WORKER}),
+            ("workers died one after another",), at_least=4),
+    # A task is tried again twice (`execution.retries`).
+    ErrorOf(frozenset({Kind.KILL_RANK, Kind.KILL_LAUNCHER}),
+            ("was killed by SIGKILL",), at_least=3),
+)
+"""Damage is not among them: an error names its folder."""
 
 
 @dataclass(slots=True)
@@ -74,7 +101,7 @@ class Outcomes:
         named = self._named(printed) if code == ERROR else []
         for fault in named:
             fault.followed = NAMED
-        culprit = None if code == FINISHED or named else _culprit(code, candidates)
+        culprit = None if code == FINISHED or named else _culprit(code, printed, candidates)
         if culprit is not None:
             culprit.followed = _ending(code)
         for fault in of_run:
@@ -97,14 +124,30 @@ class Outcomes:
 
     def _named(self, printed: str) -> list[FaultRecord]:
         """Those whose damaged folder the run has named in the error that ended it."""
-        error = printed.rpartition("error:")[2].replace("\n", "")
-        return [fault for fault, folder in self._of_damage if str(folder) in error]
+        error = _last_error(printed)
+        return [fault for fault, folder in self._of_damage if _unwrapped(str(folder)) in error]
 
 
-def _culprit(code: int, candidates: Sequence[FaultRecord]) -> FaultRecord | None:
+def _culprit(code: int, printed: str, candidates: Sequence[FaultRecord]) -> FaultRecord | None:
     """The last fault that may have ended a run so."""
-    kinds = ENDED_BY.get(code, frozenset(Kind) - frozenset().union(*ENDED_BY.values()))
+    kinds = ENDED_BY.get(code, frozenset())
+    if code == ERROR:
+        met, error = Counter(fault.kind for fault in candidates), _last_error(printed)
+        kinds = frozenset().union(*(
+            each.kinds for each in ERRORS
+            if sum(met[kind] for kind in each.kinds) >= each.at_least
+            and any(_unwrapped(text) in error for text in each.says)
+        ))
     return next((fault for fault in reversed(candidates) if fault.kind in kinds), None)
+
+
+def _last_error(printed: str) -> str:
+    return _unwrapped(printed.rpartition("error:")[2])
+
+
+def _unwrapped(text: str) -> str:
+    """Without white space: lines were wrapped to the terminal's width."""
+    return "".join(text.split())
 
 
 def _ending(code: int) -> str:

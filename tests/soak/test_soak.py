@@ -4,28 +4,37 @@ import json
 import os
 import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
+from contextlib import closing
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from chess_snn.data import staged_folder, verify_folder
+from chess_snn.data import read_shard, staged_folder, verify_folder, write_shard
 from chess_snn.errors import CorruptDataError
+from chess_snn.games.chess import CHESS_SPEC, move_of_action, to_board
+from chess_snn.games.chess.actions import DECODED_ACTION, OFF_BOARD
 
 pytest.importorskip("mlflow")
 pytest.importorskip("prefect")
 
 from soak.audit import Twin, audit_folder
 from soak.campaigns import committed_checkpoints, committed_shards
+from soak.checks import Check
 from soak.damage import damage_file
 from soak.outcomes import FOUND_LATER, NAMED, OVERTAKEN, WENT_ON, Outcomes
 from soak.processes import marked_processes
 from soak.report import CampaignRecord, FaultRecord, SoakReport
 from soak.schedule import DAMAGE, DECK, DECK_OF_RANKS, Kind, planned_faults
+from soak.views import MARKER, PREFECT_DATABASE, audit_views
+from tasks.tracking import local_tracking_uri
+from tasks.tracking.places import database_file
 
 pytestmark = pytest.mark.orchestration
 
@@ -88,13 +97,34 @@ def test_what_was_not_over_when_the_campaign_was_killed_is_told_apart():
 
 
 @pytest.mark.parametrize(("code", "kind"), [
-    (2, None), (2, Kind.KILL_CAMPAIGN), (-9, Kind.KILL_WORKER), (130, Kind.KILL_CAMPAIGN),
+    *((2, kind) for kind in (None, *Kind)), (-9, Kind.KILL_WORKER), (130, Kind.KILL_CAMPAIGN),
+    (1, Kind.KILL_PREFECT), (-11, Kind.KILL_WORKER),
 ])
 def test_an_end_that_no_fault_explains_is_noticed(code, kind):
     outcomes = Outcomes()
     if kind is not None:
         outcomes.add(fault(kind))
     assert not outcomes.note_end(code, "error: anything")
+
+
+@pytest.mark.parametrize(("kind", "times", "error"), [
+    (Kind.KILL_PREFECT, 1, "the Prefect server at http://127.0.0.1:1 does not answer"),
+    (Kind.FILL_DISK, 1, "cannot write a: No space\nleft on device; free space on that disk"),
+    (Kind.FILL_DISK, 1, "cannot write a: File too large; raise the file-size limit"),
+    (Kind.KILL_MLFLOW, 1, "the tracking store http://127.0.0.1:1 failed: no answer"),
+    (Kind.KILL_WORKER, 4, "4 workers died one after another that had train(0) to do"),
+    (Kind.KILL_RANK, 3, "rank 1 (process 7) was killed by SIGKILL"),
+])
+def test_an_error_is_explained_by_the_fault_it_tells_of_and_no_other(kind, times, error):
+    def is_explained(kind, times):
+        outcomes = Outcomes()
+        for _ in range(times):
+            outcomes.add(fault(kind))
+        return outcomes.note_end(2, f"error: something before\nerror: {error}")
+
+    assert is_explained(kind, times)
+    assert not is_explained(kind, times - 1)
+    assert not is_explained(Kind.KILL_CAMPAIGN, times)
 
 
 def test_damage_of_an_earlier_run_explains_a_later_end(tmp_path):
@@ -155,6 +185,19 @@ def test_a_minute_of_faults_loses_nothing_and_the_audit_would_notice(tmp_path):
         assert name in {check.name for check in audit_folder(copy, twin) if not check.holds}
         shutil.rmtree(copy)
 
+    assert [check for check in views_of(whole) if not check.holds] == []
+    for name, harm in HARMS_TO_VIEWS.items():
+        copy = tmp_path / "copy"
+        shutil.copytree(whole, copy)
+        harm(copy)
+        assert [check.name for check in views_of(copy) if not check.holds] == [name]
+        shutil.rmtree(copy)
+
+
+def views_of(directory: Path) -> list[Check]:
+    """Of a campaign with servers of its own."""
+    return audit_views(directory, local_tracking_uri(directory / "services"))
+
 
 def flip_a_bit(directory: Path) -> None:
     damage_file(committed_shards(directory)[0], 0.5, 0.2)
@@ -176,17 +219,47 @@ def leave_a_temporary_file(directory: Path) -> None:
     (directory / "games" / ".tmp-shard-0000@here-1-00000000").mkdir()
 
 
+def make_a_game_illegal(directory: Path) -> None:
+    """Whole and sealed, but the first move of the first game is against the rules."""
+    shard = committed_shards(directory)[0]
+    records, manifest = read_shard(shard)
+    board = to_board(records.states[0])
+    actions = records.actions.copy()
+    actions[0] = next(
+        action for action in range(CHESS_SPEC.num_actions)
+        if DECODED_ACTION[action] != OFF_BOARD and not board.is_legal(move_of_action(board, action))
+    )
+    shutil.rmtree(shard)
+    write_shard(shard, replace(records, actions=actions), manifest.meta)
+
+
 HARMS = {
     "every iteration is finished": lambda d: (d / "receipts" / "iter-000002.json").unlink(),
     "every game once": add_a_shard,
     "digests": flip_a_bit,
     "no temporary file": leave_a_temporary_file,
     "receipts agree with manifests": swap_two_shards,
+    "every game is legal": make_a_game_illegal,
     "the games of the undisturbed twin": swap_two_shards,
     "the networks of the undisturbed twin":
         lambda d: shutil.copytree(committed_checkpoints(d)[-1], d / "checkpoints" / "gen-000009"),
 }
 """By the check that has to notice it."""
+
+
+def change(database: Path, statement: str) -> None:
+    with closing(sqlite3.connect(database)) as connection, connection:
+        assert connection.execute(statement).rowcount > 0
+
+
+HARMS_TO_VIEWS = {
+    "Prefect has no run left open":
+        lambda d: change(d / PREFECT_DATABASE, "UPDATE flow_run SET state_type = 'RUNNING'"),
+    "MLflow has everything once":
+        lambda d: change(database_file(d / "services"),
+                         f"DELETE FROM metrics WHERE key = '{MARKER}' AND step = 1"),
+}
+"""By the only check that has to notice it."""
 
 
 @pytest.mark.slow

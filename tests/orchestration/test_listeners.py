@@ -1,0 +1,52 @@
+"""What Prefect shows of a campaign that runs: pace, time left, and a line for each worker."""
+
+import pytest
+
+pytestmark = pytest.mark.orchestration
+pytest.importorskip("prefect")
+
+from prefect import flow, get_client  # noqa: E402
+
+from chess_snn.campaign.viewing.live import WorkerProgress  # noqa: E402
+from flows.listeners import ArtifactListener  # noqa: E402
+from flows.servers import prefect_server  # noqa: E402
+from tasks.progress import StageProgress  # noqa: E402
+
+WORKERS = [
+    WorkerProgress("box-a/gpu0-1", "GPU 0 of box-a", "", 90, 2.5, 0.0, 1.0, 2**30, 0.87),
+    WorkerProgress("box-b/cpu-1", "CPU of box-b", "", 30, 0.5, 30.0, 0.0, 2**29, None),
+]
+UNDER_WAY = StageProgress(3, "self_play", "games", 120, 400, 40.0)
+ENDED = StageProgress(3, "self_play", "games", 400, 400, 133.0, has_ended=True)
+
+
+def artifact() -> tuple[float, list[str]]:
+    """The bar in percent, and the lines under it."""
+    with get_client(sync_client=True) as client:
+        (found,) = [each for each in client.read_artifacts() if each.key == "iteration-progress"]
+    return found.data, found.description.split("\n\n")
+
+
+@flow
+def campaign():
+    listener = ArtifactListener()
+    listener.workers(WORKERS)
+    listener.stage(UNDER_WAY)
+    under_way = artifact()
+    listener.stage(ENDED)
+    return under_way, artifact()
+
+
+def test_the_artifact_has_pace_time_left_and_a_line_for_each_worker(tmp_path, monkeypatch):
+    monkeypatch.delenv("PREFECT_API_URL", raising=False)
+    with prefect_server(tmp_path):
+        (share, lines), (last_share, last_lines) = campaign()
+    workers = [
+        "2 workers: 120 games, 3.0/s, 1.0 cores, GPUs 87%, silent: box-b/cpu-1",
+        "box-a/gpu0-1: 90 games, 2.5/s, 1.0 cores, 1.0 GiB, GPU 87%",
+        "box-b/cpu-1: 30 games, 0.5/s, 0.0 cores, 0.5 GiB, silent for 30 s",
+    ]
+    assert share == pytest.approx(30.0)
+    assert lines == ["iteration 3 self_play: 120/400 games, 3.0/s, 93 s left", *workers]
+    assert last_share == pytest.approx(100.0)
+    assert last_lines == ["iteration 3 self_play: 400/400 games, 3.0/s, 0 s left", *workers]
