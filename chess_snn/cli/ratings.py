@@ -27,15 +27,16 @@ def ratings_command(
     chess-snn ratings campaigns/cpu-001
     """
     folder = CampaignFolder.open(directory)
-    ratings = rate_campaign(folder)
-    if ratings is None:
+    rated = rate_campaign(folder)
+    if rated is None:
         raise CampaignError(
             f"{folder.path} has no match against {ANCHOR} yet; one is played every "
             f"{folder.config.evaluation.every} generations"
         )
     if as_json:
-        typer.echo(json.dumps(ratings.to_json(), indent=2))
+        typer.echo(json.dumps(rated.to_json(), indent=2))
         return
+    ratings = rated.ratings
     table = Table(title=f"{folder.name}: Elo above {ANCHOR}")
     for heading in ("player", "Elo", "95 % interval", "games", "score"):
         table.add_column(heading, justify="right" if heading != "player" else "left")
@@ -49,6 +50,8 @@ def ratings_command(
         f"Playing white is worth {_points(ratings.colour_advantage.value)} points; "
         f"{ratings.draw_rate.value:.0%} of games between equals are drawn or cut."
     )
+    if rated.notice is not None:
+        print_message(rated.notice)
 
 
 def _interval(estimate: Estimate) -> str:

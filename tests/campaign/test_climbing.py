@@ -155,7 +155,7 @@ def test_its_games_and_the_ladders_are_in_the_ratings(untrained):
     rating = rating_of(folder, 0, 0)
     for name in ("elo", "elo_low", "elo_high", "num_games"):
         assert rating[name] == report[name]
-    rated = rate_campaign(folder)
+    rated = rate_campaign(folder).ratings
     assert rated.of("greedy").num_games == 2 * (40 + 72) + BATCH
     assert set(rated.players) == {"random", "greedy~50", "greedy", "gen-000000"}
 
