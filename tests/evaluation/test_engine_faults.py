@@ -212,6 +212,26 @@ def test_processes_end_with_their_player(chess_game, tmp_path):
     assert not running(tmp_path)
 
 
+def test_an_engine_that_hangs_behind_a_script_is_left_running_bug(chess_game, tmp_path):
+    script = tmp_path / "script"
+    # In place of an engine that hangs: it does not notice that its input has ended.
+    script.write_text(f"#!/bin/sh\nsleep 600 &\necho $! >> {tmp_path}/pids\nwait\n")
+    script.chmod(0o755)
+    player = make_player(chess_game, f"uci:{script}@5", EngineSettings(processes=1, start_s=3.0))
+    with pytest.raises(EngineError, match="did not answer in time"):
+        _ = player.program
+    assert num_started(tmp_path) == 1
+    assert_soon(lambda: not running(tmp_path))
+
+
+def assert_soon(is_true):
+    """Whoever adopted a killed process must still see that it has ended."""
+    deadline = time.monotonic() + 30.0
+    while not is_true():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
 def test_an_interrupt_is_not_kept_waiting(chess_game, tmp_path):
     """Ctrl-C while an engine thinks ends the match at once, and its processes."""
     player = make_player(
