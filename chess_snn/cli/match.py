@@ -158,7 +158,7 @@ def find_openings(game: Game, text: str, num_openings: int, seed: int) -> UInt64
         raise UsageError(f"--openings must be book, random or random:N, got {text!r}")
     return choose_openings(
         game, "book" if text == "book" else "random", num_openings,
-        num_plies=int(found["plies"] or _DEFAULT_PLIES), seed=seed,
+        num_plies=int(found["plies"] or _DEFAULT_PLIES), seed=seed, setting="--games",
     )
 
 

@@ -12,7 +12,7 @@ from chess_snn.campaign import CampaignFolder
 from chess_snn.campaign.strength.ratings import ANCHOR, rate_campaign
 from chess_snn.cli.console import console, print_message
 from chess_snn.errors import CampaignError
-from chess_snn.evaluation import Estimate
+from chess_snn.evaluation.ratings import interval_text
 
 
 def ratings_command(
@@ -42,8 +42,9 @@ def ratings_command(
         table.add_column(heading, justify="right" if heading != "player" else "left")
     for rating in ratings.table:
         table.add_row(
-            rating.player, _points(rating.elo.value), _interval(rating.elo),
-            f"{rating.num_games:,}", f"{rating.score:.3f}",
+            rating.player, _points(rating.elo.value),
+            interval_text(rating.elo.low, rating.elo.high), f"{rating.num_games:,}",
+            f"{rating.score:.3f}",
         )
     console.print(table)
     print_message(
@@ -52,15 +53,6 @@ def ratings_command(
     )
     if rated.notice is not None:
         print_message(rated.notice)
-
-
-def _interval(estimate: Estimate) -> str:
-    low, high = _points(estimate.low), _points(estimate.high)
-    if math.isfinite(estimate.low) and math.isfinite(estimate.high):
-        return f"{low} to {high}"
-    if math.isfinite(estimate.low):
-        return f"at least {low}"
-    return f"at most {high}" if math.isfinite(estimate.high) else "unknown"
 
 
 def _points(value: float) -> str:

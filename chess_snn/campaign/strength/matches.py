@@ -209,7 +209,8 @@ def play_match_part(
         for seat in (match.player, match.opponent)
     )
     states = choose_openings(
-        game, settings.openings, openings.stop, num_plies=settings.opening_plies, seed=seed
+        game, settings.openings, openings.stop, num_plies=settings.opening_plies, seed=seed,
+        setting=f"match {match.event}/{match.name}",
     )[openings.start :]
     result = play_match(
         game, player, opponent, states,

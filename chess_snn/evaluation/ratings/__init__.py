@@ -8,7 +8,7 @@ from chess_snn.evaluation.ratings.held_out import (
     HeldOutCheck,
     held_out_check,
 )
-from chess_snn.evaluation.ratings.result import Estimate, Rating, Ratings
+from chess_snn.evaluation.ratings.result import Estimate, Rating, Ratings, interval_text
 
 __all__ = [
     "DEFAULT_ANCHOR",
@@ -22,6 +22,7 @@ __all__ = [
     "Ratings",
     "fit_ratings",
     "held_out_check",
+    "interval_text",
     "linked_to",
     "match_games",
 ]
