@@ -32,9 +32,7 @@ from chess_snn.types import Json
 def analyse_command(
     fen: Annotated[str, typer.Argument(help='A position in FEN, or "startpos".')],
     simulations: Annotated[int, typer.Option(help="Descents of the search.")] = 200,
-    model: Annotated[
-        str | None, typer.Option(help="A campaign, CAMPAIGN@GENERATION, checkpoint or weights.")
-    ] = None,
+    model: Annotated[str | None, typer.Option(help=f"A network: {KNOWN_MODELS}.")] = None,
     top: Annotated[int, typer.Option(help="Moves to show.")] = 8,
     json_file: JsonFile = None,
 ) -> None:
