@@ -122,7 +122,8 @@ def _name(entrants: Sequence[Entrant], games: int, settings: Json) -> str:
     """The same for the same match, whose outcome is the same too, wherever its networks lie."""
     sides = "-against-".join(_short_name(entrant) for entrant in entrants)
     players = [
-        [_weights_digest(entrant), entrant.simulations, entrant.random_percent]
+        [_weights_digest(entrant), entrant.model and entrant.model.config_digest,
+         entrant.simulations, entrant.random_percent]
         for entrant in entrants
     ]
     match = json.dumps([players, games, settings], sort_keys=True)
@@ -130,8 +131,9 @@ def _name(entrants: Sequence[Entrant], games: int, settings: Json) -> str:
 
 
 def _weights_digest(entrant: Entrant) -> str | None:
-    weights = entrant.model and entrant.model.weights
-    return None if weights is None else describe_file(weights).sha256
+    if entrant.model is None or entrant.model.weights is None:
+        return None
+    return describe_file(entrant.model.weights).sha256
 
 
 def _short_name(entrant: Entrant) -> str:
