@@ -15,7 +15,7 @@ from chess_snn.campaign.strength.matches import NetworkPlayer, ScheduledMatch
 from chess_snn.campaign.strength.ratings import rate_campaign
 from chess_snn.data import is_committed
 from chess_snn.errors import ConfigError
-from chess_snn.evaluation import make_player
+from chess_snn.evaluation import check_book, make_player
 from chess_snn.types import Json
 from flows.cluster import campaign_crew
 from flows.iteration import task_options
@@ -81,9 +81,12 @@ def plan_matches(
     """The matches of a round.
 
     Raises:
-        ConfigError: a generation does not exist, or there is nothing to play.
+        ConfigError: a generation does not exist, there is nothing to play, or the book has not
+            that many openings.
         UsageError: an opponent is not known, or its engine is not installed.
     """
+    if folder.config.evaluation.openings == "book":
+        check_book(game_of(folder), openings, "openings")
     newest = len(read_receipts(folder))
     chosen = sorted({newest} if generations is None else set(generations))
     for generation in chosen:
@@ -136,7 +139,9 @@ def _play_all(folder: CampaignFolder, matches: Sequence[ScheduledMatch]) -> None
 
 
 def _show_ratings(folder: CampaignFolder) -> list[Json]:
-    ratings = rate_campaign(folder)
-    rows = [] if ratings is None else [rating.to_json() for rating in ratings.table]
+    rated = rate_campaign(folder)
+    rows = [] if rated is None else [rating.to_json() for rating in rated.ratings.table]
+    if rated is not None and rated.notice is not None:
+        get_run_logger().warning(rated.notice)
     create_table_artifact(rows, key="tournament-ratings", description=f"Elo in {folder.name}")
     return rows

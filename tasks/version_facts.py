@@ -40,6 +40,8 @@ def version_facts(folder: CampaignFolder, version: NetworkVersion) -> ModelVersi
             "window_positions": str(version.window_positions),
             "window_shards": str(len(version.window_shards)),
             **({} if version.spike_rate is None else {"spike_rate": f"{version.spike_rate:.4f}"}),
+            **({} if version.given_games is None else {"given_games": version.given_games}),
+            **({} if version.given_digest is None else {"given_digest": version.given_digest}),
             **_rating_tags(version),
             **_promotion_tags(version),
         },

@@ -18,7 +18,7 @@ from chess_snn.errors import PositionError
 from chess_snn.evaluation import Analysis, analyse
 from chess_snn.games import get_game
 from chess_snn.games.base import Game, GameBatch
-from chess_snn.games.chess import move_of_action, to_board
+from chess_snn.games.chess import move_of_action, moves_of, to_board
 from chess_snn.nets import (
     Network,
     count_spikes,
@@ -32,9 +32,7 @@ from chess_snn.types import Json
 def analyse_command(
     fen: Annotated[str, typer.Argument(help='A position in FEN, or "startpos".')],
     simulations: Annotated[int, typer.Option(help="Descents of the search.")] = 200,
-    model: Annotated[
-        str | None, typer.Option(help="A campaign, CAMPAIGN@GENERATION, checkpoint or weights.")
-    ] = None,
+    model: Annotated[str | None, typer.Option(help=f"A network: {KNOWN_MODELS}.")] = None,
     top: Annotated[int, typer.Option(help="Moves to show.")] = 8,
     json_file: JsonFile = None,
 ) -> None:
@@ -90,7 +88,7 @@ def _set_up(game: Game, fen: str) -> GameBatch:
 
 def _to_json(analysis: Analysis, model: Model, board: chess.Board, simulations: int) -> Json:
     report = analysis.report
-    line = _moves(board, report.principal_variation)
+    line = moves_of(board, report.principal_variation)
     candidates = []
     for i in analysis.ranking():
         move = move_of_action(board, int(report.actions[i]))
@@ -116,15 +114,6 @@ def _to_json(analysis: Analysis, model: Model, board: chess.Board, simulations: 
         },
         "candidates": candidates,
     }
-
-
-def _moves(board: chess.Board, actions: tuple[int, ...]) -> list[chess.Move]:
-    """Moves of a line of actions, each in the frame of the side that makes it."""
-    board, moves = board.copy(), []
-    for action in actions:
-        moves.append(move_of_action(board, action))
-        board.push(moves[-1])
-    return moves
 
 
 def _spikes(game: Game, network: Network, position: GameBatch) -> Json | None:

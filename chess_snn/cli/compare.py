@@ -24,7 +24,9 @@ from chess_snn.cli.match import (
 from chess_snn.cli.models import KNOWN_MODELS
 from chess_snn.cli.orchestration import load_flows
 from chess_snn.cli.players import Entrant, find_entrant
+from chess_snn.cli.report_file import check_writable
 from chess_snn.data import staged_folder, write_json, write_parts, write_text
+from chess_snn.data.manifest import describe_file
 from chess_snn.errors import ChessSnnError, UsageError
 from chess_snn.evaluation import DEFAULT_MAX_PLIES, Comparison
 from chess_snn.evaluation import compare as judge
@@ -72,6 +74,7 @@ def compare(
     check_match_options(games, simulations, max_plies, threads, seed)
     if out is not None and out.exists():
         raise UsageError(f"{out} exists already; choose a new folder with --out")
+    check_writable(out, "--out")
     game = get_game("chess")
     entrants = [_find_network(game, text, simulations) for text in (a, b)]
     starts = find_openings(game, openings, games // 2, seed)
@@ -116,11 +119,21 @@ def _campaigns(entrants: Sequence[Entrant]) -> list[CampaignFolder]:
 
 
 def _name(entrants: Sequence[Entrant], games: int, settings: Json) -> str:
-    """The same for the same match, whose outcome is the same too."""
+    """The same for the same match, whose outcome is the same too, wherever its networks lie."""
     sides = "-against-".join(_short_name(entrant) for entrant in entrants)
-    weights = [str(entrant.model and entrant.model.weights) for entrant in entrants]
-    match = json.dumps([weights, games, settings], sort_keys=True)
+    players = [
+        [_weights_digest(entrant), entrant.model and entrant.model.config_digest,
+         entrant.simulations, entrant.random_percent]
+        for entrant in entrants
+    ]
+    match = json.dumps([players, games, settings], sort_keys=True)
     return f"{sides}-{hashlib.sha256(match.encode()).hexdigest()[:_DIGEST_LENGTH]}"
+
+
+def _weights_digest(entrant: Entrant) -> str | None:
+    if entrant.model is None or entrant.model.weights is None:
+        return None
+    return describe_file(entrant.model.weights).sha256
 
 
 def _short_name(entrant: Entrant) -> str:

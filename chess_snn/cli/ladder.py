@@ -108,7 +108,7 @@ def make_command(
     if max_plies != DEFAULT_MAX_PLIES:
         command += f" --max-plies {max_plies}"
     ladder = Ladder.of_results(
-        [PairResults.of_match(match) for match in matches.values()], programs_of(matches),
+        [PairResults.of_match(match) for match in matches.values()], programs_of(matches.values()),
         max_plies=max_plies,
         origin={
             "date": now, "command": command, "seed": seed, "is_complete": is_complete,

@@ -1,12 +1,12 @@
 """The ladder, and what a check of it found, as tables."""
 
-import math
 from collections.abc import Iterator, Sequence
 
 from rich.table import Table
 
 from chess_snn.evaluation import DECREED_RATINGS
-from chess_snn.evaluation.ladder import CheckedScore, Ladder, Rung
+from chess_snn.evaluation.ladder import CheckedScore, Ladder
+from chess_snn.evaluation.ratings import interval_text
 from chess_snn.types import Json
 
 
@@ -18,7 +18,8 @@ def ladder_table(ladder: Ladder) -> Table:
     for rung in reversed(ladder.rungs):
         decreed = DECREED_RATINGS.get(rung.player)
         table.add_row(
-            rung.player, f"{rung.elo:.0f}", _interval(rung), f"{rung.num_games:,}",
+            rung.player, f"{rung.elo:.0f}", interval_text(rung.elo_low, rung.elo_high),
+            f"{rung.num_games:,}",
             "" if decreed is None else str(decreed),
         )
     return table
@@ -68,9 +69,3 @@ def _prediction(held_out: Json) -> Iterator[str]:
         f"Of {held_out['num_predicted']:,} games that were held out, ratings of the others predict "
         f"each with a loss of {loss:.3f} nats; always the same chances, {constant:.3f}."
     )
-
-
-def _interval(rung: Rung) -> str:
-    if math.isinf(rung.elo_low) or math.isinf(rung.elo_high):
-        return "too few games"
-    return f"{rung.elo_low:.0f} to {rung.elo_high:.0f}"

@@ -61,8 +61,9 @@ def match_command(
 ) -> None:
     """Play a match of A against B and say what its score is worth.
 
-    A network is a campaign's folder (its newest generation), CAMPAIGN@12 (generation 12), a
-    checkpoint's folder or a weights.safetensors. PATH:32 gives it 32 simulations of its own.
+    A network is a campaign's folder (its newest generation), CAMPAIGN@12 (generation 12),
+    CAMPAIGN@champion, an exported model's or a checkpoint's folder, or a weights.safetensors.
+    PATH:32 gives it 32 simulations of its own.
 
     An engine looks at a fixed number of nodes (stockfish@1000) or to a fixed depth
     (stockfish:depth=1); others than Stockfish are uci:/path/to/engine@1000. It sees the position
@@ -158,7 +159,7 @@ def find_openings(game: Game, text: str, num_openings: int, seed: int) -> UInt64
         raise UsageError(f"--openings must be book, random or random:N, got {text!r}")
     return choose_openings(
         game, "book" if text == "book" else "random", num_openings,
-        num_plies=int(found["plies"] or _DEFAULT_PLIES), seed=seed,
+        num_plies=int(found["plies"] or _DEFAULT_PLIES), seed=seed, setting="--games",
     )
 
 

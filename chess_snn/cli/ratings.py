@@ -12,7 +12,7 @@ from chess_snn.campaign import CampaignFolder
 from chess_snn.campaign.strength.ratings import ANCHOR, rate_campaign
 from chess_snn.cli.console import console, print_message
 from chess_snn.errors import CampaignError
-from chess_snn.evaluation import Estimate
+from chess_snn.evaluation.ratings import interval_text
 
 
 def ratings_command(
@@ -27,37 +27,32 @@ def ratings_command(
     chess-snn ratings campaigns/cpu-001
     """
     folder = CampaignFolder.open(directory)
-    ratings = rate_campaign(folder)
-    if ratings is None:
+    rated = rate_campaign(folder)
+    if rated is None:
         raise CampaignError(
             f"{folder.path} has no match against {ANCHOR} yet; one is played every "
             f"{folder.config.evaluation.every} generations"
         )
     if as_json:
-        typer.echo(json.dumps(ratings.to_json(), indent=2))
+        typer.echo(json.dumps(rated.to_json(), indent=2))
         return
+    ratings = rated.ratings
     table = Table(title=f"{folder.name}: Elo above {ANCHOR}")
     for heading in ("player", "Elo", "95 % interval", "games", "score"):
         table.add_column(heading, justify="right" if heading != "player" else "left")
     for rating in ratings.table:
         table.add_row(
-            rating.player, _points(rating.elo.value), _interval(rating.elo),
-            f"{rating.num_games:,}", f"{rating.score:.3f}",
+            rating.player, _points(rating.elo.value),
+            interval_text(rating.elo.low, rating.elo.high), f"{rating.num_games:,}",
+            f"{rating.score:.3f}",
         )
     console.print(table)
     print_message(
         f"Playing white is worth {_points(ratings.colour_advantage.value)} points; "
         f"{ratings.draw_rate.value:.0%} of games between equals are drawn or cut."
     )
-
-
-def _interval(estimate: Estimate) -> str:
-    low, high = _points(estimate.low), _points(estimate.high)
-    if math.isfinite(estimate.low) and math.isfinite(estimate.high):
-        return f"{low} to {high}"
-    if math.isfinite(estimate.low):
-        return f"at least {low}"
-    return f"at most {high}" if math.isfinite(estimate.high) else "unknown"
+    if rated.notice is not None:
+        print_message(rated.notice)
 
 
 def _points(value: float) -> str:

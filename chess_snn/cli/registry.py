@@ -146,7 +146,8 @@ def export(
     chosen = find_model(model)
     if chosen.campaign is None or chosen.generation is None:
         raise UsageError(f"{model!r} is no network of a campaign; copy the folder it is in")
-    version = export_model(chosen.campaign, chosen.generation, out)
+    generation = _version(model, chosen.campaign, chosen.generation).generation
+    version = export_model(chosen.campaign, generation, out)
     print_message(
         f"{version.campaign}, generation {version.generation}, is in {out}. Play it: "
         f"chess-snn play --model {out}"

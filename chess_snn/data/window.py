@@ -65,7 +65,8 @@ class ReplayWindow:
     """
 
     def __init__(
-        self, game: Game, capacity: int, holdout_every: int = 16, discount: float = 1.0
+        self, game: Game, capacity: int, holdout_every: int = 16, discount: float = 1.0, *,
+        setting: str = "window.capacity",
     ) -> None:
         """An empty window, to be extended.
 
@@ -75,6 +76,7 @@ class ReplayWindow:
             holdout_every: about one game in this many is held out, chosen by a hash of its shard's
                 name and its place there.
             discount: factor of an outcome for each ply between a position and the game's end.
+            setting: what a user raises for a larger ``capacity``.
 
         Raises:
             ConfigError: a number is out of its range.
@@ -82,6 +84,7 @@ class ReplayWindow:
         check_range("window.capacity", capacity, ge=1)
         check_range("window.holdout_every", holdout_every, ge=2)
         check_range("window.discount", discount, gt=0, le=1)
+        self._setting = setting
         self._game = game
         self._capacity = capacity
         self._holdout_every = holdout_every
@@ -95,10 +98,10 @@ class ReplayWindow:
     @classmethod
     def load(
         cls, game: Game, shard_folders: Sequence[Path], capacity: int, holdout_every: int = 16,
-        discount: float = 1.0,
+        discount: float = 1.0, *, setting: str = "window.capacity",
     ) -> "ReplayWindow":
         """The window over ``shard_folders``, oldest first; see ``__init__`` and :meth:`extend`."""
-        window = cls(game, capacity, holdout_every, discount)
+        window = cls(game, capacity, holdout_every, discount, setting=setting)
         window.extend(shard_folders)
         return window
 
@@ -124,8 +127,8 @@ class ReplayWindow:
         games = _join(kept[::-1])
         if not games.shard_names:
             raise UsageError(
-                f"the newest game of {shard_folders[-1]} alone has more than window.capacity = "
-                f"{self._capacity} positions; raise window.capacity"
+                f"the newest game of {shard_folders[-1]} alone has more than the "
+                f"{self._capacity} positions of the window; raise {self._setting}"
             )
         self._replace(games)
 
@@ -244,7 +247,7 @@ class ReplayWindow:
         if games.is_holdout.all():
             raise UsageError(
                 f"all games of the window are held out ({len(games.is_holdout)} in all); "
-                "add games, or raise window.holdout_every"
+                f"add games; one in {self._holdout_every} is held out, by its place in its shard"
             )
         lengths = np.diff(games.records.game_offsets)
         is_holdout = np.repeat(games.is_holdout, lengths)

@@ -4,14 +4,14 @@ Dimensions: n games, in pairs of one opening with the colours swapped.
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final, Self
 
 import numpy as np
 
 from chess_snn.data.records import offsets
-from chess_snn.errors import CorruptDataError, UnknownVersionError
+from chess_snn.errors import CorruptDataError, UnknownVersionError, UsageError
 from chess_snn.evaluation.intervals import wilson_interval
 from chess_snn.evaluation.played_moves import pack_moves, unpack_moves
 from chess_snn.evaluation.players import ProgramFacts
@@ -278,6 +278,24 @@ class MatchResult:
     def _unfinished(self, score_a: float) -> int:
         """Games of that score that did not end by the rules."""
         return int(np.count_nonzero((self.terminations == ONGOING) & (self.scores_a == score_a)))
+
+
+def identities_of(results: Iterable[MatchResult]) -> dict[str, str]:
+    """By name, what the program behind each player that is one calls itself.
+
+    Results that are joined keep one identity a program: ask before that.
+
+    Raises:
+        UsageError: it changed from one result to another: they are different players.
+    """
+    identities: dict[str, str] = {}
+    for result in results:
+        for name, facts in result.programs.items():
+            if identities.setdefault(name, facts.identity) != facts.identity:
+                raise UsageError(
+                    f"{name} was {identities[name]} in some games and {facts.identity} in others"
+                )
+    return identities
 
 
 def _text(value: object) -> str:

@@ -23,20 +23,24 @@ OpeningSource = Literal["book", "random"]
 
 _MAX_ROUNDS = 64
 """Rounds of drawing before giving up; a round draws twice as many starts as are wanted."""
+_NUMBER: Final = "num_openings"
 _BOOK_GAME: Final = "chess"
 """The one game that a book is shipped for."""
 
 
 def choose_openings(
-    game: Game, source: OpeningSource, num_openings: int, *, num_plies: int, seed: int
+    game: Game, source: OpeningSource, num_openings: int, *, num_plies: int, seed: int,
+    setting: str = _NUMBER,
 ) -> UInt64Array:
     """:func:`book_openings`, or :func:`random_openings` of ``num_plies``, as ``source`` says."""
     if source == "book":
-        return book_openings(game, num_openings, seed)
-    return random_openings(game, num_openings, num_plies, seed)
+        return book_openings(game, num_openings, seed, setting)
+    return random_openings(game, num_openings, num_plies, seed, setting)
 
 
-def book_openings(game: Game, num_openings: int, seed: int) -> UInt64Array:
+def book_openings(
+    game: Game, num_openings: int, seed: int, setting: str = _NUMBER
+) -> UInt64Array:
     """Openings of the shipped book, drawn without replacement.
 
     A longer list with the same seed begins with the shorter one.
@@ -45,6 +49,7 @@ def book_openings(game: Game, num_openings: int, seed: int) -> UInt64Array:
         game: whose positions they are; a book is shipped for chess.
         num_openings: how many, >= 1.
         seed: the same seed gives the same openings.
+        setting: what asks for them, for errors.
 
     Returns:
         uint64[num_openings, W]: state rows, all different, none of an ended game.
@@ -52,8 +57,8 @@ def book_openings(game: Game, num_openings: int, seed: int) -> UInt64Array:
     Raises:
         ConfigError: the book has not that many, or there is none.
     """
-    check_range("evaluation.num_openings", num_openings, ge=1)
-    check_book(game, num_openings, "evaluation.num_openings")
+    check_range(setting, num_openings, ge=1)
+    check_book(game, num_openings, setting)
     numbers = generator(seed, "book").permutation(len(read_book()))[:num_openings]
     openings: UInt64Array = _book_states()[numbers]
     return openings
@@ -109,7 +114,9 @@ def opening_states(game: Game, keys: Sequence[str]) -> UInt64Array:
     return states
 
 
-def random_openings(game: Game, num_openings: int, num_plies: int, seed: int) -> UInt64Array:
+def random_openings(
+    game: Game, num_openings: int, num_plies: int, seed: int, setting: str = _NUMBER
+) -> UInt64Array:
     """Distinct positions ``num_plies`` uniformly random half-moves after the initial one.
 
     A longer list with the same seed begins with the shorter one.
@@ -119,6 +126,7 @@ def random_openings(game: Game, num_openings: int, num_plies: int, seed: int) ->
         num_openings: how many, >= 1.
         num_plies: half-moves, >= 0.
         seed: the same seed gives the same openings.
+        setting: what asks for them, for errors.
 
     Returns:
         uint64[num_openings, W]: state rows, all different, none of an ended game.
@@ -126,8 +134,8 @@ def random_openings(game: Game, num_openings: int, num_plies: int, seed: int) ->
     Raises:
         ConfigError: an argument is out of range, or there are not that many positions.
     """
-    check_range("evaluation.num_openings", num_openings, ge=1)
-    check_range("evaluation.opening_plies", num_plies, ge=0)
+    check_range(setting, num_openings, ge=1)
+    check_range("num_plies", num_plies, ge=0)
     stream = generator(seed, "openings")
     openings = np.empty((0, game.spec.state_words), dtype=np.uint64)
     for _ in range(_MAX_ROUNDS):
@@ -138,8 +146,8 @@ def random_openings(game: Game, num_openings: int, num_plies: int, seed: int) ->
             return openings[:num_openings]
     raise ConfigError(
         f"found {len(openings)} distinct positions {num_plies} plies after the start of "
-        f"{game.spec.name}, evaluation.num_openings asks for {num_openings}; raise "
-        "evaluation.opening_plies or ask for fewer"
+        f"{game.spec.name}, {setting} asks for {num_openings}; begin more plies after it, or ask "
+        "for fewer"
     )
 
 

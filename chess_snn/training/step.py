@@ -177,12 +177,20 @@ class CapturedStep:
         return self._figures.clone()
 
     def _capture(self) -> None:
-        """Make the graph; nothing runs yet."""
+        """Make the graph; nothing runs yet.
+
+        Raises:
+            StepTooLargeError: as :meth:`TrainingStep.run`.
+        """
         assert self._batch is not None
         self._step.optimizer.zero_grad(set_to_none=True)
         graph = torch.cuda.CUDAGraph()
         # The thread that prepares batches may use the device meanwhile.
-        with torch.cuda.graph(graph, stream=self._stream, capture_error_mode="thread_local"):
-            before = self._step.buffers()
-            self._figures = self._step.apply(self._step.share_of(self._batch), before)
+        try:
+            with torch.cuda.graph(graph, stream=self._stream, capture_error_mode="thread_local"):
+                before = self._step.buffers()
+                self._figures = self._step.apply(self._step.share_of(self._batch), before)
+        except torch.OutOfMemoryError:  # a graph has memory of its own, beside what was warm
+            self._step.optimizer.zero_grad(set_to_none=True)
+            raise StepTooLargeError from None
         self._graph = graph

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from chess_snn.search import Line
+from chess_snn.search import MAX_SIMULATIONS, Line
 from chess_snn.uci.limits import Limits
 from chess_snn.uci.options import Options
 from chess_snn.uci.score import moves_to_mate
@@ -54,11 +54,13 @@ def budget_of(limits: Limits, options: Options, *, white_to_move: bool, num_move
     """What ``limits`` allow a search whose position has ``num_moves`` legal moves.
 
     Where they name neither nodes, nor depth, nor a time for the side to move, ``Simulations`` does.
+    A depth alone is sought with ``MAX_SIMULATIONS`` at most: where all moves end the game, no line
+    ever comes to it.
     """
     seconds = limits.seconds(white_to_move, options.move_overhead_ms / 1000)
     simulations = limits.nodes
-    if simulations is None and seconds is None and limits.depth is None:
-        simulations = options.simulations
+    if simulations is None and seconds is None:
+        simulations = options.simulations if limits.depth is None else MAX_SIMULATIONS
     if limits.movetime_ms is None and seconds is not None and num_moves == 1:
         seconds = 0.0  # the clock runs, and there is nothing to decide
     return Budget(seconds=seconds, simulations=simulations, depth=limits.depth, mate=limits.mate)

@@ -46,6 +46,7 @@ class Engine:
         self._model: LoadedModel | None = None
         self._model_text = ""
         self._refused_text: str | None = None
+        self._refusal = ""
         self._built_for: tuple[object, ...] = ()
         self._evaluator: OwnedEvaluator | None = None
         self._tree: GrowingTree | None = None
@@ -56,6 +57,11 @@ class Engine:
     def has_network(self) -> bool:
         """Whether a search is possible."""
         return self._tree is not None
+
+    @property
+    def refusal(self) -> str:
+        """Why what was last asked for could not be had, and the way out; empty where it could."""
+        return self._refusal
 
     @property
     def tree(self) -> GrowingTree:
@@ -87,7 +93,9 @@ class Engine:
         if wanted != self._built_for:
             try:
                 self._build(self._model, options)
+                self._refusal = ""
             except (ChessSnnError, MemoryError) as error:
+                self._refusal = str(error)
                 self._tell(f"info string {error}; the engine stays as it was")
             self._built_for = wanted
 
@@ -127,15 +135,16 @@ class Engine:
         self._refused_text = None
         if not text:
             self.close()
-            self._model, self._model_text = None, ""
+            self._model, self._model_text, self._refusal = None, "", ""
             return
         try:
             self._model = self._load_model(text)
         except (ChessSnnError, OSError) as error:
             stays = f"; {self._model.label} stays" if self._model else ""
-            self._tell(
-                f"info string cannot use model {text}: {error}{stays}; ucinewgame tries it again"
+            self._refusal = (
+                f"cannot use model {text}: {error}{stays}; ucinewgame tries it again"
             )
+            self._tell(f"info string {self._refusal}")
             self._refused_text = text
             return
         self._model_text = text

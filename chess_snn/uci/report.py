@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import chess
 
-from chess_snn.games.chess import move_of_action
+from chess_snn.games.chess import moves_of
 from chess_snn.search import GrowingTree, Line
 from chess_snn.uci.score import centipawns, moves_to_mate, wdl_per_mille
 
@@ -34,26 +34,16 @@ def info_lines(
     return [
         f"info depth {len(line.actions)} seldepth {max(tree.height, len(line.actions))} "
         f"multipv {number} {_score(line, draw_share, show_wdl)} nodes {simulations} nps {speed} "
-        f"time {milliseconds} pv {' '.join(move.uci() for move in moves_of(board, line))}"
+        f"time {milliseconds} pv {' '.join(move.uci() for move in moves_of(board, line.actions))}"
         for number, line in enumerate(shown, start=1)
     ]
 
 
 def best_move(board: chess.Board, line: Line) -> str:
     """``bestmove`` with the answer that is expected, where one is known."""
-    played, *expected = moves_of(board, line)[:2]
+    played, *expected = moves_of(board, line.actions)[:2]
     answer = f" ponder {expected[0].uci()}" if expected else ""
     return f"bestmove {played.uci()}{answer}"
-
-
-def moves_of(board: chess.Board, line: Line) -> list[chess.Move]:
-    """The moves of a line that begins at ``board``."""
-    board = board.copy(stack=False)
-    moves = []
-    for action in line.actions:
-        moves.append(move_of_action(board, action))
-        board.push(moves[-1])
-    return moves
 
 
 def _score(line: Line, draw_share: float, show_wdl: bool) -> str:

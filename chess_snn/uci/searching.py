@@ -61,15 +61,21 @@ class RunningSearch:
         """Whether ``bestmove`` was sent, or is being sent now."""
         return self._answered.is_set()
 
+    @property
+    def is_stopped(self) -> bool:
+        """Whether it was told to answer."""
+        return self._orders.is_stopped
+
     def stop(self) -> None:
         """Answer soon."""
         self._orders.stop()
 
     def ponderhit(self) -> bool:
-        """The move that was pondered on was played; False where nothing was."""
-        if self._can_be_hit:
+        """The move that was pondered on was played; False where nothing is pondered on any more."""
+        is_hit, self._can_be_hit = self._can_be_hit, False
+        if is_hit:
             self._orders.release()
-        return self._can_be_hit
+        return is_hit
 
     def join(self) -> None:
         """Wait for the thread's end."""
@@ -106,9 +112,11 @@ class _Worker:
             return NO_MOVE
         self._engine.prepare(self._request.options)
         if not self._engine.has_network:
+            way_out = self._engine.refusal or (
+                "give a network with setoption name Model value PATH, or start with --model PATH"
+            )
             self._tell(
-                "info string NO NETWORK: this is the first legal move, not a choice; give a "
-                "network with setoption name Model value PATH, or start with --model PATH"
+                f"info string NO NETWORK: this is the first legal move, not a choice; {way_out}"
             )
             return self.first_legal_move()
         if not position.is_searchable:

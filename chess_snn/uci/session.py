@@ -89,7 +89,10 @@ class Session:
     def _answer_ready(self) -> None:
         if not self._is_searching():
             self._forget_the_last_game()
-            self._engine.prepare(self._options)
+            try:
+                self._engine.prepare(self._options)
+            except Exception as error:  # noqa: BLE001 -- who asked waits for readyok, come what may
+                self._say(f"the network could not be prepared: {type(error).__name__}: {error}")
             if not self._options.model:
                 self._say("no network yet: setoption name Model value PATH, or start with --model")
         self._output.tell("readyok")
@@ -109,11 +112,11 @@ class Session:
 
     def _go(self, command: Go) -> None:
         start_s = time.monotonic()
-        if self._is_searching():
-            self._say("go ignored: a search is running; stop it first")
-            return
         if self._search is not None:
-            self._search.join()
+            if self._is_searching() and not self._search.is_stopped:
+                self._say("go ignored: a search is running; stop it first")
+                return
+            self._search.join()  # a stopped one answers after its last wave
         for fault in command.faults[:_MOST_FAULTS]:
             self._say(fault)
         if self._refused:

@@ -6,7 +6,13 @@ from mlflow.entities import Run
 from mlflow.entities.model_registry import ModelVersion
 from mlflow.tracking import MlflowClient
 
-from tasks.tracking.facts import CHAMPION, EXPERIMENT, MODEL_NAME, TrackingError
+from tasks.tracking.facts import (
+    CHAMPION,
+    EXPERIMENT,
+    MODEL_NAME,
+    TrackingError,
+    champion_of_campaign,
+)
 
 CAMPAIGN_ID_TAG = "chess_snn.campaign_id"
 
@@ -38,7 +44,7 @@ def find_version(
 def move_champion(
     client: MlflowClient, campaign_id: str, generation: int, tags: Mapping[str, str]
 ) -> None:
-    """Point the champion's alias at the version of ``generation``, and add ``tags`` to it.
+    """Point the champion's aliases at the version of ``generation``, and add ``tags`` to it.
 
     Raises:
         TrackingError: it has none.
@@ -51,4 +57,5 @@ def move_champion(
         )
     for name, value in tags.items():
         client.set_model_version_tag(MODEL_NAME, known.version, name, value)
-    client.set_registered_model_alias(MODEL_NAME, CHAMPION, known.version)
+    for alias in (CHAMPION, champion_of_campaign(campaign_id)):
+        client.set_registered_model_alias(MODEL_NAME, alias, known.version)

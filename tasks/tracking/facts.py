@@ -17,7 +17,15 @@ MODEL_NAME = "chess-snn"
 CANDIDATE = "candidate"
 """Alias of the newest version."""
 CHAMPION = "champion"
-"""Alias of the promoted version."""
+"""Alias of the promoted version; of campaigns that share a store, that of the one which promoted
+last."""
+_ID_DIGITS = 8
+"""Of a campaign's id, enough to tell those of one store apart."""
+
+
+def champion_of_campaign(campaign_id: str) -> str:
+    """Alias of the promoted version of one campaign, whatever other campaigns do."""
+    return f"{CHAMPION}-{campaign_id[:_ID_DIGITS]}"
 
 
 class TrackingError(ChessSnnError):

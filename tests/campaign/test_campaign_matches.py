@@ -26,7 +26,7 @@ from chess_snn.campaign.strength.matches import (
     unplayed_parts,
 )
 from chess_snn.campaign.viewing.finish import is_finished
-from chess_snn.errors import ConfigError, CorruptDataError, UsageError
+from chess_snn.errors import CampaignError, ConfigError, CorruptDataError, UsageError
 from chess_snn.evaluation import book_openings, opening_keys
 from chess_snn.games import get_game
 from chess_snn.rng import derive_seed
@@ -89,6 +89,23 @@ def test_a_damaged_part_is_refused(untrained):
         part.write_text(json.dumps(json.loads(part.read_text()) | damage))
         with pytest.raises(CorruptDataError, match=r"gen-000001/random: .*\.part-"):
             finish_match(untrained.path, match)
+    assert not untrained.match(match.event, match.name).exists()
+
+
+def test_parts_against_two_versions_of_an_engine_are_no_match(untrained):
+    match = replace(
+        generation_matches(untrained, 1)[0], player=NetworkPlayer(0, 0), num_openings=2,
+        openings_each=1,
+    )
+    for number in range(2):
+        play_match_part(untrained.path, match, number)
+        part = untrained.match_part(match.event, match.name, number)
+        facts = {"identity": f"Engine {number}", "failures": 0, "last_failure": None,
+                 "last_illegal": None}
+        body = json.loads(part.read_text()) | {"programs": {"random": facts}}
+        part.write_text(json.dumps(body))
+    with pytest.raises(CampaignError, match=r"random was Engine 0 in some .* delete the files"):
+        finish_match(untrained.path, match)
     assert not untrained.match(match.event, match.name).exists()
 
 

@@ -6,17 +6,19 @@ import math
 import numpy as np
 import pytest
 
+from chess_snn.campaign.strength import ratings as campaign_ratings
 from chess_snn.campaign.strength.ratings import rate_campaign, rating_of
 from chess_snn.data import write_json
 from chess_snn.errors import CorruptDataError
-from chess_snn.evaluation import MatchResult
+from chess_snn.evaluation import MatchResult, ProgramFacts
+from chess_snn.evaluation.ladder import Ladder, PairResults
 from chess_snn.games import get_game
 
 SPEC = get_game("chess").spec
 PAIRS = 40
 
 
-def write_match(folder, event, name, player, opponent, score):
+def write_match(folder, event, name, player, opponent, score, programs=None):
     """``score`` of its 80 games are won by ``player``, the rest lost, the same with each colour."""
     won = np.arange(PAIRS) < round(PAIRS * score)
     result = MatchResult(
@@ -28,6 +30,7 @@ def write_match(folder, event, name, player, opponent, score):
         scores_a=np.repeat(won, 2).astype(np.float32),
         terminations=np.ones(2 * PAIRS, np.uint8),
         plies=np.ones(2 * PAIRS, np.int32), actions=np.zeros(2 * PAIRS, np.int16),
+        programs=programs or {},
     )
     write_json(folder.match(event, name), {"name": name} | result.to_json())
 
@@ -44,13 +47,13 @@ def folder(new_folder):
 def test_two_players_are_apart_by_the_logistic_formula(folder):
     (folder.match("gen-000008", "random")).unlink()
     (folder.match("gen-000008", "earlier")).unlink()
-    ratings = rate_campaign(folder)
+    ratings = rate_campaign(folder).ratings
     assert ratings.of("gen-000004@16").elo.value == pytest.approx(400 * math.log10(3), abs=1)
     assert ratings.of("random").elo.value == 0
 
 
 def test_all_games_are_fitted_together(folder):
-    ratings = rate_campaign(folder)
+    ratings = rate_campaign(folder).ratings
     elder, newest = (ratings.of(name).elo.value for name in ("gen-000004@16", "gen-000008@16"))
     assert 150 < elder < 250
     assert elder + 150 < newest < elder + 250
@@ -88,6 +91,37 @@ def test_nobody_is_rated_without_the_anchor(new_folder):
     write_match(folder, "gen-000004", "greedy", "gen-000004@16", "greedy", 0.5)
     assert rate_campaign(folder) is None
     assert rating_of(folder, 4, 16) is None
+
+
+def test_one_match_that_nothing_links_to_random_ends_all_ratings_bug(folder):
+    expected = rate_campaign(folder)
+    assert expected.notice is None
+    write_match(folder, "tournament-00040", "x", "gen-000008@800", "gen-000004@800", 0.5)
+    rated = rate_campaign(folder)
+    assert rated.ratings.to_json() == expected.ratings.to_json()
+    assert rated.left_out == ("gen-000004@800", "gen-000008@800")
+    assert "from random: gen-000004@800, gen-000008@800; let one of them" in rated.notice
+    write_match(folder, "gen-000012", "x", "gen-000012@800", "gen-000008@800", 0.5)
+    assert rating_of(folder, 12, 800) is None
+
+
+def test_an_engine_of_another_version_is_rated_as_the_ladders_player_bug(new_folder, monkeypatch):
+    even, engine = np.array([[2, 3, 6], [3, 4, 3], [6, 3, 2]]), "stockfish@30"
+    ladder = Ladder.of_results(
+        [PairResults(engine, "random", even, 0, 0)], {engine: "Engine 1"}, max_plies=6, origin={}
+    )
+    monkeypatch.setattr(campaign_ratings, "read_ladder", lambda: ladder)
+    folder = new_folder("c", "evaluation.climb=true")
+    for generation, identity in ((4, "Engine 1"), (8, "Engine 2")):
+        player = f"gen-{generation:06d}@16"
+        facts = {engine: ProgramFacts(identity, 0, None, None)}
+        write_match(folder, f"gen-{generation:06d}", "s", player, engine, 0.5, facts)
+        write_match(folder, f"gen-{generation:06d}", "random", player, "random", 0.75)
+    rated = rate_campaign(folder).ratings
+    assert set(rated.players) == {
+        "random", engine, f"{engine} (Engine 2)", "gen-000004@16", "gen-000008@16"
+    }
+    assert rated.of(f"{engine} (Engine 2)").num_games == 2 * PAIRS
 
 
 @pytest.mark.parametrize(("change", "message"), [

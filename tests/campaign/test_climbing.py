@@ -18,6 +18,7 @@ from chess_snn.campaign.strength.match_games import match_games_pgn
 from chess_snn.campaign.strength.ratings import rate_campaign, rating_of
 from chess_snn.data import write_json
 from chess_snn.errors import ConfigError, CorruptDataError
+from chess_snn.evaluation.engines import installed
 from chess_snn.evaluation.ladder import AvailablePlayers, Ladder, PairResults
 
 CLIMBING = (
@@ -155,7 +156,7 @@ def test_its_games_and_the_ladders_are_in_the_ratings(untrained):
     rating = rating_of(folder, 0, 0)
     for name in ("elo", "elo_low", "elo_high", "num_games"):
         assert rating[name] == report[name]
-    rated = rate_campaign(folder)
+    rated = rate_campaign(folder).ratings
     assert rated.of("greedy").num_games == 2 * (40 + 72) + BATCH
     assert set(rated.players) == {"random", "greedy~50", "greedy", "gen-000000"}
 
@@ -177,6 +178,56 @@ def test_players_that_cannot_be_had_are_passed_over_and_named(untrained, monkeyp
     report = play_climb(folder.path, 0)
     assert report["notice"] == notice
     assert report["bracket"] == ["random", "greedy~50"]
+
+
+def test_batches_against_a_player_that_is_gone_are_lost_bug(untrained, ladder, monkeypatch):
+    folder = untrained()
+
+    def stop(done, _total):
+        if done > 2 * BATCH:
+            raise StoppedError
+
+    with pytest.raises(StoppedError):
+        play_climb(folder.path, 0, on_progress=stop)
+    gone = next(
+        name for name in ladder.players
+        if name != "random" and folder.match_part("gen-000000", f"climb-{name}", 0).exists()
+    )
+    others = tuple(name for name in ladder.players if name != gone)
+    monkeypatch.setattr(
+        climbing, "available_players", lambda *_: AvailablePlayers(others, f"without {gone}")
+    )
+    report = play_climb(folder.path, 0)
+    assert report["num_games"] == GAMES
+    assert gone in {rung["player"] for rung in report["rungs"]}
+    assert gone not in report["bracket"]
+    assert f"climb-{gone}.json" in files_of(folder)
+    assert not [name for name in files_of(folder) if ".part-" in name]
+    assert rating_of(folder, 0, 0)["num_games"] == GAMES
+
+
+def test_an_engine_that_fails_on_the_way_ends_the_campaign_bug(untrained, monkeypatch, tmp_path):
+    engine, better = "stockfish@30", np.array([[9, 5, 6], [5, 4, 3], [6, 1, 1]])
+    ladder = Ladder.of_results(
+        [
+            PairResults(engine, "random", better, 0, 0),
+            PairResults("greedy", engine, better, 0, 0),
+            PairResults("greedy", "random", better, 0, 0),
+        ],
+        {engine: "Engine 1"}, max_plies=6, origin={},
+    )
+    for module in (climbing, ratings):
+        monkeypatch.setattr(module, "read_ladder", lambda: ladder)
+    monkeypatch.setattr(  # it was there when the climb began
+        climbing, "available_players", lambda *_: AvailablePlayers(ladder.players, None)
+    )
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(installed, "GAMES_FOLDER", str(tmp_path))
+    folder = untrained()
+    report = play_climb(folder.path, 0)
+    assert report["num_games"] == GAMES
+    assert [rung["player"] for rung in report["rungs"]] == ["random", "greedy"]
+    assert f"without {engine} and all that need its engine: engine 'stockfish'" in report["notice"]
 
 
 def test_without_a_climb_nothing_is_said(new_folder):

@@ -141,6 +141,14 @@ def test_an_exported_network_is_played_without_its_campaign(chess_snn, folder, t
     assert json.loads(chess_snn("models", "show", "strongest", "--json").stdout)["generation"] == 3
 
 
+def test_a_campaign_whose_newest_network_has_no_receipt_yet_is_not_exported_bug(
+    chess_snn, folder, tmp_path
+):
+    done = chess_snn("models", "export", folder.path, "--out", "newest")
+    assert done.returncode == 0, done.stderr
+    assert find_model(str(tmp_path / "newest")).generation == NUM_FINISHED
+
+
 @pytest.mark.parametrize("name", ["weights.safetensors", "model.toml"])
 def test_a_damaged_export_is_one_line(chess_snn, folder, tmp_path, name):
     chess_snn("models", "export", f"{folder.path}@3", "--out", "strongest")
@@ -178,6 +186,24 @@ def test_a_comparison_is_kept_with_table_plot_and_games(chess_snn, folder):
     before = (kept / "comparison.json").stat().st_mtime_ns
     assert chess_snn(*command).returncode == 0
     assert (kept / "comparison.json").stat().st_mtime_ns == before, "the same match"
+
+
+def test_a_comparison_takes_another_ones_folder_bug(chess_snn, folder):
+    """The budget, how many moves are random, and the weights themselves are who plays."""
+    for sides in (("@3:1", "@1"), ("@3:2", "@1"), ("@3:2~50", "@1")):
+        done = chess_snn("models", "compare", *(f"{folder.path}{side}" for side in sides), *QUICK)
+        assert done.returncode == 0, done.stderr
+    assert len(list((folder.path / "comparisons").iterdir())) == 3
+
+
+def test_a_comparison_that_could_not_be_written_is_not_played(chess_snn, folder, tmp_path):
+    (tmp_path / "file").touch()
+    done = chess_snn(
+        "models", "compare", f"{folder.path}@3", f"{folder.path}@1", *QUICK, "--out", "file/here"
+    )
+    assert done.returncode == 2
+    assert "cannot write file/here" in done.stderr
+    assert "choose another --out" in done.stderr
 
 
 def test_a_comparison_goes_where_it_is_told_to(chess_snn, folder, tmp_path):

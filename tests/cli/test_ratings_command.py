@@ -17,9 +17,9 @@ def run(*arguments):
     return CliRunner().invoke(app, ["ratings", *map(str, arguments)])
 
 
-def play(folder, scores):
-    write_json(folder.match("gen-000004", "random"), {
-        "player_a": "gen-000004", "player_b": "random",
+def play(folder, scores, name="random", opponent="random", player="gen-000004"):
+    write_json(folder.match("gen-000004", name), {
+        "player_a": player, "player_b": opponent,
         "per_game": {
             "opening_index": [index // 2 for index in range(len(scores))],
             "a_is_white": [index % 2 == 0 for index in range(len(scores))],
@@ -42,6 +42,14 @@ def test_players_are_rated_with_intervals(folder):
 def test_a_perfect_score_is_a_bound(folder):
     play(folder, [1.0] * 20)
     assert "at least" in run(folder.path).output
+
+
+def test_who_cannot_be_rated_is_named(folder):
+    play(folder, [1.0, 0.0] * 10)
+    play(folder, [0.5] * 4, "apart", "greedy", "gen-000004@64")
+    assert "not rated, for no chain of games" in run(folder.path).output
+    body = json.loads(run(folder.path, "--json").output)
+    assert body["left_out"] == ["gen-000004@64", "greedy"]
 
 
 def test_without_games_it_says_when_there_will_be_some(folder):

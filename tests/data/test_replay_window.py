@@ -344,8 +344,8 @@ def test_a_shard_of_another_game_is_refused(tmp_path, game, words):
 
 
 def test_a_window_smaller_than_the_newest_game_is_refused(shards):
-    with pytest.raises(UsageError, match=r"window\.capacity = 7 positions; raise"):
-        ReplayWindow.load(GAME, shards, capacity=7)
+    with pytest.raises(UsageError, match=r"than the 7 positions of .* raise training\.window"):
+        ReplayWindow.load(GAME, shards, capacity=7, setting="training.window_positions")
 
 
 def test_a_window_without_a_training_game_is_refused(tmp_path, shards):
@@ -354,7 +354,7 @@ def test_a_window_without_a_training_game_is_refused(tmp_path, shards):
     training_games = window.records.states[window.rows("training"), 0] >> np.uint64(32)
     alone = sorted(set(holdout_games.tolist()) - set(training_games.tolist()))
     assert alone, "no shard is held out as a whole: choose other lengths"
-    with pytest.raises(UsageError, match=r"are held out .*window\.holdout_every"):
+    with pytest.raises(UsageError, match=r"are held out .* add games; one in 2 is"):
         ReplayWindow.load(GAME, [shards[alone[0]]], 1000, holdout_every=2)
 
 

@@ -3,6 +3,8 @@
 import gc
 import io
 import json
+import os
+import select
 import signal
 import threading
 import time
@@ -210,6 +212,22 @@ def test_processes_end_with_their_player(chess_game, tmp_path):
     del player
     gc.collect()
     assert not running(tmp_path)
+
+
+def test_an_engine_that_hangs_behind_a_script_is_left_running_bug(chess_game, tmp_path):
+    script, fifo = tmp_path / "script", tmp_path / "fifo"
+    os.mkfifo(fifo)
+    its_end = os.open(fifo, os.O_RDONLY | os.O_NONBLOCK)
+    # In place of an engine that hangs: it does not notice that its input has ended.
+    script.write_text(f"#!/bin/sh\n(echo up; exec sleep 600) > '{fifo}' &\nwait\n")
+    script.chmod(0o755)
+    player = make_player(chess_game, f"uci:{script}@5", EngineSettings(processes=1, start_s=5.0))
+    with pytest.raises(EngineError, match="did not answer in time"):
+        _ = player.program
+    assert os.read(its_end, 99) == b"up\n"
+    assert select.select([its_end], [], [], 30.0)[0], "it still runs"
+    assert os.read(its_end, 99) == b""
+    os.close(its_end)
 
 
 def test_an_interrupt_is_not_kept_waiting(chess_game, tmp_path):

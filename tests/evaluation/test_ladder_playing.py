@@ -139,14 +139,25 @@ def test_two_versions_of_an_engine_are_two_players(tmp_path):
     def program(version):
         return {"greedy": ProgramFacts(f"Engine {version}", 0, None, None)}
 
-    assert programs_of(matches) == {}
+    assert programs_of(matches.values()) == {}
     one, two = PAIRINGS[1], PAIRINGS[2]
     matches[one] = replace(matches[one], programs=program(1))
     matches[two] = replace(matches[two], programs=program(1))
-    assert programs_of(matches) == {"greedy": "Engine 1"}
+    assert programs_of(matches.values()) == {"greedy": "Engine 1"}
     matches[two] = replace(matches[two], programs=program(2))
     with pytest.raises(UsageError, match="greedy was Engine 1 in some games and Engine 2 in"):
-        programs_of(matches)
+        programs_of(matches.values())
+
+
+def test_parts_of_one_match_hide_an_engines_other_version_bug(tmp_path):
+    play_ladder(tmp_path, PLAN, ENGINES)
+    for number, path in enumerate(sorted(tmp_path.glob("random--greedy--*.json"))):
+        facts = {"identity": f"Engine {number}", "failures": 0, "last_failure": None,
+                 "last_illegal": None}
+        body = json.loads(path.read_text()) | {"programs": {"greedy": facts}}
+        path.write_text(json.dumps(body))
+    with pytest.raises(UsageError, match="greedy was Engine 0 in some games and Engine 1 in"):
+        read_matches(tmp_path, PLAN)
 
 
 @pytest.mark.parametrize(("change", "message"), [

@@ -40,13 +40,14 @@ def test_every_first_move_is_found(chess_game):
 
 
 def test_asking_for_more_than_there_are(chess_game):
-    with pytest.raises(ConfigError, match="found 20 distinct positions 1 plies"):
-        random_openings(chess_game, 21, 1, seed=0)
+    reason = "found 20 distinct positions 1 plies .* --games asks for 21; begin more plies after"
+    with pytest.raises(ConfigError, match=reason):
+        random_openings(chess_game, 21, 1, seed=0, setting="--games")
 
 
 @pytest.mark.parametrize(("num_openings", "num_plies"), [(0, 4), (4, -1)])
 def test_arguments_out_of_range(chess_game, num_openings, num_plies):
-    with pytest.raises(ConfigError, match=r"evaluation\.\w+ must be"):
+    with pytest.raises(ConfigError, match=r"^num_(openings|plies) must be"):
         random_openings(chess_game, num_openings, num_plies, seed=0)
 
 
@@ -75,12 +76,12 @@ def test_a_position_outside_the_book_is_called_by_its_fen(chess_game):
 
 
 @pytest.mark.parametrize(("num_openings", "reason"), [
-    (0, "evaluation.num_openings must be >= 1"),
-    (1001, "asks for 1001 openings, and the book has 1000; ask for fewer, or take random"),
+    (0, "--games must be >= 1"),
+    (1001, "--games asks for 1001 openings, and the book has 1000; ask for fewer, or take random"),
 ])
 def test_more_than_the_book_has_or_none(chess_game, num_openings, reason):
     with pytest.raises(ConfigError, match=reason):
-        book_openings(chess_game, num_openings, seed=0)
+        book_openings(chess_game, num_openings, seed=0, setting="--games")
 
 
 def test_no_book_for_another_game():

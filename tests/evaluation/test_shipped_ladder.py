@@ -159,6 +159,18 @@ def test_without_the_engine_there_are_the_players_that_need_none(ladder, bare_ma
     assert available_players(ladder, found.players, ENGINES).notice is None
 
 
+def test_one_engine_that_is_missing_takes_every_engine_along_bug(bare_machine):
+    even = np.array([[2, 3, 6], [3, 4, 3], [6, 3, 2]])
+    sound = f"uci:{write_engine(bare_machine, 'sound')}@5"
+    ladder = Ladder.of_results(
+        [PairResults(name, "random", even, 0, 0) for name in (sound, "stockfish@30")],
+        {sound: "Fake  1.0", "stockfish@30": "Stockfish 1"}, max_plies=6, origin={},
+    )
+    found = available_players(ladder, ladder.players, ENGINES)
+    assert set(found.players) == {"random", sound}
+    assert found.notice.startswith("the ladder is without the 1 players that need Stockfish 1: ")
+
+
 def test_another_version_of_the_engine_is_another_player(ladder, bare_machine):
     write_engine(bare_machine, "sound").rename(bare_machine / "stockfish")
     found = available_players(ladder, ladder.players, ENGINES)

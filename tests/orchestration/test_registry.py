@@ -150,7 +150,8 @@ def test_the_games_it_was_trained_on_are_a_data_set_of_the_run_and_only_once(fol
 def test_the_alias_follows_the_gate_and_whoever_overrules_it(folder, monkeypatch, capfd):
     record(folder)
     assert champion(folder)["generation"] == "2"
-    assert registry.registered(folder)[2].aliases == ("candidate", "champion")
+    own = f"champion-{folder.campaign_id[:8]}"
+    assert registry.registered(folder)[2].aliases == ("candidate", "champion", own)
 
     done = chess_snn(monkeypatch, "models", "promote", f"{folder.path}@1", "--why", "a hunch",
                      "--who", "ada")
@@ -166,7 +167,7 @@ def test_the_alias_follows_the_gate_and_whoever_overrules_it(folder, monkeypatch
     assert champion(folder)["generation"] == "2"
     capfd.readouterr()
     assert chess_snn(monkeypatch, "models", "show", f"{folder.path}@champion") == 0
-    assert "version 2 (candidate, champion)" in capfd.readouterr().out
+    assert f"version 2 (candidate, champion, {own})" in capfd.readouterr().out
 
 
 def test_a_choice_that_mlflow_could_not_be_told_is_told_later(folder, monkeypatch, capfd):

@@ -203,6 +203,16 @@ def test_every_checkpoint_is_one_version_with_tags_and_aliases(uri, weights):
     assert {metric.key: metric.value for metric in model_metrics}["train/loss"] == 3.25
 
 
+def test_campaigns_of_one_store_take_the_champion_from_each_other_bug(uri, weights):
+    for campaign_id in ("4f0c", "77aa"):
+        tracker = CampaignTracker(uri, campaign_id, "one of two")
+        tracker.record_iteration(0, METRICS, version(weights, 0))
+        tracker.promote(0)
+    for campaign_id in ("4f0c", "77aa"):
+        found = client(uri).get_model_version_by_alias(MODEL_NAME, f"champion-{campaign_id}")
+        assert found.tags["campaign_id"] == campaign_id
+
+
 def test_a_checkpoint_without_evaluation_has_no_score(uri, weights):
     facts = version(weights, 0, score=math.nan, score_interval=(math.nan, math.nan))
     CampaignTracker(uri, *CAMPAIGN).record_iteration(0, METRICS, facts)

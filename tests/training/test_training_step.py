@@ -12,7 +12,7 @@ from chess_snn.training import IterationPlan
 from chess_snn.training.batch import assemble
 from chess_snn.training.gradients import losses_of
 from chess_snn.training.report import FigureLog
-from chess_snn.training.step import FIGURES
+from chess_snn.training.step import FIGURES, TrainingStep
 
 
 def figures(total):
@@ -78,3 +78,23 @@ def test_captured_steps_learn_what_eager_ones_learn(new_trainer, searched_window
     assert one.value_loss == pytest.approx(other.value_loss, rel=0.02)
     assert one.policy_loss == pytest.approx(other.policy_loss, rel=0.02)
     assert one.learning_rate == other.learning_rate
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
+def test_memory_that_runs_out_in_the_capture_ends_the_training_bug(
+    new_trainer, searched_window, monkeypatch
+):
+    share_of, faults = TrainingStep.share_of, iter([True])
+
+    def short_of_memory(step, batch):
+        if torch.cuda.is_current_stream_capturing() and next(faults, False):
+            raise torch.OutOfMemoryError("no room for the graph")
+        return share_of(step, batch)
+
+    monkeypatch.setattr(TrainingStep, "share_of", short_of_memory)
+    trainer = new_trainer(precision="fp32", device="cuda", captured=True)
+    report = trainer.run(searched_window, IterationPlan(12, 0.0, 1.0))
+    first, then = (use.micro_batch for use in report.micro_batches)
+    assert then == -(-first // 2)
+    assert math.isfinite(report.policy_loss)

@@ -2,11 +2,12 @@
 
 import itertools
 import random
+import threading
 import time
 
 import chess
 import pytest
-from talk import Gui
+from talk import PATIENCE_S, Gui
 
 from chess_snn.cli.uci import load_model
 from chess_snn.errors import CorruptDataError
@@ -201,6 +202,12 @@ def test_go_says_how_long(talk):
     assert int(depth[2]) >= 3
 
 
+def test_a_depth_that_no_line_can_reach_is_searched_for_ever_bug(talk):
+    gui = talk()
+    best = gui.best("position fen 7k/8/8/8/8/8/1q6/K7 w - - 0 1", "go depth 2")
+    assert best == "a1b2"  # the only move, and a draw: neither side has what mates
+
+
 def test_a_fixed_time_is_used_and_kept(talk):
     gui = talk(hash_mib=64)
     gui.send("isready", MANY_MOVES)
@@ -226,6 +233,33 @@ def test_a_second_go_is_refused_while_the_first_runs(talk):
     board = chess.Board()
     board.push_uci("e2e4")
     assert chess.Move.from_uci(gui.best("go nodes 3")) in board.legal_moves
+
+
+def test_a_go_right_after_stop_is_dropped_bug(model):
+    loading = threading.Event()
+
+    def load(_text):
+        assert loading.wait(PATIENCE_S)
+        return load_model(str(model))
+
+    gui = Gui(load, Options(model="slow", hash_mib=16))
+    gui.send("go infinite", "stop")
+    threading.Timer(0.3, loading.set).start()
+    gui.send("position startpos moves e2e4", "go nodes 3")
+    assert not any("ignored" in text for text in gui.strings())
+    _, second = gui.wait_for("bestmove", 2)
+    board = chess.Board()
+    board.push_uci("e2e4")
+    assert chess.Move.from_uci(second.split()[1]) in board.legal_moves
+    gui.session.close()
+
+
+def test_a_second_ponderhit_is_ignored(talk):
+    gui = talk()
+    gui.send("isready", "go ponder movetime 60000", "ponderhit", "ponderhit")
+    assert "ponderhit ignored: nothing is pondered on" in gui.strings()
+    gui.send("stop")
+    gui.wait_for("bestmove")
 
 
 def test_a_temperature_draws_moves(talk):
@@ -319,6 +353,15 @@ def test_memory_too_small_for_the_threads_is_told(talk):
     assert nodes(gui.ask("go")[-2]) == "5"
 
 
+def test_a_network_that_was_never_ready_says_why(talk):
+    gui = talk(hash_mib=1, threads=30)
+    assert gui.best("go nodes 5") in {move.uci() for move in chess.Board().legal_moves}
+    (said,) = [text for text in gui.strings() if text.startswith("NO NETWORK")]
+    assert "; a tree of 1 MiB has no room for a wave of 240 leaves; give it 2 MiB" in said
+    gui.ask("setoption name Threads value 1", "go nodes 5")
+    assert not any("NO NETWORK" in text for text in gui.strings())
+
+
 def test_options_that_do_not_exist_or_fit_are_told(talk):
     gui = talk()
     gui.send("setoption name Contempt value 3", "setoption name Threads value -1", "setoption")
@@ -336,6 +379,17 @@ def test_a_search_that_fails_still_answers(talk):
         assert gui.best("go nodes 5") in {move.uci() for move in chess.Board().legal_moves}
         assert any(said in heard for heard in gui.strings())
         gui.session.close()
+
+
+def test_isready_ends_the_engine_where_preparing_fails_bug():
+    def load(_text):
+        raise RuntimeError("a bug")
+
+    gui = Gui(load, Options(model="bug"))
+    gui.send("isready")
+    assert gui.lines[-1] == "readyok"
+    assert "the network could not be prepared: RuntimeError: a bug" in gui.strings()
+    gui.session.close()
 
 
 def test_a_game_goes_on_where_nobody_claims_the_draw(talk):

@@ -1,6 +1,9 @@
 """What is known of a network, in words."""
 
+import math
+
 from chess_snn.campaign.models.versions import NetworkVersion
+from chess_snn.evaluation.ratings import interval_text
 from chess_snn.training import WEIGHTS
 
 
@@ -9,7 +12,7 @@ def model_card(version: NetworkVersion) -> str:
     return "\n".join([
         f"# {version.campaign}, generation {version.generation}",
         "",
-        "A network that plays chess, trained by chess-snn from games with itself.",
+        f"A network that plays chess, trained by chess-snn from {_games(version)}.",
         "",
         "| | |",
         "| --- | --- |",
@@ -46,11 +49,19 @@ def describe(version: NetworkVersion) -> dict[str, str]:
         "candidacy": "" if version.promotion is None else str(version.promotion),
         "trained on": f"{version.window_positions:,} positions in {len(shards)} shards"
                       + (f", {shards[0]} to {shards[-1]}" if shards else ""),
+        "given games": "" if version.given_games is None
+                       else f"{version.given_games} (digest {version.given_digest}), before the "
+                            "first iteration",
         "campaign": f"{version.campaign} ({version.campaign_id})",
         "made": version.created,
         "digest": version.digest,
     }
     return {name: text for name, text in rows.items() if text}
+
+
+def _games(version: NetworkVersion) -> str:
+    own = "games with itself"
+    return own if version.given_games is None else f"given games, and then from {own}"
 
 
 def rating_text(version: NetworkVersion) -> str:
@@ -59,11 +70,11 @@ def rating_text(version: NetworkVersion) -> str:
     if rating is None:
         return ""
     elo, low, high = (rating[name] for name in ("elo", "elo_low", "elo_high"))
-    if elo is not None and low is not None and high is not None:
-        return f"{elo:.0f} ({low:.0f} to {high:.0f})"
-    if low is not None:
-        return f"at least {low:.0f}"
-    return "unknown" if high is None else f"at most {high:.0f}"
+    interval = interval_text(
+        -math.inf if low is None else low, math.inf if high is None else high
+    )
+    is_bounded = elo is not None and low is not None and high is not None
+    return f"{elo:.0f} ({interval})" if is_bounded else interval
 
 
 def score_text(version: NetworkVersion) -> str:

@@ -7,6 +7,7 @@ import functools
 import hashlib
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Final
 
 import torch
@@ -65,6 +66,11 @@ class NetworkVersion:
     window_shards: tuple[str, ...]
     """Shards of games it was trained on last, the oldest first."""
     window_positions: int
+    given_games: str | None
+    """Name of the folder of games that its campaign's first network learnt from; None where that
+    one was untrained."""
+    given_digest: str | None
+    """Of those games."""
 
     @property
     def window_digest(self) -> str:
@@ -115,6 +121,7 @@ def describe_version(
     net = config.net.network()
     low, high = _score_interval(receipt)
     created, is_there = created_of(folder, training.generation)
+    given = config.supervised if config.supervised.games and config.supervised.epochs else None
     return NetworkVersion(
         campaign=folder.name,
         campaign_id=folder.campaign_id,
@@ -137,6 +144,8 @@ def describe_version(
         is_champion=training.generation == champion_of(folder, receipts),
         window_shards=tuple(training.window_shards),
         window_positions=training.window_positions,
+        given_games=None if given is None else Path(given.games).name,
+        given_digest=None if given is None else given.digest,
     )
 
 

@@ -54,7 +54,8 @@ def train_generation(
 
     shards = window_shards(folder, iteration)
     window = ReplayWindow.load(
-        game, shards, window_capacity(folder, iteration), discount=config.search.discount
+        game, shards, window_capacity(folder, iteration), discount=config.search.discount,
+        setting="training.window_positions",
     )
     trainer = load_trainer(
         folder.checkpoint(iteration), game, device_of(folder, worker), ranks,

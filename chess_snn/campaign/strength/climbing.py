@@ -2,11 +2,12 @@
 
 A batch is a part of a match against one rung and is kept like any part, so a climb that was stopped
 goes on with the next batch. When it ends, what it came to is written and its matches become whole.
+Where an engine fails on the way it goes on without the rungs that need it; what was played counts.
 Games begin from the book and are cut where the ladder's were: a rung is as strong as its rating
 says under the conditions in which it was rated.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from chess_snn.campaign.configuration.settings import CampaignConfig
@@ -21,7 +22,7 @@ from chess_snn.campaign.strength.matches import (
     take_seat,
 )
 from chess_snn.data import read_json, write_json
-from chess_snn.errors import CorruptDataError
+from chess_snn.errors import CorruptDataError, EngineError
 from chess_snn.evaluation import (
     Crosstable,
     EngineSettings,
@@ -62,7 +63,8 @@ def play_climb(
         ``elo_high`` (null where not finite), ``num_games`` and ``score``; under ``rungs`` those it
         met, the weakest first, each with ``player``, ``elo``, ``num_batches``, ``num_games`` and
         ``score``; ``bracket``, the three that stand about it; ``start``; ``ended_by``, which is
-        ``interval`` or ``games``; and a ``notice`` where players could not be had, else null.
+        ``interval`` or ``games``; and a ``notice`` where players could not be had, at its beginning
+        or later on, else null.
     """
     folder = CampaignFolder.open(directory)
     path = folder.match(event_of(generation), CLIMB)
@@ -76,7 +78,11 @@ def play_climb(
                 if on_progress is not None:
                     on_progress(before + games, num_games)
 
-            climb.play_batch(num_threads, worker, tell)
+            rung = climb.next_player()
+            try:
+                climb.play_batch(rung, num_threads, worker, tell)
+            except EngineError as error:
+                climb = climb.without(rung, error)
         write_json(path, climb.report(ended_by))
     report = read_json(path)
     player = NetworkPlayer(generation, folder.config.evaluation.simulations)
@@ -123,8 +129,8 @@ class _Climb:
     start: int
     """Among ``players``."""
     player: NetworkPlayer
-    batches: dict[int, list[MatchResult]]
-    """Played so far, by rung."""
+    batches: dict[str, list[MatchResult]]
+    """Played so far, by the name of the rung's player, who may not be among ``players`` now."""
 
     @property
     def num_games(self) -> int:
@@ -138,13 +144,20 @@ class _Climb:
         goes_on = self.num_games + 2 * settings.climb_pairs <= settings.climb_games
         return None if goes_on else "games"
 
+    def next_player(self) -> str:
+        """Whom the next batch is played against."""
+        return self.players[next_rung(self._scores(), self.start, self._elos())]
+
     def play_batch(
-        self, num_threads: int, worker: int, on_progress: Progress
+        self, rung: str, num_threads: int, worker: int, on_progress: Progress
     ) -> None:
-        """Play the next batch and keep it."""
-        rung = next_rung(self._scores(), self.start, self._elos())
+        """Play the next batch against ``rung`` and keep it.
+
+        Raises:
+            EngineError: the engine behind ``rung`` cannot play.
+        """
         number = len(self.batches.get(rung, []))
-        match = _rung_match(self.folder, self.player, self.players[rung], number + 1)
+        match = _rung_match(self.folder, self.player, rung, number + 1)
         game, openings = game_of(self.folder), match.parts[number]
         seed = derive_seed(self.folder.config.campaign.seed, CLIMB)
         player, opponent = (
@@ -159,16 +172,35 @@ class _Climb:
         write_json(self.folder.match_part(match.event, match.name, number), result.to_json())
         self.batches.setdefault(rung, []).append(result)
 
+    def without(self, rung: str, fault: EngineError) -> "_Climb":
+        """The climb as it goes on where the program behind ``rung`` cannot play."""
+        programs = self.ladder.programs
+        players = tuple(
+            name for name in self.players
+            if name != rung and (name not in programs or programs[name] != programs.get(rung))
+        )
+        if not players:
+            raise fault
+        notice = f"the climb went on without {rung} and all that need its engine: {fault}"
+        return replace(
+            self, players=players, notice="; ".join(filter(None, (self.notice, notice))),
+            start=_start(self.folder, self.player.generation, self.ladder, players),
+        )
+
     def report(self, ended_by: str) -> Json:
         """See :func:`play_climb`."""
         scores = self._scores()
+        met = {
+            name: _score_of(self.batches[name])
+            for name in self.ladder.players if name in self.batches
+        }
         ratings = fit_ratings(Crosstable.from_games([*self.ladder.games(), *self._games()]))
         return ratings.of(self.player.name).to_json() | {
             "rungs": [
-                {"player": self.players[rung], "elo": self.ladder.rung(self.players[rung]).elo,
+                {"player": rung, "elo": self.ladder.rung(rung).elo,
                  "num_batches": len(self.batches[rung]),
-                 "num_games": scores[rung].num_games, "score": scores[rung].score}
-                for rung in sorted(scores)
+                 "num_games": score.num_games, "score": score.score}
+                for rung, score in met.items()
             ],
             "bracket": [
                 self.players[rung]
@@ -193,7 +225,11 @@ class _Climb:
         return [self.ladder.rung(name).elo for name in self.players]
 
     def _scores(self) -> dict[int, RungScore]:
-        return {rung: _score_of(batches) for rung, batches in self.batches.items()}
+        """Of the rungs that can be had, by their places among ``players``."""
+        return {
+            place: _score_of(self.batches[name])
+            for place, name in enumerate(self.players) if name in self.batches
+        }
 
     def _games(self) -> list[RatedGame]:
         return [
@@ -208,7 +244,7 @@ def _prepare(folder: CampaignFolder, generation: int, num_threads: int) -> _Clim
     available = available_players(ladder, ladder.players, EngineSettings(processes=num_threads))
     player = NetworkPlayer(generation, folder.config.evaluation.simulations)
     batches = {
-        rung: results for rung, name in enumerate(available.players)
+        name: results for name in ladder.players
         if (results := _read_batches(folder, player, name))
     }
     return _Climb(

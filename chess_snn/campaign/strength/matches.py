@@ -15,7 +15,7 @@ from chess_snn.campaign.store.history import ReceiptHistory
 from chess_snn.campaign.store.plans import ProgressPlan, read_plan, read_plans
 from chess_snn.campaign.store.receipts import is_summary
 from chess_snn.data import read_json, write_json
-from chess_snn.errors import CorruptDataError
+from chess_snn.errors import CampaignError, CorruptDataError, UsageError
 from chess_snn.evaluation import (
     EngineSettings,
     MatchResult,
@@ -27,7 +27,7 @@ from chess_snn.evaluation import (
     make_player,
     play_match,
 )
-from chess_snn.evaluation.match_result import DETAILS
+from chess_snn.evaluation.match_result import DETAILS, identities_of
 from chess_snn.failpoints import failpoint
 from chess_snn.rng import derive_seed
 from chess_snn.search import make_search
@@ -209,7 +209,8 @@ def play_match_part(
         for seat in (match.player, match.opponent)
     )
     states = choose_openings(
-        game, settings.openings, openings.stop, num_plies=settings.opening_plies, seed=seed
+        game, settings.openings, openings.stop, num_plies=settings.opening_plies, seed=seed,
+        setting=f"match {match.event}/{match.name}",
     )[openings.start :]
     result = play_match(
         game, player, opponent, states,
@@ -295,12 +296,25 @@ def _read_summary(path: Path) -> Json:
 
 
 def _put_together(folder: CampaignFolder, match: ScheduledMatch, parts: list[Path]) -> MatchResult:
-    """One result from the files of all parts."""
+    """One result from the files of all parts, in which each engine was of one version."""
     spec = game_of(folder).spec
+    # A climb chose its batches by the results of those before: all of it is played again.
+    files = (
+        f"whose names begin with {CLIMB}" if match.name.startswith(CLIMB)
+        else f"with {PART_MARK} in their names"
+    )
+    way_out = f"delete the files {files} beside it"
     try:
-        return MatchResult.joined([MatchResult.from_json(spec, read_json(part)) for part in parts])
+        results = [MatchResult.from_json(spec, read_json(part)) for part in parts]
+        identities_of(results)
     except CorruptDataError as error:
         raise CorruptDataError(
-            f"a part of match {match.event}/{match.name}: {error}; delete the files with "
-            f"{PART_MARK} in their names beside it, so that they are played again"
+            f"a part of match {match.event}/{match.name}: {error}; {way_out}, so that they are "
+            "played again"
         ) from error
+    except UsageError as error:
+        raise CampaignError(
+            f"in match {match.event}/{match.name} {error}; {way_out}, so that all of it is played "
+            "by one"
+        ) from error
+    return MatchResult.joined(results)

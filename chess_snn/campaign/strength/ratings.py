@@ -5,14 +5,17 @@ fixed opponents link the generations to each other; so do the matches between ge
 is kept of a rating but what receipts say: games are what counts, and they are in the folder.
 
 Games that decided on the champion count too, where they were played with the budget of the others:
-with another one, no game would link their players to the random mover.
+with another one, no game would link their players to the random mover. Whoever else no chain of
+games links to it is left out, and named.
 
 Where generations climb the ladder, its own games are fitted together with theirs, not its ratings
 taken as given: an interval then has both what the generation's games leave open and what the
-ladder's do, and a rung's rating gives way where a campaign has better reasons than the ladder.
+ladder's do, and a rung's rating gives way where a campaign has better reasons than the ladder. An
+engine of another version than the ladder's is another player, and rated as one.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -22,6 +25,7 @@ from chess_snn.data import read_json
 from chess_snn.errors import CorruptDataError, RatingError
 from chess_snn.evaluation import Crosstable, RatedGame, Ratings, fit_ratings
 from chess_snn.evaluation.ladder import read_ladder
+from chess_snn.evaluation.ratings import linked_to
 from chess_snn.types import Json
 
 ANCHOR: Final = "random"
@@ -29,7 +33,32 @@ _GAMES: Final = "per_game"
 _OUTCOMES: Final = {1.0: 1, 0.5: 0, 0.0: -1}
 
 
-def rate_campaign(folder: CampaignFolder, last_generation: int | None = None) -> Ratings | None:
+@dataclass(frozen=True, slots=True, eq=False)
+class RatedCampaign:
+    """Everybody who has played, as far as games can tell."""
+
+    ratings: Ratings
+    left_out: tuple[str, ...]
+    """Who played only among themselves: no chain of games leads to them from the random mover."""
+
+    @property
+    def notice(self) -> str | None:
+        """One line: who is not rated, and the way out; None where everybody is."""
+        if not self.left_out:
+            return None
+        return (
+            f"not rated, for no chain of games leads to them from {ANCHOR}: "
+            f"{', '.join(self.left_out)}; let one of them play somebody who is"
+        )
+
+    def to_json(self) -> Json:
+        """:meth:`Ratings.to_json`, and ``left_out``."""
+        return self.ratings.to_json() | {"left_out": list(self.left_out)}
+
+
+def rate_campaign(
+    folder: CampaignFolder, last_generation: int | None = None
+) -> RatedCampaign | None:
     """Rate everybody who has played; None before the first match against the random mover.
 
     Args:
@@ -40,19 +69,26 @@ def rate_campaign(folder: CampaignFolder, last_generation: int | None = None) ->
     Raises:
         CorruptDataError: a match cannot be read.
     """
+    ladder = read_ladder() if folder.config.evaluation.climb else None
+    programs = {} if ladder is None else ladder.programs
     games = [
-        game for path in _match_files(folder, last_generation) for game in _games_of(path)
+        game for path in _match_files(folder, last_generation) for game in _games_of(path, programs)
     ]
-    if folder.config.evaluation.climb:
-        ladder = read_ladder()
-        if any(game.white in ladder.players or game.black in ladder.players for game in games):
-            games += ladder.games()
+    if ladder is not None and any(
+        game.white in ladder.players or game.black in ladder.players for game in games
+    ):
+        games += ladder.games()
     if not any(ANCHOR in (game.white, game.black) for game in games):
         return None
+    linked = linked_to(ANCHOR, games)
+    everybody = {name for game in games for name in (game.white, game.black)}
     try:
-        return fit_ratings(Crosstable.from_games(games), ANCHOR)
+        ratings = fit_ratings(
+            Crosstable.from_games(game for game in games if game.white in linked), ANCHOR
+        )
     except RatingError as error:
         raise CorruptDataError(f"the matches of {folder.path} cannot be rated: {error}") from error
+    return RatedCampaign(ratings, tuple(sorted(everybody - linked)))
 
 
 def rating_of(folder: CampaignFolder, generation: int, simulations: int) -> Json | None:
@@ -60,13 +96,14 @@ def rating_of(folder: CampaignFolder, generation: int, simulations: int) -> Json
 
     Returns:
         ``player``, ``num_games``, ``score``, ``elo``, ``elo_low``, ``elo_high`` (null where not
-        finite) and the ``anchor``; None where nobody is rated.
+        finite) and the ``anchor``; None where nobody is rated, or no game links this one.
     """
-    ratings = rate_campaign(folder, generation)
-    if ratings is None:
-        return None
+    rated = rate_campaign(folder, generation)
     budget = f"@{simulations}" if simulations else ""
-    return ratings.of(f"gen-{generation:06d}{budget}").to_json() | {"anchor": ANCHOR}
+    player = f"gen-{generation:06d}{budget}"
+    if rated is None or player in rated.left_out:
+        return None
+    return rated.ratings.of(player).to_json() | {"anchor": ANCHOR}
 
 
 def _match_files(folder: CampaignFolder, last_generation: int | None) -> Iterator[Path]:
@@ -83,12 +120,14 @@ def _match_files(folder: CampaignFolder, last_generation: int | None) -> Iterato
             yield path
 
 
-def _games_of(path: Path) -> list[RatedGame]:
+def _games_of(path: Path, programs: Mapping[str, str]) -> list[RatedGame]:
+    """The games of a match; ``programs`` are the ladder's, by the names of their players."""
     body = read_json(path)
     if _GAMES not in body:
         return []  # the suite of won positions
     try:
-        a, b, columns = body["player_a"], body["player_b"], body[_GAMES]
+        a, b = (_rated_as(body[name], body, programs) for name in ("player_a", "player_b"))
+        columns = body[_GAMES]
         # The first matches had no keys: a campaign drew them all from one list of openings.
         keys = body["openings"]["key"] if "openings" in body else None
         rows = zip(
@@ -107,3 +146,12 @@ def _games_of(path: Path) -> list[RatedGame]:
             f"{path} is not a match ({error!r}); restore it from a copy, or delete it so that it "
             "is played again"
         ) from error
+
+
+def _rated_as(player: str, body: Json, programs: Mapping[str, str]) -> str:
+    """``player``, with the program behind it where that is not the one of the ladder's games."""
+    known = body.get("programs", {})
+    if player not in programs or player not in known:
+        return player
+    identity = known[player]["identity"]
+    return player if identity == programs[player] else f"{player} ({identity})"

@@ -6,8 +6,10 @@ greeting, options, and ``go`` up to ``bestmove``. Whatever else an engine says i
 
 import os
 import select
+import signal
 import subprocess
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -52,6 +54,7 @@ class EngineProcess:
         self._readable = select.poll()
         self._readable.register(self._output, select.POLLIN)
         self._unread = bytearray()
+        self._is_killed = False
 
     def greet(self, within_s: float) -> None:
         """Exchange greetings, and set options that make its answers repeatable.
@@ -90,8 +93,16 @@ class EngineProcess:
         return words[1] if len(words) > 1 else ""
 
     def kill(self) -> None:
-        """End the process at once; may be called while another thread waits for its answer."""
-        self._process.kill()
+        """End the process at once; may be called while another thread waits for its answer.
+
+        So do processes that it started: an engine is often behind a script, and one that hangs
+        would not notice that its script has gone.
+        """
+        if not self._is_killed:
+            self._is_killed = True
+            # Of its own session, and so of a group that has its number.
+            with suppress(ProcessLookupError):
+                os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
 
     def release(self) -> None:

@@ -35,25 +35,24 @@ def available_players(
         engines: how engines are run.
     """
     faults = {
-        fault for name in _one_of_each_program(ladder, players)
+        program: fault for program, name in _one_of_each_program(ladder, players).items()
         if (fault := _fault(ladder, name, engines)) is not None
     }
     if not faults:
         return AvailablePlayers(tuple(players), None)
-    ours = tuple(name for name in players if not needs_engine(name))
+    sound = tuple(
+        name for name in players if not needs_engine(name) or ladder.programs[name] not in faults
+    )
     return AvailablePlayers(
-        ours,
-        f"the ladder is without the {len(players) - len(ours)} players that need an engine: "
-        + "; ".join(sorted(faults)),
+        sound,
+        f"the ladder is without the {len(players) - len(sound)} players that need "
+        f"{' or '.join(sorted(faults))}: " + "; ".join(sorted(set(faults.values()))),
     )
 
 
-def _one_of_each_program(ladder: Ladder, players: Sequence[str]) -> list[str]:
-    """A player of each program that stands behind some of ``players``."""
-    by_program = {
-        ladder.programs[name]: name for name in reversed(players) if needs_engine(name)
-    }
-    return list(by_program.values())
+def _one_of_each_program(ladder: Ladder, players: Sequence[str]) -> dict[str, str]:
+    """Of each program that stands behind some of ``players``, one of them, by the program."""
+    return {ladder.programs[name]: name for name in reversed(players) if needs_engine(name)}
 
 
 def _fault(ladder: Ladder, name: str, engines: EngineSettings) -> str | None:

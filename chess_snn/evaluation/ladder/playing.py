@@ -7,7 +7,7 @@ first part before any plays its second: a run that is ended early has something 
 
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -16,7 +16,7 @@ from chess_snn.config import check_range
 from chess_snn.data import read_json, sweep_temporaries, write_json
 from chess_snn.errors import CorruptDataError, UsageError
 from chess_snn.evaluation.engines import EngineSettings
-from chess_snn.evaluation.match_result import MatchResult
+from chess_snn.evaluation.match_result import MatchResult, identities_of
 from chess_snn.evaluation.matches import DEFAULT_MAX_PLIES, play_match
 from chess_snn.evaluation.named_players import make_player
 from chess_snn.evaluation.openings import book_openings, check_book
@@ -145,24 +145,20 @@ def read_matches(folder: Path, plan: LadderPlan) -> dict[tuple[str, str], MatchR
         result = _stored(game, folder / part.file_name, plan, part)
         if result is not None:
             parts.setdefault((part.player_a, part.player_b), []).append(result)
+    programs_of(result for results in parts.values() for result in results)
     return {pairing: MatchResult.joined(results) for pairing, results in parts.items()}
 
 
-def programs_of(matches: dict[tuple[str, str], MatchResult]) -> dict[str, str]:
+def programs_of(results: Iterable[MatchResult]) -> dict[str, str]:
     """What the program behind each player that is one calls itself.
 
     Raises:
         UsageError: it changed from one match to another: they are different players.
     """
-    programs: dict[str, str] = {}
-    for result in matches.values():
-        for name, facts in result.programs.items():
-            if programs.setdefault(name, facts.identity) != facts.identity:
-                raise UsageError(
-                    f"{name} was {programs[name]} in some games and {facts.identity} in others; "
-                    "make the ladder with one version, in a new folder"
-                )
-    return programs
+    try:
+        return identities_of(results)
+    except UsageError as error:
+        raise UsageError(f"{error}; make the ladder with one version, in a new folder") from error
 
 
 def _play(

@@ -1,5 +1,6 @@
 """Ratings from all games at once, with intervals, and how well they predict."""
 
+from chess_snn.evaluation.ratings.connections import linked_to
 from chess_snn.evaluation.ratings.crosstable import Crosstable, RatedGame, match_games
 from chess_snn.evaluation.ratings.fit import DEFAULT_ANCHOR, DEFAULT_RESAMPLES, fit_ratings
 from chess_snn.evaluation.ratings.held_out import (
@@ -7,7 +8,7 @@ from chess_snn.evaluation.ratings.held_out import (
     HeldOutCheck,
     held_out_check,
 )
-from chess_snn.evaluation.ratings.result import Estimate, Rating, Ratings
+from chess_snn.evaluation.ratings.result import Estimate, Rating, Ratings, interval_text
 
 __all__ = [
     "DEFAULT_ANCHOR",
@@ -21,5 +22,7 @@ __all__ = [
     "Ratings",
     "fit_ratings",
     "held_out_check",
+    "interval_text",
+    "linked_to",
     "match_games",
 ]

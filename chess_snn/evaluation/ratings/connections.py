@@ -8,6 +8,8 @@ side won every game, and its lead has no upper end.
 Dimensions: B fits at once, P players, K pairings.
 """
 
+from collections.abc import Iterable
+
 import numpy as np
 
 from chess_snn.errors import RatingError
@@ -18,6 +20,7 @@ from chess_snn.evaluation.ratings.crosstable import (
     SECOND_WHITE,
     WIN,
     Crosstable,
+    RatedGame,
 )
 from chess_snn.types import BoolArray, Float64Array, Int64Array
 
@@ -48,6 +51,19 @@ def check_connected(table: Crosstable, anchor: str) -> int:
             "them play somebody who is rated, or leave their games out"
         )
     return index
+
+
+def linked_to(anchor: str, games: Iterable[RatedGame]) -> set[str]:
+    """The anchor, and everybody to whom a chain of games leads from it."""
+    opponents: dict[str, set[str]] = {anchor: set()}
+    for game in games:
+        opponents.setdefault(game.white, set()).add(game.black)
+        opponents.setdefault(game.black, set()).add(game.white)
+    linked, new = {anchor}, {anchor}
+    while new:
+        new = {other for player in new for other in opponents[player]} - linked
+        linked |= new
+    return linked
 
 
 def reachable(counts: Float64Array, pairings: Int64Array, tied: BoolArray) -> BoolArray:

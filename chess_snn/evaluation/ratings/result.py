@@ -36,6 +36,15 @@ class Estimate:
                 for name, number in numbers.items()}
 
 
+def interval_text(low: float, high: float) -> str:
+    """The interval of a rating for people: ``730 to 905``, the one bound there is, or unknown."""
+    if math.isfinite(low) and math.isfinite(high):
+        return f"{low:.0f} to {high:.0f}"
+    if math.isfinite(low):
+        return f"at least {low:.0f}"
+    return f"at most {high:.0f}" if math.isfinite(high) else "unknown"
+
+
 @dataclass(frozen=True, slots=True)
 class Rating:
     """One player's."""

@@ -5,6 +5,7 @@ from chess_snn.games.chess.notation import (
     action_of_move,
     from_board,
     move_of_action,
+    moves_of,
     to_board,
 )
 from chess_snn.games.chess.perft import perft, perft_divide
@@ -17,6 +18,7 @@ __all__ = [
     "action_of_move",
     "from_board",
     "move_of_action",
+    "moves_of",
     "perft",
     "perft_divide",
     "to_board",

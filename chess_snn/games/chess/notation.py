@@ -1,5 +1,6 @@
 """FEN and UCI in and out, and boards of python-chess, which knows both notations."""
 
+from collections.abc import Iterable
 from typing import Final
 
 import chess
@@ -175,6 +176,19 @@ def move_of_action(board: chess.Board, action: int) -> chess.Move:
     if promotion is None and reaches_last_rank and board.pawns >> (origin ^ flip) & 1:
         promotion = chess.QUEEN
     return chess.Move(origin ^ flip, target ^ flip, promotion)
+
+
+def moves_of(board: chess.Board, actions: Iterable[int]) -> list[chess.Move]:
+    """The moves of a line that begins at ``board``, each action as its mover sees it.
+
+    Raises:
+        IllegalMoveError: as :func:`move_of_action`.
+    """
+    board, moves = board.copy(stack=False), []
+    for action in actions:
+        moves.append(move_of_action(board, action))
+        board.push(moves[-1])
+    return moves
 
 
 def parse_uci(board: chess.Board, text: str) -> chess.Move:
