@@ -52,12 +52,13 @@ def _run_iteration(run: CampaignRun, relay: Relay) -> Receipt:
     number = relay.plan.iteration
     try:
         if run.folder.receipt(number).exists():
-            receipt = read_receipt(run.folder, number)
             relay.hand_over()
-            return receipt
+            return read_receipt(run.folder, number)
         with running(IterationRun(run, relay)):
             runner = waiting_tasks(run.crew.num_workers)
-            receipt = iteration.with_options(task_runner=runner)(str(run.folder.path), number)
+            receipt: Receipt = iteration.with_options(task_runner=runner)(
+                str(run.folder.path), number
+            )
         sweep_leftovers(run.folder)  # of workers that were killed meanwhile
         run.board.iteration_finished(receipt, _new_alarms(run))
     except BaseException as error:
