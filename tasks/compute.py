@@ -2,9 +2,11 @@
 
 import threading
 import uuid
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
+from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from distributed import Client, Future, TimeoutError, default_client
@@ -35,7 +37,7 @@ TRAINER: Final = resource("train")
 _POLL_S: Final = 0.5
 
 _stopping = threading.Event()
-_mend: Callable[[DamagedFolderError], None] | None = None
+_mend: Callable[[DamagedFolderError, int], None] | None = None
 
 _crew: CrewWatch | None = None
 """Tells which devices there are; None where nobody watches, and nothing is tried elsewhere."""
@@ -102,13 +104,15 @@ class _Attempts:
 
     def result(self) -> Any:
         """Of the call, once what it stumbled over is mended."""
+        met: Counter[Path | None] = Counter()
         while True:
             try:
                 return self._plain_result()
             except DamagedFolderError as error:
                 if _mend is None:
                     raise
-                _mend(error)
+                _mend(error, met[error.folder])
+                met[error.folder] += 1
                 self.future = self._submit()
 
     def _plain_result(self) -> Any:
@@ -220,10 +224,11 @@ def watched_by(crew: CrewWatch) -> Iterator[None]:
 
 
 @contextmanager
-def mended_by(mend: Callable[[DamagedFolderError], None]) -> Iterator[None]:
+def mended_by(mend: Callable[[DamagedFolderError, int], None]) -> Iterator[None]:
     """Have ``mend`` mend, for the length of the block, whatever damage a call stumbles over.
 
-    It returns once that is mended, and raises where it cannot be.
+    It is told how often the same call has stumbled over the same folder before, returns once that
+    is mended, and raises where it cannot be.
     """
     global _mend  # noqa: PLW0603
     _mend = mend

@@ -16,10 +16,9 @@ from chess_snn.campaign.machine.cost import (
     predict_campaign,
     predict_receipt,
 )
+from chess_snn.campaign.store.plans import S_PER_HOUR
 from chess_snn.cli.console import console, print_message, work_bar
 from chess_snn.errors import CampaignError
-
-_S_PER_HOUR = 3600
 
 
 def estimate(
@@ -78,7 +77,7 @@ def _print_costs(config: CampaignConfig, costs: tuple[Cost, Cost]) -> None:
     mean_s = sum(cost.iteration_s for cost in costs) / len(costs)
     run = config.campaign
     print_message(
-        f"About {run.hours * _S_PER_HOUR / mean_s:,.0f} iterations in {run.hours:g} h."
+        f"About {run.hours * S_PER_HOUR / mean_s:,.0f} iterations in {run.hours:g} h."
         if run.hours else
         f"About {run.iterations * mean_s / 60:,.1f} min for {run.iterations:,} iterations."
     )

@@ -28,6 +28,15 @@ CLIMBING = (
 BATCH, GAMES = 4, 12
 """Of the budget of 13."""
 
+REPORT = {
+    "player": "gen-000003", "num_games": 4, "score": 0.5, "elo": 0.0, "elo_low": None,
+    "elo_high": 90.0, "bracket": ["random"], "start": "random", "ended_by": "games",
+    "notice": None,
+    "rungs": [
+        {"player": "random", "elo": 0.0, "num_batches": 1, "num_games": 4, "score": 0.5},
+    ],
+}
+
 
 def make_ladder():
     """Three players without an engine; games are cut so early that all are drawn."""
@@ -138,7 +147,7 @@ def test_a_damaged_batch_is_named(untrained):
 def test_it_begins_where_an_older_generation_stood(untrained):
     folder = untrained()
     for generation, bracket in ((3, ["random", "greedy~50", "greedy"]), (4, ["greedy"])):
-        write_json(folder.match(f"gen-{generation:06d}", "climb"), {"bracket": bracket})
+        write_json(folder.match(f"gen-{generation:06d}", "climb"), REPORT | {"bracket": bracket})
 
     def start(generation):
         names = ("random", "greedy~50", "greedy")
@@ -147,6 +156,19 @@ def test_it_begins_where_an_older_generation_stood(untrained):
     assert [start(generation) for generation in (3, 4, 5, 6, 9)] == [
         "random", "random", "greedy~50", "greedy", "greedy"
     ], "generation 4 may still be climbing while 5 does"
+
+
+@pytest.mark.parametrize("damage", [
+    {"bracket": []}, {"bracket": "random"}, {"rungs": [{"player": "random"}]},
+    {"rungs": [{"player": "random", "elo": 0.0, "num_batches": "1", "num_games": 4, "score": 0.5}]},
+])
+def test_a_damaged_report_is_named(new_folder, damage):
+    folder = new_folder("c", *CLIMBING)
+    write_json(folder.match("gen-000000", "climb"), REPORT | damage)
+    with pytest.raises(CorruptDataError, match=r"gen-000000/climb\.json is no report of a climb"):
+        play_climb(folder.path, 0)
+    with pytest.raises(CorruptDataError, match=r"gen-000000/climb\.json is no report of a climb"):
+        climbing._start(folder, 2, make_ladder(), ("random",))
 
 
 def test_its_games_and_the_ladders_are_in_the_ratings(untrained):

@@ -1,8 +1,9 @@
 """What a running campaign tells of its workers, and who may believe it."""
 
+import json
 import os
 import time
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import pytest
 
@@ -31,12 +32,16 @@ def test_what_was_written_is_read_for_a_while(folder):
     assert read_live(folder) is None
     write_live(folder, live)
     assert read_live(folder) == live
-    long_ago = time.time() - 100
-    os.utime(live_file(folder), (long_ago, long_ago))
-    assert read_live(folder) is None
+    for long in (-100, 100):
+        then = time.time() + long
+        os.utime(live_file(folder), (then, then))
+        assert read_live(folder) is None, "written long ago, or before the clock was set back"
 
 
-@pytest.mark.parametrize("text", ["", "{}", '{"stages": [], "workers": [{"name": "x"}]}', "[]"])
+@pytest.mark.parametrize("text", [
+    "", "{}", '{"stages": [], "workers": [{"name": "x"}]}', "[]", '{"stages": "x", "workers": []}',
+    json.dumps({"stages": [], "workers": [asdict(WORKER) | {"games": "120"}]}),
+])
 def test_what_is_damaged_or_of_another_version_says_nothing(folder, text):
     write_live(folder, Live((), ()))
     live_file(folder).write_text(text)

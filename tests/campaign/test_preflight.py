@@ -11,7 +11,7 @@ from chess_snn.campaign import CampaignFolder, load_config
 from chess_snn.campaign.configuration.loading import config_values, format_toml
 from chess_snn.campaign.stages import prepare_first_generation
 from chess_snn.campaign.store.preflight import FROZEN_SETTINGS, check_before_run
-from chess_snn.data import read_manifest
+from chess_snn.data import read_manifest, staged_folder
 from chess_snn.errors import CampaignError
 
 
@@ -78,6 +78,19 @@ def test_a_damaged_first_generation_is_left_to_whoever_mends_it(begun):
     manifest = begun.checkpoint(0) / "MANIFEST.json"
     manifest.write_text(manifest.read_text()[:-20])
     check_before_run(begun)
+
+
+@pytest.mark.fault(17)
+@pytest.mark.parametrize("damage", [
+    lambda folder: (folder / "MANIFEST.json").write_text("{"), shutil.rmtree,
+], ids=["damaged", "gone"])
+def test_a_change_is_found_by_the_next_generation_where_the_first_cannot_say_bug(begun, damage):
+    with staged_folder(begun.checkpoint(1)) as stage:
+        stage.commit("checkpoint", {FROZEN_SETTINGS: config_values(begun.config)})
+    damage(begun.checkpoint(0))
+    check_before_run(begun)
+    with pytest.raises(CampaignError, match=r"campaign\.iterations was 2 and is 3"):
+        check_before_run(edited(begun, "iterations = 2\n", "iterations = 3\n"))
 
 
 def test_the_first_generation_holds_every_setting(begun):

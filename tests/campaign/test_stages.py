@@ -17,6 +17,7 @@ from chess_snn.campaign import (
     read_receipts,
     write_receipt,
 )
+from chess_snn.campaign.configuration.loading import config_values
 from chess_snn.campaign.stages import (
     play_shard,
     prepare_first_generation,
@@ -24,6 +25,7 @@ from chess_snn.campaign.stages import (
     window_shards,
 )
 from chess_snn.campaign.store.plans import begin_iteration
+from chess_snn.campaign.store.preflight import FROZEN_SETTINGS
 from chess_snn.campaign.store.receipts import ShardFacts, StageSeconds, TrainingFacts
 from chess_snn.campaign.strength.matches import (
     finish_match,
@@ -251,6 +253,13 @@ def test_the_untrained_policy_is_soft_and_says_so(played):
     meta = read_manifest(played.folder.checkpoint(0)).meta
     assert 0.9 <= meta["entropy_ratio"] <= 1
     assert prepare_first_generation(played.folder) == meta["entropy_ratio"]
+
+
+def test_every_generation_keeps_the_settings_it_was_made_under(played):
+    config = config_values(played.folder.config)
+    for generation in range(3):
+        meta = read_manifest(played.folder.checkpoint(generation)).meta
+        assert meta[FROZEN_SETTINGS] == config
 
 
 def test_games_follow_the_plan_of_their_iteration(played):

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,8 @@ from chess_snn.campaign.keeping.findings import Findings
 from chess_snn.campaign.keeping.repairing import repair_campaign
 from chess_snn.campaign.keeping.verifying import verify_campaign
 from chess_snn.campaign.store.absence import absence_notices
-from chess_snn.campaign.store.quarantine import read_notes
+from chess_snn.campaign.store.quarantine import read_notes, write_note
+from chess_snn.campaign.store.receipts import PromotionFacts
 from chess_snn.campaign.store.removals import Removed, note_removal
 from chess_snn.campaign.strength.match_games import match_files
 from chess_snn.data import is_own_digest, read_shard, with_digest, write_shard
@@ -130,6 +132,57 @@ def test_a_receipt_is_compared_with_what_it_names(folder: CampaignFolder) -> Non
     assert "weights_digest" in text["checkpoints/gen-000002"]
 
 
+def test_all_that_a_receipt_says_of_matches_is_compared_bug(folder: CampaignFolder) -> None:
+    """Beside those of its evaluation: the gate, won positions and the climb."""
+    event, receipt = folder.match("gen-000002", "random").parent, read_receipt(folder, 1)
+    gate, conversion, climb = (
+        event / f"{name}.json" for name in ("champion-000001", "conversion", "climb")
+    )
+    played = receipt.matches[0]
+    shutil.copy(event / f"{played['name']}.json", gate)
+    report = {"elo": 10.0, "elo_low": None, "elo_high": 90.0, "num_games": 4}
+    climb.write_text(json.dumps(report))
+    promotion = PromotionFacts(
+        candidate=2, champion=1, verdict="undecided", llr=0.0, lower=-3.0, upper=3.0, elo0=0.0,
+        elo1=75.0, simulations=2, games=played["num_games"], wins=played["wins"],
+        draws=played["draws"], losses=played["losses"], capped=played["capped"],
+        pairs=[0, 0, 1, 0, 0], score=played["score"],
+    )
+    write_receipt(folder, replace(receipt, promotion=promotion, climb=report))
+    assert verify_campaign(folder).found == []
+
+    edit(conversion, won=1)
+    edit(climb, num_games=6)
+    lost_one = replace(promotion, losses=promotion.losses + 1)
+    write_receipt(folder, replace(receipt, promotion=lost_one, climb=report))
+    findings = verify_campaign(folder)
+    names = [path.relative_to(folder.path).as_posix() for path in (gate, conversion, climb)]
+    assert states(findings) == dict.fromkeys(names, "differs")
+    text = {finding.path: finding.text for finding in findings.found}
+    assert [text[name].partition(" ")[0] for name in names] == ["losses", "won", "num_games"]
+
+    for path in (gate, conversion, climb):
+        path.unlink()
+    assert states(verify_campaign(folder)) == dict.fromkeys(names, "lost")
+
+
+def test_a_note_that_cannot_be_read_hides_no_other_bug(folder: CampaignFolder) -> None:
+    note_removal(folder, [Removed("games/iter-000000", 1000, None)])
+    shutil.rmtree(folder.shard(0, 0).parent)
+    note = write_note(folder, folder.shard(1, 1), "set aside", "other bytes")
+    note.write_text("{")
+    shutil.rmtree(folder.shard(1, 1))
+    findings = verify_campaign(folder)
+    assert states(findings) == {
+        "quarantine": "damaged", "games/iter-000000": "removed",
+        "games/iter-000001/shard-0001": "lost",
+    }
+    repairs = {repair.path: repair for repair in repair_campaign(folder, findings)}
+    assert not any(repair.is_repaired for repair in repairs.values())
+    assert "a note that may account for it" in repairs["games/iter-000001/shard-0001"].text
+    assert list(folder.quarantine.iterdir()) == [note], "nothing is noted that may be noted already"
+
+
 def test_clocks_of_a_shard_that_was_played_again_are_its_own(folder: CampaignFolder) -> None:
     receipt = read_receipt(folder, 0)
     receipt.shards[0].statistics["seconds"] += 5.0
@@ -219,11 +272,12 @@ def test_a_damaged_receipt_is_set_aside_and_finished_again(folder: CampaignFolde
     assert verify_campaign(folder).is_whole
 
 
-def test_what_repair_cannot_mend_is_left_and_told(folder: CampaignFolder) -> None:
+@pytest.mark.parametrize("damage", [lambda path: path.write_text("{"), Path.unlink])
+def test_what_repair_cannot_mend_is_left_and_told(folder: CampaignFolder, damage) -> None:
     """A receipt whose games are gone, and one that does not fit what it names."""
     note_removal(folder, [Removed("games/iter-000000", 1000, None)])
     shutil.rmtree(folder.shard(0, 0).parent)
-    folder.receipt(0).write_text("{")
+    damage(folder.receipt(0))
     body = json.loads(folder.receipt(1).read_text())
     body["training"]["weights_digest"] = "0" * 64
     edit(folder.receipt(1), training=body["training"])
@@ -231,5 +285,5 @@ def test_what_repair_cannot_mend_is_left_and_told(folder: CampaignFolder) -> Non
     assert {repair.path: repair.is_repaired for repair in repairs} == {
         "receipts/iter-000000.json": False, "checkpoints/gen-000002": False,
     }
-    assert folder.receipt(0).exists()
+    assert not folder.quarantine.exists()
     assert not verify_campaign(folder).is_whole

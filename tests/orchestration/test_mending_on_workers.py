@@ -93,11 +93,24 @@ def test_one_damaged_shard_is_mended_once_for_all_who_meet_it(
 def test_what_cannot_be_mended_ends_the_call(folder: CampaignFolder) -> None:
     (folder.shard(0, 0) / "zarr.json").write_bytes(b"")
 
-    def give_up(error: DamagedFolderError) -> None:
+    def give_up(error: DamagedFolderError, _times_before: int) -> None:
         raise BeyondRepairError(f"no way: {error}")
 
     with mended_by(give_up), pytest.raises(BeyondRepairError, match=r"no way: .*zarr\.json"):
         run_on_device(count_games, folder.shard(0, 0))
+
+
+def read_otherwise(shard: Path) -> None:
+    raise DamagedFolderError(f"{shard} is damaged, as this worker reads it", shard)
+
+
+def test_what_a_worker_alone_finds_damaged_ends_the_call_bug(folder: CampaignFolder) -> None:
+    told: list[str] = []
+    mender = mender_from_copies(folder, folder.path, told)
+    mender.pause_s = 0.0
+    with mended_by(mender.mend), pytest.raises(BeyondRepairError, match="look at the memory and"):
+        run_on_device(read_otherwise, folder.shard(0, 0))
+    assert "is whole here; a worker reads it otherwise" in told[0]
 
 
 def test_without_a_mender_damage_is_raised_with_its_folder(folder: CampaignFolder) -> None:

@@ -100,6 +100,17 @@ def config_values(config: CampaignConfig) -> Json:
     return values
 
 
+def flat_values(values: Mapping[str, Any], prefix: str = "") -> Json:
+    """Nested ``values`` by their dotted names."""
+    flat: Json = {}
+    for name, value in values.items():
+        if isinstance(value, Mapping):
+            flat |= flat_values(value, f"{prefix}{name}.")
+        else:
+            flat[f"{prefix}{name}"] = value
+    return flat
+
+
 def config_digest(config: CampaignConfig) -> str:
     """12 hex digits of the settings that results depend on: the same ones have the same."""
     values = config_values(config)

@@ -6,11 +6,12 @@ whatever is damaged is made again from that, and comes out the same; what that n
 damaged as well is made again first. Where it cannot be, because it was removed, a shard is dropped
 and windows of training go without it; a generation ends the campaign, until somebody restores it.
 
-Whoever does the work stumbles over the damage (nothing is read without its digests), asks
+Whoever does the work stumbles over the damage (neither is read without its digests), asks
 :meth:`Mender.mend`, and tries again.
 """
 
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -39,6 +40,9 @@ _Outcome = TypeVar("_Outcome")
 MOST_TIMES: Final = 3
 """How often one thing is made again by one process; a disk that damages it again is broken."""
 
+MOST_READINGS: Final = 10
+"""How often work is done again that finds something damaged which is whole here."""
+
 
 @dataclass(frozen=True, slots=True)
 class Makers:
@@ -63,32 +67,43 @@ class Mender:
     makers: Makers
     tell: Callable[[str], None]
     """Told, in a line each, what is damaged and what becomes of it."""
+    pause_s: float = 1.0
+    """Before something that is whole here is read once more where it was not."""
     _lock: threading.RLock = field(default_factory=threading.RLock)
     _under_way: list[Path] = field(default_factory=list)
     _times: Counter[Path] = field(default_factory=Counter)
 
-    def mend(self, error: DamagedFolderError) -> None:
+    def mend(self, error: DamagedFolderError, times_before: int = 0) -> None:
         """Set aside what ``error`` names, and make it again or drop it; then try again.
+
+        Args:
+            error: what the work stumbled over.
+            times_before: how often the same work has stumbled over the same thing before.
 
         Raises:
             DamagedFolderError: ``error`` itself, of what is no shard or checkpoint of the campaign.
-            BeyondRepairError: it cannot be made again, and the campaign cannot go on without it.
+            BeyondRepairError: it cannot be made again, and the campaign cannot go on without it;
+                or it is whole here, and others keep reading it otherwise.
         """
         with self._lock:
             thing = None if error.folder is None else thing_at(self.folder, error.folder)
             if thing is None:
                 raise error
-            if is_whole(self.folder, thing):
-                return  # another thread had it mended first
-            self._mend(thing, error)
+            if not is_whole(self.folder, thing):
+                self._mend(thing, error)
+                return
+        if times_before:  # else another thread had it mended first
+            self._wonder(thing, error, times_before)
 
     def mended(self, work: Callable[[], _Outcome]) -> _Outcome:
         """``work()``, done again as often as it stumbles over something that can be mended."""
+        met: Counter[Path | None] = Counter()
         while True:
             try:
                 return work()
             except DamagedFolderError as error:
-                self.mend(error)
+                self.mend(error, met[error.folder])
+                met[error.folder] += 1
 
     def make_missing(self) -> None:
         """Make again what :func:`missing_generations` names.
@@ -120,6 +135,20 @@ class Mender:
         finally:
             self._under_way.remove(path)
 
+    def _wonder(
+        self, thing: Shard | Checkpoint, error: DamagedFolderError, times_before: int
+    ) -> None:
+        """Have it read again, a bounded number of times."""
+        if times_before >= MOST_READINGS:
+            raise BeyondRepairError(
+                f"{thing.path(self.folder)} is whole here, and was read otherwise "
+                f"{times_before + 1} times ({error}); look at the memory and mounts of the workers"
+            )
+        self.tell(
+            f"{str(thing).capitalize()} is whole here; a worker reads it otherwise: {error}"
+        )
+        time.sleep(self.pause_s)
+
     def _refuse_hopeless(self, thing: Shard | Checkpoint, path: Path) -> None:
         if path in self._under_way:
             raise BeyondRepairError(
@@ -143,6 +172,11 @@ class Mender:
             case Checkpoint(0):
                 self.makers.make_first()
             case Checkpoint(generation):
+                if is_removed(self.folder, self.folder.shard(generation - 1, 0)):
+                    raise BeyondRepairError(
+                        f"{thing} cannot be trained again: its games were removed by "
+                        f"`chess-snn gc`; restore {path} from a copy"
+                    )
                 self.makers.train(generation - 1)
 
     def _drop(self, shard: Shard, failure: ChessSnnError) -> None:

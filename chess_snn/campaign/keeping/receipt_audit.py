@@ -1,9 +1,10 @@
 """Receipts against what they name: is it there, and is it what they say?"""
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Final
+from functools import partial
+from typing import Final, TypeVar
 
 from chess_snn.campaign.keeping.findings import Findings, Kind, State
 from chess_snn.campaign.store.folder import CampaignFolder
@@ -14,6 +15,8 @@ from chess_snn.data import Manifest
 from chess_snn.data.shard_audit import ShardAudit
 from chess_snn.errors import CorruptDataError, UnknownVersionError
 from chess_snn.types import Json
+
+_Notes = TypeVar("_Notes")
 
 _CLOCKS: Final = ("seconds", "network_seconds")
 """Statistics that come out otherwise each time the same games are played."""
@@ -41,15 +44,10 @@ class Whereabouts:
     @classmethod
     def read(cls, folder: CampaignFolder, findings: Findings) -> "Whereabouts":
         """As the notes in ``folder`` say; those that cannot be read become findings."""
-        notes: list[Note] = []
-        removals: Mapping[str, Removed] = {}
-        findings.checked["note"] += 1
-        try:
-            notes, removals = read_notes(folder), read_removals(folder)
-        except UnknownVersionError as error:
-            findings.add("note", "quarantine", "unknown version", str(error))
-        except CorruptDataError as error:
-            findings.add("note", "quarantine", "damaged", str(error))
+        notes: list[Note] = _read_all("quarantine", findings, partial(read_notes, folder)) or []
+        removals: Mapping[str, Removed] = (
+            _read_all("removals", findings, partial(read_removals, folder)) or {}
+        )
         return cls(folder, {note.path: note for note in notes}, removals)
 
     def explain(self, path: str) -> tuple[str, State, str]:
@@ -66,6 +64,18 @@ class Whereabouts:
     def was_made_again(self, path: str) -> bool:
         """Whether the thing at ``path`` is not the one of the receipt, as far as is noted."""
         return path in self.notes and self.notes[path].event == "made again"
+
+
+def _read_all(place: str, findings: Findings, read: Callable[[], _Notes]) -> _Notes | None:
+    """All notes in the folder ``place``; None, and a finding, where one cannot be read."""
+    findings.checked["note"] += 1
+    try:
+        return read()
+    except UnknownVersionError as error:
+        findings.add("note", place, "unknown version", str(error))
+    except CorruptDataError as error:
+        findings.add("note", place, "damaged", str(error))
+    return None
 
 
 def compare_receipts(

@@ -30,25 +30,35 @@ def repair_campaign(folder: CampaignFolder, findings: Findings) -> list[Repair]:
     Raises:
         UsageError: the folder cannot be written.
     """
-    return [_repair(folder, finding) for finding in findings.damage]
+    damage = findings.damage
+    # Why a thing is not there may stand in a note that cannot be read.
+    are_notes_whole = all(finding.kind != "note" for finding in damage)
+    return [_repair(folder, finding, are_notes_whole) for finding in damage]
 
 
-def _repair(folder: CampaignFolder, finding: Finding) -> Repair:
+def _repair(folder: CampaignFolder, finding: Finding, are_notes_whole: bool) -> Repair:
     path = folder.path / finding.path
     if finding.kind == "plan" and finding.state in {"lost", "damaged"}:
         return _repair_plan(folder, path, finding)
+    is_receipt = finding.kind == "receipt" and finding.state in {"lost", "damaged"}
+    if not are_notes_whole and (is_receipt or finding.state == "lost"):
+        return Repair(
+            finding.path, False,
+            "left as it is: a note that may account for it cannot be read; restore that one from a "
+            "copy, and repair again",
+        )
+    if is_receipt and not _can_be_finished_again(folder, path):
+        return Repair(
+            finding.path, False,
+            "left as it is: what it was made from was removed by `chess-snn gc`; restore it from a "
+            "copy",
+        )
     if finding.state == "lost":
         write_note(folder, path, "set aside", finding.text)  # so that it is accounted for
         return Repair(finding.path, True, _what_follows(finding))
     if finding.state in {"differs", "unknown version"} or finding.kind in {"promotion", "note"}:
         return Repair(
             finding.path, False, f"left as it is ({finding.text}); restore it from a copy"
-        )
-    if finding.kind == "receipt" and not _can_be_finished_again(folder, path):
-        return Repair(
-            finding.path, False,
-            "left as it is: what it was made from was removed by `chess-snn gc`; restore it from a "
-            "copy",
         )
     target = set_aside(folder, path, finding.text)
     return Repair(finding.path, True, f"set aside in {target}; {_what_follows(finding)}")
@@ -61,7 +71,7 @@ def _what_follows(finding: Finding) -> str:
         case "checkpoint":
             return "trained again from the generation before when it is needed"
         case "receipt":
-            return "resume finishes the iteration again, and those after it"
+            return "resume finishes the iteration again"
         case "match":
             return "played again where a campaign under way needs it; ratings go without it"
         case _:

@@ -1,7 +1,7 @@
-"""The matches of a campaign: replayed, and compared with what receipts say of them."""
+"""The matches of a campaign, and what lies beside them: replayed, and compared with receipts."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from chess_snn.campaign.keeping.findings import Findings
@@ -10,7 +10,13 @@ from chess_snn.campaign.stages.networks import game_of
 from chess_snn.campaign.store.folder import CampaignFolder
 from chess_snn.campaign.store.receipts import Receipt
 from chess_snn.campaign.strength.match_games import match_files, read_match
-from chess_snn.campaign.strength.matches import BESIDE_MATCHES, event_of
+from chess_snn.campaign.strength.matches import (
+    BESIDE_MATCHES,
+    CLIMB,
+    CONVERSION,
+    champion_match,
+    event_of,
+)
 from chess_snn.data import read_json
 from chess_snn.errors import CorruptDataError, UnknownVersionError
 from chess_snn.evaluation.match_audit import match_fault
@@ -35,10 +41,24 @@ def audit_matches(
                 findings.add("match", _name(folder, path), "damaged", str(error))
     known = {finding.path for finding in findings.found}
     for iteration, receipt in sorted(receipts.items()):
-        for told in receipt.matches:
-            path = folder.match(event_of(iteration + 1), told["name"])
+        for name, told in _told(receipt):
+            path = folder.match(event_of(iteration + 1), name)
             if _name(folder, path) not in known:
                 _compare(folder, path, told, whereabouts, findings)
+
+
+def _told(receipt: Receipt) -> Iterator[tuple[str, Json]]:
+    """What ``receipt`` says of each file among its generation's matches, by the file's name."""
+    for match in receipt.matches:
+        yield match["name"], match
+    for name, beside in ((CONVERSION, receipt.conversion), (CLIMB, receipt.climb)):
+        if beside is not None:
+            yield name, beside
+    if (gate := receipt.promotion) is not None:
+        yield champion_match(gate.champion), {
+            "num_games": gate.games, "wins": gate.wins, "draws": gate.draws,
+            "losses": gate.losses, "capped": gate.capped, "score": gate.score,
+        }
 
 
 def _audit_match(
@@ -62,7 +82,7 @@ def _audit_match(
 def _compare(
     folder: CampaignFolder, path: Path, told: Json, whereabouts: Whereabouts, findings: Findings
 ) -> None:
-    """Compare a match with its summary in a receipt."""
+    """Compare what a file holds with what a receipt says of it."""
     if not path.exists():
         findings.add("match", *whereabouts.explain(_name(folder, path)))
         return

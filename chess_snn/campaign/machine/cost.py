@@ -5,20 +5,19 @@ every new position a fixed number of times. So two paces of a machine, evaluatio
 give the length of an iteration, and a campaign's own receipts say how right that is.
 """
 
-import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Final
 
 import torch
 
 from chess_snn.campaign.configuration.settings import CampaignConfig
+from chess_snn.campaign.machine.scratch_window import scratch_window
 from chess_snn.campaign.machine.workers import num_workers, threads_each
 from chess_snn.campaign.stages.networks import can_overlap_groups
 from chess_snn.campaign.store.receipts import Receipt
 from chess_snn.cores import num_cores
-from chess_snn.data import GameRecords, ReplayWindow, write_shard
+from chess_snn.data import GameRecords
 from chess_snn.devices import find_devices
 from chess_snn.games import get_game
 from chess_snn.nets import build_network, make_evaluator
@@ -31,7 +30,6 @@ TYPICAL_PLIES: Final = 105
 """Mean length of a game in the first hours of the presets, cut ones among them."""
 _MEASURED_PLIES, _WARM_PLIES = 8, 1
 _MEASURED_STEPS, _WARM_STEPS = 12, 3
-_NONE_HELD_OUT: Final = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,12 +80,7 @@ def measure_pace(
     if on_progress is not None:
         on_progress(1, 2)
     torch.set_num_threads(num_cores())
-    with tempfile.TemporaryDirectory() as scratch:
-        shard = Path(scratch) / "shard"
-        write_shard(shard, records, {"game": config.campaign.game})
-        window = ReplayWindow.load(
-            game, [shard], capacity=records.num_positions, holdout_every=_NONE_HELD_OUT
-        )
+    window = scratch_window(game, records)
     network = build_network(game.spec, config.net.network(), seed=0)
     trainer = Trainer(game, network, config.training, seed=0, device=device)
     plan = IterationPlan(_WARM_STEPS + _MEASURED_STEPS, progress_first=0.0, progress_last=1.0)

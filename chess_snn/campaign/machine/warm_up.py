@@ -1,12 +1,9 @@
 """Compile every kernel a campaign uses, and measure its network, once a machine."""
 
-import tempfile
-from pathlib import Path
-
 import numpy as np
 
 from chess_snn.campaign.configuration.settings import CampaignConfig
-from chess_snn.data import ReplayWindow, write_shard
+from chess_snn.campaign.machine.scratch_window import scratch_window
 from chess_snn.devices import find_devices, is_gpu
 from chess_snn.evaluation import SearchPlayer, make_player, play_match, random_openings
 from chess_snn.games import get_game
@@ -18,7 +15,6 @@ from chess_snn.training import IterationPlan, Trainer
 
 _SETTINGS = SelfPlaySettings(max_plies_first=2, max_plies_last=2, random_start_plies=1)
 _SIMULATIONS = 2
-_NONE_HELD_OUT = 1_000_000
 
 
 def warm_up(config: CampaignConfig) -> None:
@@ -51,9 +47,8 @@ def warm_up(config: CampaignConfig) -> None:
     on_gpu = is_gpu(find_devices(config.execution.device)[0])
     if not on_gpu and not is_calibrated(shape, precision):
         calibrate(freeze(network, precision))
-    with tempfile.TemporaryDirectory() as scratch:
-        shard = Path(scratch) / "shard"
-        write_shard(shard, records, {"game": config.campaign.game})
-        window = ReplayWindow.load(game, [shard], capacity=1000, holdout_every=_NONE_HELD_OUT)
     trainer = Trainer(game, network, config.training, seed=0)
-    trainer.run(window, IterationPlan(num_steps=1, progress_first=0.0, progress_last=1.0))
+    trainer.run(
+        scratch_window(game, records),
+        IterationPlan(num_steps=1, progress_first=0.0, progress_last=1.0),
+    )

@@ -39,7 +39,7 @@ def play_shard(
     """Play one shard of ``iteration`` with that generation's network, and commit it."""
     folder = CampaignFolder.open(directory)
     target = folder.shard(iteration, shard)
-    if target.exists():  # whole, or damaged since: then this raises
+    if target.exists():  # whole, or its manifest damaged: then this raises
         return _shard_facts(target, read_manifest(target))
     config, game = folder.config, game_of(folder)
     settings, progress = config.self_play, read_plan(folder, iteration).progress_first

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import torch
 
+from chess_snn.campaign.configuration.loading import config_values
 from chess_snn.campaign.stages.networks import device_of, game_of
 from chess_snn.campaign.stages.window import (
     num_positions,
@@ -15,6 +16,7 @@ from chess_snn.campaign.stages.window import (
 )
 from chess_snn.campaign.store.folder import CONFIG_FILE, CampaignFolder
 from chess_snn.campaign.store.plans import read_plan
+from chess_snn.campaign.store.preflight import FROZEN_SETTINGS
 from chess_snn.campaign.store.receipts import TrainingFacts
 from chess_snn.data import ReplayWindow, check_shard, read_manifest
 from chess_snn.errors import TrainingDivergedError
@@ -47,7 +49,7 @@ def train_generation(
     """
     folder = CampaignFolder.open(directory)
     target = folder.checkpoint(iteration + 1)
-    if target.exists():  # whole, or damaged since: then this raises
+    if target.exists():  # whole, or its manifest damaged: then this raises
         return trained_before(folder, iteration)
     config, game = folder.config, game_of(folder)
     torch.set_num_threads(num_threads)
@@ -81,6 +83,7 @@ def train_generation(
         ) from error
     facts = {
         "generation": iteration + 1,
+        FROZEN_SETTINGS: config_values(config),
         "positions_played": positions_played(folder, iteration),
         "window_shards": [f"{path.parent.name}/{path.name}" for path in shards],
         "window_positions": window.records.num_positions,

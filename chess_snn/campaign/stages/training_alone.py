@@ -11,14 +11,13 @@ Run again with the same settings, it goes on where it stood.
 """
 
 import shutil
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import torch
 
-from chess_snn.campaign.configuration.loading import config_values
+from chess_snn.campaign.configuration.loading import config_values, flat_values
 from chess_snn.campaign.configuration.settings import CampaignConfig
 from chess_snn.campaign.stages.given_games import course_through, fixed_games
 from chess_snn.campaign.stages.warm_start import SUPERVISED, supervised_json, supervised_trainer
@@ -127,18 +126,10 @@ def _begin(unfinished: Path, settings: Json) -> None:
 
 
 def _check_same(place: Path, before: Json, now: Json) -> None:
-    old, new = dict(_flat(before)), dict(_flat(now))
+    old, new = flat_values(before), flat_values(now)
     for name in sorted(old.keys() | new.keys()):
         if old.get(name) != new.get(name):
             raise UsageError(
                 f"{place} was made with {name} = {old.get(name)!r}, which is {new.get(name)!r} "
                 "now; choose another --out, or delete it"
             )
-
-
-def _flat(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    for name, value in values.items():
-        if isinstance(value, Mapping):
-            yield from _flat(value, f"{prefix}{name}.")
-        else:
-            yield f"{prefix}{name}", value

@@ -18,7 +18,7 @@ from chess_snn.failpoints import failpoint
 
 FORMAT: Final = StoredFormat("plan", version=1)
 
-_S_PER_HOUR: Final = 3600.0
+S_PER_HOUR: Final = 3600.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +128,7 @@ def next_plan(
             return None
         first, last = iteration / run.iterations, (iteration + 1) / run.iterations
         return ProgressPlan(iteration, first, last, elapsed_s)
-    limit_s = run.hours * _S_PER_HOUR
+    limit_s = run.hours * S_PER_HOUR
     if elapsed_s >= limit_s:
         return None
     progress = elapsed_s / limit_s

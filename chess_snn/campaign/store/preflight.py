@@ -1,21 +1,25 @@
 """What is looked at before a campaign runs: that it can be written, and is still the one it was.
 
-Settings are frozen twice: as ``campaign.toml``, for people, and in the manifest of generation 0,
-which has a digest. An edit of the first is found by the second.
+Settings are frozen twice: as ``campaign.toml``, for people, and in the manifests of generations,
+which have digests. An edit of the first is found by the second.
 """
 
 import os
-from collections.abc import Mapping
 from typing import Any, Final
 
-from chess_snn.campaign.configuration.loading import PACE_GROUPS, build_config, config_values
+from chess_snn.campaign.configuration.loading import (
+    PACE_GROUPS,
+    build_config,
+    config_values,
+    flat_values,
+)
 from chess_snn.campaign.store.folder import CONFIG_FILE, CampaignFolder
 from chess_snn.campaign.store.sweep import KINDS
-from chess_snn.data import is_committed, read_manifest
+from chess_snn.data import read_manifest
 from chess_snn.errors import CampaignError, CorruptDataError
 
 FROZEN_SETTINGS: Final = "campaign_settings"
-"""Of the meta of generation 0: every setting when the campaign began."""
+"""Of the meta of a generation: every setting when it was made."""
 
 MAY_CHANGE: Final = frozenset(
     {*PACE_GROUPS, "supervised.games", "supervised.checkpoint_minutes"}
@@ -43,18 +47,12 @@ def _check_writable(folder: CampaignFolder) -> None:
 
 
 def _check_settings(folder: CampaignFolder) -> None:
-    first = folder.checkpoint(0)
-    if not is_committed(first):
-        return  # nothing was done under any settings
-    try:
-        frozen = read_manifest(first).meta.get(FROZEN_SETTINGS)
-    except CorruptDataError:
-        return  # it is made again, or told, once it is needed
+    frozen = _frozen_settings(folder)
     if frozen is None:
-        return  # begun by a version that froze them in campaign.toml alone
+        return
     # Through the same classes: a setting that is newer than the campaign had its default.
-    before = _flat(config_values(build_config(frozen)))
-    now = _flat(config_values(folder.config))
+    before = flat_values(config_values(build_config(frozen)))
+    now = flat_values(config_values(folder.config))
     changed = [
         f"{name} was {before[name]!r} and is {now[name]!r}" for name in now
         if now[name] != before[name] and not {name, name.partition(".")[0]} & MAY_CHANGE
@@ -67,9 +65,17 @@ def _check_settings(folder: CampaignFolder) -> None:
         )
 
 
-def _flat(values: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """Settings by their dotted names."""
-    return {
-        f"{group}.{name}": value for group, settings in values.items()
-        for name, value in settings.items()
-    }
+def _frozen_settings(folder: CampaignFolder) -> dict[str, Any] | None:
+    """Those that the first generation keeps which can be read.
+
+    None where nothing was done under any settings, and of a campaign that a version began which
+    froze them in ``campaign.toml`` alone.
+    """
+    for path in sorted(folder.checkpoint(0).parent.glob("gen-*")):
+        try:
+            frozen = read_manifest(path).meta.get(FROZEN_SETTINGS)
+        except CorruptDataError:
+            continue  # it is made again, or told, once it is needed
+        if frozen is not None:
+            return dict(frozen)
+    return None

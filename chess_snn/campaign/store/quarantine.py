@@ -13,12 +13,13 @@ stay when the folders are thrown away.
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final, Literal, get_args
+from typing import Final, Literal
 
 from chess_snn.campaign.store.folder import CampaignFolder
+from chess_snn.campaign.store.typed_json import from_json
 from chess_snn.data import StoredFormat, create_text, read_json
 from chess_snn.data.files import make_folder, sync_folder, writing
 from chess_snn.errors import CorruptDataError
@@ -103,12 +104,10 @@ def last_events(notes: Sequence[Note], event: Event) -> dict[str, Note]:
 def _read_note(path: Path) -> Note:
     body = read_json(path)
     body = FORMAT.upgraded(body, body.pop("schema", None), path)
-    is_note = (
-        body.keys() == {field.name for field in fields(Note)}
-        and all(isinstance(value, str) for value in body.values())
-        and body["event"] in get_args(Event)
-    )
-    if not is_note:
-        raise CorruptDataError(f"{path} is no note of a quarantine; mend it, or delete it")
-    return Note(**body)
+    try:
+        return from_json(Note, body)
+    except ValueError as error:
+        raise CorruptDataError(
+            f"{path} is no note of a quarantine ({error}); mend it, or delete it"
+        ) from error
 

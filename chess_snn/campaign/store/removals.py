@@ -5,12 +5,13 @@ A removal is noted before anything goes: one that was killed half-way is told fr
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
 from chess_snn.campaign.store.folder import CampaignFolder
+from chess_snn.campaign.store.typed_json import from_json
 from chess_snn.data import StoredFormat, create_text, is_committed, read_json, read_manifest
 from chess_snn.errors import CorruptDataError, RemovedError
 
@@ -28,13 +29,19 @@ class Removed:
     """When it had been committed: ISO 8601, UTC; None of what is no committed folder."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Removal:
+    """What was removed at one time."""
+
+    created: str
+    """ISO 8601, UTC."""
+    removed: list[Removed]
+
+
 def note_removal(folder: CampaignFolder, removed: Sequence[Removed]) -> Path:
     """Note that all of ``removed`` are about to go; returns the note's file."""
-    body = {
-        "schema": FORMAT.version,
-        "created": datetime.now(UTC).isoformat(timespec="seconds"),
-        "removed": [asdict(entry) for entry in removed],
-    }
+    removal = _Removal(datetime.now(UTC).isoformat(timespec="seconds"), list(removed))
+    body = {"schema": FORMAT.version} | asdict(removal)
     number = 0
     while not create_text(folder.removal(number), json.dumps(body, indent=1) + "\n"):
         number += 1
@@ -95,10 +102,9 @@ def created_of(folder: CampaignFolder, generation: int) -> tuple[str, bool]:
 def _read_note(path: Path) -> list[Removed]:
     body = read_json(path)
     body = FORMAT.upgraded(body, body.pop("schema", None), path)
-    names = {field.name for field in fields(Removed)}
-    entries = body.get("removed")
-    if not isinstance(entries, list) or not all(
-        isinstance(entry, dict) and entry.keys() == names for entry in entries
-    ):
-        raise CorruptDataError(f"{path} is no note of a removal; restore it from a copy")
-    return [Removed(**entry) for entry in entries]
+    try:
+        return from_json(_Removal, body).removed
+    except ValueError as error:
+        raise CorruptDataError(
+            f"{path} is no note of a removal ({error}); restore it from a copy"
+        ) from error

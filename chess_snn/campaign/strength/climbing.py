@@ -7,12 +7,13 @@ Games begin from the book and are cut where the ladder's were: a rung is as stro
 says under the conditions in which it was rated.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from chess_snn.campaign.configuration.settings import CampaignConfig
 from chess_snn.campaign.stages.networks import game_of
 from chess_snn.campaign.store.folder import CampaignFolder
+from chess_snn.campaign.strength.climb_report import EndedBy, read_climb_report
 from chess_snn.campaign.strength.matches import (
     CLIMB,
     NetworkPlayer,
@@ -84,11 +85,11 @@ def play_climb(
             except EngineError as error:
                 climb = climb.without(rung, error)
         write_json(path, climb.report(ended_by))
-    report = read_json(path)
+    report = read_climb_report(path)
     player = NetworkPlayer(generation, folder.config.evaluation.simulations)
-    for rung in report["rungs"]:
-        finish_match(directory, _rung_match(folder, player, rung["player"], rung["num_batches"]))
-    return report
+    for met in report.rungs:
+        finish_match(directory, _rung_match(folder, player, met.player, met.num_batches))
+    return asdict(report)
 
 
 def climb_notice(config: CampaignConfig) -> str | None:
@@ -136,7 +137,7 @@ class _Climb:
     def num_games(self) -> int:
         return sum(batch.num_games for batches in self.batches.values() for batch in batches)
 
-    def end(self) -> str | None:
+    def end(self) -> EndedBy | None:
         """What ends the climb now; None where it goes on."""
         settings = self.folder.config.evaluation
         if self._is_narrow(settings.climb_interval):
@@ -187,7 +188,7 @@ class _Climb:
             start=_start(self.folder, self.player.generation, self.ladder, players),
         )
 
-    def report(self, ended_by: str) -> Json:
+    def report(self, ended_by: EndedBy) -> Json:
         """See :func:`play_climb`."""
         scores = self._scores()
         met = {
@@ -285,7 +286,7 @@ def _start(
     path = earlier_climb(folder, generation)
     if path is None:
         return 0
-    bracket = read_json(path)["bracket"]
+    bracket = read_climb_report(path).bracket
     stood = ladder.rung(bracket[len(bracket) // 2]).elo
     return min(range(len(players)), key=lambda rung: abs(ladder.rung(players[rung]).elo - stood))
 

@@ -18,9 +18,9 @@ from chess_snn.campaign.store.receipts import PromotionFacts, Verdict
 from chess_snn.campaign.strength.champions import champion_to_beat
 from chess_snn.campaign.strength.match_games import read_match
 from chess_snn.campaign.strength.matches import (
-    CHAMPION,
     NetworkPlayer,
     ScheduledMatch,
+    champion_match,
     event_of,
     finish_match,
     is_evaluated,
@@ -74,7 +74,7 @@ def gate_match(folder: CampaignFolder, generation: int) -> ScheduledMatch | None
         return None
     return ScheduledMatch(
         event=event_of(generation),
-        name=f"{CHAMPION}-{champion:06d}",
+        name=champion_match(champion),
         player=NetworkPlayer(generation, config.gate_simulations),
         opponent=NetworkPlayer(champion, config.gate_simulations),
         num_openings=config.promotion.max_openings,

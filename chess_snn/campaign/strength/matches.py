@@ -118,6 +118,11 @@ def event_of(generation: int) -> str:
     return f"gen-{generation:06d}"
 
 
+def champion_match(champion: int) -> str:
+    """The name of a candidate's match against that generation."""
+    return f"{CHAMPION}-{champion:06d}"
+
+
 def is_gate(name: str) -> bool:
     """Whether a match of this name decides on the champion."""
     return name.startswith(CHAMPION)

@@ -8,9 +8,10 @@ import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import Final
 
 from chess_snn.campaign.store.folder import CampaignFolder
+from chess_snn.campaign.store.typed_json import from_json
 from chess_snn.data import read_json, write_json
 from chess_snn.errors import CorruptDataError
 
@@ -59,11 +60,6 @@ class WorkerProgress:
             parts.append(f"silent for {self.quiet_s:.0f} s")
         return ", ".join(parts)
 
-    @classmethod
-    def from_json(cls, body: dict[str, Any]) -> Self:
-        """What :func:`write_live` wrote of one."""
-        return cls(**body)
-
 
 @dataclass(frozen=True, slots=True)
 class Live:
@@ -109,10 +105,9 @@ def read_live(folder: CampaignFolder) -> Live | None:
     """What was written a moment ago; None where nothing was, or it is no longer true."""
     path = live_file(folder)
     try:
-        if time.time() - path.stat().st_mtime > _STALE_S:
+        # A clock that was set back leaves times in the future.
+        if abs(time.time() - path.stat().st_mtime) > _STALE_S:
             return None
-        body = read_json(path)
-        workers = tuple(WorkerProgress.from_json(entry) for entry in body["workers"])
-        return Live(tuple(map(str, body["stages"])), workers)
-    except (OSError, CorruptDataError, KeyError, TypeError):
+        return from_json(Live, read_json(path))
+    except (OSError, CorruptDataError, ValueError):
         return None  # never written, of another version, or taken away this instant

@@ -13,7 +13,7 @@ from typing import Final
 
 from chess_snn.campaign.store.folder import CONFIG_FILE, CampaignFolder
 from chess_snn.campaign.store.numbered_files import NumberedFiles
-from chess_snn.campaign.store.plans import ProgressPlan, next_plan, read_plan
+from chess_snn.campaign.store.plans import S_PER_HOUR, ProgressPlan, next_plan, read_plan
 from chess_snn.campaign.store.receipts import Receipt, read_receipt
 from chess_snn.campaign.strength.champions import champion_of
 from chess_snn.campaign.strength.matches import (
@@ -42,7 +42,6 @@ from chess_snn.types import Json
 PACE_ITERATIONS: Final = 5
 """The newest iterations, from whose length the time left is told."""
 
-_S_PER_HOUR: Final = 3600.0
 _MAY_RUN: Final = (WriterState.RUNNING, WriterState.ELSEWHERE)
 
 
@@ -89,7 +88,7 @@ class CampaignView:
         if self.is_finished:
             return 1.0
         if run.hours:
-            return min(1.0, self.elapsed_s / (run.hours * _S_PER_HOUR))
+            return min(1.0, self.elapsed_s / (run.hours * S_PER_HOUR))
         return min(1.0, len(self.receipts) / run.iterations)
 
 
@@ -225,7 +224,7 @@ class CampaignWatch:
     def _seconds_left(self, elapsed_s: float) -> float | None:
         run, receipts = self._folder.config.campaign, self._receipts.entries
         if run.hours:
-            return max(0.0, run.hours * _S_PER_HOUR - elapsed_s)
+            return max(0.0, run.hours * S_PER_HOUR - elapsed_s)
         if not receipts:
             return None
         newest = receipts[-PACE_ITERATIONS:]
