@@ -38,12 +38,12 @@ def audit_matches(
             try:
                 read_json(path)
             except CorruptDataError as error:
-                findings.add("match", _name(folder, path), "damaged", str(error))
+                findings.add("match", folder.name_of(path), "damaged", str(error))
     known = {finding.path for finding in findings.found}
     for iteration, receipt in sorted(receipts.items()):
         for name, told in _told(receipt):
             path = folder.match(event_of(iteration + 1), name)
-            if _name(folder, path) not in known:
+            if folder.name_of(path) not in known:
                 _compare(folder, path, told, whereabouts, findings)
 
 
@@ -65,7 +65,7 @@ def _audit_match(
     folder: CampaignFolder, game: Game, path: Path, findings: Findings
 ) -> None:
     findings.checked["match"] += 1
-    name = _name(folder, path)
+    name = folder.name_of(path)
     try:
         result = read_match(game.spec, path).result
         fault = match_fault(game, result, read_json(path))
@@ -84,15 +84,11 @@ def _compare(
 ) -> None:
     """Compare what a file holds with what a receipt says of it."""
     if not path.exists():
-        findings.add("match", *whereabouts.explain(_name(folder, path)))
+        findings.add("match", *whereabouts.explain(folder.name_of(path)))
         return
     body, told = read_json(path), json.loads(json.dumps(told))
     if wrong := sorted(name for name in told if body.get(name) != told[name]):
         findings.add(
-            "match", _name(folder, path), "differs",
+            "match", folder.name_of(path), "differs",
             f"{', '.join(wrong)} are not those of the receipt",
         )
-
-
-def _name(folder: CampaignFolder, path: Path) -> str:
-    return path.relative_to(folder.path).as_posix()
