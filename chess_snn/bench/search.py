@@ -90,6 +90,7 @@ class _FreeEvaluator:
     """Answers at once: every action alike, and a value from the position's bits."""
 
     network_seconds = 0.0
+    reduced_rows: int | None = None
 
     def evaluate(
         self, planes: UInt64Array, legal_actions: Int16Array, num_legal: Int32Array

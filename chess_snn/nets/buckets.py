@@ -4,7 +4,6 @@ A captured graph takes one size only, so there are few sizes; they lie close eno
 most a third of a large batch is padding.
 """
 
-from collections.abc import Iterator
 from typing import Final
 
 ROW_SIZES: Final = (32, 64, 128, 192, 256, 384, 512, 768, 1024, 1536, 2048, 3072, 4096)
@@ -22,9 +21,3 @@ def column_bucket(num_columns: int, max_legal: int) -> int:
     """The smallest prepared number of columns that holds ``num_columns``."""
     fitting = (size for size in COLUMN_SIZES if num_columns <= size < max_legal)
     return next(fitting, max_legal)
-
-
-def row_slices(num_rows: int) -> Iterator[slice]:
-    """Parts of a batch, each of which a prepared size holds."""
-    for lo in range(0, num_rows, ROW_SIZES[-1]):
-        yield slice(lo, min(lo + ROW_SIZES[-1], num_rows))

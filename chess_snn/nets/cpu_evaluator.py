@@ -21,6 +21,7 @@ from chess_snn.nets.calibration import calibration_for
 from chess_snn.nets.evaluator import Evaluation
 from chess_snn.nets.inference import InferenceNetwork
 from chess_snn.nets.planes import expand_planes
+from chess_snn.nets.row_limit import RowLimit
 from chess_snn.nets.torch_threads import single_torch_threads
 from chess_snn.types import Float32Array, Int16Array, Int32Array, UInt64Array
 
@@ -58,8 +59,14 @@ class CpuEvaluator:
         self.network_seconds = 0.0
         """See :attr:`chess_snn.nets.evaluator.Evaluator.network_seconds`."""
         self._chunk_size = chunk_size
+        self._limit = RowLimit(chunk_size)
         self._counters_lock = threading.Lock()
         self._threads = single_torch_threads(num_threads, "evaluator")
+
+    @property
+    def reduced_rows(self) -> int | None:
+        """See :attr:`chess_snn.nets.evaluator.Evaluator.reduced_rows`."""
+        return self._limit.reduced_rows
 
     def evaluate(
         self, planes: UInt64Array, legal_actions: Int16Array, num_legal: Int32Array
@@ -83,7 +90,9 @@ class CpuEvaluator:
                 self.network_seconds += (time.thread_time() - start) / self.num_threads
 
         # list: wait for all, and raise what a thread raised.
-        list(self._threads.map(answer, self._chunks(len(planes))))
+        list(self._threads.map(
+            lambda chunk: self._limit.answer(chunk, answer), self._chunks(len(planes))
+        ))
         return Evaluation(legal_logits, wdl_stm)
 
     def close(self) -> None:

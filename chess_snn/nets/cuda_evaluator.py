@@ -14,10 +14,11 @@ from typing import Self
 import numpy as np
 import torch
 
-from chess_snn.nets.buckets import column_bucket, row_bucket, row_slices
+from chess_snn.nets.buckets import ROW_SIZES, column_bucket, row_bucket
 from chess_snn.nets.busy_clock import BusyClock
 from chess_snn.nets.evaluator import Evaluation
 from chess_snn.nets.inference import InferenceNetwork
+from chess_snn.nets.row_limit import RowLimit
 from chess_snn.nets.static_batch import StaticBatch
 from chess_snn.types import Float32Array, Int16Array, Int32Array, UInt64Array
 
@@ -38,6 +39,7 @@ class CudaEvaluator:
         """
         self.network = network
         self._busy = BusyClock()
+        self._limit = RowLimit(ROW_SIZES[-1])
         self._lanes: queue.SimpleQueue[_Lane] = queue.SimpleQueue()
         for _ in range(_NUM_LANES):
             self._lanes.put(_Lane(network, captured))
@@ -47,6 +49,11 @@ class CudaEvaluator:
         """See :attr:`chess_snn.nets.evaluator.Evaluator.network_seconds`."""
         return self._busy.seconds
 
+    @property
+    def reduced_rows(self) -> int | None:
+        """See :attr:`chess_snn.nets.evaluator.Evaluator.reduced_rows`."""
+        return self._limit.reduced_rows
+
     def evaluate(
         self, planes: UInt64Array, legal_actions: Int16Array, num_legal: Int32Array
     ) -> Evaluation:
@@ -54,7 +61,8 @@ class CudaEvaluator:
         num_columns = int(num_legal.max(initial=0))
         legal_logits = np.full(legal_actions.shape, -np.inf, dtype=np.float32)
         wdl_stm = np.empty((len(planes), 3), dtype=np.float32)
-        for rows in row_slices(len(planes)):
+
+        def answer(rows: slice) -> None:
             lane = self._lanes.get()
             try:
                 with self._busy:
@@ -64,6 +72,8 @@ class CudaEvaluator:
                     )
             finally:
                 self._lanes.put(lane)
+
+        self._limit.answer(slice(0, len(planes)), answer)
         return Evaluation(legal_logits, wdl_stm)
 
     def close(self) -> None:
@@ -95,7 +105,22 @@ class _Lane:
         self, planes: UInt64Array, legal_actions: Int16Array, num_legal: Int32Array,
         legal_logits: Float32Array, wdl_stm: Float32Array,
     ) -> None:
-        """Fill ``legal_logits`` and ``wdl_stm`` for a batch that a bucket holds."""
+        """Fill ``legal_logits`` and ``wdl_stm`` for a batch that a bucket holds.
+
+        Raises:
+            torch.OutOfMemoryError: the device has no room for it; the lane holds nothing any more.
+        """
+        try:
+            self._answer(planes, legal_actions, num_legal, legal_logits, wdl_stm)
+        except torch.OutOfMemoryError:
+            self._batches.clear()
+            torch.cuda.empty_cache()
+            raise
+
+    def _answer(
+        self, planes: UInt64Array, legal_actions: Int16Array, num_legal: Int32Array,
+        legal_logits: Float32Array, wdl_stm: Float32Array,
+    ) -> None:
         batch = self._batch_for(*legal_actions.shape)
         batch.fill(planes, legal_actions, num_legal)
         with torch.cuda.stream(self._stream):

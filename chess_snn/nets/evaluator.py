@@ -37,6 +37,11 @@ class Evaluator(Protocol):
         """
         ...
 
+    @property
+    def reduced_rows(self) -> int | None:
+        """Most positions of a call since the device's memory ran out; None while it never has."""
+        ...
+
     def evaluate(
         self, planes: UInt64Array, legal_actions: Int16Array, num_legal: Int32Array
     ) -> Evaluation:

@@ -54,8 +54,10 @@ ROWS = tuple(FaultRow(number, *texts) for number, texts in enumerate((
      "one line says so; what was committed is intact, and `resume` goes on when there is room",
      "a small tmpfs under a campaign's games; RLIMIT_FSIZE"),
     ("The device's memory runs out",
-     "the step is taken again with half the micro-batch, at most down to 2, and recorded",
-     "`torch.OutOfMemoryError` in the backward pass, alone and on one of several ranks"),
+     "a step is taken again with half the micro-batch, at most down to 2, a call of the network in "
+     "play with half the positions, at most down to 32; both are recorded",
+     "`torch.OutOfMemoryError` in the backward pass, alone and on one of several ranks, and in the "
+     "network's answer"),
     ("The machine's memory runs out",
      "told as such; work that four workers died of stops the campaign resumably",
      "RLIMIT_AS; kill -9 again and again; a made count of the kernel's kills"),

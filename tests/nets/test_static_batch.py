@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chess_snn.nets import build_network, freeze, make_evaluator, net_config
-from chess_snn.nets.buckets import COLUMN_SIZES, ROW_SIZES, column_bucket, row_bucket, row_slices
+from chess_snn.nets.buckets import COLUMN_SIZES, ROW_SIZES, column_bucket, row_bucket
 from chess_snn.nets.static_batch import StaticBatch
 
 
@@ -63,9 +63,3 @@ def test_columns_hold_every_legal_action(num_columns, max_legal):
     bucket = column_bucket(num_columns, max_legal)
     assert num_columns <= bucket <= max_legal
     assert bucket in (*COLUMN_SIZES, max_legal)
-
-
-@given(st.integers(0, 20_000))
-def test_slices_cover_every_row_once(num_rows):
-    covered = [row for rows in row_slices(num_rows) for row in range(rows.start, rows.stop)]
-    assert covered == list(range(num_rows))

@@ -48,6 +48,7 @@ class UninformedEvaluator:
     """Every action alike, every position even."""
 
     network_seconds = 0.0
+    reduced_rows = None
 
     def evaluate(self, planes, legal_actions, num_legal):
         behind = np.arange(legal_actions.shape[1]) >= num_legal[:, None]

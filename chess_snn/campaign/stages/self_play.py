@@ -67,6 +67,8 @@ def play_shard(
         "generation": iteration,
         "simulations": simulations,
         "statistics": statistics.to_json(),
+        # Positions of a call of the network, where memory ran out: games do not depend on it.
+        **({} if evaluator.reduced_rows is None else {"reduced_rows": evaluator.reduced_rows}),
     }
     failpoint("shard.played")
     return _shard_facts(target, write_shard(target, records, meta))
