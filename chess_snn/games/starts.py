@@ -1,6 +1,7 @@
 """Positions to begin at: some plies into a random game, or into one that only one side can play."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Final
 
 import numpy as np
@@ -17,10 +18,10 @@ _MAX_ATTEMPTS: Final = 100
 _RETRY_COUNTER: Final = np.uint64(1) << np.uint64(32)
 _CHANCE_COUNTER: Final = np.uint64(1) << np.uint64(33)
 _SIDE_SHIFT: Final = np.uint64(63)
-"""The highest bit of a game's key says which side of a mismatch plays greedily."""
+"""The highest bit of a game's key says which side of a mismatch is the strong one."""
 
 
-_Chooser = Callable[[Game, GameBatch, UInt64Array, Int32Array], Int16Array]
+Chooser = Callable[[Game, GameBatch, UInt64Array, Int32Array], Int16Array]
 """Who plays until a game starts: an action for each row of a batch, none of which has ended, from
 its key and ply."""
 
@@ -39,17 +40,26 @@ def random_starts(game: Game, keys: UInt64Array, num_plies: Int32Array) -> UInt6
     return _starts(game, keys, num_plies, _random_actions)
 
 
-def mismatched_starts(game: Game, keys: UInt64Array, num_plies: Int32Array) -> UInt64Array:
-    """Like :func:`random_starts`, but one side, either one, takes whatever its heuristic says.
+def greedy_actions(
+    game: Game, batch: GameBatch, keys: UInt64Array, plies: Int32Array
+) -> Int16Array:
+    """Whatever the heuristic likes best one ply on, at random among equals."""
+    return random_legal_actions(best_actions(game, batch, depth=1), keys, plies)
 
-    The greedy side plays minimax at depth 1 and the other at random, so that it soon has a lead
-    that it would have to turn into a win. For games of two players without chance.
+
+def mismatched_starts(
+    game: Game, keys: UInt64Array, num_plies: Int32Array, strong: Chooser = greedy_actions
+) -> UInt64Array:
+    """Like :func:`random_starts`, but one side, either one, is played by ``strong``.
+
+    The other plays at random, so that the strong side soon has a lead that it would have to turn
+    into a win. For games of two players without chance.
     """
-    return _starts(game, keys, num_plies, _mismatched_actions)
+    return _starts(game, keys, num_plies, partial(_mismatched_actions, strong))
 
 
 def _starts(
-    game: Game, keys: UInt64Array, num_plies: Int32Array, choose: _Chooser
+    game: Game, keys: UInt64Array, num_plies: Int32Array, choose: Chooser
 ) -> UInt64Array:
     keys = keys.copy()
     starts = np.empty((len(keys), game.spec.state_words), dtype=np.uint64)
@@ -69,7 +79,7 @@ def _starts(
 
 
 def _play(
-    game: Game, keys: UInt64Array, num_plies: Int32Array, choose: _Chooser
+    game: Game, keys: UInt64Array, num_plies: Int32Array, choose: Chooser
 ) -> GameBatch:
     """Games after ``num_plies`` plies each, or ended before."""
     batch = game.allocate(len(keys))
@@ -95,12 +105,12 @@ def _random_actions(
 
 
 def _mismatched_actions(
-    game: Game, batch: GameBatch, keys: UInt64Array, plies: Int32Array
+    strong: Chooser, game: Game, batch: GameBatch, keys: UInt64Array, plies: Int32Array
 ) -> Int16Array:
     actions = random_legal_actions(batch, keys, plies)
-    greedy = np.flatnonzero(game.side_to_move(batch.state) == keys >> _SIDE_SHIFT)
-    best = best_actions(game, batch.take(greedy), depth=1)
-    actions[greedy] = random_legal_actions(best, keys[greedy], plies[greedy])
+    rows = np.flatnonzero(game.side_to_move(batch.state) == keys >> _SIDE_SHIFT)
+    if len(rows):
+        actions[rows] = strong(game, batch.take(rows), keys[rows], plies[rows])
     return actions
 
 

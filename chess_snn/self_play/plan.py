@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from chess_snn.config import check_range
 from chess_snn.games.base import Game
+from chess_snn.games.starts import Chooser
 from chess_snn.self_play.resignation import game_thresholds
 from chess_snn.self_play.settings import SelfPlaySettings
 from chess_snn.self_play.starts import Starts, draw_starts
@@ -48,9 +49,11 @@ class GamePlan:
 
 def plan_games(
     game: Game, settings: SelfPlaySettings, *, num_games: int, seed: int, progress: float,
-    restarts: UInt64Array | None, resignation_threshold: float | None,
+    restarts: UInt64Array | None, resignation_threshold: float | None, policy: Chooser,
 ) -> GamePlan:
     """Plan ``num_games`` games; arguments are those of :func:`chess_snn.self_play.play_games`.
+
+    ``policy`` is the network's, without search; see :func:`draw_starts`.
 
     Raises:
         ConfigError: an argument is out of range, or a start cannot be drawn.
@@ -61,7 +64,8 @@ def plan_games(
         check_range("resignation_threshold", resignation_threshold, ge=-1, lt=0)
     return GamePlan(
         starts=draw_starts(
-            game, settings, num_games=num_games, seed=seed, progress=progress, restarts=restarts
+            game, settings, num_games=num_games, seed=seed, progress=progress, restarts=restarts,
+            policy=policy,
         ),
         action_keys=game_streams(seed, "actions", num_games),
         chance_keys=game_streams(seed, "chance", num_games),

@@ -9,14 +9,18 @@ import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
+import numpy as np
+
 from chess_snn.data.records import GameRecords, concatenate
-from chess_snn.games.base import Game
+from chess_snn.games.base import Game, GameBatch
+from chess_snn.games.starts import Chooser
 from chess_snn.search.base import Search
+from chess_snn.search.policy import PolicySearch
 from chess_snn.self_play.group import GameGroup
 from chess_snn.self_play.plan import plan_games
 from chess_snn.self_play.settings import SelfPlaySettings
 from chess_snn.self_play.statistics import SelfPlayStatistics, statistics_of
-from chess_snn.types import Progress, UInt64Array
+from chess_snn.types import Int16Array, Int32Array, Progress, UInt64Array
 
 
 def play_games(
@@ -56,7 +60,7 @@ def play_games(
     """
     plan = plan_games(
         game, settings, num_games=num_games, seed=seed, progress=progress, restarts=restarts,
-        resignation_threshold=resignation_threshold,
+        resignation_threshold=resignation_threshold, policy=_policy_of(searches[0]),
     )
     num_groups = min(len(searches), num_games)
     firsts = [group * num_games // num_groups for group in range(num_groups + 1)]
@@ -75,6 +79,18 @@ def play_games(
         seconds=time.perf_counter() - start,
         network_seconds=_network_seconds(searches) - network_start,
     )
+
+
+def _policy_of(search: Search) -> Chooser:
+    """The best action of the policy of the network behind ``search``, without search."""
+
+    def choose(
+        game: Game, batch: GameBatch, keys: UInt64Array, plies: Int32Array
+    ) -> Int16Array:
+        policy = PolicySearch(game, search.evaluator)
+        return policy.run(batch, keys, plies, np.zeros(len(batch), np.float32)).actions
+
+    return choose
 
 
 def _network_seconds(searches: Sequence[Search]) -> float:

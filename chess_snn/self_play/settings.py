@@ -54,6 +54,9 @@ class SelfPlaySettings:
     """The same at its end."""
     mismatch_plies: int = 80
     """Most plies played like that; a game starts after a uniformly drawn number from 1 to this."""
+    mismatch_policy_share: float = 0.0
+    """Share of those games in which the strong side is the network's policy without search instead:
+    they begin where the policy alone gets to, and learn what it does not know there."""
     restart_value_limit: float = 0.8
     """Only positions whose root value is at most this in size are restarted from."""
     temperature_first: float = 1.0
@@ -76,6 +79,7 @@ class SelfPlaySettings:
         check_range("self_play.concurrent_games", self.concurrent_games, ge=1)
         check_range("self_play.random_start_plies", self.random_start_plies, ge=0, le=200)
         check_range("self_play.mismatch_plies", self.mismatch_plies, ge=1, le=200)
+        check_range("self_play.mismatch_policy_share", self.mismatch_policy_share, ge=0, le=1)
         check_range("self_play.temperature_first", self.temperature_first, ge=0, le=100)
         check_range("self_play.temperature_last", self.temperature_last, ge=0, le=100)
         check_range("self_play.temperature_plies", self.temperature_plies, ge=1)

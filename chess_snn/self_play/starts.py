@@ -14,7 +14,7 @@ import numpy as np
 from chess_snn.data.records import START_KINDS
 from chess_snn.errors import ConfigError
 from chess_snn.games.base import ONGOING, Game
-from chess_snn.games.starts import mismatched_starts, random_starts
+from chess_snn.games.starts import Chooser, greedy_actions, mismatched_starts, random_starts
 from chess_snn.rng import random_words
 from chess_snn.self_play.settings import SelfPlaySettings
 from chess_snn.self_play.streams import first_units, game_streams
@@ -44,7 +44,7 @@ class Starts:
 
 def draw_starts(
     game: Game, settings: SelfPlaySettings, *, num_games: int, seed: int, progress: float,
-    restarts: UInt64Array | None = None,
+    restarts: UInt64Array | None = None, policy: Chooser = greedy_actions,
 ) -> Starts:
     """The starts of ``num_games`` games; that of game k follows from ``seed``, k and the rest.
 
@@ -62,6 +62,8 @@ def draw_starts(
         progress: share of the campaign done, in [0, 1].
         restarts: uint64[m, R], positions to restart from. One that has ended, e.g. by its clock,
             is passed over: the game draws again from its own stream.
+        policy: plays the strong side in ``settings.mismatch_policy_share`` of the mismatches, and
+            answers for each row by itself.
 
     Raises:
         ConfigError: games end before their start, or all of 100 restarts drawn have ended.
@@ -84,9 +86,14 @@ def draw_starts(
     states[practice] = game.practice_states(game_streams(seed, "practice", num_games)[practice])
 
     mismatch = kinds == MISMATCH
-    keys = game_streams(seed, "mismatches", num_games)[mismatch]
-    num_plies = keys % np.uint64(settings.mismatch_plies) + np.uint64(1)
-    states[mismatch] = mismatched_starts(game, keys, num_plies.astype(np.int32))
+    by_policy = (
+        first_units(game_streams(seed, "mismatch_players", num_games))
+        < settings.mismatch_policy_share
+    )
+    for rows, strong in ((mismatch & ~by_policy, greedy_actions), (mismatch & by_policy, policy)):
+        keys = game_streams(seed, "mismatches", num_games)[rows]
+        num_plies = keys % np.uint64(settings.mismatch_plies) + np.uint64(1)
+        states[rows] = mismatched_starts(game, keys, num_plies.astype(np.int32), strong)
 
     if restarts is not None and may_restart:
         restarted = kinds == RESTART

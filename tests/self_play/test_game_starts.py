@@ -119,6 +119,33 @@ def test_mismatches_start_where_one_side_took_what_the_other_left():
     assert 0.3 < (leads[plies > 40] > 0).mean() < 0.7
 
 
+@pytest.mark.parametrize("share", [0.0, 0.5, 1.0])
+def test_a_share_of_the_mismatches_is_led_by_the_policy(share):
+    settings = replace(
+        SETTINGS, practice_share_first=0.0, restart_share_first=0.0, mismatch_share_first=1.0,
+        mismatch_policy_share=share,
+    )
+    asked = set()
+
+    def last_action(game, batch, keys, plies):
+        asked.update(keys.tolist())
+        assert len({*game.side_to_move(batch.state) ^ (keys >> np.uint64(63))}) == 1
+        return batch.legal_actions[np.arange(len(batch)), batch.num_legal - 1]
+
+    starts = draw_starts(
+        GAME, settings, num_games=200, seed=4, progress=0.0, policy=last_action
+    )
+    greedy = draw(200, settings).states  # all of them
+    led = (starts.states != greedy).any(axis=1)
+    assert not any(chess.Board(fen).is_game_over() for fen in fens_of(starts, "mismatch"))
+    if share == 0.0:
+        assert not asked
+    # After a ply or two both may have led to the same position.
+    assert led.mean() == pytest.approx(share, abs=0.1)
+    one = draw_starts(GAME, settings, num_games=7, seed=4, progress=0.0, policy=last_action)
+    np.testing.assert_array_equal(one.states, starts.states[:7])
+
+
 def material(board):
     """White's pieces less Black's, in pawns."""
     worth = zip((1, 3, 3, 5, 9), chess.PIECE_TYPES, strict=False)

@@ -218,6 +218,21 @@ def test_games_of_all_kinds_do_not_depend_on_groups(groups, count):
     assert_same_games(few, together, num_games=11)
 
 
+def test_games_that_begin_where_the_policy_led_do_not_depend_on_groups(search):
+    settings = capped(
+        30, mismatch_share_first=1.0, mismatch_policy_share=0.5, mismatch_plies=20, **ORDINARY_ONLY
+    )
+    together, _ = play_games(GAME, [search], settings, num_games=12, seed=7)
+    apart, _ = play_games(GAME, [search] * 2, concurrent(settings, 4), num_games=12, seed=7)
+    assert_same_games(apart, together)
+    by_rule, _ = play_games(
+        GAME, [search], replace(settings, mismatch_policy_share=0.0), num_games=12, seed=7
+    )
+    first, other = together.game_offsets[:-1], by_rule.game_offsets[:-1]
+    led = (together.states[first] != by_rule.states[other]).any(axis=1)
+    assert 0 < led.sum() < 12
+
+
 def test_games_begin_where_their_kind_says():
     records, statistics = play_games(
         GAME, [MaterialSearch(GAME)], replace(OF_ALL_KINDS, random_start_plies=0), num_games=60,

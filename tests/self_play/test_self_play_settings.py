@@ -28,6 +28,8 @@ from chess_snn.self_play import SelfPlaySettings
         ("restart_value_limit", 1.01),
         ("mismatch_share_first", -0.1),
         ("mismatch_share_last", 1.1),
+        ("mismatch_policy_share", -0.1),
+        ("mismatch_policy_share", 1.1),
         ("mismatch_plies", 0),
         ("mismatch_plies", 201),
         ("resignation_error_limit", 0.0),
