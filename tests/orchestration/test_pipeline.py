@@ -32,7 +32,7 @@ def test_closing_a_gap_leaves_later_receipts_as_they_are_bug(tmp_path: Path) -> 
         finish(folder, iteration)
     folder.receipt(0).unlink()
     before = folder.receipt(1).read_bytes()
-    run = CampaignRun(folder, Idle(), Idle(), "", CampaignClock(0.0))
+    run = CampaignRun(folder, Idle(), Idle(), "", CampaignClock(0.0), Idle())
     relay = Relay(read_receipt(folder, 1).plan, predecessor=Future())
     assert _run_iteration(run, relay) == read_receipt(folder, 1)
     assert relay.trained.done(), "the next iteration may begin"
