@@ -38,6 +38,7 @@ _TRAINING_METRICS: Final = {
     "samples_per_s": 1700.0, "holdout_value_loss": 1.0, "holdout_value_loss_after": 0.95,
 }
 
+
 @dataclass(frozen=True, slots=True)
 class _Template:
     """One committed folder, to be linked under other names."""

@@ -28,7 +28,7 @@ from tasks.compute import DEVICE, run_all_on_devices, run_on_device
 Tell = Callable[[str], None]
 
 _MOST_MEMORY_SHARE: Final = 0.5
-"""Of what the machine has left; a worker takes about 2 MiB."""
+"""Of what the machine has left when the first worker starts."""
 _MOST_START_S: Final = 600.0
 _MOST_FILES_SHARE: Final = 0.8
 """Of the open files that this process may have; a worker has three."""
