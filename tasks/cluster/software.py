@@ -10,6 +10,7 @@ import json
 import sys
 from functools import cache
 from importlib import metadata
+from pathlib import Path
 from typing import Final
 
 from packaging.version import Version
@@ -19,6 +20,8 @@ from chess_snn.data.shard import SHARD_FORMAT
 from chess_snn.games import GAME_NAMES, get_game
 
 _PACKAGES: Final = ("torch", "numpy", "numba", "distributed")
+_OWN_PACKAGES: Final = ("chess_snn", "tasks")
+"""What a worker runs of ours, side by side in one folder, installed or not."""
 _DIGEST_LENGTH: Final = 12
 
 
@@ -27,6 +30,7 @@ def own_software() -> dict[str, str]:
     """What must be the same in a campaign and in its workers, by name."""
     return {
         "chess-snn": __version__,
+        "sources": _sources_digest(Path(__file__).parents[2]),
         "python": f"{sys.version_info.major}.{sys.version_info.minor}",
         # A build for CUDA and one for processors may work together: the local part is left out.
         **{name: Version(metadata.version(name)).public for name in _PACKAGES},
@@ -47,6 +51,17 @@ def resource(role: str) -> str:
     """Name of the Dask resource that a worker of this software offers, one of it, for ``role``."""
     text = json.dumps(own_software(), sort_keys=True)
     return f"{role}-{hashlib.sha256(text.encode()).hexdigest()[:_DIGEST_LENGTH]}"
+
+
+def _sources_digest(root: Path) -> str:
+    """Of our programs under ``root``: those of one version may differ while it is worked on."""
+    digest = hashlib.sha256()
+    for package in _OWN_PACKAGES:
+        for path in sorted((root / package).rglob("*.py")):
+            content = path.read_bytes()
+            digest.update(f"{path.relative_to(root).as_posix()} {len(content)}\n".encode())
+            digest.update(content)
+    return digest.hexdigest()[:_DIGEST_LENGTH]
 
 
 def _game_digest(game: str) -> str:
