@@ -36,6 +36,7 @@ def main() -> None:
         chess.engine.SimpleEngine.popen_uci(shlex.split(arguments.opponent)) as opponent,
     ):
         engine.timeout = opponent.timeout = 60 + arguments.clock_s
+        engine.ping()  # kernels may have to be compiled, and no clock runs before readyok
         for number in range(arguments.games):
             color = number % 2 == 0
             ending = _play(engine, opponent, color, number, arguments)
