@@ -96,7 +96,7 @@ def _asks_for_much(line: str) -> bool:
     """Whether it asks for more memory or threads than a test should take, which is no fault."""
     found = line.split()
     numbers = [word.replace("_", "").lstrip("+") for word in found]
-    big = [word for word in numbers if word.isdigit() and int(word[:9]) > MOST_HASH_MIB]
+    big = [word for word in numbers if word.isdecimal() and int(word[:9]) > MOST_HASH_MIB]
     return bool(big) and any(word.lower() in ("hash", "threads", "ticks") for word in found)
 
 
