@@ -54,6 +54,7 @@ from chess_snn.nets.static_batch import StaticBatch
 from chess_snn.search import SearchSettings, make_search
 from chess_snn.self_play import SelfPlaySettings, play_games
 from chess_snn.training import IterationPlan, Trainer, TrainingSettings
+from chess_snn.training.settings import Precision
 
 NEURON_KERNELS = frozenset(
     {"fire", "add_and_fire", "mean_rate", "fire_and_keep_charge", "backward"}
@@ -297,7 +298,7 @@ class Bench:
                 self.report.add(f"small, bf16: over {name}'s {precision}", ours / rate, "times")
 
     def training(self) -> None:
-        """Samples/s of training steps: captured, launched one by one, and the twin's."""
+        """Samples/s of training steps: captured, launched one by one, fp16, fp32, the twin's."""
         window = random_window(64 if self.quick else 1024)
         for size in ["tiny"] if self.quick else ["tiny", "small", "base"]:
             config = net_config(size)
@@ -307,6 +308,11 @@ class Bench:
             if self.on_gpu:
                 eager = self.samples_per_s(window, config, captured=False)
                 self.report.add(f"{size}: captured over eager", captured / eager, "times")
+            if size == ("tiny" if self.quick else "small"):
+                for precision in ("fp16", "fp32"):
+                    rate = self.samples_per_s(window, config, precision=precision)
+                    self.report.add(f"{size}: training in {precision} over bf16",
+                                    rate / captured, "times")
             twin = self.samples_per_s(window, config.twin())
             self.report.add(f"{size}: training, slowdown against the twin, a tick",
                             twin / captured / config.ticks, "times", at_most=1.5)
@@ -322,11 +328,11 @@ class Bench:
 
     def samples_per_s(
         self, window: ReplayWindow, config: NetConfig, captured: bool = True,
-        steps: int | None = None,
+        steps: int | None = None, precision: Precision = "bf16",
     ) -> float:
         """Of a trainer that has warmed up."""
         size = 32 if self.quick else 2048
-        settings = TrainingSettings(batch_size=size, micro_batch=size)
+        settings = TrainingSettings(batch_size=size, micro_batch=size, precision=precision)
         steps = steps or (2 if self.quick else 60)
         trainer = Trainer(
             GAME, build_network(GAME.spec, config, seed=0), settings, seed=0, device=self.device,

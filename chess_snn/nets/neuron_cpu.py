@@ -1,6 +1,7 @@
 """The neuron on torch tensors of the CPU, by the kernels of :mod:`chess_snn.nets.neuron_kernels`.
 
-It gives the bits of :func:`chess_snn.nets.neuron.lif`, tens of times faster.
+It gives the bits of :func:`chess_snn.nets.neuron.lif`, tens of times faster. There is no kernel for
+fp16, which is for GPUs: such currents are left to the reference.
 
 Dimensions: T ticks, X anything. Ticks must be dense in memory; their layout is kept.
 """
@@ -13,12 +14,14 @@ import torch
 from torch import Tensor
 
 from chess_snn.nets import neuron_kernels
-from chess_snn.nets.neuron import like_ticks_of
+from chess_snn.nets.neuron import lif, like_ticks_of
 from chess_snn.nets.neuron_memory import tick_memory
 
 
 def lif_cpu(current_TX: Tensor, decay: float, threshold: float, alpha: float = 2.0) -> Tensor:
     """Differentiable: as :func:`chess_snn.nets.neuron.lif`, for CPU tensors."""
+    if current_TX.dtype == torch.float16:
+        return lif(current_TX, decay, threshold, alpha)
     spikes_TX: Tensor = _CompiledLif.apply(current_TX, decay, threshold, alpha)  # type: ignore[no-untyped-call]
     return spikes_TX
 

@@ -4,7 +4,7 @@
 
     gen-000012/
       weights.safetensors     what self-play, evaluation and the registry load
-      optimizer.safetensors   moments of AdamW
+      optimizer.safetensors   moments of AdamW; in fp16, the loss scale
       trainer.json            counters, settings, the sampling stream
       MANIFEST.json           sizes and SHA-256 of the above
 
@@ -46,6 +46,8 @@ CHECKPOINT_KIND: Final = "checkpoint"
 CHECKPOINT_FORMAT: Final = StoredFormat("checkpoint", version=1)
 _FORMERLY_KEPT = "torch_rng_state"
 """Of torch's random numbers, of which training draws none."""
+_LOSS_SCALE = "loss_scale"
+"""Names its tensors beside the numbers that name parameters."""
 _STEP = "step"
 """AdamW's name for the one entry of a parameter's state that has not the parameter's shape."""
 _MISFITS = (KeyError, TypeError, ValueError, IndexError, SafetensorError)
@@ -188,11 +190,14 @@ def _optimizer_tensors(trainer: Trainer) -> dict[str, Tensor]:
         for name, value in trainer.optimizer.state.get(parameter, {}).items():
             # safetensors stores dense memory only; the format of the parameter comes back on load.
             tensors[f"{index}.{name}"] = value.detach().cpu().contiguous()
+    for name, value in trainer.loss_scale.state().items():
+        tensors[f"{_LOSS_SCALE}.{name}"] = value.cpu()
     return tensors
 
 
 def _restore_optimizer(trainer: Trainer, tensors: dict[str, Tensor]) -> None:
     tensors.pop(_FORMERLY_KEPT, None)
+    _restore_loss_scale(trainer, tensors)
     parameters = _parameters(trainer)
     for key, stored in tensors.items():
         index, name = key.split(".", 1)
@@ -204,3 +209,13 @@ def _restore_optimizer(trainer: Trainer, tensors: dict[str, Tensor]) -> None:
             raise ValueError(f"{key} has shape {list(stored.shape)}, not {list(like.shape)}")
         value = torch.empty_like(like, device=parameter.device).copy_(stored)
         trainer.optimizer.state[parameter][name] = value
+
+
+def _restore_loss_scale(trainer: Trainer, tensors: dict[str, Tensor]) -> None:
+    """Take it out of ``tensors``; it stays the first one where there is none among them."""
+    for name, ours in trainer.loss_scale.state().items():
+        key = f"{_LOSS_SCALE}.{name}"
+        stored = tensors.pop(key, ours)
+        if stored.shape != ours.shape:
+            raise ValueError(f"{key} has shape {list(stored.shape)}, not {list(ours.shape)}")
+        ours.copy_(stored)

@@ -22,6 +22,7 @@ from torch import Tensor, nn
 from chess_snn.nets import Network
 from chess_snn.nets.torch_threads import single_torch_threads
 from chess_snn.training.batch import TrainingBatch
+from chess_snn.training.loss_scale import LossScale
 from chess_snn.training.losses import Losses, compute_losses
 from chess_snn.training.settings import TrainingSettings
 
@@ -35,10 +36,12 @@ class Gradients:
     Outside of one they run one after the other, to the same numbers.
     """
 
-    def __init__(self, network: Network, settings: TrainingSettings) -> None:
+    def __init__(
+        self, network: Network, settings: TrainingSettings, loss_scale: LossScale
+    ) -> None:
         """Share the parameters of ``network``, which is on its device for good."""
         self.settings = settings
-        self._network = network
+        self._network, self._loss_scale = network, loss_scale
         self._copies: list[Network] = []
         self._threads: ThreadPoolExecutor | None = None
 
@@ -61,7 +64,7 @@ class Gradients:
 
     @torch.backends.cudnn.flags(enabled=True, allow_tf32=False)
     def compute(self, batch: TrainingBatch, whole: int | None = None) -> Tensor:
-        """Set the gradient of the network's parameters; the losses float32[F] of the batch.
+        """Set the scaled gradient of the network's parameters; the losses float32[F], unscaled.
 
         The network's running statistics become the mean of what the micro-batches make of them.
 
@@ -96,7 +99,7 @@ class Gradients:
     def _backward(self, network: Network, batch: TrainingBatch) -> Tensor:
         losses = losses_of(network, batch, self.settings)
         network.zero_grad(set_to_none=True)
-        losses.total.backward()  # type: ignore[no-untyped-call]
+        self._loss_scale.scaled(losses.total).backward()  # type: ignore[no-untyped-call]
         return torch.stack([getattr(losses, name).detach() for name in LOSS_FIGURES])
 
 
@@ -105,7 +108,8 @@ def losses_of(network: Network, batch: TrainingBatch, settings: TrainingSettings
     planes_BPHW = batch.planes_BPHW
     device = planes_BPHW.device.type
     with torch.autocast(
-        device, torch.bfloat16, enabled=settings.precision == "bf16",
+        device, torch.float16 if settings.precision == "fp16" else torch.bfloat16,
+        enabled=settings.precision != "fp32",
         # Copies of weights kept from an eager step would not be made again in a replay.
         cache_enabled=device == "cpu",
     ):

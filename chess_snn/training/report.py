@@ -9,6 +9,8 @@ import torch
 from torch import Tensor
 
 from chess_snn.errors import TrainingDivergedError
+from chess_snn.training.gradients import LOSS_FIGURES
+from chess_snn.training.loss_scale import LEAST_SCALE
 from chess_snn.training.step import FIGURES
 
 _WAY_OUT: Final = 'lower training.learning_rate or set training.precision = "fp32"'
@@ -35,6 +37,9 @@ class TrainingReport:
     """Taken, without those that were skipped."""
     skipped_steps: int
     """Whose loss or gradient was not finite; they changed nothing."""
+    overflowed_steps: int
+    """Not among them: whose gradient was not finite because of the loss scale; it was halved, and
+    nothing else changed."""
     samples: int
     value_loss: float
     """Cross-entropy with outcome and root value blended, nats."""
@@ -52,6 +57,8 @@ class TrainingReport:
     """Before clipping."""
     learning_rate: float
     """At the last step."""
+    loss_scale: float | None
+    """After the last step; None where the loss is not scaled."""
     seconds: float
     """Mean over ranks."""
     micro_batches: tuple[MicroBatchUse, ...]
@@ -77,6 +84,8 @@ class FigureLog:
         """Of the steps fetched so far that were taken."""
         self.num_skipped = 0
         """Steps fetched so far that were not finite, and so not taken."""
+        self.num_overflowed = 0
+        """The same where the loss was scaled too much; they are not among the others."""
         self._first_step, self._every, self._skip_limit = first_step, every, skip_limit
         self._num_in_a_row = 0
         self._on_device: list[Tensor] = []
@@ -105,6 +114,8 @@ class FigureLog:
             if all(map(math.isfinite, numbers)):
                 self.steps.append(figures)
                 self._num_in_a_row = 0
+            elif _is_overflow(figures):
+                self.num_overflowed += 1
             else:
                 self._skip(figures)
         self._on_device.clear()
@@ -113,7 +124,8 @@ class FigureLog:
         """Fetch what is still on the device, after the last step.
 
         Raises:
-            TrainingDivergedError: as :meth:`fetch` does, or no step was taken at all.
+            TrainingDivergedError: as :meth:`fetch` does, or no step was taken at all. Where all
+                that was in the way is the loss scale, the steps to come find a smaller one.
         """
         self.fetch()
         if self.num_skipped and not self.steps:
@@ -122,7 +134,7 @@ class FigureLog:
             )
 
     def _skip(self, figures: StepFigures) -> None:
-        step = self._first_step + len(self.steps) + self.num_skipped
+        step = self._first_step + len(self.steps) + self.num_skipped + self.num_overflowed
         self.num_skipped += 1
         self._num_in_a_row += 1
         if self._num_in_a_row > self._skip_limit:
@@ -133,9 +145,20 @@ class FigureLog:
             )
 
 
+def _is_overflow(figures: StepFigures) -> bool:
+    """Whether a step that is not finite may have been so by the loss scale alone.
+
+    The scale touches gradients and not losses, and a scale of 1 touches nothing. It is halved each
+    time, so that what is not finite for another reason is soon seen to be.
+    """
+    return figures["loss_scale"] > LEAST_SCALE and all(
+        math.isfinite(figures[name]) for name in LOSS_FIGURES
+    )
+
+
 def make_report(
-    log: FigureLog, batch_size: int, learning_rate: float, seconds: float,
-    micro_batches: tuple[MicroBatchUse, ...], shares: tuple[int, ...],
+    log: FigureLog, batch_size: int, learning_rate: float, loss_scale: float | None,
+    seconds: float, micro_batches: tuple[MicroBatchUse, ...], shares: tuple[int, ...],
 ) -> TrainingReport:
     """The report of the steps in ``log``; without any, its means are 0."""
     steps: Sequence[StepFigures] = log.steps
@@ -146,6 +169,7 @@ def make_report(
     return TrainingReport(
         steps=len(steps),
         skipped_steps=log.num_skipped,
+        overflowed_steps=log.num_overflowed,
         samples=len(steps) * batch_size,
         value_loss=mean("value"),
         policy_loss=mean("policy"),
@@ -155,6 +179,7 @@ def make_report(
         value_mean_abs=mean("value_mean_abs"),
         gradient_norm=mean("gradient_norm"),
         learning_rate=learning_rate,
+        loss_scale=loss_scale,
         seconds=seconds,
         micro_batches=micro_batches,
         shares=shares,

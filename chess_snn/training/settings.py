@@ -7,7 +7,7 @@ from typing import Literal
 from chess_snn.config import check_choice, check_range
 from chess_snn.errors import ConfigError
 
-Precision = Literal["fp32", "bf16"]
+Precision = Literal["fp32", "bf16", "fp16"]
 PolicyLoss = Literal["advantage", "search"]
 
 
@@ -35,7 +35,8 @@ class TrainingSettings:
     """Largest norm of the whole gradient."""
     skip_limit: int = 5
     """Steps in a row that may be skipped because their loss or gradient is not finite; one more
-    halts the campaign, and the generation is given up. A skipped step changes nothing."""
+    halts the campaign, and the generation is given up. A skipped step changes nothing. Steps that
+    overflow in fp16 because the loss is scaled too much are not counted."""
     policy_loss: PolicyLoss = "search"
     """`advantage`: the played action weighted by its clipped advantage over the value, for games
     played without search. `search`: cross-entropy with the search's policy target."""
@@ -64,7 +65,9 @@ class TrainingSettings:
     mirror: bool = True
     """Whether half the samples are mirrored, left to right, where no castling right is left."""
     precision: Precision = "bf16"
-    """`bf16` runs convolutions in bfloat16 (autocast); weights, logits and losses stay fp32."""
+    """`bf16` and `fp16` run convolutions in 16 bits (autocast); weights, logits and losses stay
+    fp32. `fp16` rounds 8 times finer, over a narrower range: the loss is scaled to fit. It is for
+    GPUs; CPUs run it many times slower than fp32."""
 
     def __post_init__(self) -> None:
         check_range("training.batch_size", self.batch_size, ge=2)
@@ -87,7 +90,7 @@ class TrainingSettings:
         check_range("training.window_exponent", self.window_exponent, gt=0, le=1)
         check_range("training.surprise_share", self.surprise_share, ge=0, le=1)
         check_range("training.surprise_cap", self.surprise_cap, ge=1, le=1000)
-        check_choice("training.precision", self.precision, ("fp32", "bf16"))
+        check_choice("training.precision", self.precision, ("fp32", "bf16", "fp16"))
 
     @property
     def num_micro_batches(self) -> int:

@@ -1,4 +1,4 @@
-"""One optimiser step: forward, losses, backward, the sum over ranks, clipping and update.
+"""One optimiser step: forward, losses, backward, the sum over ranks, unscaling, clipping, update.
 
 :class:`TrainingStep` launches it kernel by kernel, on any device. :class:`CapturedStep` replays it
 as a CUDA graph: a step of a small network is some hundred kernels, and launching them takes longer
@@ -17,11 +17,13 @@ from chess_snn.nets import Network
 from chess_snn.training.batch import TrainingBatch
 from chess_snn.training.exchange import Exchange
 from chess_snn.training.gradients import LOSS_FIGURES, Gradients
+from chess_snn.training.loss_scale import make_loss_scale
 from chess_snn.training.ranks import ALONE, Ranks
 from chess_snn.training.settings import TrainingSettings
 
-FIGURES: Final = (*LOSS_FIGURES, "gradient_norm")
-"""Names of the numbers a step leaves, in their order."""
+FIGURES: Final = (*LOSS_FIGURES, "gradient_norm", "loss_scale")
+"""Names of the numbers a step leaves, in their order. The scale is the one that the step was made
+with, 1 where the loss is not scaled; none of the others is scaled by it."""
 
 _WARM_UP_STEPS = 3
 """Real steps before the capture: kernels are compiled, the optimiser has its moments."""
@@ -39,7 +41,8 @@ class TrainingStep:
         ranks: Ranks = ALONE,
     ) -> None:
         self.network, self.optimizer, self.ranks = network, optimizer, ranks
-        self.gradients = Gradients(network, settings)
+        self.loss_scale = make_loss_scale(settings.precision, self.device)
+        self.gradients = Gradients(network, settings, self.loss_scale)
         self.exchange = Exchange(network, ranks)
         self.is_timed = False
         """Whether what ranks tell of their seconds is to be true on a GPU, which has to wait."""
@@ -60,7 +63,7 @@ class TrainingStep:
 
     @property
     def settings(self) -> TrainingSettings:
-        """What a step is; may be replaced between steps."""
+        """What a step is; may be replaced between steps, but for the precision."""
         return self.gradients.settings
 
     @settings.setter
@@ -108,19 +111,25 @@ class TrainingStep:
         return self.gradients.compute(batch, self.settings.batch_size)
 
     def apply(self, losses_F: Tensor, buffers: list[Tensor]) -> Tensor:
-        """Clip the gradients that all ranks have and update; the step's figures float32[F + 1].
+        """Unscale and clip the gradients that all ranks have, and update; figures float32[F + 2].
 
         Args:
             losses_F: float32[F], of the whole batch.
             buffers: the running statistics before the step, for one that is not finite.
         """
+        gradients = [p.grad for p in self.network.parameters() if p.grad is not None]
+        self.loss_scale.unscale(gradients)
         norm = torch.nn.utils.clip_grad_norm_(self.network.parameters(), self.settings.clip_norm)
-        figures_F = torch.cat([losses_F, norm.unsqueeze(0)])
+        figures_F = torch.cat([
+            losses_F, norm.unsqueeze(0), self.loss_scale.factor.unsqueeze(0)
+        ])
         # The fused optimiser leaves out an update for which this is 1, on the device: asking it
         # from here would wait for the device.
         is_finite = figures_F.isfinite().all()
-        self.optimizer.found_inf = is_finite.logical_not().float()  # type: ignore[attr-defined]
+        found_inf = is_finite.logical_not().float()
+        self.optimizer.found_inf = found_inf  # type: ignore[attr-defined]
         self.optimizer.step()
+        self.loss_scale.update(found_inf)
         for ours, before in zip(self.network.buffers(), buffers, strict=True):
             # Neurons of another library keep their state in a buffer that has no shape at first.
             if ours.shape == before.shape:

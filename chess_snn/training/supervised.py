@@ -30,7 +30,7 @@ from chess_snn.types import Json, Progress
 
 Points = list[dict[str, float]]
 """Figures over time: ``step`` and ``epoch`` (fractional), means over the steps since the point
-before, and ``holdout_…`` at the beginning and at the end of a portion."""
+before, ``loss_scale`` in fp16, and ``holdout_…`` at the beginning and at the end of a portion."""
 
 _FIRST_STEPS: Final = 16
 """Steps whose pace is measured, to know how many make a checkpoint's time."""
@@ -181,7 +181,9 @@ def _meta(checkpoint: Path) -> Json:
 
 
 def _trained(report: TrainingReport) -> dict[str, float]:
-    return {name: getattr(report, name) for name in _TRAINED_FIGURES}
+    figures: dict[str, float] = {name: getattr(report, name) for name in _TRAINED_FIGURES}
+    scale = report.loss_scale
+    return figures if scale is None else figures | {"loss_scale": scale}
 
 
 def _measured(trainer: Trainer, window: ReplayWindow) -> dict[str, float]:

@@ -30,6 +30,7 @@ from chess_snn.nets import (
 from chess_snn.rng import generator
 from chess_snn.training.batch import TrainingBatch, as_tensor, assemble, mirror
 from chess_snn.training.load_ahead import load_ahead
+from chess_snn.training.loss_scale import LossScale
 from chess_snn.training.losses import value_loss
 from chess_snn.training.ranks import ALONE, Ranks
 from chess_snn.training.report import FigureLog, MicroBatchUse, TrainingReport, make_report
@@ -118,6 +119,11 @@ class Trainer:
         self.step_in_iteration = 0
         self.rng = generator(seed, "samples", 0)
 
+    @property
+    def loss_scale(self) -> LossScale:
+        """What the loss is scaled by, where the precision asks for it."""
+        return self._step.loss_scale
+
     def begin_iteration(self, iteration: int) -> None:
         """Start ``iteration``: its own stream of samples, step 0."""
         self.step_in_iteration = 0
@@ -162,7 +168,8 @@ class Trainer:
         log.end()
         seconds = self._mean_over_ranks(time.perf_counter() - start)
         return make_report(
-            log, self.settings.batch_size, rate, seconds, tuple(uses), self._division.counts
+            log, self.settings.batch_size, rate, self.loss_scale.value(), seconds, tuple(uses),
+            self._division.counts,
         )
 
     def _take_step(self, window: ReplayWindow, prepared: _Prepared, rate: float) -> Tensor:
@@ -247,6 +254,7 @@ class Trainer:
             "torch": torch.__version__.partition("+")[0],
             **{f"training.{name}": str(value) for name, value in asdict(self.settings).items()},
             "network": network_digest(self.network)[:_DIGEST_LENGTH],
+            "loss scale": str([tensor.item() for tensor in self.loss_scale.state().values()]),
             "step": f"{self.step_in_iteration} ({self.steps_done} in all)",
             "stream of samples": hashlib.sha256(stream.encode()).hexdigest()[:_DIGEST_LENGTH],
             "replay window": window.digest(),

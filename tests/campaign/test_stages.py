@@ -7,6 +7,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from micro_campaign import SETTINGS as MICRO_SETTINGS
+from micro_campaign import micro_networks
 from tiny_campaign import TINY
 
 from chess_snn.campaign import (
@@ -247,6 +249,19 @@ def test_a_generation_without_evaluation_has_no_score(played, new_folder):
 def test_training_says_how_much_its_network_spikes(played):
     for receipt in played.receipts:
         assert 0 < receipt.training.metrics["spike_rate"] < 0.5
+
+
+def test_training_in_fp16_tells_its_loss_scale(tmp_path):
+    settings = [*MICRO_SETTINGS, 'training.precision="fp16"', "training.presentations=1.0"]
+    with micro_networks():
+        folder = CampaignFolder.create(tmp_path / "c", load_config(settings=settings))
+        prepare_first_generation(folder)
+        begin_iteration(folder, 0, 0.0)
+        for shard in range(2):
+            play_shard(folder.path, 0, shard)
+        metrics = train_generation(folder.path, 0).metrics
+    assert (metrics["loss_scale"], metrics["overflowed_steps"]) == (2.0**16, 0)
+    assert metrics["steps"] > 3
 
 
 def test_the_untrained_policy_is_soft_and_says_so(played):

@@ -25,6 +25,7 @@ def test_every_part_prints_its_figures_and_keeps_them(tmp_path):
     figures = {(each["name"], each["unit"]): each["value"] for each in body["measurements"]}
     assert figures["tiny, policy only", "positions/s"] > 0
     assert figures["tiny: training", "samples/s"] > 0
+    assert figures["tiny: training in fp16 over bf16", "times"] > 0
     for part in ("neurons", "inference", "peers", "training", "self_play"):
         assert f"\n{part} (" in done.stdout
 

@@ -107,6 +107,19 @@ def test_the_layout_is_kept(dtype):
     assert torch.equal(spikes, lif(current.contiguous(), 0.5, 0.5))
 
 
+def test_half_precision_is_left_to_the_reference():
+    spikes, gradients = [], []
+    for neuron in (lif, lif_cpu):
+        x = currents(3, 500, torch.float16).requires_grad_()
+        fired = neuron(x, 0.5, 0.5)
+        fired.backward(currents(3, 500, torch.float16, seed=3))
+        spikes.append(fired.detach())
+        gradients.append(x.grad)
+    assert spikes[0].dtype == gradients[0].dtype == torch.float16
+    assert torch.equal(*spikes)
+    assert torch.equal(*gradients)
+
+
 def test_memory_with_gaps_and_other_precisions_are_refused():
     with pytest.raises(ValueError, match="dense ticks"):
         memory_of(torch.zeros(2, 6, 4)[:, :, ::2])

@@ -16,6 +16,9 @@ lif_triton = neuron_triton.lif_triton
 ON_GPU = torch.cuda.is_available()
 DEVICE = "cuda" if ON_GPU else "cpu"
 DTYPES = pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+TRAINED_DTYPES = pytest.mark.parametrize(
+    "dtype", [torch.float32, torch.bfloat16, torch.float16]
+)
 TICKS = pytest.mark.parametrize("ticks", [1, 2, 3, 4, 8])
 # Around a block of 1024 neurons, odd numbers included.
 SIZES = (1, 33, 1024, 1025, 2500)
@@ -98,7 +101,7 @@ def test_the_bias_of_each_channel_is_added_first(layout, dtype, ticks):
         assert torch.equal(ours, expected)
 
 
-@DTYPES
+@TRAINED_DTYPES
 @TICKS
 @pytest.mark.parametrize("size", SIZES)
 def test_the_gradient_equals_the_references(dtype, ticks, size):
@@ -126,6 +129,16 @@ def test_the_gradient_of_a_static_current_sums_over_its_ticks(layout):
         gradients.append(x.grad)
     torch.testing.assert_close(*gradients)
     assert gradients[0].abs().sum() > 0
+
+
+def test_a_gradient_too_large_for_half_precision_is_infinite():
+    """And no large number: training has to see that it overflowed."""
+    x = currents(2, 33, torch.float16).requires_grad_()
+    lif_triton(x, 0.5, 0.5).backward(torch.full((2, 33), 6e4, dtype=torch.float16, device=DEVICE))
+    reference = currents(2, 33, torch.float16).requires_grad_()
+    lif(reference, 0.5, 0.5).backward(torch.full_like(reference, 6e4))
+    assert reference.grad.isinf().any()
+    assert torch.equal(x.grad.isinf(), reference.grad.isinf())
 
 
 @DTYPES

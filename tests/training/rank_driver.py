@@ -43,6 +43,8 @@ class Case:
     """``oom``, ``freeze``, ``sleep``, ``kill``, ``settings``, ``window`` or ``stream``."""
     fault_rank: int = 1
     fault_step: int = 2
+    loss_scale: float = 0.0
+    """Where training in fp16 begins; 0 for where it does by itself."""
     slow_ranks: tuple = ()
     """These compute a micro-batch for 60 ms longer."""
     is_refused: bool = False
@@ -60,6 +62,8 @@ class Outcome:
     counts: list
     """Of each step: micro-batches of each rank."""
     micro_batches: list
+    scales: list
+    """Of each step: the loss scale after it."""
     holdout: list
     """Value loss on held-out games before and after."""
     state: dict
@@ -86,7 +90,9 @@ def train(case, shard, ranks=ALONE):
     if ranks.rank in case.slow_ranks:
         slow_down(trainer)
     plan = IterationPlan(case.steps, 0.0, 1.0)
-    outcome = Outcome([], [], [], [], [trainer.holdout_value_loss(window)], {})
+    if case.loss_scale:
+        trainer.loss_scale.factor.fill_(case.loss_scale)
+    outcome = Outcome([], [], [], [], [], [trainer.holdout_value_loss(window)], {})
     for step in range(case.steps):
         if is_bad and step == case.fault_step:
             break_down(case.fault, trainer)
@@ -98,6 +104,7 @@ def train(case, shard, ranks=ALONE):
             report.target_entropy, report.value_mean_abs, report.gradient_norm,
         ])
         outcome.rows.append(seen[-1])
+        outcome.scales.append(report.loss_scale)
         outcome.micro_batches += [list(astuple(use)) for use in report.micro_batches]
     outcome.holdout.append(trainer.holdout_value_loss(window))
     outcome.state = {k: v.clone().contiguous() for k, v in trainer.network.state_dict().items()}
@@ -167,7 +174,7 @@ def main(file):
                 continue
             save_file(outcome.state, stem.with_suffix(".safetensors"))
             body = {name: getattr(outcome, name) for name in
-                    ("figures", "rows", "counts", "micro_batches", "holdout")}
+                    ("figures", "rows", "counts", "micro_batches", "scales", "holdout")}
             stem.with_suffix(".json").write_text(json.dumps(body))
 
 

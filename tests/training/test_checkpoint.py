@@ -8,6 +8,7 @@ import shutil
 import pytest
 import torch
 from safetensors import safe_open
+from safetensors.torch import load_file, save
 
 from chess_snn.data import read_manifest, staged_folder
 from chess_snn.errors import CorruptDataError, UnknownVersionError
@@ -20,6 +21,7 @@ from chess_snn.training import (
     load_trainer,
     save_checkpoint,
 )
+from chess_snn.training.loss_scale import FIRST_SCALE
 
 FILES = ["MANIFEST.json", "optimizer.safetensors", "trainer.json", "weights.safetensors"]
 PLAN = IterationPlan(num_steps=8, progress_first=1 / 3, progress_last=2 / 3)
@@ -47,7 +49,7 @@ def names_in(folder):
     return sorted(path.name for path in folder.iterdir())
 
 
-@pytest.mark.parametrize("precision", ["fp32", "bf16"])
+@pytest.mark.parametrize("precision", ["fp32", "bf16", "fp16"])
 @pytest.mark.parametrize("stop_at", [0, 1, 5])
 @pytest.mark.parametrize("draw", [{"mirror": True, "surprise_share": 0.7},
                                   {"mirror": False, "surprise_share": 0.0}],
@@ -178,6 +180,44 @@ def recommit(source, target, replace):
             (stage.path / name).write_bytes(content)
         stage.commit(kind="checkpoint", meta={})
     return target
+
+
+def loss_scale_in(folder, change):
+    """What ``folder`` holds of the optimiser, with a change of the scale."""
+    tensors = load_file(folder / "optimizer.safetensors")
+    change(tensors)
+    return {"optimizer.safetensors": save(tensors)}
+
+
+def test_in_fp16_a_checkpoint_without_a_scale_begins_with_the_first(
+    new_trainer, window, game, tmp_path
+):
+    trainer = new_trainer(precision="fp16")
+    trainer.loss_scale.factor.fill_(64.0)
+    trainer.run(window, PLAN, stop_at=1)
+    save_checkpoint(tmp_path / "gen", trainer, {})
+    assert load_trainer(tmp_path / "gen", game).loss_scale.value() == 64
+
+    def remove_scale(tensors):
+        del tensors["loss_scale.factor"], tensors["loss_scale.good_steps"]
+
+    without = loss_scale_in(tmp_path / "gen", remove_scale)
+    loaded = load_trainer(recommit(tmp_path / "gen", tmp_path / "without", without), game)
+    assert loaded.loss_scale.value() == FIRST_SCALE
+
+
+def test_a_scale_that_is_none_is_refused(saved, new_trainer, game, tmp_path):
+    other = loss_scale_in(saved, lambda tensors: tensors.update({
+        "loss_scale.factor": torch.tensor(64.0)
+    }))
+    with pytest.raises(UnknownVersionError, match="this version can read"):
+        load_trainer(recommit(saved, tmp_path / "bf16", other), game)
+    save_checkpoint(tmp_path / "gen", new_trainer(precision="fp16"), {})
+    two = loss_scale_in(tmp_path / "gen", lambda tensors: tensors.update({
+        "loss_scale.factor": torch.tensor([64.0, 32.0])
+    }))
+    with pytest.raises(UnknownVersionError, match=r"loss_scale.factor has shape \[2\], not \[\]"):
+        load_trainer(recommit(tmp_path / "gen", tmp_path / "two", two), game)
 
 
 @pytest.mark.parametrize("name", ["optimizer.safetensors", "weights.safetensors"])

@@ -7,6 +7,7 @@ import torch
 from chess_snn.training import IterationPlan
 from chess_snn.training.batch import assemble
 from chess_snn.training.gradients import LOSS_FIGURES, Gradients, losses_of
+from chess_snn.training.loss_scale import LossScale
 
 
 @pytest.fixture
@@ -58,7 +59,7 @@ def test_parts_of_unlike_size_count_by_their_size(new_trainer, batch):
     torch.testing.assert_close(statistics_of(ours.network), expected_statistics)
 
 
-@pytest.mark.parametrize("precision", ["fp32", "bf16"])
+@pytest.mark.parametrize("precision", ["fp32", "bf16", "fp16"])
 def test_any_number_of_threads_gives_the_same_bits(
     new_trainer, searched_window, assert_same_trainers, precision
 ):
@@ -86,7 +87,9 @@ def test_copies_have_the_parameters_of_the_network_at_every_step(new_trainer, se
 
 
 def test_threads_end_with_the_block(new_trainer):
-    gradients = Gradients(new_trainer().network, new_trainer(micro_batch=8).settings)
+    gradients = Gradients(
+        new_trainer().network, new_trainer(micro_batch=8).settings, LossScale("cpu")
+    )
     before = torch.get_num_threads()
     torch.set_num_threads(2)
     try:

@@ -24,9 +24,14 @@ REFUSED = {
     "settings": "training.clip_norm", "window": "replay window", "stream": "stream of samples",
 }
 """What one rank has otherwise, and as what the others see it."""
+FP16 = Case(
+    "fp16", {"batch_size": 32, "precision": "fp16", "skip_limit": 0}, steps=12, loss_scale=2.0**24
+)
+"""Two micro-batches, of which two ranks add up what one process does, in the same order."""
 TOO_FEW_PARTS = Case("few", {"micro_batch": 48}, is_refused=True)
 REFUSED_CASES = [Case(fault, fault=fault, is_refused=True) for fault in REFUSED]
 SIZES = (2, 3)
+FP16_SIZE = 2
 
 ROUNDING = {"rtol": 2e-6, "atol": 1e-7}
 """Of figures, after some steps from sums in another order."""
@@ -38,11 +43,12 @@ def groups(searched_shard, tmp_path_factory):
     outcomes = {}
     for size in SIZES:
         folder = tmp_path_factory.mktemp(f"group-of-{size}")
-        cases = [*REFUSED_CASES, TOO_FEW_PARTS, *CASES]
+        pair = [FP16] if size == FP16_SIZE else []
+        cases = [*REFUSED_CASES, TOO_FEW_PARTS, *CASES, *pair]
         codes, told = run_group(folder, searched_shard, cases, size)
         assert codes == [0] * size, told
         outcomes[size] = folder
-        for case in CASES:
+        for case in [*CASES, *pair]:
             outcomes[case.name, size] = read_outcomes(folder, case, size)
     return outcomes
 
@@ -111,6 +117,17 @@ def test_a_slow_rank_is_given_less_once_that_was_measured(groups, size):
     assert counts[:3] == [[6 // size] * size] * 3
     assert counts[-1][1] < 6 // size
     assert sum(counts[-1]) == 6
+
+
+def test_in_fp16_two_ranks_find_the_scale_and_the_bits_of_one_process(groups, searched_shard):
+    expected = train(FP16, searched_shard)
+    assert expected.scales[0] < FP16.loss_scale, "nothing overflowed"
+    assert expected.scales[-1] == expected.scales[-2], "nothing else was done"
+    for outcome in groups["fp16", FP16_SIZE]:
+        assert outcome.scales == expected.scales
+        assert outcome.figures == expected.figures
+        for name, tensor in expected.state.items():
+            assert torch.equal(outcome.state[name], tensor), name
 
 
 @pytest.mark.fault(13)

@@ -65,7 +65,7 @@ def test_advantage_training_prefers_the_winners_actions(new_trainer, endgames):
     assert likelihood(-1) < lost - 0.1
 
 
-@pytest.mark.parametrize("precision", ["fp32", "bf16"])
+@pytest.mark.parametrize("precision", ["fp32", "bf16", "fp16"])
 def test_training_again_gives_the_same_bits(
     new_trainer, searched_window, assert_same_trainers, precision
 ):

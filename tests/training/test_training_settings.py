@@ -37,7 +37,7 @@ def test_value_out_of_range_names_its_setting(field, value):
         TrainingSettings(**{field: value})
 
 
-@pytest.mark.parametrize(("field", "value"), [("policy_loss", "ppo"), ("precision", "fp16")])
+@pytest.mark.parametrize(("field", "value"), [("policy_loss", "ppo"), ("precision", "fp8")])
 def test_unknown_choice_names_its_setting(field, value):
     with pytest.raises(ConfigError, match=rf"^training\.{field} must be one of .* got '{value}'$"):
         TrainingSettings(**{field: value})

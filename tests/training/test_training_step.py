@@ -68,7 +68,7 @@ def test_a_batch_takes_the_numbers_of_another(new_trainer, searched_window):
 
 @pytest.mark.gpu
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
-@pytest.mark.parametrize("precision", ["fp32", "bf16"])
+@pytest.mark.parametrize("precision", ["fp32", "bf16", "fp16"])
 def test_captured_steps_learn_what_eager_ones_learn(new_trainer, searched_window, precision):
     reports = []
     for captured in (True, False):

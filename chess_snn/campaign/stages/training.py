@@ -27,6 +27,7 @@ from chess_snn.training import (
     IterationPlan,
     Ranks,
     Trainer,
+    TrainingReport,
     load_trainer,
     load_weights,
     save_checkpoint,
@@ -109,6 +110,7 @@ def train_generation(
                 "holdout_value_loss_after": trainer.holdout_value_loss(window),
             }),
             **_spike_rate(trainer, window),
+            **_loss_scale(report),
         },
     }
     if not ranks.is_first:
@@ -148,6 +150,15 @@ def _spike_rate(trainer: Trainer, window: ReplayWindow) -> dict[str, float]:
     """Of a network that spikes."""
     is_spiking = trainer.network.config.is_spiking
     return {"spike_rate": trainer.spike_rate(window)} if is_spiking else {}
+
+
+def _loss_scale(report: TrainingReport) -> dict[str, float]:
+    """Where the loss was scaled, and how many steps were left out to find by how much."""
+    if report.loss_scale is None:
+        return {}
+    return {
+        "loss_scale": report.loss_scale, "overflowed_steps": float(report.overflowed_steps)
+    }
 
 
 def _training_facts(meta: Json) -> TrainingFacts:

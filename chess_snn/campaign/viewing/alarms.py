@@ -19,7 +19,8 @@ elder                       an earlier one
 score falling               ``evaluation/score``: mean score against the fixed opponents
 won positions not           ``evaluation/conversion_rate``:
 converted                   :func:`chess_snn.evaluation.conversion_rate`
-training steps skipped      ``train/skipped_steps``: those that were not finite
+training steps skipped      ``train/skipped_steps``: those that were not finite, whatever the loss
+                            scale
 replay starving             ``train/samples`` and ``train/steps`` of the iteration,
                             ``train/window_positions``, ``self_play/positions``
 ==========================  =======================================================================
@@ -253,7 +254,7 @@ def _replay_starving(history: Sequence[Metrics]) -> Alarm | None:
 
 def _shortages(samples: float, steps: float, new: float, window: float) -> list[str]:
     """What the replay is short of, in words."""
-    batch = samples / steps
+    batch = samples / max(1, steps)  # none, where fp16 was still looking for its loss scale
     found = []
     if samples > MOST_PRESENTATIONS * new:
         found.append(f"{samples:,.0f} samples are drawn for {new:,.0f} new positions")
