@@ -92,6 +92,32 @@ def run_all_on_devices(
         client.cancel([each.future for each in made if not each.future.done()])
 
 
+def mended(
+    work: Callable[[], _Result], begin_again: Callable[[], None] = lambda: None
+) -> _Result:
+    """What ``work`` returns, once whatever it stumbles over is mended; see :func:`mended_by`.
+
+    Args:
+        work: is called again after each mend.
+        begin_again: is called before that.
+    """
+    met: Counter[Path | None] = Counter()
+    while True:
+        try:
+            return work()
+        except DamagedFolderError as error:
+            if _mend is None:
+                raise
+            _mend(error, met[error.folder])
+            met[error.folder] += 1
+            begin_again()
+
+
+def watching_crew() -> CrewWatch | None:
+    """Who follows the workers; None where nobody does."""
+    return _crew
+
+
 class _Attempts:
     """One call, made again on another device where the first one failed it."""
 
@@ -104,16 +130,10 @@ class _Attempts:
 
     def result(self) -> Any:
         """Of the call, once what it stumbled over is mended."""
-        met: Counter[Path | None] = Counter()
-        while True:
-            try:
-                return self._plain_result()
-            except DamagedFolderError as error:
-                if _mend is None:
-                    raise
-                _mend(error, met[error.folder])
-                met[error.folder] += 1
-                self.future = self._submit()
+        return mended(self._plain_result, self._begin_again)
+
+    def _begin_again(self) -> None:
+        self.future = self._submit()
 
     def _plain_result(self) -> Any:
         try:

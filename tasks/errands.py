@@ -111,9 +111,15 @@ def _run(errand: Errand, replica: Replica, fetch: Fetch) -> Delivery:
         replica.bring(errand.needs.folders, errand.files, fetch)
         replica.discard(errand.needs.leaves)  # of one that failed
         result = errand.function(str(replica.path), *errand.arguments)
-        return Delivery(result, replica.collect(errand.needs.leaves))
+        return Delivery(result, replica.collect(_left_here(errand, result)))
     finally:
         replica.discard(errand.needs.leaves)
+
+
+def _left_here(errand: Errand, result: Any) -> tuple[str, ...]:
+    """What of the stage is in this replica: of a share of it that returns None, nothing."""
+    is_elsewhere = errand.function is remote.train_share and result is None
+    return () if is_elsewhere else errand.needs.leaves
 
 
 def known(result: Any) -> Any:
@@ -144,7 +150,7 @@ def _shard_needs(folder: CampaignFolder, iteration: int, shard: int, _: int) -> 
     return needs.shard_needs(folder, iteration, shard)
 
 
-def _training_needs(folder: CampaignFolder, iteration: int, _: int) -> StageNeeds:
+def _training_needs(folder: CampaignFolder, iteration: int, *_: Any) -> StageNeeds:
     return needs.training_needs(folder, iteration)
 
 
@@ -165,6 +171,7 @@ def _climb_needs(folder: CampaignFolder, generation: int, _: int) -> StageNeeds:
 _NEEDS: Final[Mapping[Callable[..., Any], Callable[..., StageNeeds]]] = {
     remote.play_shard: _shard_needs,
     remote.train_generation: _training_needs,
+    remote.train_share: _training_needs,
     remote.play_match_part: _match_needs,
     remote.play_conversion: _conversion_needs,
     remote.play_climb: _climb_needs,
@@ -174,6 +181,7 @@ _NEEDS: Final[Mapping[Callable[..., Any], Callable[..., StageNeeds]]] = {
 _RECALL: Final[Mapping[Callable[..., Any], Callable[..., Any]]] = {
     remote.play_shard: lambda path, iteration, shard, _: stages.play_shard(path, iteration, shard),
     remote.train_generation: lambda path, iteration, _: stages.train_generation(path, iteration),
+    remote.train_share: lambda path, iteration, *_: stages.train_generation(path, iteration),
     remote.play_match_part: lambda *_: None,
     remote.play_conversion: lambda path, generation, _: play_conversion(path, generation),
     remote.play_climb: lambda path, generation, _: play_climb(path, generation),

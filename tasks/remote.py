@@ -17,12 +17,14 @@ from chess_snn.campaign import stages
 from chess_snn.campaign.machine.places import own_place, whole_machine
 from chess_snn.campaign.stages import warm_start
 from chess_snn.campaign.stages.training_launch import train_as_configured
+from chess_snn.campaign.stages.training_launch import train_share as train_own_share
 from chess_snn.campaign.store.folder import CONFIG_FILE
 from chess_snn.campaign.store.receipts import ShardFacts, TrainingFacts
 from chess_snn.campaign.strength import climbing, matches
 from chess_snn.campaign.strength.matches import FINAL, ScheduledMatch, is_gate
 from chess_snn.cores import num_cores
 from chess_snn.types import Json, Progress
+from tasks.cluster import rank_meeting
 
 PROGRESS_TOPIC: Final = "progress"
 """Dask topic of the events that :class:`tasks.progress.ProgressBoard` reads."""
@@ -43,6 +45,23 @@ def train_generation(directory: str, iteration: int, num_threads: int) -> Traini
     with whole_machine():
         return train_as_configured(
             _seen(directory), iteration, num_threads=num_threads or num_cores(),
+            on_progress=_progress_events(iteration, "train", "steps"),
+        )
+
+
+def train_share(
+    directory: str, iteration: int, num_threads: int, meeting: str
+) -> TrainingFacts | None:
+    """See :func:`chess_snn.campaign.stages.training_launch.train_share`.
+
+    The campaign tells this machine's place at ``meeting`` (:mod:`tasks.cluster.rank_meeting`).
+    """
+    is_wanted = rank_meeting.own_call_wanted()
+    with whole_machine():
+        return train_own_share(
+            _seen(directory), iteration,
+            lambda: rank_meeting.wait_for_place(meeting, is_wanted),
+            num_threads=num_threads or num_cores(), is_wanted=is_wanted,
             on_progress=_progress_events(iteration, "train", "steps"),
         )
 

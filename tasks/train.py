@@ -6,18 +6,28 @@ from pathlib import Path
 from distributed import default_client
 from prefect import task
 
+from chess_snn.campaign import CampaignFolder
 from chess_snn.campaign.stages.warm_start import SUPERVISED, train_first_generation
 from chess_snn.campaign.store.receipts import TrainingFacts
 from chess_snn.cores import num_cores
 from chess_snn.types import Json
 from tasks import remote
-from tasks.compute import TRAINER, run_on_device
+from tasks.compute import TRAINER, run_on_device, watching_crew
 from tasks.errands import workers_see
+from tasks.train_together import SharedTraining, train_together
 
 
 @task(name="train", task_run_name="train-{iteration}")
 def train(directory: str, iteration: int, num_threads: int) -> TrainingFacts:
     """Train on the replay window of ``iteration`` and commit the next generation."""
+    folder, crew = CampaignFolder.open(Path(directory)), watching_crew()
+    num_machines = folder.config.cluster.training_machines
+    is_trained = folder.checkpoint(iteration + 1).exists()
+    if num_machines > 1 and crew is not None and not is_trained:
+        ranks_each = folder.config.execution.training_ranks
+        return train_together(
+            SharedTraining(directory, iteration, num_threads, num_machines, ranks_each), crew
+        )
     return run_on_device(
         remote.train_generation, directory, iteration, num_threads, device=TRAINER
     )

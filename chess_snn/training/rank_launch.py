@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ from chess_snn.config import check_range
 from chess_snn.data import read_json
 from chess_snn.errors import ChessSnnError, RankLostError, UsageError
 from chess_snn.training import rank_agent
+from chess_snn.training.interfaces import interface_of
 
 _LOOPBACK: Final = "127.0.0.1"
 _MEETING_FILE: Final = "meeting"
@@ -26,6 +28,8 @@ _MEETING_FILE: Final = "meeting"
 _STOP_S: Final = 10
 """Seconds from SIGTERM to SIGKILL, of ranks by the agent; the agent itself has twice as long."""
 _LOG_TAIL_LINES: Final = 15
+_LOOK_S: Final = 0.5
+"""How often it is asked whether ranks are still wanted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +92,7 @@ class RankLayout:
 
 def run_ranks(
     layout: RankLayout, run_id: str, module: str, arguments: Sequence[str],
-    on_line: Callable[[str], None],
+    on_line: Callable[[str], None], is_wanted: Callable[[], bool] | None = None,
 ) -> None:
     """Run ``python -m module arguments`` once for each rank of this machine, to their end.
 
@@ -98,9 +102,12 @@ def run_ranks(
         module: the program; rank 0 alone prints.
         arguments: its arguments.
         on_line: called with each line that a rank prints.
+        is_wanted: asked from a thread, twice a second; when it says no, the ranks are ended. Left
+            out, they always are.
 
     Raises:
-        RankLostError: a rank or the agent died, froze or never came; nothing is left running.
+        RankLostError: a rank or the agent died, froze or never came, or they were wanted no more;
+            nothing is left running.
         ChessSnnError: a rank raised it.
     """
     with tempfile.TemporaryDirectory(prefix="chess-snn-ranks-") as scratch:
@@ -111,7 +118,10 @@ def run_ranks(
             *layout.agent_arguments(run_id, Path(scratch)), "--log-dir", scratch, "-m", module,
             *arguments,
         ]
-        with log.open("wb") as stderr, _running(layout, command, stderr.fileno()) as agent:
+        with (
+            log.open("wb") as stderr, _running(layout, command, stderr.fileno()) as agent,
+            _ended_when_unwanted(agent, is_wanted),
+        ):
             assert agent.stdout is not None
             for line in agent.stdout:
                 on_line(line.rstrip("\n"))
@@ -127,8 +137,9 @@ def _running(
     environment = {
         "OMP_NUM_THREADS": "1", "TORCH_ELASTIC_SHUTDOWN_TIMEOUT": str(_STOP_S)
     } | os.environ
-    if _LOOPBACK in command and sys.platform == "linux":
-        environment.setdefault("GLOO_SOCKET_IFNAME", "lo")
+    if (interface := interface_of(_LOOPBACK if _LOOPBACK in command else layout.address)):
+        # gloo would take the one that the host's name leads to, which may be loopback.
+        environment.setdefault("GLOO_SOCKET_IFNAME", interface)
     if layout.is_loopback:
         # The agent's store would listen on every network; rank 0 keeps one on loopback.
         environment["TORCH_DISABLE_SHARE_RDZV_TCP_STORE"] = "1"
@@ -139,12 +150,41 @@ def _running(
     try:
         yield agent
     finally:
-        agent.send_signal(signal.SIGTERM)
-        try:
-            agent.wait(2 * _STOP_S)
-        except subprocess.TimeoutExpired:
-            agent.kill()  # and its ranks with it
-            agent.wait()
+        _stop(agent)
+
+
+def _stop(agent: subprocess.Popen[str]) -> None:
+    """End it and its ranks; may be called again, and by two threads."""
+    agent.send_signal(signal.SIGTERM)
+    try:
+        agent.wait(2 * _STOP_S)
+    except subprocess.TimeoutExpired:
+        agent.kill()  # and its ranks with it
+        agent.wait()
+
+
+@contextmanager
+def _ended_when_unwanted(
+    agent: subprocess.Popen[str], is_wanted: Callable[[], bool] | None
+) -> Iterator[None]:
+    if is_wanted is None:
+        yield
+        return
+    ended = threading.Event()
+
+    def look() -> None:
+        while not ended.wait(_LOOK_S):
+            if not is_wanted():
+                _stop(agent)
+                return
+
+    thread = threading.Thread(target=look, name="ranks-wanted", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
 
 
 def _error(code: int, failure: Path, log: Path) -> ChessSnnError:

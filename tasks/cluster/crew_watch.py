@@ -36,7 +36,10 @@ class Member:
     address: str
     device: str
     """For people; workers of one device have the same."""
+    host: str
+    """What its machine is called."""
     plays: bool
+    trains: bool
     shares_cores: bool
 
 
@@ -76,6 +79,14 @@ class CrewWatch:
             return list(self._members.values())
 
     @property
+    def trainers(self) -> list[Member]:
+        """Those of them that may train, on devices that are not left out."""
+        return [
+            member for member in self.members
+            if member.trains and member.device not in self._health.retired
+        ]
+
+    @property
     def states(self) -> list[WorkerState]:
         """The same, as they were a moment ago."""
         with self._lock:
@@ -106,6 +117,10 @@ class CrewWatch:
         while not self.members and time.monotonic() < deadline_s:
             time.sleep(_POLL_S)
         return bool(self.members)
+
+    def say(self, line: str) -> None:
+        """Tell people of work that only some can do."""
+        self._say(line)
 
     def is_elsewhere_possible(self, tried: set[str]) -> bool:
         """Whether a device is there that is neither retired nor in ``tried``."""
@@ -188,8 +203,9 @@ class CrewWatch:
             self._say(f"worker {name} is left unused: {reason}")
             return
         member = Member(
-            name, address, told["device"], resource("play") in info["resources"],
-            told["shares_cores"],
+            name, address, told["device"], told["host"],
+            plays=resource("play") in info["resources"],
+            trains=resource("train") in info["resources"], shares_cores=told["shares_cores"],
         )
         with self._lock:
             self._members[address] = member

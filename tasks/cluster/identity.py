@@ -13,6 +13,8 @@ class WorkerIdentity(TypedDict):
     software: dict[str, str]
     device: str
     """For people; the same for all workers of one device, and no other's."""
+    host: str
+    """What its machine is called; workers that share cores and GPUs have the same."""
     shares_cores: bool
     """Whether its networks run on the processor's cores."""
 
@@ -23,6 +25,7 @@ def tell_identity() -> WorkerIdentity:
     return {
         "software": own_software(),
         "device": own_device() or f"a device of {socket.gethostname()}",
+        "host": socket.gethostname() if place is None else place.host,
         "shares_cores": place is None or place.device.shares_cores,
     }
 

@@ -18,6 +18,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 import pytest
 
@@ -47,8 +48,10 @@ class Host:
     work: Path
     """Its own folder for temporary files."""
 
-    def start(self, *command: str, log: Path) -> subprocess.Popen[bytes]:
-        """Run a command there; it ends with the host at the latest."""
+    def start(
+        self, *command: str, log: Path, environment: Mapping[str, str] = MappingProxyType({})
+    ) -> subprocess.Popen[bytes]:
+        """Run a command there, ``environment`` added; it ends with the host at the latest."""
         inherited = {
             k: v for k, v in os.environ.items() if not k.startswith(("PREFECT", "MLFLOW"))
         }
@@ -56,7 +59,8 @@ class Host:
             return subprocess.Popen(
                 [*_enter(self.pid, "--net", "--mount", "--uts", "--pid"), *command],
                 stdout=output, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
-                env=inherited | {"TMPDIR": str(self.work)}, start_new_session=True,
+                env=inherited | {"TMPDIR": str(self.work)} | dict(environment),
+                start_new_session=True,
             )
 
     def run(self, *command: str) -> subprocess.CompletedProcess[str]:

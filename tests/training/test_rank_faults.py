@@ -157,6 +157,18 @@ def test_ctrl_c_ends_them_all(searched_shard, tmp_path):
     assert_gone(file)
 
 
+def test_ranks_that_nobody_wants_any_more_are_ended(searched_shard, tmp_path):
+    file = write_task(tmp_path / "g", searched_shard, [LONG])
+    begun = threading.Event()
+    with pytest.raises(RankLostError):
+        run_ranks(
+            RankLayout(2), "test", "rank_driver", [str(file)], lambda line: begun.set(),
+            is_wanted=lambda: not begun.is_set(),
+        )
+    assert begun.is_set()
+    assert_gone(file)
+
+
 def test_two_launchers_meet(searched_shard, tmp_path):
     """As two machines do, each with one rank."""
     file = write_task(tmp_path / "g", searched_shard, [Case("c")])

@@ -27,6 +27,13 @@ class ClusterSettings:
     shared_storage: bool = True
     """Whether every worker sees the campaign folder under the same path. Without it, weights travel
     to the workers, and shards back, by way of the campaign's process."""
+    training_machines: int = 1
+    """Machines that train each generation together, each with the `execution.training_ranks`
+    processes of its own; where fewer are there, those train."""
+    trust_network: bool = False
+    """Needed for several: what passes between them is neither encrypted nor authenticated, and
+    whoever reaches their ports can run programs as you. Say it of a private network, or where a
+    firewall lets these machines alone through."""
     wait_s: float = 300.0
     """How long a campaign waits for its first worker before it gives up, in seconds."""
     host: str = ""
@@ -63,12 +70,20 @@ class ClusterSettings:
 
     def __post_init__(self) -> None:
         check_choice("cluster.kind", self.kind, get_args(ClusterKind))
+        check_range("cluster.training_machines", self.training_machines, ge=1, le=1024)
         check_range("cluster.wait_s", self.wait_s, gt=0, le=1_000_000)
         check_range("cluster.jobs", self.jobs, ge=1, le=10_000)
         check_range("cluster.job_cores", self.job_cores, ge=1, le=1024)
         check_range("cluster.job_gpus", self.job_gpus, ge=0, le=64)
         check_range("cluster.job_memory_gib", self.job_memory_gib, ge=1, le=100_000)
         check_range("cluster.job_hours", self.job_hours, gt=0, le=10_000)
+        if self.training_machines > 1 and not self.trust_network:
+            raise ConfigError(
+                f"cluster.training_machines = {self.training_machines}: those that train together "
+                "take pickles from whoever reaches their ports, without a password; in a private "
+                "network, or behind a firewall, set cluster.trust_network = true, else "
+                "cluster.training_machines = 1"
+            )
         if self.kind == "address":
             check_address("cluster.address", self.address)
         elif self.address:

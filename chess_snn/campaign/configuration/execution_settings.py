@@ -38,7 +38,8 @@ class ExecutionSettings:
     case."""
     training_ranks: int = 0
     """Processes that train a generation together, each with a share of every step's micro-batches;
-    0 trains in one of the workers. Several GPUs want one process each."""
+    0 trains in one of the workers. Several GPUs want one process each. With
+    `cluster.training_machines` it is so many on each machine."""
     training_shares: TrainingShares = "equal"
     """How a step's micro-batches are dealt to these processes: `equal`, or `measured` for devices
     that are not equally fast, by the pace of each over the first steps."""

@@ -264,10 +264,19 @@ class CampaignConfig:
             )
 
     def _check_ranks(self) -> None:
-        ranks, training = self.execution.training_ranks, self.training
+        machines, training = self.cluster.training_machines, self.training
+        each = self.execution.training_ranks
+        if machines > 1 and not each:
+            raise ConfigError(
+                f"cluster.training_machines = {machines} and execution.training_ranks = 0; set "
+                "execution.training_ranks to the processes of each machine, one a GPU"
+            )
+        ranks, asked = machines * each, f"execution.training_ranks = {each}"
+        if machines > 1:
+            asked += f" on each of cluster.training_machines = {machines}"
         if ranks > training.num_micro_batches:
             raise ConfigError(
-                f"execution.training_ranks = {ranks}, and a step has {training.num_micro_batches} "
+                f"{asked}, and a step has {training.num_micro_batches} "
                 f"micro-batches (training.batch_size = {training.batch_size}, training.micro_batch "
                 f"= {training.micro_batch}); set training.micro_batch to "
                 f"{max(2, training.batch_size // ranks)} or less, or use fewer ranks"

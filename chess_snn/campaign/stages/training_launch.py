@@ -61,23 +61,64 @@ def train_in_ranks(
         ChessSnnError: any that training raises.
     """
     folder = CampaignFolder.open(directory)
-    target = folder.checkpoint(iteration + 1)
-    if not target.exists():  # else whole, or its manifest damaged: then this raises below
+    if not folder.checkpoint(iteration + 1).exists():
+        # Else whole, or its manifest damaged: then this raises below.
         # Here, because what a rank stumbles over reaches this process as text.
         check_training_inputs(folder, iteration)
-        try:
-            run_ranks(
-                layout, f"{folder.campaign_id}-{iteration}", training_program.__name__,
-                [
-                    str(folder.path), "--iteration", str(iteration), "--threads", str(num_threads),
-                    "--timeout-s", str(timeout_s),
-                ],
-                on_line=_hear(on_progress),
-            )
-        except RankLostError:
-            sweep_temporaries(target.parent)
-            raise
+        _run(folder, iteration, layout, num_threads, timeout_s, on_progress)
     return trained_before(folder, iteration)
+
+
+def train_share(
+    directory: Path, iteration: int, wait_for_layout: Callable[[], RankLayout], *,
+    num_threads: int, is_wanted: Callable[[], bool], on_progress: Progress | None = None,
+) -> TrainingFacts | None:
+    """Train generation ``iteration + 1`` with other machines, whose folders may be copies.
+
+    Args:
+        directory: the campaign, or as much of it as training reads.
+        iteration: whose games are new.
+        wait_for_layout: called once all that training reads is found whole; this machine's place.
+        num_threads: of the whole machine, which its ranks share.
+        is_wanted: where it says no, the ranks are ended.
+        on_progress: called with (steps done, steps in all) where rank 0 is.
+
+    Returns:
+        None where the generation is not in this folder, since rank 0 was elsewhere.
+
+    Raises:
+        RankLostError: a rank died, froze or did not come; nothing is half-written.
+        DamagedFolderError: a shard or the generation before is damaged.
+        ChessSnnError: any that training raises.
+    """
+    folder = CampaignFolder.open(directory)
+    target = folder.checkpoint(iteration + 1)
+    if not target.exists():
+        check_training_inputs(folder, iteration)
+        layout = wait_for_layout()
+        _run(
+            folder, iteration, layout, max(1, num_threads // layout.per_node), TIMEOUT_S,
+            on_progress, is_wanted,
+        )
+    return trained_before(folder, iteration) if target.exists() else None
+
+
+def _run(
+    folder: CampaignFolder, iteration: int, layout: RankLayout, num_threads: int, timeout_s: float,
+    on_progress: Progress | None, is_wanted: Callable[[], bool] | None = None,
+) -> None:
+    try:
+        run_ranks(
+            layout, f"{folder.campaign_id}-{iteration}", training_program.__name__,
+            [
+                str(folder.path), "--iteration", str(iteration), "--threads", str(num_threads),
+                "--timeout-s", str(timeout_s),
+            ],
+            on_line=_hear(on_progress), is_wanted=is_wanted,
+        )
+    except RankLostError:
+        sweep_temporaries(folder.checkpoint(iteration + 1).parent)
+        raise
 
 
 def _hear(on_progress: Progress | None) -> Callable[[str], None]:

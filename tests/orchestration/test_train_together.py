@@ -1,0 +1,212 @@
+"""A generation trained by two workers that stand for machines: real ranks, faults and ends."""
+
+import os
+import signal
+import sys
+import threading
+import time
+from dataclasses import dataclass, field, replace
+
+import psutil
+import pytest
+
+pytestmark = [pytest.mark.orchestration, pytest.mark.slow, pytest.mark.timeout(900)]
+pytest.importorskip("distributed")
+pytest.importorskip("prefect")
+
+import cloudpickle  # noqa: E402
+import dask  # noqa: E402
+from distributed import Client  # noqa: E402
+
+from chess_snn.campaign import CampaignFolder, load_config  # noqa: E402
+from chess_snn.campaign.machine.workers import plan_here  # noqa: E402
+from chess_snn.campaign.stages import play_shard, prepare_first_generation  # noqa: E402
+from chess_snn.campaign.stages.training_launch import train_in_ranks  # noqa: E402
+from chess_snn.campaign.store.plans import begin_iteration  # noqa: E402
+from chess_snn.data import is_committed, verify_folder  # noqa: E402
+from chess_snn.errors import RankLostError  # noqa: E402
+from chess_snn.training.rank_launch import RankLayout  # noqa: E402
+from tasks import compute, train_together  # noqa: E402
+from tasks.cluster.crew_watch import CrewWatch  # noqa: E402
+from tasks.cluster.liveness import DASK_SETTINGS  # noqa: E402
+from tasks.cluster.local import local_cluster  # noqa: E402
+from tasks.compute import TRAINER, StoppedError  # noqa: E402
+from tasks.folder_access import folder_access  # noqa: E402
+from tasks.remote import PROGRESS_TOPIC  # noqa: E402
+from tasks.train_together import SharedTraining  # noqa: E402
+
+# Workers cannot import this module.
+cloudpickle.register_pickle_by_value(sys.modules[__name__])
+
+SETTINGS = (
+    "campaign.iterations=2", "self_play.games_per_iteration=6", "self_play.games_per_shard=4",
+    "self_play.max_plies_first=6", "self_play.max_plies_last=14", "search.simulations_first=2",
+    "search.simulations_last=4", "training.batch_size=16", "training.micro_batch=8",
+    "training.precision=fp32", "execution.device=cpu", "execution.training_ranks=1",
+    "cluster.training_machines=2", "cluster.trust_network=true",
+)
+LONG = "training.presentations=1000"
+PATIENT_S = 120.0
+GONE_WITHIN_S = 30.0
+"""Asked twice a second, then SIGTERM, and SIGKILL after 20 s."""
+
+
+@dataclass
+class Scene:
+    """Workers that stand for machines, and what was said of them."""
+
+    client: Client
+    lines: list[str] = field(default_factory=list)
+    trained: threading.Event = field(default_factory=threading.Event)
+    """Steps were made."""
+
+    def __post_init__(self) -> None:
+        self.watch = CrewWatch(self.client, self.lines.append)
+
+    def pid_of(self, host: str) -> int:
+        (address,) = [m.address for m in self.watch.members if m.host == host]
+        return self.client.run(os.getpid, workers=[address])[address]
+
+    def wait_for(self, what: str, condition) -> None:
+        deadline = time.monotonic() + PATIENT_S
+        while not condition():
+            assert time.monotonic() < deadline, f"waited too long for {what}: {self.lines}"
+            time.sleep(0.05)
+
+
+@pytest.fixture
+def scene():
+    plan = plan_here(load_config(settings=["execution.workers=2", "execution.device=cpu"]))
+    places = [
+        replace(place, host=host, number=0)
+        for place, host in zip(plan.places, ("box-b", "box-c"), strict=True)
+    ]
+    with (
+        dask.config.set(DASK_SETTINGS),
+        local_cluster(places) as cluster,
+        Client(cluster) as client,
+    ):
+        scene = Scene(client)
+        client.subscribe_topic(PROGRESS_TOPIC, lambda event: scene.trained.set())
+        compute.start()
+        with scene.watch.running(), compute.watched_by(scene.watch):
+            yield scene
+    compute.start()
+
+
+@pytest.fixture
+def played(tmp_path):
+    """A campaign whose first iteration has played and not trained."""
+
+    def make(name: str, *changes: str) -> CampaignFolder:
+        folder = CampaignFolder.create(
+            tmp_path / name, load_config(settings=[*SETTINGS, *changes])
+        )
+        prepare_first_generation(folder)
+        begin_iteration(folder, 0, 0.0)
+        for shard in range(folder.config.self_play.num_shards):
+            play_shard(folder.path, 0, shard)
+        return folder
+
+    return make
+
+
+def of(folder: CampaignFolder, machines: int = 2) -> SharedTraining:
+    return SharedTraining(str(folder.path), 0, 1, machines, 1)
+
+
+def train(folder: CampaignFolder, scene: Scene, machines: int = 2):
+    return train_together.train_together(of(folder, machines), scene.watch)
+
+
+def ranks_of(folder: CampaignFolder) -> list[psutil.Process]:
+    """Ranks of its training, and their agents."""
+    return [
+        process for process in psutil.process_iter(["cmdline"])
+        if str(folder.path) in (process.info["cmdline"] or []) and process.pid != os.getpid()
+    ]
+
+
+def assert_gone(folder: CampaignFolder) -> None:
+    _, alive = psutil.wait_procs(ranks_of(folder), timeout=GONE_WITHIN_S)
+    assert not [p for p in alive if p.is_running() and p.status() != psutil.STATUS_ZOMBIE]
+
+
+@pytest.mark.parametrize("shared", ["true", "false"])
+def test_two_machines_train_what_two_ranks_of_one_do(played, scene, shared):
+    folder = played("c", f"cluster.shared_storage={shared}")
+    with folder_access(scene.client, folder, [m.address for m in scene.watch.members]):
+        facts = train(folder, scene)
+    assert facts.metrics["ranks"] == 2
+    assert verify_folder(folder.checkpoint(1)).meta["weights_digest"] == facts.weights_digest
+    assert scene.lines == []
+    assert_gone(folder)
+
+    folder.checkpoint(1).rename(folder.path / "by-machines")
+    assert train_in_ranks(
+        folder.path, 0, RankLayout(2), num_threads=1
+    ).weights_digest == facts.weights_digest
+
+
+def test_where_fewer_machines_are_there_those_train_and_that_is_said(played, scene):
+    folder = played("c")
+    assert train(folder, scene, machines=3).metrics["ranks"] == 2
+    assert scene.lines == [
+        "generation 1 is to be trained on 3 machines, and 2 can: box-b, box-c"
+    ]
+    folder.checkpoint(1).rename(folder.path / "by-two")
+    (leaving,) = [member for member in scene.watch.members if member.host == "box-b"]
+    scene.client.retire_workers([leaving.address])
+    scene.wait_for("it to leave", lambda: len(scene.watch.members) == 1)
+    assert train(folder, scene).metrics["ranks"] == 1
+    assert scene.lines[-1] == "generation 1 is to be trained on 2 machines, and 1 can: box-c"
+
+
+def test_a_machine_that_has_other_work_for_long_is_left_out(played, scene, monkeypatch):
+    monkeypatch.setattr(train_together, "_LEFT_OUT_AFTER_S", 1.0)
+    folder = played("c")
+    (busy,) = [member for member in scene.watch.members if member.host == "box-b"]
+    other = scene.client.submit(
+        time.sleep, PATIENT_S, workers=[busy.address], resources={TRAINER: 1}
+    )
+    assert train(folder, scene).metrics["ranks"] == 1
+    (line,) = scene.lines
+    assert line == "box-b does not train generation 1: it was not ready 1 s after the first"
+    assert not other.done()
+
+
+@pytest.mark.fault(7)
+def test_a_machine_that_is_killed_is_named_and_nothing_runs_on(played, scene):
+    folder = played("c", LONG)
+    victim = scene.pid_of("box-c")
+    killer = threading.Thread(
+        target=lambda: (scene.trained.wait(PATIENT_S), os.kill(victim, signal.SIGKILL))
+    )
+    killer.start()
+    with pytest.raises(RankLostError, match=r"box-b, box-c"):
+        train(folder, scene)
+    killer.join()
+    assert scene.trained.is_set()
+    assert not is_committed(folder.checkpoint(1))
+    assert_gone(folder)
+
+
+@pytest.mark.fault(22)
+def test_ranks_of_all_machines_end_when_the_campaign_stops(played, scene):
+    folder, seen = played("c", LONG), []
+
+    def stop() -> None:
+        scene.trained.wait(PATIENT_S)
+        seen.extend(ranks_of(folder))
+        compute.stop()
+
+    stopper = threading.Thread(target=stop)
+    stopper.start()
+    with pytest.raises(StoppedError):
+        train(folder, scene)
+    stopper.join()
+    assert len(seen) >= 4, "two agents and two ranks"
+    assert_gone(folder)
+    assert not is_committed(folder.checkpoint(1))
+    compute.start()
+    assert sorted(compute.run_all_on_devices([(len, "ab"), (len, "abc")])) == [2, 3]
