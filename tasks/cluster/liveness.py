@@ -16,6 +16,8 @@ DASK_SETTINGS: Final = {
     "distributed.worker.memory.target": False,
     "distributed.worker.memory.spill": False,
     "distributed.worker.memory.pause": False,
+    # For pages of Dask's: a hundred looks a second at each stack, an hour of which is kept.
+    "distributed.worker.profile.enabled": False,
 }
 
 

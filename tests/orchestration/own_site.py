@@ -52,7 +52,11 @@ class Site:
 
     def brought(self, host: Host, path: str) -> bool:
         """Whether a worker of ``host`` has a file of the campaign in a folder of its own."""
-        return any(host.work.glob(f"**/campaigns/*/{path}"))
+        # By no pattern of any depth: a walk fails over folders that go meanwhile.
+        return any(
+            (campaign / path).exists()
+            for campaign in host.work.glob("dask-scratch-space/*/campaigns/*")
+        )
 
     def shards(self, iteration: int) -> int:
         parent = self.folder / "games" / f"iter-{iteration:06d}"
