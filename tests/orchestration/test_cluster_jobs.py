@@ -1,9 +1,11 @@
 """What would be submitted to Slurm and to Kubernetes; neither is here."""
 
 import shlex
+import signal
 import subprocess
 import sys
 from importlib import import_module
+from importlib.util import find_spec
 
 import pytest
 
@@ -51,9 +53,20 @@ def submitted(tmp_path, monkeypatch):
     return taken
 
 
+def slurm_module():
+    if find_spec("dask_jobqueue") is None:  # its own import would take SIGINT
+        pytest.skip("dask_jobqueue is not installed")
+    return import_module("tasks.cluster.slurm")
+
+
+def test_ctrl_c_stays_with_the_campaign():
+    before = signal.getsignal(signal.SIGINT)
+    slurm_module()
+    assert signal.getsignal(signal.SIGINT) is before
+
+
 def test_each_job_of_slurm_starts_the_workers_of_its_machine(certificates, submitted, tmp_path):
-    pytest.importorskip("dask_jobqueue")
-    slurm_cluster = import_module("tasks.cluster.slurm").slurm_cluster
+    slurm_cluster = slurm_module().slurm_cluster
     config = load_config(settings=[*SLURM, "cluster.host=127.0.0.1"])
     security = read_certificates(certificates)
     with slurm_cluster(
@@ -82,8 +95,7 @@ def test_each_job_of_slurm_starts_the_workers_of_its_machine(certificates, submi
 
 
 def test_what_sbatch_refuses_is_raised(certificates, submitted, tmp_path):
-    pytest.importorskip("dask_jobqueue")
-    slurm_cluster = import_module("tasks.cluster.slurm").slurm_cluster
+    slurm_cluster = slurm_module().slurm_cluster
     (tmp_path / "bin" / "sbatch").write_text("#!/bin/sh\necho invalid partition >&2; exit 1\n")
     config = load_config(settings=[*SLURM, "cluster.host=127.0.0.1"])
     with pytest.raises(RuntimeError, match="invalid partition"):
