@@ -57,7 +57,7 @@ def interruptible() -> Iterator[None]:
 
 
 @contextmanager
-def signals_kept() -> Iterator[None]:
+def interrupt_kept() -> Iterator[None]:
     """Undo at the end of the block what it did to SIGINT, which some libraries take on import."""
     handler = signal.getsignal(signal.SIGINT)
     try:

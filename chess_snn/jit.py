@@ -8,13 +8,14 @@ The folder is ``$CHESS_SNN_CACHE`` or ``$XDG_CACHE_HOME/chess-snn`` or ``~/.cach
 ``NUMBA_CACHE_DIR`` set by the user wins.
 """
 
-import hashlib
 import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
 import numba
+
+from chess_snn.sources import sources_digest
 
 _Kernel = TypeVar("_Kernel", bound=Callable[..., object])
 
@@ -27,20 +28,16 @@ def cache_root() -> Path:
     return (Path(base) if base else Path.home() / ".cache") / "chess-snn"
 
 
-def _kernel_sources_digest() -> str:
+def _kernels_key() -> str:
+    """Of numba, and of every source that has kernels: all that import this module, and itself."""
     package = Path(__file__).parent
-    digest = hashlib.sha256(numba.__version__.encode())
-    for source in sorted(package.rglob("*.py")):
-        text = source.read_bytes()
-        if b"chess_snn.jit" in text or source.name == "jit.py":
-            digest.update(source.relative_to(package).as_posix().encode())
-            digest.update(text)
-    return digest.hexdigest()[:16]
+    digest = sources_digest(package.parent, [package.name], lambda text: b"chess_snn.jit" in text)
+    return f"{numba.__version__}-{digest}"
 
 
 if not os.environ.get("NUMBA_CACHE_DIR"):
     # numba picks a cache folder when a function is decorated, so this must run before any is.
-    numba.config.CACHE_DIR = str(cache_root() / "kernels" / _kernel_sources_digest())
+    numba.config.CACHE_DIR = str(cache_root() / "kernels" / _kernels_key())
 
 
 def kernel(function: _Kernel) -> _Kernel:

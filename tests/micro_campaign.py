@@ -61,6 +61,14 @@ def play_campaign(path: Path, *changes: str) -> CampaignFolder:
     return folder
 
 
+def play_first_games(folder: CampaignFolder) -> None:
+    """Make generation 0, and play the games of iteration 0; it has not trained then."""
+    prepare_first_generation(folder)
+    assert begin_iteration(folder, 0, elapsed_s=0.0) is not None
+    for shard in range(folder.config.self_play.num_shards):
+        play_shard(folder.path, 0, shard)
+
+
 def play_iteration(folder: CampaignFolder, iteration: int) -> Receipt:
     """All of one iteration, up to its receipt."""
     plan = begin_iteration(folder, iteration, elapsed_s=10.0 * iteration)

@@ -9,11 +9,11 @@ from distributed.core import Status
 
 from chess_snn.campaign.configuration.cluster_settings import ClusterSettings
 from chess_snn.campaign.configuration.execution_settings import ExecutionSettings
-from chess_snn.interrupts import signals_kept
+from chess_snn.interrupts import interrupt_kept
 from tasks.cluster.commands import worker_words
 from tasks.cluster.nannies import ANY_LOOPBACK_PORT
 
-with signals_kept():  # its import has Ctrl-C end the process where it stands
+with interrupt_kept():  # its import has Ctrl-C end the process where it stands
     from dask_jobqueue import SLURMCluster
     from dask_jobqueue.slurm import SLURMJob
 

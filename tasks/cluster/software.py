@@ -18,6 +18,7 @@ from packaging.version import Version
 from chess_snn import __version__
 from chess_snn.data.shard import SHARD_FORMAT
 from chess_snn.games import GAME_NAMES, get_game
+from chess_snn.sources import sources_digest
 
 _PACKAGES: Final = ("torch", "numpy", "numba", "distributed")
 _OWN_PACKAGES: Final = ("chess_snn", "tasks")
@@ -30,7 +31,8 @@ def own_software() -> dict[str, str]:
     """What must be the same in a campaign and in its workers, by name."""
     return {
         "chess-snn": __version__,
-        "sources": _sources_digest(Path(__file__).parents[2]),
+        # Those of one version may differ while it is worked on.
+        "sources": sources_digest(Path(__file__).parents[2], _OWN_PACKAGES),
         "python": f"{sys.version_info.major}.{sys.version_info.minor}",
         # A build for CUDA and one for processors may work together: the local part is left out.
         **{name: Version(metadata.version(name)).public for name in _PACKAGES},
@@ -51,17 +53,6 @@ def resource(role: str) -> str:
     """Name of the Dask resource that a worker of this software offers, one of it, for ``role``."""
     text = json.dumps(own_software(), sort_keys=True)
     return f"{role}-{hashlib.sha256(text.encode()).hexdigest()[:_DIGEST_LENGTH]}"
-
-
-def _sources_digest(root: Path) -> str:
-    """Of our programs under ``root``: those of one version may differ while it is worked on."""
-    digest = hashlib.sha256()
-    for package in _OWN_PACKAGES:
-        for path in sorted((root / package).rglob("*.py")):
-            content = path.read_bytes()
-            digest.update(f"{path.relative_to(root).as_posix()} {len(content)}\n".encode())
-            digest.update(content)
-    return digest.hexdigest()[:_DIGEST_LENGTH]
 
 
 def _game_digest(game: str) -> str:

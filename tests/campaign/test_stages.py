@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from micro_campaign import SETTINGS as MICRO_SETTINGS
-from micro_campaign import micro_networks
+from micro_campaign import micro_networks, play_first_games
 from tiny_campaign import TINY
 
 from chess_snn.campaign import (
@@ -255,10 +255,7 @@ def test_training_in_fp16_tells_its_loss_scale(tmp_path):
     settings = [*MICRO_SETTINGS, 'training.precision="fp16"', "training.presentations=1.0"]
     with micro_networks():
         folder = CampaignFolder.create(tmp_path / "c", load_config(settings=settings))
-        prepare_first_generation(folder)
-        begin_iteration(folder, 0, 0.0)
-        for shard in range(2):
-            play_shard(folder.path, 0, shard)
+        play_first_games(folder)
         metrics = train_generation(folder.path, 0).metrics
     assert (metrics["loss_scale"], metrics["overflowed_steps"]) == (2.0**16, 0)
     assert metrics["steps"] > 3

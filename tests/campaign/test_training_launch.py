@@ -8,12 +8,12 @@ import time
 
 import psutil
 import pytest
+from micro_campaign import play_first_games
 
 from chess_snn.campaign import CampaignFolder, load_config
-from chess_snn.campaign.stages import play_shard, prepare_first_generation, train_generation
+from chess_snn.campaign.stages import train_generation
 from chess_snn.campaign.stages.to_train import iteration_to_train
 from chess_snn.campaign.stages.training_launch import train_as_configured, train_in_ranks
-from chess_snn.campaign.store.plans import begin_iteration
 from chess_snn.data import is_committed, read_manifest, sweep_temporaries
 from chess_snn.errors import CampaignError, ConfigError, DamagedFolderError, RankLostError
 from chess_snn.training.rank_launch import RankLayout
@@ -35,10 +35,7 @@ def played(new_folder):
 
     def make(*changes: str) -> CampaignFolder:
         folder = new_folder("campaign", *RANKS, *changes)
-        prepare_first_generation(folder)
-        begin_iteration(folder, 0, 0.0)
-        for shard in range(folder.config.self_play.num_shards):
-            play_shard(folder.path, 0, shard)
+        play_first_games(folder)
         return folder
 
     return make

@@ -37,22 +37,6 @@ def test_another_build_of_torch_is_the_same_software(monkeypatch):
     assert cpu["torch"] == "2.13.0"
 
 
-def test_sources_that_differ_in_a_byte_or_a_name_are_other_software(tmp_path):
-    for package in ("chess_snn/games", "tasks"):
-        (tmp_path / package).mkdir(parents=True)
-    source = tmp_path / "chess_snn" / "games" / "rules.py"
-    source.write_text("DRAW = 0.5\n")
-    first = software._sources_digest(tmp_path)
-    (tmp_path / "chess_snn" / "notes.txt").write_text("no program")
-    (tmp_path / "unrelated.py").write_text("")
-    assert software._sources_digest(tmp_path) == first
-    source.write_text("DRAW = 0.6\n")
-    assert software._sources_digest(tmp_path) != first
-    source.write_text("DRAW = 0.5\n")
-    source.rename(source.with_name("law.py"))
-    assert software._sources_digest(tmp_path) != first
-
-
 def test_a_device_is_called_by_its_role_and_software(monkeypatch):
     ours = resource("play")
     assert ours != resource("train")

@@ -17,12 +17,11 @@ pytest.importorskip("prefect")
 import cloudpickle  # noqa: E402
 import dask  # noqa: E402
 from distributed import Client  # noqa: E402
+from micro_campaign import play_first_games  # noqa: E402
 
 from chess_snn.campaign import CampaignFolder, load_config  # noqa: E402
 from chess_snn.campaign.machine.workers import plan_here  # noqa: E402
-from chess_snn.campaign.stages import play_shard, prepare_first_generation  # noqa: E402
 from chess_snn.campaign.stages.training_launch import train_in_ranks  # noqa: E402
-from chess_snn.campaign.store.plans import begin_iteration  # noqa: E402
 from chess_snn.data import is_committed, verify_folder  # noqa: E402
 from chess_snn.errors import RankLostError  # noqa: E402
 from chess_snn.training.rank_launch import RankLayout  # noqa: E402
@@ -102,10 +101,7 @@ def played(tmp_path):
         folder = CampaignFolder.create(
             tmp_path / name, load_config(settings=[*SETTINGS, *changes])
         )
-        prepare_first_generation(folder)
-        begin_iteration(folder, 0, 0.0)
-        for shard in range(folder.config.self_play.num_shards):
-            play_shard(folder.path, 0, shard)
+        play_first_games(folder)
         return folder
 
     return make

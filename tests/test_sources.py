@@ -1,0 +1,37 @@
+"""The digest of source files."""
+
+from chess_snn.sources import sources_digest
+
+PACKAGES = ("chess_snn", "tasks")
+
+
+def test_sources_that_differ_in_a_byte_or_a_name_are_other_software(tmp_path):
+    for package in ("chess_snn/games", "tasks"):
+        (tmp_path / package).mkdir(parents=True)
+    source = tmp_path / "chess_snn" / "games" / "rules.py"
+    source.write_text("DRAW = 0.5\n")
+    first = sources_digest(tmp_path, PACKAGES)
+    (tmp_path / "chess_snn" / "notes.txt").write_text("no program")
+    (tmp_path / "unrelated.py").write_text("")
+    assert sources_digest(tmp_path, PACKAGES) == first
+    source.write_text("DRAW = 0.6\n")
+    assert sources_digest(tmp_path, PACKAGES) != first
+    source.write_text("DRAW = 0.5\n")
+    source.rename(source.with_name("law.py"))
+    assert sources_digest(tmp_path, PACKAGES) != first
+
+
+def test_files_may_be_left_out_by_what_they_hold(tmp_path):
+    (tmp_path / "package").mkdir()
+    (tmp_path / "package" / "kernels.py").write_text("# compiled\n")
+    other = tmp_path / "package" / "other.py"
+    other.write_text("x = 1\n")
+
+    def key() -> str:
+        return sources_digest(tmp_path, ["package"], lambda text: b"compiled" in text)
+
+    first = key()
+    other.write_text("x = 2\n")
+    assert key() == first
+    (tmp_path / "package" / "kernels.py").write_text("# compiled anew\n")
+    assert key() != first
