@@ -7,7 +7,14 @@ from pathlib import Path
 import psutil
 import pytest
 from own_hosts import Host
-from own_site import STEP_TIMEOUT_S, Site, made_site, start_campaign, start_cluster
+from own_site import (
+    CHESS_SNN,
+    STEP_TIMEOUT_S,
+    Site,
+    made_site,
+    start_campaign,
+    start_cluster,
+)
 
 pytestmark = [pytest.mark.orchestration, pytest.mark.slow, pytest.mark.timeout(3600)]
 pytest.importorskip("prefect")
@@ -34,6 +41,8 @@ SETTINGS = (
 THE_FIRST_RANK_OF_THE_SECOND_TRAINING = "training.begins@3"
 CUT_OFF_ENDS_WITHIN_S = 180
 """A worker takes its time to find that it is cut off; its ranks end with it."""
+RANKS_END_WITHIN_S = 60
+"""Of a campaign that was killed: its scheduler finds that by a connection that is closed."""
 CONSOLE_LEVEL = "PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL"
 
 
@@ -81,12 +90,7 @@ def test_two_hosts_train_together_and_one_goes_on_where_the_other_is_cut_off(sit
     _, alive = psutil.wait_procs(left, timeout=CUT_OFF_ENDS_WITHIN_S)
     assert alive == []
 
-    folder = CampaignFolder.open(site.folder)
-    receipts = read_receipts(folder)
-    assert [receipt.training.metrics["ranks"] for receipt in receipts] == [2.0, 1.0]
-    for receipt in receipts:
-        verify_folder(folder.checkpoint(receipt.training.generation))
-    assert [path for path in site.folder.rglob(".tmp-*") if "services" not in path.parts] == []
+    assert_whole(site, ranks=[2.0, 1.0])
 
 
 def test_they_train_what_two_ranks_of_one_machine_do(site: Site, tmp_path: Path):
@@ -98,3 +102,44 @@ def test_they_train_what_two_ranks_of_one_machine_do(site: Site, tmp_path: Path)
     train_in_ranks(alone.path, 0, RankLayout(2), num_threads=num_cores())
     digests = [read_manifest(c.checkpoint(1)).meta["weights_digest"] for c in (ours, alone)]
     assert digests[0] == digests[1]
+
+
+@pytest.mark.fault(3, 5)
+def test_a_campaign_killed_while_two_hosts_train_leaves_no_rank_and_is_resumed(tmp_path: Path):
+    fired = tmp_path / "fired"
+    fired.mkdir()
+    with made_site(tmp_path) as site:
+        start_cluster(site, {
+            failpoints.VARIABLE: "training.begins=hold",
+            failpoints.DIRECTORY_VARIABLE: str(fired),
+        })
+        start_campaign(site, SETTINGS)
+        site.wait_for("training", (fired / "training.begins").exists)
+        site.wait_for("ranks on both hosts", lambda: all(map(ranks_of, site.workers)))
+
+        assert site.campaign is not None
+        (campaign,) = psutil.Process(site.campaign.pid).children()
+        left = [*campaign.children(recursive=True), *(
+            rank for host in site.workers for rank in ranks_of(host)
+        )]
+        campaign.kill()
+        site.campaign.wait(STEP_TIMEOUT_S)
+        _, alive = psutil.wait_procs(left, timeout=RANKS_END_WITHIN_S)
+        assert [process.cmdline() for process in alive] == []
+
+        site.campaign = site.hosts["box-a"].start(
+            *CHESS_SNN, "campaign", "resume", str(site.folder), log=site.log("campaign")
+        )
+        assert site.campaign.wait(STEP_TIMEOUT_S) == 0, site.story()
+        assert "Traceback" not in site.log("campaign").read_text(), site.story()
+        assert_whole(site, ranks=[2.0, 2.0])
+
+
+def assert_whole(site: Site, ranks: list[float]) -> None:
+    """Every generation is there and whole, trained by so many ranks, and nothing is left over."""
+    folder = CampaignFolder.open(site.folder)
+    receipts = read_receipts(folder)
+    assert [receipt.training.metrics["ranks"] for receipt in receipts] == ranks
+    for receipt in receipts:
+        verify_folder(folder.checkpoint(receipt.training.generation))
+    assert [path for path in site.folder.rglob(".tmp-*") if "services" not in path.parts] == []
