@@ -73,7 +73,7 @@ def test_an_import_says_what_came_in_and_what_did_not(chess_snn, pgn_file, tmp_p
     assert body["refused"]["illegal_move"] == {
         "games": 1, "first": {"kind": "illegal_move", "game": 2, "ply": 2, "token": "Ke3"},
     }
-    again = chess_snn("games", "import", pgn_file, "--out", "games")
+    again = chess_snn("games", "import", pgn_file, "--out", "games", "--workers", 1)
     assert again.returncode == 0
     assert "All of it was there before; nothing was written." in again.stdout
 

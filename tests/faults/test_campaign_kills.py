@@ -26,8 +26,10 @@ from campaign_driver import (
     wait_until,
 )
 from made_imports import make_import
+from micro_campaign import play_iteration
 
-from chess_snn.campaign import read_receipts
+from chess_snn.campaign import CampaignFolder, load_config, read_receipts
+from chess_snn.campaign.stages import prepare_first_generation
 from chess_snn.data import is_committed, read_manifest
 from chess_snn.training import supervised_progress
 
@@ -52,11 +54,13 @@ SETTINGS = settings(
 
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A finished campaign with SETTINGS that nobody touched."""
-    base = tmp_path_factory.mktemp("undisturbed")
-    process = launch("start", "--dir", str(base / "c"), *SETTINGS, log=base / "log")
-    finish(process, base / "log")
-    return base / "c"
+    """A finished campaign with SETTINGS, all of it played in this process."""
+    wanted = [text.removeprefix("--set=") for text in SETTINGS]
+    path = tmp_path_factory.mktemp("undisturbed") / "c"
+    folder = CampaignFolder.create(path, load_config("smoke", settings=wanted))
+    prepare_first_generation(folder)
+    play_iteration(folder, 0)
+    return path
 
 
 @pytest.mark.fault(1)

@@ -44,17 +44,26 @@ def contents(root: Path) -> dict[str, int]:
     return {str(path.relative_to(root)): path.stat().st_mtime_ns for path in root.rglob("*")}
 
 
+def case(name: str, *values: object) -> object:
+    return pytest.param(*values, id=name)
+
+
+def slow_case(name: str, *values: object) -> object:
+    return pytest.param(*values, id=name, marks=pytest.mark.slow)
+
+
 @pytest.mark.parametrize(("closed", "arguments", "reason"), [
-    ("closed", ("start", "--dir", "closed/new"),
-     "cannot use {root}/closed/new as a campaign folder: Permission denied"),
-    ("closed", ("start", "--dir", "closed"), "cannot write {root}/closed"),
-    ("made/campaign.lock", ("resume", "made"),
-     "cannot write {root}/made/campaign.lock: Permission denied; mend"),
-    ("made", ("resume", "made"), "cannot write {root}/made; mend its permissions"),
-    ("made/checkpoints", ("resume", "made"),
-     "cannot write {root}/made/checkpoints; mend its permissions"),
-    ("closed", ("resume", "nowhere"), "{root}/nowhere holds no campaign"),
-], ids=["below a closed folder", "in one", "its lock", "a campaign", "a part of it", "missing"])
+    case("below a closed folder", "closed", ("start", "--dir", "closed/new"),
+         "cannot use {root}/closed/new as a campaign folder: Permission denied"),
+    slow_case("in one", "closed", ("start", "--dir", "closed"), "cannot write {root}/closed"),
+    case("its lock", "made/campaign.lock", ("resume", "made"),
+         "cannot write {root}/made/campaign.lock: Permission denied; mend"),
+    slow_case("a campaign", "made", ("resume", "made"),
+              "cannot write {root}/made; mend its permissions"),
+    slow_case("a part of it", "made/checkpoints", ("resume", "made"),
+              "cannot write {root}/made/checkpoints; mend its permissions"),
+    slow_case("missing", "closed", ("resume", "nowhere"), "{root}/nowhere holds no campaign"),
+])
 def test_a_folder_that_cannot_be_written_is_refused_before_any_work(
     places: Path, closed: str, arguments: tuple[str, ...], reason: str
 ) -> None:

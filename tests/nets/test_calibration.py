@@ -1,9 +1,10 @@
 import json
+from dataclasses import replace
 
 import pytest
 
 from chess_snn.cores import num_cores
-from chess_snn.nets import build_network, freeze, make_evaluator, net_config
+from chess_snn.nets import NetConfig, build_network, freeze, make_evaluator, net_config
 from chess_snn.nets.calibration import (
     CHUNK_SIZES,
     Calibration,
@@ -12,7 +13,7 @@ from chess_snn.nets.calibration import (
     is_calibrated,
 )
 
-TINY = net_config("tiny")
+MICRO = NetConfig(blocks=1, channels=8, ticks=2, value_channels=2, value_hidden=8)
 
 
 @pytest.fixture(autouse=True)
@@ -21,29 +22,29 @@ def _own_cache(tmp_path, monkeypatch):
 
 
 def test_without_a_measurement_narrow_networks_take_larger_chunks():
-    assert not is_calibrated(TINY, "bf16")
-    assert calibration_for(TINY, "bf16") == Calibration(128, num_cores())
+    assert not is_calibrated(MICRO, "bf16")
+    assert calibration_for(MICRO, "bf16") == Calibration(128, num_cores())
     assert calibration_for(net_config("small"), "bf16") == Calibration(64, num_cores())
 
 
 def test_a_measurement_is_kept_for_its_network_alone(spec, positions):
-    kept = calibrate(freeze(build_network(spec, TINY, 0), "bf16"))
+    kept = calibrate(freeze(build_network(spec, MICRO, 0), "bf16"))
     assert kept.chunk_size in CHUNK_SIZES
     assert 1 <= kept.num_threads <= num_cores()
-    assert is_calibrated(TINY, "bf16")
-    assert calibration_for(TINY, "bf16") == kept
-    assert not is_calibrated(TINY, "fp32")
-    assert not is_calibrated(net_config("tiny", ticks=4), "bf16")
+    assert is_calibrated(MICRO, "bf16")
+    assert calibration_for(MICRO, "bf16") == kept
+    assert not is_calibrated(MICRO, "fp32")
+    assert not is_calibrated(replace(MICRO, ticks=4), "bf16")
 
 
 def test_what_was_kept_is_used(tmp_path, spec):
-    calibrate(freeze(build_network(spec, TINY, 0), "bf16"))
+    calibrate(freeze(build_network(spec, MICRO, 0), "bf16"))
     path = tmp_path / "calibration.json"
     key, = json.loads(path.read_text())
     path.write_text(json.dumps({key: {"chunk_size": 256, "num_threads": 1}}))
-    with make_evaluator(build_network(spec, TINY, 0), num_threads=None) as evaluator:
+    with make_evaluator(build_network(spec, MICRO, 0), num_threads=None) as evaluator:
         assert (evaluator._chunk_size, evaluator.num_threads) == (256, 1)
-    with make_evaluator(build_network(spec, TINY, 0), num_threads=3, chunk_size=32) as evaluator:
+    with make_evaluator(build_network(spec, MICRO, 0), num_threads=3, chunk_size=32) as evaluator:
         assert (evaluator._chunk_size, evaluator.num_threads) == (32, 3)
 
 
@@ -56,17 +57,17 @@ def test_what_was_kept_is_used(tmp_path, spec):
     ],
 )
 def test_what_cannot_have_been_measured_is_not_used(tmp_path, spec, damaged):
-    calibrate(freeze(build_network(spec, TINY, 0), "bf16"))
+    calibrate(freeze(build_network(spec, MICRO, 0), "bf16"))
     path = tmp_path / "calibration.json"
     key, = json.loads(path.read_text())
     path.write_text(json.dumps({key: damaged}))
-    assert not is_calibrated(TINY, "bf16")
-    assert calibration_for(TINY, "bf16").chunk_size == 128
+    assert not is_calibrated(MICRO, "bf16")
+    assert calibration_for(MICRO, "bf16").chunk_size == 128
 
 
 @pytest.mark.parametrize("rubbish", ["", "{", "[1]", '{"a": 7}', "\xff\xfe"])
 def test_damaged_measurements_are_made_again(tmp_path, spec, rubbish):
     (tmp_path / "calibration.json").write_text(rubbish, encoding="latin-1")
-    assert calibration_for(TINY, "bf16").chunk_size == 128
-    calibrate(freeze(build_network(spec, TINY, 0), "bf16"))
-    assert is_calibrated(TINY, "bf16")
+    assert calibration_for(MICRO, "bf16").chunk_size == 128
+    calibrate(freeze(build_network(spec, MICRO, 0), "bf16"))
+    assert is_calibrated(MICRO, "bf16")

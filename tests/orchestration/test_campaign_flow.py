@@ -7,6 +7,7 @@ import sys
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
+from uuid import UUID
 
 import pytest
 
@@ -19,6 +20,7 @@ import pandas as pd  # noqa: E402
 from mlflow import pyfunc  # noqa: E402
 from mlflow.tracking import MlflowClient  # noqa: E402
 from prefect.client.orchestration import get_client  # noqa: E402
+from prefect.client.schemas.objects import FlowRun, TaskRun  # noqa: E402
 
 from chess_snn.campaign import CampaignFolder, read_receipts  # noqa: E402
 from chess_snn.campaign.strength.matches import read_final_matches  # noqa: E402
@@ -132,9 +134,25 @@ def test_the_last_matches_are_kept(finished):
     assert played["earlier-2"]["player_b"].endswith("@2")
 
 
-def test_a_generation_is_evaluated_while_the_next_iteration_plays(finished):
+@dataclass(frozen=True)
+class Recorded:
+    """What Prefect has of it."""
+
+    flow_runs: list[FlowRun]
+    flow_names: dict[UUID, str]
+    task_runs: list[TaskRun]
+
+
+@pytest.fixture(scope="module")
+def recorded(finished) -> Recorded:
     with prefect_server(finished.folder.services), get_client(sync_client=True) as client:
-        tasks = {run.name: run for run in client.read_task_runs()}
+        flow_runs = client.read_flow_runs()
+        names = {run.flow_id: client.read_flow(run.flow_id).name for run in flow_runs}
+        return Recorded(flow_runs, names, client.read_task_runs())
+
+
+def test_a_generation_is_evaluated_while_the_next_iteration_plays(finished, recorded):
+    tasks = {run.name: run for run in recorded.task_runs}
     assert tasks["promote-0"].end_time <= tasks["promote-1"].start_time
     seconds = [receipt.seconds for receipt in read_receipts(finished.folder)]
     assert 0 < seconds[0].evaluation_hidden <= seconds[0].evaluation
@@ -155,19 +173,17 @@ def test_every_candidate_but_the_first_has_played_the_champion(finished):
     assert json.loads(games.read_text())["num_games"] == played.games
 
 
-def test_prefect_shows_every_run_completed(finished):
-    with prefect_server(finished.folder.services), get_client(sync_client=True) as client:
-        flow_runs = client.read_flow_runs()
-        flows = Counter((client.read_flow(r.flow_id).name, r.state_name) for r in flow_runs)
-        iterations = {run.id for run in flow_runs if run.parent_task_run_id is not None}
-        tasks = {
-            flow_run: Counter(
-                (run.name.rsplit("-", 2)[0] if "self_play" in run.name else run.name.split("-")[0],
-                 run.state_name)
-                for run in client.read_task_runs() if run.flow_run_id == flow_run
-            )
-            for flow_run in iterations
-        }
+def test_prefect_shows_every_run_completed(recorded):
+    flows = Counter((recorded.flow_names[r.flow_id], r.state_name) for r in recorded.flow_runs)
+    iterations = {run.id for run in recorded.flow_runs if run.parent_task_run_id is not None}
+    tasks = {
+        flow_run: Counter(
+            (run.name.rsplit("-", 2)[0] if "self_play" in run.name else run.name.split("-")[0],
+             run.state_name)
+            for run in recorded.task_runs if run.flow_run_id == flow_run
+        )
+        for flow_run in iterations
+    }
     assert flows == {
         ("campaign", "Completed"): 1, ("iteration", "Completed"): NUM_ITERATIONS
     }

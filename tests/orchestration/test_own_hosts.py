@@ -1,14 +1,22 @@
 """A campaign whose workers are other hosts that do not see its folder, and one is cut off."""
 
-import os
-import signal
 import subprocess
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import psutil
 import pytest
-from own_site import CHESS_SNN, STEP_TIMEOUT_S, Site, made_site, start_campaign, start_cluster
+from own_site import (
+    CHESS_SNN,
+    POLL_S,
+    STEP_TIMEOUT_S,
+    Site,
+    made_site,
+    start_campaign,
+    start_cluster,
+)
 
 pytestmark = [pytest.mark.orchestration, pytest.mark.slow, pytest.mark.timeout(3600)]
 pytest.importorskip("prefect")
@@ -17,6 +25,7 @@ pytest.importorskip("distributed")
 from chess_snn.campaign import CampaignFolder, read_receipts  # noqa: E402
 from chess_snn.data import is_committed, read_manifest, read_shard, verify_folder  # noqa: E402
 
+CONTINUED_FOR_S = 1.0
 NUM_SHARDS = 16
 GAMES = 10
 SETTINGS = (
@@ -78,15 +87,19 @@ def test_one_host_is_cut_off_in_self_play_comes_back_and_one_is_cut_off_in_train
 def held(process: subprocess.Popen[bytes] | None) -> Iterator[None]:
     """Stop a process, which was started on a host, for the length of the block."""
     assert process is not None
-    entered = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
-    pids = [process.pid, *map(int, entered)]
-    for pid in pids:
-        os.kill(pid, signal.SIGSTOP)
+    entered = psutil.Process(process.pid)
+    family = [entered, *entered.children()]
+    for member in family:
+        member.suspend()
     try:
         yield
     finally:
-        for pid in pids:
-            os.kill(pid, signal.SIGCONT)
+        # Who has entered the host stops itself when it hears, late, that its child was stopped.
+        until_s = time.monotonic() + CONTINUED_FOR_S
+        while time.monotonic() < until_s:
+            for member in family:
+                member.resume()
+            time.sleep(POLL_S)
 
 
 def assert_whole(path: Path) -> None:

@@ -11,6 +11,8 @@ import chess
 import chess.engine
 import pytest
 
+from chess_snn.cli.main import main
+
 REPOSITORY = Path(__file__).parents[2]
 PATIENCE_S = 240
 
@@ -137,9 +139,12 @@ def test_without_a_model_it_says_what_to_pass():
     (("--simulations", 0), "Simulations must be >= 1"),
     (("--threads", -1), "Threads must be >= 1"),
 ])
-def test_bad_arguments_are_one_line(arguments, reason):
-    done = converse(b"uci\n", *arguments)
-    assert done.returncode == 2
-    (line,) = done.stderr.decode().splitlines()
+def test_bad_arguments_are_one_line(arguments, reason, monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["chess-snn", "uci", *map(str, arguments)])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 2
+    told = capsys.readouterr()
+    (line,) = told.err.splitlines()
     assert reason in line
-    assert done.stdout == b""
+    assert told.out == ""
