@@ -132,7 +132,10 @@ def _progress_events(iteration: int, stage: str, part: str) -> Progress:
 def progress_events(
     log_event: Callable[[str, Json], object], worker: str, iteration: int, stage: str, part: str
 ) -> Progress:
-    """A callback that sends (done, total) of ``part``, at most twice a second and at the end."""
+    """A callback that sends (done, total) of ``part``, at most twice a second and at the end.
+
+    Its ``sender`` is the worker's name; Dask puts an address of its own under ``worker``.
+    """
     last_sent = time.monotonic()
 
     def send(done: int, total: int) -> None:
@@ -143,7 +146,7 @@ def progress_events(
         last_sent = now
         log_event(PROGRESS_TOPIC, {
             "iteration": iteration, "stage": stage, "part": part, "done": done, "total": total,
-            "worker": worker,
+            "sender": worker,
         })
 
     return send

@@ -34,7 +34,7 @@ class WorkerBoard:
     def handle_event(self, body: Mapping[str, Any]) -> None:
         """Take what a worker sent: see :func:`tasks.remote.play_shard`."""
         with self._lock:
-            tally = self._tallies.setdefault(str(body["worker"]), _Tally())
+            tally = self._tallies.setdefault(str(body["sender"]), _Tally())
             tally.add(body, self._clock())
 
     def progress(self) -> list[WorkerProgress]:

@@ -10,6 +10,7 @@ import signal
 import tasks.remote  # noqa: F401 - for its modules
 from chess_snn.campaign.machine.places import own_place
 from chess_snn.cores import bind_to
+from tasks.cluster.liveness import quiet_dask
 
 
 def dask_setup(worker: object) -> None:
@@ -17,11 +18,13 @@ def dask_setup(worker: object) -> None:
 
     A terminal sends Ctrl-C to every process in the foreground; a worker that dies of it on its own
     is taken for a fault. An exception of a task is raised where its result is waited for, and need
-    not be printed here as well.
+    not be printed here as well; nor that the queue to the nanny is gone when this process ends.
     """
     del worker
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    logging.getLogger("distributed.worker").setLevel(logging.CRITICAL)
+    quiet_dask()
+    for name in ("distributed.worker", "distributed.nanny"):
+        logging.getLogger(name).setLevel(logging.CRITICAL)
     place = own_place()
     if place is not None and place.cores:
         bind_to(place.cores)

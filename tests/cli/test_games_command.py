@@ -61,7 +61,8 @@ def games_in(text):
 
 
 def test_an_import_says_what_came_in_and_what_did_not(chess_snn, pgn_file, tmp_path):
-    done = chess_snn("games", "import", pgn_file, "--out", "games", "--json-file", "r/import.json")
+    done = chess_snn("games", "import", pgn_file, "--out", "games", "--json-file", "r/import.json",
+                     "--workers", 1)
     assert done.returncode == 0, done.stderr
     assert "4 of 6 games imported into games: 12 positions, 1 shards" in done.stdout
     assert "games/s after start-up" in done.stdout

@@ -1,6 +1,7 @@
 """A small campaign as a user runs it: what is in its folder, in Prefect and in MLflow after it."""
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -20,7 +21,7 @@ import pandas as pd  # noqa: E402
 from mlflow import pyfunc  # noqa: E402
 from mlflow.tracking import MlflowClient  # noqa: E402
 from prefect.client.orchestration import get_client  # noqa: E402
-from prefect.client.schemas.objects import FlowRun, TaskRun  # noqa: E402
+from prefect.client.schemas.objects import Artifact, FlowRun, TaskRun  # noqa: E402
 
 from chess_snn.campaign import CampaignFolder, read_receipts  # noqa: E402
 from chess_snn.campaign.strength.matches import read_final_matches  # noqa: E402
@@ -141,6 +142,7 @@ class Recorded:
     flow_runs: list[FlowRun]
     flow_names: dict[UUID, str]
     task_runs: list[TaskRun]
+    artifacts: list[Artifact]
 
 
 @pytest.fixture(scope="module")
@@ -148,7 +150,7 @@ def recorded(finished) -> Recorded:
     with prefect_server(finished.folder.services), get_client(sync_client=True) as client:
         flow_runs = client.read_flow_runs()
         names = {run.flow_id: client.read_flow(run.flow_id).name for run in flow_runs}
-        return Recorded(flow_runs, names, client.read_task_runs())
+        return Recorded(flow_runs, names, client.read_task_runs(), client.read_artifacts())
 
 
 def test_a_generation_is_evaluated_while_the_next_iteration_plays(finished, recorded):
@@ -158,6 +160,17 @@ def test_a_generation_is_evaluated_while_the_next_iteration_plays(finished, reco
     assert 0 < seconds[0].evaluation_hidden <= seconds[0].evaluation
     assert seconds[-1].evaluation_hidden == 0
     assert all(s.iteration >= s.self_play + s.training + s.evaluation for s in seconds)
+
+
+def test_its_progress_is_an_artifact(finished, recorded):
+    (progress,) = [artifact for artifact in recorded.artifacts if artifact.type == "progress"]
+    assert progress.data == 100.0
+    assert progress.description.startswith(f"iteration {NUM_ITERATIONS - 1} ")
+    told = re.search(rf"^{NUM_WORKERS} workers: (\d+) games", progress.description, re.MULTILINE)
+    assert told is not None, progress.description
+    assert int(told[1]) >= NUM_ITERATIONS * NUM_SHARDS * 4
+    (campaign,) = [run for run in recorded.flow_runs if run.parent_task_run_id is None]
+    assert progress.flow_run_id == campaign.id
 
 
 def test_every_candidate_but_the_first_has_played_the_champion(finished):
@@ -303,13 +316,20 @@ def test_a_lost_receipt_is_finished_again_and_no_other(finished, tmp_path):
         assert getattr(again[0], name) == getattr(expected[0], name)
 
 
-def test_a_finished_campaign_is_neither_run_again_nor_written_over(finished):
+def test_a_finished_campaign_is_not_written_over(finished):
+    directory = finished.folder.path
+    before = modified(directory)
+    started = chess_snn("campaign", "start", "--dir", str(directory))
+    assert started.returncode == 2
+    assert "holds another campaign" in started.stderr
+    assert modified(directory) == before
+
+
+@pytest.mark.slow
+def test_a_finished_campaign_is_not_run_again(finished):
     directory = finished.folder.path
     before = modified(directory)
     resumed = chess_snn("campaign", "resume", str(directory))
     assert resumed.returncode == 0
     assert f"all {NUM_ITERATIONS} iterations are finished" in resumed.stdout
-    started = chess_snn("campaign", "start", "--dir", str(directory))
-    assert started.returncode == 2
-    assert "holds another campaign" in started.stderr
     assert modified(directory) == before

@@ -37,6 +37,7 @@ def campaign():
     return under_way, artifact()
 
 
+@pytest.mark.slow
 def test_the_artifact_has_pace_time_left_and_a_line_for_each_worker(tmp_path, monkeypatch):
     monkeypatch.delenv("PREFECT_API_URL", raising=False)
     with prefect_server(tmp_path):

@@ -18,7 +18,7 @@ class Clock:
 
 def event(done, worker="a/cpu-0", part="shard 0", stage="self_play", total=100):
     return {"iteration": 2, "stage": stage, "part": part, "done": done, "total": total,
-            "worker": worker}
+            "sender": worker}
 
 
 def state(name="a/cpu-0", quiet_s=0.4):

@@ -148,7 +148,7 @@ import_pgn(Path(sys.argv[1]), Path(sys.argv[2]), workers=2)
 """
 
 
-@pytest.mark.parametrize("num_shards", [0, 1])
+@pytest.mark.parametrize("num_shards", [pytest.param(0, marks=pytest.mark.slow), 1])
 def test_kill_9_leaves_whole_shards_and_a_second_run_completes_them(
     pgn_file, imported, tmp_path, num_shards
 ):

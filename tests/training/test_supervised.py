@@ -100,6 +100,7 @@ def test_moves_are_learnt(game, course, begin, tmp_path):
     assert points[-1]["policy_loss"] < first["holdout_policy_loss"]
 
 
+@pytest.mark.slow
 def test_a_killed_training_goes_on_to_the_same_weights(
     game, course, begin, tmp_path, assert_same_trainers
 ):

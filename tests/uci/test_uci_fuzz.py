@@ -54,7 +54,7 @@ def check(gui, line):
 
 
 @pytest.mark.fault(20)
-@settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
 @given(line=LINES)
 def test_no_line_raises_or_hangs(gui, line):
     check(gui, line)
