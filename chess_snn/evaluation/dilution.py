@@ -33,14 +33,14 @@ def split_dilution(text: str) -> tuple[str, float | None]:
     return (text, None) if found is None else (found["player"], float(found["percent"]))
 
 
-def check_dilution(name: str, percent: float, is_diluted: bool) -> None:
-    """Refuse to make ``percent`` of a player's moves random.
+def check_dilution(name: str, percent: float) -> None:
+    """Refuse to make ``percent`` of the moves of the player called ``name`` random.
 
     Raises:
-        ConfigError: it is not in (0, 100), or the player ``is_diluted`` already.
+        ConfigError: it is not in (0, 100), or the player is diluted already.
     """
     check_range(f"percent of random moves for {name!r}", percent, gt=0.0, lt=100.0)
-    if is_diluted:
+    if split_dilution(name)[1] is not None:
         raise ConfigError(f"player {name!r} is diluted already; give one percentage")
 
 
@@ -57,7 +57,7 @@ class DilutedPlayer:
         Raises:
             ConfigError: as :func:`check_dilution`.
         """
-        check_dilution(player.name, percent, isinstance(player, DilutedPlayer))
+        check_dilution(player.name, percent)
         self.name: str = f"{player.name}~{percent:g}"
         self._player, self._share = player, percent / 100.0
 

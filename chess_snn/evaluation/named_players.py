@@ -38,6 +38,7 @@ def make_player(game: Game, text: str, engines: EngineSettings | None = None) ->
     """
     inner, percent = split_dilution(text)
     if percent is not None:
+        check_dilution(inner, percent)  # first: it may be diluted a thousand times
         return DilutedPlayer(make_player(game, inner, engines), percent)
     if is_engine_name(text):
         return make_engine_player(game, text, engines or EngineSettings())
@@ -55,8 +56,8 @@ def check_player(game: Game, text: str) -> None:
     """
     inner, percent = split_dilution(text)
     if percent is not None:
+        check_dilution(inner, percent)
         check_player(game, inner)
-        check_dilution(inner, percent, is_diluted=split_dilution(inner)[1] is not None)
     elif is_engine_name(text):
         check_engine(game, text)
     else:

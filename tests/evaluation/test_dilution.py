@@ -151,6 +151,7 @@ def test_the_name_says_how_much(chess_game):
         ("greedy~100", "must be > 0 and < 100"),
         ("greedy~1000", "must be > 0 and < 100"),
         ("greedy~10~10", "player 'greedy~10' is diluted already"),
+        pytest.param("greedy" + "~10" * 1_000, "is diluted already", id="a thousand times"),
         ("greedy~", "unknown player 'greedy~'; known: .*PLAYER~P"),
         ("greedy~x", "unknown player 'greedy~x'"),
         ("~50", "unknown player ''"),

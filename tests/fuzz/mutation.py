@@ -1,5 +1,6 @@
 """Small damages that keep most of what they are given, so that parsers are met deep inside."""
 
+import copy
 import json
 import random
 import re
@@ -111,7 +112,7 @@ def change_value(stream: random.Random, value: Any) -> Any:
     """``value`` with one change somewhere in it."""
     holders = [holder for holder in _holders(value) if len(holder)]
     if not holders:
-        return stream.choice(ODD_VALUES)
+        return _odd_value(stream)
     holder = stream.choice(holders)
     is_object = isinstance(holder, dict)
     key = stream.choice(list(holder) if is_object else range(len(holder)))
@@ -121,12 +122,11 @@ def change_value(stream: random.Random, value: Any) -> Any:
     elif kind == 1 and is_object:
         holder[stream.choice(ODD_TEXTS)] = holder.pop(key)
     elif kind == 1:
-        holder.insert(key, holder[key])
+        holder.insert(key, copy.deepcopy(holder[key]))
     elif kind == 2 and is_object:
-        holder[stream.choice(("more", *ODD_TEXTS))] = stream.choice(ODD_VALUES)
+        holder[stream.choice(("more", *ODD_TEXTS))] = _odd_value(stream)
     elif kind == 3:
-        # A copy, so that no value ends up within itself.
-        holder[key] = json.loads(json.dumps(_any_part(stream, value)))
+        holder[key] = copy.deepcopy(_any_part(stream, value))
     elif kind == 4 and isinstance(holder[key], int | float):
         holder[key] = holder[key] + stream.choice((-1, 1, 1000))
     elif kind == 5 and isinstance(holder[key], str):
@@ -136,8 +136,13 @@ def change_value(stream: random.Random, value: Any) -> Any:
     elif kind == 6:
         holder[key] = [holder[key]]
     else:
-        holder[key] = stream.choice(ODD_VALUES)
+        holder[key] = _odd_value(stream)
     return value
+
+
+def _odd_value(stream: random.Random) -> Any:
+    """A value of its own: it may be changed next, and no value may end up within itself."""
+    return copy.deepcopy(stream.choice(ODD_VALUES))
 
 
 def _holders(value: Any) -> list[Any]:
