@@ -47,7 +47,7 @@ def test_a_full_disk_stops_a_campaign_resumably(tmp_path: Path, undisturbed_smal
     ).returncode:
         pytest.skip("mounting a small disk is not allowed here")
     settings = [text.removeprefix("--set=") for text in SMALL]
-    folder = CampaignFolder.create(tmp_path / "c", load_config(settings=settings))
+    folder = CampaignFolder.create(tmp_path / "c", load_config("smoke", settings=settings))
     games = folder.path / "games"
     games.mkdir()
     log, result = tmp_path / "log", tmp_path / "code"

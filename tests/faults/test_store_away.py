@@ -75,7 +75,7 @@ def test_a_campaign_outlives_its_store_and_is_restored_from_it(tmp_path: Path, s
     finish(launch("resume", str(path), log=log, environment=CREDENTIALS), log)
     folder = assert_whole(path, iterations=2)
     assert read_receipts(folder)[:1] == before
-    assert records(server, "away") >= 2
+    assert records(server, "away") >= 1, "what was there before goes with what is new"
 
     restored = subprocess.run(
         [sys.executable, "-m", "chess_snn", "campaign", "restore", f"s3://{BUCKET}/away",
