@@ -22,6 +22,7 @@ from chess_snn.campaign.strength.match_games import match_games_pgn
 from chess_snn.campaign.viewing.collection_report import collection_figures, to_pgn
 from chess_snn.cli.board import board_png, board_svg, board_text, position_of
 from chess_snn.cli.console import console, print_message, work_bar
+from chess_snn.cli.learn import learn_command
 from chess_snn.cli.report_file import JsonFile, check_writable
 from chess_snn.config import check_choice
 from chess_snn.cores import num_cores
@@ -167,6 +168,9 @@ def stats(
         typer.echo(json.dumps(figures, indent=2))
     else:
         _print_figures(figures)
+
+
+app.command("learn")(learn_command)
 
 
 class _Counted:

@@ -8,35 +8,117 @@ import typer
 from rich.console import Console
 
 from chess_snn import __version__
-from chess_snn.cli import (
-    analyse,
-    bench,
-    campaign,
-    cluster,
-    doctor,
-    games,
-    keeping,
-    ladder,
-    learn,
-    match,
-    mates,
-    perft,
-    play,
-    ratings,
-    registry,
-    results,
-    services,
-    train_ranks,
-    uci,
-    ui,
-    watch,
-)
+from chess_snn.cli.lazy import CommandEntry, LazyGroup
 from chess_snn.errors import ChessSnnError
 from chess_snn.interrupts import EXIT_INTERRUPTED
 
 EXIT_BAD_INPUT = 2
 
+COMMANDS = (
+    CommandEntry(
+        "perft", "perft", "perft_command",
+        "Count the positions reached after DEPTH plies.",
+        # So that a depth of -1 is a bad depth and not an unknown option.
+        context_settings={"ignore_unknown_options": True},
+    ),
+    CommandEntry(
+        "match", "match", "match_command",
+        "Play a match of A against B and say what its score is worth.",
+    ),
+    CommandEntry(
+        "analyse", "analyse", "analyse_command",
+        "Search a position and show its candidate moves, best first.",
+    ),
+    CommandEntry(
+        "mates", "mates", "mates_command",
+        "Search positions with a forced mate and count those answered with a move that forces it.",
+    ),
+    CommandEntry(
+        "play", "play", "play_command",
+        "Play a game against a network, or against any other player, in the terminal.",
+    ),
+    CommandEntry(
+        "ratings", "ratings", "ratings_command",
+        "Rate a campaign's generations and opponents from all their games at once.",
+    ),
+    CommandEntry(
+        "results", "results", "results_command",
+        "Show every finished iteration of a campaign, from its folder alone.",
+    ),
+    CommandEntry(
+        "train", "train_ranks", "train_command",
+        "Train a campaign's next generation on the games that it has played.",
+    ),
+    CommandEntry(
+        "up", "services", "up_command",
+        "Start a Prefect server, an MLflow server and a worker, with all deployments registered.",
+    ),
+    CommandEntry(
+        "down", "services", "down_command",
+        "End what `chess-snn up` started: the worker and its runs, both servers.",
+    ),
+    CommandEntry(
+        "deploy", "services", "deploy_command",
+        "Register the deployments campaign/local, tournament/local and import/local.",
+    ),
+    CommandEntry(
+        "doctor", "doctor", "doctor_command",
+        "Check Python, packages, GPUs, NCCL, disk, memory, servers, ports, clock and engines.",
+    ),
+    CommandEntry(
+        "uci", "uci", "uci_command",
+        "Speak UCI on standard input and output: cutechess, lichess-bot, python-chess, arenas.",
+    ),
+    CommandEntry(
+        "verify", "keeping", "verify_command",
+        "Check every byte, every game and every receipt of a campaign.",
+    ),
+    CommandEntry(
+        "gc", "keeping", "gc_command",
+        "Show what a campaign can do without, and how much room that takes; remove it with --yes.",
+    ),
+    CommandEntry(
+        "ui", "ui", "ui_command",
+        "Serve the campaign's Prefect and MLflow pages on this machine until Ctrl-C.",
+    ),
+    CommandEntry(
+        "watch", "watch", "watch_command",
+        "Watch a campaign from its folder alone: here, or wherever its disk can be read.",
+    ),
+    CommandEntry(
+        "campaign", "campaign", "app",
+        "Learn by self-play: each iteration plays, trains, evaluates and registers a network.",
+    ),
+    CommandEntry(
+        "cluster", "cluster", "app",
+        "Many machines: a scheduler on one, workers on the others, and certificates for all.",
+    ),
+    CommandEntry(
+        "games", "games", "app",
+        "PGN in and out; look at games that were played.",
+    ),
+    CommandEntry(
+        "ladder", "ladder", "app",
+        "Players of known strength: see their ratings and games, check them, make them anew.",
+    ),
+    CommandEntry(
+        "models", "registry", "app",
+        "The networks of a campaign: what is known of each, which is better, who is champion.",
+    ),
+    CommandEntry(
+        "bench", "bench", "app",
+        "Measure one part of the system, beside what it is compared with, in one run.",
+    ),
+)
+"""All of them, in the order in which ``--help`` lists them."""
+
+
+class _Commands(LazyGroup):
+    table = COMMANDS
+
+
 app = typer.Typer(
+    cls=_Commands,
     name="chess-snn",
     help="A spiking neural network learns chess by playing itself.\n\n"
     "Begin with: chess-snn campaign start --preset smoke",
@@ -45,31 +127,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-app.add_typer(campaign.app, name="campaign")
-app.add_typer(cluster.app, name="cluster")
-games.app.command("learn")(learn.learn_command)
-app.add_typer(games.app, name="games")
-app.add_typer(ladder.app, name="ladder")
-app.add_typer(registry.app, name="models")
-app.add_typer(bench.app, name="bench")
-# So that a depth of -1 is a bad depth and not an unknown option.
-app.command("perft", context_settings={"ignore_unknown_options": True})(perft.perft_command)
-app.command("match")(match.match_command)
-app.command("analyse")(analyse.analyse_command)
-app.command("mates")(mates.mates_command)
-app.command("play")(play.play_command)
-app.command("ratings")(ratings.ratings_command)
-app.command("results")(results.results_command)
-app.command("train")(train_ranks.train_command)
-app.command("up")(services.up_command)
-app.command("down")(services.down_command)
-app.command("deploy")(services.deploy_command)
-app.command("doctor")(doctor.doctor_command)
-app.command("uci")(uci.uci_command)
-app.command("verify")(keeping.verify_command)
-app.command("gc")(keeping.gc_command)
-app.command("ui")(ui.ui_command)
-app.command("watch")(watch.watch_command)
 
 
 @app.callback(invoke_without_command=True)
