@@ -23,6 +23,8 @@ WORKER_QUERY_S: Final = 2
 _NEEDED_FOR_PASSWORDS: Final = "flask_wtf"
 """What MLflow's user management imports beyond the rest of it."""
 
+_LEASES_ON_DISK: Final = "prefect.server.concurrency.lease_storage.filesystem"
+
 RECORDS: Final = ("prefect-server.json", "mlflow-server.json", "worker.json")
 """Of the children, in the order in which they are started."""
 
@@ -54,6 +56,8 @@ def prefect_spec(directory: Path, settings: ServiceSettings) -> ServerSpec:
         "PREFECT_API_DATABASE_CONNECTION_URL": f"sqlite+aiosqlite:///{directory / 'prefect.db'}",
         "PREFECT_UI_API_URL": settings.prefect_url,
         ORIGINS_VARIABLE: own_origins(settings.host, settings.prefect_port),
+        # On the disk: one that was killed would forget who held a place, and never give it away.
+        "PREFECT_SERVER_CONCURRENCY_LEASE_STORAGE": _LEASES_ON_DISK,
         "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
         "DO_NOT_TRACK": "1",
     }

@@ -1,6 +1,6 @@
 """A pytest plugin: run the tests of some faults, and write what came of each to a file.
 
-Used by :mod:`fault_table` as ``-p fault_recorder``, with FAULT_RECORD naming the file and
+Used by :mod:`fault_table`, side by side too (``-n``), as ``-p fault_recorder``, with FAULT_RECORD naming the file and
 FAULT_ROWS the faults; a line of JSON a test.
 """
 
@@ -34,6 +34,8 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
     phases = _phases.setdefault(report.nodeid, [])
     phases.append(report.outcome)
     if report.when != "teardown":  # which comes last, also where setting up failed or skips
+        return
+    if "PYTEST_XDIST_WORKER" in os.environ:  # who distributes tests is told too, and writes
         return
     _write({
         "test": report.nodeid, "rows": dict(report.user_properties)[_PROPERTY],
