@@ -1,7 +1,7 @@
 """A pytest plugin: run the tests of some faults, and write what came of each to a file.
 
-Used by :mod:`fault_table`, side by side too (``-n``), as ``-p fault_recorder``, with FAULT_RECORD naming the file and
-FAULT_ROWS the faults; a line of JSON a test.
+Used by :mod:`fault_table` as ``-p fault_recorder``, with FAULT_RECORD naming the file and
+FAULT_ROWS the faults; a line of JSON a test. Tests may run side by side (``-n``).
 """
 
 import json
