@@ -54,6 +54,8 @@ def test_it_learns_then_plays(tmp_path):
         (point["step"], pytest.approx(point["policy_loss"]))
         for point in facts["points"] if "policy_loss" in point
     ]
-    (given,) = run.inputs.dataset_inputs
+    inputs = {entry.tags[0].value: entry for entry in run.inputs.dataset_inputs}
+    assert inputs.keys() == {"supervised", "training"}
+    given = inputs["supervised"]
     assert given.dataset.digest == folder.config.supervised.digest
     assert json.loads(given.dataset.source) == {"uri": str(games)}
