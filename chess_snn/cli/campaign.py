@@ -27,13 +27,8 @@ from chess_snn.campaign.strength.champions import champion_of
 from chess_snn.campaign.strength.matches import read_final_matches
 from chess_snn.campaign.viewing.alarms import find_alarms
 from chess_snn.campaign.viewing.finish import is_finished
-from chess_snn.cli.console import (
-    TerminalListener,
-    announce_once,
-    print_message,
-    print_summary,
-    work_bar,
-)
+from chess_snn.cli.campaign_terminal import TerminalListener, print_summary
+from chess_snn.cli.console import announce_once, print_message, work_bar
 from chess_snn.cli.devices import (
     ClusterOption,
     DeviceOption,

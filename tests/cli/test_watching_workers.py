@@ -10,8 +10,9 @@ from rich.console import Console
 from chess_snn.campaign import campaign_lock
 from chess_snn.campaign.viewing.live import Live, WorkerProgress, write_live
 from chess_snn.campaign.viewing.watching import CampaignWatch
+from chess_snn.cli import campaign_terminal
 from chess_snn.cli import console as console_module
-from chess_snn.cli.console import TerminalListener
+from chess_snn.cli.campaign_terminal import TerminalListener
 from chess_snn.cli.dashboard import dashboard
 from chess_snn.cli.watch_lines import WatchLines
 from chess_snn.cli.workers_table import MOST_ROWS, workers_table
@@ -88,7 +89,8 @@ def test_many_workers_are_told_of_together():
 def test_the_terminal_shows_workers_beneath_its_bars(monkeypatch):
     text = io.StringIO()
     terminal = Console(file=text, width=140, force_terminal=True, color_system=None)
-    monkeypatch.setattr(console_module, "console", terminal)
+    for module in (console_module, campaign_terminal):
+        monkeypatch.setattr(module, "console", terminal)
     listener = TerminalListener()
     with listener.live():
         listener.workers([FIRST])
