@@ -1,10 +1,12 @@
-"""torch's elastic agent as a child of ours: ``python -m ...rank_agent FILE ARGS...``.
+"""torch's elastic agent as a child of ours: ``python -m ...rank_agent FOLDER ARGS...``.
 
-It is ``torchrun ARGS...``, but what went wrong is written to FILE, for
-:func:`chess_snn.training.rank_launch.run_ranks` to read.
+It is ``torchrun ARGS...``, but what went wrong is written to a file in FOLDER, for
+:func:`chess_snn.training.rank_launch.run_ranks` to read. FOLDER is that function's scratch: where
+its process was killed, the agent, which ends with it, removes it.
 """
 
 import os
+import shutil
 import signal
 import sys
 from pathlib import Path
@@ -19,21 +21,33 @@ from chess_snn.data import write_json
 from chess_snn.training.ranks import AGENT_PID
 from chess_snn.types import Json
 
+FAILURE: Final = "failure.json"
+"""In the folder: what went wrong."""
+
 FAILED: Final = 1
 _DIED: Final = "RankLostError"
 
 
 def main(arguments: list[str]) -> int:
     """Launch ranks and wait for them; the exit code."""
-    file, *rest = arguments
+    folder, *rest = arguments
+    parent = os.getppid()
+    try:
+        return _launch(Path(folder), rest)
+    finally:
+        if os.getppid() != parent:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _launch(folder: Path, arguments: list[str]) -> int:
     os.environ[AGENT_PID] = str(os.getpid())
     try:
-        torchrun(rest)
+        torchrun(arguments)
     except ChildFailedError as error:
         rank, failure = error.get_first_failure()
-        write_json(Path(file), _describe(rank, failure))
+        write_json(folder / FAILURE, _describe(rank, failure))
     except RendezvousError as error:
-        write_json(Path(file), {
+        write_json(folder / FAILURE, {
             "kind": _DIED,
             "message": f"the launchers of all nodes did not meet: {error or type(error).__name__}; "
                        "start one on each node, and see that --rdzv-endpoint can be reached",

@@ -111,10 +111,10 @@ def run_ranks(
         ChessSnnError: a rank raised it.
     """
     with tempfile.TemporaryDirectory(prefix="chess-snn-ranks-") as scratch:
-        failure, log = Path(scratch, "failure.json"), Path(scratch, "log")
+        failure, log = Path(scratch, rank_agent.FAILURE), Path(scratch, "log")
         command = [
             sys.executable, "-I", reaped.__file__, str(os.getpid()),
-            sys.executable, "-m", rank_agent.__name__, str(failure),
+            sys.executable, "-m", rank_agent.__name__, scratch,
             *layout.agent_arguments(run_id, Path(scratch)), "--log-dir", scratch, "-m", module,
             *arguments,
         ]

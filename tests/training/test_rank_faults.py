@@ -117,16 +117,22 @@ def test_a_killed_agent_is_told_and_takes_its_ranks_along(searched_shard, tmp_pa
 
 @pytest.mark.fault(5)
 def test_a_killed_parent_takes_agent_and_ranks_along(searched_shard, tmp_path):
-    file = write_task(tmp_path / "g", searched_shard, [LONG])
-    parent = subprocess.Popen([sys.executable, "-c", PARENT, str(file)], stdout=subprocess.PIPE)
+    file, scratch = write_task(tmp_path / "g", searched_shard, [LONG]), tmp_path / "scratch"
+    scratch.mkdir()
+    parent = subprocess.Popen(
+        [sys.executable, "-c", PARENT, str(file)], stdout=subprocess.PIPE,
+        env=os.environ | {"TMPDIR": str(scratch)},
+    )
     try:
         assert parent.stdout.readline() == b"begun\n"
         ranks = wait_for(lambda: [p for p in our_ranks(file) if is_rank(p)], 2)
         assert len(ranks) == 2
+        assert list(scratch.iterdir())
     finally:
         parent.kill()
         parent.wait()
     assert_gone(file)
+    assert list(scratch.iterdir()) == []
 
 
 @pytest.mark.fault(8)
