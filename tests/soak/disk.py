@@ -1,5 +1,6 @@
 """A disk that can be full: a small one of its own where we may mount, else a file-size limit."""
 
+import errno
 import os
 import shutil
 import subprocess
@@ -50,9 +51,21 @@ class SmallDisk:
         del writers  # whoever writes here meets it
         left = int(share * MOST_LEFT)
         with (self.path / BALLAST).open("wb") as ballast:
-            free = shutil.disk_usage(self.path).free
-            os.posix_fallocate(ballast.fileno(), 0, max(1, free - left))
+            while not self._take_all_but(left, ballast.fileno()):
+                pass  # others have written meanwhile
         return f"{left // 1024} KiB left"
+
+    def _take_all_but(self, left: int, ballast: int) -> bool:
+        free = shutil.disk_usage(self.path).free
+        if free <= left:
+            return True
+        try:
+            os.posix_fallocate(ballast, 0, free - left)
+        except OSError as error:
+            if error.errno != errno.ENOSPC:
+                raise
+            return False
+        return True
 
     def free(self) -> None:
         """See :class:`Disk`."""
