@@ -7,26 +7,37 @@ from typing import Final
 from distributed import Scheduler, SpecCluster
 
 from chess_snn.campaign.machine.places import WorkerPlace
+from chess_snn.errors import ClusterError
 from tasks.cluster.nannies import ANY_LOOPBACK_PORT, AttentiveNanny, nanny_options
 
 _LOOPBACK: Final = "127.0.0.1"
 
 
 def local_cluster(places: Sequence[WorkerPlace]) -> SpecCluster:
-    """A cluster with a worker in each of ``places``; it is up when this returns."""
-    return SpecCluster(
-        scheduler={
-            "cls": Scheduler,
-            "options": {
-                "host": _LOOPBACK, "port": 0, "dashboard_address": ANY_LOOPBACK_PORT,
+    """A cluster with a worker in each of ``places``; it is up when this returns.
+
+    Raises:
+        ClusterError: a worker does not come up.
+    """
+    try:
+        return SpecCluster(
+            scheduler={
+                "cls": Scheduler,
+                "options": {
+                    "host": _LOOPBACK, "port": 0, "dashboard_address": ANY_LOOPBACK_PORT,
+                },
             },
-        },
-        workers={
-            place.name: {
-                "cls": AttentiveNanny,
-                "options": {"host": _LOOPBACK, **nanny_options(place)},
-            }
-            for place in places
-        },
-        silence_logs=logging.ERROR,
-    )
+            workers={
+                place.name: {
+                    "cls": AttentiveNanny,
+                    "options": {"host": _LOOPBACK, **nanny_options(place)},
+                }
+                for place in places
+            },
+            silence_logs=logging.ERROR,
+        )
+    except RuntimeError as error:
+        raise ClusterError(
+            f"a worker does not come up: {error.__cause__ or error}; look at the machine's memory, "
+            "and take fewer workers: execution.workers"
+        ) from error

@@ -1,0 +1,72 @@
+"""Workers that are killed before they are up."""
+
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+pytestmark = [pytest.mark.orchestration, pytest.mark.timeout(300)]
+pytest.importorskip("distributed")
+
+import psutil  # noqa: E402
+
+from chess_snn.campaign import load_config  # noqa: E402
+from chess_snn.campaign.machine.workers import plan_here  # noqa: E402
+from chess_snn.errors import ClusterError  # noqa: E402
+from tasks.cluster.local import local_cluster  # noqa: E402
+
+POLL_S = 0.05
+
+
+@contextmanager
+def killed_at_once(most: int) -> Iterator[list[int]]:
+    """Kill the first workers that this process starts; yields their pids as they are killed."""
+    killed: list[int] = []
+    ended = threading.Event()
+
+    def kill() -> None:
+        this = psutil.Process(os.getpid())
+        while len(killed) < most and not ended.wait(POLL_S):
+            for child in this.children():
+                if is_worker(child) and child.pid not in killed:
+                    child.kill()
+                    killed.append(child.pid)
+                    break
+
+    thread = threading.Thread(target=kill)
+    thread.start()
+    try:
+        yield killed
+    finally:
+        ended.set()
+        thread.join()
+
+
+def is_worker(process: psutil.Process) -> bool:
+    try:
+        return any("spawn_main" in word for word in process.cmdline())
+    except (psutil.NoSuchProcess, psutil.ZombieProcess):
+        return False
+
+
+@pytest.fixture
+def places():
+    return plan_here(load_config(settings=["execution.workers=1", "execution.device=cpu"])).places
+
+
+@pytest.mark.fault(1)
+def test_a_worker_that_is_killed_while_it_starts_is_started_again(places):
+    with killed_at_once(2) as killed, local_cluster(places) as cluster:
+        assert len(cluster.scheduler.workers) == len(places)
+    assert len(killed) == 2
+
+
+@pytest.mark.fault(1)
+def test_one_that_is_killed_whenever_it_starts_is_one_line(places):
+    reason = "a worker does not come up: "
+    with killed_at_once(100) as killed, pytest.raises(ClusterError, match=reason) as raised:
+        local_cluster(places)
+    assert len(killed) >= 4
+    assert "\n" not in str(raised.value)
