@@ -15,7 +15,7 @@ from chess_snn.nets.network import LegalOutput, Network, NetworkOutput, build_ne
 from chess_snn.nets.operations import Operations, count_operations
 from chess_snn.nets.planes import expand_planes
 from chess_snn.nets.spike_rates import LayerSpikes, SpikeCounts, count_spikes
-from chess_snn.nets.weights import load_network, network_digest, save_network
+from chess_snn.nets.weights import load_network, network_digest, save_network, write_tensors
 
 __all__ = [
     "SIZES",
@@ -45,4 +45,5 @@ __all__ = [
     "net_config",
     "network_digest",
     "save_network",
+    "write_tensors",
 ]

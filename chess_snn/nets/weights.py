@@ -7,13 +7,14 @@ it is built (``config``, JSON), so that a file is enough to get the network back
 import hashlib
 import json
 import os
+from collections.abc import Mapping
 from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Final
 
 import torch
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
+from safetensors.torch import save
 from torch import Tensor
 
 from chess_snn.errors import ConfigError, CorruptDataError, UnknownVersionError, UsageError
@@ -23,6 +24,17 @@ from chess_snn.nets.network import Network
 
 FORMAT: Final = "chess-snn network"
 VERSION: Final = "2"
+
+
+def write_tensors(
+    path: Path, tensors: Mapping[str, Tensor], metadata: dict[str, str] | None = None
+) -> None:
+    """Write contiguous ``tensors`` to ``path`` as safetensors.
+
+    Raises:
+        OSError: the disk is full, say; safetensors' own way to a file raises an error of its own.
+    """
+    path.write_bytes(save(dict(tensors), metadata))
 
 
 def save_network(path: Path, network: Network) -> None:
@@ -35,7 +47,7 @@ def save_network(path: Path, network: Network) -> None:
     }
     tensors = {name: tensor.contiguous() for name, tensor in network.state_dict().items()}
     unfinished = path.with_name(path.name + ".partial")
-    save_file(tensors, unfinished, metadata)
+    write_tensors(unfinished, tensors, metadata)
     with unfinished.open("rb") as file:
         os.fsync(file.fileno())
     unfinished.replace(path)

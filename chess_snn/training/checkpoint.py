@@ -19,7 +19,7 @@ from typing import Final
 
 import torch
 from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file
 from torch import Tensor
 
 from chess_snn.data import (
@@ -33,7 +33,13 @@ from chess_snn.data import (
 )
 from chess_snn.errors import CorruptDataError, UnknownVersionError
 from chess_snn.games.base import Game
-from chess_snn.nets import Network, load_network, network_digest, save_network
+from chess_snn.nets import (
+    Network,
+    load_network,
+    network_digest,
+    save_network,
+    write_tensors,
+)
 from chess_snn.training.ranks import ALONE, Ranks
 from chess_snn.training.settings import TrainingSettings
 from chess_snn.training.trainer import Trainer
@@ -62,7 +68,7 @@ def save_checkpoint(folder: Path, trainer: Trainer, meta: Json) -> Manifest:
     }
     with staged_folder(folder) as stage:
         save_network(stage.path / WEIGHTS, trainer.network)
-        save_file(_optimizer_tensors(trainer), stage.path / _OPTIMIZER)
+        write_tensors(stage.path / _OPTIMIZER, _optimizer_tensors(trainer))
         write_json(stage.path / _TRAINER, _trainer_state(trainer))
         return stage.commit(kind=CHECKPOINT_KIND, meta=own | meta)
 

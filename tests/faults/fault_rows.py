@@ -16,7 +16,7 @@ class FaultRow:
 ROWS = tuple(FaultRow(number, *texts) for number, texts in enumerate((
     ("A self-play worker is killed",
      "it is told within 10 s; only the shard that it had is played again",
-     "kill -9 in the middle of self-play, and at every failpoint that workers pass"),
+     "kill -9 in the middle of self-play, while it starts, at every failpoint that workers pass"),
     ("A worker freezes",
      "told and killed after 60 s of silence; its shard is played again",
      "SIGSTOP"),

@@ -1,15 +1,25 @@
 """Networks in files, and files that are none."""
 
+import errno
 import json
 import pickle
+from pathlib import Path
 
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
 from chess_snn.errors import CorruptDataError, UsageError
-from chess_snn.nets import build_network, load_network, net_config, network_digest, save_network
+from chess_snn.nets import (
+    build_network,
+    load_network,
+    net_config,
+    network_digest,
+    save_network,
+    write_tensors,
+)
 
+FULL_DISK = Path("/dev/full")
 TINY = net_config("tiny", threshold=0.625)
 
 
@@ -125,3 +135,10 @@ def assert_refused(path):
     assert str(path) in message
     assert "\n" not in message
     return message
+
+
+@pytest.mark.skipif(not FULL_DISK.exists(), reason="there is no device that is always full")
+def test_a_full_disk_is_an_error_of_the_system_bug():
+    with pytest.raises(OSError, match="No space left on device") as raised:
+        write_tensors(FULL_DISK, {"a": torch.zeros(3)})
+    assert raised.value.errno == errno.ENOSPC
