@@ -70,7 +70,7 @@ FLUSH_POLL_S = 0.1
 
 
 class ServerGoneError(ChessSnnError):
-    """The Prefect server stopped answering; everything committed is safe."""
+    """The Prefect server stopped answering, or fails; everything committed is safe."""
 
 
 def has_prefect_server(directory: Path) -> bool:
@@ -92,7 +92,7 @@ def prefect_server(
 
     Raises:
         ServerStartError: the server did not come up.
-        ServerGoneError: it did not answer in the block.
+        ServerGoneError: it did not answer in the block, or failed.
     """
     if given_url := os.environ.get(API_URL_VARIABLE):
         with _answering(given_url):
@@ -219,13 +219,21 @@ def _environment(variables: Mapping[str, str]) -> Iterator[None]:
 
 @contextmanager
 def _answering(api_url: str) -> Iterator[None]:
-    """Say in one line that the server at ``api_url`` has gone."""
+    """Say in one line that the server at ``api_url`` has gone, or fails."""
     try:
         yield
     except httpx.TransportError as error:
         raise ServerGoneError(
             f"the Prefect server at {api_url} does not answer ({error}); everything committed is "
             "safe, go on with it by `chess-snn campaign resume`"
+        ) from error
+    except httpx.HTTPStatusError as error:
+        if not error.response.is_server_error:
+            raise
+        raise ServerGoneError(
+            f"the Prefect server at {api_url} fails with {error.response.status_code}; its disk "
+            "may be full. Everything committed is safe: make room, then go on with it by "
+            "`chess-snn campaign resume`"
         ) from error
 
 

@@ -4,9 +4,11 @@ import json
 import os
 import subprocess
 import sys
+import threading
 import time
 import urllib.request
 from collections import Counter
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
@@ -17,9 +19,9 @@ pytest.importorskip("mlflow")
 
 from prefect import flow, tags, task  # noqa: E402
 from prefect.client.orchestration import get_client  # noqa: E402
-from prefect.settings import PREFECT_API_URL  # noqa: E402
+from prefect.settings import PREFECT_API_URL, temporary_settings  # noqa: E402
 
-from flows.servers import mlflow_server, prefect_server  # noqa: E402
+from flows.servers import ServerGoneError, mlflow_server, prefect_server  # noqa: E402
 from flows.stale_runs import campaign_tag, close_stale_flow_runs  # noqa: E402
 from tasks.tracking import prepare_store  # noqa: E402
 
@@ -149,6 +151,33 @@ def test_a_given_prefect_server_is_used_and_nothing_started(tmp_path, monkeypatc
     with prefect_server(tmp_path) as api_url:
         assert api_url == "http://127.0.0.1:9/api"
     assert not list(tmp_path.iterdir())
+
+
+class Failing(BaseHTTPRequestHandler):
+    """As a server whose database's disk is full."""
+
+    def do_GET(self):
+        self.send_error(500)
+
+    do_POST = do_GET
+
+    def log_message(self, *_):
+        """Say nothing."""
+
+
+@pytest.mark.fault(12)
+def test_a_server_that_fails_is_one_line_bug(tmp_path, monkeypatch):
+    with ThreadingHTTPServer(("127.0.0.1", 0), Failing) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        url = f"http://127.0.0.1:{server.server_port}/api"
+        monkeypatch.setenv("PREFECT_API_URL", url)
+        with (
+            pytest.raises(ServerGoneError, match=f"{url} fails with 500; its disk may be full"),
+            prefect_server(tmp_path), temporary_settings({PREFECT_API_URL: url}),
+            get_client(sync_client=True) as client,
+        ):
+            client.read_flow_runs()
+        server.shutdown()
 
 
 @pytest.mark.slow
