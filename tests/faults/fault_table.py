@@ -130,13 +130,18 @@ def run_tests(rows: list[int], pytest_arguments: list[str]) -> tuple[int, list[d
         done = subprocess.run(
             [sys.executable, "-m", "pytest", "-q", "-p", fault_recorder.__name__, "-m", "fault",
              "-p", "no:cacheprovider", *pytest_arguments],
-            cwd=ROOT, check=False, env=os.environ | {
+            cwd=ROOT, check=False, env=_not_distributed() | {
                 fault_recorder.FILE: str(record),
                 fault_recorder.WANTED_ROWS: json.dumps(rows),
                 "PYTHONPATH": os.pathsep.join([here, str(ROOT), os.environ.get("PYTHONPATH", "")]),
             },
         )
         return done.returncode, [json.loads(line) for line in record.read_text().splitlines()]
+
+
+def _not_distributed() -> dict[str, str]:
+    """The environment of a run of its own, though this one may be a part of another."""
+    return {k: v for k, v in os.environ.items() if not k.startswith("PYTEST_XDIST")}
 
 
 def what_failed(code: int, entries: list[dict]) -> list[str]:
