@@ -74,7 +74,7 @@ $(VENV)/.engines: $(VENV)/.ready
 	@$(MAKE) --no-print-directory stockfish || echo "WARNING: the tests that play Stockfish will say SKIPPED."
 	@touch $@
 
-campaign: $(VENV)/.installed  ## play, train, evaluate and register: the main job, about 3 minutes
+campaign: $(VENV)/.installed  ## play, train, evaluate and register: the main job, 3 to 6 minutes
 	$(BIN)/chess-snn campaign start --preset smoke
 
 test: $(VENV)/.engines        ## the default tests, 8 to 10 minutes on 2 cores

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from chess_snn.campaign import CampaignFolder, Receipt, read_receipts
+from chess_snn.campaign.keeping.receipt_audit import CLOCKS
 from chess_snn.data import Manifest, read_manifest, read_shard, verify_folder
 from chess_snn.errors import CorruptDataError
 from chess_snn.nets import load_network, network_digest
@@ -17,9 +18,6 @@ from chess_snn.types import Json
 from .campaigns import committed_checkpoints, committed_shards
 from .checks import Check
 from .replaying import illegal_games
-
-CLOCKS = ("seconds", "network_seconds")
-"""Statistics that come out otherwise when a damaged shard is played again."""
 
 TEMPORARY = (".tmp-*", "*.partial")
 

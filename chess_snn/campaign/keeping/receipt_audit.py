@@ -18,7 +18,7 @@ from chess_snn.types import Json
 
 _Notes = TypeVar("_Notes")
 
-_CLOCKS: Final = ("seconds", "network_seconds")
+CLOCKS: Final = ("seconds", "network_seconds")
 """Statistics that come out otherwise each time the same games are played."""
 _TOLERANCE: Final = 1e-6
 """Of sums, whose order another number of threads may change."""
@@ -149,7 +149,7 @@ def shard_differences(facts: ShardFacts, audit: ShardAudit) -> Iterator[str]:
     if not isinstance(found, dict) or found.keys() != told.keys():
         yield "other statistics than in the receipt"
         return
-    for name in told.keys() - set(_CLOCKS):
+    for name in told.keys() - set(CLOCKS):
         if not _is_same(found[name], told[name]):
             yield f"{name} {found[name]}, and {told[name]} in the receipt"
 
