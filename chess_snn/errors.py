@@ -142,5 +142,9 @@ class WorkersLostError(ChessSnnError):
     """Several workers died that had the same work to do: of it, or of something else."""
 
 
+class SchedulerLostError(ChessSnnError):
+    """The connection to the Dask scheduler broke, and with it went whatever workers had to do."""
+
+
 class MemoryExhaustedError(ChessSnnError):
     """A worker's memory, or its device's, ran out; later there may be more."""

@@ -35,6 +35,7 @@ from flows.one_a_folder import one_run_a_folder
 from flows.parameters import Preset
 from flows.pipeline import run_iterations
 from flows.stale_runs import campaign_tag, close_stale_flow_runs
+from flows.tagging import untagged_tasks
 from tasks import compute
 from tasks.evaluate import evaluate_final
 from tasks.folder_access import folder_access
@@ -128,7 +129,10 @@ def _train_first_generation(run: CampaignRun) -> None:
         "positions"
     )
     num_steps = course_through(given, folder.config).num_steps
-    with compute.stopped_by_errors(), board.stage(0, SUPERVISED, "steps", num_steps):
+    with (
+        compute.stopped_by_errors(), untagged_tasks(),
+        board.stage(0, SUPERVISED, "steps", num_steps),
+    ):
         trained = train_supervised.with_options(**task_options(folder.config)).submit(
             str(folder.path), run.crew.num_cores
         )
@@ -146,7 +150,10 @@ def _play_final_matches(run: CampaignRun) -> None:
         return
     directory, last = str(folder.path), len(read_receipts(folder)) - 1
     num_games = sum(match.num_games for match in matches)
-    with compute.stopped_by_errors(), run.board.stage(last, FINAL, "games", num_games):
+    with (
+        compute.stopped_by_errors(), untagged_tasks(),
+        run.board.stage(last, FINAL, "games", num_games),
+    ):
         played = evaluate_final.with_options(**task_options(folder.config)).submit(
             directory, last, run.crew.threads_each
         )

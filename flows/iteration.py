@@ -18,6 +18,7 @@ from chess_snn.campaign.strength.gate import gate_match
 from chess_snn.campaign.strength.matches import generation_matches, is_evaluated
 from flows.context import CampaignRun, IterationRun, current_iteration
 from flows.mirroring import send_to_store
+from flows.tagging import untagged_tasks
 from tasks import compute
 from tasks.evaluate import evaluate
 from tasks.promote import challenge, promote
@@ -47,7 +48,7 @@ def iteration(directory: str, iteration: int) -> Receipt:
         iteration: from 0; its plan is committed, and all earlier ones are trained.
     """
     # Prefect waits for running tasks before an error leaves the flow: let them give up.
-    with compute.stopped_by_errors():
+    with compute.stopped_by_errors(), untagged_tasks():
         return _stages(current_iteration(), directory, iteration)
 
 

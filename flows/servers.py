@@ -152,10 +152,7 @@ def prefect_spec(directory: Path, port: int) -> ServerSpec:
     } | {f"PREFECT_SERVER_SERVICES_{service}_ENABLED": "false" for service in UNUSED_SERVICES}
     return ServerSpec(
         name="Prefect server",
-        command=[
-            sys.executable, "-m", "uvicorn", "--factory", "prefect.server.api.server:create_app",
-            "--host", HOST, "--port", str(port), "--log-level", "warning",
-        ],
+        command=[sys.executable, "-m", "flows.prefect_app", HOST, str(port)],
         environment=environment,
         url=f"http://{HOST}:{port}/api",
         port=port,

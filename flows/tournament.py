@@ -5,7 +5,7 @@ from itertools import combinations
 from pathlib import Path
 from typing import Final
 
-from prefect import flow, get_run_logger, tags, unmapped
+from prefect import flow, get_run_logger, unmapped
 from prefect.artifacts import create_table_artifact
 from prefect.task_runners import ThreadPoolTaskRunner
 
@@ -22,7 +22,6 @@ from flows.iteration import task_options
 from flows.listeners import ArtifactListener, LogListener, extra_listeners
 from flows.one_a_folder import one_run_a_folder
 from flows.parameters import Count, CountOrNone
-from flows.stale_runs import campaign_tag
 from tasks import compute
 from tasks.folder_access import folder_access
 from tasks.progress import ProgressBoard
@@ -125,7 +124,6 @@ def _play_all(folder: CampaignFolder, matches: Sequence[ScheduledMatch]) -> None
     with (
         campaign_crew(folder, board.message) as crew,
         folder_access(crew.client, folder, crew.addresses),
-        tags(campaign_tag(folder.campaign_id)),
         compute.stopped_by_errors(),
     ):
         board.watch_workers(lambda: crew.watch.states)

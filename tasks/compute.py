@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
-from distributed import Client, Future, TimeoutError, default_client
+from distributed import Client, Future, default_client
 from prefect.client.schemas.objects import State
 
 from chess_snn.errors import (
@@ -17,6 +17,7 @@ from chess_snn.errors import (
     DamagedFolderError,
     MemoryExhaustedError,
     RankLostError,
+    SchedulerLostError,
     WorkersLostError,
 )
 from chess_snn.failpoints import failpoint
@@ -82,6 +83,7 @@ def run_all_on_devices(
 
     Raises:
         WorkersLostError: several workers died that had one of the calls to do; names it.
+        SchedulerLostError: who tells them what to do is gone.
         MemoryExhaustedError: one ran out of memory; names it.
     """
     client = default_client()
@@ -89,7 +91,8 @@ def run_all_on_devices(
     try:
         return [each.result() for each in made]
     finally:
-        client.cancel([each.future for each in made if not each.future.done()])
+        if waiting := [each.future for each in made if not each.future.done()]:
+            client.cancel(waiting)
 
 
 def mended(
@@ -189,17 +192,26 @@ def _wait(
     client: Client, future: Future, is_possible: Callable[[], bool] = lambda: True
 ) -> Any:
     """What the future comes to; None once it is not possible any more that anything comes."""
-    while not _stopping.is_set():
-        try:
-            return future.result(timeout=_POLL_S)
-        except TimeoutError:
-            if future.done():  # it was not the wait that timed out, or it has just come
-                return future.result()
-            if client.status != "running":
-                break
-            if not is_possible():
-                return None
-    raise StoppedError("the campaign is stopping")
+    # Never by `result(timeout)`: where that gives up it takes along what others fetch with it.
+    has_ended = threading.Event()
+    future.add_done_callback(lambda _: has_ended.set())
+    while not has_ended.wait(_POLL_S):
+        give_up_if_stopping()
+        if client.status != "running":
+            break
+        if not is_possible():
+            return None
+    give_up_if_stopping()
+    try:
+        if not future.cancelled() and future.done():
+            return future.result()
+    except UnboundLocalError:  # what Dask makes of a future that is cancelled meanwhile
+        if not future.cancelled():
+            raise
+    raise SchedulerLostError(
+        f"the connection to the Dask scheduler at {client.scheduler.address} broke. Everything "
+        "committed is safe: start the scheduler again, then go on by `chess-snn campaign resume`"
+    )
 
 
 def give_up_if_stopping() -> None:

@@ -40,14 +40,20 @@ def measure_pace(report: BenchReport, scratch: Path, quick: bool) -> float:
     games = _GAMES_A_SHARD_QUICK if quick else _GAMES_A_SHARD
     seconds = {1: 0.0, 2: 0.0}
     order = _ORDER_QUICK if quick else _ORDER
+    turns_told = []
     for turn, num_workers in enumerate(order):
-        seconds[num_workers] += _play(scratch / f"turn-{turn}", num_workers, shards, games)
+        taken = _play(scratch / f"turn-{turn}", num_workers, shards, games)
+        seconds[num_workers] += taken
+        turns_told.append(f"{num_workers} in {taken:.1f} s")
     turns = order.count(1)
     per_s = {workers: turns * shards * games / taken for workers, taken in seconds.items()}
     report.add("self-play, 1 worker", per_s[1], "games/s")
     report.add("self-play, 2 workers", per_s[2], "games/s")
     bar = LEAST_RATIO if num_cores() >= max(order) else None
     report.add("self-play, 2 workers over 1", per_s[2] / per_s[1], "times", at_least=bar)
+    report.notes.append(
+        f"Workers' turns, each over {shards} shards of {games} games: {', '.join(turns_told)}."
+    )
     if bar is None:
         report.notes.append(f"{num_cores()} core: two workers share it, and the bar is not held")
     return per_s[2]

@@ -66,8 +66,7 @@ def prefect_spec(directory: Path, settings: ServiceSettings) -> ServerSpec:
     return ServerSpec(
         name="Prefect server",
         command=[
-            sys.executable, "-m", "uvicorn", "--factory", "prefect.server.api.server:create_app",
-            "--host", settings.host, "--port", str(settings.prefect_port), "--log-level", "warning",
+            sys.executable, "-m", "flows.prefect_app", settings.host, str(settings.prefect_port),
         ],
         environment=environment,
         url=settings.prefect_url,

@@ -209,6 +209,15 @@ def test_prefect_shows_every_run_completed(recorded):
     assert sum(counts["challenge", "Completed"] for counts in tasks.values()) == NUM_ITERATIONS - 1
 
 
+def test_only_flow_runs_have_the_tag_of_the_campaign_bug(finished, recorded):
+    """Prefect asks its server for a place before each task run with a tag."""
+    tag = f"campaign:{finished.folder.campaign_id}"
+    assert all(tag in run.tags for run in recorded.flow_runs)
+    iterations = {run.id for run in recorded.flow_runs if run.parent_task_run_id is not None}
+    assert [run.name for run in recorded.task_runs if run.flow_run_id in iterations and run.tags] \
+        == []
+
+
 @pytest.fixture(scope="module")
 def tracking(finished) -> MlflowClient:
     uri = local_tracking_uri(finished.folder.services)

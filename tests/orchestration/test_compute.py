@@ -1,8 +1,11 @@
 """What a function raises on a worker is raised where its result is awaited, whatever it is."""
 
 import errno
+import subprocess
+import sys
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -12,6 +15,7 @@ pytest.importorskip("prefect")
 
 from distributed import Client, LocalCluster  # noqa: E402
 
+from chess_snn.errors import SchedulerLostError  # noqa: E402
 from tasks import compute  # noqa: E402
 from tasks.compute import DEVICE, StoppedError, run_all_on_devices, run_on_device  # noqa: E402
 
@@ -53,12 +57,42 @@ def test_results_come_in_the_order_of_the_calls_however_long_they_take(monkeypat
     assert run_all_on_devices([(after, 0.2, "slow"), (after, 0.0, "quick")]) == ["slow", "quick"]
 
 
+def test_who_waits_beside_others_gets_its_own_result_bug(monkeypatch):
+    """A wait that timed out took along the results that Dask fetched for others with its own."""
+    monkeypatch.setattr(compute, "_POLL_S", 0.0005)
+    with ThreadPoolExecutor(8) as threads:
+        results = list(threads.map(lambda number: run_on_device(after, 0.0, number), range(100)))
+    assert results == list(range(100))
+
+
 def test_waiting_ends_when_the_campaign_stops():
     threading.Timer(0.2, compute.stop).start()
     with pytest.raises(StoppedError):
         run_on_device(after, 4.0, "never awaited")
 
 
-def after(seconds: float, result: str) -> str:
+def test_a_scheduler_that_dies_ends_what_waits_for_its_workers_bug(tmp_path):
+    """Dask made an UnboundLocalError of it."""
+    address = tmp_path / "scheduler.json"
+    scheduler = subprocess.Popen([
+        sys.executable, "-m", "distributed.cli.dask_scheduler", "--host", "127.0.0.1", "--port",
+        "0", "--no-dashboard", "--scheduler-file", str(address),
+    ], stderr=subprocess.DEVNULL)
+    try:
+        while not address.exists():
+            assert scheduler.poll() is None
+            time.sleep(0.05)
+        with Client(scheduler_file=str(address), timeout=5):
+            killer = threading.Timer(0.3, scheduler.kill)
+            killer.start()
+            with pytest.raises(SchedulerLostError, match=r"at tcp://127\.0\.0\.1:\d+ broke"):
+                run_all_on_devices([(time.sleep, 0.0)] * 3)
+            killer.join()
+    finally:
+        scheduler.kill()
+        scheduler.wait()
+
+
+def after(seconds: float, result: object) -> object:
     time.sleep(seconds)
     return result
