@@ -25,6 +25,7 @@ from chess_snn.bench.report import BenchReport
 from flows.iteration import waiting_tasks
 from flows.servers import prefect_server
 from tasks import compute
+from tasks.cluster.liveness import DASK_SETTINGS
 from tasks.compute import DEVICE, run_all_on_devices, run_on_device
 
 Tell = Callable[[str], None]
@@ -55,7 +56,7 @@ class _Scale:
     prefect_shards: int
 
 
-_FULL: Final = _Scale(workers=2000, shards=10_000, sleep_s=10.0, prefect_shards=500)
+_FULL: Final = _Scale(workers=2000, shards=10_000, sleep_s=0.0, prefect_shards=500)
 _QUICK: Final = _Scale(workers=20, shards=100, sleep_s=0.1, prefect_shards=10)
 
 
@@ -93,7 +94,7 @@ def measure_many_workers(report: BenchReport, scratch: Path, quick: bool, tell: 
 def _sleeping_crew(most: int, tell: Tell) -> Iterator[int]:
     """As many workers in this process as ``most``, or as memory and time allow; how many."""
     with (
-        dask.config.set(_WITHOUT_HOUSEKEEPING),
+        dask.config.set({**DASK_SETTINGS, **_WITHOUT_HOUSEKEEPING}),
         _quiet(),
         LocalCluster(
             n_workers=0, threads_per_worker=1, processes=False, resources={DEVICE: 1},
