@@ -4,8 +4,7 @@ numba's file cache does not notice an edit in *another* file that a kernel calls
 folder is keyed on a digest of every kernel source in the package: an edit anywhere opens a new
 folder instead of running stale code.
 
-The folder is ``$CHESS_SNN_CACHE`` or ``$XDG_CACHE_HOME/chess-snn`` or ``~/.cache/chess-snn``. A
-``NUMBA_CACHE_DIR`` set by the user wins.
+The folder is in :func:`chess_snn.caches.cache_root`. A ``NUMBA_CACHE_DIR`` set by the user wins.
 """
 
 import os
@@ -15,17 +14,10 @@ from typing import TypeVar
 
 import numba
 
+from chess_snn.caches import cache_root
 from chess_snn.sources import sources_digest
 
 _Kernel = TypeVar("_Kernel", bound=Callable[..., object])
-
-
-def cache_root() -> Path:
-    """Folder for everything that can be computed again (kernels, calibrations)."""
-    if explicit := os.environ.get("CHESS_SNN_CACHE"):
-        return Path(explicit)
-    base = os.environ.get("XDG_CACHE_HOME")
-    return (Path(base) if base else Path.home() / ".cache") / "chess-snn"
 
 
 def _kernels_key() -> str:

@@ -22,7 +22,7 @@ from prefect.settings import get_current_settings
 from prefect.utilities.asyncutils import run_sync_in_worker_thread
 from sqlalchemy import make_url
 
-from chess_snn.jit import cache_root
+from chess_snn.caches import cache_root
 
 _APP: Final = "prefect.server.api.server:create_app"
 

@@ -1,9 +1,7 @@
 """``chess-snn bench``: what this machine does, as ratios inside one run."""
 
 import importlib
-from collections.abc import Callable
 from pathlib import Path
-from types import ModuleType
 from typing import Annotated
 
 import typer
@@ -24,20 +22,14 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a tabl
 Quick = Annotated[bool, typer.Option(help="A few seconds only; figures are rough.")]
 
 
-def _of_library(module: str) -> ModuleType:
-    return importlib.import_module(f"chess_snn.{module}")
-
-
-def _command(
-    module: str, summary: str, name: str | None = None,
-    load: Callable[[str], ModuleType] = _of_library,
-) -> None:
+def _command(module: str, summary: str, name: str | None = None) -> None:
     name = name or module.replace("_", "")
 
     def bench(json: Json = False, json_file: JsonFile = None, quick: Quick = False) -> None:
         check_writable(json_file)
         # Here, because a benchmark loads what it measures.
-        _give(load(f"bench.{module}").run(quick=quick), json, json_file, quick)
+        run = importlib.import_module(f"chess_snn.bench.{module}").run
+        _give(run(quick=quick), json, json_file, quick)
 
     bench.__doc__ = f"{summary}\n\nExits with 1 where a bar is missed (not with --quick)."
     app.command(name)(bench)
@@ -79,7 +71,19 @@ _command("search", "Tree search, alone and with a network, beside OpenSpiel's.")
 _command("self_play", "Self-play, beside one game at a time with a batch of one.")
 _command("store", "Writing and reading shards, and sampling from the window.")
 _command("train", "Training steps, spiking and ordinary, in both precisions.")
-_command(
-    "workers", "One worker beside two, what orchestration takes, and thousands of shards.",
-    load=load_flows,
-)
+
+
+@app.command("workers")
+def _workers(
+    json: Json = False, json_file: JsonFile = None, quick: Quick = False,
+    part: Annotated[str | None, typer.Option(help="campaigns or scheduling; both by default.")]
+    = None,
+) -> None:
+    """One worker beside two, what orchestration takes, and thousands of shards.
+
+    Takes about 10 minutes for the first two (campaigns), 5 for the last (scheduling). Exits with 1
+    where a bar is missed (not with --quick).
+    """
+    check_writable(json_file)
+    run = load_flows("bench.workers").run
+    _give(run(quick=quick, part=part), json, json_file, quick)

@@ -7,8 +7,8 @@ import time
 from pathlib import Path
 from typing import Final
 
+from chess_snn.caches import cache_root
 from chess_snn.doctor.findings import Finding, broken, note, ok
-from chess_snn.jit import cache_root
 
 LEAST_FREE_GIB: Final = 3.0
 """What the preset `smoke` and its servers are promised to fit in."""

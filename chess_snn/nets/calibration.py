@@ -4,7 +4,7 @@ A chunk of positions that leaves the cache costs time, and so does a small one; 
 depends on the processor and on the network's channels and ticks. As many threads as cores are the
 fastest where each has a core of its own; where two share one, half as many may do as much. Answers
 depend on neither. What was measured is kept in the cache folder
-(:func:`chess_snn.jit.cache_root`), and may be deleted.
+(:func:`chess_snn.caches.cache_root`), and may be deleted.
 """
 
 import itertools
@@ -20,8 +20,8 @@ from typing import Final, Self
 
 import torch
 
+from chess_snn.caches import cache_root
 from chess_snn.cores import num_cores
-from chess_snn.jit import cache_root
 from chess_snn.nets.config import NetConfig
 from chess_snn.nets.inference import InferenceNetwork, Precision
 from chess_snn.nets.planes import expand_planes

@@ -1,4 +1,4 @@
-"""What a shard costs to schedule where there are thousands: shards that sleep, workers in threads.
+"""What a shard costs to schedule where there are thousands: empty shards, workers in threads.
 
 The shards go the way of real ones: Prefect's mapped task, :func:`tasks.compute.run_on_device`, the
 scheduler, a worker with the resource ``device``. Scheduler, client and all workers share one
@@ -7,7 +7,6 @@ workers do otherwise, looking at their own machine twice a second, is left out.
 """
 
 import logging
-import math
 import resource
 import time
 from collections.abc import Callable, Iterator
@@ -51,20 +50,20 @@ class _Scale:
 
     workers: int
     shards: int
-    sleep_s: float
-    """Of a shard."""
     prefect_shards: int
 
 
-_FULL: Final = _Scale(workers=2000, shards=10_000, sleep_s=0.0, prefect_shards=500)
-_QUICK: Final = _Scale(workers=20, shards=100, sleep_s=0.1, prefect_shards=10)
+_FULL: Final = _Scale(workers=2000, shards=10_000, prefect_shards=500)
+_QUICK: Final = _Scale(workers=20, shards=100, prefect_shards=10)
+_NO_TIME: Final = (time.sleep, 0.0)
+"""A shard. Thousands of threads that wake at once would wait for one another instead."""
 
 
 def measure_many_workers(report: BenchReport, scratch: Path, quick: bool, tell: Tell) -> None:
     """Add the overhead a shard, by Dask alone and with Prefect before it."""
     scale = _QUICK if quick else _FULL
     compute.start()
-    with _sleeping_crew(scale.workers, tell) as num_workers:
+    with _simulated_crew(scale.workers, tell) as num_workers:
         if num_workers < scale.workers:
             report.notes.append(
                 f"Only {num_workers:,} of {scale.workers:,} workers were started: they reached "
@@ -72,26 +71,24 @@ def measure_many_workers(report: BenchReport, scratch: Path, quick: bool, tell: 
                 "limit of open files (ulimit -n)."
             )
         report.add("simulated workers", num_workers, "workers")
-        tell(f"{scale.shards:,} sleeping shards on {num_workers:,} workers")
+        tell(f"{scale.shards:,} shards that take no time on {num_workers:,} workers")
         began = time.perf_counter()
-        run_all_on_devices([(time.sleep, scale.sleep_s)] * scale.shards)
+        run_all_on_devices([_NO_TIME] * scale.shards)
         taken = time.perf_counter() - began
-        asleep = math.ceil(scale.shards / num_workers) * scale.sleep_s
         report.add("shards through Dask", scale.shards, "shards")
-        report.add("Dask, overhead a shard", 1e3 * (taken - asleep) / scale.shards, "ms")
+        report.add("Dask, overhead a shard", 1e3 * taken / scale.shards, "ms")
         tell(f"{scale.prefect_shards:,} shards through Prefect as well")
         per_shard = _through_prefect(scratch, scale.prefect_shards, num_workers)
         report.add("shards through Prefect and Dask", scale.prefect_shards, "shards")
         report.add("Prefect and Dask, overhead a shard", 1e3 * per_shard, "ms")
     report.notes.append(
-        f"Dask: {taken:.1f} s for {scale.shards:,} shards that sleep {scale.sleep_s:g} s, of which "
-        f"{asleep:.1f} s asleep. Prefect and Dask: shards that do not sleep, all mapped at once as "
-        "an iteration maps its own."
+        f"{scale.shards:,} shards that take no time went through Dask in {taken:.1f} s. Prefect "
+        "and Dask: all mapped at once, as an iteration maps its own."
     )
 
 
 @contextmanager
-def _sleeping_crew(most: int, tell: Tell) -> Iterator[int]:
+def _simulated_crew(most: int, tell: Tell) -> Iterator[int]:
     """As many workers in this process as ``most``, or as memory and time allow; how many."""
     with (
         dask.config.set({**DASK_SETTINGS, **_WITHOUT_HOUSEKEEPING}),
@@ -141,9 +138,9 @@ def _quiet() -> Iterator[None]:
 
 
 @task(name="self_play", task_run_name="self_play-{shard}")
-def _sleeping_shard(shard: int) -> None:
+def _empty_shard(shard: int) -> None:
     """A shard that takes no time: what is left is the way to a worker and back."""
-    run_on_device(time.sleep, 0.0)
+    run_on_device(*_NO_TIME)
 
 
 def _through_prefect(scratch: Path, num_shards: int, num_workers: int) -> float:
@@ -152,7 +149,7 @@ def _through_prefect(scratch: Path, num_shards: int, num_workers: int) -> float:
     @flow(name="bench-shards", task_runner=waiting_tasks(num_workers))
     def shards() -> float:
         began = time.perf_counter()
-        _sleeping_shard.map(range(num_shards)).result()
+        _empty_shard.map(range(num_shards)).result()
         return time.perf_counter() - began
 
     with prefect_server(scratch / "services"):

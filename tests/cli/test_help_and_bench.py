@@ -60,6 +60,12 @@ def test_help(chess_snn, command):
     assert COMMANDS[command] in " ".join(done.stdout.split())
 
 
+def test_a_part_that_a_benchmark_does_not_have_is_refused(chess_snn):
+    done = chess_snn("bench", "workers", "--part", "x")
+    assert done.returncode == 2
+    assert "--part must be one of campaigns, scheduling, got 'x'" in done.stderr
+
+
 def test_version(chess_snn):
     assert chess_snn("--version").stdout.startswith("chess-snn 0.")
 

@@ -1,7 +1,7 @@
 """How many workers a GPU takes: measured once a kind of GPU and network, else by rule.
 
 While one worker is in its trees, another can be in the network; beyond that they only queue. What
-was measured is kept in the cache folder (:func:`chess_snn.jit.cache_root`), and may be deleted.
+was measured is kept in the cache folder (:func:`chess_snn.caches.cache_root`), and may be deleted.
 """
 
 import json
@@ -11,9 +11,9 @@ from typing import Final
 
 import torch
 
+from chess_snn.caches import cache_root
 from chess_snn.campaign.configuration.settings import CampaignConfig
 from chess_snn.devices import Device
-from chess_snn.jit import cache_root
 
 MOST_A_GPU: Final = 4
 WORTH_A_WORKER: Final = 1.05
