@@ -4,7 +4,7 @@ import logging
 from collections.abc import Sequence
 from typing import Final
 
-from distributed import Scheduler, SpecCluster
+from distributed import Scheduler, Security, SpecCluster
 
 from chess_snn.campaign.machine.places import WorkerPlace
 from chess_snn.errors import ClusterError
@@ -16,21 +16,27 @@ _LOOPBACK: Final = "127.0.0.1"
 def local_cluster(places: Sequence[WorkerPlace]) -> SpecCluster:
     """A cluster with a worker in each of ``places``; it is up when this returns.
 
+    Its processes know one another by a certificate that is made for them and kept in memory: who
+    may talk to Dask may run programs, and loopback is open to every user of the machine.
+
     Raises:
         ClusterError: a worker does not come up.
     """
+    security = Security.temporary()
     try:
         return SpecCluster(
+            security=security,
             scheduler={
                 "cls": Scheduler,
                 "options": {
                     "host": _LOOPBACK, "port": 0, "dashboard_address": ANY_LOOPBACK_PORT,
+                    "security": security,
                 },
             },
             workers={
                 place.name: {
                     "cls": AttentiveNanny,
-                    "options": {"host": _LOOPBACK, **nanny_options(place)},
+                    "options": {"host": _LOOPBACK, "security": security, **nanny_options(place)},
                 }
                 for place in places
             },

@@ -1,4 +1,4 @@
-"""Workers that are killed before they are up."""
+"""Workers that are killed before they are up, and who may talk to those of a campaign."""
 
 import os
 import threading
@@ -11,6 +11,7 @@ pytestmark = [pytest.mark.orchestration, pytest.mark.timeout(300)]
 pytest.importorskip("distributed")
 
 import psutil  # noqa: E402
+from distributed import Client, Security  # noqa: E402
 
 from chess_snn.campaign import load_config  # noqa: E402
 from chess_snn.campaign.machine.workers import plan_here  # noqa: E402
@@ -70,3 +71,18 @@ def test_one_that_is_killed_whenever_it_starts_is_one_line(places):
         local_cluster(places)
     assert len(killed) >= 4
     assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize("stranger", [None, Security.temporary()], ids=["plain", "own"])
+def test_nobody_comes_in_without_the_certificate_of_the_campaign(places, stranger):
+    """Other users of the machine reach loopback as well."""
+    with local_cluster(places) as cluster:
+        nannies = [nanny.address for nanny in cluster.workers.values()]
+        addresses = [cluster.scheduler_address, *cluster.scheduler.workers, *nannies]
+        assert all(address.startswith("tls://127.0.0.1:") for address in addresses)
+        for address in addresses:
+            asked = address if stranger else address.replace("tls://", "tcp://")
+            with pytest.raises(OSError):  # noqa: PT011 - whatever the handshake ends in
+                Client(asked, security=stranger, timeout=2)
+        with Client(cluster) as client:
+            assert client.submit(int, "1").result(timeout=10) == 1
