@@ -156,7 +156,10 @@ def test_a_worker_that_leaves_of_itself_is_told_of(scene):
 
 def test_a_worker_that_was_not_started_by_us_is_left_unused(scene):
     async def come() -> Nanny:
-        return await Nanny(scene.cluster.scheduler_address, nthreads=1, name="stranger")
+        return await Nanny(
+            scene.cluster.scheduler_address, nthreads=1, name="stranger",
+            security=scene.cluster.security,
+        )
 
     stranger = scene.client.sync(come)
     try:
