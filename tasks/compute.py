@@ -227,7 +227,31 @@ def give_up_if_stopping() -> None:
 def is_worth_retrying(task: object, task_run: object, state: State[Any]) -> bool:
     """Whether a failed task may do better next time: not with damaged data, nor when stopping."""
     del task, task_run
-    error = state.result(raise_on_failure=False)
+    return _may_do_better(state.result(raise_on_failure=False))
+
+
+def tried_again(
+    work: Callable[[], _Result], retries: int, tell: Callable[[str], None]
+) -> _Result:
+    """What ``work`` returns, tried again as a task of Prefect's is; for what is none.
+
+    Args:
+        work: raises where it fails, and may be called again then.
+        retries: how often.
+        tell: is told of each error after which it is tried again.
+    """
+    for left in range(retries, 0, -1):
+        try:
+            return work()
+        except Exception as error:
+            if not _may_do_better(error):
+                raise
+            tell(f"{error}; it is tried again, at most {left} times")
+    return work()
+
+
+def _may_do_better(error: object) -> bool:
+    """Whether what has failed with ``error`` is worth another try."""
     if isinstance(error, RankLostError | WorkersLostError | MemoryExhaustedError):
         return True
     return not isinstance(error, ChessSnnError | StoppedError)

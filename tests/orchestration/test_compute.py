@@ -15,9 +15,15 @@ pytest.importorskip("prefect")
 
 from distributed import Client, LocalCluster  # noqa: E402
 
-from chess_snn.errors import SchedulerLostError  # noqa: E402
+from chess_snn.errors import BeyondRepairError, RankLostError, SchedulerLostError  # noqa: E402
 from tasks import compute  # noqa: E402
-from tasks.compute import DEVICE, StoppedError, run_all_on_devices, run_on_device  # noqa: E402
+from tasks.compute import (  # noqa: E402
+    DEVICE,
+    StoppedError,
+    run_all_on_devices,
+    run_on_device,
+    tried_again,
+)
 
 
 @pytest.fixture(scope="module")
@@ -91,6 +97,37 @@ def test_a_scheduler_that_dies_ends_what_waits_for_its_workers_bug(tmp_path):
     finally:
         scheduler.kill()
         scheduler.wait()
+
+
+def test_what_is_no_task_is_tried_again_as_one_is_bug():
+    """A rank that died while a damaged generation was trained again ended the campaign."""
+    told: list[str] = []
+    failures = [RankLostError("rank 1 was killed"), OSError(errno.EIO, "a disk")]
+
+    def work() -> str:
+        if failures:
+            raise failures.pop(0)
+        return "trained"
+
+    assert tried_again(work, 2, told.append) == "trained"
+    assert told[0] == "rank 1 was killed; it is tried again, at most 2 times"
+    assert len(told) == 2
+
+
+@pytest.mark.parametrize(("error", "tries"), [
+    (RankLostError("again and again"), 3), (StoppedError("stopping"), 1),
+    (BeyondRepairError("nothing to make it of"), 1),
+])
+def test_no_more_often_than_it_may_and_not_where_it_cannot_help(error, tries):
+    made: list[int] = []
+
+    def work() -> None:
+        made.append(1)
+        raise error
+
+    with pytest.raises(type(error)):
+        tried_again(work, 2, lambda line: None)
+    assert len(made) == tries
 
 
 def after(seconds: float, result: object) -> object:

@@ -16,9 +16,23 @@ from chess_snn.campaign import CampaignFolder  # noqa: E402
 from chess_snn.campaign.keeping.mending import Makers, Mender  # noqa: E402
 from chess_snn.campaign.store.quarantine import read_notes  # noqa: E402
 from chess_snn.data import read_shard  # noqa: E402
-from chess_snn.errors import BeyondRepairError, DamagedFolderError  # noqa: E402
-from tasks import compute  # noqa: E402
-from tasks.compute import DEVICE, mended_by, run_all_on_devices, run_on_device  # noqa: E402
+from chess_snn.errors import (  # noqa: E402
+    BeyondRepairError,
+    DamagedFolderError,
+    RankLostError,
+)
+from flows import mending  # noqa: E402
+from flows.cluster import Crew  # noqa: E402
+from tasks import compute, remote  # noqa: E402
+from tasks.cluster.crew_watch import CrewWatch  # noqa: E402
+from tasks.compute import (  # noqa: E402
+    DEVICE,
+    TRAINER,
+    mended_by,
+    run_all_on_devices,
+    run_on_device,
+)
+from tasks.progress import ProgressBoard  # noqa: E402
 
 
 @pytest.fixture(scope="module")
@@ -111,6 +125,27 @@ def test_what_a_worker_alone_finds_damaged_ends_the_call_bug(folder: CampaignFol
     with mended_by(mender.mend), pytest.raises(BeyondRepairError, match="look at the memory and"):
         run_on_device(read_otherwise, folder.shard(0, 0))
     assert "is whole here; a worker reads it otherwise" in told[0]
+
+
+def test_a_generation_is_trained_again_though_a_rank_dies_meanwhile_bug(
+    folder: CampaignFolder, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[object] = []
+
+    def first_rank_dies(function: object, *_: object, device: str = DEVICE) -> str:
+        made.append(function)
+        if len(made) == 1:
+            raise RankLostError("rank 1 (process 7) was killed by SIGKILL")
+        return device
+
+    monkeypatch.setattr(mending, "run_on_device", first_rank_dies)
+    told: list[str] = []
+    crew = Crew(client, CrewWatch(client, told.append), threads_each=1, num_cores=2)
+    board = ProgressBoard([])
+    monkeypatch.setattr(board, "message", told.append)
+    assert mending.mender_of(folder, crew, board).makers.train(0) == TRAINER
+    assert made == [remote.train_generation] * 2
+    assert told == ["rank 1 (process 7) was killed by SIGKILL; it is tried again, at most 2 times"]
 
 
 def test_without_a_mender_damage_is_raised_with_its_folder(folder: CampaignFolder) -> None:
