@@ -1,4 +1,4 @@
-"""What a shard costs to schedule where there are thousands: empty shards, workers in threads.
+"""What a shard costs to schedule where there are thousands: shards that take no time.
 
 The shards go the way of real ones: Prefect's mapped task, :func:`tasks.compute.run_on_device`, the
 scheduler, a worker with the resource ``device``. Scheduler, client and all workers share one
@@ -56,7 +56,9 @@ class _Scale:
 _FULL: Final = _Scale(workers=2000, shards=10_000, prefect_shards=500)
 _QUICK: Final = _Scale(workers=20, shards=100, prefect_shards=10)
 _NO_TIME: Final = (time.sleep, 0.0)
-"""A shard. Thousands of threads that wake at once would wait for one another instead."""
+"""A shard."""
+_SHARED_THREAD: Final = "offload"
+"""Where workers compute: thousands of threads would wake each second, and wait for one another."""
 
 
 def measure_many_workers(report: BenchReport, scratch: Path, quick: bool, tell: Tell) -> None:
@@ -96,6 +98,7 @@ def _simulated_crew(most: int, tell: Tell) -> Iterator[int]:
         LocalCluster(
             n_workers=0, threads_per_worker=1, processes=False, resources={DEVICE: 1},
             dashboard_address=None, memory_limit=0, silence_logs=logging.CRITICAL,
+            executor=_SHARED_THREAD,
         ) as cluster,
         Client(cluster),
     ):

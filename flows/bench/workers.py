@@ -18,7 +18,7 @@ PARTS: Final = (CAMPAIGNS, SCHEDULING)
 
 
 def run(quick: bool = False, part: str | None = None) -> BenchReport:
-    """Measure all parts, about 15 minutes on two cores, or one of :data:`PARTS`.
+    """Measure all parts, about 13 minutes on two cores, or one of :data:`PARTS`.
 
     Says on standard error what it does, and the figures of each as they come.
 

@@ -20,6 +20,7 @@ def rows_of(item: pytest.Item) -> list[int]:
     return sorted({row for mark in item.iter_markers("fault") for row in mark.args})
 
 
+@pytest.hookimpl(trylast=True)  # so that those are gone which `-m` leaves out
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     wanted = set(json.loads(os.environ[WANTED_ROWS]))
     chosen = [item for item in items if wanted & set(rows_of(item))]

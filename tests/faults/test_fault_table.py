@@ -98,6 +98,10 @@ def test_whose_end_fails(leaks): pass
 @pytest.mark.fault(1)
 def test_elsewhere(): pytest.skip("not here")
 
+@pytest.mark.slow
+@pytest.mark.fault(1)
+def test_not_asked_for(): raise AssertionError
+
 @pytest.mark.fault(2)
 def test_of_another_fault(): raise AssertionError
 """
@@ -106,7 +110,8 @@ def test_of_another_fault(): raise AssertionError
 def test_a_failed_teardown_and_a_file_that_cannot_be_read_are_failures(tmp_path):
     made = tmp_path / "test_made.py"
     made.write_text(MADE_TESTS)
-    code, entries = run_tests([1], [str(made)])
+    code, entries = run_tests([1], [str(made), "-m", "not slow"])
+    assert not any("test_not_asked_for" in entry["test"] for entry in entries)
     came = {e["test"].partition("::")[2]: e["outcome"] for e in entries if e["outcome"]}
     wanted = {"test_good": "passed", "test_whose_end_fails": "failed", "test_elsewhere": "skipped"}
     assert (code, came) == (1, wanted)
