@@ -37,7 +37,7 @@ $(VENV)/.installed: pyproject.toml constraints.txt
 	@command -v $(PYTHON) >/dev/null || { echo "Python 3.11 or later is needed; set PYTHON=..."; exit 2; }
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 	  || { echo "Python 3.11 or later is needed, found $$($(PYTHON) --version); set PYTHON=..."; exit 2; }
-	@echo "Setting up $(VENV): about 2 minutes and 2 GB, once."
+	@echo "Setting up $(VENV): about 2 minutes and 3 GB, once; some GB more with torch's CUDA build."
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@$(PIP) install --quiet --constraint constraints.txt --editable '.[orchestration]'
 	@touch $@
@@ -74,7 +74,7 @@ $(VENV)/.engines: $(VENV)/.ready
 	@$(MAKE) --no-print-directory stockfish || echo "WARNING: the tests that play Stockfish will say SKIPPED."
 	@touch $@
 
-campaign: $(VENV)/.installed  ## play, train, evaluate and register: the main job, 3 to 6 minutes
+campaign: $(VENV)/.installed  ## play, train, evaluate and register: the main job, 4 to 8 minutes with set-up
 	$(BIN)/chess-snn campaign start --preset smoke
 
 test: $(VENV)/.engines        ## the default tests, 8 to 10 minutes on 2 cores

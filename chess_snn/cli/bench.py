@@ -81,7 +81,7 @@ def _workers(
 ) -> None:
     """One worker beside two, what orchestration takes, and thousands of shards.
 
-    Takes about 10 minutes for the first two (campaigns), 5 for the last (scheduling). Exits with 1
+    Takes about 8 minutes for the first two (campaigns), 5 for the last (scheduling). Exits with 1
     where a bar is missed (not with --quick).
     """
     check_writable(json_file)

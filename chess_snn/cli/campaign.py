@@ -235,5 +235,6 @@ def _next_steps(folder: CampaignFolder) -> None:
         f"  chess-snn ui {folder.path}               its curves and runs, in a browser\n"
         f"  chess-snn campaign status {folder.path}  this table again\n"
         f"  chess-snn models list {folder.path}      every network and what is known of it\n"
+        f"  chess-snn play --model {folder.path}     a game against its newest network\n"
         "  chess-snn campaign start --preset cpu    a longer campaign"
     )

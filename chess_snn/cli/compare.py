@@ -67,7 +67,7 @@ def compare(
     kept in the folder of A's campaign, in comparisons/, and with MLflow's artifacts of every
     campaign that a network comes from; with --out, in that folder instead of the campaign's.
 
-    chess-snn models compare campaigns/cpu-001@40 campaigns/cpu-001@4
+    chess-snn models compare campaigns/cpu-001@18 campaigns/cpu-001@4
 
     chess-snn models compare campaigns/cpu-001@champion exported --games 400 --simulations 16
     """

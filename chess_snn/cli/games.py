@@ -98,9 +98,9 @@ def export(
 ) -> None:
     """Write games as PGN.
 
-    chess-snn games export campaigns/cpu-001 --iteration 40: --outcome white --out won.pgn
+    chess-snn games export campaigns/cpu-001 --iteration 18: --outcome white --out won.pgn
 
-    chess-snn games export campaigns/cpu-001 --matches --generation 40 --out matches.pgn
+    chess-snn games export campaigns/cpu-001 --matches --generation 18 --out matches.pgn
     """
     if outcome is not None:
         check_choice("--outcome", outcome, OUTCOMES)

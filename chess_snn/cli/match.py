@@ -73,7 +73,7 @@ def match_command(
 
     chess-snn match campaigns/cpu-001:64 greedy
 
-    chess-snn match campaigns/cpu-001@40:64 campaigns/cpu-001@20:64
+    chess-snn match campaigns/cpu-001@18:64 campaigns/cpu-001@12:64
 
     chess-snn match campaigns/cpu-001:64 stockfish:depth=1~75
     """

@@ -60,7 +60,7 @@ ROWS = tuple(FaultRow(number, *texts) for number, texts in enumerate((
      "network's answer"),
     ("The machine's memory runs out",
      "told as such; work that four workers died of stops the campaign resumably",
-     "RLIMIT_AS; kill -9 again and again; a made count of the kernel's kills"),
+     "RLIMIT_AS; kill -9 again and again; a simulated count of the kernel's kills"),
     ("A loss is NaN or infinite",
      "the step changes nothing; after `training.skip_limit` in a row the campaign halts with the "
      "reason, and nothing of that generation is kept or promoted",
@@ -78,7 +78,7 @@ ROWS = tuple(FaultRow(number, *texts) for number, texts in enumerate((
      "nothing times out; order is by sequence number",
      "`time.time` an hour ahead, then back, in every Python process of a campaign"),
     ("Malformed FEN, PGN or UCI",
-     "one line each; no crash, nothing imported by half",
+     "one line each; no crash, nothing imported in part",
      "a corpus, and generated lines and texts"),
     ("An engine plays an illegal move, dies or is silent",
      "a forfeit or a void game, a bounded wait, a fresh start",

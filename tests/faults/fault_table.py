@@ -107,7 +107,7 @@ def _summary(counts: dict[str, RunCount], not_run: int) -> str:
         f"{'; '.join(sorted({c.machine for c in run}))}."
     )
     if skipped:
-        text += f" {len(skipped)} tests cannot be run there."
+        text += f" Not run for want of what it needs: {len(skipped)}."
     if not_run:
         text += f" No test of {not_run} of the {len(ROWS)} faults has been run."
     return text

@@ -63,7 +63,7 @@ def test_the_table_says_what_was_not_run():
     assert figures == [["1", "10", "9"], ["not run", "", ""], ["2", "12", "11"]]
     assert lines[-1] == (
         "2 tests were run, between 2 and 10 times each: 12 runs, of which 11 passed, at abc, on m. "
-        "1 tests cannot be run there. No test of 23 of the 25 faults has been run."
+        "Not run for want of what it needs: 1. No test of 23 of the 25 faults has been run."
     )
     assert render({}).endswith("None of these tests has been run yet.\n")
 
