@@ -150,6 +150,10 @@ def main() -> None:
         # The reader of a pipe has gone: nothing to say, and nobody to say it to.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise SystemExit(1) from None
+    except OSError as error:
+        if error.filename is None:  # not about a file, so not for this user to mend
+            raise
+        _fail(f"{error.filename}: {error.strerror}", EXIT_BAD_INPUT)
 
 
 def _fail(message: str, code: int) -> None:

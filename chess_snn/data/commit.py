@@ -76,10 +76,23 @@ class StagedFolder:
         except OSError as error:
             if error.errno not in {errno.EEXIST, errno.ENOTEMPTY}:
                 raise
-            return read_manifest(self.target)
+            return adopt(self.target)
         failpoint(f"{manifest.kind}.renamed")
         sync_folder(self.target.parent)
         return manifest
+
+
+def adopt(folder: Path) -> Manifest:
+    """The manifest of what another writer committed; its name is on the disk then.
+
+    The other may have been killed between the rename and the sync.
+
+    Raises:
+        DamagedFolderError: ``folder`` is not a committed folder.
+    """
+    manifest = read_manifest(folder)
+    sync_folder(folder.parent)
+    return manifest
 
 
 @contextmanager

@@ -255,12 +255,18 @@ def read_json(path: Path) -> Json:
     """The JSON object at ``path``.
 
     Raises:
-        CorruptDataError: it is missing, or not a JSON object.
+        CorruptDataError: it is missing, not a JSON object, or the disk cannot give it.
     """
     try:
         content = path.read_bytes()
     except (FileNotFoundError, NotADirectoryError):
         raise CorruptDataError(f"{path} is missing; {_RESTORE_OR_DELETE}") from None
+    except OSError as error:
+        if error.errno != errno.EIO:
+            raise
+        raise CorruptDataError(
+            f"{path} cannot be read ({error.strerror}); {_RESTORE_OR_DELETE}"
+        ) from error
     return parse_json(content, str(path))
 
 

@@ -10,13 +10,12 @@ and then decoded from memory as they were compared.
 from pathlib import Path
 from typing import Final
 
-from chess_snn.data.commit import staged_folder
+from chess_snn.data.commit import adopt, staged_folder
 from chess_snn.data.formats import StoredFormat
 from chess_snn.data.manifest import (
     Manifest,
     is_committed,
     read_folder,
-    read_manifest,
     verify_folder,
 )
 from chess_snn.data.records import GameRecords
@@ -61,7 +60,7 @@ def write_shard(folder: Path, records: GameRecords, meta: Json) -> Manifest:
         raise ValueError("a shard's meta must name its game")
     check_records(records)
     if is_committed(folder):
-        return read_manifest(folder)
+        return adopt(folder)
     files = encode_arrays(to_columns(records))
     with staged_folder(folder) as stage:
         for name, content in files.items():

@@ -143,6 +143,26 @@ def test_leftovers_of_the_dead_may_go_and_those_of_the_living_not(
     assert sorted(names(finished, "leftovers")) == sorted([dead.name, part.name])
 
 
+def test_what_is_inside_another_goes_with_it_and_once_bug(finished: CampaignFolder) -> None:
+    temporary = f"@{socket.gethostname()}-{GONE}-00000000"
+    stage = finished.checkpoint(0).with_name(f".tmp-gen-000009{temporary}")
+    in_games = finished.shard(0, 0).with_name(f".tmp-shard-0009{temporary}")
+    for path in (stage, in_games):
+        path.mkdir()
+        (path / f".tmp-trainer.json{temporary}").write_text("{")
+    finished.quarantine.mkdir(exist_ok=True)
+    note = finished.quarantine / f".tmp-games.0000.json{temporary}"
+    note.write_text("{")
+    disposable = find_disposable(finished)
+    paths = [entry.path for entry in disposable]
+    assert {stage, note} <= set(paths)
+    assert in_games.parent in paths
+    assert not any(path in other.parents for path in paths for other in paths)
+    assert len(set(paths)) == len(paths)
+    dispose(finished, disposable)
+    assert find_disposable(finished) == []
+
+
 def test_what_was_removed_is_noted_and_everybody_copes(finished: CampaignFolder) -> None:
     receipts = read_receipts(finished)
     set_aside(finished, finished.shard(0, 1), "to have something in quarantine")

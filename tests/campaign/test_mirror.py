@@ -10,7 +10,7 @@ from s3_server import BUCKET, CREDENTIALS, running_server
 from chess_snn.campaign import CampaignFolder, read_receipts
 from chess_snn.campaign.configuration.storage_settings import StorageSettings
 from chess_snn.campaign.copies.mirror import Mirror, check_store, open_store, restore
-from chess_snn.data import MANIFEST_NAME, staged_folder, write_json
+from chess_snn.data import MANIFEST_NAME, is_committed, staged_folder, write_json
 from chess_snn.errors import CampaignError, ConfigError, CorruptDataError, StorageError, UsageError
 
 
@@ -201,6 +201,22 @@ def test_records_of_a_store_cannot_be_written_elsewhere(folder, store, tmp_path)
 def test_a_store_without_a_campaign_is_named(store, tmp_path):
     with pytest.raises(StorageError, match=r"holds no campaign"):
         restore(store, tmp_path / "again")
+
+
+def test_a_restore_beside_a_running_campaign_is_of_one_moment_bug(folder, store, tmp_path):
+    mirror = Mirror(folder, store)
+    mirror.send_missing()
+
+    def go_on(done, total):
+        if done == 0:
+            finish(folder, 1)
+            mirror.send_missing()
+
+    again = restore(store, tmp_path / "again", go_on)
+    assert [receipt.iteration for receipt in read_receipts(again)] == [0]
+    assert len(read_receipts(folder)) == 2
+    for receipt in read_receipts(again):
+        assert is_committed(again.checkpoint(receipt.training.generation))
 
 
 @pytest.mark.parametrize("name", ["campaign.toml", "thesis.txt"])

@@ -183,6 +183,14 @@ def test_a_note_that_cannot_be_read_hides_no_other_bug(folder: CampaignFolder) -
     assert list(folder.quarantine.iterdir()) == [note], "nothing is noted that may be noted already"
 
 
+def test_a_note_of_what_no_campaign_has_is_told_bug(folder: CampaignFolder) -> None:
+    """Notes have no digest: one flipped bit, and it speaks of another place."""
+    note = write_note(folder, folder.shard(1, 1), "set aside", "other bytes")
+    note.write_text(note.read_text().replace("games/", "gamer/"))
+    findings = verify_campaign(folder)
+    assert states(findings)["gamer/iter-000001/shard-0001"] == "set aside"
+
+
 def test_clocks_of_a_shard_that_was_played_again_are_its_own(folder: CampaignFolder) -> None:
     receipt = read_receipt(folder, 0)
     receipt.shards[0].statistics["seconds"] += 5.0

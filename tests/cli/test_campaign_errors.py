@@ -143,3 +143,10 @@ def test_a_folder_without_permission_is_named(chess_snn, places):
         assert_refused(chess_snn("campaign", "start", "--dir", "closed/new"), "Permission denied")
     finally:
         shutil.rmtree(closed)
+
+
+@pytest.mark.fault(23)
+def test_a_file_that_cannot_be_read_is_named_bug(chess_snn, places):
+    receipt = places / "made" / "receipts" / "iter-000000.json"
+    receipt.mkdir(parents=True)
+    assert_refused(chess_snn("campaign", "status", "made"), f"{receipt}: Is a directory")

@@ -1,5 +1,7 @@
 import errno
+import os
 import threading
+from pathlib import Path
 
 import pytest
 from unlisted_folders import FOR_ALL, shared_folder, unlisted
@@ -138,3 +140,20 @@ def test_commit_can_be_read_back_alone(tmp_path):
     manifest = commit(tmp_path / "thing", "x")
     assert read_manifest(tmp_path / "thing") == manifest
     assert is_committed(tmp_path / "thing")
+
+
+def test_the_name_of_what_another_committed_is_on_the_disk_bug(tmp_path, monkeypatch):
+    """The other may have died between giving the name and syncing it."""
+    commit(tmp_path / "thing", "first")
+    synced = []
+    fsync = os.fsync
+
+    def note(fd):
+        synced.append(Path(f"/proc/self/fd/{fd}").readlink())
+        fsync(fd)
+
+    with staged_folder(tmp_path / "thing") as stage:
+        monkeypatch.setattr(os, "fsync", note)
+        (stage.path / "data").write_text("second")
+        assert stage.commit(kind="thing", meta={}).meta == {"text": "first"}
+    assert synced[-1] == tmp_path

@@ -4,12 +4,23 @@ import os
 import socket
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
-from chess_snn.data import create_text, read_json, sweep_temporaries, write_json
+from chess_snn.data import (
+    MANIFEST_NAME,
+    create_text,
+    read_json,
+    read_manifest,
+    sweep_temporaries,
+    write_json,
+)
 from chess_snn.data.files import temporary_sibling
-from chess_snn.errors import CorruptDataError, UsageError
+from chess_snn.errors import CorruptDataError, DamagedFolderError, UsageError
+
+UNREADABLE = "/proc/self/mem"
+"""Reading it from its beginning is an input/output error, as of a disk that fails."""
 
 
 def names(folder):
@@ -111,3 +122,15 @@ def test_the_sweep_removes_leftovers_of_dead_writers_only(tmp_path, dead_pid):
     assert sorted(sweep_temporaries(tmp_path)) == sorted([dead_folder, dead_file])
     assert names(tmp_path) == sorted(kept)
     assert sweep_temporaries(tmp_path) == []
+
+
+@pytest.mark.skipif(not Path(UNREADABLE).exists(), reason="needs /proc, for a file to fail")
+def test_what_the_disk_cannot_give_is_damage_bug(tmp_path):
+    (tmp_path / "receipt.json").symlink_to(UNREADABLE)
+    with pytest.raises(CorruptDataError, match=r"cannot be read \(Input/output error\)"):
+        read_json(tmp_path / "receipt.json")
+    (tmp_path / "shard").mkdir()
+    (tmp_path / "shard" / MANIFEST_NAME).symlink_to(UNREADABLE)
+    with pytest.raises(DamagedFolderError) as caught:
+        read_manifest(tmp_path / "shard")
+    assert caught.value.folder == tmp_path / "shard"

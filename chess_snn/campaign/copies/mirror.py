@@ -220,13 +220,15 @@ def restore(
         raise CampaignError(
             f"{path} is not empty ({min(strange)}); choose a new folder with --dir"
         )
+    # Records first: what a running campaign sends meanwhile has its folders before its records.
+    record_sets = sorted(store.committed(_RECORD_SETS))
     names = sorted(_committed_there(store))
     for done, name in enumerate(names):
         if on_progress is not None:
             on_progress(done, len(names))
         if not is_committed(path / name):
             store.get_folder(name, path / name)
-    for name in sorted(store.committed(_RECORD_SETS)):
+    for name in record_sets:
         for record, content in store.get_files(name).files.items():
             if record.split("/")[0] not in _RECORDS:
                 raise CorruptDataError(f"{store.bucket.url}/{name} holds {record!r}, no record")

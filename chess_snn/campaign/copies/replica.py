@@ -6,6 +6,7 @@ next, up to a bound; what was used longest ago goes first. A replica belongs to 
 vanish.
 """
 
+import errno
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -85,8 +86,9 @@ class Replica:
         """
         absent = [folder for folder in folders if not self._has(folder)]
         for folder in absent:
-            if (kept := self._kept.get(folder.path)) and kept.needed.manifest != folder.manifest:
-                self._forget(folder.path)  # another one had this place
+            kept = self._kept.get(folder.path)
+            if kept is None or kept.needed.manifest != folder.manifest:
+                self._forget(folder.path)  # another had this place, or did not come whole
         self._fetch(((folder, MANIFEST_NAME, folder.manifest) for folder in absent), fetch)
         self._fetch(
             (
@@ -199,10 +201,12 @@ def take_in(folder: CampaignFolder, outcome: Outcome) -> None:
 
 
 def read_shown(folder: CampaignFolder, path: str, first: int, num_bytes: int) -> bytes:
-    """Part of a file that a worker asks for.
+    """Part of a file that a worker asks for; nothing of one that is gone or cannot be read.
+
+    A worker asks for what a manifest lists, and so takes nothing for damage, like other bytes.
 
     Raises:
-        CampaignError: it is none of those that workers may see, or is not there.
+        CampaignError: it is none of those that workers may see, or not for this user to read.
     """
     target = (folder.path / path).resolve()
     shown = [(folder.path / name).resolve() for name in _SHOWN]
@@ -213,6 +217,8 @@ def read_shown(folder: CampaignFolder, path: str, first: int, num_bytes: int) ->
             file.seek(first)
             return file.read(num_bytes)
     except OSError as error:
+        if error.errno in {errno.ENOENT, errno.ENOTDIR, errno.EIO}:
+            return b""
         raise CampaignError(f"cannot read {target}: {error.strerror}") from error
 
 

@@ -53,7 +53,16 @@ def find_disposable(
         "games": _games, "checkpoints": _checkpoints, "leftovers": _leftovers,
         "quarantine": _quarantined,
     }
-    return [entry for sort in SORTS if sort not in keep for entry in finders[sort](folder)]
+    found = [entry for sort in SORTS if sort not in keep for entry in finders[sort](folder)]
+    return _without_parts(found)
+
+
+def _without_parts(found: Sequence[Disposable]) -> list[Disposable]:
+    """``found`` without what is inside another of them, or there already."""
+    whole: dict[Path, Disposable] = {}
+    for entry in found:
+        whole.setdefault(entry.path, entry)
+    return [entry for path, entry in whole.items() if whole.keys().isdisjoint(path.parents)]
 
 
 def dispose(
@@ -199,5 +208,8 @@ def _iterations(shards: Sequence[str]) -> list[int]:
 
 def _num_bytes(path: Path) -> int:
     if not path.is_dir():
-        return path.stat().st_size
-    return sum(entry.stat().st_size for entry in path.rglob("*") if entry.is_file())
+        try:
+            return path.stat().st_size
+        except FileNotFoundError:  # its campaign runs, and was faster
+            return 0
+    return sum(_num_bytes(entry) for entry in path.rglob("*") if entry.is_file())

@@ -34,6 +34,7 @@ from chess_snn.campaign.configuration.loading import (
 )
 from chess_snn.campaign.configuration.settings import CampaignConfig
 from chess_snn.data import StoredFormat, create_text, sweep_temporaries, write_text
+from chess_snn.data.files import make_folder
 from chess_snn.errors import CampaignError
 
 CONFIG_FILE = "campaign.toml"
@@ -75,7 +76,7 @@ class CampaignFolder:
         try:
             if (path / CONFIG_FILE).exists():
                 raise _is_taken(path)
-            path.mkdir(parents=True, exist_ok=True)
+            make_folder(path)
             sweep_temporaries(path)  # of a start that was killed at once
             if any(path.iterdir()):
                 raise CampaignError(f"{path} is not empty; choose a new folder with --dir")

@@ -4,7 +4,7 @@ import os
 from itertools import count
 from pathlib import Path
 
-from chess_snn.data.files import make_folder, writing
+from chess_snn.data.files import make_folder, sync_folder, writing
 
 HOME_VARIABLE = "CHESS_SNN_HOME"
 
@@ -31,6 +31,7 @@ def claim_campaign_path(preset: str, parent: Path = Path("campaigns")) -> Path:
                 path.mkdir()
             except FileExistsError:
                 continue  # somebody was faster
+            sync_folder(parent)
             return path
 
 
