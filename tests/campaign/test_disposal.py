@@ -131,8 +131,8 @@ def test_leftovers_of_the_dead_may_go_and_those_of_the_living_not(
     finished: CampaignFolder,
 ) -> None:
     host = socket.gethostname()
-    dead = finished.shard(0, 0).with_name(f".tmp-shard-0009@{host}-{GONE}-00000000")
-    alive = finished.shard(0, 0).with_name(f".tmp-shard-0009@{host}-{os.getpid()}-00000000")
+    dead = finished.checkpoint(0).with_name(f".tmp-gen-000009@{host}-{GONE}-00000000")
+    alive = finished.checkpoint(0).with_name(f".tmp-gen-000009@{host}-{os.getpid()}-00000000")
     for path in (dead, alive):
         path.mkdir()
     part = finished.match_part("gen-000001", "random", 0)

@@ -6,6 +6,7 @@ and that is not the answer somebody may still want: champions, the newest, those
 matches, and generation 0, which the campaign is measured against.
 """
 
+import os
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -207,9 +208,17 @@ def _iterations(shards: Sequence[str]) -> list[int]:
 
 
 def _num_bytes(path: Path) -> int:
-    if not path.is_dir():
-        try:
-            return path.stat().st_size
-        except FileNotFoundError:  # its campaign runs, and was faster
-            return 0
-    return sum(_num_bytes(entry) for entry in path.rglob("*") if entry.is_file())
+    """Of a file, or of all files below a folder; what a running campaign removes meanwhile is 0."""
+    if not path.is_dir() or path.is_symlink():
+        return _size(path)
+    return sum(
+        _size(f"{parent}/{name}")
+        for parent, _, names in os.walk(path) for name in names
+    )
+
+
+def _size(path: str | Path) -> int:
+    try:
+        return os.lstat(path).st_size
+    except FileNotFoundError:
+        return 0
