@@ -54,7 +54,7 @@ def compare(
         str, typer.Option(help="book, random or random:N, after N random plies.")
     ] = "book",
     seed: Annotated[int, typer.Option(help="Of openings and games.")] = 0,
-    threads: Annotated[int, typer.Option(help="Of a network; 0 takes every core.")] = 0,
+    threads: Annotated[int, typer.Option(help="Of a network; 0 takes what is of use.")] = 0,
     device: Annotated[str, typer.Option(help="cpu, cuda or cuda:N.")] = "cpu",
     out: Annotated[
         Path | None, typer.Option(help="New folder for table, plot and games.")

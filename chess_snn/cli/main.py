@@ -1,5 +1,6 @@
 """The commands in one tree, and what an error or Ctrl-C looks like from outside."""
 
+import errno
 import os
 import sys
 from typing import Annotated
@@ -138,6 +139,9 @@ def _options(
         raise typer.Exit
 
 
+_OUTPUT_FAILED = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}
+
+
 def main() -> None:
     """Run the command line; errors of ours are one line on standard error and exit code 2."""
     try:
@@ -148,12 +152,20 @@ def main() -> None:
         _fail("interrupted", EXIT_INTERRUPTED)
     except BrokenPipeError:
         # The reader of a pipe has gone: nothing to say, and nobody to say it to.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _mute_output()
         raise SystemExit(1) from None
     except OSError as error:
-        if error.filename is None:  # not about a file, so not for this user to mend
+        if error.filename is not None:
+            _fail(f"{error.filename}: {error.strerror}", EXIT_BAD_INPUT)
+        if error.errno not in _OUTPUT_FAILED:
             raise
-        _fail(f"{error.filename}: {error.strerror}", EXIT_BAD_INPUT)
+        _mute_output()
+        _fail(f"cannot write what was asked for: {error.strerror}", EXIT_BAD_INPUT)
+
+
+def _mute_output() -> None:
+    """Nobody gets what is still to be written to standard output."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _fail(message: str, code: int) -> None:

@@ -14,8 +14,9 @@ from chess_snn.campaign.models.exporting import MODEL_FILE, read_exported
 from chess_snn.campaign.store.folder import CONFIG_FILE
 from chess_snn.campaign.store.naming import campaigns_home
 from chess_snn.campaign.strength.champions import champion_of
+from chess_snn.cli.console import print_message
 from chess_snn.data import is_committed, verify_folder
-from chess_snn.errors import CampaignError, UsageError
+from chess_snn.errors import CampaignError, ChessSnnError, UsageError
 from chess_snn.games.base import Game
 from chess_snn.nets import Network, Precision, build_network, load_network
 from chess_snn.search import SearchSettings
@@ -145,7 +146,12 @@ def newest_or_untrained() -> Model:
 def _campaigns() -> Iterator[tuple[Path, CampaignFolder]]:
     for parent in dict.fromkeys((Path("campaigns"), campaigns_home())):
         for config in sorted(parent.glob(f"*/{CONFIG_FILE}")):
-            yield config.parent, CampaignFolder.open(config.parent)
+            try:
+                folder = CampaignFolder.open(config.parent)
+            except ChessSnnError as error:
+                print_message(f"left out: {error}")
+                continue
+            yield config.parent, folder
 
 
 def _of_campaign(path: Path, wanted: int | str | None) -> Model:

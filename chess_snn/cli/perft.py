@@ -10,7 +10,7 @@ from chess_snn.config import check_range
 _START = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1"
 
 _DEEPEST = 12
-"""No position of interest has been counted deeper; a typing error should not run for years."""
+"""Nobody waits for more; Ctrl-C ends what takes too long."""
 
 
 def perft_command(

@@ -1,5 +1,6 @@
 """``chess-snn play``: a person against a network or another player, in a terminal."""
 
+import io
 import secrets
 import sys
 from contextlib import ExitStack
@@ -54,6 +55,8 @@ def play_command(
             game, None if fen == "startpos" else fen, human, opponent, print_message,
             ascii_only=ascii_only or not _can_print_pieces(), seed=secrets.randbits(63),
         )
+        if isinstance(sys.stdin, io.TextIOWrapper):  # bytes that are no text are no move
+            sys.stdin.reconfigure(errors="backslashreplace")
         side = "White" if human == chess.WHITE else "Black"
         print_message(f"You are {side}, against {opponent.name}. help lists what you can type.")
         try:

@@ -49,10 +49,14 @@ def ratings_command(
     console.print(table)
     print_message(
         f"Playing white is worth {_points(ratings.colour_advantage.value)} points; "
-        f"{ratings.draw_rate.value:.0%} of games between equals are drawn or cut."
+        f"{_share(ratings.draw_rate.value)} of games between equals are drawn or cut."
     )
     if rated.notice is not None:
         print_message(rated.notice)
+
+
+def _share(value: float) -> str:
+    return f"{value:.0%}" if math.isfinite(value) else "an unknown share"
 
 
 def _points(value: float) -> str:

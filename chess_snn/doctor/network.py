@@ -72,7 +72,7 @@ def check_server(
     if not url.startswith(("http://", "https://")):
         return ok(subject, f"{shown} is no server ({origin})"), None
     try:
-        answer = _get(url + path)
+        answer = _get(url.rstrip("/") + path)
     except (OSError, http.client.HTTPException, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
         remedy = (

@@ -19,6 +19,8 @@ from chess_snn.types import Float32Array, Int16Array, Int32Array, UInt64Array
 NO_NODE: Final = -1
 _MIB: Final = 2**20
 _EDGE_BYTES: Final = 2 + 4 * 4
+_MOST_EDGES: Final = 2**31 - 1
+"""Their numbers are int32."""
 _USUAL_EDGES: Final = 48
 """Of a tree that grows until its memory is full: more than the mean in games of chess, which is
 about 35."""
@@ -91,11 +93,11 @@ def allocate_trees(spec: GameSpec, simulations: int, num_games: int) -> Trees:
 
 
 def allocate_tree(spec: GameSpec, memory_mib: int) -> Trees:
-    """One uninitialised tree that takes ``memory_mib`` when it is full.
+    """One uninitialised tree that takes ``memory_mib`` when it is full, or what can be numbered.
 
     It has room for ``_USUAL_EDGES`` edges a node; who grows it must watch that neither runs out.
     """
-    nodes = memory_mib * _MIB // _usual_node_bytes(spec)
+    nodes = min(memory_mib * _MIB // _usual_node_bytes(spec), _MOST_EDGES // _USUAL_EDGES)
     return _allocate(spec, 1, nodes, nodes * _USUAL_EDGES)
 
 

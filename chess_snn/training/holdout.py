@@ -33,6 +33,7 @@ class HoldoutReport:
 
 
 @torch.no_grad()
+@torch.backends.cudnn.flags(enabled=True, allow_tf32=False)
 def measure_holdout(trainer: Trainer, window: ReplayWindow) -> HoldoutReport | None:
     """Measure the trainer's network on held-out games of ``window``; None where it has none."""
     network = trainer.network.eval()

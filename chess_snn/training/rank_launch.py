@@ -140,8 +140,9 @@ def _running(
     if (interface := interface_of(_LOOPBACK if _LOOPBACK in command else layout.address)):
         # gloo would take the one that the host's name leads to, which may be loopback.
         environment.setdefault("GLOO_SOCKET_IFNAME", interface)
-    if layout.is_loopback:
-        # The agent's store would listen on every network; rank 0 keeps one on loopback.
+    if layout.is_loopback or layout.max_restarts:
+        # The agent's store would listen on every network, where rank 0 keeps one on loopback; and
+        # it would still hold, when all start again, what the ranks before them said.
         environment["TORCH_DISABLE_SHARE_RDZV_TCP_STORE"] = "1"
     agent = subprocess.Popen(
         command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=stderr,

@@ -180,6 +180,9 @@ class RankWatch:
         now_s = time.monotonic()
         for record, sign in zip(self._records, signs, strict=True):
             record.note(sign.decode(), now_s)
+        furthest = self._furthest()
+        for record in self._records:
+            record.compare(furthest, now_s)
 
     def _late(self, is_late: "Callable[[_Record, float], bool]") -> list[RankCard]:
         now_s = time.monotonic()
@@ -189,8 +192,9 @@ class RankWatch:
     def _keeps_waiting(self, record: "_Record", now_s: float) -> bool:
         if record.has_left:
             return False
-        is_behind = record.num_begun < self._furthest()
-        since_s = record.moved_s if is_behind else record.alive_s
+        since_s = record.alive_s
+        if record.behind_s is not None:
+            since_s = max(record.behind_s, record.moved_s)
         return now_s - since_s > self._timeout_s
 
     def _furthest(self) -> int:
@@ -207,6 +211,8 @@ class _Record:
     moved_s: float
     """When it was seen last that it had begun another exchange."""
     num_begun: int = 0
+    behind_s: float | None = None
+    """When it was seen first that others had begun an exchange that it had not; None: none have."""
 
     @property
     def has_left(self) -> bool:
@@ -218,6 +224,12 @@ class _Record:
         self.sign, self.alive_s = sign, now_s
         if not self.has_left and (num_begun := int(sign.split()[1])) != self.num_begun:
             self.num_begun, self.moved_s = num_begun, now_s
+
+    def compare(self, furthest: int, now_s: float) -> None:
+        if self.num_begun >= furthest:
+            self.behind_s = None
+        elif self.behind_s is None:
+            self.behind_s = now_s
 
 
 def _life_key(rank: int) -> str:

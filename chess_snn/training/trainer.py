@@ -267,6 +267,7 @@ class Trainer:
         return vector.item() / self.ranks.size
 
     @torch.no_grad()
+    @torch.backends.cudnn.flags(enabled=True, allow_tf32=False)
     def holdout_value_loss(self, window: ReplayWindow, batch_size: int = 1024) -> float:
         """Mean value loss over the window's held-out games, nats; NaN where it has none.
 
@@ -291,6 +292,7 @@ class Trainer:
         total, count = sums.tolist()
         return total / count if count else float("nan")
 
+    @torch.backends.cudnn.flags(enabled=True, allow_tf32=False)
     def spike_rate(self, window: ReplayWindow) -> float:
         """Share of neurons and ticks that spike, in [0, 1], on positions from all over the window.
 

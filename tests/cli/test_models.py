@@ -86,3 +86,12 @@ def test_without_a_name_the_newest_of_all_campaigns_is_taken(places):
     assert newest_or_untrained().weights == late.checkpoint(3) / "weights.safetensors"
     os.utime(late.checkpoint(3), (50, 50))
     assert newest_or_untrained().label == "campaigns/x@5"
+
+
+def test_a_campaign_that_cannot_be_read_is_told_and_left_out_bug(places, capfd):
+    good = make_campaign(places / "campaigns" / "x", generations=(5,))
+    make_campaign(places / "campaigns" / "z", generations=(9,))
+    (places / "campaigns" / "z" / "campaign.toml").write_text("[campaign")
+    assert newest_or_untrained().weights == good.checkpoint(5) / "weights.safetensors"
+    told = capfd.readouterr()
+    assert "left out: " in told.out + told.err

@@ -1,7 +1,16 @@
 """Published node counts through the command line (chessprogramming.org/Perft_Results)."""
 
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
 import pytest
 
+STARTED_S = 8.0
+"""After which a command counts, kernels compiled; where not, Ctrl-C is heard all the same."""
+HEARD_S = 60.0
 KIWIPETE = "r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1"
 ENDGAME = "8/2p5/3p4/KP5r/1R3p1k/8/4P1P1/8 w - - 0 1"
 
@@ -43,3 +52,28 @@ def test_bad_syntax_is_explained(chess_snn, arguments):
     assert done.returncode == 2
     assert "Usage: chess-snn perft" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_ctrl_c_is_heard_in_a_deep_count_bug(tmp_path):
+    count = subprocess.Popen(
+        [sys.executable, "-m", "chess_snn", "perft", "startpos", "9"], stderr=subprocess.PIPE,
+        cwd=tmp_path, text=True,
+    )
+    try:
+        time.sleep(STARTED_S)
+        count.send_signal(signal.SIGINT)
+        _, told = count.communicate(timeout=HEARD_S)
+    finally:
+        count.kill()
+    assert count.returncode == 130, told
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+def test_an_answer_that_cannot_be_written_is_one_line_bug(tmp_path):
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "chess_snn", "perft", "startpos", "1"], stdout=full,
+            stderr=subprocess.PIPE, cwd=tmp_path, text=True, timeout=120, check=False,
+        )
+    assert done.returncode == 2
+    assert done.stderr == "error: cannot write what was asked for: No space left on device\n"

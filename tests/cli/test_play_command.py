@@ -1,6 +1,8 @@
 """``chess-snn play`` with a scripted person at the terminal."""
 
 import io
+import os
+import subprocess
 import sys
 
 import chess
@@ -224,3 +226,13 @@ def test_moves_are_read_as_people_and_engines_write_them(text, uci):
 def test_a_move_of_several_pieces_must_say_which():
     with pytest.raises(IllegalMoveError, match="'Rd1' may mean several moves"):
         parse_move(chess.Board("4k3/8/8/8/8/8/4K3/R6R w - - 0 1"), "Rd1")
+
+
+def test_bytes_that_are_no_text_are_no_move_bug(tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-m", "chess_snn", "play", "--model", "random", "--ascii"],
+        input=b"\xff\xe9\nquit\n", capture_output=True, timeout=120, check=False, cwd=tmp_path,
+        env=os.environ | {"PYTHONIOENCODING": "utf-8:strict"},
+    )
+    assert done.returncode == 0, done.stderr
+    assert b"xff" in done.stdout

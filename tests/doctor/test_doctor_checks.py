@@ -89,6 +89,9 @@ def test_memory_is_the_machines_or_the_containers_whichever_is_less(tmp_path):
     (tmp_path / "memory.max").write_text(f"{4 * GIB}\n")
     (tmp_path / "memory.current").write_text(f"{GIB}\n")
     assert available_bytes(tmp_path, tmp_path) == 3 * GIB
+    (tmp_path / "memory.current").write_text(f"{4 * GIB}\n")  # most of it of files read before
+    (tmp_path / "memory.stat").write_text(f"anon {GIB}\ninactive_file {2 * GIB}\nactive_file 0\n")
+    assert available_bytes(tmp_path, tmp_path) == 2 * GIB
     assert available_bytes(tmp_path / "none", tmp_path) is None
 
 
@@ -192,7 +195,7 @@ class Server:
 
 def test_servers_that_answer_and_agree_on_the_time():
     with Server(200) as server:
-        addresses = Addresses(server.url, server.url, "chess-snn up")
+        addresses = Addresses(server.url, server.url + "/", "chess-snn up")
         findings = check_network(addresses, ())
     assert [finding.subject for finding in findings] == ["Prefect server", "MLflow server", "clock"]
     assert set(levels(findings)) == {Level.OK}

@@ -96,9 +96,12 @@ def test_a_killed_rank_is_named_and_the_others_end(searched_shard, tmp_path):
 
 
 @pytest.mark.fault(7)
-def test_the_agent_starts_all_ranks_again_where_it_may(searched_shard, tmp_path):
+@pytest.mark.parametrize("place", ["alone", "at an endpoint"])
+def test_the_agent_starts_all_ranks_again_where_it_may(searched_shard, tmp_path, place):
+    """With an endpoint the agent might keep the store, and in it what the dead had said."""
+    endpoint = "" if place == "alone" else f"127.0.0.1:{free_port()}"
     file = write_task(tmp_path / "g", searched_shard, [Case("c", fault="kill")])
-    assert launch(file, RankLayout(2, max_restarts=1)) == ["begun", "begun"]
+    assert launch(file, RankLayout(2, max_restarts=1, endpoint=endpoint)) == ["begun", "begun"]
     assert (tmp_path / "g" / "c-0.json").exists()
 
 

@@ -77,6 +77,17 @@ def test_a_rank_that_lives_and_stays_behind_is_named(store):
         assert "exchange 4" in text
 
 
+def test_who_falls_behind_after_long_work_of_all_is_not_late_at_once_bug(store):
+    """Such as a share of the held-out positions, which ends sooner on one rank than on another."""
+    with Other(store, 1) as one, Other(store, 2) as two, watching(store) as (watch, errors):
+        time.sleep(TIMEOUT_S + 1)
+        watch.begin_exchange()
+        time.sleep(TIMEOUT_S / 2)
+        one.begun = two.begun = 1
+        time.sleep(1.5)
+        assert not errors
+
+
 @pytest.mark.slow
 def test_ranks_that_go_on_together_or_have_left_are_not(store):
     with Other(store, 1) as one, watching(store) as (watch, errors):

@@ -6,8 +6,8 @@ and that is not the answer somebody may still want: champions, the newest, those
 matches, and generation 0, which the campaign is measured against.
 """
 
-import os
 from collections.abc import Callable, Collection, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
@@ -20,7 +20,7 @@ from chess_snn.campaign.store.removals import Removed, note_removal
 from chess_snn.campaign.strength.champions import past_champions
 from chess_snn.campaign.strength.matches import NetworkPlayer, earlier_generation, final_matches
 from chess_snn.campaign.viewing.finish import is_finished
-from chess_snn.data import is_committed, read_manifest
+from chess_snn.data import MANIFEST_NAME, is_committed, read_manifest
 from chess_snn.data.files import dead_temporaries, remove
 from chess_snn.errors import CorruptDataError
 from chess_snn.types import Progress
@@ -208,17 +208,20 @@ def _iterations(shards: Sequence[str]) -> list[int]:
 
 
 def _num_bytes(path: Path) -> int:
-    """Of a file, or of all files below a folder; what a running campaign removes meanwhile is 0."""
-    if not path.is_dir() or path.is_symlink():
+    """Of a file, or of all files below a folder; what a running campaign removes meanwhile is 0.
+
+    Of what is committed its manifest knows, which is read much faster than all the files are seen.
+    """
+    if path.is_symlink() or not path.is_dir():
         return _size(path)
-    return sum(
-        _size(f"{parent}/{name}")
-        for parent, _, names in os.walk(path) for name in names
-    )
+    if is_committed(path):
+        with suppress(CorruptDataError):  # damaged: its files are looked at
+            return read_manifest(path).num_bytes + _size(path / MANIFEST_NAME)
+    return sum(_num_bytes(entry) for entry in path.iterdir())
 
 
-def _size(path: str | Path) -> int:
+def _size(path: Path) -> int:
     try:
-        return os.lstat(path).st_size
+        return path.lstat().st_size
     except FileNotFoundError:
         return 0

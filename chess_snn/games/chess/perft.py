@@ -4,6 +4,7 @@ The last ply is counted and not played ("bulk counting"). Draws do not cut the t
 """
 
 from collections.abc import Iterator
+from typing import Final
 
 import numpy as np
 
@@ -43,14 +44,20 @@ def perft_divide(state: UInt64Array, depth: int) -> dict[str, int]:
     return dict(sorted(counts.items()))
 
 
+_KERNEL_DEPTH: Final = 4
+"""Plies of one kernel call, which takes a second or so: an interrupt is noticed between them."""
+
+
 def _leaves_by_action(state: UInt64Array, depth: int) -> Iterator[tuple[int, int]]:
-    """One kernel call a first move, so that an interrupt is noticed between them."""
     legal = np.empty(MAX_LEGAL, dtype=np.int16)
     num_legal, _, _ = generate(state, legal)
     child = np.empty(STATE_WORDS, dtype=np.uint64)
     for action in legal[: int(num_legal)]:
         make_move(state, child, action)
-        yield int(action), int(_count_leaves(child, depth - 1))
+        if depth - 1 > _KERNEL_DEPTH:
+            yield int(action), sum(leaves for _, leaves in _leaves_by_action(child, depth - 1))
+        else:
+            yield int(action), int(_count_leaves(child, depth - 1))
 
 
 @kernel
