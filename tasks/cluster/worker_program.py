@@ -9,8 +9,9 @@ import dask
 from distributed import Security
 from distributed.utils import get_ip
 
+from chess_snn.campaign.configuration.cluster_settings import is_loopback
 from chess_snn.campaign.machine.places import WorkerPlace
-from chess_snn.errors import ClusterError
+from chess_snn.errors import ClusterError, ConfigError
 from tasks.cluster.ending import end_of_program
 from tasks.cluster.liveness import DASK_SETTINGS, quiet_dask
 from tasks.cluster.nannies import AttentiveNanny, nanny_options
@@ -32,19 +33,33 @@ def run_workers(
         address: of the scheduler.
         places: one for each worker.
         security: certificates; None for plain TCP.
-        host: address of this machine to listen on; empty takes the one that leads to the scheduler.
+        host: address of this machine to listen on, by the protocol of the scheduler; empty takes
+            the one that leads there.
         patience_s: how long the scheduler may be away.
         on_news: is told when a worker comes and goes.
 
     Raises:
+        ConfigError: others would reach the workers, and nothing asks who is there.
         ClusterError: the scheduler cannot be reached, is of other versions, or stayed away.
     """
+    own_host = _own_host(address, host)
     check_scheduler(address, security)
-    scheduler_host = address.partition("://")[2].rpartition(":")[0].strip("[]")
-    own_host = host or get_ip(scheduler_host)
     quiet_dask()
     with dask.config.set(DASK_SETTINGS):
         asyncio.run(_run(address, places, security, own_host, patience_s, on_news))
+
+
+def _own_host(address: str, host: str) -> str:
+    """Where workers listen; off loopback by TLS alone."""
+    scheme, _, rest = address.partition("://")
+    own_host = host or get_ip(rest.rpartition(":")[0].strip("[]"))
+    if scheme != "tls" and not is_loopback(own_host):
+        raise ConfigError(
+            f"workers of {address} would listen on {own_host}, which others can reach, and "
+            f"{scheme}:// neither encrypts nor asks who is there; use --host 127.0.0.1, or a "
+            "scheduler with a tls:// address and certificates from `chess-snn cluster certs`"
+        )
+    return own_host
 
 
 async def _run(

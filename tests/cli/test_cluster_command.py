@@ -72,6 +72,8 @@ def test_a_cluster_that_cannot_be_used_is_named(directory, cluster, said):
     (("worker", "box-a"), "must be the address"),
     (("worker", "tcp://127.0.0.1:1", "--gpus", "seven"), "--gpus must be numbers"),
     (("worker", "tcp://127.0.0.1:1", "--gpus", "7"), "there is no GPU 7"),
+    (("worker", "tcp://127.0.0.1:1", "--host", "0.0.0.0"), "would listen on 0.0.0.0"),
+    (("worker", "tcp://127.0.0.1:1", "--host", "box-b"), "would listen on box-b"),
     (("scheduler", "--host", "0.0.0.0"), "needs certificates"),
     (("scheduler", "--port", "0"), "--port must be"),
     (("certs", "DIR", "--host", "box-a", "--days", "0"), "--days must be"),
