@@ -17,6 +17,7 @@ AUTHORITY_FILE: Final = "ca.pem"
 CERTIFICATE_FILE: Final = "node.pem"
 KEY_FILE: Final = "node-key.pem"
 
+_ROLES: Final = ("scheduler", "worker", "client")
 _OTHERS_MAY: Final = 0o077
 
 
@@ -47,7 +48,7 @@ def find_security(what: str, certificates: str, setting: str) -> Security:
         setting: what the folder is called by who gives it, for messages.
 
     Raises:
-        ConfigError: there are none, or a file of them is missing.
+        ConfigError: there are none, or they cannot be used.
     """
     found = certificates_folder(certificates)
     if found:
@@ -55,7 +56,11 @@ def find_security(what: str, certificates: str, setting: str) -> Security:
     if all(dask.config.get(f"distributed.comm.tls.{name}", None) for name in (
         "ca-file", "scheduler.cert", "worker.cert", "client.cert",
     )):
-        return Security(require_encryption=True)
+        return _usable(
+            Security(require_encryption=True),
+            "what Dask's configuration names under distributed.comm.tls",
+            f"mend it there, or give the folder of this host by {setting} or {CERTIFICATES}",
+        )
     raise ConfigError(
         f"{what} needs certificates: make them with `chess-snn cluster certs DIR --host …`, and "
         f"give the folder of this host by {setting} or {CERTIFICATES}"
@@ -72,7 +77,7 @@ def read_certificates(folder: Path) -> Security:
     """The certificates in ``folder``, for whatever this host does in the cluster.
 
     Raises:
-        ConfigError: a file is missing, or others may read the key.
+        ConfigError: a file is missing or damaged, it is another one's, or others may read the key.
     """
     paths = {name: folder / name for name in (AUTHORITY_FILE, CERTIFICATE_FILE, KEY_FILE)}
     for path in paths.values():
@@ -86,9 +91,32 @@ def read_certificates(folder: Path) -> Security:
     if not key.is_symlink() and key.stat().st_mode & _OTHERS_MAY:
         raise ConfigError(f"others may read the key {key}; close it: chmod 600 {key}")
     certificate = str(paths[CERTIFICATE_FILE])
-    return Security(
+    security = Security(
         require_encryption=True,
         tls_ca_file=str(paths[AUTHORITY_FILE]),
-        **{f"tls_{role}_cert": certificate for role in ("scheduler", "worker", "client")},
-        **{f"tls_{role}_key": str(key) for role in ("scheduler", "worker", "client")},
+        **{f"tls_{role}_cert": certificate for role in _ROLES},
+        **{f"tls_{role}_key": str(key) for role in _ROLES},
     )
+    return _usable(
+        security, f"{', '.join(paths)} in {folder}",
+        "copy the whole folder of this host again, or make it anew with `chess-snn cluster certs "
+        "DIR --host …`",
+    )
+
+
+def _usable(security: Security, files: str, way_out: str) -> Security:
+    """``security``, whose files Dask would otherwise read in the midst of things.
+
+    Raises:
+        ConfigError: OpenSSL does not take them.
+    """
+    try:
+        for role in _ROLES:
+            security.get_connection_args(role)
+            security.get_listen_args(role)
+    except OSError as error:  # those of OpenSSL are such, and some of them say little
+        raise ConfigError(
+            f"{files} cannot be used: a file is damaged, missing or closed to you, or certificate "
+            f"and key do not belong together ({error}); {way_out}"
+        ) from error
+    return security

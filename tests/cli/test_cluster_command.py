@@ -82,6 +82,27 @@ def test_what_cannot_be_done_is_said(directory, arguments, said):
     assert said in refused("cluster", *arguments)
 
 
+@pytest.mark.parametrize("arguments", [
+    ("cluster", "worker", "tls://127.0.0.1:1", "--certificates"),
+    ("cluster", "scheduler", "--certificates"),
+    ("campaign", "start", "--dir", "DIR", "--cluster", "tls://127.0.0.1:1", "--set"),
+], ids=["worker", "scheduler", "campaign"])
+def test_half_renewed_certificates_are_one_line(directory, arguments):
+    pytest.importorskip("prefect")
+    authority = directory.parent / "certs"
+    certs = ["cluster", "certs", str(authority), "--host", "box-a"]
+    assert CliRunner().invoke(app, certs).exit_code == 0
+    folder = authority / "box-a"
+    certificate = (folder / "node.pem").read_bytes()
+    assert CliRunner().invoke(app, certs).exit_code == 0
+    (folder / "node.pem").write_bytes(certificate)
+    setting = "cluster.certificates=" if "--set" in arguments else ""
+    words = [str(directory) if word == "DIR" else word for word in arguments]
+    line = refused(*words, f"{setting}{folder}")
+    assert f"in {folder} cannot be used" in line
+    assert not directory.exists()
+
+
 def test_certificates_are_made_and_the_next_step_is_said(tmp_path):
     result = CliRunner().invoke(
         app, ["cluster", "certs", str(tmp_path / "certs"), "--host", "box-a", "--host", "box-b"]

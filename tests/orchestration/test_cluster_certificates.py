@@ -10,6 +10,7 @@ pytestmark = pytest.mark.orchestration
 pytest.importorskip("distributed")
 pytest.importorskip("cryptography")
 
+import dask  # noqa: E402
 from cryptography import x509  # noqa: E402
 
 from chess_snn.errors import ConfigError, UsageError  # noqa: E402
@@ -126,3 +127,35 @@ def test_a_key_that_others_may_read_is_refused(folder):
 def test_a_folder_without_certificates_is_named(tmp_path):
     with pytest.raises(ConfigError, match=r"ca\.pem is missing"):
         read_certificates(tmp_path)
+
+
+def renewed_alone(folder):
+    (other,) = make_certificates(folder.parent, ["box-b"], days=30)
+    return (other / "node.pem").read_bytes()
+
+
+@pytest.mark.parametrize(("name", "bytes_of"), [
+    ("node.pem", renewed_alone),
+    ("node.pem", lambda folder: (folder / "node.pem").read_bytes()[:200]),
+    ("node-key.pem", lambda folder: (folder / "node-key.pem").read_bytes()[:100]),
+    ("ca.pem", lambda folder: b""),
+], ids=["renewed-alone", "cut-certificate", "cut-key", "empty-authority"])
+def test_certificates_that_cannot_be_used_are_named_with_their_folder(folder, name, bytes_of):
+    (folder / name).write_bytes(bytes_of(folder))
+    with pytest.raises(ConfigError) as error:
+        security_of(ADDRESS, str(folder), "--certificates")
+    line = str(error.value)
+    assert line.startswith(f"ca.pem, node.pem, node-key.pem in {folder} cannot be used: ")
+    assert "copy the whole folder of this host again" in line
+    assert "\n" not in line
+
+
+def test_so_are_those_of_dasks_own_configuration(folder):
+    names = {f"distributed.comm.tls.{role}": {
+        "cert": str(folder / "node.pem"), "key": str(folder / "node-key.pem"),
+    } for role in ("scheduler", "worker", "client")}
+    with dask.config.set({"distributed.comm.tls.ca-file": str(folder / "ca.pem"), **names}):
+        assert security_of(ADDRESS, "", "--certificates").require_encryption
+        (folder / "node-key.pem").write_text("")
+        with pytest.raises(ConfigError, match=r"distributed\.comm\.tls cannot be used.*mend it"):
+            security_of(ADDRESS, "", "--certificates")
