@@ -19,7 +19,7 @@ from tasks import compute
 from tasks.cluster.crew_watch import CrewWatch
 from tasks.cluster.liveness import DASK_SETTINGS
 from tasks.cluster.local import local_cluster
-from tasks.cluster.reaching import check_scheduler
+from tasks.cluster.reaching import check_scheduler, wait_for_scheduler
 from tasks.cluster.security import certificates_folder, find_security, security_of
 
 _OWN: Final = 0
@@ -116,6 +116,7 @@ def _open_local(folder: CampaignFolder, stack: ExitStack, say: Say) -> Crew:
 def _open_address(folder: CampaignFolder, stack: ExitStack, say: Say) -> Crew:
     settings = folder.config.cluster
     security = security_of(settings.address, settings.certificates, _CERTIFICATES)
+    check_scheduler(settings.address, security)
     return _at_scheduler(settings.address, security, folder, stack, say)
 
 
@@ -150,13 +151,14 @@ def _open_kubernetes(folder: CampaignFolder, stack: ExitStack, say: Say) -> Crew
     address = stack.enter_context(
         kubernetes_cluster(name, settings, folder.config.execution)
     )
+    say(f"{settings.jobs} pods of workers are asked for, and one of a scheduler")
+    wait_for_scheduler(address, security, settings.wait_s, say)
     return _at_scheduler(address, security, folder, stack, say)
 
 
 def _at_scheduler(
     address: str, security: Security | None, folder: CampaignFolder, stack: ExitStack, say: Say
 ) -> Crew:
-    check_scheduler(address, security)
     client = stack.enter_context(Client(address, security=security))
     return _with_workers(client, folder, stack, say)
 
