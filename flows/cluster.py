@@ -149,7 +149,7 @@ def _open_kubernetes(folder: CampaignFolder, stack: ExitStack, say: Say) -> Crew
         raise _missing(error, "kubernetes") from error
     name = f"chess-snn-{folder.campaign_id[:8]}"
     address = stack.enter_context(
-        kubernetes_cluster(name, settings, folder.config.execution)
+        kubernetes_cluster(name, settings, folder.config.execution, say)
     )
     say(f"{settings.jobs} pods of workers are asked for, and one of a scheduler")
     wait_for_scheduler(address, security, settings.wait_s, say)

@@ -5,7 +5,11 @@ from typing import Final
 from chess_snn.campaign.configuration.execution_settings import ExecutionSettings
 
 PATIENCE_S: Final = 60
-"""Jobs and pods whose campaign is gone end after this long."""
+"""Workers whose scheduler is gone end after this long, and with them the job that they are in.
+
+A job's scheduler goes with its campaign. That of pods is a pod itself, and outlives a campaign that
+was killed; so do its workers, until `resume` or kubectl deletes them all.
+"""
 
 
 def worker_words(address: str, execution: ExecutionSettings, certificates: str) -> list[str]:

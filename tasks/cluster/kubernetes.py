@@ -5,17 +5,19 @@ and certificates put in, and created and deleted through Kubernetes' API; the ca
 of the cluster, then talks to the scheduler by TLS.
 """
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from typing import Any, Final
 
+import httpx
 import kr8s
 from dask_kubernetes.operator import make_cluster_spec
 from kr8s.objects import new_class
 
 from chess_snn.campaign.configuration.cluster_settings import ClusterSettings
 from chess_snn.campaign.configuration.execution_settings import ExecutionSettings
-from chess_snn.errors import ClusterError
+from chess_snn.errors import ClusterError, one_line
 from tasks.cluster.commands import scheduler_words, worker_words
 
 _PORT: Final = 8786
@@ -27,33 +29,96 @@ _USER: Final = 1000
 """Of the image; as a group it may read the secret."""
 _PROGRAM: Final = "chess-snn"
 
+_GONE_WITHIN_S: Final = 120.0
+"""Of pods that were told to end, for which Kubernetes gives them 30 s."""
+_POLL_S: Final = 1.0
+
+_REFUSALS: Final = (
+    kr8s.APITimeoutError, kr8s.ServerError, kr8s.NotFoundError, httpx.HTTPError, OSError,
+    ValueError,  # no credentials
+)
+
+Say = Callable[[str], None]
+
 _DaskCluster = new_class("DaskCluster", version="kubernetes.dask.org/v1", namespaced=True)
 
 
 @contextmanager
 def kubernetes_cluster(
-    name: str, settings: ClusterSettings, execution: ExecutionSettings
+    name: str, settings: ClusterSettings, execution: ExecutionSettings, say: Say
 ) -> Iterator[str]:
     """Have a scheduler and ``settings.jobs`` pods of workers for the block; its address.
+
+    Args:
+        name: of the resource. The caller holds the lock of the campaign that it is named after, so
+            one that exists is a killed run's; it makes room.
+        settings: of the cluster.
+        execution: how many workers each pod starts, and on what.
+        say: is told of what is left of a killed run, and of what stays behind.
 
     Raises:
         ClusterError: Kubernetes cannot be reached, refuses, or has no Dask operator.
     """
+    place = f"DaskCluster {name} in namespace {settings.namespace}"
+    wanted = cluster_resource(name, settings, execution)
     try:
-        resource = _DaskCluster(
-            cluster_resource(name, settings, execution), namespace=settings.namespace
-        )
-        resource.create()
-    except (kr8s.APITimeoutError, kr8s.ServerError, kr8s.NotFoundError, OSError) as error:
+        resource = _DaskCluster(wanted, namespace=settings.namespace)
+        _create(resource, place, say)
+    except _REFUSALS as error:
         raise ClusterError(
-            f"Kubernetes did not take the resource DaskCluster {name} in namespace "
-            f"{settings.namespace}: {error}; is the Dask operator installed there, and may this "
-            "account create such resources?"
+            f"Kubernetes did not take the resource {place}: {error}; is the Dask operator "
+            "installed there, and may this account create and delete such resources?"
         ) from error
     try:
         yield scheduler_address(name, settings)
     finally:
-        resource.delete()
+        try:
+            _delete(resource)
+        except _REFUSALS as error:
+            reason, way_out = one_line(str(error)), _kubectl("delete", resource)
+            say(f"{place} is not deleted, and its pods stay: {reason}; {way_out}")
+
+
+def _create(resource: Any, place: str, say: Say) -> None:
+    """Create ``resource``, in the stead of one of its name."""
+    if _is_created(resource):
+        return
+    say(f"{place} is left of an earlier run of this campaign; it is deleted and made anew")
+    _delete(resource)
+    deadline_s = time.monotonic() + _GONE_WITHIN_S
+    while not _is_created(resource):
+        if time.monotonic() >= deadline_s:
+            raise ClusterError(
+                f"{place} is left of an earlier run, and not gone {_GONE_WITHIN_S:.0f} s after it "
+                "was deleted; is the Dask operator running, and what holds it up? "
+                f"{_kubectl('describe', resource)}"
+            )
+        time.sleep(_POLL_S)
+
+
+def _is_created(resource: Any) -> bool:
+    """Create ``resource`` unless one of its name exists, or is going."""
+    try:
+        resource.create()
+    except kr8s.ServerError as error:
+        if isinstance(error.status, dict) and error.status.get("reason") == "AlreadyExists":
+            return False
+        raise
+    return True
+
+
+def _delete(resource: Any) -> None:
+    """Have ``resource`` go when its pods have gone.
+
+    Otherwise the name would be free at once, and the operator, which makes no scheduler where one
+    of the name is left, would lose that one a moment later.
+    """
+    with suppress(kr8s.NotFoundError):
+        resource.delete(propagation_policy="Foreground")
+
+
+def _kubectl(verb: str, resource: Any) -> str:
+    return f"kubectl --namespace {resource.namespace} {verb} daskcluster {resource.name}"
 
 
 def scheduler_address(name: str, settings: ClusterSettings) -> str:

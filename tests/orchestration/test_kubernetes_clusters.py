@@ -16,12 +16,15 @@ yaml = pytest.importorskip("yaml")
 from chess_snn.campaign import CampaignFolder, load_config  # noqa: E402
 from chess_snn.errors import ClusterError  # noqa: E402
 from flows.cluster import campaign_crew  # noqa: E402
+from tasks.cluster import kubernetes  # noqa: E402
 from tasks.cluster.certificates import make_certificates  # noqa: E402
 
 SETTINGS = (
     "cluster.kind=kubernetes", "cluster.image=registry/chess-snn-worker:0.1.0", "cluster.jobs=5",
     "cluster.certificates_secret=chess-snn-certificates", "cluster.namespace=learning",
 )
+NAME = "chess-snn-1a2b"
+PLACE = f"DaskCluster {NAME} in namespace learning"
 RESOURCES = "/apis/kubernetes.dask.org/v1/namespaces/learning/daskclusters"
 
 
@@ -37,6 +40,7 @@ class Api(ThreadingHTTPServer):
         self.resources: dict[str, dict] = {}
         self.gone_at_s: dict[str, float] = {}
         self.pods_end_after_s = 0.0
+        self.refuses = self.hangs_up = False
 
     def sweep(self):
         """Forget resources whose pods have ended."""
@@ -77,11 +81,15 @@ class Handler(BaseHTTPRequestHandler):
         name = resource["metadata"]["name"]
         self.server.calls.append(("POST", name))
         assert self.path == RESOURCES
-        if name in self.server.resources:
-            self.refuse(409, "AlreadyExists", name)
+        if self.server.hangs_up:
             return
-        self.server.resources[name] = resource
-        self.answer(201, resource)
+        if self.server.refuses:
+            self.refuse(403, "Forbidden", name)
+        elif name in self.server.resources:
+            self.refuse(409, "AlreadyExists", name)
+        else:
+            self.server.resources[name] = resource
+            self.answer(201, resource)
 
     def do_DELETE(self):
         self.server.sweep()
@@ -89,11 +97,13 @@ class Handler(BaseHTTPRequestHandler):
         policy = self.body().get("propagationPolicy", "Background")
         self.server.calls.append(("DELETE", policy))
         assert folder == RESOURCES
-        if name not in self.server.resources:
+        if self.server.refuses:
+            self.refuse(403, "Forbidden", name)
+        elif name not in self.server.resources:
             self.refuse(404, "NotFound", name)
-            return
-        self.server.gone_at_s.setdefault(name, time.monotonic() + self.server.pods_end_after_s)
-        self.answer(200, {"kind": "Status", "status": "Success"})
+        else:
+            self.server.gone_at_s.setdefault(name, time.monotonic() + self.server.pods_end_after_s)
+            self.answer(200, {"kind": "Status", "status": "Success"})
 
 
 @pytest.fixture(scope="module")
@@ -124,6 +134,19 @@ def api(served):
 
 
 @pytest.fixture
+def asked(api):
+    """What a campaign of the stand-in asks for, and the lines that it is told by."""
+    config = load_config(settings=[*SETTINGS])
+    said = []
+
+    def asked():
+        return kubernetes.kubernetes_cluster(NAME, config.cluster, config.execution, said.append)
+
+    asked.said = said
+    return asked
+
+
+@pytest.fixture
 def folder(tmp_path):
     (certificates,) = make_certificates(tmp_path / "certs", ["127.0.0.1"], days=2)
     return CampaignFolder.create(tmp_path / "campaign", load_config(settings=[
@@ -147,3 +170,52 @@ def test_the_scheduler_of_pods_is_waited_for_and_they_end_with_the_campaign(api,
     assert [call for call, _ in api.calls] == ["POST", "DELETE"]
     api.sweep()
     assert not api.resources
+
+
+def test_what_a_killed_campaign_has_left_makes_room(api, asked):
+    left = api.resources[NAME] = {"metadata": {"name": NAME}}
+    api.pods_end_after_s = 1.5
+    with asked() as address:
+        assert address.startswith(f"tls://{NAME}-scheduler.")
+        assert api.resources[NAME] is not left
+        assert api.resources[NAME]["spec"]["worker"]["replicas"] == 5
+        assert api.calls[:2] == [("POST", NAME), ("DELETE", "Foreground")]
+        assert {call for call, _ in api.calls[2:]} == {"POST"}
+    assert api.calls[-1] == ("DELETE", "Foreground")
+    assert asked.said == [
+        f"{PLACE} is left of an earlier run of this campaign; it is deleted and made anew"
+    ]
+
+
+def test_what_does_not_go_is_named_with_the_way_out(api, asked, monkeypatch):
+    monkeypatch.setattr(kubernetes, "_GONE_WITHIN_S", 1.0)
+    api.resources[NAME] = {"metadata": {"name": NAME}}
+    api.pods_end_after_s = 60.0
+    with pytest.raises(ClusterError) as error, asked():
+        pass
+    assert str(error.value).startswith(f"{PLACE} is left of an earlier run, and not gone 1 s after")
+    assert str(error.value).endswith(f"kubectl --namespace learning describe daskcluster {NAME}")
+
+
+def test_one_that_somebody_else_has_deleted_is_no_error(api, asked):
+    with asked():
+        api.resources.clear()
+    assert asked.said == []
+
+
+@pytest.mark.parametrize(("trouble", "said"), [
+    ("refuses", "Forbidden"), ("hangs_up", "disconnected"),
+])
+def test_what_kubernetes_does_not_take_is_one_line(api, asked, trouble, said):
+    setattr(api, trouble, True)
+    line = f"did not take the resource {PLACE}: .*{said}"
+    with pytest.raises(ClusterError, match=line), asked():
+        pass
+
+
+def test_what_stays_behind_is_told(api, asked):
+    with asked():
+        api.refuses = True
+    (line,) = asked.said
+    assert line.startswith(f"{PLACE} is not deleted, and its pods stay: ")
+    assert line.endswith(f"kubectl --namespace learning delete daskcluster {NAME}")
