@@ -34,7 +34,7 @@ from prefect.settings import (
     temporary_settings,
 )
 
-from chess_snn.errors import ChessSnnError, without_credentials
+from chess_snn.errors import without_credentials
 from flows.child_process import (
     HOST,
     ORIGINS_VARIABLE,
@@ -44,6 +44,7 @@ from flows.child_process import (
     own_origins,
     running_server,
 )
+from flows.prefect_errors import answering, check_server
 from tasks.tracking import artifact_directory, is_server, local_tracking_uri
 
 PREFECT_DATABASE = "prefect.db"
@@ -69,10 +70,6 @@ FLUSH_TIMEOUT_S = 5.0
 FLUSH_POLL_S = 0.1
 
 
-class ServerGoneError(ChessSnnError):
-    """The Prefect server stopped answering, or fails; everything committed is safe."""
-
-
 def has_prefect_server(directory: Path) -> bool:
     """Whether one is given, or has left its database in ``directory``."""
     return bool(os.environ.get(API_URL_VARIABLE)) or (directory / PREFECT_DATABASE).is_file()
@@ -91,11 +88,13 @@ def prefect_server(
     ends; if another live process runs one on ``directory`` already, that one is shared.
 
     Raises:
+        UsageError: the given server is away, or refuses.
         ServerStartError: the server did not come up.
         ServerGoneError: it did not answer in the block, or failed.
     """
     if given_url := os.environ.get(API_URL_VARIABLE):
-        with _answering(given_url):
+        check_server(given_url)
+        with answering(given_url):
             yield given_url
         return
     directory = directory.resolve()
@@ -105,7 +104,7 @@ def prefect_server(
         _prefect_client_settings(api_url, directory),
     ):
         try:
-            with _answering(api_url):
+            with answering(api_url):
                 yield api_url
         finally:
             _flush_prefect_client(api_url)
@@ -212,26 +211,6 @@ def _environment(variables: Mapping[str, str]) -> Iterator[None]:
                 os.environ.pop(name, None)
             else:
                 os.environ[name] = value
-
-
-@contextmanager
-def _answering(api_url: str) -> Iterator[None]:
-    """Say in one line that the server at ``api_url`` has gone, or fails."""
-    try:
-        yield
-    except httpx.TransportError as error:
-        raise ServerGoneError(
-            f"the Prefect server at {api_url} does not answer ({error}); everything committed is "
-            "safe, go on with it by `chess-snn campaign resume`"
-        ) from error
-    except httpx.HTTPStatusError as error:
-        if not error.response.is_server_error:
-            raise
-        raise ServerGoneError(
-            f"the Prefect server at {api_url} fails with {error.response.status_code}; its disk "
-            "may be full. Everything committed is safe: make room, then go on with it by "
-            "`chess-snn campaign resume`"
-        ) from error
 
 
 def _flush_prefect_client(api_url: str) -> None:

@@ -5,16 +5,14 @@ import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-import httpx
 from prefect.client.orchestration import SyncPrefectClient, get_client
 from prefect.client.schemas.actions import WorkPoolCreate
-from prefect.exceptions import ObjectAlreadyExists, PrefectHTTPStatusError
+from prefect.exceptions import ObjectAlreadyExists
 from prefect.settings import (
     PREFECT_API_AUTH_STRING,
     PREFECT_API_URL,
@@ -24,6 +22,7 @@ from prefect.settings import (
 from prefect.workers.process import ProcessWorker
 
 from chess_snn.errors import UsageError
+from flows.prefect_errors import one_line_errors
 from flows.services.settings import POOL
 
 PREFECT_FILE: Final = Path(__file__).parents[1] / "prefect.yaml"
@@ -64,7 +63,7 @@ def deploy(environment: Mapping[str, str]) -> list[Deployment]:
         PREFECT_SERVER_ALLOW_EPHEMERAL_MODE: False,
     }
     with (
-        temporary_settings(server), _one_line_errors(api_url),
+        temporary_settings(server), one_line_errors(api_url),
         get_client(sync_client=True) as client,
     ):
         _create_pool(client)
@@ -94,25 +93,6 @@ def _create_pool(client: SyncPrefectClient) -> None:
         client.create_work_pool(pool)
     except ObjectAlreadyExists:
         return
-
-
-@contextmanager
-def _one_line_errors(api_url: str) -> Iterator[None]:
-    try:
-        yield
-    except PrefectHTTPStatusError as error:
-        raise UsageError(_refusal(api_url, error.response.status_code)) from error
-    except httpx.HTTPError as error:
-        raise UsageError(
-            f"there is no Prefect server at {api_url} ({error}); start one with `chess-snn up`, or "
-            "set PREFECT_API_URL"
-        ) from error
-
-
-def _refusal(api_url: str, status: int) -> str:
-    if status == httpx.codes.UNAUTHORIZED:
-        return f"the Prefect server at {api_url} wants a password: set PREFECT_API_AUTH_STRING"
-    return f"the Prefect server at {api_url} answered with HTTP status {status}"
 
 
 def _run_prefect_deploy(api_url: str, environment: Mapping[str, str]) -> None:

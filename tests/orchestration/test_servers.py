@@ -8,6 +8,8 @@ import threading
 import time
 import urllib.request
 from collections import Counter
+from contextlib import contextmanager
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
@@ -17,11 +19,24 @@ psutil = pytest.importorskip("psutil")
 pytest.importorskip("prefect")
 pytest.importorskip("mlflow")
 
+import prefect  # noqa: E402
 from prefect import flow, tags, task  # noqa: E402
 from prefect.client.orchestration import get_client  # noqa: E402
-from prefect.settings import PREFECT_API_URL, temporary_settings  # noqa: E402
+from prefect.settings import (  # noqa: E402
+    PREFECT_API_AUTH_STRING,
+    PREFECT_API_URL,
+    temporary_settings,
+)
 
-from flows.servers import ServerGoneError, mlflow_server, prefect_server  # noqa: E402
+from chess_snn.errors import UsageError  # noqa: E402
+from flows.child_process import (  # noqa: E402
+    free_port,
+    start_child,
+    stop_child,
+    wait_until_healthy,
+)
+from flows.prefect_errors import ServerGoneError  # noqa: E402
+from flows.servers import mlflow_server, prefect_server, prefect_spec  # noqa: E402
 from flows.stale_runs import campaign_tag, close_stale_flow_runs  # noqa: E402
 from tasks.tracking import prepare_store  # noqa: E402
 
@@ -146,20 +161,82 @@ def test_a_killed_campaign_leaves_no_process_and_its_runs_can_be_closed(director
         assert close_stale_flow_runs("killed") == 0
 
 
-def test_a_given_prefect_server_is_used_and_nothing_started(tmp_path, monkeypatch):
-    monkeypatch.setenv("PREFECT_API_URL", "http://127.0.0.1:9/api")
-    with prefect_server(tmp_path) as api_url:
-        assert api_url == "http://127.0.0.1:9/api"
+def test_a_given_prefect_server_is_used_and_nothing_started(directory, tmp_path):
+    with prefect_server(directory) as given_url, prefect_server(tmp_path) as api_url:
+        assert api_url == given_url
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.parametrize("url", ["http://127.0.0.1:9/api", "localhost:9/api"])
+def test_a_given_prefect_server_that_is_away_is_one_line(tmp_path, monkeypatch, url):
+    monkeypatch.setenv("PREFECT_API_URL", url)
+    with (
+        pytest.raises(UsageError, match=f"there is no Prefect server at {url} .*`chess-snn up`"),
+        prefect_server(tmp_path),
+    ):
+        pytest.fail("nobody listens there")
+    assert not list(tmp_path.iterdir())
+
+
+@contextmanager
+def given_server(directory, monkeypatch, **environment):
+    """A Prefect server, that of the environment; its process."""
+    spec = prefect_spec(directory, free_port())
+    spec = replace(spec, environment=dict(spec.environment) | environment)
+    child = start_child(spec)
+    try:
+        wait_until_healthy(spec, child, None, 120.0)
+        monkeypatch.setenv("PREFECT_API_URL", spec.url)
+        yield spec.url, child
+    finally:
+        stop_child(spec, child)
+
+
+def test_a_given_prefect_server_that_wants_a_password_says_so(directory, tmp_path, monkeypatch):
+    password = "me:a-long-password"
+    with given_server(
+        directory, monkeypatch, PREFECT_SERVER_API_AUTH_STRING=password
+    ) as (url, _):
+        wanted = f"{url} wants a password: set PREFECT_API_AUTH_STRING to its user:password"
+        with pytest.raises(UsageError, match=wanted), prefect_server(tmp_path):
+            pytest.fail("it was let in")
+        with temporary_settings({PREFECT_API_AUTH_STRING: password}), prefect_server(tmp_path):
+            pass
+        monkeypatch.setenv("PREFECT_API_URL", url.removesuffix("/api"))
+        with pytest.raises(UsageError, match="end with /api; correct"), prefect_server(tmp_path):
+            pytest.fail("a page is no API")
+
+
+def test_a_flow_that_begins_when_its_server_has_gone_is_one_line(directory, tmp_path, monkeypatch):
+    def run_without(child):
+        with prefect_server(tmp_path):
+            child.kill()
+            child.wait()
+            resumed()
+
+    with (
+        given_server(directory, monkeypatch) as (url, child),
+        temporary_settings({PREFECT_API_URL: url}),
+        pytest.raises(ServerGoneError, match=f"{url} does not answer"),
+    ):
+        run_without(child)
+
+
 class Failing(BaseHTTPRequestHandler):
-    """As a server whose database's disk is full."""
+    """As a server whose database's disk is full: it knows its version without one."""
 
     def do_GET(self):
-        self.send_error(500)
+        if self.path != "/api/admin/version":
+            self.send_error(500)
+            return
+        body = json.dumps(prefect.__version__).encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
 
-    do_POST = do_GET
+    def do_POST(self):
+        self.send_error(500)
 
     def log_message(self, *_):
         """Say nothing."""
