@@ -4,11 +4,10 @@ A server is one child in a session of its own, so a Ctrl-C in the terminal reach
 us. It is stopped on every way out of :func:`running_server`; the kernel stops it when this process
 is killed (:mod:`chess_snn.reaped`); and where that is not possible either, the next start finds
 the record the child left and reaps it. A record whose owner still lives is not stale: its server is
-shared, not killed.
+shared, not killed; where its owner is on another machine, a start is refused.
 """
 
 import http.client
-import json
 import os
 import signal
 import socket
@@ -16,15 +15,13 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass, fields
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-
-import psutil
 
 from chess_snn import reaped
 from chess_snn.errors import ChessSnnError
-from flows.process_identity import same_process, start_of
+from flows.child_record import lock_record, reap_stale, write_record
 
 HOST = "127.0.0.1"
 """Embedded servers listen on loopback only: they ask nobody for a password."""
@@ -60,7 +57,7 @@ class ChildSpec:
     log_file: Path
     """Receives its standard output and error, appended."""
     record_file: Path
-    """Holds its :class:`ChildRecord` while it runs."""
+    """Holds its :class:`flows.child_record.ChildRecord` while it runs."""
     url: str = ""
     """What its users are given, if it is a server."""
     stop_timeout_s: float = STOP_TIMEOUT_S
@@ -76,24 +73,6 @@ class ServerSpec(ChildSpec):
     port: int
     health_path: str
     """Answers 200 once the server works."""
-
-
-@dataclass(frozen=True, slots=True)
-class ChildRecord:
-    """Which process a server is and who owns it; a start tells a process from a reused pid."""
-
-    pid: int
-    started: str
-    """As :func:`start_of` has it."""
-    owner_pid: int
-    owner_started: str
-    url: str
-
-    def __post_init__(self) -> None:
-        """Raise TypeError for what no child left: processes are ended by what is said here."""
-        for field in fields(self):
-            if type(getattr(self, field.name)) is not field.type:
-                raise TypeError(f"{field.name} must be of type {field.type}")
 
 
 def free_port() -> int:
@@ -122,18 +101,28 @@ def running_server(
     On Linux the server's life hangs on the *thread* that enters: enter from one that lasts.
 
     Raises:
+        UsageError: a process on another machine runs it.
         ServerStartError: it exited early, or was not healthy after ``start_timeout_s`` seconds.
     """
     shared_url = reap_stale(spec.record_file)
     if shared_url is not None:
         yield shared_url
         return
-    child = start_child(spec)
-    try:
+    with _locked_child(spec) as child:
         wait_until_healthy(spec, child, progress, start_timeout_s)
         yield spec.url
-    finally:
-        stop_child(spec, child)
+
+
+@contextmanager
+def _locked_child(spec: ChildSpec) -> Iterator[subprocess.Popen[bytes]]:
+    """A child for the length of the block, its record locked until it has ended."""
+    child = start_child(spec)
+    with ExitStack() as stack:
+        try:
+            stack.callback(os.close, lock_record(spec.record_file))
+            yield child
+        finally:
+            stop_child(spec, child)
 
 
 def start_child(spec: ChildSpec) -> subprocess.Popen[bytes]:
@@ -148,7 +137,7 @@ def start_child(spec: ChildSpec) -> subprocess.Popen[bytes]:
             start_new_session=True,
         )
     try:
-        _write_record(spec, child.pid)
+        write_record(spec.record_file, child.pid, spec.url)
     except BaseException:
         stop_child(spec, child)
         raise
@@ -168,35 +157,6 @@ def stop_child(spec: ChildSpec, child: subprocess.Popen[bytes]) -> None:
             continue
     child.wait()
     spec.record_file.unlink(missing_ok=True)
-
-
-def reap_stale(record_file: Path) -> str | None:
-    """End the server that a dead owner left behind; return the URL if its owner is alive.
-
-    A process is touched only if both its pid and its start are the recorded ones.
-    """
-    try:
-        record = ChildRecord(**json.loads(record_file.read_text()))
-    except FileNotFoundError:
-        return None
-    except (ValueError, TypeError, RecursionError):  # cut short by a crash: it names no process
-        record_file.unlink()
-        return None
-    server = same_process(record.pid, record.started)
-    if server is not None:
-        if same_process(record.owner_pid, record.owner_started) is not None:
-            return record.url
-        _end_processes([server, *server.children(recursive=True)])
-    record_file.unlink(missing_ok=True)
-    return None
-
-
-def _write_record(spec: ChildSpec, pid: int) -> None:
-    owner_pid = os.getpid()
-    record = ChildRecord(pid, start_of(pid), owner_pid, start_of(owner_pid), spec.url)
-    partial = spec.record_file.with_suffix(".partial")
-    partial.write_text(json.dumps(asdict(record)))
-    partial.replace(spec.record_file)
 
 
 def wait_until_healthy(
@@ -248,19 +208,3 @@ def log_tail(log_file: Path) -> str:
     """Its last lines."""
     lines = log_file.read_text(errors="replace").splitlines()
     return "\n".join(lines[-LOG_TAIL_LINES:]) or "(empty)"
-
-
-def _end_processes(processes: list[psutil.Process]) -> None:
-    for process in processes:
-        _signal(process, signal.SIGTERM)
-    _, alive = psutil.wait_procs(processes, timeout=STOP_TIMEOUT_S)
-    for process in alive:
-        _signal(process, signal.SIGKILL)
-    psutil.wait_procs(alive, timeout=STOP_TIMEOUT_S)
-
-
-def _signal(process: psutil.Process, signal_number: signal.Signals) -> None:
-    try:
-        process.send_signal(signal_number)
-    except psutil.NoSuchProcess:
-        return  # it ended by itself

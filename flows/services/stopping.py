@@ -7,7 +7,7 @@ from typing import Final
 
 import psutil
 
-from flows.child_process import reap_stale
+from flows.child_record import reap_stale
 from flows.services.record import find_running, remove_record
 from flows.services.specs import RECORDS, WORKER_GRACE_S
 

@@ -31,11 +31,11 @@ from flows.child_process import (
     ServerStartError,
     exited_early,
     log_tail,
-    reap_stale,
     start_child,
     stop_child,
     wait_until_healthy,
 )
+from flows.child_record import reap_stale
 from flows.process_identity import start_of
 from flows.services.deploying import deploy
 from flows.services.ports import check_ports

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -16,16 +17,22 @@ pytestmark = pytest.mark.orchestration
 psutil = pytest.importorskip("psutil")
 
 from chess_snn import reaped  # noqa: E402
+from chess_snn.errors import UsageError  # noqa: E402
 from flows.child_process import (  # noqa: E402
     HOST,
     ServerSpec,
     ServerStartError,
     free_port,
     is_healthy,
-    reap_stale,
     running_server,
 )
+from flows.child_record import reap_stale  # noqa: E402
 from flows.process_identity import same_process, start_of  # noqa: E402
+
+ELSEWHERE = (
+    "unshare", "--map-root-user", "--uts", "sh", "-c", 'hostname elsewhere && exec "$@"', "sh",
+)
+"""Runs a command as on a machine of that name, with the same disk."""
 
 GONE_WITHIN_S = 5.0
 
@@ -50,10 +57,11 @@ def web_server(directory: Path, arguments: tuple[str, ...] = ()) -> ServerSpec:
     )
 
 
-def start_parent(directory: Path) -> subprocess.Popen:
+def start_parent(directory: Path, *launcher: str) -> subprocess.Popen:
     """A process that holds a server open; returns once the server is up."""
+    program = PARENT.replace("tests_support", Path(__file__).stem)
     parent = subprocess.Popen(
-        [sys.executable, "-c", PARENT.replace("tests_support", Path(__file__).stem), directory],
+        [*launcher, sys.executable, "-c", program, directory],
         env=os.environ | {"PYTHONPATH": str(Path(__file__).parent)},
         stdout=subprocess.PIPE, text=True, start_new_session=True,
     )
@@ -63,6 +71,10 @@ def start_parent(directory: Path) -> subprocess.Popen:
 
 def recorded_server(directory: Path) -> "psutil.Process":
     return psutil.Process(json.loads((directory / "server.json").read_text())["pid"])
+
+
+def recorded_port(directory: Path) -> str:
+    return json.loads((directory / "server.json").read_text())["url"].rpartition(":")[2]
 
 
 def is_gone(process: "psutil.Process") -> bool:
@@ -159,6 +171,41 @@ def test_the_server_of_a_live_owner_is_shared_and_left_running(tmp_path):
     finally:
         parent.kill()
         parent.wait()
+
+
+@pytest.fixture
+def on_another_machine(tmp_path):
+    has_names = shutil.which("unshare") and shutil.which("hostname")
+    if not has_names or subprocess.run([*ELSEWHERE, "true"], check=False).returncode:
+        pytest.skip("no host names of one's own here")
+    parent = start_parent(tmp_path, *ELSEWHERE)
+    yield parent
+    parent.kill()
+    parent.wait()
+
+
+def test_the_server_of_another_machine_is_named_and_left_to_it(tmp_path, on_another_machine):
+    server, port = recorded_server(tmp_path), recorded_port(tmp_path)
+    told = (
+        f"^{tmp_path} has a server on elsewhere, of process {on_another_machine.pid}.*"
+        f"ssh -L {port}:127.0.0.1:{port} elsewhere.*delete {tmp_path}/server.json$"
+    )
+    with (
+        pytest.raises(UsageError, match=told),
+        running_server(web_server(tmp_path), start_timeout_s=20),
+    ):
+        pytest.fail("a second server on the same data")
+    assert server.is_running()
+    assert recorded_server(tmp_path) == server
+
+
+def test_what_a_machine_that_is_gone_has_left_is_in_nobodys_way(tmp_path, on_another_machine):
+    left = recorded_server(tmp_path)
+    on_another_machine.kill()
+    assert is_gone(left)
+    assert (tmp_path / "server.json").exists()
+    with running_server(web_server(tmp_path), start_timeout_s=20):
+        assert recorded_server(tmp_path) != left
 
 
 def test_a_stale_server_is_reaped(tmp_path):
