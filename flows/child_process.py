@@ -4,7 +4,7 @@ A server is one child in a session of its own, so a Ctrl-C in the terminal reach
 us. It is stopped on every way out of :func:`running_server`; the kernel stops it when this process
 is killed (:mod:`chess_snn.reaped`); and where that is not possible either, the next start finds
 the record the child left and reaps it. A record whose owner still lives is not stale: its server is
-shared, not killed; where its owner is on another machine, a start is refused.
+shared once it answers, not killed; where its owner is on another machine, a start is refused.
 """
 
 import http.client
@@ -16,12 +16,13 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from chess_snn import reaped
 from chess_snn.errors import ChessSnnError
-from flows.child_record import lock_record, reap_stale, write_record
+from flows.child_record import ChildRecord, lock_record, reap_stale, write_record
 
 HOST = "127.0.0.1"
 """Embedded servers listen on loopback only: they ask nobody for a password."""
@@ -38,6 +39,9 @@ LOG_TAIL_LINES = 15
 
 Progress = Callable[[str, float], None]
 """Called while a server starts, with its name and the seconds waited so far."""
+
+Tell = Callable[[str], None]
+"""Called with a line for people."""
 
 
 class ServerStartError(ChessSnnError):
@@ -91,12 +95,13 @@ def own_origins(host: str, port: int) -> str:
 
 @contextmanager
 def running_server(
-    spec: ServerSpec, *, progress: Progress | None = None, start_timeout_s: float
+    spec: ServerSpec, *, progress: Progress | None = None, tell: Tell | None = None,
+    start_timeout_s: float,
 ) -> Iterator[str]:
     """Run a server for the length of the block and yield its URL.
 
-    If another live process already runs it (same record file), that one's URL is yielded and
-    nothing is started or stopped.
+    If another live process already runs it (same record file), nothing is started or stopped: once
+    that one answers its URL is yielded, and ``tell`` is told whose it is.
 
     On Linux the server's life hangs on the *thread* that enters: enter from one that lasts.
 
@@ -104,13 +109,36 @@ def running_server(
         UsageError: a process on another machine runs it.
         ServerStartError: it exited early, or was not healthy after ``start_timeout_s`` seconds.
     """
-    shared_url = reap_stale(spec.record_file)
-    if shared_url is not None:
-        yield shared_url
+    shared = _await_shared(spec, progress, start_timeout_s)
+    if shared is not None:
+        if tell is not None:
+            tell(f"the {spec.name} is that of process {shared.owner_pid}, and ends with it")
+        yield shared.url
         return
     with _locked_child(spec) as child:
         wait_until_healthy(spec, child, progress, start_timeout_s)
         yield spec.url
+
+
+def _await_shared(
+    spec: ServerSpec, progress: Progress | None, timeout_s: float
+) -> ChildRecord | None:
+    """The record of a server that another live process runs, once it answers; None without one."""
+    begun = time.monotonic()
+    while (record := reap_stale(spec.record_file)) is not None:
+        if is_healthy(replace(spec, port=urlsplit(record.url).port or spec.port)):
+            return record
+        waited_s = time.monotonic() - begun
+        if waited_s > timeout_s:
+            raise ServerStartError(
+                f"the {spec.name} of process {record.owner_pid} did not answer {spec.health_path} "
+                f"within {timeout_s:.0f} s; end that process, then try again. The end of "
+                f"{spec.log_file}:\n{log_tail(spec.log_file)}"
+            )
+        if progress is not None:
+            progress(spec.name, waited_s)
+        time.sleep(POLL_INTERVAL_S)
+    return None
 
 
 @contextmanager

@@ -64,8 +64,8 @@ def lock_record(record_file: Path) -> int:
     return descriptor
 
 
-def reap_stale(record_file: Path) -> str | None:
-    """End the server that a dead owner left behind; return the URL if its owner is alive.
+def reap_stale(record_file: Path) -> ChildRecord | None:
+    """End the server that a dead owner left behind; return its record if its owner is alive.
 
     A process is touched only if both its pid and its start are the recorded ones.
 
@@ -79,7 +79,7 @@ def reap_stale(record_file: Path) -> str | None:
         server = same_process(record.pid, record.started)
         if server is not None:
             if same_process(record.owner_pid, record.owner_started) is not None:
-                return record.url
+                return record
             _end_processes([server, *server.children(recursive=True)])
     elif _is_locked(record_file):
         raise UsageError(_elsewhere(record, record_file))

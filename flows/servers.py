@@ -40,6 +40,7 @@ from flows.child_process import (
     ORIGINS_VARIABLE,
     Progress,
     ServerSpec,
+    Tell,
     free_port,
     own_origins,
     running_server,
@@ -77,7 +78,7 @@ def has_prefect_server(directory: Path) -> bool:
 
 @contextmanager
 def prefect_server(
-    directory: Path, *, progress: Progress | None = None,
+    directory: Path, *, progress: Progress | None = None, tell: Tell | None = None,
     start_timeout_s: float = PREFECT_START_TIMEOUT_S,
 ) -> Iterator[str]:
     """Have a Prefect server for the length of the block, and yield its API URL.
@@ -85,10 +86,11 @@ def prefect_server(
     Where ``PREFECT_API_URL`` is set in the environment, that server is used and nothing started.
     Otherwise one is started on loopback with its database, home and log in ``directory``, and
     exported to this process and to those it starts. It is gone when the block ends, however it
-    ends; if another live process runs one on ``directory`` already, that one is shared.
+    ends; if another live process runs one on ``directory`` already, that one is shared, and
+    ``tell`` is told whose it is.
 
     Raises:
-        UsageError: the given server is away, or refuses.
+        UsageError: the given server is away, or refuses; or a process on another machine runs one.
         ServerStartError: the server did not come up.
         ServerGoneError: it did not answer in the block, or failed.
     """
@@ -100,7 +102,9 @@ def prefect_server(
     directory = directory.resolve()
     spec = prefect_spec(directory, free_port())
     with (
-        running_server(spec, progress=progress, start_timeout_s=start_timeout_s) as api_url,
+        running_server(
+            spec, progress=progress, tell=tell, start_timeout_s=start_timeout_s
+        ) as api_url,
         _prefect_client_settings(api_url, directory),
     ):
         try:
@@ -113,7 +117,8 @@ def prefect_server(
 @contextmanager
 def mlflow_server(
     directory: Path, port: int | None = None, *, tracking_uri: str | None = None,
-    progress: Progress | None = None, start_timeout_s: float = MLFLOW_START_TIMEOUT_S,
+    progress: Progress | None = None, tell: Tell | None = None,
+    start_timeout_s: float = MLFLOW_START_TIMEOUT_S,
 ) -> Iterator[str]:
     """Have MLflow's web pages for the length of the block, and yield their URL.
 
@@ -123,9 +128,11 @@ def mlflow_server(
         tracking_uri: the store to show, by default the SQLite one in ``directory``. Where it is a
             server's address already, that is yielded and nothing started.
         progress: called while the server starts.
+        tell: is told whose it is, where another process runs one already.
         start_timeout_s: longest wait for it.
 
     Raises:
+        UsageError: a process on another machine runs it.
         ServerStartError: the server did not come up.
     """
     store = tracking_uri or local_tracking_uri(directory)
@@ -133,7 +140,9 @@ def mlflow_server(
         yield store
         return
     spec = _mlflow_spec(directory.resolve(), port or free_port(), store)
-    with running_server(spec, progress=progress, start_timeout_s=start_timeout_s) as url:
+    with running_server(
+        spec, progress=progress, tell=tell, start_timeout_s=start_timeout_s
+    ) as url:
         yield url
 
 

@@ -19,13 +19,20 @@ def ui_command(
     """Serve the campaign's Prefect and MLflow pages on this machine until Ctrl-C."""
     folder = CampaignFolder.open(directory)
     servers = load_flows("servers")
+    shared: list[str] = []
     with (
-        servers.prefect_server(folder.services, progress=announce_once()) as prefect_url,
-        servers.mlflow_server(folder.services, progress=announce_once()) as mlflow_url,
+        servers.prefect_server(
+            folder.services, progress=announce_once(), tell=shared.append
+        ) as prefect_url,
+        servers.mlflow_server(
+            folder.services, progress=announce_once(), tell=shared.append
+        ) as mlflow_url,
     ):
+        for line in shared:
+            typer.echo(line)
         typer.echo(without_credentials(f"Prefect  {prefect_url.removesuffix('/api')}"))
         typer.echo(without_credentials(f"MLflow   {mlflow_url}"))
-        typer.echo("Ctrl-C ends both.")
+        typer.echo("Ctrl-C ends what was started here." if shared else "Ctrl-C ends both.")
         stop = threading.Event()
         signal.signal(signal.SIGTERM, lambda *_: stop.set())
         try:

@@ -9,6 +9,9 @@ import subprocess
 import sys
 import time
 import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -25,6 +28,8 @@ from flows.child_process import (  # noqa: E402
     free_port,
     is_healthy,
     running_server,
+    start_child,
+    stop_child,
 )
 from flows.child_record import reap_stale  # noqa: E402
 from flows.process_identity import same_process, start_of  # noqa: E402
@@ -164,13 +169,67 @@ def test_the_server_of_a_live_owner_is_shared_and_left_running(tmp_path):
     parent = start_parent(tmp_path)
     server = recorded_server(tmp_path)
     try:
-        with running_server(web_server(tmp_path), start_timeout_s=20) as url:
+        told = []
+        with running_server(web_server(tmp_path), tell=told.append, start_timeout_s=20) as url:
             assert urllib.request.urlopen(url).status == 200
+        assert told == [f"the test server is that of process {parent.pid}, and ends with it"]
         assert server.is_running()
         assert recorded_server(tmp_path) == server
     finally:
         parent.kill()
         parent.wait()
+
+
+@contextmanager
+def starting_server(directory: Path, delay_s: float) -> Iterator[ServerSpec]:
+    """One that listens after ``delay_s`` only; it was started, and nobody has awaited it."""
+    spec = web_server(directory)
+    spec = replace(spec, command=["sh", "-c", f'sleep {delay_s}; exec "$@"', "sh", *spec.command])
+    child = start_child(spec)
+    try:
+        yield spec
+    finally:
+        stop_child(spec, child)
+
+
+def test_a_shared_server_that_is_still_starting_is_awaited(tmp_path):
+    waits = []
+    with (
+        starting_server(tmp_path, 1.0) as starting,
+        running_server(
+            web_server(tmp_path), progress=lambda *wait: waits.append(wait), start_timeout_s=20
+        ) as url,
+    ):
+        assert url == starting.url
+        assert urllib.request.urlopen(url).status == 200
+    assert waits
+
+
+def test_a_shared_server_that_never_answers_is_waited_for_in_time_and_left_alone(tmp_path):
+    with starting_server(tmp_path, 60.0):
+        with (
+            pytest.raises(ServerStartError, match=f"of process {os.getpid()} did not answer / "),
+            running_server(web_server(tmp_path), start_timeout_s=0.5),
+        ):
+            pytest.fail("it cannot have answered")
+        assert recorded_server(tmp_path).is_running()
+
+
+def test_a_server_whose_owner_dies_while_it_is_awaited_is_replaced(tmp_path):
+    parent = start_parent(tmp_path)
+    left = recorded_server(tmp_path)
+    left.suspend()  # so that it answers nobody
+    first_wait = []
+
+    def kill_the_owner(*wait: object) -> None:
+        if not first_wait:
+            parent.kill()
+            parent.wait()
+        first_wait.append(wait)
+
+    with running_server(web_server(tmp_path), progress=kill_the_owner, start_timeout_s=20):
+        assert recorded_server(tmp_path) != left
+    assert is_gone(left)
 
 
 @pytest.fixture
