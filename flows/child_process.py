@@ -21,6 +21,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from chess_snn import reaped
+from chess_snn.data.files import writing
 from chess_snn.errors import ChessSnnError
 from flows.child_record import ChildRecord, lock_record, reap_stale, write_record
 
@@ -106,7 +107,7 @@ def running_server(
     On Linux the server's life hangs on the *thread* that enters: enter from one that lasts.
 
     Raises:
-        UsageError: a process on another machine runs it.
+        UsageError: a process on another machine runs it, or its log or record cannot be written.
         ServerStartError: it exited early, or was not healthy after ``start_timeout_s`` seconds.
     """
     shared = _await_shared(spec, progress, start_timeout_s)
@@ -154,10 +155,16 @@ def _locked_child(spec: ChildSpec) -> Iterator[subprocess.Popen[bytes]]:
 
 
 def start_child(spec: ChildSpec) -> subprocess.Popen[bytes]:
-    """Start a child and its record; on Linux it ends with the *thread* that called this."""
+    """Start a child and its record; on Linux it ends with the *thread* that called this.
+
+    Raises:
+        UsageError: its log or its record cannot be written.
+    """
     launcher = [sys.executable, "-I", reaped.__file__, str(os.getpid())]
-    spec.log_file.parent.mkdir(parents=True, exist_ok=True)
-    with spec.log_file.open("ab") as log:
+    with writing(spec.log_file):
+        spec.log_file.parent.mkdir(parents=True, exist_ok=True)
+        log = spec.log_file.open("ab")
+    with log:
         child = subprocess.Popen(
             [*launcher, *spec.command],
             env=os.environ | dict(spec.environment),

@@ -18,6 +18,7 @@ from urllib.parse import urlsplit
 
 import psutil
 
+from chess_snn.data.files import writing
 from chess_snn.errors import UsageError
 from flows.process_identity import same_process, start_of
 
@@ -46,14 +47,19 @@ class ChildRecord:
 
 
 def write_record(record_file: Path, pid: int, url: str) -> None:
-    """Record child ``pid`` of this process."""
+    """Record child ``pid`` of this process.
+
+    Raises:
+        UsageError: the place may not be written, or its disk is full.
+    """
     owner_pid = os.getpid()
     record = ChildRecord(
         pid, start_of(pid), owner_pid, start_of(owner_pid), url, socket.gethostname()
     )
     partial = record_file.with_suffix(".partial")
-    partial.write_text(json.dumps(asdict(record)))
-    partial.replace(record_file)
+    with writing(record_file):
+        partial.write_text(json.dumps(asdict(record)))
+        partial.replace(record_file)
 
 
 def lock_record(record_file: Path) -> int:
@@ -70,8 +76,14 @@ def reap_stale(record_file: Path) -> ChildRecord | None:
     A process is touched only if both its pid and its start are the recorded ones.
 
     Raises:
-        UsageError: its owner is alive on another machine, or may be; nothing was touched.
+        UsageError: its owner is alive on another machine, or may be; nothing was touched. Or this
+            user may not do away with the record.
     """
+    with writing(record_file):
+        return _reap(record_file)
+
+
+def _reap(record_file: Path) -> ChildRecord | None:
     record = _read_record(record_file)
     if record is None:
         return None

@@ -19,8 +19,8 @@ ROOTS_PRIVILEGES = "-dac_override,-dac_read_search"
 
 
 def without_privileges(*arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run ``chess-snn campaign`` as one to whom permissions apply, as they do not to root."""
-    command = [sys.executable, "-m", "chess_snn", "campaign", *arguments]
+    """Run ``chess-snn`` as one to whom permissions apply, as they do not to root."""
+    command = [sys.executable, "-m", "chess_snn", *arguments]
     if os.geteuid() == 0:
         command = ["setpriv", "--bounding-set", ROOTS_PRIVILEGES, *command]
     return subprocess.run(command, capture_output=True, text=True, check=False, timeout=600)
@@ -73,7 +73,7 @@ def test_a_folder_that_cannot_be_written_is_refused_before_any_work(
     place.chmod(0o500)
     before = contents(places)
     *command, last = arguments
-    done = without_privileges(*command, str(places / last))
+    done = without_privileges("campaign", *command, str(places / last))
     assert done.returncode == 2, done.stdout + done.stderr
     (line,) = done.stderr.splitlines()
     assert line.startswith("error: " + reason.format(root=places))
@@ -83,3 +83,23 @@ def test_a_folder_that_cannot_be_written_is_refused_before_any_work(
     assert {k: v for k, v in after.items() if k != lock} == {
         k: v for k, v in before.items() if k != lock
     }
+
+
+@pytest.mark.parametrize(("closed", "file"), [
+    case("a campaign", "made", "prefect-server.log"),
+    slow_case("its services", "made/services", "prefect-server.log"),
+    slow_case("with a log that may be written", "made/services", "prefect-server.json"),
+])
+def test_a_campaign_that_may_only_be_read_is_not_served_bug(
+    places: Path, closed: str, file: str
+) -> None:
+    services = places / "made" / "services"
+    if closed == "made/services":
+        services.mkdir()
+    if file == "prefect-server.json":
+        (services / "prefect-server.log").touch()
+    (places / closed).chmod(0o500)
+    done = without_privileges("ui", str(places / "made"))
+    assert done.returncode == 2, done.stdout + done.stderr
+    (line,) = done.stderr.splitlines()
+    assert line.startswith(f"error: cannot write {services / file}: Permission denied; ")
