@@ -54,7 +54,7 @@ def deploy(environment: Mapping[str, str]) -> list[Deployment]:
         What is registered.
 
     Raises:
-        UsageError: the server is away, or refuses.
+        UsageError: the server is away, or refuses; or it took too long.
     """
     api_url = environment["PREFECT_API_URL"]
     server = {
@@ -100,13 +100,20 @@ def _run_prefect_deploy(api_url: str, environment: Mapping[str, str]) -> None:
         sys.executable, "-m", "prefect", "--no-prompt", "deploy", "--prefect-file",
         str(PREFECT_FILE), "--all",
     ]
-    # Elsewhere Prefect would look for a repository, and for flows in the working folder.
-    with tempfile.TemporaryDirectory() as empty:
-        done = subprocess.run(
-            command, cwd=empty, env=os.environ | dict(environment), timeout=DEPLOY_TIMEOUT_S,
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-            check=False,
-        )
+    try:
+        # Elsewhere Prefect would look for a repository, and for flows in the working folder.
+        with tempfile.TemporaryDirectory() as empty:
+            done = subprocess.run(
+                command, cwd=empty, env=os.environ | dict(environment), timeout=DEPLOY_TIMEOUT_S,
+                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                text=True, check=False,
+            )
+    except subprocess.TimeoutExpired as error:
+        raise UsageError(
+            f"the deployments could not be registered at {api_url} within {error.timeout:.0f} s; "
+            "see by `chess-snn doctor` that it answers, and try again when this machine has less "
+            "to do"
+        ) from error
     if done.returncode:
         said = _COLOURS.sub("", done.stdout).strip().splitlines()
         reason = said[-1] if said else "Prefect says nothing"
