@@ -32,7 +32,7 @@ def launch_campaign(
     with campaign_lock(folder):
         check_before_run(folder)  # before a server is started; the flow takes the lock for good
     with (
-        prefect_server(folder.services, progress=on_wait),
+        prefect_server(folder.services, progress=on_wait, tell=listener.message),
         tags(campaign_tag(folder.campaign_id)),
         listening(listener),
     ):
@@ -65,6 +65,6 @@ def record_campaign(
         with tracked_run(folder, tracking_uri, listener.message):
             num_missing = record_missing(folder, tracker)
         if has_prefect_server(folder.services):
-            with prefect_server(folder.services, progress=on_wait):
+            with prefect_server(folder.services, progress=on_wait, tell=listener.message):
                 close_stale_flow_runs(folder.campaign_id)
     return num_missing

@@ -1,6 +1,7 @@
 """``chess-snn campaign``: start one, go on with one, look at one."""
 
 import json
+import os
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
@@ -98,6 +99,7 @@ def start(
     configuration.find_engines()
     check_store(configuration.storage)
     _check_crew(configuration)
+    _check_prefect_server()
     fixed = check_given_games(configuration)
     folder = CampaignFolder.create(dir or claim_campaign_path(preset), fixed)
     _run(folder)
@@ -184,6 +186,12 @@ def _check_crew(config: CampaignConfig) -> None:
         plan_here(config)
     else:
         load_flows("cluster").check_crew(config)
+
+
+def _check_prefect_server() -> None:
+    """A server of the user's own answers, before a campaign rests on it."""
+    if given := os.environ.get("PREFECT_API_URL"):
+        load_flows("prefect_errors").check_server(given)
 
 
 def _run(folder: CampaignFolder) -> None:

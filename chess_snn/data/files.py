@@ -145,11 +145,18 @@ def sync_folder(folder: Path) -> None:
 
 
 def make_folder(folder: Path) -> None:
-    """Create ``folder`` and its missing parents, each on the disk before the next."""
+    """Create ``folder`` and its missing parents, each on the disk before the next.
+
+    Raises:
+        NotADirectoryError: a part of the path is a file.
+    """
     if folder.is_dir():
         return
     make_folder(folder.parent)
-    folder.mkdir(exist_ok=True)
+    try:
+        folder.mkdir(exist_ok=True)
+    except FileExistsError:
+        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(folder)) from None
     sync_folder(folder.parent)
 
 

@@ -150,3 +150,13 @@ def test_a_file_that_cannot_be_read_is_named_bug(chess_snn, places):
     receipt = places / "made" / "receipts" / "iter-000000.json"
     receipt.mkdir(parents=True)
     assert_refused(chess_snn("campaign", "status", "made"), f"{receipt}: Is a directory")
+
+
+def test_a_given_server_that_is_away_is_named_before_there_is_a_campaign_bug(
+    chess_snn, places, monkeypatch
+):
+    pytest.importorskip("prefect")
+    monkeypatch.setenv("PREFECT_API_URL", "http://127.0.0.1:9/api")
+    before = fingerprint(places)
+    assert_refused(chess_snn(*START), "http://127.0.0.1:9/api")
+    assert fingerprint(places) == before

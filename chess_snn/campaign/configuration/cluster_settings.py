@@ -35,7 +35,8 @@ class ClusterSettings:
     whoever reaches their ports can run programs as you. Say it of a private network, or where a
     firewall lets these machines alone through."""
     wait_s: float = 300.0
-    """How long a campaign waits for its first worker before it gives up, in seconds."""
+    """How long a campaign waits for its first worker before it gives up, in seconds; and for the
+    scheduler of its pods, for `kubernetes`."""
     host: str = ""
     """Name or address by which jobs reach this machine, for `slurm`; empty lets Dask find it."""
     jobs: int = 1

@@ -7,7 +7,6 @@ matches, and generation 0, which the campaign is measured against.
 """
 
 from collections.abc import Callable, Collection, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
@@ -20,8 +19,9 @@ from chess_snn.campaign.store.removals import Removed, note_removal
 from chess_snn.campaign.strength.champions import past_champions
 from chess_snn.campaign.strength.matches import NetworkPlayer, earlier_generation, final_matches
 from chess_snn.campaign.viewing.finish import is_finished
-from chess_snn.data import MANIFEST_NAME, is_committed, read_manifest
+from chess_snn.data import is_committed, read_manifest
 from chess_snn.data.files import dead_temporaries, remove
+from chess_snn.data.sizes import stored_bytes
 from chess_snn.errors import CorruptDataError
 from chess_snn.types import Progress
 
@@ -152,7 +152,7 @@ def _games(folder: CampaignFolder) -> list[Disposable]:
     for path in sorted((folder.path / "games").glob(f"{_ITERATION}*")):
         number = path.name.removeprefix(_ITERATION)
         if number.isdecimal() and int(number) < first:
-            found.append(Disposable("games", path, _num_bytes(path), "in no window to come"))
+            found.append(Disposable("games", path, stored_bytes(path), "in no window to come"))
     return found
 
 
@@ -160,7 +160,7 @@ def _checkpoints(folder: CampaignFolder) -> list[Disposable]:
     needed = generations_needed(folder)
     return [
         Disposable(
-            "checkpoints", entry.path(folder), _num_bytes(entry.path(folder)),
+            "checkpoints", entry.path(folder), stored_bytes(entry.path(folder)),
             "no champion, not needed to resume, in none of the last matches",
         )
         for entry in checkpoints_there(folder) if entry.generation not in needed
@@ -168,20 +168,21 @@ def _checkpoints(folder: CampaignFolder) -> list[Disposable]:
 
 
 def _leftovers(folder: CampaignFolder) -> list[Disposable]:
+    why = "left half-written by a process that died"
     found = [
-        Disposable("leftovers", path, _num_bytes(path), "left half-written by a process that died")
+        Disposable("leftovers", path, stored_bytes(path), why)
         for parent in [folder.path, *_folders(folder.path)] for path in dead_temporaries(parent)
     ]
     for path in sorted((folder.path / "matches").glob(f"*/*{PART_MARK}*.json")):
         whole = path.with_name(f"{path.name.partition(PART_MARK)[0]}.json")
         if whole.exists():
-            found.append(Disposable("leftovers", path, _num_bytes(path), "part of a whole match"))
+            found.append(Disposable("leftovers", path, stored_bytes(path), "part of a whole match"))
     return found
 
 
 def _quarantined(folder: CampaignFolder) -> list[Disposable]:
     return [
-        Disposable("quarantine", path, _num_bytes(path), "damaged; the note of it stays")
+        Disposable("quarantine", path, stored_bytes(path), "damaged; the note of it stays")
         for path in sorted(folder.quarantine.glob("*")) if path.suffix != ".json"
     ]
 
@@ -205,23 +206,3 @@ def _removed(folder: CampaignFolder, entry: Disposable) -> Removed:
 def _iterations(shards: Sequence[str]) -> list[int]:
     """Of shards named ``iter-000012/shard-0003``."""
     return [int(name.partition("/")[0].removeprefix(_ITERATION)) for name in shards]
-
-
-def _num_bytes(path: Path) -> int:
-    """Of a file, or of all files below a folder; what a running campaign removes meanwhile is 0.
-
-    Of what is committed its manifest knows, which is read much faster than all the files are seen.
-    """
-    if path.is_symlink() or not path.is_dir():
-        return _size(path)
-    if is_committed(path):
-        with suppress(CorruptDataError):  # damaged: its files are looked at
-            return read_manifest(path).num_bytes + _size(path / MANIFEST_NAME)
-    return sum(_num_bytes(entry) for entry in path.iterdir())
-
-
-def _size(path: Path) -> int:
-    try:
-        return path.lstat().st_size
-    except FileNotFoundError:
-        return 0

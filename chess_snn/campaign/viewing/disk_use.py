@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from chess_snn.data.sizes import stored_bytes
+
 _PERIOD_S: Final = 30.0
 """Between two counts."""
 _STEADY: Final = ("games", "checkpoints", "matches")
@@ -46,7 +48,7 @@ class DiskMeter:
                 if entry.name in _STEADY and entry.is_dir():
                     total += self._count_steady(entry.path)
                 else:
-                    total += _num_bytes(entry)
+                    total += stored_bytes(Path(entry.path))
         return total
 
     def _count_steady(self, path: str) -> int:
@@ -59,18 +61,7 @@ class DiskMeter:
                     continue
                 known = self._counted.get(entry.path)
                 if known is None or known[0] != changed_ns:
-                    known = changed_ns, _num_bytes(entry)
+                    known = changed_ns, stored_bytes(Path(entry.path))
                     self._counted[entry.path] = known
                 total += known[1]
         return total
-
-
-def _num_bytes(entry: "os.DirEntry[str]") -> int:
-    """Of a file, or of all files in a folder."""
-    try:
-        if not entry.is_dir(follow_symlinks=False):
-            return entry.stat(follow_symlinks=False).st_size
-        with os.scandir(entry.path) as entries:
-            return sum(map(_num_bytes, entries))
-    except FileNotFoundError:  # removed while it is counted
-        return 0
