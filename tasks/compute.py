@@ -208,10 +208,7 @@ def _wait(
     except UnboundLocalError:  # what Dask makes of a future that is cancelled meanwhile
         if not future.cancelled():
             raise
-    raise SchedulerLostError(
-        f"the connection to the Dask scheduler at {client.scheduler.address} broke. Everything "
-        "committed is safe: start the scheduler again, then go on by `chess-snn campaign resume`"
-    )
+    raise _scheduler_lost(client)
 
 
 def give_up_if_stopping() -> None:
@@ -222,6 +219,26 @@ def give_up_if_stopping() -> None:
     """
     if _stopping.is_set():
         raise StoppedError("the campaign is stopping")
+
+
+def give_up_if_cut_off(client: Client) -> None:
+    """As :func:`give_up_if_stopping`, and where the scheduler is gone.
+
+    Raises:
+        StoppedError: :func:`stop` was called.
+        SchedulerLostError: the client has no scheduler any more.
+    """
+    is_cut_off = client.status != "running"
+    give_up_if_stopping()  # asked second: who stops closes its client after that
+    if is_cut_off:
+        raise _scheduler_lost(client)
+
+
+def _scheduler_lost(client: Client) -> SchedulerLostError:
+    return SchedulerLostError(
+        f"the connection to the Dask scheduler at {client.scheduler.address} broke. Everything "
+        "committed is safe: start the scheduler again, then go on by `chess-snn campaign resume`"
+    )
 
 
 def is_worth_retrying(task: object, task_run: object, state: State[Any]) -> bool:

@@ -65,6 +65,7 @@ def train_together(training: SharedTraining, crew: CrewWatch) -> TrainingFacts:
     Raises:
         RankLostError: a machine was lost meanwhile; names it. Nothing of them is left running.
         StoppedError: the campaign is stopping.
+        SchedulerLostError: who tells them what to do is gone.
         ChessSnnError: any that training raises.
     """
     call = (
@@ -75,6 +76,19 @@ def train_together(training: SharedTraining, crew: CrewWatch) -> TrainingFacts:
 
 def _train(training: SharedTraining, crew: CrewWatch, alone: Call) -> TrainingFacts:
     client = default_client()
+    try:
+        return _train_with(client, training, crew, alone)
+    except (ChessSnnError, compute.StoppedError):
+        raise
+    except Exception:
+        # Dask says it in many ways, by where it notices.
+        compute.give_up_if_cut_off(client)
+        raise
+
+
+def _train_with(
+    client: Client, training: SharedTraining, crew: CrewWatch, alone: Call
+) -> TrainingFacts:
     machines = choose_machines(crew.trainers, client.processing(), training.num_machines)
     if len(machines) < training.num_machines:
         names = ", ".join(member.host for member in machines) or "none"
@@ -150,7 +164,7 @@ class _Party:
         """
         last_s: float | None = None
         while any(not share.port for share in self._shares):
-            _give_up_if_stopping(self._client)
+            compute.give_up_if_cut_off(self._client)
             if last_s is not None and time.monotonic() > last_s:
                 self._leave_out(
                     [share for share in self._shares if not share.port],
@@ -225,7 +239,7 @@ class _Party:
     def _wait_for_end(self) -> TrainingFacts:
         running = list(self._shares)
         while running:
-            _give_up_if_stopping(self._client)
+            compute.give_up_if_cut_off(self._client)
             for share in list(running):
                 if share.future.done():
                     facts = self._end(share)
@@ -268,14 +282,3 @@ class _Party:
 
     def _names(self) -> str:
         return ", ".join(share.machine.host for share in self._shares)
-
-
-def _give_up_if_stopping(client: Client) -> None:
-    """As :func:`compute.give_up_if_stopping`, and where the scheduler is gone.
-
-    Raises:
-        StoppedError: nobody waits for the training any more.
-    """
-    compute.give_up_if_stopping()
-    if client.status != "running":
-        raise compute.StoppedError("the campaign is stopping")

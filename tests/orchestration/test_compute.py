@@ -77,8 +77,9 @@ def test_waiting_ends_when_the_campaign_stops():
         run_on_device(after, 4.0, "never awaited")
 
 
-def test_a_scheduler_that_dies_ends_what_waits_for_its_workers_bug(tmp_path):
-    """Dask made an UnboundLocalError of it."""
+@pytest.fixture
+def own_scheduler(tmp_path):
+    """A scheduler in a process of its own, and the file with its address."""
     address = tmp_path / "scheduler.json"
     scheduler = subprocess.Popen([
         sys.executable, "-m", "distributed.cli.dask_scheduler", "--host", "127.0.0.1", "--port",
@@ -88,15 +89,37 @@ def test_a_scheduler_that_dies_ends_what_waits_for_its_workers_bug(tmp_path):
         while not address.exists():
             assert scheduler.poll() is None
             time.sleep(0.05)
-        with Client(scheduler_file=str(address), timeout=5):
-            killer = threading.Timer(0.3, scheduler.kill)
-            killer.start()
-            with pytest.raises(SchedulerLostError, match=r"at tcp://127\.0\.0\.1:\d+ broke"):
-                run_all_on_devices([(time.sleep, 0.0)] * 3)
-            killer.join()
+        yield scheduler, str(address)
     finally:
         scheduler.kill()
         scheduler.wait()
+
+
+def test_a_scheduler_that_dies_ends_what_waits_for_its_workers_bug(own_scheduler):
+    """Dask made an UnboundLocalError of it."""
+    scheduler, address = own_scheduler
+    with Client(scheduler_file=address, timeout=5):
+        killer = threading.Timer(0.3, scheduler.kill)
+        killer.start()
+        with pytest.raises(SchedulerLostError, match=r"at tcp://127\.0\.0\.1:\d+ broke"):
+            run_all_on_devices([(time.sleep, 0.0)] * 3)
+        killer.join()
+
+
+def test_who_looks_at_its_client_tells_a_stop_from_a_scheduler_that_died(own_scheduler):
+    scheduler, address = own_scheduler
+    with Client(scheduler_file=address, timeout=5) as client:
+        compute.give_up_if_cut_off(client)
+        scheduler.kill()
+        deadline = time.monotonic() + 30
+        while client.status == "running":
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        with pytest.raises(SchedulerLostError, match=r"at tcp://127\.0\.0\.1:\d+ broke"):
+            compute.give_up_if_cut_off(client)
+        compute.stop()
+        with pytest.raises(StoppedError):
+            compute.give_up_if_cut_off(client)
 
 
 def test_what_is_no_task_is_tried_again_as_one_is_bug():

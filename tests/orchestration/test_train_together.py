@@ -2,6 +2,7 @@
 
 import os
 import signal
+import subprocess
 import sys
 import threading
 import time
@@ -23,7 +24,7 @@ from chess_snn.campaign import CampaignFolder, load_config  # noqa: E402
 from chess_snn.campaign.machine.workers import plan_here  # noqa: E402
 from chess_snn.campaign.stages.training_launch import train_in_ranks  # noqa: E402
 from chess_snn.data import is_committed, verify_folder  # noqa: E402
-from chess_snn.errors import RankLostError  # noqa: E402
+from chess_snn.errors import RankLostError, SchedulerLostError  # noqa: E402
 from chess_snn.training.rank_launch import RankLayout  # noqa: E402
 from tasks import compute, train_together  # noqa: E402
 from tasks.cluster.crew_watch import CrewWatch  # noqa: E402
@@ -90,6 +91,40 @@ def scene():
         compute.start()
         with scene.watch.running(), compute.watched_by(scene.watch):
             yield scene
+    compute.start()
+
+
+@pytest.fixture
+def scheduler(tmp_path):
+    """In a process of its own, and workers in others, as a cluster has them."""
+    address, processes = tmp_path / "scheduler.json", []
+
+    def start(*command: str) -> None:
+        with (tmp_path / "cluster.log").open("ab") as log:
+            processes.append(subprocess.Popen(
+                [sys.executable, "-m", *command], stdout=log, stderr=log, start_new_session=True
+            ))
+
+    start(
+        "distributed.cli.dask_scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard",
+        "--scheduler-file", str(address),
+    )
+    try:
+        with dask.config.set(DASK_SETTINGS):
+            while not address.exists():
+                assert processes[0].poll() is None
+                time.sleep(0.05)
+            with Client(scheduler_file=str(address)) as client:
+                for host in ("box-b", "box-c"):
+                    start(
+                        "chess_snn", "cluster", "worker", client.scheduler.address, "--name", host,
+                        "--workers", "1", "--device", "cpu",
+                    )
+                yield processes[0], client
+    finally:
+        for process in processes:
+            process.kill()
+            process.wait()
     compute.start()
 
 
@@ -185,6 +220,22 @@ def test_a_machine_that_is_killed_is_named_and_nothing_runs_on(played, scene):
     assert scene.trained.is_set()
     assert not is_committed(folder.checkpoint(1))
     assert_gone(folder)
+
+
+def test_a_scheduler_that_dies_while_machines_train_is_named_bug(played, scheduler):
+    """It was taken for a campaign that is stopping, which ends with a traceback."""
+    process, client = scheduler
+    folder, scene = played("c", LONG), Scene(client)
+    client.subscribe_topic(PROGRESS_TOPIC, lambda event: scene.trained.set())
+    compute.start()
+    killer = threading.Thread(target=lambda: (scene.trained.wait(PATIENT_S), process.kill()))
+    with scene.watch.running(), compute.watched_by(scene.watch):
+        scene.wait_for("the workers", lambda: len(scene.watch.members) == 2)
+        killer.start()
+        with pytest.raises(SchedulerLostError, match=r"at tcp://127\.0\.0\.1:\d+ broke"):
+            train(folder, scene)
+    killer.join()
+    assert scene.trained.is_set()
 
 
 @pytest.mark.fault(22)
