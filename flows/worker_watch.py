@@ -7,6 +7,8 @@ has not seen its workers freeze.
 """
 
 import contextvars
+import logging
+import queue
 import signal
 import threading
 import time
@@ -25,7 +27,10 @@ LOOK_EVERY_S: Final = 1.0
 _LATE: Final = 3.0
 """Most seconds of silence that one look can add, in units of the time between two."""
 _RESTART_TIMEOUT_S: Final = 30.0
+_JOIN_S: Final = 5.0
 _REDONE: Final = "what it was doing is done again"
+
+_logger = logging.getLogger(__name__)
 
 Tell = Callable[[str], None]
 
@@ -78,7 +83,7 @@ def watched_workers(
 
     Args:
         client: of their scheduler.
-        tell: called with a line, from several threads.
+        tell: called with a line, from several threads; none of them is Dask's.
         frozen_after_s: a worker that says nothing for this long is killed.
     """
     ended, context = threading.Event(), contextvars.copy_context()
@@ -87,7 +92,16 @@ def watched_workers(
         # In a copy of this context: Prefect keeps the address of its server there.
         context.copy().run(tell, text)
 
-    client.subscribe_topic(EXIT_TOPIC, lambda event: say(describe_exit(event[1])))
+    # Dask handles events in its loop, which may be that of the scheduler and the nannies too.
+    exits: queue.SimpleQueue[Mapping[str, Any] | None] = queue.SimpleQueue()
+    client.subscribe_topic(EXIT_TOPIC, lambda event: exits.put(event[1]))
+
+    def tell_exits() -> None:
+        while (event := exits.get()) is not None:
+            try:
+                say(describe_exit(event))
+            except Exception:
+                _logger.exception("the end of a worker could not be told: %s", event)
 
     def watch() -> None:
         silence = SilenceLog()
@@ -107,13 +121,18 @@ def watched_workers(
                 if not ended.is_set():
                     say(f"cannot look after the workers ({error!r}); trying again")
 
-    thread = threading.Thread(target=watch, name="worker-watch", daemon=True)
-    thread.start()
+    # Two threads: an end is told while a frozen worker is waited for.
+    watcher = threading.Thread(target=watch, name="worker-watch", daemon=True)
+    teller = threading.Thread(target=tell_exits, name="worker-exits", daemon=True)
+    watcher.start()
+    teller.start()
     try:
         yield
     finally:
         ended.set()
-        thread.join(_RESTART_TIMEOUT_S)
+        exits.put(None)
+        watcher.join(_RESTART_TIMEOUT_S)
+        teller.join(_JOIN_S)
 
 
 def describe_exit(event: Mapping[str, Any]) -> str:

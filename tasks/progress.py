@@ -2,14 +2,18 @@
 
 Events name a stage of an iteration and a part of it (a shard, a match), and carry how much of the
 part is done. The board keeps the latest of each part, so a lost or repeated event changes nothing.
-Stages may overlap.
+Stages may overlap. A listener may hang, as where a server does: it keeps neither the others nor who
+tells waiting.
 """
 
 import contextlib
 import contextvars
+import logging
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, wait
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Protocol
 
@@ -20,6 +24,11 @@ from tasks.cluster.crew_watch import WorkerState
 from tasks.worker_board import WorkerBoard
 
 _WORKERS_PERIOD_S: Final = 2.0
+_PATIENCE_S: Final = 2.0
+"""With a listener; then it is told later, by itself."""
+_JOIN_S: Final = 5.0
+
+_logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,14 +86,74 @@ class Listener(Protocol):
         ...
 
 
+_News = Callable[[Listener], object]
+
+
+class _Mailbox:
+    """Tells one listener, in the order of posting, from a thread that lasts while there is news."""
+
+    def __init__(self, listener: Listener) -> None:
+        self.is_late = False
+        """Whether somebody has waited in vain, and there is still news to be told."""
+        self._listener = listener
+        # Prefect keeps the address of its server there.
+        self._context = contextvars.copy_context()
+        self._changing = threading.Lock()
+        self._letters: deque[tuple[_News, Future[None]]] = deque()
+        self._is_telling = False
+
+    def post(self, news: _News) -> Future[None]:
+        """Have the listener told, after whatever was posted before."""
+        letter: Future[None] = Future()
+        with self._changing:
+            self._letters.append((news, letter))
+            if not self._is_telling:
+                threading.Thread(target=self._deliver, name="listener", daemon=True).start()
+        return letter
+
+    def wait_for(self, letter: Future[None]) -> None:
+        """Return once that is told, raising what the listener does, or when it takes too long."""
+        if not self.is_late:
+            wait([letter], _PATIENCE_S)
+        with self._changing:
+            if not letter.done():
+                self.is_late = True
+                return
+        letter.result()
+
+    def _deliver(self) -> None:
+        with self._changing:
+            if self._is_telling:  # by another thread, which was posted to a moment before
+                return
+            self._is_telling = True
+        while True:
+            with self._changing:
+                if not self._letters:
+                    self._is_telling = self.is_late = False
+                    return
+                news, letter = self._letters.popleft()
+            try:
+                self._context.run(news, self._listener)
+            except Exception as error:
+                if self.is_late:
+                    _logger.exception("%s failed", type(self._listener).__name__)
+                letter.set_exception(error)
+            else:
+                letter.set_result(None)
+
+
+_Posted = tuple[_Mailbox, Future[None]]
+
+
 class ProgressBoard:
     """Adds up the events of the stages that are under way and tells the listeners."""
 
     def __init__(self, listeners: list[Listener], period_s: float = 0.5) -> None:
-        self._listeners = listeners
+        self._mailboxes = [_Mailbox(listener) for listener in listeners]
         self._period_s = period_s
         self._counting = threading.Lock()
-        self._telling = threading.RLock()
+        self._posting = threading.Lock()
+        """Never held while a listener is told."""
         self._stages: dict[tuple[int, str], _Stage] = {}
         self._workers: WorkerBoard | None = None
 
@@ -113,7 +182,7 @@ class ProgressBoard:
             yield
         finally:
             ended.set()
-            thread.join()
+            thread.join(_JOIN_S)
 
     def handle_event(self, event: tuple[float, Mapping[str, Any]]) -> None:
         """Take a Dask event, ``(time, body)``; :mod:`tasks.remote` says what the body has."""
@@ -131,15 +200,11 @@ class ProgressBoard:
 
     def message(self, text: str) -> None:
         """Tell every listener."""
-        with self._telling:
-            for listener in self._listeners:
-                listener.message(text)
+        self._tell(lambda listener: listener.message(text))
 
     def iteration_finished(self, receipt: Receipt, alarms: Sequence[Alarm]) -> None:
         """Tell every listener."""
-        with self._telling:
-            for listener in self._listeners:
-                listener.iteration_finished(receipt, alarms)
+        self._tell(lambda listener: listener.iteration_finished(receipt, alarms))
 
     @contextlib.contextmanager
     def stage(self, iteration: int, stage: str, unit: str, total: int) -> Iterator[None]:
@@ -147,35 +212,49 @@ class ProgressBoard:
         watched = _Stage(iteration, stage, unit, total)
         with self._counting:
             self._stages[iteration, stage] = watched
-        self._tell(watched.progress())
+        first = watched.progress()
+        self._tell(lambda listener: listener.stage(first))
         completed = False
         try:
             yield
             completed = True
         finally:
-            with self._telling, self._counting:
+            with self._posting, self._counting:  # so that nothing is posted of it after its last
                 del self._stages[iteration, stage]
-            self._tell(watched.last_progress(completed))
+            last = watched.last_progress(completed)
+            self._tell(lambda listener: listener.stage(last))
 
     def _tell_of_stages(self) -> None:
-        with self._telling:  # so that nothing is told of a stage after its last
+        with self._posting:
             with self._counting:
                 told = [stage.progress() for stage in self._stages.values()]
-            for progress in told:
-                self._tell(progress)
+
+            def show(listener: Listener) -> None:
+                for progress in told:
+                    listener.stage(progress)
+
+            posted = self._post(show, is_passing=True)
+        self._wait_for(posted)
 
     def _tell_of_workers(self) -> None:
-        if self._workers is None:
-            return
-        with self._telling:
+        if self._workers is not None:
             told = self._workers.progress()
-            for listener in self._listeners:
-                listener.workers(told)
+            self._tell(lambda listener: listener.workers(told), is_passing=True)
 
-    def _tell(self, progress: StageProgress) -> None:
-        with self._telling:
-            for listener in self._listeners:
-                listener.stage(progress)
+    def _tell(self, news: _News, is_passing: bool = False) -> None:
+        with self._posting:
+            posted = self._post(news, is_passing)
+        self._wait_for(posted)
+
+    def _post(self, news: _News, is_passing: bool = False) -> list[_Posted]:
+        """To all, what is passing only to those that keep up."""
+        mailboxes = [each for each in self._mailboxes if not (is_passing and each.is_late)]
+        return [(mailbox, mailbox.post(news)) for mailbox in mailboxes]
+
+    @staticmethod
+    def _wait_for(posted: list[_Posted]) -> None:
+        for mailbox, letter in posted:
+            mailbox.wait_for(letter)
 
 
 @dataclass(slots=True)

@@ -1,16 +1,20 @@
 """What Prefect shows of a campaign that runs: pace, time left, and a line for each worker."""
 
+import logging
+import time
+
 import pytest
 
 pytestmark = pytest.mark.orchestration
 pytest.importorskip("prefect")
 
+import psutil  # noqa: E402
 from prefect import flow, get_client  # noqa: E402
 
 from chess_snn.campaign.viewing.live import WorkerProgress  # noqa: E402
-from flows.listeners import ArtifactListener  # noqa: E402
+from flows.listeners import ArtifactListener, LogListener  # noqa: E402
 from flows.servers import prefect_server  # noqa: E402
-from tasks.progress import StageProgress  # noqa: E402
+from tasks.progress import ProgressBoard, StageProgress  # noqa: E402
 
 WORKERS = [
     WorkerProgress("box-a/gpu0-1", "GPU 0 of box-a", "", 90, 2.5, 0.0, 1.0, 2**30, 0.87),
@@ -51,3 +55,35 @@ def test_the_artifact_has_pace_time_left_and_a_line_for_each_worker(tmp_path, mo
     assert lines == ["iteration 3 self_play: 120/400 games, 3.0/s, 93 s left", *workers]
     assert last_share == pytest.approx(100.0)
     assert last_lines == ["iteration 3 self_play: 400/400 games, 3.0/s, 0 s left", *workers]
+
+
+@flow
+def campaign_whose_server_freezes(logger):
+    """How long three lines and the end of a stage take, in seconds, while it is frozen."""
+    board = ProgressBoard([ArtifactListener(), LogListener(logger)], period_s=0.1)
+    servers = psutil.Process().children(recursive=True)
+    with board.running(), board.stage(0, "self_play", "games", 10):
+        for server in servers:
+            server.suspend()
+        start_s = time.monotonic()
+        time.sleep(3.0)  # the artifact is updated every two
+        for number in range(3):
+            board.message(f"worker {number} was killed")
+        told_s = time.monotonic() - start_s
+    ended_s = time.monotonic() - start_s
+    for server in servers:
+        server.resume()
+    return told_s, ended_s
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_a_server_that_freezes_keeps_nobody_waiting_bug(tmp_path, monkeypatch, caplog):
+    """Its pages were brought up to date first, for minutes."""
+    monkeypatch.delenv("PREFECT_API_URL", raising=False)
+    logger = logging.getLogger("campaign")
+    with caplog.at_level(logging.INFO, "campaign"), prefect_server(tmp_path):
+        told_s, ended_s = campaign_whose_server_freezes(logger)
+    assert told_s < 10
+    assert ended_s < 20
+    assert [f"worker {n} was killed" in caplog.text for n in range(3)] == [True] * 3

@@ -3,6 +3,7 @@
 import os
 import signal
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -82,6 +83,33 @@ def test_a_kill_by_the_kernel_for_want_of_memory_is_told_as_such(tmp_path: Path)
         {"worker": 0, "exit_code": -9, "oom_kills": 1, "is_over_budget": False}
     )
     assert "was killed by SIGKILL; the machine is out of memory" in told
+
+
+def test_who_is_told_of_an_end_may_hang_and_dask_goes_on_bug() -> None:
+    """It was told from Dask's loop, which the scheduler and the nannies may share."""
+    may_go_on, is_told = threading.Event(), threading.Event()
+
+    def tell(line: str) -> None:
+        assert "worker 1 was killed by SIGKILL" in line
+        is_told.set()
+        may_go_on.wait(60)
+
+    with (
+        LocalCluster(
+            n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None
+        ) as cluster,
+        Client(cluster) as client,
+        watched_workers(client, tell),
+    ):
+        event = {"worker": 1, "exit_code": -9, "oom_kills": 0, "is_over_budget": False}
+        deadline = time.monotonic() + 30
+        while not is_told.wait(0.1):  # the scheduler may hear first of the event, then of the watch
+            assert time.monotonic() < deadline
+            client.log_event(nanny_setup.EXIT_TOPIC, event)
+        try:
+            assert client.submit(len, "abc").result(timeout=10) == 3
+        finally:
+            may_go_on.set()
 
 
 @pytest.mark.slow

@@ -1,0 +1,135 @@
+"""A board and its listeners, one of which waits for a server that never answers."""
+
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+
+import httpx
+import pytest
+
+pytestmark = [pytest.mark.orchestration, pytest.mark.timeout(120)]
+pytest.importorskip("distributed")
+
+from tasks.progress import ProgressBoard, StageProgress  # noqa: E402
+
+TOLD_WITHIN_S = 10.0
+"""Of a worker that dies, however it goes with the servers."""
+HANGS_S = 60.0
+
+
+class Ear:
+    """A listener that keeps all."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self.stages: list[StageProgress] = []
+        self.num_workers = 0
+
+    def message(self, text: str) -> None:
+        self.lines.append(text)
+
+    def stage(self, progress: StageProgress) -> None:
+        self.stages.append(progress)
+
+    def workers(self, workers: object) -> None:
+        self.num_workers += 1
+
+    def iteration_finished(self, receipt: object, alarms: object) -> None:
+        self.lines.append("finished")
+
+
+class Caller(Ear):
+    """A listener that asks a server first, as Prefect's pages are brought up to date."""
+
+    def __init__(self, url: str) -> None:
+        super().__init__()
+        self.url = url
+        self.is_asking = threading.Event()
+
+    def stage(self, progress: StageProgress) -> None:
+        self.is_asking.set()
+        with suppress(httpx.HTTPError):
+            httpx.get(self.url, timeout=HANGS_S)
+        super().stage(progress)
+
+
+@pytest.fixture
+def silent() -> Iterator[str]:
+    """A server that takes calls and answers none, until it is closed."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        yield f"http://127.0.0.1:{server.getsockname()[1]}"
+
+
+def test_a_listener_that_hangs_keeps_nobody_waiting_bug(silent: str) -> None:
+    """The end of a worker was told once Prefect's server had answered; and Dask waited for that."""
+    ear, caller = Ear(), Caller(silent)
+    board = ProgressBoard([caller, ear], period_s=0.05)
+    board.watch_workers(list)
+    start_s = time.monotonic()
+    with board.running(), board.stage(0, "self_play", "games", 10):
+        assert caller.is_asking.wait(10)
+        for number in range(50):
+            board.message(f"worker {number} was killed")
+        board.count(0, "self_play", "shard 0", 7)
+        deadline = time.monotonic() + 30
+        while ear.num_workers < 2 or ear.stages[-1].done < 7:
+            assert time.monotonic() < deadline, "the others hear of progress no more"
+            time.sleep(0.05)
+    assert ear.lines == [f"worker {number} was killed" for number in range(50)]
+    assert ear.stages[-1].has_ended
+    assert time.monotonic() - start_s < TOLD_WITHIN_S
+    assert caller.lines == []
+
+
+def test_a_listener_that_is_back_hears_what_it_missed() -> None:
+    class Slow(Ear):
+        may_go_on = threading.Event()
+
+        def stage(self, progress: StageProgress) -> None:
+            assert self.may_go_on.wait(60)
+            super().stage(progress)
+
+    slow = Slow()
+    board = ProgressBoard([slow], period_s=0.05)
+    with board.running(), board.stage(0, "train", "steps", 10):
+        board.message("the first")
+        time.sleep(0.5)
+    board.message("the second")
+    assert slow.lines == []
+    slow.may_go_on.set()
+    deadline = time.monotonic() + 30
+    while slow.lines != ["the first", "the second"]:
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    assert slow.stages[-1].has_ended
+    board.message("the third")
+    assert slow.lines[-1] == "the third"
+
+
+def test_all_is_told_when_a_call_returns_and_nothing_of_a_stage_after_its_last() -> None:
+    ear = Ear()
+    board = ProgressBoard([ear], period_s=0.001)
+    with board.running():
+        for iteration in range(200):
+            with board.stage(iteration, "train", "steps", 10):
+                board.message(f"{iteration}")
+                assert ear.lines[-1] == f"{iteration}"
+            assert ear.stages[-1].has_ended
+    ended: set[int] = set()
+    for progress in ear.stages:
+        assert progress.iteration not in ended
+        if progress.has_ended:
+            ended.add(progress.iteration)
+    assert len(ended) == 200
+
+
+def test_what_a_listener_raises_is_raised_where_it_is_told() -> None:
+    class Failing(Ear):
+        def message(self, text: str) -> None:
+            raise ArithmeticError(text)
+
+    board = ProgressBoard([Failing()])
+    with pytest.raises(ArithmeticError, match="the disk"):
+        board.message("the disk")
