@@ -6,11 +6,15 @@ import json
 import os
 import select
 import signal
+import subprocess
+import sys
 import threading
 import time
+from contextlib import suppress
 
 import chess.pgn
 import numpy as np
+import psutil
 import pytest
 from fake_engines import num_started, running, write_engine
 
@@ -27,6 +31,7 @@ from chess_snn.evaluation import (
     play_match,
     random_openings,
 )
+from chess_snn.evaluation.engines.guard import EngineGuard
 from chess_snn.games import get_game
 
 pytestmark = pytest.mark.fault(21)
@@ -228,6 +233,75 @@ def test_an_engine_that_hangs_behind_a_script_is_left_running_bug(chess_game, tm
     assert select.select([its_end], [], [], 30.0)[0], "it still runs"
     assert os.read(its_end, 99) == b""
     os.close(its_end)
+
+
+PLAYER = """
+import os, signal, sys, time
+from pathlib import Path
+from concurrent.futures import ThreadPoolExecutor
+from chess_snn.evaluation.engines.process import EngineProcess
+with ThreadPoolExecutor(1) as threads:  # which ends, as those of a match do with every move
+    engines = [threads.submit(EngineProcess, Path(sys.argv[1])).result() for _ in range(3)]
+engines.pop().release()
+if sys.argv[2] == "forks" and os.fork() == 0:
+    signal.pause()
+print(*(engine._process.pid for engine in engines), flush=True)
+signal.pause()
+"""
+
+
+@pytest.mark.parametrize("how", ["plain", "forks"])
+def test_engines_end_with_a_process_that_is_killed_bug(tmp_path, how):
+    """One that hung, or computed without end, was left for good."""
+    script = tmp_path / "script"
+    script.write_text("#!/bin/sh\nsleep 600 &\nwhile :; do :; done\n")
+    script.chmod(0o755)
+    with subprocess.Popen(
+        [sys.executable, "-c", PLAYER, script, how], stdout=subprocess.PIPE, text=True,
+        start_new_session=True,
+    ) as player:
+        groups = [int(word) for word in player.stdout.readline().split()]
+        try:
+            time.sleep(1.0)
+            assert len(groups) == 2
+            assert all(map(is_group_alive, groups)), "they ended with the thread, not the process"
+            player.kill()
+            deadline = time.monotonic() + 10
+            while any(map(is_group_alive, groups)):
+                assert time.monotonic() < deadline, "an engine was left"
+                time.sleep(0.05)
+        finally:
+            for group in [*groups, player.pid]:
+                with suppress(ProcessLookupError):
+                    os.killpg(group, signal.SIGKILL)
+
+
+def is_group_alive(group: int) -> bool:
+    """Whether a process of it runs; its dead may wait for a parent that takes notice."""
+    for process in psutil.process_iter():
+        with suppress(ProcessLookupError, psutil.NoSuchProcess):
+            if os.getpgid(process.pid) == group and process.status() != psutil.STATUS_ZOMBIE:
+                return True
+    return False
+
+
+def test_a_guard_that_was_killed_is_replaced(tmp_path):
+    guard = EngineGuard()
+    sleepers = [
+        subprocess.Popen(["sleep", "600"], start_new_session=True) for _ in range(2)
+    ]
+    for sleeper in sleepers:
+        guard.add(sleeper.pid)
+        guard._program.kill()
+        guard._program.wait()
+    last = subprocess.Popen(["sleep", "600"], start_new_session=True)
+    guard.add(last.pid)
+    guard.remove(last.pid)
+    guard._program.stdin.close()  # as the end of this process does
+    assert [sleeper.wait(30) for sleeper in sleepers] == [-signal.SIGKILL] * 2
+    assert last.poll() is None
+    last.kill()
+    last.wait()
 
 
 def test_an_interrupt_is_not_kept_waiting(chess_game, tmp_path):

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from chess_snn.errors import ChessSnnError
+from chess_snn.evaluation.engines.guard import EngineGuard
 
 HASH_MIB: Final = 16
 """Stockfish's own default. Not a setting: it is part of who plays."""
@@ -22,6 +23,9 @@ _LONGEST_LINE: Final = 1 << 16
 _LONGEST_IDENTITY: Final = 80
 _CHUNK: Final = 1 << 16
 _DYING_S: Final = 1.0
+
+_guard: Final = EngineGuard()
+os.register_at_fork(after_in_child=_guard.forget)
 
 
 class EngineFailureError(ChessSnnError):
@@ -32,7 +36,7 @@ class EngineProcess:
     """A running engine. After an :class:`EngineFailureError` it can only be released."""
 
     def __init__(self, program: Path) -> None:
-        """Start the program; it is not yet greeted.
+        """Start the program; it is not yet greeted. It ends with this process at the latest.
 
         Raises:
             EngineFailureError: the system cannot start it.
@@ -55,6 +59,11 @@ class EngineProcess:
         self._readable.register(self._output, select.POLLIN)
         self._unread = bytearray()
         self._is_killed = False
+        try:
+            _guard.add(self._process.pid)
+        except OSError as error:
+            self.release()
+            raise EngineFailureError(f"could not be guarded: {error}") from error
 
     def greet(self, within_s: float) -> None:
         """Exchange greetings, and set options that make its answers repeatable.
@@ -103,6 +112,7 @@ class EngineProcess:
             # Of its own session, and so of a group that has its number.
             with suppress(ProcessLookupError):
                 os.killpg(self._process.pid, signal.SIGKILL)
+        _guard.remove(self._process.pid)
         self._process.wait()
 
     def release(self) -> None:
