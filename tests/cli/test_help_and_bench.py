@@ -36,7 +36,7 @@ COMMANDS = {
     ("models",): "which is better, who is champion",
     ("models", "list"): "chess-snn models list campaigns/cpu-001",
     ("models", "show"): "chess-snn models show campaigns/cpu-001@champion",
-    ("models", "compare"): "chess-snn models compare campaigns/cpu-001@40 campaigns/cpu-001@4",
+    ("models", "compare"): "chess-snn models compare campaigns/cpu-001@18 campaigns/cpu-001@4",
     ("models", "promote"): "chess-snn models promote campaigns/cpu-001@12 --why",
     ("models", "rollback"): "goes back one more",
     ("models", "export"): "chess-snn models export campaigns/cpu-001@champion --out strongest",

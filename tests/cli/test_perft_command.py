@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-STARTED_S = 8.0
+STARTED_S = 4.0
 """After which a command counts, kernels compiled; where not, Ctrl-C is heard all the same."""
 HEARD_S = 60.0
 KIWIPETE = "r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1"

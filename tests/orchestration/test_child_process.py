@@ -215,6 +215,7 @@ def test_a_shared_server_that_never_answers_is_waited_for_in_time_and_left_alone
         assert recorded_server(tmp_path).is_running()
 
 
+@pytest.mark.slow
 def test_a_server_whose_owner_dies_while_it_is_awaited_is_replaced(tmp_path):
     parent = start_parent(tmp_path)
     left = recorded_server(tmp_path)

@@ -49,6 +49,7 @@ def test_one_that_comes_later_is_waited_for_and_people_are_told(port):
     assert said == [f"waiting for the scheduler at tcp://{LOOPBACK}:{port}, at most 60 s"]
 
 
+@pytest.mark.slow
 def test_one_that_never_comes_is_named_after_the_wait(port):
     began_s, said = time.monotonic(), []
     with pytest.raises(ClusterError, match=rf"cannot reach a scheduler at tcp://{LOOPBACK}:{port}"):
@@ -67,6 +68,7 @@ def test_one_of_another_version_is_not_waited_for(port, monkeypatch):
     assert said == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize("after_s", [1.0, ATTEMPT_S + 0.5], ids=["in-an-attempt", "between-two"])
 def test_a_signal_ends_the_wait(port, number, after_s):
