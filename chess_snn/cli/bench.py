@@ -54,7 +54,7 @@ def _folder(
 ) -> None:
     """Starting, watching and verifying a campaign of very many shards.
 
-    Takes a minute and 60 MB of disk for each 1,000 shards; the folder is removed. Exits with 1
+    Takes 15 s and 60 MB of disk for each 1,000 shards; the folder is removed. Exits with 1
     where a bar is missed (not with --quick).
 
     chess-snn bench folder --shards 5000 --json
