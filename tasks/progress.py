@@ -134,9 +134,9 @@ class _Mailbox:
                 news, letter = self._letters.popleft()
             try:
                 self._context.run(news, self._listener)
-            except Exception as error:
-                if self.is_late:
-                    _logger.exception("%s failed", type(self._listener).__name__)
+            except Exception as error:  # noqa: BLE001  # whoever waits for it gets it
+                if self.is_late:  # nobody waits for it
+                    _logger.warning("%s: %s", type(self._listener).__name__, error)
                 letter.set_exception(error)
             else:
                 letter.set_result(None)

@@ -85,7 +85,7 @@ def test_workers_that_should_see_the_folder_and_do_not_are_named(make, tmp_path)
     with campaign_crew(folder, lambda text: None) as crew:
         check_seen(crew.client, folder, crew.addresses)
         (folder.path / "campaign.toml").rename(tmp_path / "campaign.toml")
-        with pytest.raises(ClusterError, match=r"worker tcp://.* does not see .*nothing is there"):
+        with pytest.raises(ClusterError, match=r"worker tls://.* does not see .*nothing is there"):
             check_seen(crew.client, folder, crew.addresses)
         with pytest.raises(FileNotFoundError, match="does not see the campaign"):
             crew.client.submit(remote.play_shard, str(folder.path), 0, 0, 1).result()
