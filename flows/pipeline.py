@@ -17,6 +17,7 @@ from chess_snn.campaign.store.sweep import sweep_leftovers
 from chess_snn.campaign.viewing.alarms import Alarm, find_alarms
 from flows.context import CampaignRun, IterationRun, running
 from flows.iteration import iteration, waiting_tasks
+from flows.prefect_errors import await_server
 from flows.relay import Relay
 from tasks import compute
 
@@ -55,6 +56,7 @@ def _run_iteration(run: CampaignRun, relay: Relay) -> Receipt:
             relay.hand_over()
             return read_receipt(run.folder, number)
         with running(IterationRun(run, relay)):
+            await_server(run.board.message)
             runner = waiting_tasks(run.crew.num_workers)
             receipt: Receipt = iteration.with_options(task_runner=runner)(
                 str(run.folder.path), number

@@ -1,6 +1,7 @@
 """What is wrong with a Prefect server, in one line: before anything rests on it, and later."""
 
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Final
 
@@ -15,9 +16,14 @@ from prefect.settings import (
 )
 
 from chess_snn.errors import ChessSnnError, UsageError
+from tasks import compute
 
 ASK_TIMEOUT_S: Final = 15.0
 """Longest wait for a given server's first answer; Prefect tries four times to be connected."""
+
+AWAY_S: Final = 60.0
+"""How long a server may be away where a run begins."""
+_ASK_AGAIN_S: Final = 1.0
 
 _ANOTHER: Final = "correct PREFECT_API_URL, or unset it"
 
@@ -52,6 +58,35 @@ def check_server(api_url: str) -> None:
                 f"the Prefect server at {api_url} does not fit: {error} Install its version, or "
                 f"{_ANOTHER}"
             ) from error
+
+
+def await_server(tell: Callable[[str], None]) -> None:
+    """Return once the server answers, for a run that is to begin.
+
+    Prefect's clients wait about a minute for a server that they were connected to, and not at all
+    for one that they were not; where a run begins there is a new client.
+
+    Args:
+        tell: called once if there is something to wait for.
+
+    Raises:
+        httpx.TransportError: it has not answered for :data:`AWAY_S`.
+        StoppedError: the campaign is stopping.
+    """
+    deadline = time.monotonic() + AWAY_S
+    is_told = False
+    while True:
+        with get_client(sync_client=True) as client:
+            error = client.api_healthcheck()
+        if not isinstance(error, httpx.TransportError):
+            return  # where it answers with an error, the run that begins says so
+        compute.give_up_if_stopping()
+        if time.monotonic() > deadline:
+            raise error
+        if not is_told:
+            tell(f"the Prefect server does not answer ({error}); waiting for it")
+            is_told = True
+        time.sleep(_ASK_AGAIN_S)
 
 
 @contextmanager

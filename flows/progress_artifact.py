@@ -2,6 +2,7 @@
 
 import logging
 import time
+from collections.abc import Callable
 from typing import Final
 from uuid import UUID
 
@@ -17,7 +18,10 @@ _logger = logging.getLogger(__name__)
 
 
 class ProgressArtifact:
-    """A Prefect progress artifact, updated every two seconds at most."""
+    """A Prefect progress artifact, updated every two seconds at most.
+
+    The server may be away, at the beginning too: the picture lags then, and the work goes on.
+    """
 
     def __init__(self, key: str) -> None:
         """Create it; only inside a flow run.
@@ -25,9 +29,10 @@ class ProgressArtifact:
         Args:
             key: names it among all runs: lower-case letters, digits and dashes.
         """
-        created = create_progress_artifact(0.0, key=key, description="starting")
-        self._artifact: UUID = created  # called here it is sync
+        self._key = key
+        self._artifact: UUID | None = None
         self._next_update = 0.0
+        self._try(self._create)
 
     def show(self, share: float, text: str, *, is_last: bool = False) -> None:
         """Show how far it is, now and then; the last is always shown.
@@ -41,11 +46,21 @@ class ProgressArtifact:
         if now < self._next_update and not is_last:
             return
         self._next_update = now + PERIOD_S
-        update = ArtifactUpdate(data=share * 100, description=text)
+        self._try(lambda: self._update(ArtifactUpdate(data=share * 100, description=text)))
+
+    def _create(self) -> UUID:
+        created = create_progress_artifact(0.0, key=self._key, description="starting")
+        self._artifact = created  # called here it is sync
+        return self._artifact
+
+    def _update(self, update: ArtifactUpdate) -> None:
+        artifact = self._create() if self._artifact is None else self._artifact
+        with get_client(sync_client=True) as client:
+            client.update_artifact(artifact, update)
+
+    def _try(self, work: Callable[[], object]) -> None:
         try:
-            with get_client(sync_client=True) as client:
-                client.update_artifact(self._artifact, update)
+            work()
         except httpx.HTTPError as error:
-            # The picture of progress may lag; the work goes on.
             _logger.warning("progress is not shown in Prefect: %s", error)
-            self._next_update = now + PAUSE_AFTER_FAILURE_S
+            self._next_update = time.monotonic() + PAUSE_AFTER_FAILURE_S

@@ -37,9 +37,11 @@ AWAY_S = 15.0
 
 
 @pytest.mark.fault(4)
+@pytest.mark.parametrize("after", ["games/iter-000000/shard-0000", "checkpoints/gen-000001"])
 def test_a_campaign_whose_prefect_server_is_away_for_a_while_goes_on(
-    tmp_path: Path, undisturbed_small: Path
+    tmp_path: Path, undisturbed_small: Path, after: str
 ) -> None:
+    """In the middle of an iteration, and where the next one begins."""
     path, log = tmp_path / "c", tmp_path / "log"
     server = prefect_spec(tmp_path / "prefect", free_port())
 
@@ -52,7 +54,7 @@ def test_a_campaign_whose_prefect_server_is_away_for_a_while_goes_on(
     try:
         environment = {API_URL_VARIABLE: server.url}
         process = launch("start", "--dir", str(path), *SMALL, log=log, environment=environment)
-        wait_until(lambda: len(committed_shards(path, 0)) >= 1, process, log)
+        wait_until((path / after).exists, process, log)
         os.killpg(child.pid, signal.SIGKILL)
         child.wait()
         time.sleep(AWAY_S)
