@@ -1,9 +1,10 @@
 """What the flows of one campaign share and Prefect parameters cannot carry: live connections."""
 
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from chess_snn.campaign import CampaignFolder
 from chess_snn.campaign.copies.mirror import Mirror
@@ -35,6 +36,8 @@ class IterationRun:
 
     campaign: CampaignRun
     relay: Relay
+    has_begun: threading.Event = field(default_factory=threading.Event)
+    """Whether its flow runs, and not only Prefect's preparations for it."""
 
 
 _current: ContextVar[IterationRun] = ContextVar("iteration_run")

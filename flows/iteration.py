@@ -49,7 +49,9 @@ def iteration(directory: str, iteration: int) -> Receipt:
     """
     # Prefect waits for running tasks before an error leaves the flow: let them give up.
     with compute.stopped_by_errors(), untagged_tasks():
-        return _stages(current_iteration(), directory, iteration)
+        current = current_iteration()
+        current.has_begun.set()
+        return _stages(current, directory, iteration)
 
 
 def task_options(config: CampaignConfig) -> dict[str, Any]:

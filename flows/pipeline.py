@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from typing import Any
 
+import httpx
+
 from chess_snn.campaign import Receipt
 from chess_snn.campaign.store.history import ReceiptHistory
 from chess_snn.campaign.store.plans import begin_iteration
@@ -55,18 +57,31 @@ def _run_iteration(run: CampaignRun, relay: Relay) -> Receipt:
         if run.folder.receipt(number).exists():
             relay.hand_over()
             return read_receipt(run.folder, number)
-        with running(IterationRun(run, relay)):
-            await_server(run.board.message)
-            runner = waiting_tasks(run.crew.num_workers)
-            receipt: Receipt = iteration.with_options(task_runner=runner)(
-                str(run.folder.path), number
-            )
+        receipt = _call_flow(run, relay)
         sweep_leftovers(run.folder)  # of workers that were killed meanwhile
         run.board.iteration_finished(receipt, _new_alarms(run))
     except BaseException as error:
         relay.fail(error)
         raise
     return receipt
+
+
+def _call_flow(run: CampaignRun, relay: Relay) -> Receipt:
+    """The iteration's flow; called again where the server went away before it began."""
+    runner = waiting_tasks(run.crew.num_workers)
+    while True:
+        await_server(run.board.message)
+        current = IterationRun(run, relay)
+        try:
+            with running(current):
+                receipt: Receipt = iteration.with_options(task_runner=runner)(
+                    str(run.folder.path), relay.plan.iteration
+                )
+        except httpx.ConnectError:
+            if current.has_begun.is_set():
+                raise
+        else:
+            return receipt
 
 
 def _wait_for_all(futures: Sequence[Future[Any]]) -> None:
