@@ -194,7 +194,7 @@ class RankWatch:
             return False
         since_s = record.alive_s
         if record.behind_s is not None:
-            since_s = max(record.behind_s, record.moved_s)
+            since_s = min(since_s, max(record.behind_s, record.moved_s))
         return now_s - since_s > self._timeout_s
 
     def _furthest(self) -> int:
