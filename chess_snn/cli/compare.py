@@ -25,11 +25,12 @@ from chess_snn.cli.models import KNOWN_MODELS
 from chess_snn.cli.orchestration import load_flows
 from chess_snn.cli.players import Entrant, find_entrant
 from chess_snn.cli.report_file import check_writable
-from chess_snn.data import staged_folder, write_json, write_parts, write_text
+from chess_snn.data import staged_folder, write_parts, write_text
 from chess_snn.data.manifest import describe_file
 from chess_snn.errors import ChessSnnError, UsageError
 from chess_snn.evaluation import DEFAULT_MAX_PLIES, Comparison
 from chess_snn.evaluation import compare as judge
+from chess_snn.evaluation.match_files import write_match
 from chess_snn.games import get_game
 from chess_snn.games.base import Game
 from chess_snn.types import Json
@@ -186,7 +187,7 @@ def _write(
     result = comparison.result
     with staged_folder(target) as stage:
         figures = comparison.to_json() | {"elo": elo_json(result)} | settings
-        write_json(stage.path / RESULT, result.to_json() | figures)
+        write_match(stage.path / RESULT, result, figures)
         write_text(stage.path / TABLE, "\n".join([
             f"# {result.player_a} against {result.player_b}", "", "| | |", "| --- | --- |",
             *(f"| {name} | {text} |" for name, text in _rows(comparison).items()), "",

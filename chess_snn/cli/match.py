@@ -15,7 +15,7 @@ from chess_snn.cli.console import print_message, work_bar
 from chess_snn.cli.players import DEFAULT_ENGINE_S, Entrant, find_entrant
 from chess_snn.cli.report_file import JsonFile, check_writable
 from chess_snn.config import check_range
-from chess_snn.data import write_json, write_parts
+from chess_snn.data import write_parts
 from chess_snn.errors import UsageError
 from chess_snn.evaluation import (
     DEFAULT_MAX_PLIES,
@@ -26,6 +26,7 @@ from chess_snn.evaluation import (
     match_pgn,
     play_match,
 )
+from chess_snn.evaluation.match_files import write_match
 from chess_snn.evaluation.match_result import CUT
 from chess_snn.games import get_game
 from chess_snn.games.base import Game
@@ -98,7 +99,7 @@ def match_command(
             "seed": seed, "opening_source": openings, "max_plies": max_plies,
             "seconds": round(seconds, 1),
         }
-        write_json(json_file, result.to_json() | {"elo": elo_json(result)} | settings)
+        write_match(json_file, result, {"elo": elo_json(result)} | settings)
 
 
 def check_match_options(

@@ -284,7 +284,7 @@ def parse_json(content: bytes, place: str) -> Json:
         CorruptDataError: it is none.
     """
     try:
-        obj = json.loads(content, parse_constant=_refuse, parse_float=_finite)
+        obj = json.loads(content, parse_constant=_refuse, parse_float=_exact)
     except (ValueError, RecursionError) as error:
         raise CorruptDataError(
             f"{place} is not JSON ({error}); {_RESTORE_OR_DELETE}"
@@ -300,8 +300,11 @@ def _refuse(constant: str) -> NoReturn:
     raise ValueError(f"{constant} is no number of JSON")
 
 
-def _finite(text: str) -> float:
+def _exact(text: str) -> float:
+    """The number that was written as ``text``; another text for it is no work of this program."""
     value = float(text)
     if math.isinf(value):
         _refuse(text)
+    if repr(value) != text:  # else a flipped bit in the last digits could go unnoticed
+        raise ValueError(f"{text} was written as {value!r}")
     return value

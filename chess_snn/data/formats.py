@@ -8,9 +8,13 @@ refused by name, and never guessed at.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Final
 
-from chess_snn.errors import UnknownVersionError
+from chess_snn.data.digests import DIGEST, is_own_digest, with_digest
+from chess_snn.errors import CorruptDataError, UnknownVersionError
 from chess_snn.types import Json
+
+_VERSION: Final = "schema"
 
 Upgrade = Callable[[Json], Json]
 """Makes of a body what the next version would have written in its place."""
@@ -26,6 +30,8 @@ class StoredFormat:
     """The version that is written."""
     upgrades: Mapping[int, Upgrade] = field(default_factory=dict)
     """By version, from the oldest that is read up to the one before ``version``."""
+    first_with_digest: int | None = None
+    """The version from which on a file carries a digest of itself; None where none does."""
 
     def __post_init__(self) -> None:
         assert sorted(self.upgrades) == list(range(self.oldest, self.version))
@@ -64,3 +70,44 @@ class StoredFormat:
         for step in range(self.check(version, place), self.version):
             body = self.upgrades[step](body)
         return body
+
+    def sealed(self, body: Json) -> Json:
+        """``body`` as it is written to a file: with the version, and with its digest."""
+        assert self.first_with_digest is not None
+        return with_digest({_VERSION: self.version} | body)
+
+    def unsealed(self, body: Json, place: Path, way_out: str) -> Json:
+        """What :meth:`sealed` was given, or a writer of an earlier version.
+
+        Args:
+            body: as read from the file.
+            place: of the file.
+            way_out: for people, what helps where it is damaged.
+
+        Raises:
+            UnknownVersionError: it is of a version that is not read.
+            CorruptDataError: it is not what was written.
+        """
+        self.check_digest(body, place, way_out)
+        rest = {name: value for name, value in body.items() if name not in (_VERSION, DIGEST)}
+        return self.upgraded(rest, body.get(_VERSION), place)
+
+    def check_digest(self, body: Json, place: Path, way_out: str) -> None:
+        """See that ``body``, read from ``place``, is what was written, as far as it can be known.
+
+        Raises:
+            CorruptDataError: its digest is not its own, or is gone.
+        """
+        version = body.get(_VERSION)
+        has_to_have = (
+            self.first_with_digest is not None
+            and isinstance(version, int)
+            and version >= self.first_with_digest
+        )
+        if DIGEST in body and not is_own_digest(body):
+            fault = "its digest is not that of its content"
+        elif DIGEST not in body and has_to_have:
+            fault = "its digest is gone"
+        else:
+            return
+        raise CorruptDataError(f"{place} is damaged: {fault}; {way_out}")

@@ -26,8 +26,10 @@ from chess_snn.types import (
     UInt8Array,
 )
 
-SCHEMA: Final = 2
-"""Of matches as JSON; version 1 kept no moves."""
+SCHEMA: Final = 3
+"""Of matches as JSON; version 1 kept no moves, version 2 no digest of its file."""
+OLDEST_SCHEMA: Final = 2
+"""The oldest that is read."""
 CUT: Final = "ply_cap"
 """Ending of a game cut by the ply cap, called as in self-play."""
 FORFEIT_ENDING: Final = "forfeit"
@@ -214,10 +216,10 @@ class MatchResult:
             UnknownVersionError: it is of another version.
             CorruptDataError: it is damaged.
         """
-        if body.get("schema") != SCHEMA:
+        if body.get("schema") not in (OLDEST_SCHEMA, SCHEMA):
             raise UnknownVersionError(
-                f"match of schema {body.get('schema', 1)}, this version reads {SCHEMA}: earlier "
-                "ones kept no moves; play it again"
+                f"match of schema {body.get('schema', 1)}, this version reads {OLDEST_SCHEMA} and "
+                f"{SCHEMA}: earlier ones kept no moves; play it again"
             )
         try:
             games, openings = body["per_game"], body["openings"]

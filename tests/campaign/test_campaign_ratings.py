@@ -10,7 +10,7 @@ from chess_snn.campaign.strength import ratings as campaign_ratings
 from chess_snn.campaign.strength.ratings import rate_campaign, rating_of
 from chess_snn.data import write_json
 from chess_snn.errors import CorruptDataError
-from chess_snn.evaluation import MatchResult, ProgramFacts
+from chess_snn.evaluation import MatchResult, ProgramFacts, match_files
 from chess_snn.evaluation.ladder import Ladder, PairResults
 from chess_snn.games import get_game
 
@@ -32,7 +32,7 @@ def write_match(folder, event, name, player, opponent, score, programs=None):
         plies=np.ones(2 * PAIRS, np.int32), actions=np.zeros(2 * PAIRS, np.int16),
         programs=programs or {},
     )
-    write_json(folder.match(event, name), {"name": name} | result.to_json())
+    match_files.write_match(folder.match(event, name), result, {"name": name})
 
 
 @pytest.fixture

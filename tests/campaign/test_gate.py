@@ -15,9 +15,9 @@ from chess_snn.campaign.strength.champions import promote_by_hand
 from chess_snn.campaign.strength.gate import finish_gate, gate_match, gate_state, next_parts
 from chess_snn.campaign.strength.match_games import read_match
 from chess_snn.campaign.strength.matches import NetworkPlayer, play_match_part, unplayed_parts
-from chess_snn.data import write_json
 from chess_snn.errors import ConfigError, CorruptDataError
 from chess_snn.evaluation import MatchResult, book_openings, opening_keys
+from chess_snn.evaluation.match_files import write_match
 from chess_snn.evaluation.sprt import log_likelihood_ratio
 from chess_snn.games import get_game
 from chess_snn.rng import derive_seed
@@ -54,7 +54,7 @@ def keep_part(folder, match, part, points: list[float]) -> None:
         plies=np.ones(2 * len(openings), np.int32),
         actions=np.zeros(2 * len(openings), np.int16),
     )
-    write_json(folder.match_part(match.event, match.name, part), result.to_json())
+    write_match(folder.match_part(match.event, match.name, part), result)
 
 
 def test_the_first_evaluated_generation_is_champion_without_games(new_folder):

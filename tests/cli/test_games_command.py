@@ -12,8 +12,9 @@ import numpy as np
 import pytest
 
 from chess_snn.campaign import CampaignFolder, load_config
-from chess_snn.data import write_json, write_shard
+from chess_snn.data import write_shard
 from chess_snn.evaluation import GreedyPlayer, RandomPlayer, book_openings, play_match
+from chess_snn.evaluation.match_files import write_match
 from chess_snn.games import get_game
 from chess_snn.pgn import read_games
 
@@ -173,10 +174,10 @@ def test_games_of_matches(chess_snn, campaign, tmp_path):
     game = get_game("chess")
     result = play_match(game, GreedyPlayer(game), RandomPlayer("gen-000003"),
                         book_openings(game, 2, seed=0), seed=0, max_plies=20)
-    write_json(campaign.match("gen-000003", "greedy"), {
+    write_match(campaign.match("gen-000003", "greedy"), result, {
         "name": "greedy", "created": "2026-01-02T03:04:05+00:00",
         "facts_a": {"generation": 3, "simulations": 8}, "facts_b": {},
-    } | result.to_json())
+    })
     done = chess_snn("games", "export", campaign.path, "--matches", "--generation", "2:")
     assert done.returncode == 0, done.stderr
     assert done.stderr == "4 games\n"

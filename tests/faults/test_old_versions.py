@@ -7,6 +7,7 @@ import json
 import shutil
 from collections.abc import Callable
 from dataclasses import fields
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +23,7 @@ from chess_snn.campaign.store.quarantine import read_notes, set_aside
 from chess_snn.campaign.store.removals import note_removal, read_removals
 from chess_snn.campaign.strength.champions import promote_by_hand, read_hand_promotions
 from chess_snn.campaign.strength.match_games import match_files, read_match
+from chess_snn.campaign.strength.reports import read_report
 from chess_snn.campaign.viewing.finish import is_finished
 from chess_snn.data import (
     GameRecords,
@@ -34,6 +36,7 @@ from chess_snn.data import (
 )
 from chess_snn.data.manifest import MANIFEST_NAME
 from chess_snn.errors import UnknownVersionError
+from chess_snn.evaluation import MatchResult
 from chess_snn.games import get_game
 from chess_snn.training import load_trainer, load_weights
 
@@ -94,6 +97,25 @@ def test_a_receipt_of_version_2_is_read_with_what_it_could_not_say(stored: Campa
     old = read_receipt(stored, 0)
     assert old.rating is old.climb is old.promotion is None
     assert (old.shards, old.training, old.matches) == (new.shards, new.training, new.matches)
+    assert verify_campaign(stored).is_whole
+
+
+def played(path: Path) -> MatchResult:
+    return read_match(GAME.spec, path).result
+
+
+def test_files_from_before_their_digests_are_read(stored: CampaignFolder) -> None:
+    match, report = (stored.match("gen-000001", name) for name in ("random", "conversion"))
+    places = {
+        "plan-version-1.json": (stored.plan(0), lambda: read_plans(stored)[0]),
+        "match-version-2.json": (match, lambda: played(match).to_json()),
+        "report-version-1.json": (report, partial(read_report, report)),
+    }
+    for name, (path, read) in places.items():
+        new = read()
+        shutil.copy(STORED / name, path)
+        assert "digest" not in json.loads(path.read_text())
+        assert read() == new, name
     assert verify_campaign(stored).is_whole
 
 

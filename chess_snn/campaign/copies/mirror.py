@@ -29,10 +29,12 @@ from chess_snn.data import (
     StoredFile,
     create_text,
     is_committed,
+    is_own_digest,
     sweep_temporaries,
     write_text,
 )
-from chess_snn.data.files import make_folder, writing
+from chess_snn.data.digests import DIGEST
+from chess_snn.data.files import make_folder, parse_json, writing
 from chess_snn.data.manifest import describe_bytes
 from chess_snn.data.object_store import ObjectStore
 from chess_snn.errors import CampaignError, CorruptDataError, StorageError
@@ -183,7 +185,17 @@ class Mirror:
                 if self._recorded.get(name) == describe_bytes(content):
                     self._looked_at[name] = stamp
                 else:
+                    self._refuse_damage(path, content)
                     yield name, content
+
+    def _refuse_damage(self, path: Path, content: bytes) -> None:
+        """A copy of what is damaged would hide the good one that was sent before it."""
+        body = parse_json(content, str(path))
+        if DIGEST in body and not is_own_digest(body):
+            raise CorruptDataError(
+                f"{path} is damaged: its digest is not that of its content, so it is not sent; "
+                f"mend it: chess-snn verify {self._folder.path} --repair"
+            )
 
 
 def restore(

@@ -38,7 +38,7 @@ def repair_campaign(folder: CampaignFolder, findings: Findings) -> list[Repair]:
 
 def _repair(folder: CampaignFolder, finding: Finding, are_notes_whole: bool) -> Repair:
     path = folder.path / finding.path
-    if finding.kind == "plan" and finding.state in {"lost", "damaged"}:
+    if finding.kind == "plan" and finding.state in {"lost", "damaged", "differs"}:
         return _repair_plan(folder, path, finding)
     is_receipt = finding.kind == "receipt" and finding.state in {"lost", "damaged"}
     if not are_notes_whole and (is_receipt or finding.state == "lost"):

@@ -1,13 +1,13 @@
 """The matches of a campaign, and what lies beside them: replayed, and compared with receipts."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from chess_snn.campaign.keeping.findings import Findings
 from chess_snn.campaign.keeping.receipt_audit import Whereabouts
 from chess_snn.campaign.stages.networks import game_of
-from chess_snn.campaign.store.folder import CampaignFolder
+from chess_snn.campaign.store.folder import PART_MARK, CampaignFolder
 from chess_snn.campaign.store.receipts import Receipt
 from chess_snn.campaign.strength.match_games import match_files, read_match
 from chess_snn.campaign.strength.matches import (
@@ -17,9 +17,10 @@ from chess_snn.campaign.strength.matches import (
     champion_match,
     event_of,
 )
-from chess_snn.data import read_json
+from chess_snn.campaign.strength.reports import read_report
 from chess_snn.errors import CorruptDataError, UnknownVersionError
 from chess_snn.evaluation.match_audit import match_fault
+from chess_snn.evaluation.match_files import read_match_body
 from chess_snn.games import Game
 from chess_snn.types import Json
 
@@ -34,11 +35,9 @@ def audit_matches(
         _audit_match(folder, game, path, findings)
     for name in BESIDE_MATCHES:
         for path in sorted((folder.path / "matches").glob(f"*/{name}.json")):
-            findings.checked["match"] += 1
-            try:
-                read_json(path)
-            except CorruptDataError as error:
-                findings.add("match", folder.name_of(path), "damaged", str(error))
+            _audit_file(folder, path, read_report, findings)
+    for path in sorted((folder.path / "matches").glob(f"*/*{PART_MARK}*.json")):
+        _audit_file(folder, path, read_match_body, findings)
     known = {finding.path for finding in findings.found}
     for iteration, receipt in sorted(receipts.items()):
         for name, told in _told(receipt):
@@ -61,6 +60,19 @@ def _told(receipt: Receipt) -> Iterator[tuple[str, Json]]:
         }
 
 
+def _audit_file(
+    folder: CampaignFolder, path: Path, read: Callable[[Path], Json], findings: Findings
+) -> None:
+    findings.checked["match"] += 1
+    try:
+        read(path)
+    except UnknownVersionError as error:
+        findings.add("match", folder.name_of(path), "unknown version", str(error))
+    except CorruptDataError as error:
+        if path.exists():  # else its match was put together meanwhile
+            findings.add("match", folder.name_of(path), "damaged", str(error))
+
+
 def _audit_match(
     folder: CampaignFolder, game: Game, path: Path, findings: Findings
 ) -> None:
@@ -68,7 +80,7 @@ def _audit_match(
     name = folder.name_of(path)
     try:
         result = read_match(game.spec, path).result
-        fault = match_fault(game, result, read_json(path))
+        fault = match_fault(game, result, read_match_body(path))
     except UnknownVersionError as error:
         findings.add("match", name, "unknown version", str(error))
     except CorruptDataError as error:
@@ -86,7 +98,8 @@ def _compare(
     if not path.exists():
         findings.add("match", *whereabouts.explain(folder.name_of(path)))
         return
-    body, told = read_json(path), json.loads(json.dumps(told))
+    body = read_report(path) if path.stem in BESIDE_MATCHES else read_match_body(path)
+    told = json.loads(json.dumps(told))
     if wrong := sorted(name for name in told if body.get(name) != told[name]):
         findings.add(
             "match", folder.name_of(path), "differs",

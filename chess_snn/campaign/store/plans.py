@@ -16,7 +16,7 @@ from chess_snn.data import StoredFormat, read_json, write_json
 from chess_snn.errors import ConfigError, CorruptDataError
 from chess_snn.failpoints import failpoint
 
-FORMAT: Final = StoredFormat("plan", version=1)
+FORMAT: Final = StoredFormat("plan", version=2, upgrades={1: dict}, first_with_digest=2)
 
 S_PER_HOUR: Final = 3600.0
 
@@ -80,7 +80,7 @@ def begin_iteration(
 
 def write_plan(folder: CampaignFolder, plan: ProgressPlan) -> None:
     """Commit ``plan``; :func:`begin_iteration` does so for whoever runs a campaign."""
-    write_json(folder.plan(plan.iteration), {"schema": FORMAT.version} | asdict(plan))
+    write_json(folder.plan(plan.iteration), FORMAT.sealed(asdict(plan)))
 
 
 def read_plan(folder: CampaignFolder, iteration: int) -> ProgressPlan:
@@ -91,12 +91,15 @@ def read_plan(folder: CampaignFolder, iteration: int) -> ProgressPlan:
         CorruptDataError: it is missing or damaged.
     """
     path = folder.plan(iteration)
-    body = read_json(path)
-    body = FORMAT.upgraded(body, body.pop("schema", None), path)
+    way_out = (
+        "restore it from a copy, or have it made from the iteration's receipt: "
+        f"chess-snn verify {folder.path} --repair"
+    )
+    body = FORMAT.unsealed(read_json(path), path, way_out)
     try:
         plan = from_json(ProgressPlan, body)
     except (ValueError, ConfigError) as error:
-        raise CorruptDataError(f"{path} is damaged: {error}; restore it from a copy") from error
+        raise CorruptDataError(f"{path} is damaged: {error}; {way_out}") from error
     if plan.iteration != iteration:
         raise CorruptDataError(f"{path} is the plan of iteration {plan.iteration}")
     return plan

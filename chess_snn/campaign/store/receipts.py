@@ -12,8 +12,7 @@ from typing import Final, Literal
 from chess_snn.campaign.store.folder import CampaignFolder
 from chess_snn.campaign.store.plans import ProgressPlan, read_plan
 from chess_snn.campaign.store.typed_json import from_json
-from chess_snn.data import StoredFormat, is_own_digest, read_json, with_digest, write_json
-from chess_snn.data.digests import DIGEST
+from chess_snn.data import StoredFormat, read_json, write_json
 from chess_snn.errors import ConfigError, CorruptDataError
 from chess_snn.self_play import SelfPlayStatistics, combine
 from chess_snn.types import Json
@@ -21,9 +20,10 @@ from chess_snn.types import Json
 _LATER_FIELDS: Final[Json] = {"rating": None, "climb": None, "promotion": None, "is_warm": False}
 """What the first receipts of version 2 lack, and what that means."""
 
-FORMAT: Final = StoredFormat("receipt", version=3, upgrades={2: lambda body: _LATER_FIELDS | body})
-"""Version 2 had no digest of itself; version 1 did not say when its iteration was."""
-_FIRST_WITH_DIGEST: Final = 3
+FORMAT: Final = StoredFormat(
+    "receipt", version=3, upgrades={2: lambda body: _LATER_FIELDS | body}, first_with_digest=3
+)
+"""Version 1 did not say when its iteration was."""
 
 _MISFITS: Final = (
     ArithmeticError, AttributeError, ConfigError, KeyError, TypeError, ValueError
@@ -249,8 +249,7 @@ def _is_number(value: object) -> bool:
 
 def write_receipt(folder: CampaignFolder, receipt: Receipt) -> None:
     """Finish the iteration."""
-    body = with_digest({"schema": FORMAT.version} | asdict(receipt))
-    write_json(folder.receipt(receipt.iteration), body)
+    write_json(folder.receipt(receipt.iteration), FORMAT.sealed(asdict(receipt)))
 
 
 def read_receipt(folder: CampaignFolder, iteration: int) -> Receipt:
@@ -261,7 +260,7 @@ def read_receipt(folder: CampaignFolder, iteration: int) -> Receipt:
         CorruptDataError: it is missing or damaged.
     """
     path = folder.receipt(iteration)
-    body = _read_body(folder, path)
+    body = FORMAT.unsealed(read_json(path), path, _way_out(folder))
     try:
         if set(body) != {f.name for f in fields(Receipt)} or body["iteration"] != iteration:
             raise CorruptDataError(f"{path} is not the receipt of iteration {iteration}")
@@ -274,23 +273,14 @@ def read_receipt(folder: CampaignFolder, iteration: int) -> Receipt:
     return receipt
 
 
-def _read_body(folder: CampaignFolder, path: Path) -> Json:
-    """A receipt as the present version has it, without version and digest."""
-    body = read_json(path)
-    has_digest = DIGEST in body
-    if has_digest and not is_own_digest(body):
-        raise _damaged(folder, path, "its digest is not that of its content")
-    version = FORMAT.check(body.pop("schema", None), path)
-    if version >= _FIRST_WITH_DIGEST and not has_digest:
-        raise _damaged(folder, path, "its digest is gone")
-    body.pop(DIGEST, None)
-    return FORMAT.upgraded(body, version, path)
-
-
 def _damaged(folder: CampaignFolder, path: Path, fault: str) -> CorruptDataError:
-    return CorruptDataError(
-        f"{path} is damaged: {fault}; restore it from a copy, or have its iteration finished "
-        f"again: chess-snn verify {folder.path} --repair"
+    return CorruptDataError(f"{path} is damaged: {fault}; {_way_out(folder)}")
+
+
+def _way_out(folder: CampaignFolder) -> str:
+    return (
+        "restore it from a copy, or have its iteration finished again: "
+        f"chess-snn verify {folder.path} --repair"
     )
 
 

@@ -20,7 +20,9 @@ from chess_snn.data import StoredFormat, read_json, write_json
 from chess_snn.errors import CampaignError, ConfigError, CorruptDataError
 
 HandAction = Literal["promote", "rollback"]
-FORMAT: Final = StoredFormat("choice of a champion", version=1)
+FORMAT: Final = StoredFormat(
+    "choice of a champion", version=2, upgrades={1: dict}, first_with_digest=2
+)
 _CHOICE: Final = re.compile(r"by-hand-(\d{4,})\.json")
 
 
@@ -169,8 +171,7 @@ def read_hand_promotions(folder: CampaignFolder) -> list[HandPromotion]:
 
 
 def _read_choice(path: Path) -> HandPromotion:
-    body = read_json(path)
-    body = FORMAT.upgraded(body, body.pop("schema", None), path)
+    body = FORMAT.unsealed(read_json(path), path, "restore it from a copy")
     try:
         return from_json(HandPromotion, body)
     except (ValueError, ConfigError) as error:
@@ -188,7 +189,7 @@ def _choose(
         datetime.now(UTC).isoformat(timespec="seconds"),
     )
     number = len(read_hand_promotions(folder))
-    write_json(folder.hand_promotion(number), {"schema": FORMAT.version} | asdict(choice))
+    write_json(folder.hand_promotion(number), FORMAT.sealed(asdict(choice)))
     return choice
 
 

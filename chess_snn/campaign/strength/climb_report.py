@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Literal
 
 from chess_snn.campaign.store.typed_json import from_json
-from chess_snn.data import read_json
+from chess_snn.campaign.strength.reports import read_report
 from chess_snn.errors import CorruptDataError
 
 EndedBy = Literal["interval", "games"]
@@ -52,7 +52,7 @@ def read_climb_report(path: Path) -> ClimbReport:
         CorruptDataError: it is missing or damaged.
     """
     try:
-        report = from_json(ClimbReport, read_json(path))
+        report = from_json(ClimbReport, read_report(path))
     except ValueError as error:
         raise CorruptDataError(
             f"{path} is no report of a climb ({error}); restore it from a copy"

@@ -22,7 +22,7 @@ from chess_snn.campaign.strength.matches import (
     finish_match,
     take_seat,
 )
-from chess_snn.data import read_json, write_json
+from chess_snn.campaign.strength.reports import write_report
 from chess_snn.errors import CorruptDataError, EngineError
 from chess_snn.evaluation import (
     Crosstable,
@@ -45,6 +45,7 @@ from chess_snn.evaluation.ladder import (
     read_ladder,
     width,
 )
+from chess_snn.evaluation.match_files import read_match_body, write_match
 from chess_snn.rng import derive_seed
 from chess_snn.types import Json, Progress
 
@@ -84,7 +85,7 @@ def play_climb(
                 climb.play_batch(rung, num_threads, worker, tell)
             except EngineError as error:
                 climb = climb.without(rung, error)
-        write_json(path, climb.report(ended_by))
+        write_report(path, climb.report(ended_by))
     report = read_climb_report(path)
     player = NetworkPlayer(generation, folder.config.evaluation.simulations)
     for met in report.rungs:
@@ -170,7 +171,7 @@ class _Climb:
             seed=derive_seed(seed, "batch", number), max_plies=self.ladder.max_plies,
             on_progress=on_progress,
         )
-        write_json(self.folder.match_part(match.event, match.name, number), result.to_json())
+        write_match(self.folder.match_part(match.event, match.name, number), result)
         self.batches.setdefault(rung, []).append(result)
 
     def without(self, rung: str, fault: EngineError) -> "_Climb":
@@ -273,7 +274,7 @@ def _read_batches(
     match = _rung_match(folder, player, rung, 1)
     while (path := folder.match_part(match.event, match.name, len(batches))).exists():
         try:
-            batches.append(MatchResult.from_json(spec, read_json(path)))
+            batches.append(MatchResult.from_json(spec, read_match_body(path)))
         except CorruptDataError as error:
             raise CorruptDataError(f"{path}: {error}; delete it, and it is played again") from error
     return batches

@@ -26,7 +26,6 @@ from chess_snn.campaign.strength.matches import (
     is_evaluated,
     unplayed_parts,
 )
-from chess_snn.data import read_json
 from chess_snn.errors import CorruptDataError
 from chess_snn.evaluation import (
     PAIR_SCORES,
@@ -36,6 +35,7 @@ from chess_snn.evaluation import (
     pair_counts,
     sprt,
 )
+from chess_snn.evaluation.match_files import read_match_body
 from chess_snn.types import Int64Array
 
 _VERDICTS: Final[dict[SprtState, Verdict]] = {
@@ -109,7 +109,7 @@ def gate_state(folder: CampaignFolder, match: ScheduledMatch) -> GateState:
         if not path.exists():
             return GateState(sprt(counts, test), counts, part, is_over=False)
         try:
-            counts = counts + pair_counts(MatchResult.from_json(spec, read_json(path)))
+            counts = counts + pair_counts(MatchResult.from_json(spec, read_match_body(path)))
         except CorruptDataError as error:
             raise CorruptDataError(
                 f"{path}: {error}; delete it, so that it is played again"

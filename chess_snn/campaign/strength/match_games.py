@@ -9,9 +9,9 @@ from chess_snn.campaign.stages.networks import game_of
 from chess_snn.campaign.store.collection import GameFilter
 from chess_snn.campaign.store.folder import PART_MARK, CampaignFolder
 from chess_snn.campaign.strength.matches import BESIDE_MATCHES, FINAL
-from chess_snn.data import read_json
 from chess_snn.errors import CorruptDataError, UnknownVersionError, UsageError
 from chess_snn.evaluation import MatchResult, PlayerFacts, match_pgn
+from chess_snn.evaluation.match_files import read_match_body
 from chess_snn.games import GameSpec
 
 
@@ -37,7 +37,7 @@ def read_match(spec: GameSpec, path: Path) -> PlayedMatch:
         UnknownVersionError: it is of a version that is not read.
         CorruptDataError: it is missing or damaged.
     """
-    body = read_json(path)
+    body = read_match_body(path)
     try:
         result = MatchResult.from_json(spec, body)
         facts = PlayerFacts(**body["facts_a"]), PlayerFacts(**body["facts_b"])

@@ -14,7 +14,7 @@ from chess_snn.campaign.store.folder import PART_MARK, CampaignFolder
 from chess_snn.campaign.store.history import ReceiptHistory
 from chess_snn.campaign.store.plans import ProgressPlan, read_plan, read_plans
 from chess_snn.campaign.store.receipts import is_summary
-from chess_snn.data import read_json, write_json
+from chess_snn.campaign.strength.reports import read_report, write_report
 from chess_snn.errors import CampaignError, CorruptDataError, UsageError
 from chess_snn.evaluation import (
     EngineSettings,
@@ -27,6 +27,7 @@ from chess_snn.evaluation import (
     make_player,
     play_match,
 )
+from chess_snn.evaluation.match_files import read_match_body, write_match
 from chess_snn.evaluation.match_result import DETAILS, identities_of
 from chess_snn.failpoints import failpoint
 from chess_snn.rng import derive_seed
@@ -47,7 +48,7 @@ whose names begin with it."""
 BESIDE_MATCHES = (CONVERSION, CLIMB)
 """What is no match."""
 
-_BESIDE_SUMMARY = ("created", "facts_a", "facts_b", *DETAILS)
+_BESIDE_SUMMARY = ("created", "facts_a", "facts_b", "digest", *DETAILS)
 
 EARLIER_SHARE = 2 / 3
 """How far the campaign was, as a share of its time up to now, when the earlier generation was new:
@@ -223,7 +224,7 @@ def play_match_part(
         on_progress=on_progress,
     )
     failpoint("match.played")
-    write_json(path, result.to_json())
+    write_match(path, result)
 
 
 def take_seat(
@@ -248,12 +249,12 @@ def finish_match(directory: Path, match: ScheduledMatch) -> Json:
             player.facts if isinstance(player, NetworkPlayer) else PlayerFacts()
             for player in (match.player, match.opponent)
         )
-        write_json(path, {
+        write_match(path, _put_together(folder, match, parts), {
             "name": match.name,
             "created": datetime.now(UTC).isoformat(timespec="seconds"),
             "facts_a": facts_a.to_json(),
             "facts_b": facts_b.to_json(),
-        } | _put_together(folder, match, parts).to_json())
+        })
         failpoint("match.joined")
     for part in parts:
         part.unlink(missing_ok=True)
@@ -287,13 +288,13 @@ def play_conversion(
         # NaN is not JSON.
         body["mean_plies_to_win"] = found.mean_plies_to_win if found.won else None
         failpoint("conversion.played")
-        write_json(path, body)
-    return read_json(path)
+        write_report(path, body)
+    return read_report(path)
 
 
 def _read_summary(path: Path) -> Json:
     """A match without its single games."""
-    body = read_json(path)
+    body = read_match_body(path)
     summary = {name: value for name, value in body.items() if name not in _BESIDE_SUMMARY}
     if not is_summary(summary):
         raise CorruptDataError(f"{path} is no match; delete it, so that it is played again")
@@ -310,7 +311,7 @@ def _put_together(folder: CampaignFolder, match: ScheduledMatch, parts: list[Pat
     )
     way_out = f"delete the files {files} beside it"
     try:
-        results = [MatchResult.from_json(spec, read_json(part)) for part in parts]
+        results = [MatchResult.from_json(spec, read_match_body(part)) for part in parts]
         identities_of(results)
     except CorruptDataError as error:
         raise CorruptDataError(

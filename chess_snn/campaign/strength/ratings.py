@@ -21,10 +21,10 @@ from typing import Final
 
 from chess_snn.campaign.store.folder import PART_MARK, CampaignFolder
 from chess_snn.campaign.strength.matches import is_gate
-from chess_snn.data import read_json
 from chess_snn.errors import CorruptDataError, RatingError
 from chess_snn.evaluation import Crosstable, RatedGame, Ratings, fit_ratings
 from chess_snn.evaluation.ladder import read_ladder
+from chess_snn.evaluation.match_files import read_match_body
 from chess_snn.evaluation.ratings import linked_to
 from chess_snn.types import Json
 
@@ -122,7 +122,7 @@ def _match_files(folder: CampaignFolder, last_generation: int | None) -> Iterato
 
 def _games_of(path: Path, programs: Mapping[str, str]) -> list[RatedGame]:
     """The games of a match; ``programs`` are the ladder's, by the names of their players."""
-    body = read_json(path)
+    body = read_match_body(path)
     if _GAMES not in body:
         return []  # the suite of won positions
     try:

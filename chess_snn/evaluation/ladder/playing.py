@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import Final
 
 from chess_snn.config import check_range
-from chess_snn.data import read_json, sweep_temporaries, write_json
+from chess_snn.data import sweep_temporaries
 from chess_snn.errors import CorruptDataError, UsageError
 from chess_snn.evaluation.engines import EngineSettings
+from chess_snn.evaluation.match_files import read_match_body, write_match
 from chess_snn.evaluation.match_result import MatchResult, identities_of
 from chess_snn.evaluation.matches import DEFAULT_MAX_PLIES, play_match
 from chess_snn.evaluation.named_players import make_player
@@ -125,7 +126,7 @@ def play_ladder(
                 if on_progress is not None:
                     on_progress(before + games, total)
 
-            write_json(path, _play(game, plan, part, engines, tell).to_json() | _conditions(plan))
+            write_match(path, _play(game, plan, part, engines, tell), _conditions(plan))
         done += part.num_games
         if on_progress is not None:
             on_progress(done, total)
@@ -186,7 +187,7 @@ def _stored(game: Game, path: Path, plan: LadderPlan, part: LadderPart) -> Match
     """The games of ``part``; None where they, or some of them, are still to be played."""
     if not path.exists():
         return None
-    body = read_json(path)
+    body = read_match_body(path)
     for name, wanted in _conditions(plan).items():
         if body.get(name) != wanted:
             raise UsageError(
