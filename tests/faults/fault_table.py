@@ -81,10 +81,11 @@ def render(counts: dict[str, RunCount]) -> str:
     ]
     not_run = 0
     for row in ROWS:
-        found = [count for count in counts.values() if row.number in count.rows and count.runs]
+        collected = [count for count in counts.values() if row.number in count.rows]
+        found = [count for count in collected if count.runs]
         not_run += not found
-        figures = (len(found), sum(c.runs for c in found), sum(c.passed for c in found))
-        cells = [f"{figure:,}" for figure in figures] if found else ["not run", "", ""]
+        figures = f"{sum(c.runs for c in found):,}", f"{sum(c.passed for c in found):,}"
+        cells = [_run_of(found, collected), *figures] if found else ["not run", "", ""]
         lines.append(
             f"| {row.number} | {row.fault} | {row.promise} | {row.injection} | "
             + " | ".join(cells) + " |"
@@ -93,9 +94,17 @@ def render(counts: dict[str, RunCount]) -> str:
     return "\n".join(lines) + "\n"
 
 
+def _run_of(run: list[RunCount], collected: list[RunCount]) -> str:
+    """How many tests were run, and of how many where that is not all."""
+    if len(run) == len(collected):
+        return f"{len(run):,}"
+    return f"{len(run):,} of {len(collected):,}"
+
+
 def _summary(counts: dict[str, RunCount], not_run: int) -> str:
     run = [count for count in counts.values() if count.runs]
-    skipped = [count for count in counts.values() if count.skipped and not count.runs]
+    not_run_tests = [count for count in counts.values() if not count.runs]
+    skipped = [count for count in not_run_tests if count.skipped]
     if not run:
         return "None of these tests has been run yet."
     total, passed = sum(c.runs for c in run), sum(c.passed for c in run)
@@ -106,8 +115,9 @@ def _summary(counts: dict[str, RunCount], not_run: int) -> str:
         f"{', '.join(sorted({c.code for c in run}))}, on "
         f"{'; '.join(sorted({c.machine for c in run}))}."
     )
-    if skipped:
-        text += f" Not run for want of what it needs: {len(skipped)}."
+    if not_run_tests:
+        text += f" Not run: {len(not_run_tests):,}"
+        text += f", of which {len(skipped):,} for want of what they need." if skipped else "."
     if not_run:
         text += f" No test of {not_run} of the {len(ROWS)} faults has been run."
     return text

@@ -60,11 +60,17 @@ def test_the_table_says_what_was_not_run():
     }
     lines = render(counts).splitlines()
     figures = [[cell.strip() for cell in line.split("|")[-4:-1]] for line in lines[2:5]]
-    assert figures == [["1", "10", "9"], ["not run", "", ""], ["2", "12", "11"]]
+    assert figures == [["1", "10", "9"], ["not run", "", ""], ["2 of 3", "12", "11"]]
     assert lines[-1] == (
         "2 tests were run, between 2 and 10 times each: 12 runs, of which 11 passed, at abc, on m. "
-        "Not run for want of what it needs: 1. No test of 23 of the 25 faults has been run."
+        "Not run: 2, of which 1 for want of what they need. "
+        "No test of 23 of the 25 faults has been run."
     )
+    never = render({name: counts[name] for name in ("a", "d")}).splitlines()[-1]
+    assert " on m. Not run: 1. No test of" in never
+    everything = render({name: counts[name] for name in ("a", "b")}).splitlines()
+    assert everything[4].split("|")[-4].strip() == "2"
+    assert "Not run:" not in everything[-1]
     assert render({}).endswith("None of these tests has been run yet.\n")
 
 
