@@ -11,8 +11,10 @@ COMMITTED = (
 )
 """What stands in a campaign's folder once it is committed."""
 
+ITERATIONS = 3
+
 _SETTINGS = (
-    "campaign.iterations=3", "net.size=tiny",
+    f"campaign.iterations={ITERATIONS}", "net.size=tiny",
     "self_play.games_per_iteration=32", "self_play.games_per_shard=8",
     "self_play.max_plies_first=40", "self_play.max_plies_last=40",
     "search.simulations_first=4", "search.simulations_last=4",
@@ -46,6 +48,11 @@ RECIPES = (Recipe("workers", 0), Recipe("ranks", 2))
 def committed(directory: Path) -> frozenset[Path]:
     """Everything that is committed in the campaign in ``directory`` just now."""
     return frozenset(path for pattern in COMMITTED for path in directory.glob(pattern))
+
+
+def has_all_receipts(directory: Path) -> bool:
+    """Whether every iteration of the campaign in ``directory`` is finished."""
+    return len(list(directory.glob(COMMITTED[3]))) == ITERATIONS
 
 
 def committed_shards(directory: Path) -> list[Path]:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from .damage import Damage
 from .report import FaultRecord
-from .schedule import DAMAGE, Kind
+from .schedule import DAMAGE, STOPS, Kind
 
 WENT_ON = "went on"
 """The next thing was committed by the same run, or it had nothing left to commit."""
@@ -16,15 +16,27 @@ OVERTAKEN = "the run was ended by another fault first"
 NAMED = "the campaign named it and stopped; made again"
 FOUND_LATER = "found by the check after the run; made again"
 MENDED_BY_ITSELF = "the campaign made it again by itself"
+NOTHING_LEFT = "the run had committed everything before"
+UNHEEDED = "LOST: the run did not end of it"
 
-FINISHED, ERROR = 0, 2
+FINISHED, ERROR, STOPPED = 0, 2, 130
 """Exit codes of a campaign."""
+ENDS_OF_THE_END = frozenset({FINISHED, -signal.SIGINT, -signal.SIGTERM})
+"""What a stop signal may come to where everything has been committed, but not before."""
+
+STOPS_WITHIN_S = 60.0
+"""Longest time from a stop signal to the end of the run."""
+STOPS_WITHOUT_PREFECT_S = 240.0
+"""The same where its Prefect server was killed: the campaign waits for it."""
+
+TRACEBACK = "Traceback (most recent call last)"
+
 ENDED_BY = {
     -signal.SIGKILL: frozenset({Kind.KILL_CAMPAIGN}),
     # In the middle of ending, when nobody catches it any more.
     -signal.SIGINT: frozenset({Kind.INTERRUPT_CAMPAIGN}),
     -signal.SIGTERM: frozenset({Kind.TERMINATE_CAMPAIGN}),
-    130: frozenset({Kind.INTERRUPT_CAMPAIGN, Kind.TERMINATE_CAMPAIGN}),
+    STOPPED: STOPS,
 }
 """Exit codes that some faults explain, whatever was printed."""
 
@@ -67,7 +79,9 @@ class Outcomes:
     _carried: list[FaultRecord] = field(default_factory=list)
     """Of the run before, and perhaps not over: MLflow is away, whoever runs the campaign."""
     _waiting: list[FaultRecord] = field(default_factory=list)
-    """Nothing was committed since."""
+    """Nothing was committed since; where it is a stop signal, by no later run."""
+    _committed_s: float = 0.0
+    """When the last thing was committed."""
     _read: int = 0
     """Characters of the terminal that earlier runs printed."""
 
@@ -80,12 +94,44 @@ class Outcomes:
         self._waiting.append(fault)
 
     def note_commit(self, elapsed_s: float) -> None:
-        """Something more was committed."""
+        """Something more was committed. That settles no stop signal, of which a run is to end."""
+        self._committed_s = elapsed_s
         for fault in self._waiting:
+            if _is_open_stop(fault):
+                continue
             fault.recovered_s = elapsed_s - fault.elapsed_s
             if not fault.followed and fault.kind not in DAMAGE:
                 fault.followed = WENT_ON
-        self._waiting.clear()
+        self._waiting = [fault for fault in self._waiting if _is_open_stop(fault)]
+
+    def unheeded_stop(
+        self, elapsed_s: float, code: int | None = None, is_finished: bool = False
+    ) -> str | None:
+        """What is wrong with how the run takes a stop signal; None where nothing is.
+
+        Args:
+            elapsed_s: since the soak began.
+            code: the run's exit code; None while it is alive.
+            is_finished: whether every iteration of the campaign is.
+        """
+        stops = [fault for fault in self._of_run if _is_open_stop(fault)]
+        if not stops:
+            return None
+        first, within_s = stops[0], self._stops_within_s()
+        had_finished = is_finished and self._committed_s <= first.elapsed_s
+        if code is None and elapsed_s - first.elapsed_s > within_s:
+            wrong = f"{within_s:.0f} s later the run is alive"
+        elif code in ENDS_OF_THE_END and not had_finished:
+            wrong = f"the run ended with code {code}, not {STOPPED}"
+        else:
+            return None
+        for fault in stops:
+            fault.followed = UNHEEDED
+        return f"{first.kind} (fault {first.number}): {wrong}"
+
+    def _stops_within_s(self) -> float:
+        kinds = {fault.kind for fault in self._of_run}
+        return STOPS_WITHOUT_PREFECT_S if Kind.KILL_PREFECT in kinds else STOPS_WITHIN_S
 
     def note_end(self, code: int, terminal: str) -> bool:
         """A run has ended; whether a fault explains that.
@@ -105,8 +151,7 @@ class Outcomes:
         if culprit is not None:
             culprit.followed = _ending(code)
         for fault in of_run:
-            if fault.kind not in DAMAGE:
-                fault.followed = fault.followed or (WENT_ON if code == FINISHED else OVERTAKEN)
+            fault.followed = fault.followed or _after(fault.kind, code)
         return code == FINISHED or bool(named) or culprit is not None
 
     @property
@@ -139,6 +184,34 @@ def _culprit(code: int, printed: str, candidates: Sequence[FaultRecord]) -> Faul
             and any(_unwrapped(text) in error for text in each.says)
         ))
     return next((fault for fault in reversed(candidates) if fault.kind in kinds), None)
+
+
+def _is_open_stop(fault: FaultRecord) -> bool:
+    return fault.kind in STOPS and not fault.followed
+
+
+def _after(kind: Kind, code: int) -> str:
+    """What followed a fault that met a run of this end, and was not what ended it."""
+    if kind in DAMAGE:
+        return ""  # that is seen when it is mended
+    if kind in STOPS and code == STOPPED:
+        return _ending(code)
+    if code == FINISHED:
+        return NOTHING_LEFT if kind in STOPS else WENT_ON
+    return OVERTAKEN
+
+
+def traceback_errors(printed: str) -> list[str]:
+    """The line that each traceback in ``printed`` ends with, each once."""
+    found = (_error_below(each) for each in printed.split(TRACEBACK)[1:])
+    return list(dict.fromkeys(found))
+
+
+def _error_below(text: str) -> str:
+    """The first line of ``text`` that is not a part of a stack."""
+    lines = text.split("\n")[1:]  # the first is the rest of the heading
+    stack = (" ", "│", "╰")  # Python's, and the frame of Rich
+    return next((line for line in lines if line and not line.startswith(stack)), "cut off")
 
 
 def _last_error(printed: str) -> str:

@@ -8,14 +8,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from .audit import Twin, audit_folder
-from .campaigns import Recipe, committed
+from .campaigns import Recipe, committed, has_all_receipts
 from .checks import Check
 from .disk import Disk, SmallDisk
 from .disturber import Disturber
 from .injections import Injected, Scene
 from .journal import Journal
 from .mlflow_server import MlflowServer
-from .outcomes import ERROR, FINISHED, Outcomes
+from .outcomes import ERROR, FINISHED, Outcomes, traceback_errors
 from .processes import MARK, RunningCampaign, command_line, end_all, wait_until_gone
 from .repair import find_damage, mend, verify
 from .report import CampaignRecord, FaultRecord
@@ -28,9 +28,6 @@ GONE_S = 60.0
 has nothing else to do."""
 STUCK_S = 900.0
 """Without a commit for this long, a campaign has hung."""
-
-TRACEBACK = 1
-"""Exit code of a campaign that should have said what is wrong in a line."""
 
 
 class RoundFailedError(Exception):
@@ -68,6 +65,8 @@ class Round:
         self._disturber = Disturber(planned, is_over, self._note_fault, site.journal.say)
         self._committed: frozenset[Path] = frozenset()
         self._last_commit_s = 0.0
+        self._read = 0
+        """Characters of the terminal that earlier runs printed."""
 
     def run(self, twin: Twin) -> None:
         """Start, disturb, resume until it is finished; then audit it against its twin."""
@@ -114,6 +113,7 @@ class Round:
         self._disturber.begin_run()
         self._last_commit_s = time.monotonic()
         while (code := campaign.exit_code()) is None:
+            self._expect_stop()
             self._note_commits()
             self._disturber.undo_what_is_due()
             if is_disturbed:
@@ -124,6 +124,13 @@ class Round:
             time.sleep(POLL_S)
         self._note_commits()
         return code, scene
+
+    def _expect_stop(self, code: int | None = None) -> None:
+        """See that a run that was told to stop does; ``code`` is None while it is alive."""
+        elapsed_s, is_finished = self._site.journal.elapsed_s, has_all_receipts(self._directory)
+        wrong = self._outcomes.unheeded_stop(elapsed_s, code, is_finished)
+        if wrong is not None:
+            self._fail("a stop signal ends a run", f"run {self.record.runs}: {wrong}")
 
     def _note_fault(self, kind: Kind, injected: Injected) -> None:
         journal = self._site.journal
@@ -154,10 +161,16 @@ class Round:
         end = f"run {self.record.runs} ended with code {code}: {_last_line(printed)}"
         if code != FINISHED:
             self._site.journal.say(end)
-        if code == TRACEBACK:
-            self._note("every end is told in one line", end)
+        self._look_for_tracebacks(printed, end)
+        self._expect_stop(code)
         if not self._outcomes.note_end(code, printed):
             self._fail("only faults end a run", end)
+
+    def _look_for_tracebacks(self, printed: str, end: str) -> None:
+        """Note those of a run that has ended, whichever of its processes printed them."""
+        errors, self._read = traceback_errors(printed[self._read :]), len(printed)
+        if errors:
+            self._note("no traceback is printed", f"{end}; tracebacks: {'; '.join(errors)}")
 
     def _mend(self) -> bool:
         """Put damage aside as a user would; whether anything was done."""

@@ -62,6 +62,7 @@ HOLDS_S = {
 worker up after 30 s, so that a frozen one comes back in time or is replaced."""
 
 DAMAGE = frozenset({Kind.DAMAGE_SHARD, Kind.DAMAGE_CHECKPOINT})
+STOPS = frozenset({Kind.INTERRUPT_CAMPAIGN, Kind.TERMINATE_CAMPAIGN})
 
 
 @dataclass(frozen=True, slots=True)

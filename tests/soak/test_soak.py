@@ -8,7 +8,7 @@ import sqlite3
 import subprocess
 import sys
 import time
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -25,13 +25,29 @@ pytest.importorskip("mlflow")
 pytest.importorskip("prefect")
 
 from soak.audit import Twin, audit_folder
-from soak.campaigns import committed_checkpoints, committed_shards
+from soak.campaigns import RECIPES, committed_checkpoints, committed_shards
 from soak.checks import Check
 from soak.damage import damage_file
-from soak.outcomes import FOUND_LATER, NAMED, OVERTAKEN, WENT_ON, Outcomes
+from soak.disk import SmallDisk
+from soak.injections import Injected
+from soak.journal import Journal
+from soak.mlflow_server import MlflowServer
+from soak.outcomes import (
+    FOUND_LATER,
+    NAMED,
+    NOTHING_LEFT,
+    OVERTAKEN,
+    STOPS_WITHIN_S,
+    STOPS_WITHOUT_PREFECT_S,
+    UNHEEDED,
+    WENT_ON,
+    Outcomes,
+    traceback_errors,
+)
 from soak.processes import marked_processes
 from soak.report import CampaignRecord, FaultRecord, SoakReport
-from soak.schedule import DAMAGE, DECK, DECK_OF_RANKS, Kind, planned_faults
+from soak.round import Round, RoundFailedError, Site
+from soak.schedule import DAMAGE, DECK, DECK_OF_RANKS, STOPS, Kind, planned_faults
 from soak.views import MARKER, PREFECT_DATABASE, audit_views
 from tasks.tracking import local_tracking_uri
 from tasks.tracking.places import database_file
@@ -94,6 +110,166 @@ def test_what_was_not_over_when_the_campaign_was_killed_is_told_apart():
     outcomes.add(killed)
     assert outcomes.note_end(-9, "")
     assert (frozen.followed, killed.followed) == (OVERTAKEN, "ended (signal 9), resumed")
+
+
+def told_to_stop(
+    *before: Kind, kind: Kind = Kind.TERMINATE_CAMPAIGN
+) -> tuple[Outcomes, FaultRecord]:
+    """A run that a stop signal met at second 10, after other faults."""
+    outcomes, stop = Outcomes(), fault(kind, 10.0)
+    for earlier in before:
+        outcomes.add(fault(earlier, 5.0))
+    outcomes.add(stop)
+    return outcomes, stop
+
+
+@pytest.mark.parametrize("kind", sorted(STOPS))
+def test_a_commit_does_not_settle_a_stop_signal(kind):
+    outcomes, stop = told_to_stop(kind=kind)
+    outcomes.note_commit(12.0)
+    assert (stop.followed, stop.recovered_s) == ("", None)
+    assert outcomes.unheeded_stop(20.0, 130) is None
+    assert outcomes.note_end(130, "")
+    outcomes.note_commit(50.0)
+    assert (stop.followed, stop.recovered_s) == ("ended (code 130), resumed", 40.0)
+
+
+@pytest.mark.parametrize(("before", "within_s"), [
+    ((), STOPS_WITHIN_S), ((Kind.KILL_MLFLOW,), STOPS_WITHIN_S),
+    ((Kind.KILL_PREFECT,), STOPS_WITHOUT_PREFECT_S),
+])
+def test_a_run_that_is_alive_after_the_deadline_of_a_stop_signal_is_told(before, within_s):
+    outcomes, stop = told_to_stop(*before)
+    outcomes.note_commit(11.0)
+    assert outcomes.unheeded_stop(10.0 + within_s - 1) is None
+    assert outcomes.unheeded_stop(10.0 + within_s + 1) == (
+        f"SIGTERM the campaign (fault 0): {within_s:.0f} s later the run is alive"
+    )
+    assert stop.followed == UNHEEDED
+
+
+def test_a_prefect_server_that_was_killed_in_an_earlier_run_gives_no_more_time():
+    outcomes = Outcomes()
+    outcomes.add(fault(Kind.KILL_PREFECT))
+    outcomes.add(fault(Kind.KILL_CAMPAIGN))
+    assert outcomes.note_end(-9, "")
+    outcomes.add(fault(Kind.INTERRUPT_CAMPAIGN, 10.0))
+    assert outcomes.unheeded_stop(10.0 + STOPS_WITHIN_S + 1) is not None
+
+
+@pytest.mark.parametrize(("code", "is_finished", "committed_s", "is_heeded"), [
+    (0, True, 9.0, True), (-signal.SIGTERM, True, 9.0, True),
+    (0, True, 11.0, False), (0, False, 9.0, False), (-signal.SIGTERM, False, 9.0, False),
+    (130, False, 11.0, True), (-signal.SIGKILL, False, 11.0, True),
+])
+def test_a_stopped_run_ends_with_130_or_had_committed_everything(
+    code, is_finished, committed_s, is_heeded
+):
+    outcomes, stop = told_to_stop()
+    outcomes.note_commit(committed_s)
+    assert (outcomes.unheeded_stop(15.0, code, is_finished) is None) == is_heeded
+    assert (stop.followed == UNHEEDED) != is_heeded
+
+
+def test_what_followed_stop_signals_that_did_not_end_the_run_alone():
+    outcomes, first = told_to_stop()
+    second = fault(Kind.INTERRUPT_CAMPAIGN, 11.0)
+    outcomes.add(second)
+    assert outcomes.note_end(130, "")
+    assert first.followed == second.followed == "ended (code 130), resumed"
+    outcomes, stop = told_to_stop()
+    outcomes.add(fault(Kind.KILL_CAMPAIGN))
+    assert outcomes.note_end(-9, "")
+    assert stop.followed == OVERTAKEN
+    outcomes, stop = told_to_stop()
+    assert outcomes.note_end(0, "")
+    assert stop.followed == NOTHING_LEFT
+
+
+PRINTED_TRACEBACK = """\
+worker 1 was killed by SIGKILL; another is started
+Traceback (most recent call last):
+  File "worker.py", line 1, in <module>
+    run()
+FileNotFoundError: [Errno 2] No such file or directory
+
+During handling of the above exception, another exception occurred:
+
+Traceback (most recent call last):
+  File "spec.py", line 470, in _close
+AssertionError: Status.running
+stopped; everything committed is safe
+"""
+
+
+def test_tracebacks_are_told_by_their_errors():
+    assert traceback_errors("error: a line\n  indented\n") == []
+    assert traceback_errors(PRINTED_TRACEBACK * 2) == [
+        "FileNotFoundError: [Errno 2] No such file or directory", "AssertionError: Status.running",
+    ]
+    assert traceback_errors("Traceback (most recent call last):\n  File") == ["cut off"]
+
+
+class MadeCampaign:
+    """In place of a :class:`soak.processes.RunningCampaign`: prints, lives and ends as told."""
+
+    pid = 0
+
+    def __init__(self, terminal: Path, prints: str, codes: list[int | None]) -> None:
+        terminal.write_text(prints)
+        self._codes = codes
+
+    def exit_code(self) -> int | None:
+        """None while there is more to come."""
+        return self._codes.pop(0)
+
+    def workers(self) -> list:
+        """None."""
+        return []
+
+
+def made_round(tmp_path, monkeypatch, prints: str, codes: list[int | None]) -> Round:
+    """One that runs a campaign which prints and ends so."""
+    record = CampaignRecord(0, "workers", 0.0)
+    monkeypatch.setattr("soak.round.RunningCampaign",
+                        lambda _, terminal, __: MadeCampaign(terminal, prints, codes))
+    monkeypatch.setattr("soak.round.POLL_S", 0.0)
+    mlflow = MlflowServer(tmp_path / "mlflow")  # not started
+    site = Site(tmp_path, Journal(tmp_path), SmallDisk(tmp_path), mlflow, tmp_path.name)
+    (tmp_path / "campaign-000").mkdir()
+    return Round(site, RECIPES[0], 1, record, iter(()), lambda: True)
+
+
+@pytest.mark.parametrize("code", [0, 2, 130, -9])
+def test_a_traceback_is_a_loss_whatever_the_exit_code(tmp_path, monkeypatch, code):
+    made = made_round(tmp_path, monkeypatch, PRINTED_TRACEBACK, [None, code])
+    ended, _ = made._run_once(["start"])
+    with suppress(RoundFailedError):  # no fault explains the end
+        made._settle(ended)
+    (told,) = (c for c in made.record.checks if c.name == "no traceback is printed")
+    assert made.record.has_lost
+    assert "AssertionError: Status.running" in str(told)
+    made._look_for_tracebacks(PRINTED_TRACEBACK + "a line of the next run", "run 2")
+    assert sum(c.name == "no traceback is printed" for c in made.record.checks) == 1
+
+
+def test_a_campaign_that_does_not_stop_is_given_up_and_lost(tmp_path, monkeypatch):
+    made = made_round(tmp_path, monkeypatch, "", [None] * 3)
+    made._note_fault(Kind.INTERRUPT_CAMPAIGN, Injected("process 7"))
+    made.record.faults[0].elapsed_s -= STOPS_WITHIN_S + 1
+    with pytest.raises(RoundFailedError, match=r"Ctrl-C the campaign .* 60 s later"):
+        made._run_once(["start"])
+    assert [check.name for check in made.record.checks] == ["a stop signal ends a run"]
+    assert made.record.has_lost
+
+
+def test_a_campaign_that_goes_on_to_its_end_is_given_up_and_lost(tmp_path, monkeypatch):
+    made = made_round(tmp_path, monkeypatch, "", [None, 0])
+    made._note_fault(Kind.TERMINATE_CAMPAIGN, Injected("process 7"))
+    code, _ = made._run_once(["start"])
+    with pytest.raises(RoundFailedError, match="the run ended with code 0, not 130"):
+        made._settle(code)
+    assert made.record.has_lost
 
 
 @pytest.mark.parametrize(("code", "kind"), [
