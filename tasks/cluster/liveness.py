@@ -1,7 +1,17 @@
-"""How Dask tells the dead from the slow, in every process of a cluster."""
+"""How Dask tells the dead from the slow, in every process of a cluster.
+
+What it does every so often, heartbeats among it, Tornado would do by the wall clock: where that is
+put back by an hour, all of it would cease for an hour, and whoever looks would take the living for
+frozen. So Tornado's loops go by the monotonic clock from the import of this module on, which comes
+before anything is begun; and so do the only instants that Dask gives them, those of its batches.
+"""
 
 import logging
+import time
 from typing import Final
+
+from distributed import batched
+from tornado.ioloop import IOLoop
 
 from tasks import nanny_setup
 
@@ -19,6 +29,14 @@ DASK_SETTINGS: Final = {
     # For pages of Dask's: a hundred looks a second at each stack, an hour of which is kept.
     "distributed.worker.profile.enabled": False,
 }
+
+
+def _monotonic_s(_: IOLoop) -> float:
+    return time.monotonic()
+
+
+IOLoop.time = _monotonic_s  # type: ignore[method-assign]  # Tornado has no setting for it
+batched.time = time.monotonic
 
 
 def quiet_dask() -> None:

@@ -1,8 +1,9 @@
 """The Dask cluster of a campaign on this machine: a scheduler here, and warm worker processes."""
 
+import asyncio
 import logging
 from collections.abc import Sequence
-from typing import Final
+from typing import Any, Final
 
 from distributed import Scheduler, Security, SpecCluster
 
@@ -13,7 +14,26 @@ from tasks.cluster.nannies import ANY_LOOPBACK_PORT, AttentiveNanny, nanny_optio
 _LOOPBACK: Final = "127.0.0.1"
 
 
-def local_cluster(places: Sequence[WorkerPlace]) -> SpecCluster:
+class OwnCluster(SpecCluster):  # type: ignore[misc]  # distributed has no types
+    """A cluster that can be stopped while its workers start, and leaves none of them then."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        """As of the base class, which closes itself after errors, and not after Ctrl-C."""
+        try:
+            super().__init__(**kwargs)
+        except BaseException:
+            if hasattr(self, "status"):  # else there is nothing to close yet
+                self.close()
+            raise
+
+    async def _close(self) -> None:
+        # The base class knows of workers once they are up.
+        starting = [each for each in self._created if each not in self.workers.values()]
+        await asyncio.gather(*(each.close() for each in starting), return_exceptions=True)
+        await super()._close()
+
+
+def local_cluster(places: Sequence[WorkerPlace]) -> OwnCluster:
     """A cluster with a worker in each of ``places``; it is up when this returns.
 
     Its processes know one another by a certificate that is made for them and kept in memory: who
@@ -24,7 +44,7 @@ def local_cluster(places: Sequence[WorkerPlace]) -> SpecCluster:
     """
     security = Security.temporary()
     try:
-        return SpecCluster(
+        return OwnCluster(
             security=security,
             scheduler={
                 "cls": Scheduler,

@@ -190,6 +190,18 @@ def test_a_damaged_shard_is_named_and_nothing_after_it_is_a_record(folder, store
     assert store.committed("records") == set()
 
 
+def test_a_damaged_record_does_not_hide_the_good_one_that_was_sent_bug(folder, store, tmp_path):
+    Mirror(folder, store).send_missing()
+    plan = folder.plan(0)
+    sound = plan.read_bytes()
+    plan.write_bytes(sound.replace(b'"progress_last": 0.', b'"progress_last": 1.'))
+    assert plan.read_bytes() != sound
+    with pytest.raises(CorruptDataError, match=r"iter-000000\.json is damaged.*not sent.*--repair"):
+        Mirror(folder, store).send_missing()
+    restored = restore(store, tmp_path / "restored")
+    assert restored.plan(0).read_bytes() == sound
+
+
 def test_records_of_a_store_cannot_be_written_elsewhere(folder, store, tmp_path):
     Mirror(folder, store).send_missing()
     store.put_files("records/000001", "records", {"services/mlflow.db": b"x"})

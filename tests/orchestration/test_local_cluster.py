@@ -1,7 +1,11 @@
 """Workers that are killed before they are up, and who may talk to those of a campaign."""
 
 import os
+import signal
+import subprocess
+import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -19,6 +23,22 @@ from chess_snn.errors import ClusterError  # noqa: E402
 from tasks.cluster.local import local_cluster  # noqa: E402
 
 POLL_S = 0.05
+STARTS_AND_WAITS = """
+import time
+from chess_snn.campaign import load_config
+from chess_snn.campaign.machine.workers import plan_here
+from chess_snn.interrupts import interruptible
+from tasks.cluster.local import local_cluster
+
+if __name__ == "__main__":
+    config = load_config(settings=["execution.workers=1", "execution.device=cpu"])
+    with interruptible():
+        try:
+            with local_cluster(plan_here(config).places):
+                time.sleep(600)
+        except KeyboardInterrupt:
+            print("stopped")
+"""
 
 
 @contextmanager
@@ -86,3 +106,29 @@ def test_nobody_comes_in_without_the_certificate_of_the_campaign(places, strange
                 Client(asked, security=stranger, timeout=2)
         with Client(cluster) as client:
             assert client.submit(int, "1").result(timeout=10) == 1
+
+
+@pytest.mark.fault(22)
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
+def test_a_stop_while_workers_start_leaves_none_and_no_traceback_bug(tmp_path, sent):
+    program = tmp_path / "program.py"
+    program.write_text(STARTS_AND_WAITS)
+    with subprocess.Popen(
+        [sys.executable, program], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        starting = first_worker(psutil.Process(process.pid))
+        process.send_signal(sent)
+        out, err = process.communicate(timeout=120)
+    assert (out, err, process.returncode) == ("stopped\n", "", 0)
+    assert not starting.is_running()
+
+
+def first_worker(parent: psutil.Process) -> psutil.Process:
+    """A worker of ``parent`` that has just been started."""
+    deadline_s = time.monotonic() + 120
+    while time.monotonic() < deadline_s:
+        for child in parent.children():
+            if is_worker(child):
+                return child
+        time.sleep(POLL_S)
+    raise AssertionError("no worker is started")
