@@ -14,7 +14,13 @@ from chess_snn.training.ranks import ALONE, RankPlace, Ranks, joined_ranks
 from chess_snn.training.report import TrainingReport
 from chess_snn.training.schedule import IterationPlan
 from chess_snn.training.settings import SupervisedSettings, TrainingSettings
-from chess_snn.training.supervised import Points, supervised_progress, train_supervised
+from chess_snn.training.supervised import (
+    Points,
+    step_checkpoint,
+    step_checkpoints,
+    supervised_progress,
+    train_supervised,
+)
 from chess_snn.training.trainer import Trainer
 
 __all__ = [
@@ -39,6 +45,8 @@ __all__ = [
     "measure_holdout",
     "plan_course",
     "save_checkpoint",
+    "step_checkpoint",
+    "step_checkpoints",
     "supervised_progress",
     "train_supervised",
 ]

@@ -2,24 +2,26 @@
 
 ::
 
-    <folder>/step-000001200/    the newest checkpoint; the one before it is removed
+    <folder>/step-000001100/    the checkpoint before the newest; earlier ones are removed
+    <folder>/step-000001200/    the newest one
 
 Which games, in which order, is a :class:`chess_snn.training.course.Course`. A checkpoint keeps the
 place in it, and all figures so far. However often the training is killed and begun again, it comes
-to the same weights.
+to the same weights; so it does from the one before, where the newest is damaged and taken away.
 """
 
 import re
-import shutil
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Final
 
 import torch
 
-from chess_snn.data import ReplayWindow, is_committed, read_manifest
-from chess_snn.errors import CorruptDataError
+from chess_snn.data import ReplayWindow, read_manifest
+from chess_snn.data.files import remove
+from chess_snn.errors import CorruptDataError, DamagedFolderError, UsageError
 from chess_snn.games.base import Game
 from chess_snn.training.checkpoint import load_trainer, save_checkpoint
 from chess_snn.training.course import Course
@@ -34,6 +36,8 @@ before, ``loss_scale`` in fp16, and ``holdout_…`` at the beginning and at the 
 
 _FIRST_STEPS: Final = 16
 """Steps whose pace is measured, to know how many make a checkpoint's time."""
+_KEPT: Final = 2
+"""Checkpoints at a time: where the newest is damaged, there is one to go back to."""
 _CHECKPOINT: Final = re.compile(r"step-(\d{9,})")
 _TRAINED_FIGURES: Final = (
     "value_loss", "policy_loss", "plies_left_loss", "policy_entropy", "gradient_norm",
@@ -44,7 +48,7 @@ _TRAINED_FIGURES: Final = (
 def train_supervised(
     game: Game, course: Course, begin: Callable[[], Trainer], folder: Path, *,
     device: torch.device | str = "cpu", checkpoint_s: float = 300.0,
-    on_progress: Progress | None = None,
+    on_progress: Progress | None = None, meta: Json | None = None,
 ) -> tuple[Trainer, Points]:
     """Go through ``course``, from the newest checkpoint in ``folder`` where there is one.
 
@@ -56,43 +60,62 @@ def train_supervised(
         device: where a trainer from a checkpoint goes on.
         checkpoint_s: seconds of training between two checkpoints.
         on_progress: called after every step with (steps done, steps in all).
+        meta: what the manifest of every checkpoint keeps beside its own.
 
     Returns:
         The trainer at the end of the course, and the figures of all of it.
 
     Raises:
-        CorruptDataError: a shard or the checkpoint is damaged.
+        CorruptDataError: a shard or the newest checkpoint is damaged.
         TrainingDivergedError: a loss or gradient is not finite; the last checkpoint stays.
     """
-    newest = _newest_checkpoint(folder)
-    if newest is None:
-        run = _Run(course, begin(), [], folder, checkpoint_s, on_progress)
-        first = 0
-    else:
-        meta = _meta(newest)
-        trainer = load_trainer(newest, game, device)
-        run = _Run(course, trainer, meta["points"], folder, checkpoint_s, on_progress)
-        first = meta["portion"]
+    trainer, points, first = _place_to_begin(game, begin, folder, device)
+    run = _Run(course, trainer, points, folder, checkpoint_s, on_progress, meta or {})
     for index in range(first, len(course.portions)):
         run.learn(index)
     return run.trainer, run.points
 
 
+def step_checkpoint(folder: Path, step: int) -> Path:
+    """The place in ``folder`` of the checkpoint after ``step`` steps."""
+    return folder / f"step-{step:09d}"
+
+
+def step_checkpoints(folder: Path) -> list[Path]:
+    """The checkpoints in ``folder``, rising by step, whole or not."""
+    found = {
+        int(name[1]): entry for entry in folder.glob("step-*")
+        if (name := _CHECKPOINT.fullmatch(entry.name))
+    }
+    return [found[step] for step in sorted(found)]
+
+
 def supervised_progress(folder: Path) -> tuple[int, int] | None:
-    """(Steps done, steps in all) at the newest checkpoint in ``folder``; None without one.
+    """(Steps done, steps in all) at the newest checkpoint in ``folder`` that can be read.
+
+    None without one.
 
     Raises:
-        CorruptDataError: its manifest is damaged.
+        CorruptDataError: it is none of supervised training, or of a version that is not read.
     """
-    while (newest := _newest_checkpoint(folder)) is not None:
+    for checkpoint in reversed(step_checkpoints(folder)):
         try:
-            meta = _meta(newest)
-        except CorruptDataError:
-            if is_committed(newest):
-                raise
-            continue  # it was removed meanwhile, for a newer one
+            meta = _meta(checkpoint)
+        except DamagedFolderError:
+            continue  # training goes on from the one before; or it was removed meanwhile
         return meta["steps"], meta["total_steps"]
     return None
+
+
+def _place_to_begin(
+    game: Game, begin: Callable[[], Trainer], folder: Path, device: torch.device | str
+) -> tuple[Trainer, Points, int]:
+    """The trainer, all figures so far, and the portion it is in: as the newest checkpoint says."""
+    checkpoints = step_checkpoints(folder)
+    if not checkpoints:
+        return begin(), [], 0
+    meta = _meta(checkpoints[-1])
+    return load_trainer(checkpoints[-1], game, device), meta["points"], meta["portion"]
 
 
 class _Run:
@@ -100,11 +123,12 @@ class _Run:
 
     def __init__(
         self, course: Course, trainer: Trainer, points: Points, folder: Path,
-        checkpoint_s: float, on_progress: Progress | None,
+        checkpoint_s: float, on_progress: Progress | None, meta: Json,
     ) -> None:
         self.trainer, self.points = trainer, points
         self._course, self._folder = course, folder
         self._checkpoint_s, self._on_progress = checkpoint_s, on_progress
+        self._meta = meta
         self._steps_a_checkpoint = _FIRST_STEPS
 
     def learn(self, index: int) -> None:
@@ -150,25 +174,17 @@ class _Run:
             self._on_progress(self.trainer.steps_done, self._course.num_steps)
 
     def _save(self, portion: int) -> None:
-        target = self._folder / f"step-{self.trainer.steps_done:09d}"
-        save_checkpoint(target, self.trainer, meta={
+        target = step_checkpoint(self._folder, self.trainer.steps_done)
+        save_checkpoint(target, self.trainer, meta=self._meta | {
             "portion": portion,
             "steps": self.trainer.steps_done,
             "total_steps": self._course.num_steps,
             "points": self.points,
         })
-        for older in self._folder.glob("step-*"):
-            if older != target:
-                # One that cannot be removed does no harm: the newest is what counts.
-                shutil.rmtree(older, ignore_errors=True)
-
-
-def _newest_checkpoint(folder: Path) -> Path | None:
-    found = {
-        int(name[1]): entry for entry in folder.glob("step-*")
-        if (name := _CHECKPOINT.fullmatch(entry.name)) and is_committed(entry)
-    }
-    return found[max(found)] if found else None
+        for older in step_checkpoints(self._folder)[:-_KEPT]:
+            # One that cannot be removed does no harm: the newest is what counts.
+            with suppress(UsageError, OSError):
+                remove(older)
 
 
 def _meta(checkpoint: Path) -> Json:

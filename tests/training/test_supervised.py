@@ -8,7 +8,7 @@ import pytest
 import torch
 from made_imports import easy_games
 
-from chess_snn.data import ReplayWindow, write_shard
+from chess_snn.data import ReplayWindow, read_manifest, write_shard
 from chess_snn.errors import ConfigError, CorruptDataError
 from chess_snn.nets import make_evaluator
 from chess_snn.training import (
@@ -18,6 +18,7 @@ from chess_snn.training import (
     measure_holdout,
     plan_course,
     save_checkpoint,
+    step_checkpoints,
     supervised_progress,
     train_supervised,
 )
@@ -122,7 +123,7 @@ def test_a_killed_training_goes_on_to_the_same_weights(
             train_supervised(
                 game, course, begin, folder, checkpoint_s=1e-9, on_progress=kill_at(step)
             )
-        assert len(list(folder.glob("step-*"))) <= 1, "older checkpoints are removed"
+        assert len(list(folder.iterdir())) <= 2, "older checkpoints are removed"
     resumed, points = train_supervised(game, course, begin, folder)
     assert_same_trainers(resumed, expected)
     assert told[-1] == (end, end)
@@ -151,10 +152,27 @@ def test_without_epochs_the_network_stays_as_it_is(game, shards, begin, tmp_path
 
 def test_a_damaged_checkpoint_is_named(game, course, begin, tmp_path):
     train_supervised(game, course, begin, tmp_path)
-    (checkpoint,) = tmp_path.glob("step-*")
+    checkpoint = step_checkpoints(tmp_path)[-1]
     (checkpoint / "trainer.json").write_text("{}")
     with pytest.raises(CorruptDataError, match=checkpoint.name):
         train_supervised(game, course, begin, tmp_path)
+
+
+def test_the_newest_two_checkpoints_stay_and_keep_what_is_given(game, course, begin, tmp_path):
+    train_supervised(game, course, begin, tmp_path, meta={"of": "ada"})
+    kept = step_checkpoints(tmp_path)
+    assert sorted(tmp_path.iterdir()) == kept
+    metas = [read_manifest(path).meta for path in kept]
+    ends = [sum(p.num_steps for p in course.portions[: k + 1]) for k in (2, 3)]
+    assert [meta["steps"] for meta in metas] == ends
+    assert [meta["of"] for meta in metas] == ["ada", "ada"]
+
+
+def test_progress_is_that_of_the_newest_checkpoint_that_can_be_read(game, course, begin, tmp_path):
+    train_supervised(game, course, begin, tmp_path)
+    older, newer = step_checkpoints(tmp_path)
+    (newer / "MANIFEST.json").unlink()
+    assert supervised_progress(tmp_path) == (int(older.name[5:]), course.num_steps)
 
 
 def test_a_foreign_checkpoint_is_refused(game, course, begin, tmp_path, new_trainer):

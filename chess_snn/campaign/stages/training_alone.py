@@ -4,7 +4,7 @@
 
     <out>.unfinished/          while it is under way
       train.json               what is trained on what
-      step-000001200/          the newest checkpoint
+      step-000001200/          the newest checkpoint, beside the one before
     <out>/                     the trained network, a checkpoint like a campaign's
 
 Run again with the same settings, it goes on where it stood.

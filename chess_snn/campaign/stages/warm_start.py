@@ -3,18 +3,22 @@
 One stage, as those of :mod:`chess_snn.campaign.stages`: it may be killed and repeated.
 """
 
-import shutil
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
 import torch
 
+from chess_snn.campaign.configuration.loading import config_values
 from chess_snn.campaign.configuration.settings import CampaignConfig
 from chess_snn.campaign.stages import commit_first_generation
 from chess_snn.campaign.stages.given_games import GivenGames, course_through, fixed_games
 from chess_snn.campaign.stages.networks import device_of, game_of
 from chess_snn.campaign.store.folder import CampaignFolder
+from chess_snn.campaign.store.preflight import FROZEN_SETTINGS
 from chess_snn.data import is_committed, read_manifest
+from chess_snn.data.files import remove
+from chess_snn.errors import UsageError
 from chess_snn.games import Game
 from chess_snn.nets import build_network
 from chess_snn.rng import derive_seed
@@ -53,10 +57,12 @@ def train_first_generation(
             lambda: supervised_trainer(game_of(folder), folder.config, device),
             folder.supervised, device=device, on_progress=on_progress,
             checkpoint_s=_S_PER_MINUTE * folder.config.supervised.checkpoint_minutes,
+            meta={FROZEN_SETTINGS: config_values(folder.config)},
         )
         facts = {SUPERVISED: supervised_json(given, points)}
         commit_first_generation(folder, trainer.network.cpu(), facts)
-    shutil.rmtree(folder.supervised, ignore_errors=True)  # of no more use, and no harm
+    with suppress(UsageError, OSError):  # of no more use, and no harm
+        remove(folder.supervised)
     committed = supervised_facts(folder)
     assert committed is not None
     return committed

@@ -1,7 +1,8 @@
 """What is looked at before a campaign runs: that it can be written, and is still the one it was.
 
-Settings are frozen twice: as ``campaign.toml``, for people, and in the manifests of generations,
-which have digests. An edit of the first is found by the second.
+Settings are frozen twice: as ``campaign.toml``, for people, and in the manifests of generations
+and of the checkpoints on the way to the first, which have digests. An edit of the first is found by
+the second.
 """
 
 import os
@@ -17,9 +18,10 @@ from chess_snn.campaign.store.folder import CONFIG_FILE, CampaignFolder
 from chess_snn.campaign.store.sweep import KINDS
 from chess_snn.data import read_manifest
 from chess_snn.errors import CampaignError, CorruptDataError
+from chess_snn.training import step_checkpoints
 
 FROZEN_SETTINGS: Final = "campaign_settings"
-"""Of the meta of a generation: every setting when it was made."""
+"""Of the meta of a generation, and of a checkpoint on the way to the first: every setting then."""
 
 MAY_CHANGE: Final = frozenset(
     {*PACE_GROUPS, "supervised.games", "supervised.checkpoint_minutes"}
@@ -66,12 +68,13 @@ def _check_settings(folder: CampaignFolder) -> None:
 
 
 def _frozen_settings(folder: CampaignFolder) -> dict[str, Any] | None:
-    """Those that the first generation keeps which can be read.
+    """Those that the first generation keeps which can be read, or what it is being made from.
 
     None where nothing was done under any settings, and of a campaign that a version began which
     froze them in ``campaign.toml`` alone.
     """
-    for path in sorted(folder.checkpoint(0).parent.glob("gen-*")):
+    generations = sorted(folder.checkpoint(0).parent.glob("gen-*"))
+    for path in (*generations, *reversed(step_checkpoints(folder.supervised))):
         try:
             frozen = read_manifest(path).meta.get(FROZEN_SETTINGS)
         except CorruptDataError:
