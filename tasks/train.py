@@ -1,6 +1,7 @@
 """The training tasks: one generation, and the first one where games are given."""
 
 import socket
+from functools import partial
 from pathlib import Path
 
 from distributed import default_client
@@ -12,7 +13,7 @@ from chess_snn.campaign.store.receipts import TrainingFacts
 from chess_snn.cores import num_cores
 from chess_snn.types import Json
 from tasks import remote
-from tasks.compute import TRAINER, run_on_device, watching_crew
+from tasks.compute import TRAINER, mended, run_on_device, watching_crew
 from tasks.errands import workers_see
 from tasks.train_together import SharedTraining, train_together
 
@@ -44,9 +45,9 @@ def train_supervised(directory: str, num_threads: int) -> Json:
         return run_on_device(
             remote.train_first_generation, directory, num_threads, device=TRAINER
         )
-    return train_first_generation(
-        Path(directory), num_threads=num_threads or num_cores(),
+    return mended(partial(
+        train_first_generation, Path(directory), num_threads=num_threads or num_cores(),
         on_progress=remote.progress_events(
             default_client().log_event, socket.gethostname(), 0, SUPERVISED, "steps"
         ),
-    )
+    ))

@@ -14,7 +14,7 @@ from chess_snn.campaign.store.plans import begin_iteration
 from chess_snn.campaign.viewing.alarms import find_alarms
 from chess_snn.campaign.viewing.watching import CampaignWatch
 from chess_snn.data import is_committed, read_json, read_manifest
-from chess_snn.errors import CorruptDataError, UsageError
+from chess_snn.errors import UsageError
 from chess_snn.nets import load_network
 from chess_snn.training import WEIGHTS, supervised_progress
 
@@ -162,12 +162,3 @@ def test_a_place_that_is_taken_is_refused(config, folder, tmp_path):
     for taken in (tmp_path / "thesis", folder.checkpoint(0)):
         with pytest.raises(UsageError, match="no network made by `chess-snn games learn`"):
             train_network(config, taken)
-
-
-def test_a_damaged_checkpoint_on_the_way_is_named(folder):
-    with pytest.raises(Killed):
-        train_first_generation(folder.path, on_progress=kill_at(9))
-    (checkpoint,) = folder.supervised.glob("step-*")
-    (checkpoint / WEIGHTS).write_bytes(b"noise")
-    with pytest.raises(CorruptDataError, match=checkpoint.name):
-        train_first_generation(folder.path)

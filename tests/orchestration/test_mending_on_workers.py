@@ -2,6 +2,7 @@
 
 import shutil
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -23,7 +24,7 @@ from chess_snn.errors import (  # noqa: E402
 )
 from flows import mending  # noqa: E402
 from flows.cluster import Crew  # noqa: E402
-from tasks import compute, remote  # noqa: E402
+from tasks import compute, remote, train  # noqa: E402
 from tasks.cluster.crew_watch import CrewWatch  # noqa: E402
 from tasks.compute import (  # noqa: E402
     DEVICE,
@@ -153,3 +154,23 @@ def test_without_a_mender_damage_is_raised_with_its_folder(folder: CampaignFolde
     with pytest.raises(DamagedFolderError) as raised:
         run_on_device(count_games, folder.shard(0, 0))
     assert raised.value.folder == folder.shard(0, 0)
+
+
+def test_what_is_damaged_on_the_way_to_generation_0_is_mended_here_too_bug(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where workers do not see the campaign folder, the campaign's own process trains."""
+    error = DamagedFolderError("other bytes", tmp_path / "supervised" / "step-000000016")
+    tries, met = iter([error, None]), []
+
+    def train_first_generation(*_: object, **__: object) -> dict[str, bool]:
+        if (failure := next(tries)) is not None:
+            raise failure
+        return {"done": True}
+
+    monkeypatch.setattr(train, "workers_see", lambda directory: False)
+    monkeypatch.setattr(train, "default_client", lambda: SimpleNamespace(log_event=None))
+    monkeypatch.setattr(train, "train_first_generation", train_first_generation)
+    with mended_by(lambda *told: met.append(told)):
+        assert train.train_supervised.fn(str(tmp_path), 1) == {"done": True}
+    assert met == [(error, 0)]

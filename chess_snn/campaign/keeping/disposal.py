@@ -177,6 +177,9 @@ def _leftovers(folder: CampaignFolder) -> list[Disposable]:
         whole = path.with_name(f"{path.name.partition(PART_MARK)[0]}.json")
         if whole.exists():
             found.append(Disposable("leftovers", path, stored_bytes(path), "part of a whole match"))
+    way = folder.supervised
+    if way.exists() and is_committed(folder.checkpoint(0)):
+        found.append(Disposable("leftovers", way, stored_bytes(way), "generation 0 is there"))
     return found
 
 

@@ -5,6 +5,8 @@ generation from the one before and its window of shards, the first generation fr
 whatever is damaged is made again from that, and comes out the same; what that needs and finds
 damaged as well is made again first. Where it cannot be, because it was removed, a shard is dropped
 and windows of training go without it; a generation ends the campaign, until somebody restores it.
+A checkpoint on the way to generation 0 is set aside alone: whoever trains goes on from the one
+before, or from the beginning.
 
 Whoever does the work stumbles over the damage (neither is read without its digests), asks
 :meth:`Mender.mend`, and tries again.
@@ -19,7 +21,14 @@ from functools import partial
 from pathlib import Path
 from typing import Final, TypeVar
 
-from chess_snn.campaign.keeping.things import Checkpoint, Shard, thing_at
+from chess_snn.campaign.keeping.things import (
+    Checkpoint,
+    Shard,
+    StepCheckpoint,
+    Thing,
+    steps_there,
+    thing_at,
+)
 from chess_snn.campaign.store.folder import CampaignFolder
 from chess_snn.campaign.store.history import ReceiptHistory
 from chess_snn.campaign.store.quarantine import set_aside, write_note
@@ -90,7 +99,10 @@ class Mender:
             if thing is None:
                 raise error
             if not is_whole(self.folder, thing):
-                self._mend(thing, error)
+                if isinstance(thing, StepCheckpoint):
+                    self._go_back(thing, error)
+                else:
+                    self._mend(thing, error)
                 return
         if times_before:  # else another thread had it mended first
             self._wonder(thing, error, times_before)
@@ -118,8 +130,7 @@ class Mender:
         path = thing.path(self.folder)
         self._refuse_hopeless(thing, path)
         self._times[path] += 1
-        set_to = set_aside(self.folder, path, str(error))
-        where = "it is gone" if set_to is None else f"it lies in {set_to}"
+        where = self._set_aside(path, error)
         self.tell(f"DAMAGED: {error}. {str(thing).capitalize()} is made again; {where}")
         self._under_way.append(path)
         try:
@@ -135,8 +146,19 @@ class Mender:
         finally:
             self._under_way.remove(path)
 
+    def _go_back(self, damaged: StepCheckpoint, error: DamagedFolderError) -> None:
+        where = self._set_aside(damaged.path(self.folder), error)
+        earlier = steps_there(self.folder)
+        whence = f"from {earlier[-1]}" if earlier else "from the beginning"
+        self.tell(f"DAMAGED: {error}. Training goes on {whence}; {where}")
+
+    def _set_aside(self, path: Path, error: DamagedFolderError) -> str:
+        """Where what was at ``path`` is now, for people."""
+        set_to = set_aside(self.folder, path, str(error))
+        return "it is gone" if set_to is None else f"it lies in {set_to}"
+
     def _wonder(
-        self, thing: Shard | Checkpoint, error: DamagedFolderError, times_before: int
+        self, thing: Thing, error: DamagedFolderError, times_before: int
     ) -> None:
         """Have it read again, a bounded number of times."""
         if times_before >= MOST_READINGS:
@@ -216,7 +238,7 @@ def missing_generations(folder: CampaignFolder) -> list[int]:
     )
 
 
-def is_whole(folder: CampaignFolder, thing: Shard | Checkpoint) -> bool:
+def is_whole(folder: CampaignFolder, thing: Thing) -> bool:
     """Whether it is there, and what was committed."""
     try:
         check_thing(folder, thing)
@@ -225,7 +247,7 @@ def is_whole(folder: CampaignFolder, thing: Shard | Checkpoint) -> bool:
     return True
 
 
-def check_thing(folder: CampaignFolder, thing: Shard | Checkpoint) -> None:
+def check_thing(folder: CampaignFolder, thing: Thing) -> None:
     """See that it is there, and what was committed.
 
     Raises:

@@ -25,8 +25,8 @@ _TOLERANCE: Final = 1e-6
 _ABSENT: Final[dict[Event, State]] = {"set aside": "set aside", "dropped": "dropped"}
 """States of what is not there, by what happened to it last."""
 _KINDS: Final[dict[str, Kind]] = {
-    "games": "shard", "checkpoints": "checkpoint", "plans": "plan", "receipts": "receipt",
-    "matches": "match",
+    "games": "shard", "checkpoints": "checkpoint", "supervised": "checkpoint", "plans": "plan",
+    "receipts": "receipt", "matches": "match",
 }
 """By the folder of a campaign that they lie in."""
 

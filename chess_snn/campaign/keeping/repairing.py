@@ -66,6 +66,8 @@ def _repair(folder: CampaignFolder, finding: Finding, are_notes_whole: bool) -> 
 
 def _what_follows(finding: Finding) -> str:
     match finding.kind:
+        case "checkpoint" if finding.path.startswith("supervised/"):
+            return "training goes on from the one before, or from the beginning"
         case "shard":
             return "played again when a window needs it, or dropped where that is not possible"
         case "checkpoint":

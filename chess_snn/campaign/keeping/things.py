@@ -1,4 +1,4 @@
-"""The committed folders of a campaign by what they are: shards and checkpoints."""
+"""The committed folders of a campaign by what they are: shards, generations, and steps to one."""
 
 import re
 from dataclasses import dataclass
@@ -6,9 +6,12 @@ from pathlib import Path
 from typing import Final
 
 from chess_snn.campaign.store.folder import CampaignFolder
+from chess_snn.data import is_committed
+from chess_snn.training import step_checkpoint, step_checkpoints
 
 _SHARD: Final = re.compile(r"games/iter-(\d{6,})/shard-(\d{4,})")
 _CHECKPOINT: Final = re.compile(r"checkpoints/gen-(\d{6,})")
+_STEP: Final = re.compile(r"supervised/step-(\d{9,})")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +50,25 @@ class Checkpoint:
         return f"generation {self.generation}"
 
 
-def thing_at(folder: CampaignFolder, path: Path) -> Shard | Checkpoint | None:
+@dataclass(frozen=True, slots=True)
+class StepCheckpoint:
+    """The place of a checkpoint on the way to generation 0, whether it is there or not."""
+
+    step: int
+
+    def path(self, folder: CampaignFolder) -> Path:
+        """Where it lies."""
+        return step_checkpoint(folder.supervised, self.step)
+
+    def __str__(self) -> str:
+        """For people."""
+        return f"the checkpoint at step {self.step:,} of learning from given games"
+
+
+Thing = Shard | Checkpoint | StepCheckpoint
+
+
+def thing_at(folder: CampaignFolder, path: Path) -> Thing | None:
     """What is kept in ``path`` by its name; None of anything else, or outside the campaign."""
     if not path.is_relative_to(folder.path):
         return None
@@ -56,6 +77,8 @@ def thing_at(folder: CampaignFolder, path: Path) -> Shard | Checkpoint | None:
         return Shard(int(shard[1]), int(shard[2]))
     if (checkpoint := _CHECKPOINT.fullmatch(name)) is not None:
         return Checkpoint(int(checkpoint[1]))
+    if (step := _STEP.fullmatch(name)) is not None:
+        return StepCheckpoint(int(step[1]))
     return None
 
 
@@ -75,3 +98,14 @@ def checkpoints_there(folder: CampaignFolder) -> list[Checkpoint]:
         (thing for thing in found if isinstance(thing, Checkpoint)),
         key=lambda checkpoint: checkpoint.generation,
     )
+
+
+def steps_there(folder: CampaignFolder) -> list[StepCheckpoint]:
+    """Checkpoints on the way to generation 0 whose folder is there, in order, whole or not.
+
+    None once generation 0 is there: then nobody reads them any more.
+    """
+    if is_committed(folder.checkpoint(0)):
+        return []
+    found = (thing_at(folder, path) for path in step_checkpoints(folder.supervised))
+    return [thing for thing in found if isinstance(thing, StepCheckpoint)]

@@ -15,7 +15,12 @@ from typing import Final, TypeVar
 
 from chess_snn.campaign.keeping.findings import Findings, Kind
 from chess_snn.campaign.keeping.receipt_audit import Whereabouts, compare_receipts
-from chess_snn.campaign.keeping.things import checkpoints_there, shards_there
+from chess_snn.campaign.keeping.things import (
+    Thing,
+    checkpoints_there,
+    shards_there,
+    steps_there,
+)
 from chess_snn.campaign.keeping.verify_matches import audit_matches
 from chess_snn.campaign.keeping.verify_worker import audit_task, read_answer
 from chess_snn.campaign.stages.networks import game_of
@@ -53,7 +58,8 @@ def verify_campaign(
     begun, findings = time.monotonic(), Findings()
     receipts = _read_receipts(folder, findings)
     _read_plans(folder, receipts, findings)
-    shards, checkpoints = shards_there(folder), checkpoints_there(folder)
+    shards = shards_there(folder)
+    checkpoints: list[Thing] = [*steps_there(folder), *checkpoints_there(folder)]
     done, total = 0, len(shards) + len(checkpoints)
 
     def count() -> None:

@@ -1,0 +1,216 @@
+"""A campaign killed while it learns from given games: what changed or broke since is found."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+from made_imports import make_import
+from tiny_campaign import TINY
+
+from chess_snn.campaign import CampaignFolder, load_config
+from chess_snn.campaign.keeping.disposal import dispose, find_disposable
+from chess_snn.campaign.keeping.mending import Makers, Mender
+from chess_snn.campaign.keeping.repairing import repair_campaign
+from chess_snn.campaign.keeping.verifying import verify_campaign
+from chess_snn.campaign.stages.given_games import course_through, fix_given_games, fixed_games
+from chess_snn.campaign.stages.networks import game_of
+from chess_snn.campaign.stages.warm_start import supervised_trainer, train_first_generation
+from chess_snn.campaign.store.preflight import check_before_run
+from chess_snn.campaign.store.quarantine import read_notes
+from chess_snn.data import read_manifest
+from chess_snn.errors import CampaignError, DamagedFolderError
+from chess_snn.training import WEIGHTS, step_checkpoints, train_supervised
+
+
+class Killed(BaseException):
+    """Stands for kill -9: nothing catches it."""
+
+
+def kill_after_three_epochs(done, total):
+    if done > 3 * total // 4:
+        raise Killed
+
+
+@pytest.fixture(scope="module")
+def config(tmp_path_factory):
+    games = make_import(tmp_path_factory.mktemp("imports") / "some")
+    return fix_given_games(load_config(settings=[
+        *TINY, "training.batch_size=64", "supervised.epochs=4", f'supervised.games="{games}"',
+    ]))
+
+
+@pytest.fixture(scope="module")
+def killed(config, tmp_path_factory):
+    """A campaign that was killed in its last epoch; to be copied."""
+    folder = CampaignFolder.create(tmp_path_factory.mktemp("killed") / "c", config)
+    with pytest.raises(Killed):
+        train_first_generation(folder.path, on_progress=kill_after_three_epochs)
+    return folder.path
+
+
+@pytest.fixture
+def folder(killed, tmp_path):
+    return CampaignFolder.open(shutil.copytree(killed, tmp_path / "c"))
+
+
+@pytest.fixture(scope="module")
+def undisturbed(config, tmp_path_factory):
+    """The digest of generation 0 of a campaign that nobody touched."""
+    folder = CampaignFolder.create(tmp_path_factory.mktemp("undisturbed") / "c", config)
+    train_first_generation(folder.path)
+    return digest(folder)
+
+
+def digest(folder):
+    return read_manifest(folder.checkpoint(0)).meta["weights_digest"]
+
+
+def edited(folder, old, new):
+    """The campaign after a line of its configuration was edited."""
+    file = folder.path / "campaign.toml"
+    text = file.read_text()
+    assert text.count(old) == 1
+    file.write_text(text.replace(old, new))
+    return CampaignFolder.open(folder.path)
+
+
+CHANGES = [
+    ('size = "tiny"\n', 'size = "small"\n', "net.size was 'tiny' and is 'small'"),
+    ("seed = 0\n", "seed = 9\n", "campaign.seed was 0 and is 9"),
+    ("epochs = 4\n", "epochs = 5\n", "supervised.epochs was 4 and is 5"),
+]
+
+
+@pytest.mark.fault(17)
+@pytest.mark.parametrize(("old", "new", "named"), CHANGES)
+def test_a_setting_changed_before_generation_0_is_there_is_refused_bug(folder, old, new, named):
+    check_before_run(folder)
+    with pytest.raises(CampaignError, match=named):
+        check_before_run(edited(folder, old, new))
+
+
+def test_where_the_games_are_and_the_time_between_checkpoints_may_change(folder, tmp_path):
+    games = folder.config.supervised.games
+    moved = shutil.copytree(games, tmp_path / "moved")
+    edited(folder, "checkpoint_minutes = 5.0\n", "checkpoint_minutes = 1.0\n")
+    check_before_run(edited(folder, f'games = "{games}"\n', f'games = "{moved}"\n'))
+    train_first_generation(folder.path)
+
+
+@pytest.mark.fault(17)
+def test_a_change_is_found_by_the_checkpoint_before_where_the_newest_cannot_say(folder):
+    (step_checkpoints(folder.supervised)[-1] / "MANIFEST.json").write_text("{")
+    check_before_run(folder)
+    with pytest.raises(CampaignError, match=r"supervised\.epochs was 4 and is 5"):
+        check_before_run(edited(folder, "epochs = 4\n", "epochs = 5\n"))
+
+
+def test_checkpoints_that_keep_no_settings_are_gone_on_from(config, tmp_path, undisturbed):
+    """As they were written formerly."""
+    folder = CampaignFolder.create(tmp_path / "c", config)
+    game = game_of(folder)
+    with pytest.raises(Killed):
+        train_supervised(
+            game, course_through(fixed_games(config), config),
+            lambda: supervised_trainer(game, config, "cpu"), folder.supervised,
+            on_progress=kill_after_three_epochs,
+        )
+    assert step_checkpoints(folder.supervised)
+    check_before_run(edited(folder, "seed = 0\n", "seed = 9\n"))
+    edited(folder, "seed = 9\n", "seed = 0\n")
+    train_first_generation(folder.path)
+    assert digest(folder) == undisturbed
+
+
+def flip_a_bit(path: Path) -> None:
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+
+
+def truncate(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:-100])
+
+
+def mended(folder: CampaignFolder) -> list[str]:
+    """Generation 0 is made, with whatever it stumbles over mended; the lines told of that."""
+
+    def refuse(*numbers: int) -> object:
+        raise AssertionError(f"asked to make {numbers}")
+
+    told: list[str] = []
+    mender = Mender(folder, Makers(refuse, refuse, refuse), told.append)
+    mender.mended(lambda: train_first_generation(folder.path))
+    return told
+
+
+@pytest.mark.fault(11)
+@pytest.mark.parametrize(("damage", "name"), [
+    (flip_a_bit, WEIGHTS), (truncate, "optimizer.safetensors"), (Path.unlink, "trainer.json"),
+    (flip_a_bit, "MANIFEST.json"), (Path.unlink, "MANIFEST.json"),
+])
+def test_a_damaged_newest_checkpoint_is_set_aside_and_the_one_before_gone_on_from_bug(
+    folder, undisturbed, damage, name
+):
+    older, newest = step_checkpoints(folder.supervised)
+    damage(newest / name)
+    with pytest.raises(DamagedFolderError, match=newest.name):
+        train_first_generation(folder.path)
+    (line,) = mended(folder)
+    assert line.startswith("DAMAGED: ")
+    assert f"goes on from the checkpoint at step {int(older.name[5:])} of learning from" in line
+    assert f"given games; it lies in {folder.quarantine}" in line
+    (note,) = read_notes(folder)
+    assert (note.path, note.event) == (f"supervised/{newest.name}", "set aside")
+    assert name in note.why
+    assert (folder.quarantine / f"supervised.{newest.name}.0000").is_dir()
+    assert digest(folder) == undisturbed
+    assert not folder.supervised.exists()
+    assert verify_campaign(folder).is_whole
+
+
+@pytest.mark.fault(11)
+def test_where_both_checkpoints_are_damaged_it_begins_anew(folder, undisturbed):
+    for checkpoint in step_checkpoints(folder.supervised):
+        flip_a_bit(checkpoint / WEIGHTS)
+    first, second = mended(folder)
+    assert "Training goes on from the checkpoint at step" in first
+    assert "Training goes on from the beginning; it lies in" in second
+    assert digest(folder) == undisturbed
+
+
+@pytest.mark.fault(11)
+def test_verify_finds_a_damaged_checkpoint_on_the_way_and_repairs_it_bug(folder, undisturbed):
+    findings = verify_campaign(folder)
+    assert findings.is_whole
+    assert findings.checked["checkpoint"] == 2
+    newest = step_checkpoints(folder.supervised)[-1]
+    flip_a_bit(newest / WEIGHTS)
+    findings = verify_campaign(folder)
+    assert [(f.kind, f.path, f.state) for f in findings.found] == [
+        ("checkpoint", f"supervised/{newest.name}", "damaged"),
+    ]
+    (repair,) = repair_campaign(folder, findings)
+    assert repair.is_repaired
+    assert repair.text.endswith("; training goes on from the one before, or from the beginning")
+    findings = verify_campaign(folder)
+    assert findings.is_whole
+    assert [(f.kind, f.state) for f in findings.found] == [("checkpoint", "set aside")]
+    assert mended(folder) == []
+    assert digest(folder) == undisturbed
+
+
+def test_what_is_left_of_the_way_may_go_once_generation_0_is_there_bug(folder, tmp_path):
+    """The campaign was killed between the commit and the removal, or in the middle of that."""
+    assert find_disposable(folder) == []
+    left = shutil.copytree(folder.supervised, tmp_path / "left")
+    train_first_generation(folder.path)
+    shutil.move(left, folder.supervised)
+    (step_checkpoints(folder.supervised)[-1] / WEIGHTS).unlink()
+    assert verify_campaign(folder).found == []
+    (entry,) = find_disposable(folder)
+    assert (entry.sort, entry.path) == ("leftovers", folder.supervised)
+    assert entry.num_bytes > 0
+    dispose(folder, [entry])
+    assert not folder.supervised.exists()
+    assert find_disposable(folder) == []
