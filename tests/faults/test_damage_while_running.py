@@ -14,10 +14,12 @@ from campaign_driver import (
     settings,
     wait_until,
 )
+from made_imports import make_import
 
 from chess_snn.campaign.keeping.verifying import verify_campaign
 from chess_snn.campaign.store.quarantine import read_notes
 from chess_snn.data import is_committed, read_manifest
+from chess_snn.training import step_checkpoints
 
 pytestmark = [
     pytest.mark.orchestration, pytest.mark.slow, pytest.mark.timeout(900),
@@ -75,6 +77,37 @@ def test_damage_is_told_and_mended_and_changes_nothing(tmp_path: Path) -> None:
             for base in (path, expected)
         }
         assert len(digests) == 1
+
+
+def test_damage_on_the_way_to_generation_0_is_told_and_changes_nothing_bug(tmp_path: Path) -> None:
+    warm = [
+        *SETTINGS, "--warm-start", str(make_import(tmp_path / "games", num_shards=4)), *settings(
+            campaign__iterations=1, supervised__epochs=8, training__batch_size=64,
+            self_play__games_per_iteration=8, self_play__games_per_shard=4,
+        ),
+    ]
+    expected, path, log = tmp_path / "expected", tmp_path / "c", tmp_path / "log"
+    finish(launch("start", "--dir", str(expected), *warm, log=log), log)
+
+    fired = tmp_path / "fired"
+    environment = faults_at(fired, **{"checkpoint.renamed@3": "hold"})
+    process = launch("start", "--dir", str(path), *warm, log=log, environment=environment)
+    wait_until((fired / "checkpoint.renamed").exists, process, log)
+    kill_campaign(process)
+    older, newest = step_checkpoints(path / "supervised")[-2:]
+    flip_a_bit(newest / "weights.safetensors")
+    log.unlink()
+    finish(launch("resume", str(path), log=log), log)
+    text = log.read_text()
+    assert text.count("DAMAGED: ") == 1, text[-3000:]
+    assert f"goes on from the checkpoint at step {int(older.name[5:])} of learning" in text
+    (note,) = read_notes(assert_whole(path, iterations=1))
+    assert note.path == f"supervised/{newest.name}"
+    digests = {
+        read_manifest(base / "checkpoints" / f"gen-{generation:06d}").meta["weights_digest"]
+        for base in (path, expected) for generation in (0, 1)
+    }
+    assert len(digests) == 2
 
 
 def flip_a_bit(path: Path) -> None:
