@@ -31,7 +31,7 @@ DASK_SETTINGS: Final = {
 }
 
 
-def _monotonic_s(_: IOLoop) -> float:
+def _monotonic_s(self: IOLoop) -> float:
     return time.monotonic()
 
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 import chess.pgn
 import numpy as np
 import pytest
+from signed_files import edit
 from tiny_campaign import finish_iteration
 
 from chess_snn.campaign import CampaignFolder
@@ -102,8 +103,7 @@ def test_parts_against_two_versions_of_an_engine_are_no_match(untrained):
         part = untrained.match_part(match.event, match.name, number)
         facts = {"identity": f"Engine {number}", "failures": 0, "last_failure": None,
                  "last_illegal": None}
-        body = json.loads(part.read_text()) | {"programs": {"random": facts}}
-        part.write_text(json.dumps(body))
+        edit(part, programs={"random": facts})
     with pytest.raises(CampaignError, match=r"random was Engine 0 in some .* delete the files"):
         finish_match(untrained.path, match)
     assert not untrained.match(match.event, match.name).exists()

@@ -5,6 +5,7 @@ import math
 
 import numpy as np
 import pytest
+from signed_files import edit
 
 from chess_snn.campaign.strength import ratings as campaign_ratings
 from chess_snn.campaign.strength.ratings import rate_campaign, rating_of
@@ -130,7 +131,7 @@ def test_an_engine_of_another_version_is_rated_as_the_ladders_player_bug(new_fol
 ])
 def test_a_damaged_match_is_named(folder, change, message):
     path = folder.match("gen-000008", "random")
-    write_json(path, json.loads(path.read_text()) | change)
+    edit(path, **change)
     with pytest.raises(CorruptDataError, match=message) as error:
         rate_campaign(folder)
     assert str(path) in str(error.value)

@@ -1,8 +1,8 @@
 """Who is champion after games, after scores, after somebody's choice, and after taking it back."""
 
-import json
 
 import pytest
+from signed_files import edit
 from tiny_campaign import finish_iteration as finish
 
 from chess_snn.campaign import read_receipts
@@ -130,10 +130,10 @@ def test_other_files_beside_choices_are_no_choices(folder):
     assert read_hand_promotions(folder) == [choice]
 
 
-@pytest.mark.parametrize("damage", [{"schema": 2}, {"action": "coup"}, {"generation": "3"}])
+@pytest.mark.parametrize("damage", [{"schema": 99}, {"action": "coup"}, {"generation": "3"}])
 def test_a_damaged_choice_is_named(folder, damage):
     promote_by_hand(folder, 3, "ada", "better")
     path = folder.hand_promotion(0)
-    path.write_text(json.dumps(json.loads(path.read_text()) | damage))
+    edit(path, **damage)
     with pytest.raises(CorruptDataError, match=r"by-hand-0000\.json"):
         champion_now(folder)

@@ -1,8 +1,8 @@
 """Where an iteration stands is settled once; time counts while a campaign runs, and not between."""
 
-import json
 
 import pytest
+from signed_files import edit
 
 from chess_snn.campaign.store.plans import (
     CampaignClock,
@@ -67,13 +67,12 @@ def test_the_clock_goes_on_from_what_was_recorded():
 
 
 @pytest.mark.parametrize("damage", [
-    {"schema": 2}, {"iteration": 1}, {"progress_first": 0.9, "progress_last": 0.1},
+    {"schema": 99}, {"iteration": 1}, {"progress_first": 0.9, "progress_last": 0.1},
     {"progress_last": 1.5}, {"elapsed_s": -1.0}, {"more": 1}, {"elapsed_s": "soon"},
 ])
 def test_a_damaged_plan_is_named(new_folder, damage):
     folder = new_folder()
     begin_iteration(folder, 0, 0.0)
-    body = json.loads(folder.plan(0).read_text())
-    folder.plan(0).write_text(json.dumps(body | damage))
+    edit(folder.plan(0), **damage)
     with pytest.raises(CorruptDataError, match=r"plans/iter-000000\.json"):
         read_plans(folder)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from signed_files import edit
 from stored_files import copy_campaign
 
 from chess_snn.campaign import CampaignFolder, campaign_lock, read_receipt, write_receipt
@@ -18,7 +19,7 @@ from chess_snn.campaign.store.quarantine import read_notes, write_note
 from chess_snn.campaign.store.receipts import PromotionFacts
 from chess_snn.campaign.store.removals import Removed, note_removal
 from chess_snn.campaign.strength.match_games import match_files
-from chess_snn.data import is_own_digest, read_shard, with_digest, write_shard
+from chess_snn.data import read_shard, write_shard
 
 
 @pytest.fixture
@@ -28,16 +29,6 @@ def folder(tmp_path: Path) -> CampaignFolder:
 
 def states(findings: Findings) -> dict[str, str]:
     return {finding.path: finding.state for finding in findings.found}
-
-
-def edit(path: Path, **changes: object) -> None:
-    """As its writer would have written it: with the right digest, where it has one."""
-    body = json.loads(path.read_text())
-    if is_own_digest(body):
-        del body["digest"]
-        path.write_text(json.dumps(with_digest(body | changes)))
-    else:
-        path.write_text(json.dumps(body | changes))
 
 
 def fingerprint(folder: CampaignFolder) -> dict[str, tuple[int, int]]:
@@ -222,7 +213,7 @@ def test_an_illegal_move_of_a_match_is_found(folder: CampaignFolder) -> None:
     moves = bytearray(games["moves"][number].encode())
     moves[:2] = b"AA" if moves[:2] != b"AA" else b"//"
     games["moves"][number] = moves.decode()
-    path.write_text(json.dumps(body))
+    edit(path, per_game=games)
     (finding,) = verify_campaign(folder).damage
     assert finding.path == path.relative_to(folder.path).as_posix()
     assert f"game {number}" in finding.text

@@ -1,10 +1,10 @@
 """A round-robin that is stopped goes on to the same games; other plans are kept apart."""
 
-import json
 from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
+from signed_files import edit
 
 from chess_snn.errors import ConfigError, CorruptDataError, UsageError
 from chess_snn.evaluation import EngineSettings, ProgramFacts
@@ -120,7 +120,7 @@ def test_games_of_another_plan_are_not_mixed_in(tmp_path):
 def test_a_damaged_part_is_named(tmp_path):
     play_ladder(tmp_path, PLAN, ENGINES)
     path = tmp_path / "random--greedy--0001.json"
-    path.write_text(json.dumps(json.loads(path.read_text()) | {"per_game": {}}))
+    edit(path, per_game={})
     with pytest.raises(CorruptDataError, match=r"random--greedy--0001\.json: .* delete it"):
         play_ladder(tmp_path, PLAN, ENGINES)
 
@@ -154,8 +154,7 @@ def test_parts_of_one_match_hide_an_engines_other_version_bug(tmp_path):
     for number, path in enumerate(sorted(tmp_path.glob("random--greedy--*.json"))):
         facts = {"identity": f"Engine {number}", "failures": 0, "last_failure": None,
                  "last_illegal": None}
-        body = json.loads(path.read_text()) | {"programs": {"greedy": facts}}
-        path.write_text(json.dumps(body))
+        edit(path, programs={"greedy": facts})
     with pytest.raises(UsageError, match="greedy was Engine 0 in some games and Engine 1 in"):
         read_matches(tmp_path, PLAN)
 

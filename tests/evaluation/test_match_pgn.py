@@ -161,7 +161,7 @@ def test_damaged_json_is_refused(chess_game, played, column, value):
 def test_a_match_of_an_earlier_version_says_what_it_lacks(chess_game, played):
     body = played.to_json()
     del body["schema"], body["openings"]
-    with pytest.raises(CorruptDataError, match=r"schema 1, this version reads 2: .* no moves"):
+    with pytest.raises(CorruptDataError, match=r"schema 1, .* reads 2 and 3: .* no moves"):
         MatchResult.from_json(chess_game.spec, body)
 
 
