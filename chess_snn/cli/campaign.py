@@ -23,6 +23,7 @@ from chess_snn.campaign.machine.workers import plan_here
 from chess_snn.campaign.store.absence import absence_facts, absence_notices
 from chess_snn.campaign.store.naming import claim_campaign_path
 from chess_snn.campaign.store.plans import describe_length
+from chess_snn.campaign.store.preflight import check_settings
 from chess_snn.campaign.store.receipts import recorded_seconds
 from chess_snn.campaign.strength.champions import champion_of
 from chess_snn.campaign.strength.matches import read_final_matches
@@ -195,6 +196,7 @@ def _check_prefect_server() -> None:
 
 
 def _run(folder: CampaignFolder) -> None:
+    check_settings(folder)  # by which alone it is known what is left to do
     if is_finished(folder) and not missing_generations(folder):
         print_message(
             f"{folder.path}: all {len(read_receipts(folder))} iterations are finished."

@@ -15,6 +15,7 @@ import re
 import secrets
 import shutil
 import socket
+import stat
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -39,6 +40,9 @@ _WAYS_OUT = {
 }
 
 _RESTORE_OR_DELETE = "restore it from a copy, or delete it so that it is made again"
+
+_UNREADABLE = {errno.EIO, errno.ELOOP}
+"""What file systems say of a file that they cannot give, and never will."""
 
 _NO_HARD_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS}
 """What file systems say that have none."""
@@ -265,11 +269,13 @@ def read_json(path: Path) -> Json:
         CorruptDataError: it is missing, not a JSON object, or the disk cannot give it.
     """
     try:
+        if not stat.S_ISREG(path.stat().st_mode):  # of a pipe there may be no end
+            raise CorruptDataError(f"{path} is no file; {_RESTORE_OR_DELETE}")
         content = path.read_bytes()
     except (FileNotFoundError, NotADirectoryError):
         raise CorruptDataError(f"{path} is missing; {_RESTORE_OR_DELETE}") from None
     except OSError as error:
-        if error.errno != errno.EIO:
+        if error.errno not in _UNREADABLE:
             raise
         raise CorruptDataError(
             f"{path} cannot be read ({error.strerror}); {_RESTORE_OR_DELETE}"

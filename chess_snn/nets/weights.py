@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Final
 
 import torch
-from safetensors import SafetensorError, safe_open
-from safetensors.torch import save
+from safetensors import SafetensorError
+from safetensors.torch import load, save
 from torch import Tensor
 
 from chess_snn.errors import ConfigError, CorruptDataError, UnknownVersionError, UsageError
@@ -24,6 +24,8 @@ from chess_snn.nets.network import Network
 
 FORMAT: Final = "chess-snn network"
 VERSION: Final = "2"
+_LENGTH_BYTES: Final = 8
+"""Of a safetensors file, which say how long its header is."""
 
 
 def write_tensors(
@@ -61,7 +63,7 @@ def load_network(path: Path) -> Network:
         UnknownVersionError: it is of a version that is not read.
         CorruptDataError: it is truncated, not a network of this program, or does not fit together.
     """
-    tensors, metadata = _read(path)
+    tensors, metadata = read_tensors(path)
     if metadata.get("format") != FORMAT:
         raise CorruptDataError(f"{path} is no {FORMAT} file; only files of save_network are loaded")
     if metadata.get("version") != VERSION:
@@ -91,17 +93,29 @@ def network_digest(network: Network) -> str:
     return digest.hexdigest()
 
 
-def _read(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
+def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
+    """Tensors and metadata that :func:`write_tensors` put at ``path``, on the CPU.
+
+    Raises:
+        UsageError: there is no such file.
+        CorruptDataError: it is no safetensors file, or damaged.
+    """
     if not path.is_file():
         raise UsageError(f"no network at {path}; give the file that save_network wrote")
+    content = path.read_bytes()  # safetensors' own way from a file takes paths in UTF-8 alone
     try:
-        with safe_open(path, framework="pt", device="cpu") as file:
-            return {name: file.get_tensor(name) for name in file.keys()}, file.metadata() or {}  # noqa: SIM118
+        return load(content), _metadata(content)
     except (SafetensorError, ValueError) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise CorruptDataError(
             f"{path} is no safetensors file, or damaged ({reason}); use an earlier one"
         ) from error
+
+
+def _metadata(content: bytes) -> dict[str, str]:
+    """Of a safetensors file, in whose header it stands."""
+    end = _LENGTH_BYTES + int.from_bytes(content[:_LENGTH_BYTES], "little")
+    return dict(json.loads(content[_LENGTH_BYTES:end]).get("__metadata__") or {})
 
 
 def _parse_config(text: str) -> NetConfig:

@@ -18,8 +18,6 @@ from pathlib import Path
 from typing import Final
 
 import torch
-from safetensors import SafetensorError
-from safetensors.torch import load_file
 from torch import Tensor
 
 from chess_snn.data import (
@@ -40,6 +38,7 @@ from chess_snn.nets import (
     save_network,
     write_tensors,
 )
+from chess_snn.nets.weights import read_tensors
 from chess_snn.training.ranks import ALONE, Ranks
 from chess_snn.training.settings import TrainingSettings
 from chess_snn.training.trainer import Trainer
@@ -56,7 +55,7 @@ _LOSS_SCALE = "loss_scale"
 """Names its tensors beside the numbers that name parameters."""
 _STEP = "step"
 """AdamW's name for the one entry of a parameter's state that has not the parameter's shape."""
-_MISFITS = (KeyError, TypeError, ValueError, IndexError, SafetensorError)
+_MISFITS = (KeyError, TypeError, ValueError, IndexError)
 """What bytes raise that are intact and yet not the state of this trainer and network."""
 
 
@@ -111,7 +110,7 @@ def check_checkpoint(folder: Path) -> Manifest:
                 f"{str(manifest.meta.get('weights_digest'))[:12]}…"
             )
         read_json(folder / _TRAINER)
-        load_file(folder / _OPTIMIZER)
+        read_tensors(folder / _OPTIMIZER)
     return manifest
 
 
@@ -140,7 +139,8 @@ def load_trainer(
         trainer.steps_done = state["steps_done"]
         trainer.step_in_iteration = state["step_in_iteration"]
         trainer.rng.bit_generator.state = state["sampling_rng"]
-        _restore_optimizer(trainer, load_file(folder / _OPTIMIZER))
+        tensors, _ = read_tensors(folder / _OPTIMIZER)
+        _restore_optimizer(trainer, tensors)
     return trainer
 
 

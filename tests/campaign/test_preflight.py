@@ -9,6 +9,8 @@ from tiny_campaign import TINY
 
 from chess_snn.campaign import CampaignFolder, load_config
 from chess_snn.campaign.configuration.loading import config_values, format_toml
+from chess_snn.campaign.keeping.disposal import find_disposable
+from chess_snn.campaign.keeping.verifying import verify_campaign
 from chess_snn.campaign.stages import prepare_first_generation
 from chess_snn.campaign.store.preflight import FROZEN_SETTINGS, check_before_run
 from chess_snn.data import read_manifest, staged_folder
@@ -111,3 +113,12 @@ def test_a_folder_that_cannot_be_written_is_named(begun, place):
             check_before_run(begun)
     finally:
         closed.chmod(mode)
+
+
+def test_under_a_changed_setting_nothing_may_go_and_verify_names_it_bug(begun):
+    changed = edited(begun, "iterations = 2\n", "iterations = 1\n")
+    with pytest.raises(CampaignError, match=r"campaign\.iterations was 2 and is 1"):
+        find_disposable(changed)
+    assert [(found.kind, found.path) for found in verify_campaign(changed).damage] == [
+        ("setting", "campaign.toml")
+    ]

@@ -14,6 +14,7 @@ from typing import Final, Literal
 from chess_snn.campaign.keeping.things import checkpoints_there
 from chess_snn.campaign.store.folder import PART_MARK, CampaignFolder
 from chess_snn.campaign.store.plans import read_plans
+from chess_snn.campaign.store.preflight import check_settings
 from chess_snn.campaign.store.receipts import Receipt, read_receipts
 from chess_snn.campaign.store.removals import Removed, note_removal
 from chess_snn.campaign.strength.champions import past_champions
@@ -48,8 +49,10 @@ def find_disposable(
     """Everything in ``folder`` that may go, but for the sorts to ``keep``; nothing is changed.
 
     Raises:
+        CampaignError: a setting was changed, by which something else would be needed.
         CorruptDataError: a receipt or plan is damaged, so that nobody knows what is needed.
     """
+    check_settings(folder)
     finders: dict[Sort, Callable[[CampaignFolder], list[Disposable]]] = {
         "games": _games, "checkpoints": _checkpoints, "leftovers": _leftovers,
         "quarantine": _quarantined,

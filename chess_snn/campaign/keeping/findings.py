@@ -9,9 +9,11 @@ from chess_snn.types import Json
 
 SCHEMA: Final = 1
 
-Kind = Literal["shard", "checkpoint", "plan", "receipt", "match", "promotion", "note"]
+Kind = Literal[
+    "setting", "shard", "checkpoint", "plan", "receipt", "match", "promotion", "note"
+]
 KINDS: Final[tuple[Kind, ...]] = (
-    "shard", "checkpoint", "plan", "receipt", "match", "promotion", "note"
+    "setting", "shard", "checkpoint", "plan", "receipt", "match", "promotion", "note"
 )
 
 State = Literal[
@@ -24,7 +26,7 @@ DAMAGE: Final[frozenset[State]] = frozenset({"damaged", "lost", "differs", "unkn
 STATE_WORDS: Final[dict[State, str]] = {
     "damaged": "not what was committed",
     "lost": "named by a receipt, and not there",
-    "differs": "intact, and not what a receipt says of it",
+    "differs": "intact, and not what was said of it when it was made",
     "unknown version": "of a format that this program does not read",
     "removed": "removed by `chess-snn gc`",
     "set aside": "damaged, in quarantine; made again when it is needed",

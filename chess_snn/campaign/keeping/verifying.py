@@ -6,6 +6,7 @@ name is there when it is looked for; notes of what was set aside or removed are 
 they account for everything that went meanwhile.
 """
 
+import os
 import re
 import time
 from collections.abc import Callable, Iterator
@@ -24,13 +25,14 @@ from chess_snn.campaign.keeping.things import (
 from chess_snn.campaign.keeping.verify_matches import audit_matches
 from chess_snn.campaign.keeping.verify_worker import audit_task, read_answer
 from chess_snn.campaign.stages.networks import game_of
-from chess_snn.campaign.store.folder import CampaignFolder
+from chess_snn.campaign.store.folder import CONFIG_FILE, CampaignFolder
 from chess_snn.campaign.store.plans import ProgressPlan, read_plan
+from chess_snn.campaign.store.preflight import check_settings
 from chess_snn.campaign.store.receipts import Receipt, read_receipt
 from chess_snn.campaign.strength.champions import read_hand_promotions
 from chess_snn.data import Manifest
 from chess_snn.data.shard_audit import ShardAudit, audit_shards
-from chess_snn.errors import CorruptDataError, UnknownVersionError
+from chess_snn.errors import CampaignError, CorruptDataError, UnknownVersionError
 from chess_snn.pgn.pool import worker_pool
 from chess_snn.training import check_checkpoint
 from chess_snn.types import Progress
@@ -42,6 +44,8 @@ _BATCH: Final = 32
 """Shards whose games are replayed side by side."""
 _ALONE: Final = 8 * _BATCH
 """Fewer shards are done before a process to help has started."""
+_UNDER_WAY: Final = 2
+"""Iterations before the newest that begun which may have no receipt yet."""
 _NUMBERED: Final = re.compile(r"iter-(\d{6,})\.json")
 
 
@@ -56,8 +60,9 @@ def verify_campaign(
         on_progress: called often.
     """
     begun, findings = time.monotonic(), Findings()
+    _look_at_settings(folder, findings)
     receipts = _read_receipts(folder, findings)
-    _read_plans(folder, receipts, findings)
+    plans = _read_plans(folder, receipts, findings)
     shards = shards_there(folder)
     checkpoints: list[Thing] = [*steps_there(folder), *checkpoints_there(folder)]
     done, total = 0, len(shards) + len(checkpoints)
@@ -85,11 +90,20 @@ def verify_campaign(
     if promotions.is_dir():
         _try(folder, "promotion", promotions, findings, partial(read_hand_promotions, folder))
     whereabouts = Whereabouts.read(folder, findings)
-    _find_gaps(folder, whereabouts, findings)
+    num_finished = max(max(receipts, default=-1) + 1, max(plans, default=0) - _UNDER_WAY)
+    _find_gaps(folder, num_finished, whereabouts, findings)
     audit_matches(folder, receipts, whereabouts, findings)
     compare_receipts(receipts, whole_shards, manifests, whereabouts, findings)
     findings.seconds = time.monotonic() - begun
     return findings
+
+
+def _look_at_settings(folder: CampaignFolder, findings: Findings) -> None:
+    findings.checked["setting"] += 1
+    try:
+        check_settings(folder)
+    except CampaignError as error:
+        findings.add("setting", CONFIG_FILE, "differs", str(error))
 
 
 def _read_receipts(folder: CampaignFolder, findings: Findings) -> dict[int, Receipt]:
@@ -105,25 +119,33 @@ def _read_receipts(folder: CampaignFolder, findings: Findings) -> dict[int, Rece
     return {number: receipt for number, receipt in receipts.items() if receipt is not None}
 
 
-def _find_gaps(folder: CampaignFolder, whereabouts: Whereabouts, findings: Findings) -> None:
-    """Iterations without a receipt though later ones have one."""
+def _find_gaps(
+    folder: CampaignFolder, num_finished: int, whereabouts: Whereabouts, findings: Findings
+) -> None:
+    """Iterations without a receipt though they must have had one."""
     numbers = _numbers(folder.receipt(0).parent)
-    for number in sorted(set(range(max(numbers, default=-1))) - set(numbers)):
+    for number in sorted(set(range(num_finished)) - set(numbers)):
         findings.add("receipt", *whereabouts.explain(folder.name_of(folder.receipt(number))))
 
 
 def _read_plans(
     folder: CampaignFolder, receipts: dict[int, Receipt], findings: Findings
-) -> None:
+) -> list[int]:
+    """The iterations whose plan can be read, rising."""
+    readable = []
     for number in sorted({*_numbers(folder.plan(0).parent), *receipts}):
         path = folder.plan(number)
         plan: ProgressPlan | None = _try(
             folder, "plan", path, findings, partial(read_plan, folder, number)
         )
-        if plan is not None and number in receipts and plan != receipts[number].plan:
+        if plan is None:
+            continue
+        readable.append(number)
+        if number in receipts and plan != receipts[number].plan:
             findings.add(
                 "plan", folder.name_of(path), "differs", "its receipt has another plan"
             )
+    return readable
 
 
 def _audit_shards(
@@ -158,7 +180,7 @@ def _take_shard(
         findings.num_games += audit.num_games
         findings.num_positions += audit.num_positions
         findings.num_bytes += audit.num_bytes
-    elif path.exists():  # else it was set aside or removed meanwhile
+    elif os.path.lexists(path):  # else it was set aside or removed meanwhile
         findings.add("shard", folder.name_of(path), audit.verdict, audit.fault)
 
 
@@ -172,7 +194,7 @@ def _try(
     except UnknownVersionError as error:
         findings.add(kind, folder.name_of(path), "unknown version", str(error))
     except CorruptDataError as error:
-        if path.exists():
+        if os.path.lexists(path):
             findings.add(kind, folder.name_of(path), "damaged", str(error))
         elif kind == "plan":  # looked for because there is a receipt; others were there just now
             findings.add(kind, folder.name_of(path), "lost", str(error))

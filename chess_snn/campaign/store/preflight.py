@@ -36,7 +36,7 @@ def check_before_run(folder: CampaignFolder) -> None:
         CampaignError: it, or a folder in it, cannot be written; or a setting was changed. Names it.
     """
     _check_writable(folder)
-    _check_settings(folder)
+    check_settings(folder)
 
 
 def _check_writable(folder: CampaignFolder) -> None:
@@ -48,7 +48,12 @@ def _check_writable(folder: CampaignFolder) -> None:
             )
 
 
-def _check_settings(folder: CampaignFolder) -> None:
+def check_settings(folder: CampaignFolder) -> None:
+    """See that ``campaign.toml`` is what it was when the campaign began.
+
+    Raises:
+        CampaignError: a setting was changed that may not be. Names each.
+    """
     frozen = _frozen_settings(folder)
     if frozen is None:
         return

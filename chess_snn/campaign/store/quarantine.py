@@ -12,6 +12,7 @@ stay when the folders are thrown away.
 """
 
 import json
+import os
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
@@ -54,7 +55,7 @@ def set_aside(folder: CampaignFolder, path: Path, why: str) -> Path | None:
     Raises:
         UsageError: the campaign's folder cannot be written.
     """
-    if not path.exists():
+    if not os.path.lexists(path):  # a link to nowhere is there
         return None
     target = write_note(folder, path, "set aside", why).with_suffix("")
     with writing(target):

@@ -1,0 +1,96 @@
+"""Folders, pipes, links and odd names where files of a campaign belong: told, and nothing lost."""
+
+import os
+import shutil
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from stored_files import copy_campaign
+
+from chess_snn.campaign import CampaignFolder
+from chess_snn.campaign.keeping.repairing import repair_campaign
+from chess_snn.campaign.keeping.verifying import verify_campaign
+from chess_snn.campaign.store.plans import read_plan, write_plan
+from chess_snn.data import read_json
+from chess_snn.errors import CorruptDataError
+from chess_snn.games import get_game
+from chess_snn.training import load_trainer
+
+ODD_THINGS: dict[str, Callable[[Path], object]] = {
+    "a folder": Path.mkdir,
+    "a pipe": os.mkfifo,
+    "a link to itself": lambda path: path.symlink_to(path.name),
+    "a link to nowhere": lambda path: path.symlink_to("/nowhere/x"),
+    "a link to zeros": lambda path: path.symlink_to("/dev/zero"),
+}
+SMALL_FILES = (
+    "receipts/iter-000001.json", "plans/iter-000001.json", "matches/gen-000001/random.json",
+    "matches/gen-000001/conversion.json",
+)
+
+
+@pytest.fixture
+def stored(tmp_path: Path) -> CampaignFolder:
+    return copy_campaign(tmp_path)
+
+
+@pytest.mark.fault(10)
+@pytest.mark.parametrize("make", ODD_THINGS.values(), ids=ODD_THINGS)
+@pytest.mark.parametrize("name", SMALL_FILES)
+def test_what_is_no_file_is_damage_and_set_aside_bug(
+    stored: CampaignFolder, name: str, make: Callable[[Path], object]
+) -> None:
+    path = stored.path / name
+    path.unlink()
+    make(path)
+    with pytest.raises(CorruptDataError, match=path.name):
+        read_json(path)
+    findings = verify_campaign(stored)
+    assert [finding.path for finding in findings.damage] == [name]
+    (repair,) = repair_campaign(stored, findings)
+    assert repair.is_repaired, repair.text
+    assert verify_campaign(stored).damage == []
+
+
+@pytest.mark.fault(10, 11)
+def test_what_is_no_manifest_is_damage_and_hides_no_other_bug(stored: CampaignFolder) -> None:
+    manifest = stored.shard(0, 0) / "MANIFEST.json"
+    manifest.unlink()
+    os.mkfifo(manifest)
+    weights = stored.checkpoint(1) / "weights.safetensors"
+    weights.write_bytes(weights.read_bytes()[:-1] + b"?")
+    findings = verify_campaign(stored)
+    assert {finding.path for finding in findings.damage} == {
+        "games/iter-000000/shard-0000", "checkpoints/gen-000001",
+    }
+
+
+def test_a_campaign_whose_path_is_not_utf_8_is_whole_bug(stored: CampaignFolder) -> None:
+    moved = os.fsdecode(os.fsencode(stored.path.parent) + b"/caf\xe9")
+    shutil.move(stored.path, moved)
+    folder = CampaignFolder.open(Path(moved))
+    assert verify_campaign(folder).found == []
+    assert load_trainer(folder.checkpoint(1), get_game("chess")).steps_done > 0
+
+
+def test_receipts_that_are_gone_altogether_are_missed_bug(stored: CampaignFolder) -> None:
+    more_plans(stored, 5)
+    shutil.rmtree(stored.path / "receipts")
+    findings = verify_campaign(stored)
+    assert [(f.kind, f.path, f.state) for f in findings.damage] == [
+        ("receipt", f"receipts/iter-00000{number}.json", "lost") for number in range(2)
+    ]
+
+
+def more_plans(folder: CampaignFolder, num_plans: int) -> None:
+    """As if so many iterations had begun."""
+    for number in range(2, num_plans):
+        write_plan(folder, replace(read_plan(folder, 1), iteration=number))
+
+
+def test_a_stray_receipt_is_one_finding_bug(stored: CampaignFolder) -> None:
+    shutil.copy(stored.receipt(1), stored.receipt(20261122))
+    findings = verify_campaign(stored)
+    assert [finding.path for finding in findings.damage] == ["receipts/iter-20261122.json"]
