@@ -22,10 +22,16 @@ from chess_snn.campaign.stages import play_shard, train_generation, window_shard
 from chess_snn.campaign.stages.networks import evaluator_of
 from chess_snn.campaign.store.quarantine import read_notes
 from chess_snn.campaign.store.removals import Removed, note_removal
+from chess_snn.cli.campaign import resume
 from chess_snn.data import read_manifest, read_shard
 from chess_snn.data.manifest import MANIFEST_NAME, Manifest, describe_file
 from chess_snn.data.shard_audit import audit_shards
-from chess_snn.errors import BeyondRepairError, CorruptDataError, DamagedFolderError
+from chess_snn.errors import (
+    BeyondRepairError,
+    CampaignError,
+    CorruptDataError,
+    DamagedFolderError,
+)
 from chess_snn.games import get_game
 from chess_snn.training import check_checkpoint, load_trainer, load_weights
 
@@ -409,3 +415,15 @@ def test_a_pickle_in_a_shard_is_never_loaded(finished: CampaignFolder, tmp_path:
         path.write_bytes(intact)
         (shard / MANIFEST_NAME).write_bytes(manifest)
     assert not trap.exists()
+
+
+@pytest.mark.fault(17)
+def test_a_finished_campaign_is_not_gone_on_with_under_other_settings_bug(
+    finished: CampaignFolder,
+) -> None:
+    file = finished.path / "campaign.toml"
+    text = file.read_text()
+    assert "simulations_first = 2\n" in text
+    file.write_text(text.replace("simulations_first = 2\n", "simulations_first = 3\n"))
+    with pytest.raises(CampaignError, match=r"search\.simulations_first was 2 and is 3"):
+        resume(finished.path)
