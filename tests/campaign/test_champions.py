@@ -16,7 +16,7 @@ from chess_snn.campaign.strength.champions import (
     read_hand_promotions,
     roll_back,
 )
-from chess_snn.errors import CampaignError, CorruptDataError
+from chess_snn.errors import CampaignError, CorruptDataError, UsageError
 
 
 def facts(verdict: str) -> PromotionFacts:
@@ -109,6 +109,17 @@ def test_a_campaign_without_champions_has_none_to_go_back_to(new_folder):
 def test_who_cannot_be_chosen(folder, generation, reason):
     with pytest.raises(CampaignError, match=reason):
         promote_by_hand(folder, generation, "ada", "why not")
+    assert read_hand_promotions(folder) == []
+
+
+@pytest.mark.parametrize(("who", "why", "named"), [
+    ("ada", "sch\udcf6ner", "--why"), ("j\udcf6rg", "better", "--who"),
+])
+def test_a_reason_that_could_not_be_read_again_is_refused_bug(folder, who, why, named):
+    for choose in (lambda: promote_by_hand(folder, 3, who, why),
+                   lambda: roll_back(folder, who, why)):
+        with pytest.raises(UsageError, match=rf"{named} must be text in UTF-8, got .*\\udcf6"):
+            choose()
     assert read_hand_promotions(folder) == []
 
 

@@ -17,7 +17,7 @@ from chess_snn.campaign.store.typed_json import from_json
 from chess_snn.campaign.strength.matches import is_evaluated
 from chess_snn.config import check_range
 from chess_snn.data import StoredFormat, read_json, write_json
-from chess_snn.errors import CampaignError, ConfigError, CorruptDataError
+from chess_snn.errors import CampaignError, ConfigError, CorruptDataError, UsageError
 
 HandAction = Literal["promote", "rollback"]
 FORMAT: Final = StoredFormat(
@@ -123,6 +123,7 @@ def promote_by_hand(
 
     Raises:
         CampaignError: it is the champion already, or its iteration is not finished.
+        UsageError: ``who`` or ``why`` cannot be kept.
     """
     receipts = read_receipts(folder)
     num_finished = len(receipts)
@@ -142,6 +143,7 @@ def roll_back(folder: CampaignFolder, who: str, why: str) -> HandPromotion:
 
     Raises:
         CampaignError: there was none.
+        UsageError: ``who`` or ``why`` cannot be kept.
     """
     reigns = past_champions(folder)
     if len(reigns) < 2:
@@ -184,6 +186,8 @@ def _choose(
     folder: CampaignFolder, generation: int, num_finished: int, action: HandAction, who: str,
     why: str,
 ) -> HandPromotion:
+    _check_text("--who", who)
+    _check_text("--why", why)
     choice = HandPromotion(
         generation, num_finished, action, who, why,
         datetime.now(UTC).isoformat(timespec="seconds"),
@@ -191,6 +195,16 @@ def _choose(
     number = len(read_hand_promotions(folder))
     write_json(folder.hand_promotion(number), FORMAT.sealed(asdict(choice)))
     return choice
+
+
+def _check_text(option: str, text: str) -> None:
+    """Refuse what a terminal in another encoding gave: no reader takes it back."""
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise UsageError(
+            f"{option} must be text in UTF-8, got {text!r}; write it in other letters"
+        ) from error
 
 
 def _chosen_after(by_hand: Sequence[HandPromotion], num_finished: int) -> int | None:
