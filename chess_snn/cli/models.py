@@ -13,6 +13,7 @@ from chess_snn.campaign.configuration.settings import NetworkSettings
 from chess_snn.campaign.models.exporting import MODEL_FILE, read_exported
 from chess_snn.campaign.store.folder import CONFIG_FILE
 from chess_snn.campaign.store.naming import campaigns_home
+from chess_snn.campaign.store.removals import refuse_removed
 from chess_snn.campaign.strength.champions import champion_of
 from chess_snn.cli.console import print_message
 from chess_snn.data import is_committed, verify_folder
@@ -163,6 +164,7 @@ def _of_campaign(path: Path, wanted: int | str | None) -> Model:
         )
     generation = _generation_of(folder, wanted, generations)
     if generation not in generations:
+        refuse_removed(folder, generation)
         raise CampaignError(
             f"{path} has no generation {generation}; it has {len(generations)}, from "
             f"{generations[0]} to {generations[-1]}"

@@ -7,6 +7,7 @@ import pytest
 from stored_files import copy_campaign
 
 from chess_snn.campaign import campaign_lock
+from chess_snn.campaign.store.removals import Removed, note_removal
 
 
 @pytest.fixture
@@ -112,6 +113,19 @@ def test_what_reads_a_campaign_copes_with_what_was_removed(chess_snn, folder):
     verified = chess_snn("verify", "campaign")
     assert verified.returncode == 0
     assert "removed by `chess-snn gc`" in verified.stdout
+
+
+def test_a_network_that_was_removed_is_refused_by_name_bug(chess_snn, folder):
+    note_removal(folder, [Removed("checkpoints/gen-000001", 1000, None)])
+    shutil.rmtree(folder.checkpoint(1))
+    for command in (["models", "show", "campaign@1"], ["play", "--model", "campaign@1"],
+                    ["models", "export", "campaign@1", "--out", "exported"]):
+        done = chess_snn(*command)
+        assert done.returncode == 2
+        (line,) = done.stderr.splitlines()
+        assert "generation 1 of" in line
+        assert "was removed by `chess-snn gc`; use one that is there" in line
+    assert "has no generation 7" in chess_snn("models", "show", "campaign@7").stderr
 
 
 def test_a_folder_that_is_no_campaign_is_refused(chess_snn, tmp_path):
