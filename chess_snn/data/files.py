@@ -262,8 +262,12 @@ def _replacing(path: Path) -> Iterator[Path]:
         sync_folder(path.parent)
 
 
-def read_json(path: Path) -> Json:
+def read_json(path: Path, way_out: str = _RESTORE_OR_DELETE) -> Json:
     """The JSON object at ``path``.
+
+    Args:
+        path: of the file.
+        way_out: for people, what helps where it is damaged.
 
     Raises:
         CorruptDataError: it is missing, not a JSON object, or the disk cannot give it.
@@ -273,18 +277,16 @@ def read_json(path: Path) -> Json:
             raise CorruptDataError(f"{path} is no file; {_RESTORE_OR_DELETE}")
         content = path.read_bytes()
     except (FileNotFoundError, NotADirectoryError):
-        raise CorruptDataError(f"{path} is missing; {_RESTORE_OR_DELETE}") from None
+        raise CorruptDataError(f"{path} is missing; {way_out}") from None
     except OSError as error:
         if error.errno not in _UNREADABLE:
             raise
-        raise CorruptDataError(
-            f"{path} cannot be read ({error.strerror}); {_RESTORE_OR_DELETE}"
-        ) from error
-    return parse_json(content, str(path))
+        raise CorruptDataError(f"{path} cannot be read ({error.strerror}); {way_out}") from error
+    return parse_json(content, str(path), way_out)
 
 
-def parse_json(content: bytes, place: str) -> Json:
-    """The JSON object in ``content``, which stands at ``place``.
+def parse_json(content: bytes, place: str, way_out: str = _RESTORE_OR_DELETE) -> Json:
+    """The JSON object in ``content``, which stands at ``place``; as for :func:`read_json`.
 
     Raises:
         CorruptDataError: it is none.
@@ -292,12 +294,10 @@ def parse_json(content: bytes, place: str) -> Json:
     try:
         obj = json.loads(content, parse_constant=_refuse, parse_float=_exact)
     except (ValueError, RecursionError) as error:
-        raise CorruptDataError(
-            f"{place} is not JSON ({error}); {_RESTORE_OR_DELETE}"
-        ) from None
+        raise CorruptDataError(f"{place} is not JSON ({error}); {way_out}") from None
     if not isinstance(obj, dict):
         raise CorruptDataError(
-            f"{place} must hold a JSON object, found {type(obj).__name__}; {_RESTORE_OR_DELETE}"
+            f"{place} must hold a JSON object, found {type(obj).__name__}; {way_out}"
         )
     return obj
 

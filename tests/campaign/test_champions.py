@@ -148,3 +148,10 @@ def test_a_damaged_choice_is_named(folder, damage):
     edit(path, **damage)
     with pytest.raises(CorruptDataError, match=r"by-hand-0000\.json"):
         champion_now(folder)
+
+
+def test_a_choice_that_is_no_json_is_not_to_be_deleted_bug(folder):
+    promote_by_hand(folder, 3, "ada", "better")
+    folder.hand_promotion(0).write_text("{")
+    with pytest.raises(CorruptDataError, match=r"is not JSON .*; restore it from a copy$"):
+        champion_now(folder)

@@ -10,9 +10,10 @@ from chess_snn.campaign.store.plans import (
     begin_iteration,
     describe_length,
     next_plan,
+    read_plan,
     read_plans,
 )
-from chess_snn.campaign.store.receipts import recorded_seconds
+from chess_snn.campaign.store.receipts import read_receipt, recorded_seconds
 from chess_snn.errors import CorruptDataError
 
 MINUTE_S = 60.0
@@ -76,3 +77,10 @@ def test_a_damaged_plan_is_named(new_folder, damage):
     edit(folder.plan(0), **damage)
     with pytest.raises(CorruptDataError, match=r"plans/iter-000000\.json"):
         read_plans(folder)
+
+
+def test_what_verify_makes_again_is_told_so_bug(new_folder):
+    folder = new_folder("c")
+    for read in (read_plan, read_receipt):
+        with pytest.raises(CorruptDataError, match=r"missing; restore .*verify .*/c --repair$"):
+            read(folder, 0)

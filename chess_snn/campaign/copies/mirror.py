@@ -190,11 +190,12 @@ class Mirror:
 
     def _refuse_damage(self, path: Path, content: bytes) -> None:
         """A copy of what is damaged would hide the good one that was sent before it."""
-        body = parse_json(content, str(path))
+        way_out = f"mend it: chess-snn verify {self._folder.path} --repair"
+        body = parse_json(content, str(path), way_out)
         if DIGEST in body and not is_own_digest(body):
             raise CorruptDataError(
                 f"{path} is damaged: its digest is not that of its content, so it is not sent; "
-                f"mend it: chess-snn verify {self._folder.path} --repair"
+                f"{way_out}"
             )
 
 

@@ -95,7 +95,7 @@ def read_plan(folder: CampaignFolder, iteration: int) -> ProgressPlan:
         "restore it from a copy, or have it made from the iteration's receipt: "
         f"chess-snn verify {folder.path} --repair"
     )
-    body = FORMAT.unsealed(read_json(path), path, way_out)
+    body = FORMAT.unsealed(read_json(path, way_out), path, way_out)
     try:
         plan = from_json(ProgressPlan, body)
     except (ValueError, ConfigError) as error:

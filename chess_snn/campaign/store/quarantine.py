@@ -30,6 +30,8 @@ Event = Literal["set aside", "made again", "dropped"]
 made of; or that is not possible, and windows of training go without it."""
 
 FORMAT: Final = StoredFormat("quarantine note", version=1)
+_WAY_OUT: Final = "restore it from a copy"
+"""Nothing else accounts for what it speaks of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,12 +105,12 @@ def last_events(notes: Sequence[Note], event: Event) -> dict[str, Note]:
 
 
 def _read_note(path: Path) -> Note:
-    body = read_json(path)
+    body = read_json(path, _WAY_OUT)
     body = FORMAT.upgraded(body, body.pop("schema", None), path)
     try:
         return from_json(Note, body)
     except ValueError as error:
         raise CorruptDataError(
-            f"{path} is no note of a quarantine ({error}); mend it, or delete it"
+            f"{path} is no note of a quarantine ({error}); {_WAY_OUT}"
         ) from error
 

@@ -259,8 +259,8 @@ def read_receipt(folder: CampaignFolder, iteration: int) -> Receipt:
         UnknownVersionError: it is of a version that is not read.
         CorruptDataError: it is missing or damaged.
     """
-    path = folder.receipt(iteration)
-    body = FORMAT.unsealed(read_json(path), path, _way_out(folder))
+    path, way_out = folder.receipt(iteration), _way_out(folder)
+    body = FORMAT.unsealed(read_json(path, way_out), path, way_out)
     try:
         if set(body) != {f.name for f in fields(Receipt)} or body["iteration"] != iteration:
             raise CorruptDataError(f"{path} is not the receipt of iteration {iteration}")

@@ -16,6 +16,8 @@ from chess_snn.data import StoredFormat, create_text, is_committed, read_json, r
 from chess_snn.errors import CorruptDataError, RemovedError
 
 FORMAT: Final = StoredFormat("removal", version=1)
+_WAY_OUT: Final = "restore it from a copy"
+"""Nothing else says what was removed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,11 +102,9 @@ def created_of(folder: CampaignFolder, generation: int) -> tuple[str, bool]:
 
 
 def _read_note(path: Path) -> list[Removed]:
-    body = read_json(path)
+    body = read_json(path, _WAY_OUT)
     body = FORMAT.upgraded(body, body.pop("schema", None), path)
     try:
         return from_json(_Removal, body).removed
     except ValueError as error:
-        raise CorruptDataError(
-            f"{path} is no note of a removal ({error}); restore it from a copy"
-        ) from error
+        raise CorruptDataError(f"{path} is no note of a removal ({error}); {_WAY_OUT}") from error

@@ -23,6 +23,7 @@ HandAction = Literal["promote", "rollback"]
 FORMAT: Final = StoredFormat(
     "choice of a champion", version=2, upgrades={1: dict}, first_with_digest=2
 )
+_WAY_OUT: Final = "restore it from a copy"
 _CHOICE: Final = re.compile(r"by-hand-(\d{4,})\.json")
 
 
@@ -168,17 +169,17 @@ def read_hand_promotions(folder: CampaignFolder) -> list[HandPromotion]:
     while (path := folder.hand_promotion(len(choices))).exists():
         choices.append(_read_choice(path))
     if any(name is not None and int(name[1]) >= len(choices) for name in listed):
-        raise CorruptDataError(f"{path} is missing; restore it from a copy")
+        raise CorruptDataError(f"{path} is missing; {_WAY_OUT}")
     return choices
 
 
 def _read_choice(path: Path) -> HandPromotion:
-    body = FORMAT.unsealed(read_json(path), path, "restore it from a copy")
+    body = FORMAT.unsealed(read_json(path, _WAY_OUT), path, _WAY_OUT)
     try:
         return from_json(HandPromotion, body)
     except (ValueError, ConfigError) as error:
         raise CorruptDataError(
-            f"{path} is no choice of a champion ({error}); restore it from a copy"
+            f"{path} is no choice of a champion ({error}); {_WAY_OUT}"
         ) from error
 
 

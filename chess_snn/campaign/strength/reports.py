@@ -9,6 +9,7 @@ from chess_snn.types import Json
 _FORMAT: Final = StoredFormat("report", version=2, upgrades={1: dict}, first_with_digest=2)
 _FIRST: Final = {"schema": 1}
 """The first version did not say so."""
+_WAY_OUT: Final = "restore it from a copy"
 
 
 def write_report(path: Path, body: Json) -> None:
@@ -27,4 +28,4 @@ def read_report(path: Path) -> Json:
         UnknownVersionError: it is of a version that is not read.
         CorruptDataError: it is missing or damaged.
     """
-    return _FORMAT.unsealed(_FIRST | read_json(path), path, "restore it from a copy")
+    return _FORMAT.unsealed(_FIRST | read_json(path, _WAY_OUT), path, _WAY_OUT)
