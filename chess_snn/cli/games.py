@@ -102,6 +102,7 @@ def export(
 
     chess-snn games export campaigns/cpu-001 --matches --generation 18 --out matches.pgn
     """
+    check_writable(out, "--out")
     if outcome is not None:
         check_choice("--outcome", outcome, OUTCOMES)
     if termination is not None:
@@ -145,6 +146,8 @@ def show(
 
     chess-snn games show campaigns/cpu-001 --game 12 --ply 40 --svg board.svg
     """
+    check_writable(svg, "--svg")
+    check_writable(png, "--png")
     collection = _open(directory)
     found = collection.game(game)
     text = to_pgn(collection, found)  # first: it plays the game over

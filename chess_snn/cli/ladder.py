@@ -12,7 +12,7 @@ import typer
 from chess_snn import __version__
 from chess_snn.cli.console import console, print_message, work_bar
 from chess_snn.cli.ladder_tables import checked_table, ladder_facts, ladder_table
-from chess_snn.cli.report_file import check_writable
+from chess_snn.cli.report_file import check_writable, refuse_in_campaign
 from chess_snn.config import check_range
 from chess_snn.data import read_json, write_bytes, write_json, write_parts
 from chess_snn.errors import UsageError
@@ -165,6 +165,8 @@ def check_command(
 
     chess-snn ladder check
     """
+    if out is not None:
+        refuse_in_campaign(out / PARTS, "--out")
     found, engines = _find(ladder), _engine_settings(threads, engine_seconds)
     available = available_players(found, found.players, engines)
     if available.notice is not None:

@@ -10,6 +10,7 @@ import chess.pgn
 import numpy as np
 
 from chess_snn.cli.board_text import draw_board
+from chess_snn.cli.report_file import refuse_in_campaign
 from chess_snn.data import write_text
 from chess_snn.errors import EngineError, IllegalMoveError, UsageError
 from chess_snn.evaluation import Player
@@ -157,6 +158,7 @@ class TerminalGame:
             raise UsageError("name a file that ends in .pgn: save game.pgn")
         try:
             path = Path(argument).expanduser()
+            refuse_in_campaign(path, "file")
             write_text(path, self.to_pgn())
         except (OSError, ValueError, RuntimeError) as error:
             raise UsageError(f"cannot write {argument}: {error}; choose another file") from error

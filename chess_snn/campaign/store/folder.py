@@ -35,7 +35,7 @@ from chess_snn.campaign.configuration.loading import (
 from chess_snn.campaign.configuration.settings import CampaignConfig
 from chess_snn.data import StoredFormat, create_text, sweep_temporaries, write_text
 from chess_snn.data.files import make_folder
-from chess_snn.errors import CampaignError
+from chess_snn.errors import CampaignError, ConfigError
 
 CONFIG_FILE = "campaign.toml"
 FORMAT = StoredFormat("campaign configuration", version=1)
@@ -53,6 +53,28 @@ def _is_taken(path: Path) -> CampaignError:
         f"{path} holds another campaign; go on with it by `chess-snn campaign resume {path}`, or "
         "choose another --dir"
     )
+
+
+def campaign_around(path: Path) -> Path | None:
+    """The folder of the campaign that ``path`` lies in, links followed; None where it is in none.
+
+    A configuration for campaigns to be, which names none yet, does not make its folder a campaign;
+    one that cannot be read does.
+    """
+    try:
+        parent = path.parent.resolve()
+        return next(filter(_holds_campaign, (parent, *parent.parents)), None)
+    except (OSError, RuntimeError):  # links in a ring, or a closed folder: nothing is written there
+        return None
+
+
+def _holds_campaign(folder: Path) -> bool:
+    if not (folder / CONFIG_FILE).is_file():
+        return False
+    try:
+        return _IDENTITY in read_toml(folder / CONFIG_FILE)
+    except ConfigError:
+        return True
 
 
 @dataclass(frozen=True, slots=True)

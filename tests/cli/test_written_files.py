@@ -1,0 +1,73 @@
+"""Where commands write files that their user names: anywhere but among a campaign's own."""
+
+import io
+import sys
+
+import pytest
+from stored_files import copy_campaign
+
+from chess_snn.campaign.store.folder import CONFIG_FILE, campaign_around
+from chess_snn.cli.report_file import check_writable
+from chess_snn.errors import UsageError
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return copy_campaign(tmp_path)
+
+
+def content(folder):
+    return {path: path.read_bytes() for path in folder.path.rglob("*") if path.is_file()}
+
+
+@pytest.mark.parametrize(("command", "option"), [
+    (("games", "export", "campaign", "--out", "campaign/campaign.toml"), "--out"),
+    (("games", "show", "campaign", "--svg", "campaign/checkpoints/board.svg"), "--svg"),
+    (("games", "show", "campaign", "--png", "campaign/plans/iter-000000.json"), "--png"),
+    (("results", "campaign", "--csv", "--out", "campaign/receipts/iter-000001.json"), "--out"),
+    (("results", "campaign", "--out", "linked/iter-000001.json"), "--out"),
+    (("match", "random", "random", "--pgn", "campaign/games.pgn"), "--pgn"),
+    (("match", "random", "random", "--json-file", "campaign/matches/new/x.json"), "--json-file"),
+    (("ladder", "games", "--out", "campaign/campaign.toml"), "--out"),
+    (("ladder", "make", "--out", "campaign"), "--out"),
+    (("ladder", "check", "--out", "campaign"), "--out"),
+    (("models", "compare", "campaign", "campaign@1", "--out", "campaign/plans/new"), "--out"),
+])
+def test_no_file_of_a_campaign_is_written_over_bug(chess_snn, folder, tmp_path, command, option):
+    (tmp_path / "linked").symlink_to(folder.path / "receipts")
+    before = content(folder)
+    done = chess_snn(*command)
+    assert (done.returncode, done.stdout) == (2, "")
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("error: cannot write ")
+    assert f"lies in the campaign {folder.path}, whose files are its own" in line
+    assert line.endswith(f"choose another {option}, outside of it")
+    assert content(folder) == before
+
+
+def test_a_game_at_a_terminal_is_not_saved_in_a_campaign_bug(chess_snn, folder, monkeypatch):
+    monkeypatch.setattr(sys, "stdin", io.StringIO("save campaign/game.pgn\nquit\n"))
+    shown = chess_snn("play", "--model", "greedy", "--ascii").stdout
+    assert "cannot write campaign/game.pgn: it lies in the campaign" in shown
+    assert not (folder.path / "game.pgn").exists()
+
+
+def test_files_beside_a_campaign_are_written_over_as_ever(chess_snn, folder, tmp_path):
+    (tmp_path / "games.pgn").write_text("older")
+    inside_and_out = folder.path / "receipts" / ".." / ".." / "games.pgn"
+    assert chess_snn("games", "export", "campaign", "--out", inside_and_out).returncode == 0
+    assert (tmp_path / "games.pgn").read_text().startswith("[Event")
+
+
+def test_a_configuration_for_campaigns_to_be_makes_no_campaign_of_its_folder(tmp_path):
+    settings = tmp_path / CONFIG_FILE
+    settings.write_text("[campaign]\niterations = 3\n")
+    check_writable(tmp_path / "results.csv", "--out")
+    settings.write_text("[identity\n")  # a campaign's that is damaged
+    with pytest.raises(UsageError, match=r"results\.csv: it lies in the campaign"):
+        check_writable(tmp_path / "results.csv", "--out")
+
+
+def test_links_in_a_ring_lie_in_no_campaign(tmp_path):
+    (tmp_path / "ring").symlink_to(tmp_path / "ring")
+    assert campaign_around(tmp_path / "ring" / "games.pgn") is None
