@@ -274,7 +274,7 @@ def read_json(path: Path, way_out: str = _RESTORE_OR_DELETE) -> Json:
     """
     try:
         if not stat.S_ISREG(path.stat().st_mode):  # of a pipe there may be no end
-            raise CorruptDataError(f"{path} is no file; {_RESTORE_OR_DELETE}")
+            raise CorruptDataError(f"{path} is no file; {way_out}")
         content = path.read_bytes()
     except (FileNotFoundError, NotADirectoryError):
         raise CorruptDataError(f"{path} is missing; {way_out}") from None
