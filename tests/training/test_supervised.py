@@ -123,7 +123,7 @@ def test_a_killed_training_goes_on_to_the_same_weights(
             train_supervised(
                 game, course, begin, folder, checkpoint_s=1e-9, on_progress=kill_at(step)
             )
-        assert len(list(folder.iterdir())) <= 2, "older checkpoints are removed"
+        assert len(list(folder.glob("*"))) <= 2, "older checkpoints are removed"
     resumed, points = train_supervised(game, course, begin, folder)
     assert_same_trainers(resumed, expected)
     assert told[-1] == (end, end)
