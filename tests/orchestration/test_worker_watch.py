@@ -4,6 +4,7 @@ import os
 import signal
 import threading
 import time
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -13,10 +14,12 @@ pytest.importorskip("distributed")
 
 import dask  # noqa: E402
 import psutil  # noqa: E402
+from dask.utils import parse_timedelta  # noqa: E402
 from distributed import Client, LocalCluster  # noqa: E402
 
 from flows.worker_watch import SilenceLog, describe_exit, watched_workers  # noqa: E402
 from tasks import nanny_setup  # noqa: E402
+from tasks.cluster.liveness import DASK_SETTINGS  # noqa: E402
 
 
 def workers(**last_seen: float) -> dict[str, dict[str, object]]:
@@ -128,10 +131,7 @@ def test_a_killed_and_a_frozen_worker_are_told_and_replaced() -> None:
             heard.clear()
 
     with (
-        dask.config.set({
-            "distributed.scheduler.worker-ttl": None,
-            "distributed.nanny.preload": [nanny_setup.__name__],
-        }),
+        dask.config.set(DASK_SETTINGS),
         LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=None) as cluster,
         Client(cluster) as client,
         watched_workers(client, tell, frozen_after_s=5.0),
@@ -149,6 +149,12 @@ def test_a_killed_and_a_frozen_worker_are_told_and_replaced() -> None:
         client.wait_for_workers(1, timeout=120)
         (third,) = pids(client)
         assert third not in {first, second}
+
+
+def test_a_worker_that_dies_again_much_later_is_not_given_up_bug() -> None:
+    """Dask closes the nanny of one that is away at just that time after it was away before."""
+    given_up_s = parse_timedelta(DASK_SETTINGS["distributed.deploy.lost-worker-timeout"])
+    assert given_up_s > timedelta(days=3650).total_seconds()
 
 
 def pids(client: Client) -> list[int]:
