@@ -20,8 +20,8 @@ DASK_SETTINGS: Final = {
     "distributed.scheduler.worker-ttl": None,
     "distributed.nanny.preload": [nanny_setup.__name__],
     "distributed.comm.timeouts.connect": "30s",
-    # One that died is started again by its nanny. So long after, Dask would look whether it is there,
-    # and close the nanny of one that happens to be starting just then, once more.
+    # One that died is started again by its nanny. So long after, Dask would look whether it is
+    # there, and close the nanny of one that happens to be starting just then, once more.
     "distributed.deploy.lost-worker-timeout": "10000 days",
     # A worker that grows is ended at its bound; paused, it would wait for memory for ever.
     "distributed.worker.memory.target": False,
