@@ -12,6 +12,9 @@ from chess_snn.errors import ClusterError
 from tasks.cluster.nannies import ANY_LOOPBACK_PORT, AttentiveNanny, nanny_options
 
 _LOOPBACK: Final = "127.0.0.1"
+_GOODBYE: Final = "Closed comm"
+"""Begins what Dask's scheduler says, with a traceback, where it was about to write to somebody who
+has just left, as at the end of a campaign. Connections that break are told by the campaign."""
 
 
 class OwnCluster(SpecCluster):  # type: ignore[misc]  # distributed has no types
@@ -33,6 +36,10 @@ class OwnCluster(SpecCluster):  # type: ignore[misc]  # distributed has no types
         await super()._close()
 
 
+def _is_no_goodbye(record: logging.LogRecord) -> bool:
+    return not str(record.msg).startswith(_GOODBYE)
+
+
 def local_cluster(places: Sequence[WorkerPlace]) -> OwnCluster:
     """A cluster with a worker in each of ``places``; it is up when this returns.
 
@@ -43,6 +50,7 @@ def local_cluster(places: Sequence[WorkerPlace]) -> OwnCluster:
         ClusterError: a worker does not come up.
     """
     security = Security.temporary()
+    logging.getLogger("distributed.scheduler").addFilter(_is_no_goodbye)
     try:
         return OwnCluster(
             security=security,

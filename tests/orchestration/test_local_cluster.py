@@ -108,6 +108,14 @@ def test_nobody_comes_in_without_the_certificate_of_the_campaign(places, strange
             assert client.submit(int, "1").result(timeout=10) == 1
 
 
+def test_a_client_that_left_is_no_traceback_bug(places, caplog):
+    with local_cluster(places) as cluster, Client(cluster) as client:
+        scheduler = cluster.scheduler
+        scheduler.client_comms[client.id].abort()
+        scheduler.send_all({client.id: [{"op": "told too late"}]}, {})
+        assert [record.message for record in caplog.records if record.exc_info] == []
+
+
 @pytest.mark.fault(22)
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
 def test_a_stop_while_workers_start_leaves_none_and_no_traceback_bug(tmp_path, sent):
