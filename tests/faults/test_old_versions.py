@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from signed_files import resign
 from stored_files import STORED, copy_campaign
 
 from chess_snn.campaign import CampaignFolder, read_receipt, read_receipts
@@ -28,11 +29,9 @@ from chess_snn.campaign.viewing.finish import is_finished
 from chess_snn.data import (
     GameRecords,
     ReplayWindow,
-    is_own_digest,
     read_manifest,
     read_shard,
     verify_folder,
-    with_digest,
 )
 from chess_snn.data.manifest import MANIFEST_NAME
 from chess_snn.errors import UnknownVersionError
@@ -117,15 +116,6 @@ def test_files_from_before_their_digests_are_read(stored: CampaignFolder) -> Non
         assert "digest" not in json.loads(path.read_text())
         assert read() == new, name
     assert verify_campaign(stored).is_whole
-
-
-def resign(path: Path, change: Callable[[dict], None]) -> None:
-    """Edit a JSON file as its writer would have: with a digest of its own, where it has one."""
-    body = json.loads(path.read_text())
-    had_digest = is_own_digest(body)
-    body.pop("digest", None)
-    change(body)
-    path.write_text(json.dumps(with_digest(body) if had_digest else body))
 
 
 def newer(name: str) -> Callable[[dict], None]:
