@@ -36,7 +36,10 @@ def _driver_on_the_path(monkeypatch):
 
 
 def our_ranks(file):
-    """The processes that were given ``file``: ranks, their agent, and who started that."""
+    """The processes that were given ``file``: ranks, their agent, and who started that.
+
+    What each was started with is in its ``info``: one that has died since cannot be asked.
+    """
     found = []
     for process in psutil.process_iter(["cmdline"]):
         if str(file) in (process.info["cmdline"] or []):
@@ -50,11 +53,11 @@ def assert_gone(file):
 
 
 def is_rank(process):
-    return "rank_driver" in process.cmdline() and "-u" in process.cmdline()
+    return {"rank_driver", "-u"} <= set(process.info["cmdline"])
 
 
 def is_agent(process):
-    return "chess_snn.training.rank_agent" in process.cmdline()
+    return "chess_snn.training.rank_agent" in process.info["cmdline"]
 
 
 def launch(file, layout=None, then=None):
