@@ -83,11 +83,19 @@ def descendants(process: subprocess.Popen[bytes]) -> list[psutil.Process]:
     return psutil.Process(process.pid).children(recursive=True)
 
 
+def command_of(process: psutil.Process) -> list[str]:
+    """What it was started with; nothing where it has ended since it was seen."""
+    try:
+        return process.cmdline()
+    except psutil.NoSuchProcess:
+        return []
+
+
 def dask_workers(process: subprocess.Popen[bytes]) -> list[psutil.Process]:
     """The worker processes of a running campaign."""
     return [
         child for child in descendants(process)
-        if any("multiprocessing" in part and "spawn_main" in part for part in child.cmdline())
+        if any("multiprocessing" in part and "spawn_main" in part for part in command_of(child))
     ]
 
 

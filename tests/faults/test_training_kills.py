@@ -7,6 +7,7 @@ import psutil
 import pytest
 from campaign_driver import (
     assert_whole,
+    command_of,
     descendants,
     faults_at,
     finish,
@@ -48,7 +49,7 @@ RETRIED = re.compile(r"rank \d \(process \d+\) was killed by SIGKILL.* Retry 1/2
 def ranks_of(process) -> list[psutil.Process]:
     return [
         child for child in descendants(process)
-        if training_program.__name__ in child.cmdline() and "-u" in child.cmdline()
+        if {training_program.__name__, "-u"} <= set(command_of(child))
     ]
 
 
