@@ -26,17 +26,31 @@ FORMAT: Final = "chess-snn network"
 VERSION: Final = "2"
 _LENGTH_BYTES: Final = 8
 """Of a safetensors file, which say how long its header is."""
+_ALIGNMENT: Final = 8
+"""Of the tensors in a safetensors file, in bytes; spaces fill up its header."""
 
 
 def write_tensors(
-    path: Path, tensors: Mapping[str, Tensor], metadata: dict[str, str] | None = None
+    path: Path, tensors: Mapping[str, Tensor], metadata: Mapping[str, str] | None = None
 ) -> None:
     """Write contiguous ``tensors`` to ``path`` as safetensors.
+
+    Equal tensors and metadata give equal bytes, in every process. The library's own header lists
+    the metadata in the random order of a hash map, so the header is written here.
 
     Raises:
         OSError: the disk is full, say; safetensors' own way to a file raises an error of its own.
     """
-    path.write_bytes(save(dict(tensors), metadata))
+    content = save(dict(tensors))
+    end = _header_end(content)
+    header = json.loads(content[_LENGTH_BYTES:end])
+    if metadata:
+        header = {"__metadata__": dict(sorted(metadata.items())), **header}
+    text = json.dumps(header, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % _ALIGNMENT)
+    with path.open("wb") as file:
+        file.write(len(text).to_bytes(_LENGTH_BYTES, "little") + text)
+        file.write(memoryview(content)[end:])
 
 
 def save_network(path: Path, network: Network) -> None:
@@ -45,7 +59,7 @@ def save_network(path: Path, network: Network) -> None:
         "format": FORMAT,
         "version": VERSION,
         "game": network.spec.name,
-        "config": json.dumps(asdict(network.config)),
+        "config": json.dumps(asdict(network.config), sort_keys=True),
     }
     tensors = {name: tensor.contiguous() for name, tensor in network.state_dict().items()}
     unfinished = path.with_name(path.name + ".partial")
@@ -114,8 +128,13 @@ def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
 
 def _metadata(content: bytes) -> dict[str, str]:
     """Of a safetensors file, in whose header it stands."""
-    end = _LENGTH_BYTES + int.from_bytes(content[:_LENGTH_BYTES], "little")
-    return dict(json.loads(content[_LENGTH_BYTES:end]).get("__metadata__") or {})
+    header = json.loads(content[_LENGTH_BYTES:_header_end(content)])
+    return dict(header.get("__metadata__") or {})
+
+
+def _header_end(content: bytes) -> int:
+    """Where the header of a safetensors file ends and its tensors begin."""
+    return _LENGTH_BYTES + int.from_bytes(content[:_LENGTH_BYTES], "little")
 
 
 def _parse_config(text: str) -> NetConfig:

@@ -2,7 +2,10 @@
 
 import errno
 import json
+import os
 import pickle
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -18,6 +21,7 @@ from chess_snn.nets import (
     save_network,
     write_tensors,
 )
+from chess_snn.nets.weights import read_tensors
 
 FULL_DISK = Path("/dev/full")
 TINY = net_config("tiny", threshold=0.625)
@@ -72,6 +76,49 @@ def test_the_digest_sees_names_and_every_bit(spec):
     with torch.no_grad():
         bits[0] ^= 1
     assert network_digest(network) == before
+
+
+def test_equal_networks_are_equal_bytes_bug(tmp_path, spec):
+    """Metadata lay in the order of a hash map with a random seed, another one each time."""
+    written = []
+    for attempt in range(6):
+        path = tmp_path / f"{attempt}.safetensors"
+        save_network(path, build_network(spec, TINY, 3))
+        written.append(path.read_bytes())
+    assert len(set(written)) == 1
+
+
+WRITE = """
+import sys
+from pathlib import Path
+import torch
+from chess_snn.nets import write_tensors
+
+names = {str(number) for number in range(9)}  # in an order that follows PYTHONHASHSEED
+tensors = {name: torch.full((3,), float(name)) for name in names}
+write_tensors(Path(sys.argv[1]), tensors, {name: name * 2 for name in names})
+"""
+
+
+def test_another_process_writes_equal_bytes(tmp_path):
+    path = tmp_path / "theirs.safetensors"
+    subprocess.run(
+        [sys.executable, "-c", WRITE, path], env=os.environ | {"PYTHONHASHSEED": "1"}, check=True
+    )
+    ours = {str(number): torch.full((3,), float(number)) for number in range(9)}
+    metadata = {name: name * 2 for name in ours}
+    write_tensors(tmp_path / "ours.safetensors", ours, metadata)
+    assert path.read_bytes() == (tmp_path / "ours.safetensors").read_bytes()
+    tensors, found = read_tensors(path)
+    assert found == metadata
+    assert all(torch.equal(tensors[name], ours[name]) for name in tensors | ours)
+
+
+def test_a_file_of_the_library_itself_is_loaded(stored, spec):
+    """As earlier versions of this program wrote them: metadata in any order."""
+    metadata = metadata_of(stored)
+    save_file(load_file(stored), stored, dict(reversed(metadata.items())))
+    assert network_digest(load_network(stored)) == network_digest(build_network(spec, TINY, 3))
 
 
 @pytest.mark.parametrize("kept", [0, 4, 8, 100, 5000, -1])

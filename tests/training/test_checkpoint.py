@@ -119,6 +119,14 @@ def test_manifest_names_the_weights(trained, tmp_path):
     assert network_digest(stored) == manifest.meta["weights_digest"]
 
 
+def test_equal_trainers_are_equal_bytes_bug(trained, tmp_path):
+    """Metadata of the weights lay in random order."""
+    for name in ("one", "other"):
+        save_checkpoint(tmp_path / name, trained, {"generation": 4})
+    for name in FILES:
+        assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "other" / name).read_bytes()
+
+
 def test_a_second_save_returns_what_is_committed(trained, window, tmp_path):
     folder = tmp_path / "gen"
     first = save_checkpoint(folder, trained, {"generation": 1})
