@@ -11,9 +11,10 @@ from chess_snn.training.checkpoint import (
 from chess_snn.training.course import Course, GivenShard, plan_course
 from chess_snn.training.holdout import HoldoutReport, measure_holdout
 from chess_snn.training.ranks import ALONE, RankPlace, Ranks, joined_ranks
-from chess_snn.training.report import TrainingReport
+from chess_snn.training.report import StepListener, TrainingReport
 from chess_snn.training.schedule import IterationPlan
 from chess_snn.training.settings import SupervisedSettings, TrainingSettings
+from chess_snn.training.step_losses import StepFigures, StepLosses, thin
 from chess_snn.training.supervised import (
     Points,
     step_checkpoint,
@@ -33,6 +34,9 @@ __all__ = [
     "Points",
     "RankPlace",
     "Ranks",
+    "StepFigures",
+    "StepListener",
+    "StepLosses",
     "SupervisedSettings",
     "Trainer",
     "TrainingReport",
@@ -48,5 +52,6 @@ __all__ = [
     "step_checkpoint",
     "step_checkpoints",
     "supervised_progress",
+    "thin",
     "train_supervised",
 ]

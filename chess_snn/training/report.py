@@ -1,7 +1,7 @@
 """What training steps come to: figures fetched from the device, and their means."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -12,11 +12,12 @@ from chess_snn.errors import TrainingDivergedError
 from chess_snn.training.gradients import LOSS_FIGURES
 from chess_snn.training.loss_scale import LEAST_SCALE
 from chess_snn.training.step import FIGURES
+from chess_snn.training.step_losses import StepFigures, StepLosses, thin
 
 _WAY_OUT: Final = 'lower training.learning_rate or set training.precision = "fp32"'
 
-StepFigures = dict[str, float]
-"""By the names of :data:`chess_snn.training.step.FIGURES`, of one step."""
+StepListener = Callable[[StepFigures], None]
+"""Called with the figures of each step that was taken, when they have come from the device."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +42,8 @@ class TrainingReport:
     """Not among them: whose gradient was not finite because of the loss scale; it was halved, and
     nothing else changed."""
     samples: int
+    total_loss: float
+    """What is minimised: the weighted sum of the others."""
     value_loss: float
     """Cross-entropy with outcome and root value blended, nats."""
     policy_loss: float
@@ -65,6 +68,8 @@ class TrainingReport:
     """The size at the beginning, and each that memory forced."""
     shares: tuple[int, ...]
     """Micro-batches a step of each rank, at the end."""
+    step_losses: StepLosses
+    """Losses by optimiser step, at most 100 points."""
 
     @property
     def samples_per_s(self) -> float:
@@ -78,7 +83,9 @@ class FigureLog:
     Whoever asks a GPU for a number waits for all it has to do.
     """
 
-    def __init__(self, first_step: int, every: int, skip_limit: int) -> None:
+    def __init__(
+        self, first_step: int, every: int, skip_limit: int, on_step: StepListener | None = None
+    ) -> None:
         """Begin at step ``first_step`` of the campaign; see ``training.skip_limit``."""
         self.steps: list[StepFigures] = []
         """Of the steps fetched so far that were taken."""
@@ -87,16 +94,19 @@ class FigureLog:
         self.num_overflowed = 0
         """The same where the loss was scaled too much; they are not among the others."""
         self._first_step, self._every, self._skip_limit = first_step, every, skip_limit
+        self._on_step = on_step
         self._num_in_a_row = 0
         self._on_device: list[Tensor] = []
+        self._rates: list[float] = []
 
-    def add(self, figures_F: Tensor) -> None:
-        """Note a step.
+    def add(self, figures_F: Tensor, learning_rate: float = 0.0) -> None:
+        """Note a step, and the learning rate that it was made with.
 
         Raises:
             TrainingDivergedError: as :meth:`fetch` does.
         """
         self._on_device.append(figures_F)
+        self._rates.append(learning_rate)
         if len(self._on_device) >= self._every:
             self.fetch()
 
@@ -109,16 +119,18 @@ class FigureLog:
         """
         if not self._on_device:
             return
-        for numbers in torch.stack(self._on_device).tolist():
-            figures = dict(zip(FIGURES, numbers, strict=True))
+        for numbers, rate in zip(
+            torch.stack(self._on_device).tolist(), self._rates, strict=True
+        ):
+            figures: StepFigures = dict(zip(FIGURES, numbers, strict=True))
             if all(map(math.isfinite, numbers)):
-                self.steps.append(figures)
-                self._num_in_a_row = 0
+                self._take(figures | {"step": self._next_step() + 1, "learning_rate": rate})
             elif _is_overflow(figures):
                 self.num_overflowed += 1
             else:
                 self._skip(figures)
         self._on_device.clear()
+        self._rates.clear()
 
     def end(self) -> None:
         """Fetch what is still on the device, after the last step.
@@ -133,8 +145,18 @@ class FigureLog:
                 f"none of {self.num_skipped} training steps was finite; {_WAY_OUT}"
             )
 
+    def _next_step(self) -> int:
+        """The number of the first step that was not fetched yet."""
+        return self._first_step + len(self.steps) + self.num_skipped + self.num_overflowed
+
+    def _take(self, figures: StepFigures) -> None:
+        self.steps.append(figures)
+        self._num_in_a_row = 0
+        if self._on_step is not None:
+            self._on_step(figures)
+
     def _skip(self, figures: StepFigures) -> None:
-        step = self._first_step + len(self.steps) + self.num_skipped + self.num_overflowed
+        step = self._next_step()
         self.num_skipped += 1
         self._num_in_a_row += 1
         if self._num_in_a_row > self._skip_limit:
@@ -171,6 +193,7 @@ def make_report(
         skipped_steps=log.num_skipped,
         overflowed_steps=log.num_overflowed,
         samples=len(steps) * batch_size,
+        total_loss=mean("total"),
         value_loss=mean("value"),
         policy_loss=mean("policy"),
         plies_left_loss=mean("plies_left"),
@@ -183,4 +206,5 @@ def make_report(
         seconds=seconds,
         micro_batches=micro_batches,
         shares=shares,
+        step_losses=thin(steps),
     )

@@ -40,8 +40,8 @@ _KEPT: Final = 2
 """Checkpoints at a time: where the newest is damaged, there is one to go back to."""
 _CHECKPOINT: Final = re.compile(r"step-(\d{9,})")
 _TRAINED_FIGURES: Final = (
-    "value_loss", "policy_loss", "plies_left_loss", "policy_entropy", "gradient_norm",
-    "learning_rate", "samples_per_s",
+    "total_loss", "value_loss", "policy_loss", "plies_left_loss", "policy_entropy",
+    "gradient_norm", "learning_rate", "samples_per_s",
 )
 
 

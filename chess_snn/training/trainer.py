@@ -33,7 +33,13 @@ from chess_snn.training.load_ahead import load_ahead
 from chess_snn.training.loss_scale import LossScale
 from chess_snn.training.losses import value_loss
 from chess_snn.training.ranks import ALONE, Ranks
-from chess_snn.training.report import FigureLog, MicroBatchUse, TrainingReport, make_report
+from chess_snn.training.report import (
+    FigureLog,
+    MicroBatchUse,
+    StepListener,
+    TrainingReport,
+    make_report,
+)
 from chess_snn.training.schedule import IterationPlan, learning_rate
 from chess_snn.training.settings import TrainingSettings
 from chess_snn.training.shares import Division, PaceGauge, divide
@@ -132,8 +138,16 @@ class Trainer:
     def run(
         self, window: ReplayWindow, plan: IterationPlan, *,
         stop_at: int | None = None, on_progress: Progress | None = None,
+        on_step: StepListener | None = None,
     ) -> TrainingReport:
         """Train from where this iteration stands to its end, or to step ``stop_at`` of it.
+
+        Args:
+            window: the samples.
+            plan: where the iteration stands in its campaign.
+            stop_at: see above.
+            on_progress: called after every step with (steps done, steps in all).
+            on_step: called with the losses of every step that was taken; on a GPU some steps late.
 
         Raises:
             TrainingDivergedError: more steps in a row than ``training.skip_limit`` are not finite.
@@ -145,7 +159,8 @@ class Trainer:
         self.network.train()
         last = plan.num_steps if stop_at is None else min(stop_at, plan.num_steps)
         log = FigureLog(
-            self.steps_done, _STEPS_A_FETCH_ON_GPU if self._on_gpu else 1, self.settings.skip_limit
+            self.steps_done, _STEPS_A_FETCH_ON_GPU if self._on_gpu else 1, self.settings.skip_limit,
+            on_step,
         )
         uses = [MicroBatchUse(self.steps_done, self.settings.micro_batch)]
         rate = 0.0
@@ -158,7 +173,7 @@ class Trainer:
             for prepared in batches:
                 progress = plan.progress(self.step_in_iteration)
                 rate = learning_rate(self.settings, self.steps_done, progress)
-                log.add(self._take_step(window, prepared, rate))
+                log.add(self._take_step(window, prepared, rate), rate)
                 if self.settings.micro_batch != uses[-1].micro_batch:
                     uses.append(MicroBatchUse(self.steps_done, self.settings.micro_batch))
                 self.steps_done += 1

@@ -23,6 +23,7 @@ from chess_snn.campaign.configuration.loading import config_values
 from chess_snn.campaign.stages import (
     play_shard,
     prepare_first_generation,
+    step_losses,
     train_generation,
     window_shards,
 )
@@ -244,6 +245,20 @@ def test_a_generation_without_evaluation_has_no_score(played, new_folder):
     assert read_receipt(folder, 0) == unevaluated
     names = {name for name in unevaluated.metrics() if name.startswith("evaluation/")}
     assert names == {"evaluation/champion"}
+
+
+def test_every_trained_generation_keeps_its_losses_by_optimiser_step(played):
+    assert step_losses(played.folder, 0) == []
+    steps_before = 0.0
+    for receipt in played.receipts:
+        metrics = receipt.training.metrics
+        curve = step_losses(played.folder, receipt.training.generation)
+        assert len(curve) == metrics["steps"] < 100
+        assert curve[-1]["step"] == steps_before + metrics["steps"]
+        assert curve[-1]["learning_rate"] == pytest.approx(metrics["learning_rate"], rel=1e-5)
+        mean = sum(point["total"] for point in curve) / len(curve)
+        assert metrics["total_loss"] == pytest.approx(mean, rel=1e-4)
+        steps_before = curve[-1]["step"]
 
 
 def test_training_says_how_much_its_network_spikes(played):

@@ -11,7 +11,7 @@ import pytest
 from micro_campaign import play_first_games
 
 from chess_snn.campaign import CampaignFolder, load_config
-from chess_snn.campaign.stages import train_generation
+from chess_snn.campaign.stages import step_losses, train_generation
 from chess_snn.campaign.stages.to_train import iteration_to_train
 from chess_snn.campaign.stages.training_launch import train_as_configured, train_in_ranks
 from chess_snn.data import is_committed, read_manifest, sweep_temporaries
@@ -54,14 +54,17 @@ def test_two_ranks_train_the_generation_that_one_process_does(played):
     assert meta["shares"] == [1, 1]
     assert meta["micro_batches"] == [{"step": 0, "micro_batch": 8}]
     assert by_ranks.metrics["ranks"] == 2
+    curve = step_losses(folder, 1)
 
     target.rename(folder.path / "by-ranks")
     alone = train_generation(folder.path, 0)
     assert alone.metrics["ranks"] == 1
-    for name in ("value_loss", "policy_loss", "gradient_norm", "holdout_value_loss",
+    for name in ("total_loss", "value_loss", "policy_loss", "gradient_norm", "holdout_value_loss",
                  "holdout_value_loss_after", "learning_rate", "steps", "samples"):
         wanted = pytest.approx(alone.metrics[name], rel=1e-4, nan_ok=True)
         assert by_ranks.metrics[name] == wanted, name
+    for found, expected in zip(curve, step_losses(folder, 1), strict=True):
+        assert found == pytest.approx(expected, rel=1e-4)
 
 
 def test_what_is_committed_is_not_trained_again(played):

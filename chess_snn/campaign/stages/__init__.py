@@ -13,6 +13,7 @@ from chess_snn.campaign.stages.first_generation import (
 from chess_snn.campaign.stages.self_play import play_shard, shards_played_before
 from chess_snn.campaign.stages.training import (
     check_training_inputs,
+    step_losses,
     train_generation,
     trained_before,
 )
@@ -25,6 +26,7 @@ __all__ = [
     "play_shard",
     "prepare_first_generation",
     "shards_played_before",
+    "step_losses",
     "train_generation",
     "trained_before",
     "window_shards",

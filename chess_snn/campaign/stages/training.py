@@ -3,6 +3,7 @@
 import math
 from dataclasses import asdict
 from pathlib import Path
+from typing import Final
 
 import torch
 
@@ -18,6 +19,7 @@ from chess_snn.campaign.store.folder import CONFIG_FILE, CampaignFolder
 from chess_snn.campaign.store.plans import read_plan
 from chess_snn.campaign.store.preflight import FROZEN_SETTINGS
 from chess_snn.campaign.store.receipts import TrainingFacts
+from chess_snn.campaign.store.removals import is_removed
 from chess_snn.data import ReplayWindow, check_shard, read_manifest
 from chess_snn.errors import TrainingDivergedError
 from chess_snn.failpoints import failpoint
@@ -26,6 +28,7 @@ from chess_snn.training import (
     ALONE,
     IterationPlan,
     Ranks,
+    StepLosses,
     Trainer,
     TrainingReport,
     load_trainer,
@@ -33,6 +36,9 @@ from chess_snn.training import (
     save_checkpoint,
 )
 from chess_snn.types import Json, Progress
+
+_STEP_LOSSES: Final = "step_losses"
+"""Under this name the manifest of a generation keeps its loss curve."""
 
 
 def train_generation(
@@ -90,10 +96,12 @@ def train_generation(
         "window_positions": window.records.num_positions,
         "micro_batches": [asdict(use) for use in report.micro_batches],
         "shares": list(report.shares),
+        _STEP_LOSSES: report.step_losses,
         "metrics": {
             "steps": float(report.steps),
             "skipped_steps": float(report.skipped_steps),
             "samples": float(report.samples),
+            "total_loss": report.total_loss,
             "value_loss": report.value_loss,
             "policy_loss": report.policy_loss,
             "plies_left_loss": report.plies_left_loss,
@@ -128,6 +136,23 @@ def trained_before(folder: CampaignFolder, iteration: int) -> TrainingFacts:
         CorruptDataError: it is not there, or damaged.
     """
     return _training_facts(read_manifest(folder.checkpoint(iteration + 1)).meta)
+
+
+def step_losses(folder: CampaignFolder, generation: int) -> StepLosses:
+    """The losses by optimiser step of the training that made ``generation``, at most 100 points.
+
+    Empty for generation 0, for one that was removed on purpose, and for one trained by a version
+    that did not keep them. Ranks keep the same as one process, up to the rounding of sums. See
+    :func:`chess_snn.training.thin`.
+
+    Raises:
+        CorruptDataError: the generation's manifest is missing or damaged.
+    """
+    checkpoint = folder.checkpoint(generation)
+    if is_removed(folder, checkpoint):
+        return []
+    points: StepLosses = read_manifest(checkpoint).meta.get(_STEP_LOSSES, [])
+    return points
 
 
 def check_training_inputs(folder: CampaignFolder, iteration: int) -> None:
