@@ -5,6 +5,7 @@ import uuid
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -21,7 +22,7 @@ from chess_snn.errors import (
     WorkersLostError,
 )
 from chess_snn.failpoints import failpoint
-from tasks.cluster.attempts import attempt, device_of
+from tasks.cluster.attempts import Done, attempt, device_of
 from tasks.cluster.crew_watch import CrewWatch
 from tasks.cluster.software import resource
 from tasks.errands import received, sent
@@ -57,14 +58,24 @@ def run_on_device(
 ) -> _Result:
     """Run ``function(*arguments)`` on a worker that has ``device``, and return its result.
 
+    Raises:
+        Exception: as :func:`done_on_device`.
+    """
+    return done_on_device(function, *arguments, device=device).result
+
+
+def done_on_device(
+    function: Callable[..., _Result], *arguments: Any, device: str = DEVICE
+) -> Done[_Result]:
+    """Run ``function(*arguments)`` on a worker that has ``device``; its result, and who ran it.
+
     Dask redoes it where its worker dies; an exception of the function itself is raised here.
 
     Raises:
         StoppedError: :func:`stop` was called meanwhile.
         BeyondRepairError: it needs something that is damaged and cannot be made again.
     """
-    result: _Result = run_all_on_devices([(function, *arguments)], device=device)[0]
-    return result
+    return _all_done([(function, *arguments)], 0, device)[0]
 
 
 def run_all_on_devices(
@@ -86,10 +97,15 @@ def run_all_on_devices(
         SchedulerLostError: who tells them what to do is gone.
         MemoryExhaustedError: one ran out of memory; names it.
     """
+    return [done.result for done in _all_done(calls, priority, device)]
+
+
+def _all_done(calls: Sequence[Call], priority: int, device: str) -> list[Done[Any]]:
+    """See :func:`run_all_on_devices`."""
     client = default_client()
     made = [_Attempts(client, call, priority, device) for call in calls]
     try:
-        return [each.result() for each in made]
+        return [each.done() for each in made]
     finally:
         if waiting := [each.future for each in made if not each.future.done()]:
             client.cancel(waiting)
@@ -131,44 +147,44 @@ class _Attempts:
         self._options = {"resources": {device: 1}, "priority": priority, "pure": False}
         self.future = self._submit()
 
-    def result(self) -> Any:
-        """Of the call, once what it stumbled over is mended."""
-        return mended(self._plain_result, self._begin_again)
+    def done(self) -> Done[Any]:
+        """The call, once what it stumbled over is mended."""
+        return mended(self._plainly_done, self._begin_again)
 
     def _begin_again(self) -> None:
         self.future = self._submit()
 
-    def _plain_result(self) -> Any:
+    def _plainly_done(self) -> Done[Any]:
         try:
-            return self._result_somewhere()
+            return self._done_somewhere()
         except Exception as error:
             plain = plain_error(error, self._call)
             if plain is None:
                 raise
             raise plain from error
 
-    def _result_somewhere(self) -> Any:
+    def _done_somewhere(self) -> Done[Any]:
         """An error that the call meets on two devices is its own."""
         try:
-            device, result = _wait(self._client, self.future)
+            done: Done[Any] = _wait(self._client, self.future)
         except (ChessSnnError, StoppedError):
             raise
         except Exception as error:
             failed = device_of(error)
             if _crew is None or not failed or not _crew.is_elsewhere_possible({failed}):
                 raise
-            device, result = self._elsewhere(_crew, failed)
+            done = self._elsewhere(_crew, failed)
             _crew.failed(failed, str(error))
         if _crew is not None:
-            _crew.succeeded(device)
-        return received(self._call, result)
+            _crew.succeeded(done.device)
+        return replace(done, result=received(self._call, done.result))
 
-    def _elsewhere(self, crew: CrewWatch, failed: str) -> tuple[str, Any]:
+    def _elsewhere(self, crew: CrewWatch, failed: str) -> Done[Any]:
         """What comes of it on another device than ``failed``, however workers come and go."""
         while True:
             workers = crew.addresses_without({failed})
             self.future = self._submit(workers)
-            answer: tuple[str, Any] | None = _wait(
+            answer: Done[Any] | None = _wait(
                 self._client, self.future, partial(_may_answer, crew, workers)
             )
             if answer is not None:

@@ -19,7 +19,7 @@ import uuid
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from distributed import Client, Future, default_client
 from distributed.comm import get_address_host
@@ -28,7 +28,7 @@ from chess_snn.campaign.store.receipts import TrainingFacts
 from chess_snn.errors import ChessSnnError, RankLostError
 from chess_snn.training.rank_launch import RankLayout
 from tasks import compute, remote
-from tasks.cluster.attempts import attempt
+from tasks.cluster.attempts import Done, attempt
 from tasks.cluster.crew_watch import CrewWatch, Member
 from tasks.cluster.rank_meeting import READY_TOPIC, ReadyMachine, tell_place
 from tasks.cluster.training_machines import choose_machines
@@ -264,14 +264,14 @@ class _Party:
     def _result(self, share: _Share) -> TrainingFacts | None:
         """Of a call that is done; None where rank 0 was elsewhere."""
         try:
-            device, result = share.future.result()
+            done: Done[Any] = share.future.result()
         except Exception as error:
             plain = plain_error(error, self._call)
             if plain is None:
                 raise
             raise plain from error
-        self._crew.succeeded(device)
-        facts: TrainingFacts | None = received(self._call, result)
+        self._crew.succeeded(done.device)
+        facts: TrainingFacts | None = received(self._call, done.result)
         return facts
 
     def _lost(self, share: _Share) -> RankLostError:

@@ -1,18 +1,39 @@
-"""A call as a worker makes it: whatever comes of it, the device that it was made on is told."""
+"""A call as a worker makes it: its result comes back with the worker and the device."""
 
+import time
 from collections.abc import Callable
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from distributed import get_worker
 
 from tasks.cluster.identity import own_device
 
+_Result = TypeVar("_Result")
 
-def attempt(function: Callable[..., Any], *arguments: Any) -> tuple[str, Any]:
-    """The device, and what ``function(*arguments)`` returns; an error of it carries the device."""
+
+@dataclass(frozen=True, slots=True)
+class Done(Generic[_Result]):
+    """What a call returned, and where it ran."""
+
+    result: _Result
+    worker: str
+    """The worker's name."""
+    device: str
+    """As :func:`tasks.cluster.identity.own_device` names it; empty if the worker has no place."""
+    seconds: float
+    """That the worker spent on it."""
+
+
+def attempt(function: Callable[..., Any], *arguments: Any) -> Done[Any]:
+    """Call ``function(*arguments)`` on this worker; an error of it carries the device."""
+    began = time.monotonic()
     try:
-        return own_device(), function(*arguments)
+        result = function(*arguments)
     except Exception as error:
         error.failed_on = own_device()  # type: ignore[attr-defined]  # goes along when pickled
         raise
+    return Done(result, str(get_worker().name), own_device(), time.monotonic() - began)
 
 
 def device_of(error: BaseException) -> str:
