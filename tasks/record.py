@@ -2,11 +2,12 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
 
 from prefect import get_run_logger, task
 
-from chess_snn.campaign import CampaignFolder, Receipt
+from chess_snn.campaign import CampaignConfig, CampaignFolder, Receipt
 from chess_snn.campaign.configuration.loading import config_values
 from chess_snn.campaign.models.versions import describe_version
 from chess_snn.campaign.stages.warm_start import supervised_facts
@@ -118,6 +119,13 @@ def _final_metrics(matches: list[Json]) -> dict[str, float]:
     }
 
 
+def _parameters(config: CampaignConfig) -> Json:
+    """Every setting, and of the network what its size and settings come to."""
+    values = config_values(config)
+    values["net"] |= asdict(config.net.network())
+    return values
+
+
 @contextmanager
 def tracked_run(
     folder: CampaignFolder, tracking_uri: str, warn: Callable[[str], None]
@@ -129,7 +137,7 @@ def tracked_run(
 
     def attempt(action: Callable[[CampaignTracker], object]) -> None:
         try:
-            action(open_tracker(folder, tracking_uri, config_values(folder.config)))
+            action(open_tracker(folder, tracking_uri, _parameters(folder.config)))
         except TrackingError as error:
             warn(f"MLflow cannot be told: {error}")
 

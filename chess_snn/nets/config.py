@@ -49,6 +49,14 @@ class NetConfig:
             )
 
     @property
+    def size(self) -> str:
+        """The preset with as many blocks and channels; without one such as ``"2x24"``."""
+        for name, preset in SIZES.items():
+            if (preset.blocks, preset.channels) == (self.blocks, self.channels):
+                return name
+        return f"{self.blocks}x{self.channels}"
+
+    @property
     def is_spiking(self) -> bool:
         """Whether the network has neurons that spike."""
         return self.activation == "lif"

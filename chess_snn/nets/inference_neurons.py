@@ -18,6 +18,7 @@ from chess_snn.nets.config import NetConfig
 from chess_snn.nets.neuron import lif, like_ticks_of
 from chess_snn.nets.neuron_cpu import memory_of
 from chess_snn.nets.neuron_gpu import has_triton
+from chess_snn.nets.neuron_memory import check_same_layout
 
 NeuronKind = Literal["compiled", "fused", "reference", "relu"]
 
@@ -116,11 +117,7 @@ class CompiledNeurons:
         self, shortcut_TBX: Tensor, branch_TBX: Tensor, bias_C: Tensor | None = None
     ) -> tuple[Tensor, Tensor]:
         """The sum, in the memory of the branch, and its spikes."""
-        if shortcut_TBX[0].stride() != branch_TBX[0].stride():
-            raise ValueError(
-                f"a shortcut and a branch must share their layout, got strides "
-                f"{shortcut_TBX.stride()} and {branch_TBX.stride()}"
-            )
+        check_same_layout(shortcut_TBX, branch_TBX)
         branch_TBX = _add_bias(branch_TBX, bias_C)
         spikes_TBX = self._spikes_like(branch_TBX)
         neuron_kernels.add_and_fire(

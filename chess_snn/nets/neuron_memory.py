@@ -46,3 +46,20 @@ def is_dense(tensor: Tensor) -> bool:
                 return False
             expected *= size
     return True
+
+
+def check_same_layout(shortcut_TX: Tensor, branch_TX: Tensor) -> None:
+    """Raise where a number of the one does not lie where its partner lies in the other.
+
+    Raises:
+        ValueError: strides differ; those of a dimension of size 1 mean nothing.
+    """
+    ours, theirs = (
+        [stride for stride, size in zip(tick.stride(), tick.shape, strict=True) if size != 1]
+        for tick in (shortcut_TX[0], branch_TX[0])
+    )
+    if ours != theirs:
+        raise ValueError(
+            f"a shortcut and a branch must share their layout, got strides "
+            f"{shortcut_TX.stride()} and {branch_TX.stride()}"
+        )

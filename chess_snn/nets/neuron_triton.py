@@ -22,7 +22,7 @@ from torch import Tensor
 
 from chess_snn.nets import neuron_triton_kernels as kernels
 from chess_snn.nets.neuron import like_ticks_of
-from chess_snn.nets.neuron_memory import tick_memory
+from chess_snn.nets.neuron_memory import check_same_layout, tick_memory
 
 _BLOCK = 1024
 """Neurons of a program: eight for each of the 128 threads, which are 16 bytes of bfloat16."""
@@ -57,11 +57,7 @@ def add_and_fire(
 
     The shortcut is [T, X] or [1, X], in the layout of the branch.
     """
-    if shortcut_TX[0].stride() != branch_TX[0].stride():
-        raise ValueError(
-            f"a shortcut and a branch must share their layout, got strides "
-            f"{shortcut_TX.stride()} and {branch_TX.stride()}"
-        )
+    check_same_layout(shortcut_TX, branch_TX)
     memory, shortcut = tick_memory(branch_TX), tick_memory(shortcut_TX)
     _launch(
         kernels.add_and_fire, memory.num_neurons, shortcut_TX, branch_TX, spikes_TX,

@@ -1,12 +1,14 @@
 """Defaults, preset, file and single settings, in this order; nothing unknown passes."""
 
 import tomllib
+from dataclasses import fields
 
 import pytest
 
 from chess_snn.campaign import CampaignConfig, load_config, preset_names
 from chess_snn.campaign.configuration.loading import build_config, config_values, format_toml
 from chess_snn.errors import ConfigError
+from chess_snn.nets import NetConfig, net_config
 
 
 def test_later_sources_win(tmp_path):
@@ -38,7 +40,30 @@ def test_settings_are_typed_as_toml_and_bare_words_are_texts():
     assert config.evaluation.opponents == ("random", "minimax:1")
 
 
+SHAPE = {
+    "blocks": 2, "channels": 24, "ticks": 3, "value_channels": 4, "value_hidden": 16,
+    "decay": 0.6, "threshold": 0.7, "surrogate_alpha": 4.0,
+}
+
+
+def test_every_field_of_the_shape_is_a_setting_and_the_size_gives_the_rest():
+    assert {"activation", *SHAPE} == {field.name for field in fields(NetConfig)}
+    whole = load_config(settings=[f"net.{name}={value}" for name, value in SHAPE.items()])
+    assert whole.net.network() == NetConfig(**SHAPE)
+    assert build_config(tomllib.loads(format_toml(config_values(whole)))) == whole
+    for name, value in SHAPE.items():
+        config = load_config(settings=["net.size=small", f"net.{name}={value}"])
+        assert config.net.network() == net_config("small", **{name: value})
+    twin = load_config(settings=["net.size=small", "net.activation=relu", "net.blocks=2"])
+    assert twin.net.network() == net_config("small", blocks=2).twin()
+
+
 @pytest.mark.parametrize(("setting", "reason"), [
+    ("net.channels=4097", "net.channels must be >= 0 and <= 4096, got 4097"),
+    ("net.blocks=-1", "net.blocks must be >= 0 and <= 100, got -1"),
+    ("net.decay=1.5", "net.decay must be >= 0 and <= 1, got 1.5"),
+    ("net.threshold=nan", "net.threshold must be"),
+    ("net.value_hidden=2.5", "net.value_hidden = 2.5"),
     ("training.batch_sise=3", "unknown setting training.batch_sise; did you mean training"),
     ("zzz=3", "unknown setting zzz; known: campaign, net"),
     ("training=3", "training is a group of settings"),

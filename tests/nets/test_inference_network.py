@@ -1,17 +1,22 @@
 """The frozen network against the one it was made of, and precisions against each other."""
 
-from dataclasses import fields
+from dataclasses import fields, replace
 
 import pytest
 import torch
 from torch.nn.functional import kl_div
 
 from chess_snn.errors import ConfigError
-from chess_snn.nets import build_network, freeze, net_config, network_digest
+from chess_snn.nets import NetConfig, build_network, freeze, net_config, network_digest
 from chess_snn.nets.inference_neurons import ReferenceNeurons
 
 TINY = net_config("tiny")
-CONFIGS = [TINY, net_config("tiny", ticks=1), net_config("tiny", ticks=3), TINY.twin()]
+ODD = NetConfig(blocks=2, channels=5, value_channels=3, value_hidden=7, decay=0.6, threshold=0.7)
+ONE_CHANNEL = replace(ODD, channels=1, value_channels=1)
+CONFIGS = {
+    "T2": TINY, "T1": net_config("tiny", ticks=1), "T3": net_config("tiny", ticks=3), "odd": ODD,
+    "one channel": ONE_CHANNEL, "twin": TINY.twin(),
+}
 
 
 def trained_statistics(spec, config, planes):
@@ -27,7 +32,7 @@ def policies(positions, output):
     return positions.legal_logits(output.policy_logits_BA).softmax(1)
 
 
-@pytest.mark.parametrize("config", CONFIGS, ids=["T2", "T1", "T3", "twin"])
+@pytest.mark.parametrize("config", CONFIGS.values(), ids=CONFIGS)
 def test_folding_changes_nothing_but_rounding(spec, positions, config):
     planes = positions.tensor()
     network = trained_statistics(spec, config, planes)
@@ -46,9 +51,9 @@ def test_folding_changes_nothing_but_rounding(spec, positions, config):
 
 
 @pytest.mark.parametrize("precision", ["fp32", "bf16"])
-@pytest.mark.parametrize("config", CONFIGS[:3], ids=["T2", "T1", "T3"])
-def test_compiled_neurons_give_the_references_logits(spec, positions, config, precision):
-    planes = positions.tensor()
+@pytest.mark.parametrize("name", ["T2", "T1", "T3", "odd", "one channel"])
+def test_compiled_neurons_give_the_references_logits(spec, positions, name, precision):
+    config, planes = CONFIGS[name], positions.tensor()
     network = trained_statistics(spec, config, planes)
     compiled = freeze(network, precision)
     reference = freeze(network, precision, neurons=ReferenceNeurons(config))

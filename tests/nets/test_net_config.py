@@ -23,6 +23,12 @@ def test_the_twin_differs_in_activation_and_ticks_alone():
     )
 
 
+def test_a_size_is_named_by_blocks_and_channels():
+    assert {config.size for config in SIZES.values()} == set(SIZES)
+    assert net_config("small", ticks=1, decay=0.9).twin().size == "small"
+    assert NetConfig(blocks=2, channels=24).size == "2x24"
+
+
 @pytest.mark.parametrize(
     ("size", "overrides", "message"),
     [

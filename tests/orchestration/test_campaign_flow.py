@@ -228,7 +228,7 @@ def test_mlflow_has_one_finished_run_with_a_point_an_iteration(finished, trackin
     experiment = tracking.get_experiment_by_name(EXPERIMENT)
     (run,) = tracking.search_runs([experiment.experiment_id])
     assert run.info.status == "FINISHED"
-    assert run.data.params["net.size"] == "tiny"
+    assert (run.data.params["net.size"], run.data.params["net.channels"]) == ("tiny", "32")
     receipts = read_receipts(finished.folder)
     for name in METRICS:
         stored = tracking.get_metric_history(run.info.run_id, name.replace("~", "_"))

@@ -1,6 +1,6 @@
 """The settings of a campaign: those of every component, and the few that are its own."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 from typing import Final, Literal, get_args
 
 from chess_snn.campaign.configuration.cluster_settings import ClusterSettings
@@ -25,6 +25,9 @@ OPENINGS_EACH: Final = 50
 """Openings that one worker plays at a time; a match of more is played in parts."""
 _MOST_CLIMB_GAMES: Final = 2000
 """Of one climb: all of them against one rung would begin with each opening of the book."""
+
+_SHAPE: Final = tuple(field.name for field in fields(NetConfig) if field.name != "activation")
+"""Settings of a network whose 0 stands for what its size has."""
 
 PromotionRule = Literal["sprt", "score"]
 """What decides on the champion."""
@@ -53,14 +56,30 @@ class RunSettings:
 
 @dataclass(frozen=True, slots=True)
 class NetworkSettings:
-    """Which network learns."""
+    """Which network learns. A 0 takes the value of `net.size`."""
 
     size: str = "tiny"
-    """`tiny`, `small`, `base` or `large`."""
+    """`tiny`, `small`, `base`, `large`: 3 blocks of 32 channels, 6 of 64, 10 of 128, 20 of 256."""
     activation: str = "lif"
-    """`lif` spikes; `relu` is the ordinary twin."""
+    """`lif` spikes; `relu` is the ordinary twin, to which decay, threshold and surrogate do not
+    apply."""
+    blocks: int = 0
+    """Residual blocks of two 3x3 convolutions each; 0: as `net.size` has it."""
+    channels: int = 0
+    """Channels of every 3x3 convolution; 0: as `net.size` has it."""
     ticks: int = 0
-    """Spiking time of one evaluation; 0 takes the size's own."""
+    """Spiking time of one evaluation; 0: as `net.size` has it."""
+    value_channels: int = 0
+    """Channels that the value head looks at; 0: 8."""
+    value_hidden: int = 0
+    """Hidden neurons of the value head; 0: 64."""
+    decay: float = 0.0
+    """Share of the membrane potential that is left after one tick; 0: 0.5. Without any left every
+    tick would be the same, which is `net.ticks = 1`."""
+    threshold: float = 0.0
+    """Membrane potential from which a neuron spikes; 0: 0.5."""
+    surrogate_alpha: float = 0.0
+    """Sharpness of the surrogate derivative in training; 0: 2."""
     policy_gain: float = 0.5
     """Initial scale of the policy. Small, so that an untrained network has no favourites among the
     legal actions; at 8 it has strong ones."""
@@ -69,7 +88,14 @@ class NetworkSettings:
     weights of 8 bits and exact sums of spikes, runs on CPUs, and is the fastest there."""
 
     def __post_init__(self) -> None:
+        check_range("net.blocks", self.blocks, ge=0, le=100)
+        check_range("net.channels", self.channels, ge=0, le=4096)
         check_range("net.ticks", self.ticks, ge=0, le=64)
+        check_range("net.value_channels", self.value_channels, ge=0, le=4096)
+        check_range("net.value_hidden", self.value_hidden, ge=0, le=65536)
+        check_range("net.decay", self.decay, ge=0, le=1)
+        check_range("net.threshold", self.threshold, ge=0, le=100)
+        check_range("net.surrogate_alpha", self.surrogate_alpha, ge=0, le=100)
         check_range("net.policy_gain", self.policy_gain, ge=0, le=100)
         check_choice("net.activation", self.activation, ("lif", "relu"))
         check_choice("net.precision", self.precision, get_args(Precision))
@@ -81,13 +107,12 @@ class NetworkSettings:
         self.network()  # an unknown size, or ticks that the activation does not have
 
     def network(self) -> NetConfig:
-        """The network's shape."""
+        """The network's shape: the size's, but for what is set here."""
         config = net_config(self.size)
         if self.activation == "relu":
             config = config.twin()
-        if self.ticks == 0:
-            return config
-        return net_config(self.size, activation=self.activation, ticks=self.ticks)
+        own = {name: getattr(self, name) for name in _SHAPE if getattr(self, name)}
+        return replace(config, **own)
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,6 +44,7 @@ def describe(version: NetworkVersion) -> dict[str, str]:
         "search budget": f"{version.simulations} simulations a move",
         "network": f"{version.size}, {version.parameters:,} parameters, "
                    f"{version.activation}, {version.ticks} ticks, {version.precision}",
+        "shape": ", ".join(f"{name} {value}" for name, value in version.shape.items()),
         "spike rate": "" if version.spike_rate is None
                       else f"{version.spike_rate:.1%} of neurons and ticks",
         "candidacy": "" if version.promotion is None else str(version.promotion),

@@ -39,6 +39,9 @@ class NetworkVersion:
     created: str
     """ISO 8601, UTC."""
     size: str
+    """Of its blocks and channels: ``"tiny"``, or ``"2x24"`` where no preset has as many."""
+    shape: Json
+    """Every field of its :class:`~chess_snn.nets.NetConfig`."""
     activation: str
     ticks: int
     precision: str
@@ -129,8 +132,9 @@ def describe_version(
         digest=training.weights_digest,
         created=created,
         is_removed=not is_there,
-        size=config.net.size,
-        activation=config.net.activation,
+        size=net.size,
+        shape=asdict(net),
+        activation=net.activation,
         ticks=net.ticks,
         precision=config.net.precision,
         parameters=_num_parameters(config.campaign.game, net),
