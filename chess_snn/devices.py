@@ -142,6 +142,28 @@ def find_devices(choice: DeviceChoice) -> list[str]:
     return [f"cuda:{index}" for index in range(num_gpus)] or ["cpu"]
 
 
+def find_device(device: torch.device | str) -> torch.device:
+    """The device of this process that ``cpu``, ``cuda``, ``cuda:1`` or ``auto`` names.
+
+    ``auto`` is the first of :func:`find_devices`.
+
+    Raises:
+        ConfigError: there is no such device.
+    """
+    try:
+        found = torch.device(find_devices("auto")[0] if device == "auto" else device)
+    except RuntimeError as error:
+        raise ConfigError(f"unknown device {device!r}; use cpu, cuda, cuda:N or auto") from error
+    if found.type == "cuda" and (found.index or 0) >= torch.cuda.device_count():
+        raise ConfigError(
+            f"device {device} is not here, torch sees {torch.cuda.device_count()} CUDA devices; "
+            "use cpu, or look at CUDA_VISIBLE_DEVICES"
+        )
+    if found.type not in ("cpu", "cuda"):
+        raise ConfigError(f"device {device} is not supported; use cpu, cuda, cuda:N or auto")
+    return found
+
+
 def is_gpu(device: str) -> bool:
     """Whether ``device``, a name of torch's, is a GPU."""
     return device.startswith("cuda")

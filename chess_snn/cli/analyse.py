@@ -10,10 +10,12 @@ import typer
 from rich.table import Table
 
 from chess_snn.cli.console import console, print_message, work_bar
+from chess_snn.cli.devices import NetworkDeviceOption
 from chess_snn.cli.models import KNOWN_MODELS, Model, find_model, newest_or_untrained
 from chess_snn.cli.report_file import JsonFile, check_writable
 from chess_snn.config import check_range
 from chess_snn.data import write_json
+from chess_snn.devices import find_device
 from chess_snn.errors import PositionError
 from chess_snn.evaluation import Analysis, analyse
 from chess_snn.games import get_game
@@ -34,6 +36,7 @@ def analyse_command(
     simulations: Annotated[int, typer.Option(help="Descents of the search.")] = 200,
     model: Annotated[str | None, typer.Option(help=f"A network: {KNOWN_MODELS}.")] = None,
     top: Annotated[int, typer.Option(help="Moves to show.")] = 8,
+    device: NetworkDeviceOption = "cpu",
     json_file: JsonFile = None,
 ) -> None:
     """Search a position and show its candidate moves, best first.
@@ -45,6 +48,7 @@ def analyse_command(
     check_range("--simulations", simulations, ge=1, le=MAX_SIMULATIONS)
     check_range("--top", top, ge=1)
     check_writable(json_file)
+    find_device(device)
     game = get_game("chess")
     position = _set_up(game, chess.STARTING_FEN if fen == "startpos" else fen)
     chosen = find_model(model) if model is not None else newest_or_untrained()
@@ -54,7 +58,7 @@ def analyse_command(
             f"the rules alone. Give one with --model: {KNOWN_MODELS}."
         )
     network = chosen.load(game)
-    with make_evaluator(network, precision=chosen.precision) as evaluator:
+    with make_evaluator(network, device=device, precision=chosen.precision) as evaluator:
         search = make_tree_search(
             game, evaluator, chosen.search, simulations=simulations, num_games=1
         )

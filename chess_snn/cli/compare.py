@@ -13,6 +13,7 @@ from rich.table import Table
 from chess_snn.campaign import CampaignFolder
 from chess_snn.cli.comparison_plot import comparison_svg
 from chess_snn.cli.console import console, print_message
+from chess_snn.cli.devices import NetworkDeviceOption
 from chess_snn.cli.match import (
     check_match_options,
     elo_json,
@@ -56,7 +57,7 @@ def compare(
     ] = "book",
     seed: Annotated[int, typer.Option(help="Of openings and games.")] = 0,
     threads: Annotated[int, typer.Option(help="Of a network; 0 takes what is of use.")] = 0,
-    device: Annotated[str, typer.Option(help="cpu, cuda or cuda:N.")] = "cpu",
+    device: NetworkDeviceOption = "cpu",
     out: Annotated[
         Path | None, typer.Option(help="New folder for table, plot and games.")
     ] = None,

@@ -21,6 +21,11 @@ GpusOption = Annotated[
 DeviceOption = Annotated[
     str, typer.Option(help="cpu, cuda, or auto: GPUs where there are any.")
 ]
+NetworkDeviceOption = Annotated[
+    str,
+    typer.Option("--device", help="Where networks run: cpu, cuda, cuda:N, or auto, a GPU where "
+                 "there is one."),
+]
 SelfPlayDeviceOption = Annotated[
     str, typer.Option(help="cpu plays there, and leaves the GPUs to training; or same.")
 ]

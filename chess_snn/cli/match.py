@@ -12,6 +12,7 @@ from typing import Annotated, Final
 import typer
 
 from chess_snn.cli.console import print_message, work_bar
+from chess_snn.cli.devices import NetworkDeviceOption
 from chess_snn.cli.players import DEFAULT_ENGINE_S, Entrant, find_entrant
 from chess_snn.cli.report_file import JsonFile, check_writable
 from chess_snn.config import check_range
@@ -56,7 +57,7 @@ def match_command(
     engine_seconds: Annotated[
         float, typer.Option(help="An engine that takes longer for a move is started anew.")
     ] = DEFAULT_ENGINE_S,
-    device: Annotated[str, typer.Option(help="cpu, cuda or cuda:N.")] = "cpu",
+    device: NetworkDeviceOption = "cpu",
     pgn: Annotated[Path | None, typer.Option(help="Write the games to this file.")] = None,
     json_file: JsonFile = None,
 ) -> None:

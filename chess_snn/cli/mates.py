@@ -6,10 +6,12 @@ import numpy as np
 import typer
 
 from chess_snn.cli.console import print_message, work_bar
+from chess_snn.cli.devices import NetworkDeviceOption
 from chess_snn.cli.models import KNOWN_MODELS, find_model
 from chess_snn.cli.report_file import JsonFile, check_writable
 from chess_snn.config import check_range
 from chess_snn.data import write_json
+from chess_snn.devices import find_device
 from chess_snn.evaluation.forced_wins import MOST_MOVES, forced_wins, num_solved
 from chess_snn.evaluation.intervals import wilson_interval
 from chess_snn.games import get_game
@@ -26,6 +28,7 @@ def mates_command(
     count: Annotated[int, typer.Option(help="Positions, all different.")] = 100,
     seed: Annotated[int, typer.Option(help="Of the random games they are taken from.")] = 0,
     threads: Annotated[int, typer.Option(help="Of the network; 0 takes what is of use.")] = 0,
+    device: NetworkDeviceOption = "cpu",
     json_file: JsonFile = None,
 ) -> None:
     """Search positions with a forced mate and count those answered with a move that forces it.
@@ -39,13 +42,14 @@ def mates_command(
     check_range("--count", count, ge=1, le=10_000)
     check_range("--threads", threads, ge=0, le=1024)
     check_writable(json_file)
+    find_device(device)
     game, chosen = get_game("chess"), find_model(model)
     with work_bar("finding and proving positions") as update:
         suite = forced_wins(game, count, moves, seed, on_progress=update)
     solved = 0
     with (
         make_evaluator(
-            chosen.load(game), precision=chosen.precision,
+            chosen.load(game), device=device, precision=chosen.precision,
             num_threads=threads or None,
         ) as evaluator,
         work_bar("searching") as update,

@@ -10,10 +10,12 @@ import chess
 import typer
 
 from chess_snn.cli.console import print_message
+from chess_snn.cli.devices import NetworkDeviceOption
 from chess_snn.cli.models import KNOWN_MODELS, newest_or_untrained
 from chess_snn.cli.players import Entrant, find_entrant
 from chess_snn.cli.terminal_game import TerminalGame
 from chess_snn.config import check_choice, check_range
+from chess_snn.devices import find_device
 from chess_snn.errors import UsageError
 from chess_snn.evaluation import KNOWN_PLAYERS
 from chess_snn.games import get_game
@@ -35,6 +37,7 @@ def play_command(
         bool, typer.Option("--ascii", help="Pieces as letters, White's as capitals.")
     ] = False,
     threads: Annotated[int, typer.Option(help="Of a network; 0 takes what is of use.")] = 0,
+    device: NetworkDeviceOption = "cpu",
 ) -> None:
     """Play a game against a network, or against any other player, in the terminal.
 
@@ -46,11 +49,12 @@ def play_command(
     check_range("--simulations", simulations, ge=0, le=MAX_SIMULATIONS)
     check_choice("--color", color, (*_COLORS, "random"))
     check_range("--threads", threads, ge=0, le=1024)
+    find_device(device)
     game = get_game("chess")
     entrant = _newest(simulations) if model is None else find_entrant(game, model, simulations)
     human = _COLORS[secrets.choice(tuple(_COLORS)) if color == "random" else color]
     with ExitStack() as pools:
-        opponent = entrant.take_seat(game, 1, threads or None, "cpu", pools)
+        opponent = entrant.take_seat(game, 1, threads or None, device, pools)
         table = TerminalGame(
             game, None if fen == "startpos" else fen, human, opponent, print_message,
             ascii_only=ascii_only or not _can_print_pieces(), seed=secrets.randbits(63),

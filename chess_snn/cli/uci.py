@@ -6,8 +6,10 @@ from typing import Annotated
 
 import typer
 
+from chess_snn.cli.devices import NetworkDeviceOption
 from chess_snn.cli.models import KNOWN_MODELS, find_model
 from chess_snn.cores import num_cores
+from chess_snn.devices import find_device
 from chess_snn.games import get_game
 from chess_snn.search import MAX_SIMULATIONS
 from chess_snn.uci import LoadedModel, Options, Session
@@ -19,6 +21,7 @@ def uci_command(
         int, typer.Option(help=f"Of a go that names no limit, 1 to {MAX_SIMULATIONS:,}.")
     ] = Options().simulations,
     threads: Annotated[int, typer.Option(help="Of the network; 0 takes every core.")] = 1,
+    device: NetworkDeviceOption = "cpu",
 ) -> None:
     """Speak UCI on standard input and output: cutechess, lichess-bot, python-chess, arenas.
 
@@ -26,7 +29,10 @@ def uci_command(
 
     chess-snn uci --model campaigns/cpu-001
     """
-    options = Options(model=model or "", simulations=simulations, threads=threads or num_cores())
+    find_device(device)
+    options = Options(
+        model=model or "", simulations=simulations, threads=threads or num_cores(), device=device
+    )
     if model is not None:
         find_model(model)  # what is not there is an error before a GUI is told anything else
     # What comes in may be any bytes, and may be named in what goes out.

@@ -2,6 +2,7 @@
 
 import torch
 
+from chess_snn.devices import find_device
 from chess_snn.errors import ConfigError
 from chess_snn.games.base import ValueKind
 from chess_snn.nets.cpu_evaluator import CpuEvaluator
@@ -19,7 +20,8 @@ def make_evaluator(
 
     Args:
         network: left as it is; later training does not change the evaluator.
-        device: ``"cpu"``, ``"cuda"`` or ``"cuda:1"``.
+        device: ``"cpu"``, ``"cuda"``, ``"cuda:1"``, or ``"auto"``: the first GPU, else the CPU, and
+            the CPU for int8.
         precision: of convolutions and currents.
         num_threads: CPU threads that evaluate chunks side by side; None takes what was measured to
             be fastest, see :mod:`chess_snn.nets.calibration`. A GPU needs none.
@@ -33,23 +35,9 @@ def make_evaluator(
             f"an evaluator answers win, draw and loss, and {network.spec.name} has a "
             f"{network.spec.value_kind.value} value; call the network itself"
         )
-    found = _find_device(device)
+    # Integer convolutions are for CPUs.
+    found = find_device("cpu" if (device, precision) == ("auto", "int8") else device)
     frozen = freeze(network, precision, device=found)
     if found.type == "cuda":
         return CudaEvaluator(frozen)
     return CpuEvaluator(frozen, num_threads, chunk_size)
-
-
-def _find_device(device: torch.device | str) -> torch.device:
-    try:
-        found = torch.device(device)
-    except RuntimeError as error:
-        raise ConfigError(f"unknown device {device!r}; use cpu, cuda or cuda:N") from error
-    if found.type == "cuda" and (found.index or 0) >= torch.cuda.device_count():
-        raise ConfigError(
-            f"device {device} is not here, torch sees {torch.cuda.device_count()} CUDA devices; "
-            "use cpu, or look at CUDA_VISIBLE_DEVICES"
-        )
-    if found.type not in ("cpu", "cuda"):
-        raise ConfigError(f"device {device} is not supported; use cpu, cuda or cuda:N")
-    return found

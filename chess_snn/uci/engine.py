@@ -88,7 +88,8 @@ class Engine:
         if self._model is None:
             return
         wanted = (
-            self._model_text, options.ticks, options.precision, options.threads, options.hash_mib
+            self._model_text, options.device, options.ticks, options.precision, options.threads,
+            options.hash_mib,
         )
         if wanted != self._built_for:
             try:
@@ -154,7 +155,9 @@ class Engine:
         network = self._with_ticks(model.network, options.ticks)
         precision = model.precision if options.precision == "model" else options.precision
         leaves = _LEAVES_A_THREAD * options.threads
-        evaluator = make_evaluator(network, precision=precision, num_threads=options.threads)
+        evaluator = make_evaluator(
+            network, device=options.device, precision=precision, num_threads=options.threads
+        )
         try:
             tree = GrowingTree(
                 self.game, evaluator, model.search, memory_mib=options.hash_mib,

@@ -25,6 +25,8 @@ class Options:
     """0 plays the best move; above, moves are drawn from visits to the power of 1 / temperature."""
     threads: int = 1
     """Of the network."""
+    device: str = "cpu"
+    """Where the network runs: ``cpu``, ``cuda``, ``cuda:N`` or ``auto``."""
     ticks: int = 0
     """Spiking time of one evaluation; 0: what the network was trained with."""
     precision: PrecisionOption = "model"
@@ -139,6 +141,7 @@ _KINDS: Final = {
         "temperature", lambda value: f"type string default {value:g}", _parse_real
     ),
     "Threads": _spin("threads", 1, _MOST_THREADS),
+    "Device": _Kind("device", lambda value: f"type string default {value}", _parse_text),
     "Hash": _spin("hash_mib", 1, _MOST_HASH_MIB),
     "Ticks": _spin("ticks", 0, _MOST_TICKS),
     "Precision": _Kind("precision", _declare_precision, lambda _name, text: text),

@@ -94,6 +94,7 @@ def test_without_a_model_the_newest_campaign_is_asked(chess_snn, home):
     (("7k/8/6K1/8/8/8/8/8 w - - 0 1",), "(insufficient material)"),
     (("7k/8/6K1/8/8/8/8/1Q6 w - - 100 90",), "(fifty moves)"),
     (("startpos", "--model", "nowhere"), "'nowhere' does not exist; a network is"),
+    (("startpos", "--device", "cuda:99"), "device cuda:99 is not here"),
     (("startpos", "--json-file", "mean"), "cannot write mean: it is a folder"),
 ])
 def test_bad_input_is_one_line_before_any_work(chess_snn, tmp_path, arguments, reason):

@@ -30,6 +30,13 @@ def test_numbers_out_of_range_are_named(chess_snn, tmp_path, option, value):
     assert str(value) in done.stderr
 
 
+def test_a_device_that_does_not_exist_is_named_before_any_work(chess_snn, tmp_path):
+    make_weights(tmp_path / "net.safetensors")
+    done = chess_snn("mates", "net.safetensors", "--device", "cuda:99")
+    assert done.returncode == 2
+    assert "device cuda:99 is not here" in done.stderr
+
+
 def test_a_missing_network_is_named(chess_snn):
     done = chess_snn("mates", "nowhere")
     assert done.returncode == 2

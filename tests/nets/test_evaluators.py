@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 
+from chess_snn.devices import find_device
 from chess_snn.errors import ConfigError
 from chess_snn.games import ValueKind
 from chess_snn.nets import CudaEvaluator, build_network, freeze, make_evaluator, net_config
@@ -143,13 +144,22 @@ def test_later_training_does_not_change_it(spec, positions):
         assert_same(evaluate(evaluator, positions[:20]), before)
 
 
+def test_auto_is_the_cpu_without_a_gpu_and_for_8_bits(network, monkeypatch):
+    with make_evaluator(network, device="auto") as evaluator:
+        assert isinstance(evaluator, CudaEvaluator) == torch.cuda.is_available()
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
+    assert find_device("auto") == torch.device("cuda:0")
+    with make_evaluator(network, device="auto", precision="int8") as evaluator:
+        assert not isinstance(evaluator, CudaEvaluator)
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
         ({"num_threads": 0}, "num_threads must be >= 1"),
         ({"chunk_size": 0}, "chunk_size must be >= 1"),
         ({"precision": "fp8"}, "precision must be one of fp32, bf16, int8, got 'fp8'"),
-        ({"device": "abacus"}, "unknown device 'abacus'; use cpu, cuda or cuda:N"),
+        ({"device": "abacus"}, "unknown device 'abacus'; use cpu, cuda, cuda:N or auto"),
         ({"device": "cuda:99"}, "device cuda:99 is not here"),
         ({"device": "meta"}, "device meta is not supported"),
     ],

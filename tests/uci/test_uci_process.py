@@ -138,6 +138,7 @@ def test_without_a_model_it_says_what_to_pass():
     (("--model", "nowhere"), "'nowhere' does not exist"),
     (("--simulations", 0), "Simulations must be >= 1"),
     (("--threads", -1), "Threads must be >= 1"),
+    (("--device", "cuda:99"), "device cuda:99 is not here"),
 ])
 def test_bad_arguments_are_one_line(arguments, reason, monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", ["chess-snn", "uci", *map(str, arguments)])

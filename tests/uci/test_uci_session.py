@@ -32,8 +32,8 @@ def test_the_introduction_ends_with_uciok(talk):
     assert gui.lines[0].startswith("id name chess-snn ")
     assert gui.lines[-1] == "uciok"
     names = {line.split(" type ")[0].removeprefix("option name ") for line in gui.lines[2:-1]}
-    assert names == {"Model", "Simulations", "Temperature", "Threads", "Hash", "Ticks", "Precision",
-                     "MultiPV", "UCI_ShowWDL", "Ponder", "Move Overhead"}
+    assert names == {"Model", "Simulations", "Temperature", "Threads", "Device", "Hash", "Ticks",
+                     "Precision", "MultiPV", "UCI_ShowWDL", "Ponder", "Move Overhead"}
 
 
 def random_positions(count, seed):
@@ -350,6 +350,16 @@ def test_memory_too_small_for_the_threads_is_told(talk):
     (said,) = [text for text in gui.strings() if "Hash" in text or "MiB" in text]
     assert "a tree of 1 MiB has no room for a wave of 240 leaves; give it 2 MiB" in said
     assert said.endswith("the engine stays as it was")
+    assert nodes(gui.ask("go")[-2]) == "5"
+
+
+def test_a_device_that_is_not_here_is_told_and_the_engine_stays(talk):
+    gui = talk(simulations=5)
+    gui.send("isready", "setoption name Device value cuda:99", "isready")
+    (said,) = [text for text in gui.strings() if "cuda:99" in text]
+    assert said.startswith("device cuda:99 is not here, torch sees")
+    assert nodes(gui.ask("go")[-2]) == "5"
+    gui.send("setoption name Device value auto", "isready")
     assert nodes(gui.ask("go")[-2]) == "5"
 
 
