@@ -13,7 +13,7 @@ from chess_snn.evaluation.engines import (
     find_engine,
 )
 from chess_snn.evaluation.forced_wins import forced_wins, num_solved, winning_actions
-from chess_snn.evaluation.intervals import wilson_interval
+from chess_snn.evaluation.intervals import pair_interval, wilson_interval
 from chess_snn.evaluation.match_pgn import PlayerFacts, match_pgn
 from chess_snn.evaluation.match_result import MatchResult
 from chess_snn.evaluation.matches import DEFAULT_MAX_PLIES, play_match
@@ -109,6 +109,7 @@ __all__ = [
     "num_solved",
     "opening_keys",
     "pair_counts",
+    "pair_interval",
     "play_match",
     "program_of",
     "random_openings",

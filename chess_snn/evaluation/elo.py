@@ -17,7 +17,7 @@ def elo_difference(score: float) -> float:
     """Elo points by which a player with this mean score is ahead, by the logistic curve.
 
     ``-400 log10(1 / score - 1)``: a score of 0.76 is about 200 points. Infinite at 0 and 1, where
-    a score gives a bound only: see :func:`chess_snn.evaluation.intervals.wilson_interval`.
+    a score gives a bound only: see :func:`chess_snn.evaluation.intervals.pair_interval`.
 
     Raises:
         ConfigError: ``score`` is not in [0, 1].

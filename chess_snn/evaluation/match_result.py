@@ -12,7 +12,8 @@ import numpy as np
 
 from chess_snn.data.records import offsets
 from chess_snn.errors import CorruptDataError, UnknownVersionError, UsageError
-from chess_snn.evaluation.intervals import wilson_interval
+from chess_snn.evaluation.intervals import pair_interval
+from chess_snn.evaluation.pairs import pair_counts
 from chess_snn.evaluation.played_moves import pack_moves, unpack_moves
 from chess_snn.evaluation.players import ProgramFacts
 from chess_snn.games.base import ONGOING, GameSpec
@@ -110,8 +111,8 @@ class MatchResult:
 
     @property
     def num_pairs(self) -> int:
-        """Pairs of games that the score is worth; at least 1."""
-        return max(1, self.num_scored // 2)
+        """Openings whose two games both count; the interval of the score rests on them."""
+        return int(pair_counts(self).sum())
 
     @property
     def wins(self) -> int:
@@ -149,12 +150,13 @@ class MatchResult:
         return float(np.nanmean(self.scores_a, dtype=np.float64))
 
     def interval(self, confidence: float = 0.95) -> tuple[float, float]:
-        """Confidence interval (low, high) of the score; a pair of games is one trial.
+        """Confidence interval (low, high) of the score, from the scores of pairs of games.
 
-        The two games of an opening are not independent, pairs are: see
-        :func:`chess_snn.evaluation.intervals.wilson_interval`.
+        See :func:`chess_snn.evaluation.intervals.pair_interval`. A game whose other game is void
+        counts in the score only; the interval is then widened to hold the score.
         """
-        return wilson_interval(self.score, self.num_pairs, confidence)
+        low, high = pair_interval(pair_counts(self), confidence)
+        return min(float(low), self.score), max(float(high), self.score)
 
     @property
     def terminations_by_name(self) -> dict[str, int]:

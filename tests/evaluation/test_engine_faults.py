@@ -116,7 +116,8 @@ def test_an_engine_without_an_answer_voids_the_game(against_random, fault, reaso
 
 def test_voided_games_enter_no_score(against_random):
     result = against_random("dies")
-    assert (result.num_games, result.num_scored, result.num_pairs) == (4, 2, 1)
+    assert (result.num_games, result.num_scored, result.num_pairs) == (4, 2, 0)
+    assert result.interval() == (0.0, 1.0), "no opening has both of its games"
     assert (result.wins, result.draws, result.losses, result.capped) == (0, 0, 0, 2)
     assert result.score == 0.5
     assert pair_counts(result).sum() == 0

@@ -11,9 +11,10 @@ from chess_snn.evaluation import (
     GreedyPlayer,
     MinimaxPlayer,
     RandomPlayer,
+    pair_counts,
+    pair_interval,
     play_match,
     random_openings,
-    wilson_interval,
 )
 
 DRAWS_BY_RULE = {
@@ -99,11 +100,13 @@ def test_counts_add_up(chess_game):
     np.testing.assert_array_equal(result.a_is_white, [True, False] * 20)
 
 
-def test_interval_takes_a_pair_of_games_as_one_trial(chess_game):
+def test_interval_rests_on_the_scores_of_pairs_of_games(chess_game):
     openings = random_openings(chess_game, 20, 4, seed=3)
     result = play_match(chess_game, GreedyPlayer(chess_game), RandomPlayer(), openings, seed=1)
     assert 0 < result.score < 1
-    assert result.interval(0.9) == wilson_interval(result.score, 20, 0.9)
+    low, high = result.interval(0.9)
+    assert (low, high) == pair_interval(pair_counts(result), 0.9)
+    assert low < result.score < high
 
 
 def test_swapping_the_players_plays_the_same_games(chess_game):

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from simulated_games import chances
+from simulated_pairs import pair_chances
 
 from chess_snn.errors import ConfigError
-from chess_snn.evaluation import PAIR_SCORES, SprtSettings, elo_difference, logistic_score, sprt
+from chess_snn.evaluation import PAIR_SCORES, SprtSettings, logistic_score, sprt
 from chess_snn.evaluation.sprt import log_likelihood_ratio
 
 pair_counts = st.lists(st.integers(0, 200), min_size=5, max_size=5).map(np.array)
@@ -97,25 +97,6 @@ def test_a_handful_of_equal_pairs_decides_nothing(counts):
 
 
 # Error rates
-
-
-def pair_chances(elo, draw_rate, opening_edge):
-    """Chances of the five pair scores of a player whose mean score is worth ``elo``.
-
-    Half of the openings favour white by ``opening_edge`` points, half of them black.
-    """
-    low, high = -3000.0, 3000.0
-    for _ in range(60):
-        strength = (low + high) / 2
-        pairs = np.mean([
-            np.convolve(chances(strength, 0, edge, draw_rate)[::-1],
-                        chances(strength, 0, -edge, draw_rate)[::-1])
-            for edge in (opening_edge, -opening_edge)
-        ], axis=0)
-        too_low = pairs @ PAIR_SCORES < logistic_score(elo)
-        low, high = (strength, high) if too_low else (low, strength)
-    assert elo_difference(pairs @ PAIR_SCORES) == pytest.approx(elo, abs=1e-6)
-    return pairs
 
 
 def accepted_share(true_chances, settings, *, num_tests, pairs_each, stream):

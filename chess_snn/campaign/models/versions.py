@@ -5,6 +5,7 @@ The registry shows the same; where it is away or was deleted, nothing is lost.
 
 import functools
 import hashlib
+import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -160,11 +161,17 @@ def _num_parameters(game: str, net: NetConfig) -> int:
 
 
 def _score_interval(receipt: Receipt) -> tuple[float | None, float | None]:
-    """The mean of the opponents' intervals: it holds the mean score at least as surely as each."""
+    """Of the mean score over the opponents, whose matches are independent.
+
+    The distances from each score to its ends are added as squares (Zou & Donner 2008, "Construction
+    of confidence limits about effect measures", Statistics in Medicine 27).
+    """
     matches = [match for match in receipt.matches if match["name"] != EARLIER]
     if not matches:
         return None, None
-    low, high = (
-        sum(match[end] for match in matches) / len(matches) for end in ("score_low", "score_high")
+    mean = sum(match["score"] for match in matches) / len(matches)
+    below, above = (
+        math.hypot(*(match["score"] - match[end] for match in matches)) / len(matches)
+        for end in ("score_low", "score_high")
     )
-    return low, high
+    return mean - below, mean + above
