@@ -42,7 +42,7 @@ from tasks.folder_access import folder_access
 from tasks.progress import ProgressBoard
 from tasks.record import tracked_run
 from tasks.remote import PROGRESS_TOPIC
-from tasks.tracking import tracking_uri_of
+from tasks.tracking import tracking_uri
 from tasks.train import train_supervised
 
 
@@ -96,8 +96,8 @@ def run_campaign(folder: CampaignFolder) -> None:
     if (notice := climb_notice(folder.config)) is not None:
         board.message(notice)
     with ExitStack() as stack:
-        tracking_uri = tracking_uri_of(folder.services)
-        stack.enter_context(tracked_run(folder, tracking_uri, board.message))
+        uri = tracking_uri()
+        stack.enter_context(tracked_run(folder, uri, board.message))
         crew = stack.enter_context(campaign_crew(folder, board.message))
         board.watch_workers(lambda: crew.watch.states)
         crew.client.subscribe_topic(PROGRESS_TOPIC, board.handle_event)
@@ -105,7 +105,7 @@ def run_campaign(folder: CampaignFolder) -> None:
         stack.enter_context(board.running())
         stack.enter_context(tags(campaign_tag(folder.campaign_id)))
         mender = mender_of(folder, crew, board)
-        run = CampaignRun(folder, crew, board, tracking_uri, clock, mender, mirror)
+        run = CampaignRun(folder, crew, board, uri, clock, mender, mirror)
         stack.enter_context(compute.mended_by(mender.mend))
         if not is_warm(folder):
             entropy_ratio = mender.mended(partial(prepare_first_generation, folder))

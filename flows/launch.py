@@ -6,13 +6,14 @@ from prefect import tags
 
 from chess_snn.campaign import CampaignFolder, campaign_lock
 from chess_snn.campaign.store.preflight import check_before_run
+from chess_snn.campaign.viewing.finish import is_finished
 from flows.campaign import campaign
 from flows.listeners import listening
 from flows.servers import has_prefect_server, prefect_server
 from flows.stale_runs import campaign_tag, close_stale_flow_runs
 from tasks.progress import Listener
-from tasks.record import open_tracker, record_missing, tracked_run
-from tasks.tracking import tracking_uri_of
+from tasks.record import open_tracker, record_missing
+from tasks.tracking import tracking_uri
 
 
 def launch_campaign(
@@ -49,7 +50,7 @@ def record_campaign(
 
     Args:
         folder: the campaign.
-        listener: is told where MLflow is away.
+        listener: is told whose the Prefect server is.
         on_wait: called with (server, seconds waited) while a server starts.
 
     Returns:
@@ -60,11 +61,26 @@ def record_campaign(
         TrackingError: the store is away.
     """
     with campaign_lock(folder):
-        tracking_uri = tracking_uri_of(folder.services)
-        tracker = open_tracker(folder, tracking_uri)
-        with tracked_run(folder, tracking_uri, listener.message):
-            num_missing = record_missing(folder, tracker)
+        num_missing = _record_in_mlflow(folder)
         if has_prefect_server(folder.services):
             with prefect_server(folder.services, progress=on_wait, tell=listener.message):
                 close_stale_flow_runs(folder.campaign_id)
+    return num_missing
+
+
+def record_at_rest(folder: CampaignFolder) -> int:
+    """Tell MLflow what it lacks of a campaign that no process runs; how many iterations it lacked.
+
+    Raises:
+        CampaignError: another process runs it, and records it; or its lock cannot be written.
+        TrackingError: the store is away.
+    """
+    with campaign_lock(folder):
+        return _record_in_mlflow(folder)
+
+
+def _record_in_mlflow(folder: CampaignFolder) -> int:
+    tracker = open_tracker(folder, tracking_uri())
+    num_missing = record_missing(folder, tracker)
+    tracker.close("FINISHED" if is_finished(folder) else "KILLED")
     return num_missing

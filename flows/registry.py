@@ -18,8 +18,8 @@ def registered(folder: CampaignFolder) -> dict[int, RegisteredVersion]:
     Raises:
         TrackingError: the store is away or refuses.
     """
-    uri = _store(folder)
-    return {} if uri is None else tracking.registered_versions(uri, folder.campaign_id)
+    uri = _store()
+    return {} if uri is None else tracking.registered_versions(uri, folder)
 
 
 def tell_champion(folder: CampaignFolder, generation: int) -> bool:
@@ -28,11 +28,10 @@ def tell_champion(folder: CampaignFolder, generation: int) -> bool:
     Raises:
         TrackingError: it is not registered, or the store is away or refuses.
     """
-    uri = _store(folder)
+    uri = _store()
     if uri is None:
         return False
-    tags = champion_tags(folder, generation)
-    tracking.promote_registered(uri, folder.campaign_id, generation, tags)
+    tracking.promote_registered(uri, folder, generation, champion_tags(folder, generation))
     return True
 
 
@@ -42,15 +41,21 @@ def keep_comparison(folder: CampaignFolder, comparison: Path) -> bool:
     Raises:
         TrackingError: the campaign has no run there, or the store is away or refuses.
     """
-    uri = _store(folder)
+    uri = _store()
     if uri is None:
         return False
-    artifact_path = f"comparisons/{comparison.name}"
-    tracking.keep_artifacts(uri, folder.campaign_id, comparison, artifact_path)
+    tracking.keep_artifacts(uri, folder, comparison, f"comparisons/{comparison.name}")
     return True
 
 
-def _store(folder: CampaignFolder) -> str | None:
-    if importlib.util.find_spec("mlflow") is None:
-        return None
-    return tracking.existing_store(folder.services)
+def pages(folder: CampaignFolder, server: str) -> dict[str, str]:
+    """Addresses on the MLflow server at ``server``: the campaign's curves, and its models.
+
+    Raises:
+        TrackingError: the campaign has no run there, or the store is away or refuses.
+    """
+    return tracking.campaign_pages(tracking.tracking_uri(), folder, server)
+
+
+def _store() -> str | None:
+    return None if importlib.util.find_spec("mlflow") is None else tracking.existing_store()

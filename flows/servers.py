@@ -46,7 +46,7 @@ from flows.child_process import (
     running_server,
 )
 from flows.prefect_errors import answering, check_server
-from tasks.tracking import artifact_directory, is_server, local_tracking_uri
+from tasks.tracking import artifact_directory, is_server, tracking_uri
 
 PREFECT_DATABASE = "prefect.db"
 API_URL_VARIABLE = "PREFECT_API_URL"
@@ -116,16 +116,16 @@ def prefect_server(
 
 @contextmanager
 def mlflow_server(
-    directory: Path, port: int | None = None, *, tracking_uri: str | None = None,
+    directory: Path, port: int | None = None, *, store: str | None = None,
     progress: Progress | None = None, tell: Tell | None = None,
     start_timeout_s: float = MLFLOW_START_TIMEOUT_S,
 ) -> Iterator[str]:
     """Have MLflow's web pages for the length of the block, and yield their URL.
 
     Args:
-        directory: where the artifacts are and the log goes.
+        directory: where the log goes.
         port: on loopback; a free one by default.
-        tracking_uri: the store to show, by default the SQLite one in ``directory``. Where it is a
+        store: to show; by default :func:`tasks.tracking.places.tracking_uri`. Where it is a
             server's address already, that is yielded and nothing started.
         progress: called while the server starts.
         tell: is told whose it is, where another process runs one already.
@@ -135,7 +135,7 @@ def mlflow_server(
         UsageError: a process on another machine runs it.
         ServerStartError: the server did not come up.
     """
-    store = tracking_uri or local_tracking_uri(directory)
+    store = store or tracking_uri()
     if is_server(store):
         yield store
         return
@@ -170,16 +170,16 @@ def prefect_spec(directory: Path, port: int) -> ServerSpec:
     )
 
 
-def _mlflow_spec(directory: Path, port: int, tracking_uri: str) -> ServerSpec:
+def _mlflow_spec(directory: Path, port: int, store: str) -> ServerSpec:
     return ServerSpec(
         name="MLflow server",
         command=[
             sys.executable, "-m", "mlflow", "server", "--host", HOST, "--port", str(port),
-            "--workers", "1", "--artifacts-destination", artifact_directory(directory).as_uri(),
+            "--workers", "1", "--artifacts-destination", artifact_directory(store).as_uri(),
         ],
         environment={
             # Not an option: the address of a database may hold a password.
-            "MLFLOW_BACKEND_STORE_URI": tracking_uri,
+            "MLFLOW_BACKEND_STORE_URI": store,
             "MLFLOW_DISABLE_TELEMETRY": "true",
             # Seven job runners that nothing here uses, and that outlive the server's parent.
             "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false",

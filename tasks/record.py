@@ -23,7 +23,6 @@ from tasks.tracking import (
     DatasetFacts,
     ModelVersionFacts,
     TrackingError,
-    prepare_store,
 )
 from tasks.version_facts import champion_tags, version_facts
 
@@ -47,18 +46,13 @@ def record(directory: str, iteration: int, tracking_uri: str) -> str | None:
     return None
 
 
-def open_tracker(
-    folder: CampaignFolder, tracking_uri: str, configuration: Json | None = None
-) -> CampaignTracker:
+def open_tracker(folder: CampaignFolder, tracking_uri: str) -> CampaignTracker:
     """The tracker of a campaign, its store made ready where it is not.
 
     Raises:
         TrackingError: the store is away.
     """
-    prepare_store(folder.services, tracking_uri)
-    return CampaignTracker(
-        tracking_uri, folder.campaign_id, folder.name, configuration=configuration
-    )
+    return CampaignTracker(tracking_uri, folder, configuration=_parameters(folder.config))
 
 
 def record_missing(folder: CampaignFolder, tracker: CampaignTracker) -> int:
@@ -137,7 +131,7 @@ def tracked_run(
 
     def attempt(action: Callable[[CampaignTracker], object]) -> None:
         try:
-            action(open_tracker(folder, tracking_uri, _parameters(folder.config)))
+            action(open_tracker(folder, tracking_uri))
         except TrackingError as error:
             warn(f"MLflow cannot be told: {error}")
 

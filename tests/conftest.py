@@ -2,12 +2,17 @@
 
 import os
 import signal
+import tempfile
 
 if "PYTEST_XDIST_WORKER" in os.environ:
     # Tests share the cores already; torch reads this when it is first imported.
     os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 from hypothesis import settings
+
+# What the campaigns of a home share must not be the user's, nor that of another test process.
+_HOME = tempfile.TemporaryDirectory(prefix="chess-snn-home-")
+os.environ["CHESS_SNN_HOME"] = _HOME.name
 
 # No property has a deadline: a first example may compile kernels, and a busy machine is no bug.
 settings.register_profile("untimed", deadline=None)

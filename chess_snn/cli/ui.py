@@ -10,15 +10,20 @@ import typer
 from chess_snn.campaign import CampaignFolder
 from chess_snn.cli.console import announce_once
 from chess_snn.cli.orchestration import load_flows
-from chess_snn.errors import without_credentials
+from chess_snn.errors import CampaignLockedError, ChessSnnError, without_credentials
 
 
 def ui_command(
     directory: Annotated[Path, typer.Argument(help="The campaign folder.")],
 ) -> None:
-    """Serve the campaign's Prefect and MLflow pages on this machine until Ctrl-C."""
+    """Serve the campaign's Prefect pages and MLflow's on this machine until Ctrl-C.
+
+    MLflow shows all campaigns of $CHESS_SNN_HOME, by default ~/chess-snn, or those of the store
+    that MLFLOW_TRACKING_URI names.
+    """
     folder = CampaignFolder.open(directory)
     servers = load_flows("servers")
+    _record(folder)
     shared: list[str] = []
     with (
         servers.prefect_server(
@@ -32,6 +37,7 @@ def ui_command(
             typer.echo(line)
         typer.echo(without_credentials(f"Prefect  {prefect_url.removesuffix('/api')}"))
         typer.echo(without_credentials(f"MLflow   {mlflow_url}"))
+        _print_pages(folder, mlflow_url)
         typer.echo("Ctrl-C ends what was started here." if shared else "Ctrl-C ends both.")
         stop = threading.Event()
         signal.signal(signal.SIGTERM, lambda *_: stop.set())
@@ -40,3 +46,25 @@ def ui_command(
         except KeyboardInterrupt:
             typer.echo("stopping")
 
+
+def _record(folder: CampaignFolder) -> None:
+    """Tell MLflow what it lacks: its store may be new, or the campaign older than it."""
+    try:
+        recorded = load_flows("launch").record_at_rest(folder)
+    except CampaignLockedError:
+        return  # the process that runs it records it
+    except ChessSnnError as error:
+        typer.echo(f"MLflow may lack iterations: {error}")
+        return
+    if recorded:
+        typer.echo(f"recorded {recorded} iterations in MLflow, which lacked them")
+
+
+def _print_pages(folder: CampaignFolder, mlflow_url: str) -> None:
+    try:
+        pages = load_flows("registry").pages(folder, mlflow_url)
+    except ChessSnnError as error:
+        typer.echo(f"MLflow does not have this campaign: {error}")
+        return
+    for name, address in pages.items():
+        typer.echo(without_credentials(f"  {name}  {address}"))

@@ -10,8 +10,9 @@ data is in ``$CHESS_SNN_HOME/services``, and so is the record by which the next 
 Light to import: what needs Prefect is in ``supervisor`` and ``deploying``.
 """
 
+from chess_snn.campaign.store.naming import services_directory
 from flows.services.background import start_in_background
-from flows.services.record import ServicesRecord, find_running, services_directory
+from flows.services.record import ServicesRecord, find_running
 from flows.services.settings import (
     CREDENTIALS_VARIABLE,
     POOL,

@@ -11,7 +11,6 @@ from typing import Final
 
 import psutil
 
-from chess_snn.campaign.store.naming import campaigns_home
 from chess_snn.campaign.store.typed_json import from_json
 from chess_snn.data import read_json, write_json
 from chess_snn.data.files import make_folder, writing
@@ -54,11 +53,6 @@ class ServicesRecord:
         if self.machine != socket.gethostname():
             return None
         return same_process(self.pid, self.started)
-
-
-def services_directory() -> Path:
-    """Data, logs and records of the services: ``$CHESS_SNN_HOME/services``."""
-    return campaigns_home().parent / "services"
 
 
 def read_record(directory: Path) -> ServicesRecord | None:

@@ -13,6 +13,7 @@ from chess_snn.errors import UsageError
 from flows import guard
 from flows.child_process import ORIGINS_VARIABLE, ChildSpec, ServerSpec, own_origins
 from flows.services.settings import POOL, Credentials, ServiceSettings
+from tasks.tracking import artifact_directory, local_tracking_uri
 
 WORKER_GRACE_S: Final = 45.0
 """What a campaign has to reach its next safe point when the worker is told to stop."""
@@ -84,11 +85,10 @@ def mlflow_spec(directory: Path, settings: ServiceSettings) -> ServerSpec:
     Raises:
         UsageError: it is to ask for a password, and cannot.
     """
-    host, port = settings.host, str(settings.mlflow_port)
+    host, port, store = settings.host, str(settings.mlflow_port), local_tracking_uri(directory)
     command = [
         sys.executable, "-m", "mlflow", "server", "--host", host, "--port", port, "--workers", "1",
-        "--backend-store-uri", f"sqlite:///{directory / 'mlflow.db'}",
-        "--artifacts-destination", (directory / "mlartifacts").as_uri(),
+        "--backend-store-uri", store, "--artifacts-destination", artifact_directory(store).as_uri(),
     ]
     environment = {
         "MLFLOW_DISABLE_TELEMETRY": "true",

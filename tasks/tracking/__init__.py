@@ -24,13 +24,18 @@ from tasks.tracking.places import (
     existing_store,
     is_server,
     local_tracking_uri,
-    tracking_uri_of,
+    tracking_uri,
 )
 
 if TYPE_CHECKING:
     from tasks.tracking.recorder import CampaignTracker
     from tasks.tracking.store import prepare_store
-    from tasks.tracking.visits import keep_artifacts, promote_registered, registered_versions
+    from tasks.tracking.visits import (
+        campaign_pages,
+        keep_artifacts,
+        promote_registered,
+        registered_versions,
+    )
 
 __all__ = [
     "EXPERIMENT",
@@ -41,6 +46,7 @@ __all__ = [
     "RegisteredVersion",
     "TrackingError",
     "artifact_directory",
+    "campaign_pages",
     "existing_store",
     "is_server",
     "keep_artifacts",
@@ -48,7 +54,7 @@ __all__ = [
     "prepare_store",
     "promote_registered",
     "registered_versions",
-    "tracking_uri_of",
+    "tracking_uri",
 ]
 
 # MLflow reads the first two when it is imported. The bars would write over our own progress.
@@ -58,6 +64,7 @@ os.environ.setdefault("MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR", "false")
 
 _HOMES = {
     "CampaignTracker": "tasks.tracking.recorder",
+    "campaign_pages": "tasks.tracking.visits",
     "keep_artifacts": "tasks.tracking.visits",
     "prepare_store": "tasks.tracking.store",
     "promote_registered": "tasks.tracking.visits",

@@ -23,9 +23,13 @@ _ID_DIGITS = 8
 """Of a campaign's id, enough to tell those of one store apart."""
 
 
-def champion_of_campaign(campaign_id: str) -> str:
-    """Alias of the promoted version of one campaign, whatever other campaigns do."""
-    return f"{CHAMPION}-{campaign_id[:_ID_DIGITS]}"
+def champion_of_campaign(identity: str) -> str:
+    """Alias of the promoted version of one campaign, whatever other campaigns do.
+
+    Args:
+        identity: the campaign's id; of a copy beside its original, the id of its run.
+    """
+    return f"{CHAMPION}-{identity[:_ID_DIGITS]}"
 
 
 class TrackingError(ChessSnnError):

@@ -10,18 +10,25 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from mlflow.entities import Dataset, DatasetInput, InputTag, Metric, Param, Run, RunStatus
-from mlflow.tracking import MlflowClient
-from mlflow.utils.mlflow_tags import MLFLOW_DATASET_CONTEXT
+from mlflow.utils.mlflow_tags import MLFLOW_DATASET_CONTEXT, MLFLOW_RUN_NOTE
 from mlflow.utils.validation import (
     MAX_ENTITY_KEY_LENGTH,
     MAX_PARAM_VAL_LENGTH,
     MAX_PARAMS_TAGS_PER_BATCH,
 )
 
-from tasks.tracking.campaign_run import CAMPAIGN_ID_TAG, find_run
-from tasks.tracking.facts import EXPERIMENT, DatasetFacts, ModelVersionFacts, TrackingError
+from chess_snn.campaign import CampaignFolder
+from tasks.tracking.campaign_run import (
+    CAMPAIGN_ID_TAG,
+    COPY_TAG,
+    FOLDER_TAG,
+    find_run,
+    place_of,
+    runs_of,
+)
+from tasks.tracking.facts import DatasetFacts, ModelVersionFacts
 from tasks.tracking.registry import ModelRegistry
-from tasks.tracking.store import tracking_errors
+from tasks.tracking.store import experiment_of, open_store, tracking_errors
 
 MARKER_METRIC = "iteration"
 """Written in the same transaction as an iteration's metrics: its history says which are there."""
@@ -58,32 +65,26 @@ class CampaignTracker:
     """
 
     def __init__(
-        self, tracking_uri: str, campaign_id: str, campaign_name: str, *,
+        self, tracking_uri: str, folder: CampaignFolder, *,
         configuration: Mapping[str, Any] | None = None,
     ) -> None:
-        """Find the campaign's run or create it, and set it running.
+        """Find the folder's run or create it, and set it running.
 
         Args:
-            tracking_uri: as :func:`tasks.tracking.store.prepare_store` returned it.
-            campaign_id: never changes; the run is found by it.
-            campaign_name: for people.
+            tracking_uri: of the store, which is created where it is missing.
+            folder: the campaign; one that was copied gets a run of its own.
             configuration: nested settings, logged as dotted parameters. Parameters that the run
                 has already stay as they are, for MLflow does not change them.
         """
         self._uri = tracking_uri
         self._recorded: set[int] | None = None
         with tracking_errors(tracking_uri):
-            self._client = MlflowClient(tracking_uri=tracking_uri, registry_uri=tracking_uri)
-            run = find_run(self._client, campaign_id) or self._create_run(
-                campaign_id, campaign_name
-            )
+            self._client = open_store(tracking_uri)
+            run = self._adopted_run(folder) or self._create_run(folder)
             self._run_id: str = run.info.run_id
             self._client.update_run(self._run_id, RunStatus.to_string(RunStatus.RUNNING))
             self._log_configuration(configuration or {}, known=run.data.params)
-        self._registry = ModelRegistry(
-            self._client, run.info.experiment_id, self._run_id,
-            campaign_tags={"campaign": campaign_name, "campaign_id": campaign_id},
-        )
+        self._registry = ModelRegistry(self._client, tracking_uri, run, folder)
 
     @property
     def run_id(self) -> str:
@@ -187,20 +188,26 @@ class CampaignTracker:
         with tracking_errors(self._uri):
             self._client.set_terminated(self._run_id, status)
 
+    def _adopted_run(self, folder: CampaignFolder) -> Run | None:
+        """The folder's run; it knows from now on where the folder is, and its name."""
+        run = find_run(self._client, folder)
+        if run is not None and run.data.tags.get(FOLDER_TAG) != place_of(folder):
+            for name, value in _folder_tags(folder).items():
+                self._client.set_tag(run.info.run_id, name, value)
+            self._client.update_run(run.info.run_id, name=folder.name)
+        return run
 
-    def _create_run(self, campaign_id: str, campaign_name: str) -> Run:
-        tags = {CAMPAIGN_ID_TAG: campaign_id, "chess_snn.campaign": campaign_name}
-        return self._client.create_run(self._experiment_id(), tags=tags, run_name=campaign_name)
-
-    def _experiment_id(self) -> str:
-        experiment = self._client.get_experiment_by_name(EXPERIMENT)
-        if experiment is None:
-            raise TrackingError(
-                f"the tracking store {self._uri} has no experiment {EXPERIMENT!r}; it is made when "
-                "the store is prepared"
+    def _create_run(self, folder: CampaignFolder) -> Run:
+        tags = {CAMPAIGN_ID_TAG: folder.campaign_id, **_folder_tags(folder)}
+        for original in runs_of(self._client, folder.campaign_id)[:1]:
+            tags[COPY_TAG] = original.info.run_id
+            tags[MLFLOW_RUN_NOTE] = (
+                f"Recorded from {folder.path}, a copy of the campaign of run "
+                f"{original.info.run_name} ({original.info.run_id})."
             )
-        experiment_id: str = experiment.experiment_id
-        return experiment_id
+        return self._client.create_run(
+            experiment_of(self._client).experiment_id, tags=tags, run_name=folder.name
+        )
 
     def _log_configuration(
         self, configuration: Mapping[str, Any], known: Mapping[str, str]
@@ -229,6 +236,10 @@ class CampaignTracker:
             )
             for name, value in {**finite, marker: float(iteration)}.items()
         ]
+
+
+def _folder_tags(folder: CampaignFolder) -> dict[str, str]:
+    return {"chess_snn.campaign": folder.name, FOLDER_TAG: place_of(folder)}
 
 
 def legal_name(metric: str) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pandas as pd
 from mlflow import pyfunc
-from mlflow.entities import LoggedModel, LoggedModelOutput
+from mlflow.entities import LoggedModel, LoggedModelOutput, Run
 from mlflow.entities.model_registry import ModelVersion
 from mlflow.exceptions import MlflowException
 from mlflow.models import Model, ModelSignature
@@ -15,8 +15,11 @@ from mlflow.protos.databricks_pb2 import RESOURCE_ALREADY_EXISTS, ErrorCode
 from mlflow.tracking import MlflowClient
 from mlflow.types.schema import Array, ColSpec, DataType, Map, Schema
 
+from chess_snn.campaign import CampaignFolder
 from tasks.tracking.campaign_run import find_version, move_champion
 from tasks.tracking.facts import CANDIDATE, MODEL_NAME, ModelVersionFacts
+from tasks.tracking.places import artifact_folder
+from tasks.tracking.store import store_files
 
 MODEL_ID_TAG = "model_id"
 """Which stored model a version is; MLflow's own field for it is empty in a local store."""
@@ -44,43 +47,49 @@ class ModelRegistry:
     """The versions one campaign has of the registered model."""
 
     def __init__(
-        self, client: MlflowClient, experiment_id: str, run_id: str,
-        campaign_tags: dict[str, str],
+        self, client: MlflowClient, tracking_uri: str, run: Run, folder: CampaignFolder
     ) -> None:
-        """``campaign_tags`` go on every version and hold at least ``campaign_id``."""
+        """The versions of the models that ``run`` made, the run of the campaign in ``folder``."""
         self._client = client
-        self._experiment_id = experiment_id
-        self._run_id = run_id
-        self._campaign_tags = campaign_tags
+        self._uri = tracking_uri
+        self._run = run
+        self._run_id: str = run.info.run_id
+        self._campaign_tags = {"campaign": folder.name, "campaign_id": folder.campaign_id}
 
     def add(self, facts: ModelVersionFacts) -> str:
         """Register a checkpoint once, let the candidate be it, and return its MLflow model id.
 
         An older checkpoint does not take the alias from a newer one.
         """
-        campaign_id = self._campaign_tags["campaign_id"]
         registered = (
-            find_version(self._client, campaign_id, facts.generation) or self._create(facts)
+            find_version(self._client, self._run_id, facts.generation) or self._create(facts)
         )
         self._advance_candidate(registered)
         return str(registered.tags[MODEL_ID_TAG])
 
     def promote(self, generation: int, tags: Mapping[str, str]) -> None:
         """Let the champion be the version of ``generation``, and add ``tags`` to it."""
-        move_champion(self._client, self._campaign_tags["campaign_id"], generation, tags)
+        move_champion(self._client, self._run, generation, tags)
 
     def _create(self, facts: ModelVersionFacts) -> ModelVersion:
         self._ensure_registered_model()
         stored = self._store_model(facts)
         return self._client.create_model_version(
-            # The place itself: MLflow looks a "models:/" address up in its process-wide store,
-            # not in this client's.
-            MODEL_NAME, source=stored.artifact_location, run_id=self._run_id,
+            MODEL_NAME, source=self._source(stored), run_id=self._run_id,
             model_id=stored.model_id,
             tags={
                 **facts.registry_tags(), **self._campaign_tags, MODEL_ID_TAG: stored.model_id
             },
         )
+
+    def _source(self, stored: LoggedModel) -> str:
+        """Where the model's files are: MLflow resolves relative places by a server only.
+
+        Not a "models:/" address, which MLflow looks up in its process-wide store, not in this
+        client's.
+        """
+        folder = artifact_folder(self._uri, stored.artifact_location)
+        return stored.artifact_location if folder is None else folder.as_uri()
 
     def _advance_candidate(self, registered: ModelVersion) -> None:
         aliases = self._client.get_registered_model(MODEL_NAME).aliases
@@ -99,7 +108,8 @@ class ModelRegistry:
     def _store_model(self, facts: ModelVersionFacts) -> LoggedModel:
         """Copy the weights and the code that serves them into the store."""
         logged = self._client.create_logged_model(
-            self._experiment_id, name=f"gen-{facts.generation:06d}", source_run_id=self._run_id,
+            self._run.info.experiment_id, name=f"gen-{facts.generation:06d}",
+            source_run_id=self._run_id,
             tags={**facts.registry_tags(), **self._campaign_tags}, model_type="chess",
         )
         with tempfile.TemporaryDirectory() as scratch:
@@ -108,7 +118,8 @@ class ModelRegistry:
                 artifact_path=logged.artifact_location, model_uuid=logged.model_id,
                 run_id=self._run_id, model_id=logged.model_id,
             ))
-            self._client.log_model_artifacts(logged.model_id, str(folder))
+            if not store_files(self._uri, logged.artifact_location, folder):
+                self._client.log_model_artifacts(logged.model_id, str(folder))
         self._client.finalize_logged_model(logged.model_id, "READY")
         self._client.log_outputs(
             self._run_id, [LoggedModelOutput(logged.model_id, step=facts.generation)]

@@ -1,22 +1,29 @@
-"""The tracking store: found, and created and migrated before any other process opens it."""
+"""The tracking store: created and migrated by one process at a time, and opened."""
 
+import fcntl
 import os
+import shutil
 import sqlite3
+import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
+from mlflow.entities import Experiment, ExperimentTag
 from mlflow.exceptions import MlflowException
 from mlflow.tracking import MlflowClient
 from sqlalchemy.exc import SQLAlchemyError
 
+from chess_snn.campaign.store.naming import services_directory
 from tasks.tracking.facts import EXPERIMENT, TrackingError
 from tasks.tracking.places import (
+    RELATIVE_ARTIFACTS,
     artifact_directory,
+    artifact_folder,
     database_file,
     is_server,
     local_tracking_uri,
-    tracking_uri_of,
+    tracking_uri,
 )
 
 SERVER_PATIENCE = {
@@ -25,43 +32,101 @@ SERVER_PATIENCE = {
 }
 """A server that is away costs about 5 s a call with these, and over two minutes without."""
 
+KIND_TAG = ExperimentTag("mlflow.experimentKind", "custom_model_development")
+"""Opens the experiment on its runs and charts; without it MLflow shows its page for LLM traces."""
 
-def prepare_store(directory: Path, tracking_uri: str | None = None) -> str:
+_OWNER_ONLY = 0o700
+
+_LOCK_PATIENCE_S = 60.0
+"""Creating a store takes 2 s on a quick machine."""
+
+
+def prepare_store(uri: str | None = None) -> str:
     """Make the tracking store ready, where it is not, and return its URI.
 
-    The store is the one at ``tracking_uri``, or else that of
-    :func:`tasks.tracking.places.tracking_uri_of`; a database has its artifacts in ``directory``.
-    Call this in one process: several that create or migrate one SQLite file at the same time crash
-    each other.
+    Args:
+        uri: of the store; by default :func:`tasks.tracking.places.tracking_uri`.
 
     Raises:
         TrackingError: the store cannot be reached or opened.
     """
-    uri = tracking_uri or tracking_uri_of(directory)
-    be_patient(uri)
+    uri = uri or tracking_uri()
     with tracking_errors(uri):
-        if uri == local_tracking_uri(directory):
-            _check_database(directory)
-        client = MlflowClient(tracking_uri=uri, registry_uri=uri)
-        if client.get_experiment_by_name(EXPERIMENT) is None:
-            # A server has a place of its own for artifacts.
-            location = None if is_server(uri) else artifact_directory(directory).as_uri()
-            client.create_experiment(EXPERIMENT, artifact_location=location)
+        open_store(uri)
     return uri
 
 
-def be_patient(uri: str) -> None:
-    """Set how long is waited for a server that is away; before the first call to it."""
+def open_store(uri: str) -> MlflowClient:
+    """A client of the store at ``uri``, which has the experiment.
+
+    Several processes that create one SQLite file at the same time crash each other, so they do it
+    one after the other.
+    """
+    for variable, value in SERVER_PATIENCE.items() if is_server(uri) else ():
+        os.environ.setdefault(variable, value)
+    with _only_process(database_file(uri)):
+        client = MlflowClient(tracking_uri=uri, registry_uri=uri)
+        experiment = client.get_experiment_by_name(EXPERIMENT)
+        if experiment is None:
+            client.create_experiment(
+                EXPERIMENT, artifact_location=_artifact_location(uri),
+                tags={KIND_TAG.key: KIND_TAG.value},
+            )
+        elif KIND_TAG.key not in experiment.tags:
+            client.set_experiment_tag(experiment.experiment_id, KIND_TAG.key, KIND_TAG.value)
+    return client
+
+
+def experiment_of(client: MlflowClient) -> Experiment:
+    """The experiment of all campaigns, in a store that :func:`open_store` has opened."""
+    return client.get_experiment_by_name(EXPERIMENT)
+
+
+def store_files(uri: str, artifact_uri: str, folder: Path, subfolder: str = "") -> bool:
+    """Copy the files of ``folder`` to ``artifact_uri``; False where MLflow's client must do it."""
+    target = artifact_folder(uri, artifact_uri)
+    if target is None:
+        return False
+    shutil.copytree(folder, target / subfolder, dirs_exist_ok=True)
+    return True
+
+
+def _artifact_location(uri: str) -> str | None:
     if is_server(uri):
-        for variable, value in SERVER_PATIENCE.items():
-            os.environ.setdefault(variable, value)
+        return None  # it has a place of its own
+    if uri == local_tracking_uri(services_directory()):
+        return f"{RELATIVE_ARTIFACTS}{EXPERIMENT}"
+    return artifact_directory(uri).as_uri()
 
 
-def _check_database(directory: Path) -> None:
-    """Open the SQLite file at once: MLflow tries for minutes before it says that it cannot."""
-    directory.mkdir(parents=True, exist_ok=True)
-    with closing(sqlite3.connect(database_file(directory))) as database:
-        database.execute("PRAGMA schema_version")
+@contextmanager
+def _only_process(database: Path | None) -> Iterator[None]:
+    """Be the only process that creates or migrates ``database``; it can be opened at once."""
+    if database is None:
+        yield
+        return
+    database.parent.mkdir(mode=_OWNER_ONLY, parents=True, exist_ok=True)
+    descriptor = os.open(database.with_suffix(".lock"), os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        _lock(descriptor)
+        # MLflow tries for minutes before it says that it cannot open a file.
+        with closing(sqlite3.connect(database)) as connection:
+            connection.execute("PRAGMA schema_version")
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _lock(descriptor: int) -> None:
+    """Raise BlockingIOError if another process holds the lock for too long."""
+    deadline = time.monotonic() + _LOCK_PATIENCE_S
+    while True:
+        try:
+            return fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() > deadline:
+                raise
+        time.sleep(0.05)
 
 
 @contextmanager

@@ -1,25 +1,31 @@
 """What commands ask of a store that a campaign has recorded itself in, without touching its run."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
+from mlflow.entities import Run
 from mlflow.tracking import MlflowClient
 
+from chess_snn.campaign import CampaignFolder
 from tasks.tracking.campaign_run import find_run, move_champion
 from tasks.tracking.facts import MODEL_NAME, RegisteredVersion, TrackingError
-from tasks.tracking.store import be_patient, tracking_errors
+from tasks.tracking.store import open_store, store_files, tracking_errors
 
 
-def registered_versions(tracking_uri: str, campaign_id: str) -> dict[int, RegisteredVersion]:
+def registered_versions(tracking_uri: str, folder: CampaignFolder) -> dict[int, RegisteredVersion]:
     """The campaign's versions of the registered model, by generation.
 
     Raises:
         TrackingError: the store is away or refuses.
     """
     with tracking_errors(tracking_uri):
-        client = _client(tracking_uri)
+        client = open_store(tracking_uri)
+        run = find_run(client, folder)
+        if run is None:
+            return {}
         found = client.search_model_versions(
-            f"name = '{MODEL_NAME}' and tags.campaign_id = '{campaign_id}'"
+            f"name = '{MODEL_NAME}' and run_id = '{run.info.run_id}'"
         )
         aliases = client.get_registered_model(MODEL_NAME).aliases if found else {}
     return {
@@ -32,38 +38,51 @@ def registered_versions(tracking_uri: str, campaign_id: str) -> dict[int, Regist
 
 
 def promote_registered(
-    tracking_uri: str, campaign_id: str, generation: int, tags: Mapping[str, str]
+    tracking_uri: str, folder: CampaignFolder, generation: int, tags: Mapping[str, str]
 ) -> None:
     """Let the champion be the version of ``generation``, and add ``tags`` to it.
 
     Raises:
         TrackingError: it is not registered, or the store is away or refuses.
     """
-    with tracking_errors(tracking_uri):
-        move_champion(_client(tracking_uri), campaign_id, generation, tags)
+    with _run_of(tracking_uri, folder) as (client, run):
+        move_champion(client, run, generation, tags)
 
 
 def keep_artifacts(
-    tracking_uri: str, campaign_id: str, folder: Path, artifact_path: str
-) -> str:
-    """Copy the files of ``folder`` to ``artifact_path`` of the campaign's run; the run's id.
+    tracking_uri: str, campaign: CampaignFolder, folder: Path, artifact_path: str
+) -> None:
+    """Copy the files of ``folder`` to ``artifact_path`` of the campaign's run.
 
     Raises:
         TrackingError: the campaign has no run there, or the store is away or refuses.
     """
+    with _run_of(tracking_uri, campaign) as (client, run):
+        if not store_files(tracking_uri, run.info.artifact_uri, folder, artifact_path):
+            client.log_artifacts(run.info.run_id, str(folder), artifact_path)
+
+
+def campaign_pages(tracking_uri: str, folder: CampaignFolder, server: str) -> dict[str, str]:
+    """Addresses on the MLflow server at ``server``: the campaign's curves, and its models.
+
+    Raises:
+        TrackingError: the campaign has no run there, or the store is away or refuses.
+    """
+    with _run_of(tracking_uri, folder) as (_, run):
+        experiment, run_id = run.info.experiment_id, run.info.run_id
+    return {
+        "curves": f"{server}/#/experiments/{experiment}/runs/{run_id}/model-metrics",
+        "models": f"{server}/#/models/{MODEL_NAME}",
+    }
+
+
+@contextmanager
+def _run_of(tracking_uri: str, folder: CampaignFolder) -> Iterator[tuple[MlflowClient, Run]]:
     with tracking_errors(tracking_uri):
-        client = _client(tracking_uri)
-        run = find_run(client, campaign_id)
+        client = open_store(tracking_uri)
+        run = find_run(client, folder)
         if run is None:
             raise TrackingError(
-                f"the tracking store {tracking_uri} has no run of campaign {campaign_id}; "
-                "it gets one when the campaign is run or resumed"
+                f"the tracking store {tracking_uri} has no run of the campaign in {folder.path}"
             )
-        client.log_artifacts(run.info.run_id, str(folder), artifact_path)
-    run_id: str = run.info.run_id
-    return run_id
-
-
-def _client(tracking_uri: str) -> MlflowClient:
-    be_patient(tracking_uri)
-    return MlflowClient(tracking_uri=tracking_uri, registry_uri=tracking_uri)
+        yield client, run

@@ -27,14 +27,16 @@ from safetensors.torch import load_file, save_file  # noqa: E402
 from chess_snn.campaign import CampaignFolder, read_receipts  # noqa: E402
 from chess_snn.campaign.strength.champions import champion_of  # noqa: E402
 from chess_snn.data import read_manifest, staged_folder  # noqa: E402
-from tasks.tracking import MODEL_NAME, local_tracking_uri  # noqa: E402
+from tasks.tracking import MODEL_NAME, tracking_uri  # noqa: E402
 
 MOMENTS = "optimizer.safetensors"
 
 
 def test_a_campaign_that_diverges_in_its_second_iteration_keeps_its_champion(
-    tmp_path: Path
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("CHESS_SNN_HOME", str(tmp_path / "home"))
+    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
     path, log, fired = tmp_path / "c", tmp_path / "log", tmp_path / "fired"
     arguments = ["--dir", str(path), *SMALL, *settings(training__skip_limit=2)]
     environment = faults_at(fired, **{"training.begins@2": "hold", "mlflow.recorded": "sleep:0"})
@@ -44,7 +46,7 @@ def test_a_campaign_that_diverges_in_its_second_iteration_keeps_its_champion(
         wait_until((fired / place).exists, process, log)
     kill_campaign(process)
     folder = CampaignFolder.open(path)
-    champion, alias = champion_of(folder, read_receipts(folder)), champion_in_mlflow(folder)
+    champion, alias = champion_of(folder, read_receipts(folder)), champion_in_mlflow()
     assert champion is not None
     assert alias == "1"
     poison_moments(folder.checkpoint(1))
@@ -59,7 +61,7 @@ def test_a_campaign_that_diverges_in_its_second_iteration_keeps_its_champion(
     assert not folder.checkpoint(2).exists()
     assert len(read_receipts(folder)) == 1
     assert champion_of(folder, read_receipts(folder)) == champion
-    assert champion_in_mlflow(folder) == alias
+    assert champion_in_mlflow() == alias
 
 
 def poison_moments(checkpoint: Path) -> None:
@@ -79,8 +81,8 @@ def poison_moments(checkpoint: Path) -> None:
     shutil.rmtree(aside)
 
 
-def champion_in_mlflow(folder: CampaignFolder) -> str:
+def champion_in_mlflow() -> str:
     """The generation that has the alias."""
-    uri = local_tracking_uri(folder.services)
+    uri = tracking_uri()
     client = MlflowClient(tracking_uri=uri, registry_uri=uri)
     return client.get_model_version_by_alias(MODEL_NAME, "champion").tags["generation"]

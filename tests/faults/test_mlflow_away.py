@@ -35,11 +35,14 @@ SETTINGS = (
 
 @pytest.mark.fault(6)
 @pytest.mark.parametrize("fault", ["damaged database", "unreachable server"])
-def test_a_campaign_goes_on_without_mlflow_and_is_recorded_later(tmp_path: Path, fault: str):
+def test_a_campaign_goes_on_without_mlflow_and_is_recorded_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: str
+):
+    monkeypatch.setenv("CHESS_SNN_HOME", str(tmp_path / "home"))
     folder = CampaignFolder.create(tmp_path / "c", load_config(settings=SETTINGS))
-    database, log, environment = folder.services / "mlflow.db", tmp_path / "log", {}
+    database, log, environment = tmp_path / "home/services/mlflow.db", tmp_path / "log", {}
     if fault == "damaged database":
-        folder.services.mkdir()
+        database.parent.mkdir(parents=True)
         database.write_bytes(b"not a database" * 100)
     else:
         environment["MLFLOW_TRACKING_URI"] = f"http://{HOST}:{free_port()}"
@@ -54,7 +57,7 @@ def test_a_campaign_goes_on_without_mlflow_and_is_recorded_later(tmp_path: Path,
     database.unlink(missing_ok=True)
     finish(launch("resume", str(folder.path), log=log), log)
     assert "recorded 1 of them in MLflow" in log.read_text()
-    uri = local_tracking_uri(folder.services)
+    uri = local_tracking_uri(database.parent)
     client = MlflowClient(tracking_uri=uri, registry_uri=uri)
     (run,) = client.search_runs([client.get_experiment_by_name(EXPERIMENT).experiment_id])
     assert run.info.status == "FINISHED"
@@ -65,8 +68,8 @@ def test_a_campaign_goes_on_without_mlflow_and_is_recorded_later(tmp_path: Path,
 @pytest.mark.fault(6)
 def test_metrics_of_a_server_that_was_away_come_once(tmp_path: Path, undisturbed_small: Path):
     path, log, fired = tmp_path / "c", tmp_path / "log", tmp_path / "fired"
-    port, store = free_port(), tmp_path / "mlflow"
-    with mlflow_server(store, port, start_timeout_s=300.0) as url:
+    port, store = free_port(), local_tracking_uri(tmp_path / "mlflow")
+    with mlflow_server(tmp_path, port, store=store, start_timeout_s=300.0) as url:
         environment = {"MLFLOW_TRACKING_URI": url}
         process = launch(
             "start", "--dir", str(path), *SMALL, log=log,
@@ -78,7 +81,7 @@ def test_metrics_of_a_server_that_was_away_come_once(tmp_path: Path, undisturbed
     assert "not recorded in MLflow yet: the tracking store" in log.read_text()
     assert_same_campaign(path, undisturbed_small, SMALL_ITERATIONS)
 
-    with mlflow_server(store, port, start_timeout_s=300.0):
+    with mlflow_server(tmp_path, port, store=store, start_timeout_s=300.0):
         finish(launch("resume", str(path), log=log, environment=environment), log)
         assert "recorded 1 of them in MLflow" in log.read_text()
         client = MlflowClient(tracking_uri=url, registry_uri=url)

@@ -59,6 +59,7 @@ START_FEN = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1"
 @dataclass(frozen=True)
 class Finished:
     folder: CampaignFolder
+    home: Path
     output: str
     survivors: list[str]
 
@@ -83,12 +84,16 @@ def processes_of(directory: Path) -> list[str]:
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory) -> Finished:
+    home = tmp_path_factory.mktemp("home")
     directory = tmp_path_factory.mktemp("flow") / "small-campaign"
     settings = [f"--set={setting}" for setting in SETTINGS]
-    done = chess_snn("campaign", "start", "--dir", str(directory), *settings)
-    survivors = processes_of(directory)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("CHESS_SNN_HOME", str(home))
+        patch.delenv("MLFLOW_TRACKING_URI", raising=False)
+        done = chess_snn("campaign", "start", "--dir", str(directory), *settings)
+        survivors = processes_of(directory)
     assert done.returncode == 0, done.stdout + done.stderr
-    return Finished(CampaignFolder.open(directory), done.stdout, survivors)
+    return Finished(CampaignFolder.open(directory), home, done.stdout, survivors)
 
 
 def test_no_process_is_left(finished):
@@ -220,7 +225,7 @@ def test_only_flow_runs_have_the_tag_of_the_campaign_bug(finished, recorded):
 
 @pytest.fixture(scope="module")
 def tracking(finished) -> MlflowClient:
-    uri = local_tracking_uri(finished.folder.services)
+    uri = local_tracking_uri(finished.home / "services")
     return MlflowClient(tracking_uri=uri, registry_uri=uri)
 
 

@@ -35,8 +35,9 @@ from tasks.tracking import (  # noqa: E402
     MODEL_NAME,
     CampaignTracker,
     TrackingError,
-    existing_store,
+    local_tracking_uri,
     prepare_store,
+    tracking_uri,
 )
 
 NUM_FINISHED = 2
@@ -58,7 +59,7 @@ def empty_store(tmp_path_factory) -> Path:
     directory = tmp_path_factory.mktemp("store")
     with pytest.MonkeyPatch.context() as patch:
         patch.delenv("MLFLOW_TRACKING_URI", raising=False)
-        prepare_store(directory)
+        prepare_store(local_tracking_uri(directory))
     return directory
 
 
@@ -83,17 +84,17 @@ def folder(tmp_path, empty_store, monkeypatch) -> CampaignFolder:
         save_network(folder.checkpoint(iteration + 1) / "weights.safetensors", network)
     folder.services.mkdir()
     shutil.copy(empty_store / "mlflow.db", folder.services / "mlflow.db")
+    monkeypatch.setenv("CHESS_SNN_HOME", str(folder.path))
     return folder
 
 
 def client(folder: CampaignFolder) -> MlflowClient:
-    uri = existing_store(folder.services)
+    uri = tracking_uri()
     return MlflowClient(tracking_uri=uri, registry_uri=uri)
 
 
 def record(folder: CampaignFolder) -> None:
-    uri = prepare_store(folder.services)
-    tracker = CampaignTracker(uri, folder.campaign_id, folder.name)
+    tracker = CampaignTracker(prepare_store(), folder)
     record_missing(folder, tracker)
     tracker.close("FINISHED")
 
@@ -176,7 +177,8 @@ def test_a_choice_that_mlflow_could_not_be_told_is_told_later(folder, monkeypatc
     told = capfd.readouterr().out
     assert done == 0
     assert "The champion of campaign is generation 1." in told
-    assert "MLflow was not told: generation 1 has no version" in told
+    assert "MLflow was not told: the tracking store" in told
+    assert f"has no run of the campaign in {folder.path}" in told
     record(folder)
     assert champion(folder)["generation"] == "1"
 
@@ -193,7 +195,7 @@ def test_a_comparison_is_kept_with_the_artifacts_of_the_run(folder, tmp_path):
     kept = tmp_path / "gen-000002-against-gen-000001"
     kept.mkdir()
     (kept / "comparison.svg").write_text("<svg/>")
-    with pytest.raises(TrackingError, match="has no run of campaign"):
+    with pytest.raises(TrackingError, match="has no run of the campaign"):
         registry.keep_comparison(folder, kept)
     record(folder)
     assert registry.keep_comparison(folder, kept)

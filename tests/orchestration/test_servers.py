@@ -39,7 +39,7 @@ from flows.prefect_errors import ServerGoneError  # noqa: E402
 from flows.servers import mlflow_server, prefect_server, prefect_spec  # noqa: E402
 from flows.services import deploying  # noqa: E402
 from flows.stale_runs import campaign_tag, close_stale_flow_runs  # noqa: E402
-from tasks.tracking import prepare_store  # noqa: E402
+from tasks.tracking import local_tracking_uri, prepare_store  # noqa: E402
 
 GONE_WITHIN_S = 5.0
 NUM_SHARDS = 8
@@ -268,8 +268,8 @@ def test_a_server_that_fails_is_one_line_bug(tmp_path, monkeypatch):
 
 @pytest.mark.slow
 def test_mlflow_shows_the_campaign_and_is_gone_after_the_block(tmp_path):
-    prepare_store(tmp_path)
-    with mlflow_server(tmp_path) as url:
+    store = prepare_store(local_tracking_uri(tmp_path))
+    with mlflow_server(tmp_path, store=store) as url:
         leader = psutil.Process(json.loads((tmp_path / "mlflow-server.json").read_text())["pid"])
         family = [leader, *leader.children(recursive=True)]
         request = urllib.request.Request(
@@ -291,7 +291,6 @@ def test_a_killed_viewer_leaves_no_mlflow_process(tmp_path):
         "import sys, time; from pathlib import Path; from flows.servers import mlflow_server\n"
         "with mlflow_server(Path(sys.argv[1])): print('up', flush=True); time.sleep(300)"
     )
-    prepare_store(tmp_path)
     parent = subprocess.Popen([sys.executable, "-c", code, tmp_path], stdout=subprocess.PIPE)
     assert parent.stdout.readline() == b"up\n"
     family = psutil.Process(parent.pid).children(recursive=True)
@@ -302,7 +301,7 @@ def test_a_killed_viewer_leaves_no_mlflow_process(tmp_path):
 
 
 def test_a_given_mlflow_server_is_used_and_nothing_started(tmp_path):
-    with mlflow_server(tmp_path, tracking_uri="http://127.0.0.1:9") as url:
+    with mlflow_server(tmp_path, store="http://127.0.0.1:9") as url:
         assert url == "http://127.0.0.1:9"
     assert not list(tmp_path.iterdir())
 

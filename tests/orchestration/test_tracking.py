@@ -4,6 +4,7 @@ import json
 import logging
 import math
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -39,15 +40,16 @@ from tasks.tracking import (  # noqa: E402
     DatasetFacts,
     ModelVersionFacts,
     TrackingError,
+    keep_artifacts,
     local_tracking_uri,
     prepare_store,
-    tracking_uri_of,
+    registered_versions,
+    tracking_uri,
 )
 
 START_FEN = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1"
 MATED_FEN = "7k/6Q1/6K1/8/8/8/8/8 b - - 0 1"
 METRICS = {"train/loss": 3.25, "self_play/draw_rate": 0.5}
-CAMPAIGN = ("4f0c", "first light")
 
 
 @pytest.fixture(scope="module")
@@ -60,23 +62,34 @@ def weights(tmp_path_factory) -> Path:
 @pytest.fixture(scope="module")
 def empty_store(tmp_path_factory) -> Path:
     """The folder of a store that only copies are made of: creating one takes 2 s."""
-    directory = tmp_path_factory.mktemp("store")
-    prepare_store(directory)
-    return directory
+    home = tmp_path_factory.mktemp("home")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("MLFLOW_TRACKING_URI", raising=False)
+        patch.setenv("CHESS_SNN_HOME", str(home))
+        prepare_store()
+    return home / "services"
 
 
 @pytest.fixture
 def uri(empty_store, tmp_path, monkeypatch) -> str:
-    """A store of its own, whose artifacts stay in the module's folder."""
+    """The store of a home of its own."""
     monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
+    monkeypatch.setenv("CHESS_SNN_HOME", str(tmp_path / "home"))
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "mlflow.db").write_bytes((empty_store / "mlflow.db").read_bytes())
-    return prepare_store(tmp_path)
+    services = tmp_path / "home" / "services"
+    services.mkdir(parents=True)
+    (services / "mlflow.db").write_bytes((empty_store / "mlflow.db").read_bytes())
+    return prepare_store()
 
 
 @pytest.fixture
 def folder(tmp_path) -> CampaignFolder:
     return CampaignFolder.create(tmp_path / "campaign", load_config("smoke"))
+
+
+def campaign(campaign_id: str = "4f0c", name: str = "first light") -> CampaignFolder:
+    """One whose folder is not there, and is not looked at."""
+    return CampaignFolder(Path("/campaigns", name), campaign_id, load_config("smoke"))
 
 
 def version(weights: Path, generation: int, **changes) -> ModelVersionFacts:
@@ -106,11 +119,11 @@ def test_importing_the_package_does_not_import_mlflow():
 
 
 def test_an_iteration_is_recorded_once(uri):
-    tracker = CampaignTracker(uri, *CAMPAIGN)
+    tracker = CampaignTracker(uri, campaign())
     assert tracker.record_iteration(0, METRICS)
     assert tracker.record_iteration(1, {"train/loss": 3.0})
     assert not tracker.record_iteration(0, {"train/loss": 9.0})
-    resumed = CampaignTracker(uri, *CAMPAIGN)
+    resumed = CampaignTracker(uri, campaign())
     assert resumed.run_id == tracker.run_id
     assert resumed.recorded_iterations() == {0, 1}
     assert not resumed.record_iteration(1, {"train/loss": 3.0})
@@ -127,13 +140,13 @@ def test_an_iteration_is_recorded_once(uri):
     ("evaluation/score_uci_/" + 300 * "x", ("evaluation/score_uci_/" + 300 * "x")[:250]),
 ])
 def test_whatever_an_opponent_is_called_its_score_is_stored_bug(uri, name, stored):
-    tracker = CampaignTracker(uri, *CAMPAIGN)
+    tracker = CampaignTracker(uri, campaign())
     assert tracker.record_iteration(0, METRICS | {name: 0.25})
     assert history(uri, tracker.run_id, stored) == [(0, 0.25)]
 
 
 def test_a_value_that_is_not_finite_is_named_and_left_out(uri, caplog):
-    tracker = CampaignTracker(uri, *CAMPAIGN)
+    tracker = CampaignTracker(uri, campaign())
     with caplog.at_level(logging.WARNING):
         tracker.record_iteration(7, METRICS | {"grad": math.inf, "elo": math.nan})
     assert "iteration 7: not recorded because not finite: elo, grad" in caplog.text
@@ -141,8 +154,69 @@ def test_a_value_that_is_not_finite_is_named_and_left_out(uri, caplog):
     assert history(uri, tracker.run_id, "train/loss") == [(7, 3.25)]
 
 
+def test_a_moved_campaign_keeps_its_run_and_a_copy_gets_its_own(uri, folder, tmp_path, weights):
+    original = CampaignTracker(uri, folder)
+    original.record_iteration(0, METRICS, version(weights, 0))
+    original.promote(0)
+    copy = CampaignFolder.open(shutil.copytree(folder.path, tmp_path / "copy"))
+    assert keep_artifacts_fails(uri, copy), "the original's run is not the copy's"
+    copied = CampaignTracker(uri, copy)
+    assert copied.run_id != original.run_id
+    assert copied.recorded_iterations() == frozenset()
+    assert client(uri).get_run(copied.run_id).data.tags["chess_snn.copy_of"] == original.run_id
+    copied.record_iteration(0, METRICS, version(weights, 0))
+    copied.promote(0)
+    own = client(uri).get_model_version_by_alias(MODEL_NAME, f"champion-{folder.campaign_id[:8]}")
+    assert own.run_id == original.run_id, "the copy has another alias"
+    assert set(registered_versions(uri, copy)) == {0}
+
+    shutil.move(folder.path, tmp_path / "moved")
+    moved = CampaignTracker(uri, CampaignFolder.open(tmp_path / "moved"))
+    assert moved.run_id == original.run_id
+    assert client(uri).get_run(moved.run_id).info.run_name == "moved"
+    assert CampaignTracker(uri, copy).run_id == copied.run_id
+
+
+def keep_artifacts_fails(uri: str, folder: CampaignFolder) -> bool:
+    with pytest.raises(TrackingError, match="has no run of"):
+        keep_artifacts(uri, folder, folder.path, "files")
+    return True
+
+
+def test_a_campaign_elsewhere_is_not_taken_for_one_that_was_moved(uri, folder, tmp_path):
+    """Whether the folder of a run on another machine is still there cannot be asked."""
+    first = CampaignTracker(uri, folder)
+    client(uri).set_tag(first.run_id, "chess_snn.folder", "another-machine:/campaigns/a")
+    assert CampaignTracker(uri, folder).run_id != first.run_id
+
+
+CREATE_STORE = """
+import sys
+from chess_snn.campaign import CampaignFolder
+from pathlib import Path
+from tasks.tracking import CampaignTracker, prepare_store
+print(CampaignTracker(prepare_store(), CampaignFolder.open(Path(sys.argv[1]))).run_id)
+"""
+
+
+@pytest.mark.slow
+def test_campaigns_that_begin_at_the_same_time_share_a_new_store(tmp_path, monkeypatch):
+    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
+    monkeypatch.setenv("CHESS_SNN_HOME", str(tmp_path / "home"))
+    folders = [
+        CampaignFolder.create(tmp_path / name, load_config("smoke")).path for name in "abcd"
+    ]
+    processes = [
+        subprocess.Popen([sys.executable, "-c", CREATE_STORE, path], stdout=subprocess.PIPE)
+        for path in folders
+    ]
+    runs = {process.communicate(timeout=120)[0] for process in processes}
+    assert [process.returncode for process in processes] == [0, 0, 0, 0]
+    assert len(runs) == 4
+
+
 def test_two_campaigns_have_two_runs(uri):
-    one, two = CampaignTracker(uri, *CAMPAIGN), CampaignTracker(uri, "77aa", "other")
+    one, two = CampaignTracker(uri, campaign()), CampaignTracker(uri, campaign("77aa", "other"))
     assert one.run_id != two.run_id
     one.record_iteration(0, METRICS)
     assert two.recorded_iterations() == frozenset()
@@ -172,8 +246,8 @@ def test_the_run_ends_as_the_campaign_did_and_runs_again_when_resumed(
 def test_the_configuration_becomes_dotted_parameters_of_legal_length(uri):
     many = {f"key{i}": i for i in range(150)}
     configuration = {"net": {"size": "tiny", "shape": [1, 2]}, "long": "x" * 10_000, "many": many}
-    tracker = CampaignTracker(uri, *CAMPAIGN, configuration=configuration)
-    CampaignTracker(uri, *CAMPAIGN, configuration=configuration | {"net": {"size": "base"}})
+    tracker = CampaignTracker(uri, campaign(), configuration=configuration)
+    CampaignTracker(uri, campaign(), configuration=configuration | {"net": {"size": "base"}})
     params = client(uri).get_run(tracker.run_id).data.params
     assert params["net.size"] == "tiny", "MLflow keeps a parameter's first value"
     assert params["net.shape"] == "[1, 2]"
@@ -183,7 +257,7 @@ def test_the_configuration_becomes_dotted_parameters_of_legal_length(uri):
 
 
 def test_every_checkpoint_is_one_version_with_tags_and_aliases(uri, weights):
-    tracker = CampaignTracker(uri, *CAMPAIGN)
+    tracker = CampaignTracker(uri, campaign())
     for generation in (0, 1, 0):
         facts = version(weights, generation, tags={"gate": "won"})
         tracker.record_iteration(generation, METRICS, facts)
@@ -205,7 +279,7 @@ def test_every_checkpoint_is_one_version_with_tags_and_aliases(uri, weights):
 
 def test_campaigns_of_one_store_take_the_champion_from_each_other_bug(uri, weights):
     for campaign_id in ("4f0c", "77aa"):
-        tracker = CampaignTracker(uri, campaign_id, "one of two")
+        tracker = CampaignTracker(uri, campaign(campaign_id, "one of two"))
         tracker.record_iteration(0, METRICS, version(weights, 0))
         tracker.promote(0)
     for campaign_id in ("4f0c", "77aa"):
@@ -215,22 +289,22 @@ def test_campaigns_of_one_store_take_the_champion_from_each_other_bug(uri, weigh
 
 def test_a_checkpoint_without_evaluation_has_no_score(uri, weights):
     facts = version(weights, 0, score=math.nan, score_interval=(math.nan, math.nan))
-    CampaignTracker(uri, *CAMPAIGN).record_iteration(0, METRICS, facts)
+    CampaignTracker(uri, campaign()).record_iteration(0, METRICS, facts)
     found = client(uri).get_model_version_by_alias(MODEL_NAME, "candidate")
     assert not [name for name in found.tags if name.startswith("score")]
 
 
 def test_only_a_recorded_generation_can_be_promoted(uri):
     with pytest.raises(TrackingError, match="generation 4 has no version"):
-        CampaignTracker(uri, *CAMPAIGN).promote(4)
+        CampaignTracker(uri, campaign()).promote(4)
 
 
 def test_supervised_training_is_recorded_once_with_its_games(uri):
     games = DatasetFacts("lichess.pgn", "d" * 32, {"uri": "/imports/lichess"}, {"games": 12})
     points = [{"step": 0, "holdout_policy_loss": 3.4}, {"step": 40, "policy_loss": 2.5}]
-    tracker = CampaignTracker(uri, *CAMPAIGN)
+    tracker = CampaignTracker(uri, campaign())
     assert tracker.record_supervised(points[:1], games) == 1
-    assert CampaignTracker(uri, *CAMPAIGN).record_supervised(points, games) == 1
+    assert CampaignTracker(uri, campaign()).record_supervised(points, games) == 1
     assert tracker.record_supervised(points, games) == 0
     assert history(uri, tracker.run_id, "supervised/holdout_policy_loss") == [(0, 3.4)]
     assert history(uri, tracker.run_id, "supervised/policy_loss") == [(40, 2.5)]
@@ -242,7 +316,7 @@ def test_supervised_training_is_recorded_once_with_its_games(uri):
 
 
 def test_the_stored_model_answers_like_the_network_it_was_made_of(uri, weights):
-    CampaignTracker(uri, *CAMPAIGN).record_iteration(0, METRICS, version(weights, 0))
+    CampaignTracker(uri, campaign()).record_iteration(0, METRICS, version(weights, 0))
     answer, = load_served(uri, "candidate").predict(pd.DataFrame({"fen": [START_FEN]}))
 
     game = get_game("chess")
@@ -260,7 +334,7 @@ def test_the_stored_model_answers_like_the_network_it_was_made_of(uri, weights):
 
 
 def test_bad_and_finished_positions_are_named_and_the_others_answered(uri, weights):
-    CampaignTracker(uri, *CAMPAIGN).record_iteration(0, METRICS, version(weights, 0))
+    CampaignTracker(uri, campaign()).record_iteration(0, METRICS, version(weights, 0))
     fens = ["nonsense", START_FEN, "8/8/8/8/8/8/8/8 w - - 0 1", MATED_FEN]
     nonsense, start, kingless, mated = load_served(uri, "candidate").predict({"fen": fens})
     assert "nonsense" in nonsense["error"]
@@ -273,7 +347,7 @@ def test_bad_and_finished_positions_are_named_and_the_others_answered(uri, weigh
 
 
 def test_nothing_stored_is_a_pickle_and_nothing_lands_in_the_working_folder(uri, weights, tmp_path):
-    tracker = CampaignTracker(uri, *CAMPAIGN)
+    tracker = CampaignTracker(uri, campaign())
     tracker.record_iteration(0, METRICS, version(weights, 0))
     source = client(uri).get_model_version_by_alias(MODEL_NAME, "candidate").source
     stored = Path(urllib.request.url2pathname(source.removeprefix("file://")))
@@ -283,9 +357,8 @@ def test_nothing_stored_is_a_pickle_and_nothing_lands_in_the_working_folder(uri,
         "python_env.yaml", "requirements.txt", "served_model.py", "serving_input_example.json",
     }
     assert (stored / "artifacts/weights.safetensors").read_bytes() == weights.read_bytes()
-    assert {path.name for path in tmp_path.iterdir()} <= {
-        "mlflow.db", "mlflow.db-shm", "mlflow.db-wal"
-    }
+    assert stored.is_relative_to(tmp_path / "home" / "services" / "mlartifacts")
+    assert [path.name for path in tmp_path.iterdir()] == ["home"]
 
 
 @pytest.mark.parametrize("damage", ["a folder", "noise"])
@@ -297,17 +370,18 @@ def test_an_unusable_database_is_said_at_once(tmp_path, monkeypatch, damage):
         (tmp_path / "mlflow.db").write_bytes(b"not a database" * 100)
     begun = time.monotonic()
     with pytest.raises(TrackingError, match=r"mlflow\.db failed: .*database"):
-        prepare_store(tmp_path)
+        prepare_store(local_tracking_uri(tmp_path))
     assert time.monotonic() - begun < 5
 
 
 def test_a_campaign_runs_without_its_store_and_is_recorded_later_bug(folder, monkeypatch):
     monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
+    monkeypatch.setenv("CHESS_SNN_HOME", str(folder.path))
     folder.services.mkdir()
     database = folder.services / "mlflow.db"
     database.write_bytes(b"not a database" * 100)
     warnings, ran = [], []
-    uri = tracking_uri_of(folder.services)
+    uri = tracking_uri()
     with tracked_run(folder, uri, warnings.append):
         ran.append(True)
     assert ran
@@ -319,37 +393,32 @@ def test_a_campaign_runs_without_its_store_and_is_recorded_later_bug(folder, mon
     assert history(uri, tracker.run_id, "train/loss") == [(0, 3.25)]
 
 
-def test_a_store_without_the_experiment_is_a_tracking_error_bug(tmp_path):
-    with pytest.raises(TrackingError, match=r"has no experiment 'chess-snn'"):
-        CampaignTracker(local_tracking_uri(tmp_path), *CAMPAIGN)
-
-
 @pytest.mark.fault(6)
 @pytest.mark.slow
 def test_a_server_that_goes_away_delays_the_curves_and_nothing_else(tmp_path, weights):
     port = free_port()
-    with mlflow_server(tmp_path, port) as url:
-        uri = prepare_store(tmp_path / "unused", url)
+    store = local_tracking_uri(tmp_path)
+    with mlflow_server(tmp_path, port, store=store) as url:
+        uri = prepare_store(url)
         assert uri == url
-        tracker = CampaignTracker(uri, *CAMPAIGN)
+        tracker = CampaignTracker(uri, campaign())
         tracker.record_iteration(0, METRICS, version(weights, 0))
     begun = time.monotonic()
     with pytest.raises(TrackingError, match=r"http://127\.0\.0\.1"):
         tracker.record_iteration(1, METRICS, version(weights, 1))
     assert time.monotonic() - begun < 20
-    with mlflow_server(tmp_path, port):
+    with mlflow_server(tmp_path, port, store=store):
         assert tracker.record_iteration(1, METRICS, version(weights, 1))
         assert tracker.recorded_iterations() == {0, 1}
         assert history(uri, tracker.run_id, "train/loss") == [(0, 3.25), (1, 3.25)]
         assert len(client(uri).search_model_versions(f"name = '{MODEL_NAME}'")) == 2
         stored = client(uri).get_model_version_by_alias(MODEL_NAME, "candidate").source
         assert stored.startswith("mlflow-artifacts:")
-    assert not (tmp_path / "unused").exists()
 
 
 @pytest.mark.slow
 def test_mlflow_serves_the_registered_model_over_http(uri, weights, tmp_path):
-    CampaignTracker(uri, *CAMPAIGN).record_iteration(0, METRICS, version(weights, 0))
+    CampaignTracker(uri, campaign()).record_iteration(0, METRICS, version(weights, 0))
     port = free_port()
     spec = ServerSpec(
         name="model server",

@@ -16,7 +16,7 @@ from test_campaign_flow import chess_snn  # noqa: E402
 from chess_snn.campaign import CampaignFolder, read_receipts  # noqa: E402
 from chess_snn.campaign.stages.warm_start import supervised_facts  # noqa: E402
 from flows.servers import prefect_server  # noqa: E402
-from tasks.tracking import EXPERIMENT, local_tracking_uri  # noqa: E402
+from tasks.tracking import EXPERIMENT, tracking_uri  # noqa: E402
 
 SETTINGS = (
     "campaign.hours=0.001", "execution.workers=1", "self_play.games_per_iteration=4",
@@ -27,7 +27,9 @@ SETTINGS = (
 )
 
 
-def test_it_learns_then_plays(tmp_path):
+def test_it_learns_then_plays(tmp_path, monkeypatch):
+    monkeypatch.setenv("CHESS_SNN_HOME", str(tmp_path / "home"))
+    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
     games = make_import(tmp_path / "games", num_shards=3)
     done = chess_snn(
         "campaign", "start", "--dir", str(tmp_path / "warm"), "--warm-start", str(games),
@@ -46,7 +48,7 @@ def test_it_learns_then_plays(tmp_path):
     assert tasks["train_supervised"].state_name == "Completed"
     assert tasks["train_supervised"].end_time <= tasks["self_play-0-0"].start_time
 
-    uri = local_tracking_uri(folder.services)
+    uri = tracking_uri()
     mlflow = MlflowClient(tracking_uri=uri, registry_uri=uri)
     (run,) = mlflow.search_runs([mlflow.get_experiment_by_name(EXPERIMENT).experiment_id])
     losses = mlflow.get_metric_history(run.info.run_id, "supervised/policy_loss")

@@ -90,7 +90,8 @@ class Soak:
         home.mkdir()
         campaign = RunningCampaign(
             ["start", "--dir", str(directory), *recipe.options(self.seed)], terminal,
-            {MARK: self._mark},
+            # A store of its own.
+            {MARK: self._mark, "CHESS_SNN_HOME": str(directory)},
         )
         while (code := campaign.exit_code()) is None:
             self.journal.progress(f"the undisturbed twin of {recipe.name} runs")

@@ -50,7 +50,6 @@ from soak.round import Round, RoundFailedError, Site
 from soak.schedule import DAMAGE, DECK, DECK_OF_RANKS, STOPS, Kind, planned_faults
 from soak.views import MARKER, PREFECT_DATABASE, audit_views
 from tasks.tracking import local_tracking_uri
-from tasks.tracking.places import database_file
 
 pytestmark = pytest.mark.orchestration
 
@@ -432,7 +431,7 @@ HARMS_TO_VIEWS = {
     "Prefect has no run left open":
         lambda d: change(d / PREFECT_DATABASE, "UPDATE flow_run SET state_type = 'RUNNING'"),
     "MLflow has everything once":
-        lambda d: change(database_file(d / "services"),
+        lambda d: change(d / "services" / "mlflow.db",
                          f"DELETE FROM metrics WHERE key = '{MARKER}' AND step = 1"),
 }
 """By the only check that has to notice it."""

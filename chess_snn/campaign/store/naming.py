@@ -40,5 +40,17 @@ def campaigns_home() -> Path:
 
     ``$CHESS_SNN_HOME/campaigns``; ``~/chess-snn/campaigns`` where that is not set.
     """
+    return _home() / "campaigns"
+
+
+def services_directory() -> Path:
+    """What the campaigns of a home share: MLflow's store, and the data of `chess-snn up`.
+
+    ``$CHESS_SNN_HOME/services``; ``~/chess-snn/services`` where that is not set.
+    """
+    return _home() / "services"
+
+
+def _home() -> Path:
     home = os.environ.get(HOME_VARIABLE)
-    return (Path(home) if home else Path.home() / "chess-snn").absolute() / "campaigns"
+    return (Path(home) if home else Path.home() / "chess-snn").absolute()
