@@ -4,12 +4,15 @@ from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from uuid import UUID
 
-from prefect import flow, get_run_logger, tags
+from prefect import flow, get_client, get_run_logger, tags
 from prefect.runtime import flow_run
 
 from chess_snn.campaign import CampaignFolder, campaign_lock, load_config, read_receipts
+from chess_snn.campaign.configuration.loading import PACE_GROUPS, config_values, flat_values
 from chess_snn.campaign.copies.mirror import check_store
+from chess_snn.campaign.keeping.mending import missing_generations
 from chess_snn.campaign.machine.warm_up import warm_up
 from chess_snn.campaign.stages import first_entropy_ratio, prepare_first_generation
 from chess_snn.campaign.stages.given_games import course_through, fix_given_games, fixed_games
@@ -22,6 +25,7 @@ from chess_snn.campaign.store.receipts import recorded_seconds
 from chess_snn.campaign.store.sweep import sweep_leftovers
 from chess_snn.campaign.strength.climbing import climb_notice
 from chess_snn.campaign.strength.matches import FINAL, final_matches
+from chess_snn.campaign.viewing.finish import is_finished
 from chess_snn.data import is_committed
 from chess_snn.errors import ConfigError
 from chess_snn.interrupts import listen_again
@@ -32,7 +36,20 @@ from flows.listeners import ArtifactListener, LiveListener, LogListener, extra_l
 from flows.mending import mender_of
 from flows.mirroring import open_mirror, send_to_store
 from flows.one_a_folder import one_run_a_folder
-from flows.parameters import Preset
+from flows.parameters import (
+    CampaignName,
+    FormSettings,
+    Games,
+    Gpus,
+    Hours,
+    Iterations,
+    NetworkSize,
+    OptionalText,
+    Preset,
+    Seed,
+    Simulations,
+    Workers,
+)
 from flows.pipeline import run_iterations
 from flows.stale_runs import campaign_tag, close_stale_flow_runs
 from flows.tagging import untagged_tasks
@@ -40,38 +57,70 @@ from tasks import compute
 from tasks.evaluate import evaluate_final
 from tasks.folder_access import folder_access
 from tasks.progress import ProgressBoard
-from tasks.record import tracked_run
+from tasks.record import record, tracked_run
 from tasks.remote import PROGRESS_TOPIC
 from tasks.tracking import tracking_uri
 from tasks.train import train_supervised
 
 
 def _run_name() -> str:
-    """Of a flow run, before there is a folder that could be asked for its name."""
-    return f"campaign-{flow_run.parameters.get('directory') or 'new'}"
+    """The name of the campaign, where the parameters tell it."""
+    given = flow_run.parameters
+    return Path(given.get("directory") or given.get("name") or "new campaign").name
 
 
 @flow(name="campaign", flow_run_name=_run_name)
 def campaign(
-    directory: str | None = None,
+    name: CampaignName = None,
+    directory: OptionalText = None,
     preset: Preset = "smoke",
-    settings: list[str] | None = None,
+    iterations: Iterations = None,
+    hours: Hours = None,
+    games_per_iteration: Games = None,
+    network: NetworkSize = None,
+    simulations: Simulations = None,
+    gpus: Gpus = None,
+    workers: Workers = None,
+    seed: Seed = None,
+    settings: list[str] = [],  # noqa: B006 - shown in the form, and never changed
 ) -> str:
-    """Learn a game by self-play: start a campaign, or go on with one.
+    """Learn a game by self-play: start a campaign, or resume one.
 
     Args:
-        directory: the campaign folder, absolute. One that holds a campaign is gone on with, under
-            its own frozen configuration; left out, a new folder is made in
-            $CHESS_SNN_HOME/campaigns, by default ~/chess-snn/campaigns.
-        preset: configuration of a new campaign.
-        settings: changes to it, such as "campaign.iterations=10".
+        name: folder of the campaign in $CHESS_SNN_HOME/campaigns (by default
+            ~/chess-snn/campaigns). If it holds a campaign, that is resumed. Without a name the
+            campaign is called after its preset: smoke-001, smoke-002 and so on.
+        directory: the same as an absolute path, for a campaign that is elsewhere.
+        preset: configuration of a new campaign. The fields below change it.
+        iterations: length of the campaign, in passes of self-play, training and evaluation.
+        hours: length of the campaign in hours of running, instead of iterations.
+        games_per_iteration: games of self-play in each iteration.
+        network: size of the network.
+        simulations: simulations of the search for each move of self-play.
+        gpus: numbers of the GPUs to use, counted from 0. Without any it uses all.
+        workers: processes that play. 0 chooses by devices, cores and memory.
+        seed: everything random derives from it.
+        settings: any other settings, such as "training.batch_size=512"; docs/configuration.md
+            lists all.
 
     Returns:
         The campaign folder.
     """
-    folder = _open_or_create(directory, preset, settings or [])
+    form = FormSettings(
+        iterations, hours, games_per_iteration, network, simulations, gpus, workers, seed
+    )
+    changes = [*form.texts(), *settings]
+    path = _directory_of(name, directory)
+    found = None if path is None or not (path / CONFIG_FILE).exists() else CampaignFolder.open(path)
+    folder = found or _create(path, preset, changes)
+    _name_this_run(folder.name)
     with one_run_a_folder(folder.campaign_id, get_run_logger()), campaign_lock(folder):
-        run_campaign(folder)
+        if found is not None:  # and may have been changed since
+            folder = _resumed_with(CampaignFolder.open(folder.path), changes)
+        if is_finished(folder) and not missing_generations(folder):
+            _show_finished(folder)
+        else:
+            run_campaign(folder)
     return str(folder.path)
 
 
@@ -162,16 +211,61 @@ def _play_final_matches(run: CampaignRun) -> None:
         send_to_store(run, last, after=played)
 
 
-def _open_or_create(directory: str | None, preset: str, settings: list[str]) -> CampaignFolder:
+def _directory_of(name: str | None, directory: str | None) -> Path | None:
+    if name is not None and directory is not None:
+        raise ConfigError(
+            f"name = {name!r} and directory = {directory!r} are both set; leave one of them out"
+        )
+    if name is not None:
+        return campaigns_home() / name
     if directory is not None and not Path(directory).is_absolute():
         # A deployment's run starts in a temporary folder, which ends with it.
         raise ConfigError(f"directory must be an absolute path, got {directory!r}")
-    if directory is not None and (Path(directory) / CONFIG_FILE).exists():
-        return CampaignFolder.open(Path(directory))
+    return None if directory is None else Path(directory)
+
+
+def _create(directory: Path | None, preset: str, settings: list[str]) -> CampaignFolder:
     config = load_config(preset, settings=settings)
     config.find_engines()
     check_store(config.storage)
     check_crew(config)
     config = fix_given_games(config)
-    path = claim_campaign_path(preset, campaigns_home()) if directory is None else Path(directory)
-    return CampaignFolder.create(path, config)
+    return CampaignFolder.create(directory or claim_campaign_path(preset, campaigns_home()), config)
+
+
+def _name_this_run(name: str) -> None:
+    """Call the flow run after its campaign, whose folder may have been named only now."""
+    with get_client(sync_client=True) as client:
+        client.update_flow_run(UUID(flow_run.id), name=name)
+
+
+def _resumed_with(folder: CampaignFolder, settings: list[str]) -> CampaignFolder:
+    """The campaign under ``settings``, of which only those of its pace may be new to it.
+
+    Raises:
+        ConfigError: one of the others differs.
+    """
+    wanted = load_config(file=folder.path / CONFIG_FILE, settings=settings)
+    before, after = (flat_values(config_values(config)) for config in (folder.config, wanted))
+    changed = [name for name in after if after[name] != before[name]]
+    frozen = [name for name in changed if name.partition(".")[0] not in PACE_GROUPS]
+    if frozen:
+        told = ", ".join(f"{name} = {before[name]} (asked for: {after[name]})" for name in frozen)
+        raise ConfigError(
+            f"{folder.path} holds a campaign with {told}; leave that out to resume it, or choose "
+            "another name for a new campaign"
+        )
+    return folder.with_config(wanted) if changed else folder
+
+
+def _show_finished(folder: CampaignFolder) -> None:
+    """Tell MLflow and the object store what they lack of a campaign that has nothing to do."""
+    logger = get_run_logger()
+    last = len(read_receipts(folder)) - 1
+    logger.info("all %d iterations of %s are finished", last + 1, folder.path)
+    uri = tracking_uri_of(folder.services)
+    with tracked_run(folder, uri, logger.warning):
+        record(str(folder.path), last, uri)
+    mirror = open_mirror(folder, logger.info)
+    if mirror is not None:
+        mirror.send_missing()

@@ -17,6 +17,8 @@ from chess_snn.campaign.store.receipts import PromotionFacts, StageSeconds
 from chess_snn.campaign.strength.gate import gate_match
 from chess_snn.campaign.strength.matches import generation_matches, is_evaluated
 from flows.context import CampaignRun, IterationRun, current_iteration
+from flows.iteration_table import show_table
+from flows.links import mlflow_link
 from flows.mirroring import send_to_store
 from flows.tagging import untagged_tasks
 from tasks import compute
@@ -83,12 +85,12 @@ def _stages(run: IterationRun, directory: str, number: int) -> Receipt:
             unmapped(directory), unmapped(number), range(config.self_play.num_shards),
             unmapped(crew.threads_each),
         )
-        shard_facts = shards.result()
+        played = shards.result()
 
     if crew.shares_cores:
         # Two threads of training lose most of their pace to a third that wants their cores.
         relay.wait_for_predecessor()
-    new_positions = sum(shard.statistics["positions"] for shard in shard_facts)
+    new_positions = sum(done.result.statistics["positions"] for done in played)
     num_steps = config.training.num_steps(new_positions)
     with board.stage(number, "train", "steps", num_steps), _stopwatch() as training_clock:
         trained = train.with_options(**options).submit(
@@ -118,11 +120,12 @@ def _stages(run: IterationRun, directory: str, number: int) -> Receipt:
         gate=gate_clock.seconds if promotion else 0.0,
     )
     promoted = promote.submit(
-        directory, relay.plan, shard_facts, training_facts, evaluation, promotion, seconds,
-        campaign.clock.elapsed_s, wait_for=[last_task],
+        directory, relay.plan, [done.result for done in played], training_facts, evaluation,
+        promotion, seconds, campaign.clock.elapsed_s, wait_for=[last_task],
     )
     receipt: Receipt = promoted.result()
     show_in_mlflow(campaign, number, after=promoted)
+    show_table(folder, receipt, played, mlflow_link(folder, campaign.tracking_uri))
     send_to_store(campaign, number, after=promoted)
     return receipt
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from prefect import task
+from prefect import get_run_logger, task
 
 from chess_snn.campaign import CampaignFolder
 from chess_snn.campaign.store.receipts import EvaluationFacts
@@ -18,6 +18,7 @@ from chess_snn.types import Json
 from tasks import remote
 from tasks.compute import BACKGROUND, run_all_on_devices
 from tasks.failures import Call
+from tasks.summary_lines import evaluation_line, matches_line
 
 
 @task(name="evaluate", task_run_name="evaluate-{generation}")
@@ -38,10 +39,12 @@ def evaluate(directory: str, generation: int, num_threads: int) -> EvaluationFac
     *climb, conversion = run_all_on_devices(
         [*whole, *parts], priority=BACKGROUND
     )[: len(whole)]
-    return EvaluationFacts(
+    facts = EvaluationFacts(
         [finish_match(Path(directory), match) for match in matches], conversion,
         climb[0] if climb else None,
     )
+    get_run_logger().info("%s", evaluation_line(facts))
+    return facts
 
 
 @task(name="evaluate_final", task_run_name="evaluate_final")
@@ -49,7 +52,9 @@ def evaluate_final(directory: str, iteration: int, num_threads: int) -> list[Jso
     """Play the matches at the end of the campaign, whose last one is ``iteration``."""
     matches = final_matches(CampaignFolder.open(Path(directory)))
     run_all_on_devices(_part_calls(directory, iteration, matches, num_threads))
-    return [finish_match(Path(directory), match) for match in matches]
+    played = [finish_match(Path(directory), match) for match in matches]
+    get_run_logger().info("%s", matches_line(played))
+    return played
 
 
 def _part_calls(

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from prefect import task
+from prefect import get_run_logger, task
 
 from chess_snn.campaign import CampaignFolder, Receipt, write_receipt
 from chess_snn.campaign.stages.warm_start import is_warm
@@ -21,6 +21,7 @@ from chess_snn.campaign.strength.ratings import rating_of
 from chess_snn.failpoints import failpoint
 from tasks import remote
 from tasks.compute import BACKGROUND, run_all_on_devices
+from tasks.summary_lines import promotion_line
 
 
 @task(name="challenge", task_run_name="challenge-{match.event}")
@@ -41,7 +42,9 @@ def challenge(
             ],
             priority=BACKGROUND,
         )
-    return finish_gate(Path(directory), match)
+    facts = finish_gate(Path(directory), match)
+    get_run_logger().info("%s", facts)
+    return facts
 
 
 @task(name="promote", task_run_name="promote-{plan.iteration}")
@@ -82,6 +85,7 @@ def promote(
     failpoint("receipt.begins")
     write_receipt(folder, receipt)
     failpoint("receipt.committed")
+    get_run_logger().info("%s", promotion_line(receipt))
     return receipt
 
 

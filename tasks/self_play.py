@@ -1,13 +1,17 @@
 """The self-play task: one shard of games."""
 
-from prefect import task
+from prefect import get_run_logger, task
 
 from chess_snn.campaign.store.receipts import ShardFacts
 from tasks import remote
-from tasks.compute import run_on_device
+from tasks.cluster.attempts import Done
+from tasks.compute import done_on_device
+from tasks.summary_lines import shard_line
 
 
 @task(name="self_play", task_run_name="self_play-{iteration}-{shard}")
-def self_play(directory: str, iteration: int, shard: int, num_threads: int) -> ShardFacts:
+def self_play(directory: str, iteration: int, shard: int, num_threads: int) -> Done[ShardFacts]:
     """Play shard ``shard`` of ``iteration`` on a worker and commit it."""
-    return run_on_device(remote.play_shard, directory, iteration, shard, num_threads)
+    done = done_on_device(remote.play_shard, directory, iteration, shard, num_threads)
+    get_run_logger().info("%s", shard_line(done))
+    return done

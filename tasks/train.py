@@ -5,7 +5,7 @@ from functools import partial
 from pathlib import Path
 
 from distributed import default_client
-from prefect import task
+from prefect import get_run_logger, task
 
 from chess_snn.campaign import CampaignFolder
 from chess_snn.campaign.stages.warm_start import SUPERVISED, train_first_generation
@@ -13,8 +13,9 @@ from chess_snn.campaign.store.receipts import TrainingFacts
 from chess_snn.cores import num_cores
 from chess_snn.types import Json
 from tasks import remote
-from tasks.compute import TRAINER, mended, run_on_device, watching_crew
+from tasks.compute import TRAINER, done_on_device, mended, run_on_device, watching_crew
 from tasks.errands import workers_see
+from tasks.summary_lines import training_line
 from tasks.train_together import SharedTraining, train_together
 
 
@@ -26,12 +27,15 @@ def train(directory: str, iteration: int, num_threads: int) -> TrainingFacts:
     is_trained = folder.checkpoint(iteration + 1).exists()
     if num_machines > 1 and crew is not None and not is_trained:
         ranks_each = folder.config.execution.training_ranks
-        return train_together(
+        done = train_together(
             SharedTraining(directory, iteration, num_threads, num_machines, ranks_each), crew
         )
-    return run_on_device(
-        remote.train_generation, directory, iteration, num_threads, device=TRAINER
-    )
+    else:
+        done = done_on_device(
+            remote.train_generation, directory, iteration, num_threads, device=TRAINER
+        )
+    get_run_logger().info("%s", training_line(done))
+    return done.result
 
 
 @task(name="train_supervised", task_run_name="train_supervised")

@@ -18,7 +18,7 @@ import time
 import uuid
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from distributed import Client, Future, default_client
@@ -55,12 +55,15 @@ class SharedTraining:
     """Processes on each of them, >= 1."""
 
 
-def train_together(training: SharedTraining, crew: CrewWatch) -> TrainingFacts:
+def train_together(training: SharedTraining, crew: CrewWatch) -> Done[TrainingFacts]:
     """Train and commit generation ``iteration + 1`` on as many machines as are there.
 
     Args:
         training: the folder, the iteration, and how many are wanted.
         crew: whose machines.
+
+    Returns:
+        The facts; as worker and device, the machines that trained.
 
     Raises:
         RankLostError: a machine was lost meanwhile; names it. Nothing of them is left running.
@@ -74,7 +77,7 @@ def train_together(training: SharedTraining, crew: CrewWatch) -> TrainingFacts:
     return compute.mended(lambda: _train(training, crew, call))
 
 
-def _train(training: SharedTraining, crew: CrewWatch, alone: Call) -> TrainingFacts:
+def _train(training: SharedTraining, crew: CrewWatch, alone: Call) -> Done[TrainingFacts]:
     client = default_client()
     try:
         return _train_with(client, training, crew, alone)
@@ -88,7 +91,7 @@ def _train(training: SharedTraining, crew: CrewWatch, alone: Call) -> TrainingFa
 
 def _train_with(
     client: Client, training: SharedTraining, crew: CrewWatch, alone: Call
-) -> TrainingFacts:
+) -> Done[TrainingFacts]:
     machines = choose_machines(crew.trainers, client.processing(), training.num_machines)
     if len(machines) < training.num_machines:
         names = ", ".join(member.host for member in machines) or "none"
@@ -97,8 +100,8 @@ def _train_with(
             f"machines, and {len(machines)} can: {names}"
         )
     if len(machines) < 2:
-        facts: TrainingFacts = compute.run_on_device(*alone, device=compute.TRAINER)
-        return facts
+        done: Done[TrainingFacts] = compute.done_on_device(*alone, device=compute.TRAINER)
+        return done
     return _Party(client, crew, training, machines).train()
 
 
@@ -130,19 +133,19 @@ class _Party:
         """Of those that were not left out."""
         self._first_error: Exception | None = None
 
-    def train(self) -> TrainingFacts:
-        """What the machine that has committed returns."""
+    def train(self) -> Done[TrainingFacts]:
+        """What the machine that has committed returns, under the names of all."""
         futures = []
         self._client.subscribe_topic(READY_TOPIC, lambda event: self._told.put(event[1]))
         try:
             for machine in self._machines:
                 futures.append(self._submit(machine))
                 self._shares.append(_Share(machine, futures[-1]))
-            facts = self._gather()
-            if facts is None:
+            done = self._gather()
+            if done is None:
                 self._tell_places()
-                facts = self._wait_for_end()
-            return facts
+                done = self._wait_for_end()
+            return done
         finally:
             # Whoever runs still notices that, and ends its ranks.
             self._client.cancel([future for future in futures if not future.done()])
@@ -156,11 +159,11 @@ class _Party:
             resources={compute.TRAINER: 1},
         )
 
-    def _gather(self) -> TrainingFacts | None:
+    def _gather(self) -> Done[TrainingFacts] | None:
         """Wait for machines to be ready, and leave out those that are not.
 
         Returns:
-            The facts, where a machine finds the generation trained already.
+            What one returned, where a machine finds the generation trained already.
         """
         last_s: float | None = None
         while any(not share.port for share in self._shares):
@@ -172,9 +175,9 @@ class _Party:
                 )
             for share in list(self._shares):
                 if share.future.done():
-                    facts = self._early_end(share)
-                    if facts is not None:
-                        return facts
+                    done = self._early_end(share)
+                    if done is not None:
+                        return done
                 elif not self._crew.has_any([share.machine.address]):
                     self._leave_out([share], "it has left")
             if self._hear() and last_s is None:
@@ -196,7 +199,7 @@ class _Party:
                         return True
         return False
 
-    def _early_end(self, share: _Share) -> TrainingFacts | None:
+    def _early_end(self, share: _Share) -> Done[TrainingFacts] | None:
         """Of a call that ended before its machine was told a place."""
         try:
             return self._result(share)
@@ -236,15 +239,18 @@ class _Party:
             for number, host in enumerate(hosts)
         ]
 
-    def _wait_for_end(self) -> TrainingFacts:
+    def _wait_for_end(self) -> Done[TrainingFacts]:
         running = list(self._shares)
         while running:
             compute.give_up_if_cut_off(self._client)
             for share in list(running):
                 if share.future.done():
-                    facts = self._end(share)
-                    if facts is not None:
-                        return facts
+                    done = self._end(share)
+                    if done is not None:
+                        return replace(
+                            done, worker=self._names(),
+                            device=", ".join(each.machine.device for each in self._shares),
+                        )
                     running.remove(share)
                 elif not self._crew.has_any([share.machine.address]):
                     raise self._lost(share)
@@ -253,7 +259,7 @@ class _Party:
             f"none of {self._names()} has brought generation {self._training.iteration + 1}"
         )
 
-    def _end(self, share: _Share) -> TrainingFacts | None:
+    def _end(self, share: _Share) -> Done[TrainingFacts] | None:
         try:
             return self._result(share)
         except RankLostError as error:
@@ -261,7 +267,7 @@ class _Party:
                 f"training on {self._names()} ended on {share.machine.host}: {error}"
             ) from error
 
-    def _result(self, share: _Share) -> TrainingFacts | None:
+    def _result(self, share: _Share) -> Done[TrainingFacts] | None:
         """Of a call that is done; None where rank 0 was elsewhere."""
         try:
             done: Done[Any] = share.future.result()
@@ -272,7 +278,7 @@ class _Party:
             raise plain from error
         self._crew.succeeded(done.device)
         facts: TrainingFacts | None = received(self._call, done.result)
-        return facts
+        return None if facts is None else replace(done, result=facts)
 
     def _lost(self, share: _Share) -> RankLostError:
         return RankLostError(

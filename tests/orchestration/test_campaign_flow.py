@@ -21,11 +21,13 @@ import pandas as pd  # noqa: E402
 from mlflow import pyfunc  # noqa: E402
 from mlflow.tracking import MlflowClient  # noqa: E402
 from prefect.client.orchestration import get_client  # noqa: E402
+from prefect.client.schemas.filters import LogFilter, LogFilterTaskRunId  # noqa: E402
 from prefect.client.schemas.objects import Artifact, FlowRun, TaskRun  # noqa: E402
 
 from chess_snn.campaign import CampaignFolder, read_receipts  # noqa: E402
 from chess_snn.campaign.strength.matches import read_final_matches  # noqa: E402
 from chess_snn.data import verify_folder  # noqa: E402
+from flows.iteration_table import artifact_key  # noqa: E402
 from flows.servers import prefect_server  # noqa: E402
 from tasks.tracking import EXPERIMENT, MODEL_NAME, local_tracking_uri  # noqa: E402
 from tasks.tracking.recorder import ALARMS_TAG  # noqa: E402
@@ -148,6 +150,10 @@ class Recorded:
     flow_names: dict[UUID, str]
     task_runs: list[TaskRun]
     artifacts: list[Artifact]
+    lines: dict[UUID, list[str]]
+    """What each task run has in its log."""
+    alarms: list[dict]
+    """Events of the campaign's alarms."""
 
 
 @pytest.fixture(scope="module")
@@ -155,7 +161,18 @@ def recorded(finished) -> Recorded:
     with prefect_server(finished.folder.services), get_client(sync_client=True) as client:
         flow_runs = client.read_flow_runs()
         names = {run.flow_id: client.read_flow(run.flow_id).name for run in flow_runs}
-        return Recorded(flow_runs, names, client.read_task_runs(), client.read_artifacts())
+        task_runs = client.read_task_runs()
+        ours = LogFilter(task_run_id=LogFilterTaskRunId(any_=[run.id for run in task_runs]))
+        lines: dict[UUID, list[str]] = {}
+        for log in client.read_logs(ours, limit=200):
+            lines.setdefault(log.task_run_id, []).append(log.message)
+        found = client.request(
+            "POST", "/events/filter",
+            json={"filter": {"event": {"prefix": ["chess-snn.alarm."]}}},
+        )
+        return Recorded(
+            flow_runs, names, task_runs, client.read_artifacts(), lines, found.json()["events"]
+        )
 
 
 def test_a_generation_is_evaluated_while_the_next_iteration_plays(finished, recorded):
@@ -176,6 +193,48 @@ def test_its_progress_is_an_artifact(finished, recorded):
     assert int(told[1]) >= NUM_ITERATIONS * NUM_SHARDS * 4
     (campaign,) = [run for run in recorded.flow_runs if run.parent_task_run_id is None]
     assert progress.flow_run_id == campaign.id
+
+
+def test_each_task_says_in_its_log_what_it_did_and_where(finished, recorded):
+    (receipt, _) = read_receipts(finished.folder)
+    said = {run.name: " ".join(recorded.lines[run.id]) for run in recorded.task_runs
+            if run.id in recorded.lines}
+    for shard in range(NUM_SHARDS):
+        line = said[f"self_play-0-{shard}"]
+        assert re.search(r"/cpu-\d on .+: 4 games \(.*\), .* plies each, ", line)
+    assert re.search(r"/cpu-\d on .*: generation 1 after .* 1 rank, ", said["train-0"])
+    assert f"value {receipt.training.metrics['value_loss']:.3f}" in said["train-0"]
+    match = receipt.matches[0]
+    assert f"random {match['score']:.3f} ({match['score_low']:.3f} to" in said["evaluate-1"]
+    assert "generation 2 against champion 1" in said["challenge-gen-000002"]
+    assert "generation 1 is the new champion" in said["promote-0"]
+
+
+def test_each_iteration_has_a_table(finished, recorded):
+    tables = [artifact for artifact in recorded.artifacts if artifact.type == "table"]
+    iterations = {run.id for run in recorded.flow_runs if run.parent_task_run_id is not None}
+    assert {table.flow_run_id for table in tables} == iterations
+    assert {table.key for table in tables} == {artifact_key(finished.folder)}
+    for table in tables:
+        rows = json.loads(table.data)
+        workers = [row for row in rows if row["figure"] == "games, games/s, share"]
+        assert 1 <= len(workers) <= NUM_WORKERS
+        assert sum(int(row["value"].split(",")[0]) for row in workers) == 4 * NUM_SHARDS
+        assert f"chess-snn ui {finished.folder.path}" in table.description
+
+
+def test_a_new_alarm_is_one_event_related_to_the_flow_run(finished, recorded):
+    (event,) = recorded.alarms
+    assert event["event"] == "chess-snn.alarm.replay-starving"
+    assert event["resource"]["prefect.resource.id"] == (
+        f"chess-snn.campaign.{finished.folder.campaign_id}"
+    )
+    assert event["payload"]["since_iteration"] == 0
+    (campaign,) = [run for run in recorded.flow_runs if run.parent_task_run_id is None]
+    assert f"prefect.flow-run.{campaign.id}" in [
+        related["prefect.resource.id"] for related in event["related"]
+    ]
+    assert campaign.name == finished.folder.name
 
 
 def test_every_candidate_but_the_first_has_played_the_champion(finished):

@@ -147,7 +147,7 @@ def of(folder: CampaignFolder, machines: int = 2) -> SharedTraining:
 
 
 def train(folder: CampaignFolder, scene: Scene, machines: int = 2):
-    return train_together.train_together(of(folder, machines), scene.watch)
+    return train_together.train_together(of(folder, machines), scene.watch).result
 
 
 def ranks_of(folder: CampaignFolder) -> list[psutil.Process]:
@@ -167,7 +167,9 @@ def assert_gone(folder: CampaignFolder) -> None:
 def test_two_machines_train_what_two_ranks_of_one_do(played, scene, shared):
     folder = played("c", f"cluster.shared_storage={shared}")
     with folder_access(scene.client, folder, [m.address for m in scene.watch.members]):
-        facts = train(folder, scene)
+        done = train_together.train_together(of(folder), scene.watch)
+    facts = done.result
+    assert done.worker == "box-b, box-c"
     assert facts.metrics["ranks"] == 2
     assert verify_folder(folder.checkpoint(1)).meta["weights_digest"] == facts.weights_digest
     assert scene.lines == []

@@ -58,27 +58,44 @@ def field_docs(owner: type) -> dict[str, str]:
     }
 
 
-def _bounds(owner: type) -> dict[str, str]:
-    """What the class's checks allow, by the setting's name."""
-    found: dict[str, str] = {}
-    named = _bounds_by_other_settings(owner)
+def field_bounds(owner: type) -> dict[str, dict[str, float]]:
+    """What the class's checks allow: ``{"ge": 0, "le": 1024}`` by the setting's name."""
+    return _checked(owner)[0]
 
-    def note_range(setting: str, value: float, **bounds: float) -> None:
-        del value
-        found[setting] = ", ".join(
+
+def _bounds(owner: type) -> dict[str, str]:
+    """The same with choices, for people."""
+    ranges, choices = _checked(owner)
+    named = _bounds_by_other_settings(owner)
+    words = {setting: ", ".join(f"`{choice}`" for choice in choices[setting])
+             for setting in choices}
+    return words | {
+        setting: ", ".join(
             f"{_SIGNS[name]} {named.get((setting, name)) or _number(bound)}"
             for name, bound in bounds.items()
         )
+        for setting, bounds in ranges.items()
+    }
 
-    def note_choice(setting: str, value: str, choices: Collection[str]) -> None:
+
+def _checked(owner: type) -> tuple[dict[str, dict[str, float]], dict[str, Collection[str]]]:
+    """The bounds and the choices that the class checks, by the setting's name."""
+    ranges: dict[str, dict[str, float]] = {}
+    choices: dict[str, Collection[str]] = {}
+
+    def note_range(setting: str, value: float, **bounds: float) -> None:
         del value
-        found[setting] = ", ".join(f"`{choice}`" for choice in choices)
+        ranges[setting] = bounds
+
+    def note_choice(setting: str, value: str, allowed: Collection[str]) -> None:
+        del value
+        choices[setting] = allowed
 
     # Its checks run once on the defaults, with ours in the place of the ones it calls.
     checks = {"check_range": note_range, "check_choice": note_choice}
     with mock.patch.dict(vars(owner)["__post_init__"].__globals__, checks):
         owner()
-    return found
+    return ranges, choices
 
 
 def _bounds_by_other_settings(owner: type) -> dict[tuple[str, str], str]:

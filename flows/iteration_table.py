@@ -1,0 +1,103 @@
+"""The table of an iteration on Prefect's page: its results, and the throughput of each worker."""
+
+import logging
+import re
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+import httpx
+from prefect.artifacts import create_table_artifact
+
+from chess_snn.campaign import CampaignFolder, Receipt
+from chess_snn.campaign.store.receipts import ShardFacts
+from chess_snn.self_play import SelfPlayStatistics, combine
+from tasks.cluster.attempts import Done
+from tasks.summary_lines import promotion_line, was_played_now
+
+_FIGURES: Final = {
+    "train/total_loss": ("training", "loss, total"),
+    "train/policy_loss": ("training", "loss, policy"),
+    "train/value_loss": ("training", "loss, value"),
+    "train/holdout_value_loss": ("training", "loss, value, on games held out"),
+    "train/samples_per_s": ("training", "samples/s"),
+    "train/ranks": ("training", "ranks"),
+    "evaluation/score": ("evaluation", "mean score"),
+    "evaluation/conversion_rate": ("evaluation", "share of won positions converted"),
+    "evaluation/climb_elo": ("evaluation", "Elo on the ladder"),
+}
+"""Metrics of a receipt that have a row: its first two columns."""
+
+_logger = logging.getLogger(__name__)
+
+Row = Mapping[str, str]
+
+
+def artifact_key(folder: CampaignFolder) -> str:
+    """Names the tables of a campaign: its history on Prefect's page has a version an iteration."""
+    name = re.sub(r"[^a-z0-9]+", "-", folder.name.lower()).strip("-")
+    return f"campaign-{name}-{folder.campaign_id[:8]}"
+
+
+def show_table(
+    folder: CampaignFolder, receipt: Receipt, played: Sequence[Done[ShardFacts]], mlflow: str
+) -> None:
+    """Create the artifact; only inside a flow run. A server that is away goes without.
+
+    Args:
+        folder: the campaign.
+        receipt: of the iteration.
+        played: its shards, and who played them.
+        mlflow: where MLflow has the campaign, in Markdown.
+    """
+    try:
+        create_table_artifact(
+            table=[dict(row) for row in table_rows(receipt, played)],
+            key=artifact_key(folder),
+            description=(
+                f"**{folder.name}, iteration {receipt.iteration}**: {promotion_line(receipt)}\n\n"
+                f"MLflow: {mlflow}"
+            ),
+        )
+    except httpx.HTTPError as error:
+        _logger.warning("the iteration's table is not shown in Prefect: %s", error)
+
+
+def table_rows(receipt: Receipt, played: Sequence[Done[ShardFacts]]) -> list[Row]:
+    """Three columns: the part of the iteration, the figure's name, the figure."""
+    games, metrics = receipt.statistics, receipt.metrics()
+    return [
+        _row("self-play", "games", f"{games.games:,}"),
+        _row("self-play", "white wins, draws, black wins",
+             f"{games.white_wins:,}, {games.games - games.white_wins - games.black_wins:,}, "
+             f"{games.black_wins:,}"),
+        _row("self-play", "plies a game", f"{games.plies_mean:.1f}"),
+        _row("self-play", "games/s", f"{metrics['self_play/games_per_s']:.2f}"),
+        *_worker_rows(played),
+        *(_row(part, name, f"{metrics[metric]:,.3f}".removesuffix(".000"))
+          for metric, (part, name) in _FIGURES.items() if metric in metrics),
+        *(_row("evaluation", f"score against {match['name']}",
+               f"{match['score']:.3f} ({match['score_low']:.3f} to {match['score_high']:.3f})")
+          for match in receipt.matches),
+        _row("promotion", "decision", promotion_line(receipt)),
+    ]
+
+
+def _worker_rows(played: Sequence[Done[ShardFacts]]) -> list[Row]:
+    """A row for each worker: games, games/s, and its share of the games."""
+    by_worker: dict[str, list[SelfPlayStatistics]] = {}
+    for done in played:
+        name = f"{done.worker}, {done.device}" if was_played_now(done) else "an earlier run"
+        by_worker.setdefault(name, []).append(SelfPlayStatistics.from_json(done.result.statistics))
+    total = sum(part.games for parts in by_worker.values() for part in parts)
+    rows = []
+    for name, parts in sorted(by_worker.items()):
+        own = combine(parts)
+        rows.append(_row(
+            name, "games, games/s, share",
+            f"{own.games:,}, {own.games / own.seconds:.2f}/s, {own.games / total:.0%}",
+        ))
+    return rows
+
+
+def _row(part: str, figure: str, value: str) -> Row:
+    return {"part": part, "figure": figure, "value": value}

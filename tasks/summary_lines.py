@@ -1,0 +1,80 @@
+"""The line that each task writes into its own Prefect log when it ends."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from chess_snn.campaign import Receipt
+from chess_snn.campaign.store.receipts import (
+    EvaluationFacts,
+    PromotionFacts,
+    ShardFacts,
+    TrainingFacts,
+)
+from chess_snn.self_play import SelfPlayStatistics
+from chess_snn.types import Json
+from tasks.cluster.attempts import Done
+
+_LOSSES = {"total_loss": "total", "policy_loss": "policy", "value_loss": "value"}
+"""Names of a generation's metrics, and what they are called in the line."""
+
+
+def was_played_now(done: Done[ShardFacts]) -> bool:
+    """Whether the worker played the shard, rather than found it committed by an earlier run."""
+    return done.seconds >= SelfPlayStatistics.from_json(done.result.statistics).seconds
+
+
+def shard_line(done: Done[ShardFacts]) -> str:
+    """``vm/cpu-0 on a processor: 40 games (3 white wins, 34 draws, 3 black wins), …``."""
+    played = SelfPlayStatistics.from_json(done.result.statistics)
+    draws = played.games - played.white_wins - played.black_wins
+    figures = (
+        f"{played.games} games ({played.white_wins} white wins, {draws} draws, "
+        f"{played.black_wins} black wins), {played.plies_mean:.1f} plies each, "
+        f"{played.games / played.seconds:.2f} games/s"
+    )
+    if not was_played_now(done):
+        return f"{figures}; an earlier run had played them"
+    return f"{_place(done)}: {figures}"
+
+
+def training_line(done: Done[TrainingFacts]) -> str:
+    """``vm/cpu-0 on …: generation 3 after 120 steps, 1 rank, 1,800 samples/s; loss: total …``."""
+    facts, metrics = done.result, done.result.metrics
+    ranks = int(metrics.get("ranks", 1))
+    losses = ", ".join(
+        f"{word} {metrics[name]:.3f}" for name, word in _LOSSES.items() if name in metrics
+    )
+    return (
+        f"{_place(done)}: generation {facts.generation} after {metrics['steps']:,.0f} steps, "
+        f"{ranks} {'rank' if ranks == 1 else 'ranks'}, {metrics['samples_per_s']:,.0f} samples/s; "
+        f"loss: {losses}"
+    )
+
+
+def evaluation_line(facts: EvaluationFacts) -> str:
+    """The matches, the won positions, and the Elo of the climb where there was one."""
+    won = f"won positions converted: {facts.conversion['rate']:.0%}"
+    elo = None if facts.climb is None else facts.climb["elo"]
+    climbed = [] if elo is None else [f"Elo on the ladder: {elo:.0f}"]
+    return "; ".join([matches_line(facts.matches), won, *climbed])
+
+
+def matches_line(matches: Sequence[Json]) -> str:
+    """``random 0.713 (0.641 to 0.775), greedy 0.150 (0.090 to 0.240)``; 95 % intervals."""
+    return ", ".join(
+        f"{match['name']} {match['score']:.3f} ({match['score_low']:.3f} to "
+        f"{match['score_high']:.3f})"
+        for match in matches
+    )
+
+
+def promotion_line(receipt: Receipt) -> str:
+    """Which generation is the champion after the iteration, and why."""
+    played: PromotionFacts | None = receipt.promotion
+    verdict = "" if played is None else f"; {played}"
+    news = "is the new champion" if receipt.promoted else "stays the champion"
+    return f"generation {receipt.champion} {news}{verdict}"
+
+
+def _place(done: Done[Any]) -> str:
+    return f"{done.worker} on {done.device}" if done.device else done.worker

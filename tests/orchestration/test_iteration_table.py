@@ -1,0 +1,100 @@
+"""What the lines of tasks and the table of an iteration say, from made receipts."""
+
+from dataclasses import replace
+
+import pytest
+
+pytestmark = pytest.mark.orchestration
+pytest.importorskip("prefect")
+pytest.importorskip("mlflow")
+
+from chess_snn.campaign.store.receipts import PromotionFacts, ShardFacts  # noqa: E402
+from flows.iteration_table import artifact_key, table_rows  # noqa: E402
+from tasks.cluster.attempts import Done  # noqa: E402
+from tasks.summary_lines import (  # noqa: E402
+    matches_line,
+    promotion_line,
+    shard_line,
+    training_line,
+)
+from tests.made_campaigns import make_campaign, receipt_of  # noqa: E402
+
+GPU = "GPU 1 (NVIDIA H200) of box-a"
+CHALLENGE = PromotionFacts(
+    candidate=2, champion=1, verdict="reject", llr=-3.0, lower=-2.9, upper=2.9, elo0=0.0,
+    elo1=75.0, simulations=8, games=8, wins=1, draws=3, losses=4, capped=2, pairs=[2, 1, 1, 0, 0],
+    score=0.3125,
+)
+
+
+@pytest.fixture(scope="module")
+def receipt(tmp_path_factory):
+    return receipt_of(make_campaign(tmp_path_factory.mktemp("table") / "My Run_1"), 1)
+
+
+def played(facts: ShardFacts, worker: str, *, seconds: float | None = None) -> Done[ShardFacts]:
+    return Done(facts, worker, GPU, facts.statistics["seconds"] if seconds is None else seconds)
+
+
+def test_a_shard_has_its_worker_device_results_and_pace_in_its_line(receipt):
+    facts = receipt.shards[0]
+    line = shard_line(played(facts, "box-a/gpu1-3"))
+    games, seconds = facts.statistics["games"], facts.statistics["seconds"]
+    assert line.startswith(f"box-a/gpu1-3 on {GPU}: {games} games (")
+    assert f"{facts.statistics['white_wins']} white wins" in line
+    assert f"{games / seconds:.2f} games/s" in line
+
+
+def test_a_worker_that_found_a_shard_committed_is_not_said_to_have_played_it(receipt):
+    line = shard_line(played(receipt.shards[0], "box-a/gpu1-3", seconds=0.0))
+    assert "box-a" not in line
+    assert "an earlier run" in line
+
+
+def test_training_has_its_ranks_pace_and_losses_in_its_line(receipt):
+    metrics = receipt.training.metrics | {"ranks": 8.0, "total_loss": 3.25}
+    facts = replace(receipt.training, metrics=metrics)
+    line = training_line(Done(facts, "box-a/gpu0-0", "GPU 0 of box-a", 1.0))
+    assert f"generation {facts.generation} after {metrics['steps']:,.0f} steps, 8 ranks" in line
+    assert f"{metrics['samples_per_s']:,.0f} samples/s" in line
+    assert "total 3.250" in line
+    assert f"value {metrics['value_loss']:.3f}" in line
+
+
+def test_a_match_has_its_interval_in_its_line(receipt):
+    match = receipt.matches[0]
+    assert matches_line([match]) == (
+        f"{match['name']} {match['score']:.3f} ({match['score_low']:.3f} to "
+        f"{match['score_high']:.3f})"
+    )
+
+
+def test_the_decision_names_the_champion_and_the_verdict(receipt):
+    assert promotion_line(receipt) == "generation 2 is the new champion"
+    refused = replace(receipt, champion=1, promotion=CHALLENGE)
+    assert promotion_line(refused) == f"generation 1 stays the champion; {CHALLENGE}"
+
+
+def test_the_table_has_results_each_worker_and_the_decision(receipt):
+    facts, other = receipt.shards
+    rows = table_rows(receipt, [played(facts, "b"), played(other, "a"), played(other, "a")])
+    assert all(set(row) == {"part", "figure", "value"} for row in rows)
+    values = {(row["part"], row["figure"]): row["value"] for row in rows}
+    assert values["self-play", "games"] == f"{receipt.statistics.games:,}"
+    assert values["training", "loss, value"] == f"{receipt.training.metrics['value_loss']:.3f}"
+    match = receipt.matches[0]
+    assert values["evaluation", f"score against {match['name']}"].startswith(
+        f"{match['score']:.3f} ("
+    )
+    assert values["promotion", "decision"] == promotion_line(receipt)
+    games = facts.statistics["games"]
+    pace = f"{games / facts.statistics['seconds']:.2f}/s"
+    workers = [row for row in rows if row["figure"] == "games, games/s, share"]
+    assert [(row["part"], row["value"]) for row in workers] == [
+        (f"a, {GPU}", f"{2 * games:,}, {pace}, 67%"), (f"b, {GPU}", f"{games:,}, {pace}, 33%"),
+    ]
+
+
+def test_the_tables_of_a_campaign_share_a_key_that_prefect_takes(tmp_path):
+    folder = make_campaign(tmp_path / "My Run_1")
+    assert artifact_key(folder) == f"campaign-my-run-1-{folder.campaign_id[:8]}"
