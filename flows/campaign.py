@@ -32,6 +32,7 @@ from chess_snn.interrupts import listen_again
 from flows.cluster import campaign_crew, check_crew
 from flows.context import CampaignRun
 from flows.iteration import show_in_mlflow, task_options
+from flows.links import flow_run_link
 from flows.listeners import ArtifactListener, LiveListener, LogListener, extra_listeners
 from flows.mending import mender_of
 from flows.mirroring import open_mirror, send_to_store
@@ -146,7 +147,7 @@ def run_campaign(folder: CampaignFolder) -> None:
         board.message(notice)
     with ExitStack() as stack:
         uri = tracking_uri()
-        stack.enter_context(tracked_run(folder, uri, board.message))
+        stack.enter_context(tracked_run(folder, uri, board.message, flow_run_link(folder)))
         crew = stack.enter_context(campaign_crew(folder, board.message))
         board.watch_workers(lambda: crew.watch.states)
         crew.client.subscribe_topic(PROGRESS_TOPIC, board.handle_event)
@@ -263,8 +264,8 @@ def _show_finished(folder: CampaignFolder) -> None:
     logger = get_run_logger()
     last = len(read_receipts(folder)) - 1
     logger.info("all %d iterations of %s are finished", last + 1, folder.path)
-    uri = tracking_uri_of(folder.services)
-    with tracked_run(folder, uri, logger.warning):
+    uri = tracking_uri()
+    with tracked_run(folder, uri, logger.warning, flow_run_link(folder)):
         record(str(folder.path), last, uri)
     mirror = open_mirror(folder, logger.info)
     if mirror is not None:

@@ -76,6 +76,11 @@ def has_prefect_server(directory: Path) -> bool:
     return bool(os.environ.get(API_URL_VARIABLE)) or (directory / PREFECT_DATABASE).is_file()
 
 
+def is_embedded(directory: Path) -> bool:
+    """Whether this process uses the server that :func:`prefect_server` runs on ``directory``."""
+    return bool(PREFECT_HOME.value() == _home_in(directory))
+
+
 @contextmanager
 def prefect_server(
     directory: Path, *, progress: Progress | None = None, tell: Tell | None = None,
@@ -150,7 +155,7 @@ def prefect_spec(directory: Path, port: int) -> ServerSpec:
     """How to run a Prefect server on loopback, with all it keeps in ``directory``."""
     database = f"sqlite+aiosqlite:///{directory / PREFECT_DATABASE}"
     environment = {
-        HOME_VARIABLE: str(directory / "prefect-home"),
+        HOME_VARIABLE: str(_home_in(directory)),
         "PREFECT_API_DATABASE_CONNECTION_URL": database,
         "PREFECT_API_BLOCKS_REGISTER_ON_START": "false",
         "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
@@ -192,10 +197,14 @@ def _mlflow_spec(directory: Path, port: int, store: str) -> ServerSpec:
     )
 
 
+def _home_in(directory: Path) -> Path:
+    return directory.resolve() / "prefect-home"
+
+
 @contextmanager
 def _prefect_client_settings(api_url: str, directory: Path) -> Iterator[None]:
     """Point this process, and those it starts, at the embedded server."""
-    home = directory / "prefect-home"
+    home = _home_in(directory)
     with (
         _environment({API_URL_VARIABLE: api_url, HOME_VARIABLE: str(home)}),
         temporary_settings({

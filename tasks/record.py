@@ -122,11 +122,13 @@ def _parameters(config: CampaignConfig) -> Json:
 
 @contextmanager
 def tracked_run(
-    folder: CampaignFolder, tracking_uri: str, warn: Callable[[str], None]
+    folder: CampaignFolder, tracking_uri: str, warn: Callable[[str], None],
+    flow_run: str = "",
 ) -> Iterator[None]:
     """The campaign's MLflow run, running in the block and ended with its outcome after it.
 
-    Where MLflow is away, ``warn`` is told and the block runs all the same.
+    Its description links to ``flow_run``, Markdown, if that is given. Where MLflow is away,
+    ``warn`` is told and the block runs all the same.
     """
 
     def attempt(action: Callable[[CampaignTracker], object]) -> None:
@@ -135,7 +137,7 @@ def tracked_run(
         except TrackingError as error:
             warn(f"MLflow cannot be told: {error}")
 
-    attempt(lambda tracker: tracker.run_id)
+    attempt(lambda tracker: tracker.link_to_flow_run(flow_run) if flow_run else tracker.run_id)
     status = "KILLED"
     try:
         yield

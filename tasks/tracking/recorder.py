@@ -42,6 +42,9 @@ FINAL_MARKER_METRIC = "final/iteration"
 ALARMS_TAG = "chess_snn.alarms"
 """Names the alarms of the newest iteration."""
 
+FLOW_RUN_MARK = "Prefect: "
+"""Begins the part of a run's description that links to its flow run."""
+
 CUT_MARK = "…[cut]"
 """Ends a configuration value that is longer than MLflow stores."""
 
@@ -90,6 +93,15 @@ class CampaignTracker:
     def run_id(self) -> str:
         """MLflow's name of the campaign's run."""
         return self._run_id
+
+    def link_to_flow_run(self, link: str) -> None:
+        """End the run's description with ``link``, Markdown, to the newest flow run in Prefect."""
+        with tracking_errors(self._uri):
+            note = self._client.get_run(self._run_id).data.tags.get(MLFLOW_RUN_NOTE, "")
+            kept = [part for part in note.split("\n\n")
+                    if part and not part.startswith(FLOW_RUN_MARK)]
+            text = "\n\n".join([*kept, f"{FLOW_RUN_MARK}{link}"])
+            self._client.set_tag(self._run_id, MLFLOW_RUN_NOTE, text)
 
     def recorded_iterations(self) -> frozenset[int]:
         """The iterations whose metrics are in the store, which is asked once."""

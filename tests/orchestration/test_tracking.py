@@ -243,6 +243,16 @@ def test_the_run_ends_as_the_campaign_did_and_runs_again_when_resumed(
     assert client(uri).get_run(run_id).data.params["net.size"] == "tiny"
 
 
+def test_the_description_ends_with_the_newest_flow_run_and_keeps_what_it_had(uri, folder):
+    tracker = open_tracker(folder, uri)
+    client(uri).set_tag(tracker.run_id, "mlflow.note.content", "A copy.")
+    for number in (1, 2):
+        with tracked_run(folder, uri, pytest.fail, f"[run](http://prefect/{number})"):
+            pass
+    note = client(uri).get_run(tracker.run_id).data.tags["mlflow.note.content"]
+    assert note == "A copy.\n\nPrefect: [run](http://prefect/2)"
+
+
 def test_the_configuration_becomes_dotted_parameters_of_legal_length(uri):
     many = {f"key{i}": i for i in range(150)}
     configuration = {"net": {"size": "tiny", "shape": [1, 2]}, "long": "x" * 10_000, "many": many}
