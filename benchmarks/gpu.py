@@ -36,6 +36,7 @@ from chess_snn.bench.trace import (
 )
 from chess_snn.campaign import CampaignFolder, load_config
 from chess_snn.campaign.stages import play_shard, prepare_first_generation, train_generation
+from chess_snn.campaign.store.dealing import num_shards
 from chess_snn.campaign.store.plans import CampaignClock, begin_iteration
 from chess_snn.campaign.strength.matches import (
     NetworkPlayer,
@@ -468,7 +469,7 @@ def learn(report: LiveReport, device: torch.device, minutes: float, out: Path) -
     clock, iteration = CampaignClock(0.0), 0
     while plan := begin_iteration(folder, iteration, clock.elapsed_s):
         shards = [play_shard(folder.path, iteration, shard, worker=worker)
-                  for shard in range(config.self_play.num_shards)]
+                  for shard in range(num_shards(folder, iteration))]
         facts = train_generation(folder.path, iteration, worker=worker)
         iteration += 1
         report.note(

@@ -3,7 +3,7 @@
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import dask
@@ -40,11 +40,16 @@ class Crew:
     """Cores of a worker while all work side by side; 0 where each knows its own."""
     num_cores: int
     """For training; 0 takes all of the worker's machine."""
+    num_own_players: int = 0
+    """Workers that this process starts, and starts again where they die, to play games."""
 
     @property
     def num_workers(self) -> int:
-        """That play games, >= 1 even while all of them are away."""
-        return max(1, sum(member.plays for member in self.watch.members))
+        """Workers that play games, >= 1 even while all of them are away.
+
+        Own workers count also while they start again.
+        """
+        return max(1, self.num_own_players, sum(member.plays for member in self.watch.members))
 
     @property
     def addresses(self) -> list[str]:
@@ -108,7 +113,10 @@ def _open_local(folder: CampaignFolder, stack: ExitStack, say: Say) -> Crew:
     for note in plan.notes:
         say(note)
     client = stack.enter_context(Client(stack.enter_context(local_cluster(plan.places))))
-    crew = _watched(client, stack, say, plan.places[0].num_threads, num_cores())
+    crew = replace(
+        _watched(client, stack, say, plan.places[0].num_threads, num_cores()),
+        num_own_players=len(plan.players),
+    )
     say(f"workers: {len(plan.players)}, threads of each: {crew.threads_each}")
     return crew
 

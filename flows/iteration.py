@@ -13,6 +13,7 @@ from prefect.futures import PrefectFuture
 from prefect.task_runners import ThreadPoolTaskRunner
 
 from chess_snn.campaign import CampaignConfig, CampaignFolder, Receipt
+from chess_snn.campaign.store.dealing import num_shards
 from chess_snn.campaign.store.receipts import PromotionFacts, StageSeconds
 from chess_snn.campaign.strength.gate import gate_match
 from chess_snn.campaign.strength.matches import generation_matches, is_evaluated
@@ -82,7 +83,7 @@ def _stages(run: IterationRun, directory: str, number: int) -> Receipt:
         number, "self_play", "games", config.self_play.games_per_iteration
     ), _stopwatch() as self_play_clock:
         shards = self_play.with_options(**options).map(
-            unmapped(directory), unmapped(number), range(config.self_play.num_shards),
+            unmapped(directory), unmapped(number), range(num_shards(folder, number)),
             unmapped(crew.threads_each),
         )
         played = shards.result()

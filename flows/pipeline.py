@@ -12,6 +12,7 @@ from typing import Any
 import httpx
 
 from chess_snn.campaign import Receipt
+from chess_snn.campaign.store.dealing import num_shards
 from chess_snn.campaign.store.history import ReceiptHistory
 from chess_snn.campaign.store.plans import begin_iteration
 from chess_snn.campaign.store.receipts import num_finished_iterations, read_receipt
@@ -36,7 +37,10 @@ def run_iterations(run: CampaignRun) -> None:
         ThreadPoolExecutor(_MOST_ALIVE, thread_name_prefix="iteration") as threads,
         compute.stopped_by_errors(),
     ):
-        while plan := begin_iteration(folder, number, run.clock.elapsed_s):
+        while plan := begin_iteration(
+            folder, number, run.clock.elapsed_s, run.crew.num_workers
+        ):
+            _tell_of_idle_workers(run, number)
             if relay is not None:
                 relay.successor_begins()
             before, relay = finished, Relay(plan, predecessor=finished)
@@ -49,6 +53,17 @@ def run_iterations(run: CampaignRun) -> None:
             number += 1
         if finished is not None:
             _wait_for_all([finished])
+
+
+def _tell_of_idle_workers(run: CampaignRun, iteration: int) -> None:
+    workers, shards = run.crew.num_workers, num_shards(run.folder, iteration)
+    if shards < workers:
+        run.board.message(
+            f"{workers - shards} of {workers} workers have nothing to play in iteration "
+            f"{iteration}: it has {shards} shards of "
+            f"{run.folder.config.self_play.games_per_iteration} games; use fewer workers "
+            "(--workers), or more games (self_play.games_per_iteration)"
+        )
 
 
 def _run_iteration(run: CampaignRun, relay: Relay) -> Receipt:

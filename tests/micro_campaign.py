@@ -12,6 +12,7 @@ from unittest.mock import patch
 from chess_snn.campaign import CampaignFolder, Receipt, load_config, write_receipt
 from chess_snn.campaign.keeping.mending import Makers, Mender
 from chess_snn.campaign.stages import play_shard, prepare_first_generation, train_generation
+from chess_snn.campaign.store.dealing import num_shards
 from chess_snn.campaign.store.plans import begin_iteration
 from chess_snn.campaign.store.receipts import StageSeconds
 from chess_snn.campaign.strength.champions import choose_champion
@@ -65,7 +66,7 @@ def play_first_games(folder: CampaignFolder) -> None:
     """Make generation 0, and play the games of iteration 0; it has not trained then."""
     prepare_first_generation(folder)
     assert begin_iteration(folder, 0, elapsed_s=0.0) is not None
-    for shard in range(folder.config.self_play.num_shards):
+    for shard in range(num_shards(folder, 0)):
         play_shard(folder.path, 0, shard)
 
 
@@ -75,7 +76,7 @@ def play_iteration(folder: CampaignFolder, iteration: int) -> Receipt:
     assert plan is not None
     shards = [
         play_shard(folder.path, iteration, shard)
-        for shard in range(folder.config.self_play.num_shards)
+        for shard in range(num_shards(folder, iteration))
     ]
     training = train_generation(folder.path, iteration)
     generation = iteration + 1

@@ -35,9 +35,10 @@ from chess_snn.data.records import START_KINDS, GameRecords, concatenate
 from chess_snn.data.restarts import restart_states
 from chess_snn.data.samples import Samples
 from chess_snn.data.shard import check_shard, read_shard, read_shard_of, write_shard
-from chess_snn.data.window import ReplayWindow, Subset
+from chess_snn.data.window import GAMES_BEFORE, ReplayWindow, Subset
 
 __all__ = [
+    "GAMES_BEFORE",
     "MANIFEST_NAME",
     "START_KINDS",
     "FolderCopy",

@@ -26,6 +26,9 @@ from chess_snn.types import BoolArray, Int32Array
 Subset = Literal["training", "holdout"]
 """The two parts of a window; every game is in exactly one."""
 
+GAMES_BEFORE: Final = "games_before"
+"""In the meta of a shard: how many games of its iteration the shards before it have."""
+
 _HOLDOUT_SEED: Final = 0
 """Not a campaign's seed: a game is held out in every window that contains it, or in none."""
 _DIGEST_LENGTH: Final = 16
@@ -73,8 +76,9 @@ class ReplayWindow:
         Args:
             game: whose shards it will hold.
             capacity: positions, held-out ones included.
-            holdout_every: about one game in this many is held out, chosen by a hash of its shard's
-                name and its place there.
+            holdout_every: about one game in this many is held out, chosen by a hash of its number
+                and its iteration's name; in a shard that does not note ``GAMES_BEFORE``, by a hash
+                of its place there and the shard's name.
             discount: factor of an outcome for each ply between a position and the game's end.
             setting: what a user raises for a larger ``capacity``.
 
@@ -237,9 +241,13 @@ class ReplayWindow:
             yield self._games
 
     def _read(self, folder: Path) -> _Games:
-        records, _ = read_shard_of(self._game.spec, folder)
-        name = _shard_name(folder)
-        draws = [derive_seed(_HOLDOUT_SEED, name, k) for k in range(records.num_games)]
+        records, manifest = read_shard_of(self._game.spec, folder)
+        name, before = _shard_name(folder), manifest.meta.get(GAMES_BEFORE)
+        if before is None:
+            draws = [derive_seed(_HOLDOUT_SEED, name, k) for k in range(records.num_games)]
+        else:
+            numbers = range(int(before), int(before) + records.num_games)
+            draws = [derive_seed(_HOLDOUT_SEED, folder.parent.name, "games", k) for k in numbers]
         is_holdout = np.array([draw % self._holdout_every == 0 for draw in draws])
         return _Games(records, is_holdout, (name,) * records.num_games)
 
@@ -247,7 +255,7 @@ class ReplayWindow:
         if games.is_holdout.all():
             raise UsageError(
                 f"all games of the window are held out ({len(games.is_holdout)} in all); "
-                f"add games; one in {self._holdout_every} is held out, by its place in its shard"
+                f"add games; one in {self._holdout_every} is held out, by its number"
             )
         lengths = np.diff(games.records.game_offsets)
         is_holdout = np.repeat(games.is_holdout, lengths)

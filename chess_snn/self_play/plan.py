@@ -50,6 +50,7 @@ class GamePlan:
 def plan_games(
     game: Game, settings: SelfPlaySettings, *, num_games: int, seed: int, progress: float,
     restarts: UInt64Array | None, resignation_threshold: float | None, policy: Chooser,
+    first_game: int = 0,
 ) -> GamePlan:
     """Plan ``num_games`` games; arguments are those of :func:`chess_snn.self_play.play_games`.
 
@@ -59,18 +60,20 @@ def plan_games(
         ConfigError: an argument is out of range, or a start cannot be drawn.
     """
     check_range("num_games", num_games, ge=1)
+    check_range("first_game", first_game, ge=0)
     check_range("progress", progress, ge=0, le=1)
     if resignation_threshold is not None:
         check_range("resignation_threshold", resignation_threshold, ge=-1, lt=0)
     return GamePlan(
         starts=draw_starts(
             game, settings, num_games=num_games, seed=seed, progress=progress, restarts=restarts,
-            policy=policy,
+            policy=policy, first_game=first_game,
         ),
-        action_keys=game_streams(seed, "actions", num_games),
-        chance_keys=game_streams(seed, "chance", num_games),
+        action_keys=game_streams(seed, "actions", num_games, first_game),
+        chance_keys=game_streams(seed, "chance", num_games, first_game),
         resignation_thresholds=game_thresholds(
-            resignation_threshold, settings.resignation_played_on, num_games=num_games, seed=seed
+            resignation_threshold, settings.resignation_played_on, num_games=num_games, seed=seed,
+            first_game=first_game,
         ),
         max_plies=settings.max_plies(progress),
         material_share=settings.material_share(progress),

@@ -34,12 +34,13 @@ def play_games(
     restarts: UInt64Array | None = None,
     resignation_threshold: float | None = None,
     on_progress: Progress | None = None,
+    first_game: int = 0,
 ) -> tuple[GameRecords, SelfPlayStatistics]:
     """Play ``num_games`` whole games and return them with their statistics.
 
     Game k draws every random number from streams of its own, named by ``seed`` and k: the games
-    do not depend on ``settings.concurrent_games`` or the number of groups, beyond the rounding of
-    the device.
+    do not depend on ``settings.concurrent_games``, the number of groups or the other games of the
+    call, beyond the rounding of the device.
 
     Args:
         game: to be played.
@@ -53,6 +54,7 @@ def play_games(
         resignation_threshold: root value in [-1, 0) below which a side gives up, see
             :mod:`chess_snn.self_play.resignation`; None plays every game to its end.
         on_progress: called by one thread at a time.
+        first_game: number k of the first of them, >= 0.
 
     Raises:
         ConfigError: a number is out of range, random starts end within ``random_start_plies``, or
@@ -61,6 +63,7 @@ def play_games(
     plan = plan_games(
         game, settings, num_games=num_games, seed=seed, progress=progress, restarts=restarts,
         resignation_threshold=resignation_threshold, policy=_policy_of(searches[0]),
+        first_game=first_game,
     )
     num_groups = min(len(searches), num_games)
     firsts = [group * num_games // num_groups for group in range(num_groups + 1)]

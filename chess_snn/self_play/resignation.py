@@ -35,16 +35,16 @@ _NUM_SIDES: Final = 2
 
 
 def game_thresholds(
-    threshold: float | None, played_on: float, *, num_games: int, seed: int
+    threshold: float | None, played_on: float, *, num_games: int, seed: int, first_game: int = 0
 ) -> Float32Array:
     """float32[n]: the threshold of each game, ``NEVER`` in the share ``played_on`` of them.
 
-    Which games are played on follows from ``seed`` and the game's number. With ``threshold`` None
-    nobody resigns in any.
+    Which games are played on follows from ``seed`` and the game's number, which is ``first_game``
+    for the first of them. With ``threshold`` None nobody resigns in any.
     """
     if threshold is None:
         return np.full(num_games, NEVER, np.float32)
-    units = first_units(game_streams(seed, "played_on", num_games))
+    units = first_units(game_streams(seed, "played_on", num_games, first_game))
     return np.where(units < played_on, NEVER, threshold).astype(np.float32)
 
 

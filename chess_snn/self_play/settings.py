@@ -1,12 +1,16 @@
 """The settings of self-play, and what they come to at one moment of the campaign."""
 
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 
 from chess_snn.config import check_range
 from chess_snn.errors import ConfigError
 from chess_snn.types import Float32Array, Int32Array
+
+SHARDS_A_WORKER: Final = 3
+"""Workers that are slower, or begin later, than the others take fewer of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,10 +23,10 @@ class SelfPlaySettings:
     games_per_iteration: int = 400
     """Games of one iteration, over all shards."""
     games_per_shard: int = 100
-    """Games of one self-play task; small shards balance unequal devices and lose little when a
-    worker dies."""
+    """Most games of one self-play task (shard). Every iteration is divided into as many shards as
+    its workers need, several for each where the games suffice."""
     concurrent_games: int = 256
-    """Games in play at once on one device; the batch of the network."""
+    """Games in play at once on one worker; the batch of the network."""
     max_plies_first: int = 150
     """Ply cap at the start of the campaign: games are cut there; `cut_value_limit` decides what
     they count as in training."""
@@ -102,13 +106,21 @@ class SelfPlaySettings:
                 raise ConfigError(f"{listed} add to more than 1; lower one of them")
 
     @property
-    def num_shards(self) -> int:
-        """Shards of an iteration; the last one may be short."""
+    def least_shards(self) -> int:
+        """Shards of an iteration if each has as many games as it may have."""
         return -(-self.games_per_iteration // self.games_per_shard)
 
-    def games_in_shard(self, shard: int) -> int:
-        """Games of shard ``shard`` in [0, num_shards)."""
-        return min(self.games_per_shard, self.games_per_iteration - shard * self.games_per_shard)
+    def num_shards(self, num_workers: int) -> int:
+        """Shards of an iteration that ``num_workers`` play.
+
+        Every worker gets as many as the others, as long as there are games: ``SHARDS_A_WORKER``
+        where a shard then still has a quarter of ``concurrent_games``, since smaller batches slow
+        the network down. One worker alone needs no more than ``least_shards``.
+        """
+        most = max(1, 4 * self.games_per_iteration // self.concurrent_games)
+        each = max(1, min(SHARDS_A_WORKER, most // num_workers)) if num_workers > 1 else 1
+        each = max(each, -(-self.least_shards // num_workers))
+        return min(each * num_workers, self.games_per_iteration)
 
     def temperatures(self, plies: Int32Array) -> Float32Array:
         """Temperature float32[G] at each of ``plies`` int32[G]."""

@@ -7,6 +7,7 @@ Dimensions: n games, m restarts, W words a state row, R words of it in a record.
 """
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 import numpy as np
@@ -44,7 +45,7 @@ class Starts:
 
 def draw_starts(
     game: Game, settings: SelfPlaySettings, *, num_games: int, seed: int, progress: float,
-    restarts: UInt64Array | None = None, policy: Chooser = greedy_actions,
+    restarts: UInt64Array | None = None, policy: Chooser = greedy_actions, first_game: int = 0,
 ) -> Starts:
     """The starts of ``num_games`` games; that of game k follows from ``seed``, k and the rest.
 
@@ -64,6 +65,7 @@ def draw_starts(
             is passed over: the game draws again from its own stream.
         policy: plays the strong side in ``settings.mismatch_policy_share`` of the mismatches, and
             answers for each row by itself.
+        first_game: number k of the first of them.
 
     Raises:
         ConfigError: games end before their start, or all of 100 restarts drawn have ended.
@@ -74,38 +76,36 @@ def draw_starts(
         MISMATCH: settings.mismatch_share(progress),
         RESTART: settings.restart_share(progress) if may_restart else 0.0,
     }
-    kinds = _draw_kinds(seed, num_games, shares)
+    streams = partial(game_streams, seed, num_games=num_games, first_game=first_game)
+    kinds = _draw_kinds(streams("start_kinds"), shares)
     states = np.empty((num_games, game.spec.state_words), np.uint64)
 
     ordinary = kinds == ORDINARY
-    keys = game_streams(seed, "starts", num_games)[ordinary]
+    keys = streams("starts")[ordinary]
     num_plies = keys % np.uint64(settings.random_start_plies + 1)
     states[ordinary] = random_starts(game, keys, num_plies.astype(np.int32))
 
     practice = kinds == PRACTICE
-    states[practice] = game.practice_states(game_streams(seed, "practice", num_games)[practice])
+    states[practice] = game.practice_states(streams("practice")[practice])
 
     mismatch = kinds == MISMATCH
-    by_policy = (
-        first_units(game_streams(seed, "mismatch_players", num_games))
-        < settings.mismatch_policy_share
-    )
+    by_policy = first_units(streams("mismatch_players")) < settings.mismatch_policy_share
     for rows, strong in ((mismatch & ~by_policy, greedy_actions), (mismatch & by_policy, policy)):
-        keys = game_streams(seed, "mismatches", num_games)[rows]
+        keys = streams("mismatches")[rows]
         num_plies = keys % np.uint64(settings.mismatch_plies) + np.uint64(1)
         states[rows] = mismatched_starts(game, keys, num_plies.astype(np.int32), strong)
 
     if restarts is not None and may_restart:
         restarted = kinds == RESTART
-        keys = game_streams(seed, "restarts", num_games)[restarted]
+        keys = streams("restarts")[restarted]
         states[restarted] = _draw_restarts(game, restarts, keys)
     return Starts(states, kinds)
 
 
-def _draw_kinds(seed: int, num_games: int, shares: dict[int, float]) -> UInt8Array:
-    """uint8[n]: each kind with its share; those named first take the lowest draws."""
-    units = first_units(game_streams(seed, "start_kinds", num_games))
-    kinds = np.full(num_games, ORDINARY, np.uint8)
+def _draw_kinds(keys: UInt64Array, shares: dict[int, float]) -> UInt8Array:
+    """uint8[n]: each kind with its share; those named first take the lowest draws of ``keys``."""
+    units = first_units(keys)
+    kinds = np.full(len(keys), ORDINARY, np.uint8)
     bounds = np.cumsum(list(shares.values()))
     for kind, bound in reversed(list(zip(shares, bounds, strict=True))):
         kinds[units < bound] = kind

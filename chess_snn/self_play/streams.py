@@ -10,10 +10,15 @@ from chess_snn.rng import derive_seed, random_unit, random_words
 from chess_snn.types import Float64Array, UInt64Array
 
 
-def game_streams(seed: int, purpose: str, num_games: int) -> UInt64Array:
-    """uint64[n]: for each game the key of its stream for ``purpose``, named by ``seed`` too."""
+def game_streams(
+    seed: int, purpose: str, num_games: int, first_game: int = 0
+) -> UInt64Array:
+    """uint64[n]: the key of each game's stream for ``purpose``, which ``seed`` names too.
+
+    The games are number ``first_game`` and the following ones.
+    """
     key = np.full(num_games, derive_seed(seed, purpose), np.uint64)
-    return random_words(key, np.arange(num_games, dtype=np.uint64))
+    return random_words(key, first_game + np.arange(num_games, dtype=np.uint64))
 
 
 def first_units(keys: UInt64Array) -> Float64Array:

@@ -14,6 +14,7 @@ from chess_snn.campaign import CampaignFolder, load_config
 from chess_snn.campaign.stages import step_losses, train_generation
 from chess_snn.campaign.stages.to_train import iteration_to_train
 from chess_snn.campaign.stages.training_launch import train_as_configured, train_in_ranks
+from chess_snn.campaign.store.plans import begin_iteration
 from chess_snn.data import is_committed, read_manifest, sweep_temporaries
 from chess_snn.errors import CampaignError, ConfigError, DamagedFolderError, RankLostError
 from chess_snn.training.rank_launch import RankLayout
@@ -110,6 +111,9 @@ def test_the_iteration_to_train_is_the_first_that_was_played_and_not_trained(pla
     with pytest.raises(CampaignError, match="has trained every iteration that it began"):
         iteration_to_train(folder)
     assert iteration_to_train(folder, 0) == 0
+    with pytest.raises(CampaignError, match="has not begun iteration 1"):
+        iteration_to_train(folder, 1)
+    begin_iteration(folder, 1, 0.0)
     with pytest.raises(CampaignError, match="has 0 of 2 shards of iteration 1"):
         iteration_to_train(folder, 1)
 

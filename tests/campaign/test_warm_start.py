@@ -10,6 +10,7 @@ from chess_snn.campaign.stages import play_shard, prepare_first_generation, trai
 from chess_snn.campaign.stages.given_games import fix_given_games
 from chess_snn.campaign.stages.training_alone import train_network
 from chess_snn.campaign.stages.warm_start import supervised_facts, train_first_generation
+from chess_snn.campaign.store.dealing import num_shards
 from chess_snn.campaign.store.plans import begin_iteration
 from chess_snn.campaign.viewing.alarms import find_alarms
 from chess_snn.campaign.viewing.watching import CampaignWatch
@@ -70,7 +71,7 @@ def test_generation_0_is_trained_and_the_campaign_goes_on_from_it(folder, config
 
     assert train_first_generation(folder.path) == facts, "done again, it changes nothing"
     begin_iteration(folder, 0, 0.0)
-    for shard in range(folder.config.self_play.num_shards):
+    for shard in range(num_shards(folder, 0)):
         play_shard(folder.path, 0, shard)
     assert train_generation(folder.path, 0).generation == 1
 

@@ -11,7 +11,7 @@ from chess_snn.devices import Device
 from chess_snn.errors import ConfigError
 
 GIB = 1 << 30
-SHARDS = 1000
+GAMES = 1000
 
 
 @pytest.fixture(autouse=True)
@@ -34,8 +34,8 @@ def config(*settings: str):
     return load_config(settings=[f"execution.{setting}" for setting in settings])
 
 
-def plan(where: Machine, *settings: str, num_shards: int = SHARDS):
-    return plan_workers(config(*settings), where, num_shards)
+def plan(where: Machine, *settings: str, num_games: int = GAMES):
+    return plan_workers(config(*settings), where, num_games)
 
 
 def devices_of(plan) -> list[int]:
@@ -81,9 +81,14 @@ def test_a_small_gpu_takes_one_worker():
     assert len(plan(small).places) == 1
 
 
-def test_no_more_workers_than_shards_and_still_as_many_on_each_device():
-    assert devices_of(plan(machine(4, cores=64), num_shards=7)) == [0, 1, 2, 3]
-    assert devices_of(plan(machine(4, cores=64), num_shards=3)) == [0, 1, 2]
+def test_no_more_workers_than_games_and_still_as_many_on_each_device():
+    assert devices_of(plan(machine(4, cores=64), num_games=7)) == [0, 1, 2, 3]
+    found = plan(machine(4, cores=64), num_games=3)
+    assert devices_of(found) == [0, 1, 2]
+    assert found.notes == (
+        "4 GPUs, 1 of them without a worker: an iteration has 3 games "
+        "(self_play.games_per_iteration)",
+    )
 
 
 def test_processors_have_a_worker_a_core():
@@ -131,7 +136,10 @@ def test_more_workers_than_memory_is_an_error_that_says_how_many_fit():
 
 def test_chosen_by_itself_the_number_fits_into_memory():
     assert len(plan(machine(2, cores=64)).places) == 4
-    assert len(plan(machine(2, cores=64, memory_gib=6.5)).places) == 2
+    few = plan(machine(2, cores=64, memory_gib=6.5))
+    assert (len(few.places), few.notes) == (2, ())
+    (note,) = plan(machine(4, cores=64, memory_gib=6.5)).notes
+    assert note.startswith("4 GPUs, 1 of them without a worker: memory has room for 3 workers")
 
 
 def test_bounds_of_workers_that_come_to_more_than_the_memory_are_an_error():

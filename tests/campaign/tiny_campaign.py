@@ -11,7 +11,7 @@ TINY = (
     "evaluation.max_plies=6", 'evaluation.opponents=["random"]', "evaluation.simulations=2",
     "evaluation.won_positions=2",
 )
-"""Two iterations, and a short last shard."""
+"""Two iterations of two shards."""
 
 STATISTICS = {
     "games": 1, "positions": 1, "plies_min": 1, "plies_max": 1, "white_wins": 0, "black_wins": 0,

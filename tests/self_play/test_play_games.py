@@ -5,13 +5,14 @@ import threading
 import time
 from collections import Counter
 from dataclasses import fields, replace
+from itertools import pairwise
 
 import chess
 import numpy as np
 import pytest
 from material_search import PAWNS_FOR_CERTAINTY, MaterialSearch
 
-from chess_snn.data import GameRecords, read_shard, write_shard
+from chess_snn.data import GameRecords, concatenate, read_shard, write_shard
 from chess_snn.data.records import START_KINDS
 from chess_snn.errors import ConfigError
 from chess_snn.games import ONGOING, get_game
@@ -216,6 +217,22 @@ def test_games_of_all_kinds_do_not_depend_on_groups(groups, count):
         GAME, [MaterialSearch(GAME)] * groups, OF_ALL_KINDS, **arguments | {"num_games": 11}
     )
     assert_same_games(few, together, num_games=11)
+
+
+@pytest.mark.parametrize("bounds", [(0, 30), (0, 1, 12, 30), (0, 7, 13, 19, 30)])
+def test_games_do_not_depend_on_the_call_that_plays_them(bounds):
+    arguments = {"seed": 7, "restarts": earlier_rows(), "resignation_threshold": -0.6}
+    together, _ = play_games(
+        GAME, [MaterialSearch(GAME)], OF_ALL_KINDS, num_games=30, **arguments
+    )
+    parts = [
+        play_games(
+            GAME, [MaterialSearch(GAME)], OF_ALL_KINDS, num_games=end - first, first_game=first,
+            **arguments,
+        )[0]
+        for first, end in pairwise(bounds)
+    ]
+    assert_same_games(concatenate(parts), together)
 
 
 def test_games_that_begin_where_the_policy_led_do_not_depend_on_groups(search):

@@ -94,10 +94,16 @@ def test_temperature_may_rise_or_switch_at_once():
     np.testing.assert_array_equal(switch.temperatures(np.arange(3, dtype=np.int32)), [1, 0, 0])
 
 
-@pytest.mark.parametrize(("games", "per_shard"), [(400, 100), (401, 100), (99, 100), (1, 1)])
-def test_shards_share_all_games_of_an_iteration(games, per_shard):
-    settings = SelfPlaySettings(games_per_iteration=games, games_per_shard=per_shard)
-    shards = [settings.games_in_shard(shard) for shard in range(settings.num_shards)]
-    assert sum(shards) == games
-    assert all(0 < shard <= per_shard for shard in shards)
-    assert all(shard == per_shard for shard in shards[:-1])
+@pytest.mark.parametrize(("games", "per_shard", "workers", "shards"), [
+    (400, 100, 1, 4), (401, 100, 1, 5), (99, 100, 1, 1), (1, 1, 1, 1),
+    # A quarter of the 40 games that a worker plays at once is enough for a shard.
+    (400, 400, 4, 12), (400, 100, 16, 32), (100, 100, 4, 8), (100, 100, 9, 9), (100, 100, 64, 64),
+    # Shards are kept small enough, and every worker gets as many as the others.
+    (400, 10, 3, 42), (400, 100, 3, 9),
+    (5, 100, 8, 5),
+])
+def test_the_number_of_shards_follows_the_workers(games, per_shard, workers, shards):
+    settings = SelfPlaySettings(
+        games_per_iteration=games, games_per_shard=per_shard, concurrent_games=40
+    )
+    assert settings.num_shards(workers) == shards

@@ -11,6 +11,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from chess_snn.campaign import stages
+from chess_snn.campaign.stages.window import window_iterations
 from chess_snn.campaign.store.folder import CONFIG_FILE, QUARANTINE, CampaignFolder
 from chess_snn.campaign.strength.climbing import earlier_climb
 from chess_snn.campaign.strength.matches import (
@@ -56,12 +57,13 @@ class StageNeeds:
 
 def shard_needs(folder: CampaignFolder, iteration: int, shard: int) -> StageNeeds:
     """Of :func:`chess_snn.campaign.stages.play_shard`: a network's weights, and earlier games."""
+    plans = range(max(0, iteration - 1), iteration + 1)
     return StageNeeds(
         folders=(
             _weights(folder, iteration),
             *_needed(folder, stages.shards_played_before(folder, iteration)),
         ),
-        files=_files(folder, folder.plan(iteration)),
+        files=_files(folder, *map(folder.plan, plans)),
         leaves=(folder.name_of(folder.shard(iteration, shard)),),
     )
 
@@ -72,7 +74,7 @@ def training_needs(folder: CampaignFolder, iteration: int) -> StageNeeds:
         folders=_needed(
             folder, [folder.checkpoint(iteration), *stages.window_shards(folder, iteration)]
         ),
-        files=_files(folder, folder.plan(iteration)),
+        files=_files(folder, *map(folder.plan, window_iterations(folder, iteration))),
         leaves=(folder.name_of(folder.checkpoint(iteration + 1)),),
     )
 

@@ -106,7 +106,7 @@ def measure_self_play(
     plays_on = "cpu" if execution.self_play_device == "cpu" else execution.device
     game, device = get_game(config.campaign.game), find_devices(plays_on)[0]
     network = build_network(game.spec, config.net.network(), seed=0)
-    num_games = min(config.self_play.concurrent_games, config.self_play.games_in_shard(0))
+    num_games = min(config.self_play.concurrent_games, config.self_play.games_per_shard)
     simulations = config.search.simulations_first
     with make_evaluator(
         network, device=device, precision=config.net.precision, num_threads=num_threads

@@ -33,7 +33,7 @@ class WorkerPlan:
 
     places: tuple[WorkerPlace, ...]
     notes: tuple[str, ...]
-    """What was chosen otherwise than asked for, for people."""
+    """For people: what was chosen otherwise than asked for, and devices without a worker."""
 
     @property
     def players(self) -> list[WorkerPlace]:
@@ -47,7 +47,8 @@ def plan_here(config: CampaignConfig) -> WorkerPlan:
     Raises:
         ConfigError: a GPU is asked for that does not exist, or more workers than memory.
     """
-    return plan_workers(config, this_machine(gpus_for(config)), config.self_play.num_shards)
+    num_games = config.self_play.games_per_iteration
+    return plan_workers(config, this_machine(gpus_for(config)), num_games)
 
 
 def gpus_for(config: CampaignConfig) -> list[Device]:
@@ -55,13 +56,14 @@ def gpus_for(config: CampaignConfig) -> list[Device]:
     return visible_gpus() if config.execution.device != "cpu" else []
 
 
-def plan_workers(config: CampaignConfig, machine: Machine, num_shards: int) -> WorkerPlan:
+def plan_workers(config: CampaignConfig, machine: Machine, num_games: int) -> WorkerPlan:
     """The workers of ``machine``, which is looked at no further.
 
     Args:
         config: of the campaign.
         machine: with all of its devices.
-        num_shards: where the settings leave the number of workers open, no more than these.
+        num_games: of an iteration; where the settings leave the number of workers open, there are
+            no more workers than these.
 
     Raises:
         ConfigError: as :func:`plan_here`.
@@ -70,7 +72,7 @@ def plan_workers(config: CampaignConfig, machine: Machine, num_shards: int) -> W
     devices = choose_devices(execution.device, execution.gpus, machine.gpus)
     are_apart = execution.self_play_device == "cpu" and devices[0].is_gpu
     players = [processor()] if are_apart else devices
-    num_players, notes = _num_players(config, machine, players, num_shards)
+    num_players, notes = _num_players(config, machine, players, num_games)
     sites: list[tuple[Device, tuple[Role, ...]]] = [
         (players[number % len(players)], ("play",) if are_apart else ("play", "train"))
         for number in range(num_players)
@@ -113,14 +115,14 @@ def worker_bytes(config: CampaignConfig, device: Device) -> int:
 
 
 def _num_players(
-    config: CampaignConfig, machine: Machine, devices: Sequence[Device], num_shards: int
+    config: CampaignConfig, machine: Machine, devices: Sequence[Device], num_games: int
 ) -> tuple[int, list[str]]:
     """How many workers play on ``devices``, and what is to be said of that."""
     execution, count = config.execution, len(devices)
     if execution.workers_per_device:
         return execution.workers_per_device * count, []
     if not execution.workers:
-        return _automatic(config, machine, devices, num_shards), []
+        return _automatic(config, machine, devices, num_games)
     wanted = execution.workers
     if wanted < count:
         idle = count - wanted
@@ -135,18 +137,28 @@ def _num_players(
 
 
 def _automatic(
-    config: CampaignConfig, machine: Machine, devices: Sequence[Device], num_shards: int
-) -> int:
-    """No more than there are shards to play, and no more than memory has room for."""
-    fitting = _usable_bytes(machine) // worker_bytes(config, devices[0])
-    most = max(1, min(num_shards, fitting))
-    if not devices[0].is_gpu:
+    config: CampaignConfig, machine: Machine, devices: Sequence[Device], num_games: int
+) -> tuple[int, list[str]]:
+    """As many as the devices can use, if there are games and memory for so many; and notes."""
+    needed = worker_bytes(config, devices[0])
+    fitting = max(1, _usable_bytes(machine) // needed)
+    most = min(num_games, fitting)
+    if devices[0].is_gpu:
+        count, things = len(devices), "GPUs"
+        wanted = count * workers_a_gpu(config, devices, len(machine.cores))
+        number = min(wanted, most // count * count if most > count else most)
+    else:
         calibrated = calibration_for(config.net.network(), config.net.precision).num_threads
-        return min(most, calibrated, len(machine.cores))
-    wanted = len(devices) * workers_a_gpu(config, devices, len(machine.cores))
-    if most < len(devices):
-        return most
-    return min(wanted, most // len(devices) * len(devices))
+        count, things = min(calibrated, len(machine.cores)), "cores"
+        number = min(count, most)
+    if number >= count:
+        return number, []
+    reason = (
+        f"memory has room for {fitting} workers of about {needed / _GIB:.1f} GiB each"
+        if fitting <= num_games else
+        f"an iteration has {num_games} games (self_play.games_per_iteration)"
+    )
+    return number, [f"{count} {things}, {count - number} of them without a worker: {reason}"]
 
 
 def _memory_each(

@@ -11,10 +11,12 @@ from chess_snn.campaign.stages.networks import (
     self_play_searches,
 )
 from chess_snn.campaign.stages.window import iteration_shards
+from chess_snn.campaign.store.dealing import games_of_shard
 from chess_snn.campaign.store.folder import CampaignFolder
-from chess_snn.campaign.store.plans import read_plan
+from chess_snn.campaign.store.plans import SHARDS_OF_ITERATION, read_plan
 from chess_snn.campaign.store.receipts import ShardFacts
 from chess_snn.data import (
+    GAMES_BEFORE,
     Manifest,
     concatenate,
     read_manifest,
@@ -43,22 +45,24 @@ def play_shard(
         return _shard_facts(target, read_manifest(target))
     config, game = folder.config, game_of(folder)
     settings, progress = config.self_play, read_plan(folder, iteration).progress_first
-    num_games, simulations = settings.games_in_shard(shard), config.search.simulations(progress)
+    games = games_of_shard(folder, iteration, shard)
+    simulations = config.search.simulations(progress)
     evaluator = evaluator_of(folder, iteration, num_threads=num_threads, worker=worker)
     searches = self_play_searches(
-        folder, evaluator, simulations, min(num_games, settings.concurrent_games),
+        folder, evaluator, simulations, min(games.num_games, settings.concurrent_games),
         side_by_side=can_overlap_groups(device_of(folder, worker), num_threads),
     )
     records, statistics = play_games(
         game,
         searches,
         settings,
-        num_games=num_games,
-        seed=derive_seed(config.campaign.seed, "self_play", iteration, shard),
+        num_games=games.num_games,
+        seed=games.seed,
+        first_game=games.first_game,
         progress=progress,
         restarts=_restarts(folder, iteration),
         resignation_threshold=_resignation_threshold(folder, iteration),
-        on_progress=on_progress and (lambda games, _: on_progress(games, num_games)),
+        on_progress=on_progress and (lambda done, _: on_progress(done, games.num_games)),
     )
     meta = {
         "game": config.campaign.game,
@@ -67,6 +71,9 @@ def play_shard(
         "generation": iteration,
         "simulations": simulations,
         "statistics": statistics.to_json(),
+        **({} if games.num_shards is None else {
+            SHARDS_OF_ITERATION: games.num_shards, GAMES_BEFORE: games.first_game,
+        }),
         # Positions of a call of the network, where memory ran out: games do not depend on it.
         **({} if evaluator.reduced_rows is None else {"reduced_rows": evaluator.reduced_rows}),
     }

@@ -1,5 +1,6 @@
 """Which generation of a campaign is to be trained next."""
 
+from chess_snn.campaign.store.dealing import shard_paths
 from chess_snn.campaign.store.folder import CampaignFolder
 from chess_snn.campaign.store.plans import read_plans
 from chess_snn.campaign.store.removals import is_removed
@@ -21,11 +22,16 @@ def iteration_to_train(folder: CampaignFolder, wanted: int | None = None) -> int
             f"{folder.path} has trained every iteration that it began; go on with it: "
             f"chess-snn campaign resume {folder.path}"
         )
-    num_shards = folder.config.self_play.num_shards
-    num_played = sum(is_committed(folder.shard(wanted, shard)) for shard in range(num_shards))
-    if num_played < num_shards:
+    if not folder.plan(wanted).exists():
         raise CampaignError(
-            f"{folder.path} has {num_played} of {num_shards} shards of iteration {wanted}, and "
+            f"{folder.path} has not begun iteration {wanted}; begin it: "
+            f"chess-snn campaign resume {folder.path}"
+        )
+    shards = shard_paths(folder, wanted)
+    num_played = sum(map(is_committed, shards))
+    if num_played < len(shards):
+        raise CampaignError(
+            f"{folder.path} has {num_played} of {len(shards)} shards of iteration {wanted}, and "
             f"trains on all of them; play the others: chess-snn campaign resume {folder.path}"
         )
     return wanted

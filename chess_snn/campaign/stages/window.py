@@ -3,6 +3,7 @@
 from functools import lru_cache
 from pathlib import Path
 
+from chess_snn.campaign.store.dealing import shard_paths
 from chess_snn.campaign.store.folder import CampaignFolder
 from chess_snn.campaign.store.quarantine import dropped_names
 from chess_snn.campaign.store.removals import is_removed
@@ -18,16 +19,22 @@ def window_shards(folder: CampaignFolder, iteration: int) -> list[Path]:
     Raises:
         DamagedFolderError: one is missing, or its manifest is damaged.
     """
-    wanted = window_capacity(folder, iteration)
-    chosen: list[Path] = []
-    for earlier in range(iteration, -1, -1):
-        if is_removed(folder, folder.shard(earlier, 0)):
-            break  # on purpose, with all before it
-        chosen = iteration_shards(folder, earlier) + chosen
-        wanted -= num_positions(folder, earlier)
-        if wanted <= 0:
-            break
-    return chosen
+    earlier = window_iterations(folder, iteration)
+    return [shard for number in earlier for shard in iteration_shards(folder, number)]
+
+
+def window_iterations(folder: CampaignFolder, iteration: int) -> range:
+    """The iterations whose shards fill the replay window of ``iteration``, rising.
+
+    Raises:
+        DamagedFolderError: a shard is missing, or its manifest is damaged.
+    """
+    wanted, first = window_capacity(folder, iteration), iteration + 1
+    # What was removed on purpose was removed with all before it.
+    while first > 0 and wanted > 0 and not is_removed(folder, folder.shard(first - 1, 0)):
+        first -= 1
+        wanted -= num_positions(folder, first)
+    return range(first, iteration + 1)
 
 
 def window_capacity(folder: CampaignFolder, iteration: int) -> int:
@@ -43,11 +50,9 @@ def positions_played(folder: CampaignFolder, iteration: int) -> int:
 
 def iteration_shards(folder: CampaignFolder, iteration: int) -> list[Path]:
     """All but those that were damaged, could not be made again, and are not there."""
-    num_shards = folder.config.self_play.num_shards
     dropped = dropped_names(folder)
-    shards = [folder.shard(iteration, shard) for shard in range(num_shards)]
     return [
-        shard for shard in shards
+        shard for shard in shard_paths(folder, iteration)
         if folder.name_of(shard) not in dropped or shard.exists()
     ]
 

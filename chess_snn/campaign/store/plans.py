@@ -1,22 +1,29 @@
-"""Where in the campaign an iteration stands, decided once, when it begins.
+"""Where in the campaign an iteration stands and into how many shards its games are divided.
+
+Both are decided once, when it begins.
 
 Whatever changes over a campaign follows its progress: simulations, starts, ply cap, learning rate.
 By iterations, progress is known beforehand; by hours, it is read off a clock. So each iteration
-commits its plan before it plays, and one that is killed and resumed is the same.
+commits its plan before it plays, and one that is killed and resumed is the same. The number of
+shards follows from the workers that are there when it begins.
 """
 
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Final
 
 from chess_snn.campaign.store.folder import CampaignFolder
 from chess_snn.campaign.store.typed_json import from_json
 from chess_snn.config import check_range
-from chess_snn.data import StoredFormat, read_json, write_json
+from chess_snn.data import StoredFormat, read_json, read_manifest, write_json
 from chess_snn.errors import ConfigError, CorruptDataError
 from chess_snn.failpoints import failpoint
 
-FORMAT: Final = StoredFormat("plan", version=2, upgrades={1: dict}, first_with_digest=2)
+FORMAT: Final = StoredFormat("plan", version=3, upgrades={1: dict, 2: dict}, first_with_digest=2)
+"""Before version 3 a plan did not say into how many shards the games are divided."""
+
+SHARDS_OF_ITERATION: Final = "num_shards"
+"""In the meta of a shard: how many shards its iteration has."""
 
 S_PER_HOUR: Final = 3600.0
 
@@ -33,12 +40,17 @@ class ProgressPlan:
     it."""
     elapsed_s: float
     """Seconds that the campaign had run when it began, pauses left out."""
+    num_shards: int | None = None
+    """Shards of its games; None in a plan of before version 3, where the settings alone say it; see
+    :mod:`chess_snn.campaign.store.dealing`."""
 
     def __post_init__(self) -> None:
         check_range("iteration", self.iteration, ge=0)
         check_range("progress_first", self.progress_first, ge=0, le=1)
         check_range("progress_last", self.progress_last, ge=self.progress_first, le=1)
         check_range("elapsed_s", self.elapsed_s, ge=0)
+        if self.num_shards is not None:
+            check_range("num_shards", self.num_shards, ge=1)
 
 
 class CampaignClock:
@@ -55,7 +67,7 @@ class CampaignClock:
 
 
 def begin_iteration(
-    folder: CampaignFolder, iteration: int, elapsed_s: float
+    folder: CampaignFolder, iteration: int, elapsed_s: float, num_workers: int = 1
 ) -> ProgressPlan | None:
     """The plan of ``iteration``, committed; None where the campaign ends before it.
 
@@ -65,6 +77,7 @@ def begin_iteration(
         folder: of the campaign.
         iteration: all earlier ones have a plan.
         elapsed_s: seconds that the campaign has run.
+        num_workers: that can play now.
 
     Raises:
         CorruptDataError: a plan is damaged.
@@ -73,6 +86,7 @@ def begin_iteration(
         return read_plan(folder, iteration)
     plan = next_plan(folder, iteration, elapsed_s)
     if plan is not None:
+        plan = replace(plan, num_shards=_num_shards(folder, iteration, num_workers))
         write_plan(folder, plan)
         failpoint("plan.committed")
     return plan
@@ -121,10 +135,24 @@ def describe_length(folder: CampaignFolder) -> str:
     return f"{run.iterations:,} iteration" + ("" if run.iterations == 1 else "s")
 
 
+def _num_shards(folder: CampaignFolder, iteration: int, num_workers: int) -> int | None:
+    """As the workers want it; as the shards have it that a plan which was lost has left."""
+    for shard in sorted(folder.shard(iteration, 0).parent.glob("shard-*")):
+        try:
+            noted = read_manifest(shard).meta.get(SHARDS_OF_ITERATION)
+        except CorruptDataError:
+            continue  # it is played again
+        return None if noted is None else int(noted)
+    return folder.config.self_play.num_shards(num_workers)
+
+
 def next_plan(
     folder: CampaignFolder, iteration: int, elapsed_s: float
 ) -> ProgressPlan | None:
-    """What :func:`begin_iteration` would commit for an iteration that has no plan yet."""
+    """What :func:`begin_iteration` would commit for an iteration that has no plan yet.
+
+    The number of shards is left open.
+    """
     run = folder.config.campaign
     if not run.hours:
         if iteration >= run.iterations:

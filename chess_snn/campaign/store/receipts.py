@@ -21,9 +21,10 @@ _LATER_FIELDS: Final[Json] = {"rating": None, "climb": None, "promotion": None, 
 """What the first receipts of version 2 lack, and what that means."""
 
 FORMAT: Final = StoredFormat(
-    "receipt", version=3, upgrades={2: lambda body: _LATER_FIELDS | body}, first_with_digest=3
+    "receipt", version=4, upgrades={2: lambda body: _LATER_FIELDS | body, 3: dict},
+    first_with_digest=3,
 )
-"""Version 1 did not say when its iteration was."""
+"""Version 1 did not say when its iteration was; before version 4 the plan was one of version 2."""
 
 _MISFITS: Final = (
     ArithmeticError, AttributeError, ConfigError, KeyError, TypeError, ValueError

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from chess_snn.campaign.stages.warm_start import is_warm
+from chess_snn.campaign.store.dealing import shard_paths
 from chess_snn.campaign.store.folder import CONFIG_FILE, CampaignFolder
 from chess_snn.campaign.strength.climbing import num_climb_games
 from chess_snn.campaign.strength.gate import gate_match
@@ -68,13 +69,12 @@ class StageFinder:
     def of_iteration(self, iteration: int) -> StageUnderWay:
         """The stage of an iteration that has its plan and no receipt."""
         folder = self._folder
-        num_shards = folder.config.self_play.num_shards
-        shards = [folder.shard(iteration, shard) for shard in range(num_shards)]
+        shards = shard_paths(folder, iteration)
         num_committed = sum(map(is_committed, shards))
-        if num_committed < num_shards:
+        if num_committed < len(shards):
             begun_s = changed_s(folder.plan(iteration))
             return StageUnderWay(
-                iteration, SELF_PLAY, "shards", num_committed, num_shards, begun_s
+                iteration, SELF_PLAY, "shards", num_committed, len(shards), begun_s
             )
         generation = iteration + 1
         if not is_committed(folder.checkpoint(generation)):
