@@ -91,6 +91,32 @@ def test_no_more_workers_than_games_and_still_as_many_on_each_device():
     )
 
 
+@pytest.mark.parametrize(("machines", "num_gpus", "shards"), [
+    (1, 1, 8), (1, 2, 12), (1, 8, 32), (2, 8, 32),
+])
+def test_the_gpu_preset_gives_every_gpu_work_in_every_iteration(machines, num_gpus, shards):
+    preset = load_config("gpu")
+    box = machine(num_gpus, cores=16 * num_gpus, memory_gib=128 * num_gpus)
+    found = plan_workers(preset, box, preset.self_play.games_per_iteration)
+    assert devices_of(found) == [*range(num_gpus)] * 2
+    assert found.notes == ()
+    workers = machines * len(found.players)
+    assert preset.self_play.num_shards(workers) == shards
+    assert shards % workers == 0
+    games = preset.self_play.games_per_iteration // shards
+    assert 1024 <= games <= preset.self_play.concurrent_games
+
+
+@pytest.mark.parametrize("preset", ["smoke", "cpu", "gpu"])
+@pytest.mark.parametrize("workers", [1, 2, 3, 4, 8, 16, 32])
+def test_every_preset_gives_every_worker_work(preset, workers):
+    settings = load_config(preset).self_play
+    shards = settings.num_shards(workers)
+    assert shards % workers == 0
+    assert shards * settings.games_per_shard >= settings.games_per_iteration
+    assert settings.games_per_iteration / shards >= 10
+
+
 def test_processors_have_a_worker_a_core():
     here = num_cores()
     found = plan(machine(cores=here), "device=cpu")

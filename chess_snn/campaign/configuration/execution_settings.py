@@ -28,7 +28,7 @@ class ExecutionSettings:
     has the GPUs."""
     workers: int = 0
     """Worker processes that play; with several devices lowered to the nearest multiple of their
-    number. 0 chooses by devices, cores, memory and an iteration's shards."""
+    number. 0 takes every device, as far as memory and an iteration's games suffice."""
     workers_per_device: int = 0
     """The same for each device; 0 leaves it to `execution.workers`."""
     worker_memory_mib: int = 0
