@@ -24,6 +24,8 @@ _FIGURES: Final = {
     "evaluation/score": ("evaluation", "mean score"),
     "evaluation/conversion_rate": ("evaluation", "share of won positions converted"),
     "evaluation/climb_elo": ("evaluation", "Elo on the ladder"),
+    "device/utilisation": ("devices", "share in use"),
+    "device/memory_gib": ("devices", "memory of each, GiB"),
 }
 """Metrics of a receipt that have a row: its first two columns."""
 

@@ -20,7 +20,7 @@ from typing import Any, Final, Protocol
 from chess_snn.campaign import Receipt
 from chess_snn.campaign.viewing.alarms import Alarm
 from chess_snn.campaign.viewing.live import WorkerProgress
-from tasks.cluster.crew_watch import WorkerState
+from tasks.cluster.device_use import WorkerState
 from tasks.worker_board import WorkerBoard
 
 _WORKERS_PERIOD_S: Final = 2.0

@@ -8,6 +8,7 @@ from chess_snn.campaign import CampaignFolder, Receipt, write_receipt
 from chess_snn.campaign.stages.warm_start import is_warm
 from chess_snn.campaign.store.plans import ProgressPlan
 from chess_snn.campaign.store.receipts import (
+    DeviceUse,
     EvaluationFacts,
     PromotionFacts,
     ShardFacts,
@@ -57,6 +58,7 @@ def promote(
     promotion: PromotionFacts | None,
     seconds: StageSeconds,
     elapsed_s: float,
+    devices: DeviceUse | None,
 ) -> Receipt:
     """Commit the receipt of the iteration, which names the champion from now on.
 
@@ -81,6 +83,7 @@ def promote(
         climb=None if evaluation is None else evaluation.climb,
         promotion=promotion,
         is_warm=is_warm(folder),
+        devices=devices,
     )
     failpoint("receipt.begins")
     write_receipt(folder, receipt)

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from chess_snn.campaign.stages.warm_start import SUPERVISED
 from chess_snn.campaign.viewing.live import WorkerProgress
-from tasks.cluster.crew_watch import WorkerState
+from tasks.cluster.device_use import WorkerState
 
 _RATE_S: Final = 60.0
 """Length of the window that paces are told from."""
@@ -83,5 +83,6 @@ class _Tally:
             state.name, state.device, self.doing, self.games,
             games / seconds if seconds > _LEAST_S else 0.0,
             min(state.quiet_s, now_s - self.heard_s) if self.heard_s else state.quiet_s,
-            state.cores, state.memory_bytes, state.gpu_share,
+            state.cores, state.memory_bytes, state.gpu_share, state.gpu_memory_bytes,
+            state.gpu_memory_total_bytes,
         )

@@ -35,6 +35,8 @@ _FIGURES: Final = (
     ("plies a game", "plies_mean", ".0f"),
     ("positions/s", "positions_per_s", ",.0f"),
     ("time in the network", "network_share", ".0%"),
+    ("devices in use", "device_utilisation", ".0%"),
+    ("device memory, GiB", "device_memory_gib", ".1f"),
     ("won positions won", "conversion_rate", ".0%"),
     ("mean score", "score", ".3f"),
 )

@@ -28,7 +28,7 @@ def workers_table(workers: Sequence[WorkerProgress]) -> RenderableType:
     for worker in workers:
         table.add_row(
             Text(f"  {worker.name}"), f"{worker.games:,} games", f"{worker.games_per_s:,.1f}/s",
-            "" if worker.gpu_share is None else f"GPU {worker.gpu_share:.0%}",
+            worker.gpu_text,
             f"{worker.cores:.1f} cores, {worker.memory_bytes / _GIB:.1f} GiB",
             f"seen {worker.quiet_s:.0f} s ago", Text(worker.doing or "idle", style="dim"),
         )

@@ -5,7 +5,7 @@ import logging
 import queue
 import threading
 import time
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
@@ -13,6 +13,7 @@ from typing import Any, Final
 from distributed import Client
 
 from tasks.cluster.device_health import STRIKES, DeviceHealth
+from tasks.cluster.device_use import UseMeter, WorkerState
 from tasks.cluster.identity import tell_identity
 from tasks.cluster.software import differences, resource
 
@@ -41,22 +42,9 @@ class Member:
     plays: bool
     trains: bool
     shares_cores: bool
-
-
-@dataclass(frozen=True, slots=True)
-class WorkerState:
-    """A worker at one moment, as its last sign of life has it."""
-
-    name: str
-    device: str
-    quiet_s: float
-    """Since that sign."""
-    cores: float
-    """That it keeps busy."""
-    memory_bytes: int
-    gpu_share: float | None
-    """Of the time in which its GPU computes, in [0, 1]; None without a GPU, or where Dask cannot
-    ask it (pynvml is missing)."""
+    """Whether its networks run on the processor's cores."""
+    host_cores: int = 1
+    """Cores of its machine."""
 
 
 class CrewWatch:
@@ -69,6 +57,8 @@ class CrewWatch:
         self._lock = threading.Lock()
         self._members: dict[str, Member] = {}
         self._states: list[WorkerState] = []
+        self.use = UseMeter()
+        """How busy the devices have been since the watch began."""
         self._signs: dict[str, tuple[float | None, float]] = {}
         self._health = DeviceHealth()
 
@@ -206,6 +196,7 @@ class CrewWatch:
             name, address, told["device"], told["host"],
             plays=resource("play") in info["resources"],
             trains=resource("train") in info["resources"], shares_cores=told["shares_cores"],
+            host_cores=told["num_cores"],
         )
         with self._lock:
             self._members[address] = member
@@ -246,16 +237,26 @@ class CrewWatch:
             if info["last_seen"] != sign:
                 sign, seen_s = info["last_seen"], now_s
             self._signs[member.address] = sign, seen_s
-            metrics = info.get("metrics", {})
-            gpu = metrics.get("gpu", {}).get("utilization")
-            states.append(WorkerState(
-                member.name, member.device, now_s - seen_s,
-                metrics.get("cpu", 0.0) / _PERCENT, int(metrics.get("memory", 0)),
-                None if gpu is None else gpu / _PERCENT,
-            ))
+            states.append(_state(member, now_s - seen_s, info.get("metrics", {})))
+        self.use.look(states)
         with self._lock:
             self._states = states
 
     def _infos(self) -> dict[str, dict[str, Any]]:
         infos: dict[str, dict[str, Any]] = self._client.scheduler_info(-1)["workers"]
         return infos
+
+
+def _state(member: Member, quiet_s: float, metrics: Mapping[str, Any]) -> WorkerState:
+    """What Dask measured of the worker's process and, through NVML, of its GPU."""
+    # Without a GPU of its own Dask asks the first one of the machine.
+    gpu = {} if member.shares_cores else metrics
+    share = gpu.get("gpu_utilization")
+    return WorkerState(
+        name=member.name, device=member.device, quiet_s=quiet_s,
+        cores=metrics.get("cpu", 0.0) / _PERCENT, memory_bytes=int(metrics.get("memory", 0)),
+        gpu_share=None if share is None else share / _PERCENT,
+        gpu_memory_bytes=gpu.get("gpu_memory_used"),
+        gpu_memory_total_bytes=gpu.get("gpu-memory-total"),
+        host=member.host, host_cores=member.host_cores, is_on_gpu=not member.shares_cores,
+    )

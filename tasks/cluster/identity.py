@@ -4,6 +4,7 @@ import socket
 from typing import TypedDict
 
 from chess_snn.campaign.machine.places import own_place
+from chess_snn.cores import num_cores
 from tasks.cluster.software import own_software
 
 
@@ -17,6 +18,8 @@ class WorkerIdentity(TypedDict):
     """What its machine is called; workers that share cores and GPUs have the same."""
     shares_cores: bool
     """Whether its networks run on the processor's cores."""
+    num_cores: int
+    """Cores of its machine which workers may use."""
 
 
 def tell_identity() -> WorkerIdentity:
@@ -27,6 +30,7 @@ def tell_identity() -> WorkerIdentity:
         "device": own_device() or f"a device of {socket.gethostname()}",
         "host": socket.gethostname() if place is None else place.host,
         "shares_cores": place is None or place.device.shares_cores,
+        "num_cores": num_cores(),
     }
 
 

@@ -18,7 +18,7 @@ from chess_snn.campaign.viewing.live import (
 
 WORKER = WorkerProgress(
     "box-a/gpu0-0", "GPU 0 (NVIDIA H200) of box-a", "iteration 3 self-play, shard 2: 40 of 100",
-    120, 3.14, 0.5, 1.02, 1_288_490_188, 0.87,
+    120, 3.14, 0.5, 1.02, 1_288_490_188, 0.87, 12 << 30, 140 << 30,
 )
 
 
@@ -49,8 +49,11 @@ def test_what_is_damaged_or_of_another_version_says_nothing(folder, text):
 
 
 def test_a_worker_in_a_line():
-    assert str(WORKER) == "box-a/gpu0-0: 120 games, 3.1/s, 1.0 cores, 1.2 GiB, GPU 87%"
-    assert str(replace(WORKER, gpu_share=None, quiet_s=31.0)).endswith("1.2 GiB, silent for 31 s")
+    assert str(WORKER) == (
+        "box-a/gpu0-0: 120 games, 3.1/s, 1.0 cores, 1.2 GiB, GPU 87%, 12.0 of 140.0 GiB"
+    )
+    unknown = replace(WORKER, gpu_share=None, gpu_memory_bytes=None, quiet_s=31.0)
+    assert str(unknown).endswith("1.2 GiB, silent for 31 s")
 
 
 def test_all_workers_in_a_line_count_each_gpu_once():
@@ -59,6 +62,8 @@ def test_all_workers_in_a_line_count_each_gpu_once():
         replace(WORKER, name="box-b/gpu0-0", device="another", gpu_share=0.47, quiet_s=20.0),
     ]
     assert summary([WORKER, *others]) == (
-        "3 workers: 360 games, 9.4/s, 3.1 cores, GPUs 67%, silent: box-b/gpu0-0"
+        "3 workers: 360 games, 9.4/s, 3.1 cores, GPUs 67%, 24.0 GiB of their memory, "
+        "silent: box-b/gpu0-0"
     )
-    assert summary([replace(WORKER, gpu_share=None)]) == "1 worker: 120 games, 3.1/s, 1.0 cores"
+    on_cpu = replace(WORKER, gpu_share=None, gpu_memory_bytes=None)
+    assert summary([on_cpu]) == "1 worker: 120 games, 3.1/s, 1.0 cores"

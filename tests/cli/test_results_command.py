@@ -16,8 +16,9 @@ COLUMNS = (
     "policy_loss,value_loss,holdout_value_loss_before,holdout_value_loss_after,policy_entropy,"
     "learning_rate,window_positions,score,elo,elo_low,elo_high,conversion_rate,gate_verdict,"
     "gate_score,gate_llr,gate_games,self_play_s,training_s,evaluation_s,evaluation_hidden_s,gate_s,"
-    "iteration_s,score_random,score_random_low,score_random_high,score_minimax_2,"
-    "score_minimax_2_low,score_minimax_2_high,score_earlier,score_earlier_low,score_earlier_high"
+    "iteration_s,device_utilisation,device_memory_gib,score_random,score_random_low,"
+    "score_random_high,score_minimax_2,score_minimax_2_low,score_minimax_2_high,score_earlier,"
+    "score_earlier_low,score_earlier_high"
 )
 """Scripts rely on these; new ones may come, none may go or change its name."""
 

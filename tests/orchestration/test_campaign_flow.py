@@ -299,6 +299,9 @@ def test_mlflow_has_one_finished_run_with_a_point_an_iteration(finished, trackin
         points = [(point.step, point.value) for point in stored]
         expected = [(r.iteration, pytest.approx(r.metrics()[name])) for r in receipts]
         assert points == expected, name
+    busy = tracking.get_metric_history(run.info.run_id, "device/utilisation")
+    assert busy, "two seconds pass in an iteration"
+    assert all(0 < point.value <= 1 for point in busy)
     for match in read_final_matches(finished.folder):
         name = f"final/score_{match['name'].replace('-', '_')}"
         (point,) = tracking.get_metric_history(run.info.run_id, name)

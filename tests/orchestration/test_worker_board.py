@@ -5,7 +5,7 @@ import pytest
 pytestmark = pytest.mark.orchestration
 pytest.importorskip("distributed")
 
-from tasks.cluster.crew_watch import WorkerState  # noqa: E402
+from tasks.cluster.device_use import WorkerState  # noqa: E402
 from tasks.worker_board import WorkerBoard  # noqa: E402
 
 

@@ -156,6 +156,23 @@ class StageSeconds:
 
 
 @dataclass(frozen=True, slots=True)
+class DeviceUse:
+    """Means over an iteration: of the workers' GPUs or, where they have none, of their machines."""
+
+    count: float
+    """GPUs, or machines, that could be asked."""
+    utilisation: float
+    """Share of the time in which a GPU computes, or of a machine's cores that workers keep busy; in
+    [0, 1]."""
+    memory_gib: float
+    """Taken of a GPU's memory, or by the workers of a machine."""
+
+    def metrics(self) -> dict[str, float]:
+        """What is plotted."""
+        return {f"device/{name}": value for name, value in asdict(self).items()}
+
+
+@dataclass(frozen=True, slots=True)
 class Receipt:
     """What one iteration committed."""
 
@@ -186,6 +203,8 @@ class Receipt:
     """The candidate's games against the champion; None where there were none."""
     is_warm: bool = False
     """Whether the campaign began with a network that had learnt from given games."""
+    devices: DeviceUse | None = None
+    """How busy the devices were; None where that is not known."""
 
     @property
     def statistics(self) -> SelfPlayStatistics:
@@ -218,6 +237,7 @@ class Receipt:
                else {"evaluation/conversion_rate": self.conversion["rate"]}),
             "evaluation/champion": float(self.champion),
             **({} if self.promotion is None else self.promotion.metrics()),
+            **({} if self.devices is None else self.devices.metrics()),
             **{f"seconds/{name}": value for name, value in asdict(self.seconds).items()},
             "campaign/progress": self.plan.progress_first,
             "campaign/elapsed_s": self.elapsed_s,

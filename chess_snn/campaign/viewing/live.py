@@ -47,15 +47,27 @@ class WorkerProgress:
     gpu_share: float | None
     """Of the time in which its GPU computes, in [0, 1]; None where there is none, or none that can
     be asked."""
+    gpu_memory_bytes: int | None = None
+    """That all programs together take of its GPU; None likewise."""
+    gpu_memory_total_bytes: int | None = None
+
+    @property
+    def gpu_text(self) -> str:
+        """``GPU 87%, 12.3 of 140.0 GiB``; empty where nothing is known of a GPU."""
+        parts = [] if self.gpu_share is None else [f"{self.gpu_share:.0%}"]
+        if self.gpu_memory_bytes is not None and self.gpu_memory_total_bytes is not None:
+            total = self.gpu_memory_total_bytes / _GIB
+            parts.append(f"{self.gpu_memory_bytes / _GIB:.1f} of {total:.1f} GiB")
+        return f"GPU {', '.join(parts)}" if parts else ""
 
     def __str__(self) -> str:
-        """``box-a/gpu0-1: 120 games, 3.1/s, 1.0 cores, 1.2 GiB, GPU 87%``."""
+        """``box-a/gpu0-1: 120 games, 3.1/s, 1.0 cores, 1.2 GiB, GPU 87%, 12.3 of 140.0 GiB``."""
         parts = [
             f"{self.name}: {self.games:,} games", f"{self.games_per_s:,.1f}/s",
             f"{self.cores:.1f} cores", f"{self.memory_bytes / _GIB:.1f} GiB",
         ]
-        if self.gpu_share is not None:
-            parts.append(f"GPU {self.gpu_share:.0%}")
+        if self.gpu_text:
+            parts.append(self.gpu_text)
         if self.quiet_s > _SILENT_S:
             parts.append(f"silent for {self.quiet_s:.0f} s")
         return ", ".join(parts)
@@ -71,7 +83,7 @@ class Live:
 
 
 def summary(workers: Sequence[WorkerProgress]) -> str:
-    """``2 workers: 240 games, 6.2/s, 2.0 cores, GPUs 85%``: all of them together."""
+    """``2 workers: 240 games, 6.2/s, 2.0 cores, GPUs 85%, …``: all of them together."""
     games = sum(worker.games for worker in workers)
     parts = [
         f"{len(workers)} {'worker' if len(workers) == 1 else 'workers'}: {games:,} games",
@@ -82,6 +94,9 @@ def summary(workers: Sequence[WorkerProgress]) -> str:
     shares = {w.device: w.gpu_share for w in workers if w.gpu_share is not None}
     if shares:
         parts.append(f"GPUs {sum(shares.values()) / len(shares):.0%}")
+    memory = {w.device: w.gpu_memory_bytes for w in workers if w.gpu_memory_bytes is not None}
+    if memory:
+        parts.append(f"{sum(memory.values()) / _GIB:.1f} GiB of their memory")
     if silent := [worker.name for worker in workers if worker.quiet_s > _SILENT_S]:
         parts.append(f"silent: {', '.join(silent)}")
     return ", ".join(parts)

@@ -48,6 +48,8 @@ _METRICS: Final = {
     "evaluation_hidden_s": "seconds/evaluation_hidden",
     "gate_s": "seconds/gate",
     "iteration_s": "seconds/iteration",
+    "device_utilisation": "device/utilisation",
+    "device_memory_gib": "device/memory_gib",
 }
 """Columns by the metric of :meth:`Receipt.metrics` that they show."""
 

@@ -1,0 +1,102 @@
+"""How busy the devices of the workers are, over a stretch of time."""
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from chess_snn.campaign.store.receipts import DeviceUse
+
+_GIB: Final = 2**30
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerState:
+    """A worker at one moment, as its last sign of life has it."""
+
+    name: str
+    device: str
+    quiet_s: float
+    """Since that sign."""
+    cores: float
+    """That it keeps busy."""
+    memory_bytes: int
+    gpu_share: float | None = None
+    """Of the time in which its GPU computes, in [0, 1]; None without a GPU, or where NVML does not
+    say."""
+    gpu_memory_bytes: int | None = None
+    """Taken of its GPU's memory by all programs; None likewise."""
+    gpu_memory_total_bytes: int | None = None
+    host: str = ""
+    """What its machine is called."""
+    host_cores: int = 1
+    """Cores of that machine which workers may use."""
+    is_on_gpu: bool = False
+    """Whether its networks run on a GPU, which simulated ones are not."""
+
+
+@dataclass(frozen=True, slots=True)
+class UseTotals:
+    """Sums over the looks so far; the difference of two tells of the time between them."""
+
+    looks: int = 0
+    devices: int = 0
+    utilisation: float = 0.0
+    memory_bytes: float = 0.0
+
+    def until(self, later: "UseTotals") -> DeviceUse | None:
+        """Means over the looks since this one; None where no device could be asked."""
+        devices = later.devices - self.devices
+        if not devices:
+            return None
+        return DeviceUse(
+            count=devices / (later.looks - self.looks),
+            utilisation=(later.utilisation - self.utilisation) / devices,
+            memory_gib=(later.memory_bytes - self.memory_bytes) / devices / _GIB,
+        )
+
+
+class UseMeter:
+    """Adds up looks at the workers; may be told by one thread and asked by another."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._totals = UseTotals()
+
+    @property
+    def totals(self) -> UseTotals:
+        """Of all looks so far."""
+        with self._lock:
+            return self._totals
+
+    def look(self, states: Sequence[WorkerState]) -> None:
+        """Count the devices of ``states``: GPUs or, where no worker has one, processors."""
+        found = gpu_uses(states) if any(state.is_on_gpu for state in states) else _cpus(states)
+        with self._lock:
+            before = self._totals
+            self._totals = UseTotals(
+                before.looks + 1, before.devices + len(found),
+                before.utilisation + sum(share for share, _ in found),
+                before.memory_bytes + sum(memory for _, memory in found),
+            )
+
+
+def gpu_uses(states: Sequence[WorkerState]) -> list[tuple[float, int]]:
+    """Share of the time and bytes of each GPU that tells of both; its workers see the same."""
+    return list({
+        state.device: (state.gpu_share, state.gpu_memory_bytes)
+        for state in states
+        if state.gpu_share is not None and state.gpu_memory_bytes is not None
+    }.values())
+
+
+def _cpus(states: Sequence[WorkerState]) -> list[tuple[float, int]]:
+    """Share of its cores that workers keep busy, and their memory in bytes, of each machine."""
+    found = []
+    for host in {state.host for state in states}:
+        here = [state for state in states if state.host == host]
+        cores = sum(state.cores for state in here)
+        found.append((
+            min(1.0, cores / here[0].host_cores), sum(state.memory_bytes for state in here)
+        ))
+    return found
