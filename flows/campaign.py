@@ -14,6 +14,7 @@ from chess_snn.campaign.configuration.loading import PACE_GROUPS, config_values,
 from chess_snn.campaign.copies.mirror import check_store
 from chess_snn.campaign.keeping.mending import missing_generations
 from chess_snn.campaign.machine.warm_up import warm_up
+from chess_snn.campaign.models.starting import create_campaign, find_start
 from chess_snn.campaign.stages import first_entropy_ratio, prepare_first_generation
 from chess_snn.campaign.stages.given_games import course_through, fix_given_games, fixed_games
 from chess_snn.campaign.stages.warm_start import SUPERVISED, is_warm
@@ -60,7 +61,7 @@ from tasks.folder_access import folder_access
 from tasks.progress import ProgressBoard
 from tasks.record import record, tracked_run
 from tasks.remote import PROGRESS_TOPIC
-from tasks.tracking import tracking_uri
+from tasks.tracking import fetch_model, tracking_uri
 from tasks.train import train_supervised
 
 
@@ -83,6 +84,8 @@ def campaign(
     gpus: Gpus = None,
     workers: Workers = None,
     seed: Seed = None,
+    start_from: OptionalText = None,
+    with_games: bool = False,
     settings: list[str] = [],  # noqa: B006 - shown in the form, and never changed
 ) -> str:
     """Learn a game by self-play: start a campaign, or resume one.
@@ -101,6 +104,9 @@ def campaign(
         gpus: numbers of the GPUs to use, counted from 0. Without any it uses all.
         workers: processes that play. 0 chooses by devices, cores and memory.
         seed: everything random derives from it.
+        start_from: network that a new campaign starts from: a campaign's folder,
+            FOLDER@12, FOLDER@champion, an exported model's folder, or models:/chess-snn@champion.
+        with_games: with start_from, also learn from the games that this network was trained on.
         settings: any other settings, such as "training.batch_size=512"; docs/configuration.md
             lists all.
 
@@ -113,7 +119,7 @@ def campaign(
     changes = [*form.texts(), *settings]
     path = _directory_of(name, directory)
     found = None if path is None or not (path / CONFIG_FILE).exists() else CampaignFolder.open(path)
-    folder = found or _create(path, preset, changes)
+    folder = found or _create(path, preset, changes, start_from, with_games)
     _name_this_run(folder.name)
     with one_run_a_folder(folder.campaign_id, get_run_logger()), campaign_lock(folder):
         if found is not None:  # and may have been changed since
@@ -160,7 +166,7 @@ def run_campaign(folder: CampaignFolder) -> None:
         if not is_warm(folder):
             entropy_ratio = mender.mended(partial(prepare_first_generation, folder))
             board.message(
-                f"the untrained policy has {entropy_ratio:.1%} of a uniform policy's entropy"
+                f"the policy of generation 0 has {entropy_ratio:.1%} of a uniform policy's entropy"
             )
         if not is_committed(folder.checkpoint(0)):
             _train_first_generation(run)
@@ -225,13 +231,20 @@ def _directory_of(name: str | None, directory: str | None) -> Path | None:
     return None if directory is None else Path(directory)
 
 
-def _create(directory: Path | None, preset: str, settings: list[str]) -> CampaignFolder:
-    config = load_config(preset, settings=settings)
+def _create(
+    directory: Path | None, preset: str, settings: list[str], start_from: str | None,
+    with_games: bool,
+) -> CampaignFolder:
+    if with_games and not start_from:
+        raise ConfigError("with_games takes the games of start_from; name a network there")
+    start = find_start(start_from, fetch_model) if start_from else None
+    config = (start.load_config if start else load_config)(preset, settings=settings)
     config.find_engines()
     check_store(config.storage)
     check_crew(config)
     config = fix_given_games(config)
-    return CampaignFolder.create(directory or claim_campaign_path(preset, campaigns_home()), config)
+    path = directory or claim_campaign_path(preset, campaigns_home())
+    return create_campaign(path, config, start, with_games=with_games)
 
 
 def _name_this_run(name: str) -> None:

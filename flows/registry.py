@@ -57,5 +57,15 @@ def pages(folder: CampaignFolder, server: str) -> dict[str, str]:
     return tracking.campaign_pages(tracking.tracking_uri(), folder, server)
 
 
+def fetch_model(address: str) -> Path:
+    """The exported folder of a registered model; see :func:`tasks.tracking.fetching.fetch_model`.
+
+    Raises:
+        UsageError: nothing is registered there.
+        TrackingError: the store is away or refuses.
+    """
+    return tracking.fetch_model(address)
+
+
 def _store() -> str | None:
     return None if importlib.util.find_spec("mlflow") is None else tracking.existing_store()

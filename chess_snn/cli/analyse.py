@@ -9,9 +9,10 @@ import torch
 import typer
 from rich.table import Table
 
+from chess_snn.campaign.models.references import KNOWN_MODELS, Model
 from chess_snn.cli.console import console, print_message, work_bar
 from chess_snn.cli.devices import NetworkDeviceOption
-from chess_snn.cli.models import KNOWN_MODELS, Model, find_model, newest_or_untrained
+from chess_snn.cli.models import find_model, newest_or_untrained
 from chess_snn.cli.report_file import JsonFile, check_writable
 from chess_snn.config import check_range
 from chess_snn.data import write_json

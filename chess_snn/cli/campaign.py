@@ -20,6 +20,8 @@ from chess_snn.campaign.configuration.loading import change_pace
 from chess_snn.campaign.copies.mirror import check_store
 from chess_snn.campaign.keeping.mending import missing_generations
 from chess_snn.campaign.machine.workers import plan_here
+from chess_snn.campaign.models.references import KNOWN_MODELS
+from chess_snn.campaign.models.starting import create_campaign, find_start
 from chess_snn.campaign.store.absence import absence_facts, absence_notices
 from chess_snn.campaign.store.naming import claim_campaign_path
 from chess_snn.campaign.store.plans import describe_length
@@ -42,9 +44,10 @@ from chess_snn.cli.devices import (
 )
 from chess_snn.cli.estimate import estimate
 from chess_snn.cli.given_games import check_given_games, games_setting
+from chess_snn.cli.models import fetch_model
 from chess_snn.cli.orchestration import load_flows
 from chess_snn.cli.restore import restore
-from chess_snn.errors import CampaignError
+from chess_snn.errors import CampaignError, UsageError
 from chess_snn.interrupts import EXIT_INTERRUPTED, interruptible
 
 app = typer.Typer(
@@ -77,6 +80,12 @@ def start(
         Path | None,
         typer.Option(help="Learn from these games first: the --out of chess-snn games import."),
     ] = None,
+    start_from: Annotated[
+        str, typer.Option("--from", help=f"Generation 0 is this network: {KNOWN_MODELS}.")
+    ] = "",
+    with_games: Annotated[
+        bool, typer.Option("--with-games", help="With --from: also learn from its replay window.")
+    ] = False,
     workers: WorkersOption = None,
     workers_per_device: WorkersPerDeviceOption = None,
     gpus: GpusOption = "",
@@ -92,17 +101,30 @@ def start(
     chess-snn campaign start --preset smoke --set campaign.iterations=5
 
     chess-snn campaign start --preset cpu --warm-start imports/lichess --set supervised.epochs=3
+
+    Settings of the network come from the network of --from:
+
+    chess-snn campaign start --preset cpu --from campaigns/cpu-001@champion --with-games
+
+    chess-snn campaign start --preset cpu --from models:/chess-snn@champion
     """
     pace = pace_settings(
         workers, workers_per_device, gpus, device, self_play_device, cluster
     )
-    configuration = load_config(preset, config, [*(set or []), *games_setting(warm_start), *pace])
+    if with_games and not start_from:
+        raise UsageError("--with-games takes the games of --from; name a network there")
+    begin = find_start(start_from, fetch_model) if start_from else None
+    configuration = (begin.load_config if begin else load_config)(
+        preset, config, [*(set or []), *games_setting(warm_start), *pace]
+    )
     configuration.find_engines()
     check_store(configuration.storage)
     _check_crew(configuration)
     _check_prefect_server()
     fixed = check_given_games(configuration)
-    folder = CampaignFolder.create(dir or claim_campaign_path(preset), fixed)
+    folder = create_campaign(
+        dir or claim_campaign_path(preset), fixed, begin, with_games=with_games
+    )
     _run(folder)
 
 
@@ -162,6 +184,7 @@ def status(
             "finished": len(receipts),
             "is_finished": is_finished(folder),
             "elapsed_s": recorded_seconds(folder),
+            "origin": None if folder.origin is None else asdict(folder.origin),
             "metrics": rows,
             "alarms": [asdict(alarm) for alarm in find_alarms(rows)],
             "final_matches": read_final_matches(folder),
@@ -174,6 +197,8 @@ def status(
         f"{len(receipts)} iterations are finished, in {recorded_seconds(folder) / 60:,.1f} min; "
         f"the campaign is to last {describe_length(folder)}."
     )
+    if folder.origin is not None:
+        print_message(f"It {folder.origin.describe()}.")
     for notice in absence_notices(folder):
         print_message(notice)
     if not is_finished(folder):

@@ -11,6 +11,7 @@ import typer
 from rich.table import Table
 
 from chess_snn.campaign import CampaignFolder
+from chess_snn.campaign.models.references import KNOWN_MODELS
 from chess_snn.cli.comparison_plot import comparison_svg
 from chess_snn.cli.console import console, print_message
 from chess_snn.cli.devices import NetworkDeviceOption
@@ -22,7 +23,6 @@ from chess_snn.cli.match import (
     games_pgn,
     play_entrants,
 )
-from chess_snn.cli.models import KNOWN_MODELS
 from chess_snn.cli.orchestration import load_flows
 from chess_snn.cli.players import Entrant, find_entrant
 from chess_snn.cli.report_file import check_writable

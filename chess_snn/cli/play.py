@@ -9,9 +9,10 @@ from typing import Annotated
 import chess
 import typer
 
+from chess_snn.campaign.models.references import KNOWN_MODELS
 from chess_snn.cli.console import print_message
 from chess_snn.cli.devices import NetworkDeviceOption
-from chess_snn.cli.models import KNOWN_MODELS, newest_or_untrained
+from chess_snn.cli.models import newest_or_untrained
 from chess_snn.cli.players import Entrant, find_entrant
 from chess_snn.cli.terminal_game import TerminalGame
 from chess_snn.config import check_choice, check_range

@@ -6,13 +6,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from chess_snn.cli.models import (
+from chess_snn.campaign.models.references import (
     KNOWN_MODELS,
     Model,
-    find_model,
+    is_registered,
     looking_for,
     split_generation,
 )
+from chess_snn.cli.models import find_model
 from chess_snn.config import check_range
 from chess_snn.errors import UsageError
 from chess_snn.evaluation import (
@@ -105,7 +106,7 @@ def _network(text: str, simulations: int) -> Entrant:
         text, simulations = budget["model"], int(budget["simulations"])
     check_range(f"simulations of {text}", simulations, ge=0, le=MAX_SIMULATIONS)
     path, _ = split_generation(text)
-    if not path.exists():
+    if not path.exists() and not is_registered(text):
         raise UsageError(
             f"unknown player {text!r}; known: {', '.join(KNOWN_PLAYERS)}, or a network: "
             f"{KNOWN_MODELS}; behind a network :N is its number of simulations"

@@ -15,12 +15,13 @@ from rich.text import Text
 from chess_snn.campaign import CampaignFolder, campaign_lock, read_receipts
 from chess_snn.campaign.models.exporting import export_model, read_exported
 from chess_snn.campaign.models.model_card import describe, rating_text
+from chess_snn.campaign.models.references import KNOWN_MODELS, Model, split_generation
 from chess_snn.campaign.models.versions import NetworkVersion, campaign_versions, version_of
 from chess_snn.campaign.store.receipts import VERDICT_WORDS
 from chess_snn.campaign.strength.champions import HandPromotion, promote_by_hand, roll_back
 from chess_snn.cli.compare import compare
 from chess_snn.cli.console import console, print_message
-from chess_snn.cli.models import KNOWN_MODELS, Model, find_model, split_generation
+from chess_snn.cli.models import find_model
 from chess_snn.cli.orchestration import load_flows
 from chess_snn.errors import ChessSnnError, UsageError
 from chess_snn.types import Json

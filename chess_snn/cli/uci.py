@@ -6,8 +6,9 @@ from typing import Annotated
 
 import typer
 
+from chess_snn.campaign.models.references import KNOWN_MODELS
 from chess_snn.cli.devices import NetworkDeviceOption
-from chess_snn.cli.models import KNOWN_MODELS, find_model
+from chess_snn.cli.models import find_model
 from chess_snn.cores import num_cores
 from chess_snn.devices import find_device
 from chess_snn.games import get_game

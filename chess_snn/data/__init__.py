@@ -8,7 +8,7 @@
 """
 
 from chess_snn.data.commit import StagedFolder, staged_folder
-from chess_snn.data.copies import FolderCopy, commit_copy, copy_folder
+from chess_snn.data.copies import FolderCopy, commit_copy, copy_folder, link_folder
 from chess_snn.data.digests import is_own_digest, with_digest
 from chess_snn.data.files import (
     create_text,
@@ -58,6 +58,7 @@ __all__ = [
     "is_alive",
     "is_committed",
     "is_own_digest",
+    "link_folder",
     "read_folder",
     "read_json",
     "read_manifest",

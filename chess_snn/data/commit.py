@@ -61,13 +61,18 @@ class StagedFolder:
         failpoint(f"{kind}.sealed")
         return self._put_in_place(manifest)
 
-    def commit_copy(self, manifest: Manifest) -> Manifest:
+    def commit_copy(self, manifest: Manifest, *, is_on_disk: bool = False) -> Manifest:
         """Make the folder visible as :meth:`commit` does, under the manifest that lies in it.
 
         Args:
             manifest: that one, with which all files were compared.
+            is_on_disk: the files are links to committed ones; only folders are synced.
         """
-        _sync_tree(self.path)
+        if is_on_disk:
+            for parent, _, _ in walk(self.path):
+                sync_folder(Path(parent))
+        else:
+            _sync_tree(self.path)
         return self._put_in_place(manifest)
 
     def _put_in_place(self, manifest: Manifest) -> Manifest:

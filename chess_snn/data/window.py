@@ -32,6 +32,8 @@ GAMES_BEFORE: Final = "games_before"
 _HOLDOUT_SEED: Final = 0
 """Not a campaign's seed: a game is held out in every window that contains it, or in none."""
 _DIGEST_LENGTH: Final = 16
+INHERITED: Final = "from-"
+"""Begins the folder of shards that another campaign played: ``from-iter-000011/shard-0003``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,11 +245,14 @@ class ReplayWindow:
     def _read(self, folder: Path) -> _Games:
         records, manifest = read_shard_of(self._game.spec, folder)
         name, before = _shard_name(folder), manifest.meta.get(GAMES_BEFORE)
+        # By the first name: a game held out where it was played is held out in other campaigns too.
+        first_name = name.rpartition(INHERITED)[2]
         if before is None:
-            draws = [derive_seed(_HOLDOUT_SEED, name, k) for k in range(records.num_games)]
+            draws = [derive_seed(_HOLDOUT_SEED, first_name, k) for k in range(records.num_games)]
         else:
+            iteration = first_name.partition("/")[0]
             numbers = range(int(before), int(before) + records.num_games)
-            draws = [derive_seed(_HOLDOUT_SEED, folder.parent.name, "games", k) for k in numbers]
+            draws = [derive_seed(_HOLDOUT_SEED, iteration, "games", k) for k in numbers]
         is_holdout = np.array([draw % self._holdout_every == 0 for draw in draws])
         return _Games(records, is_holdout, (name,) * records.num_games)
 

@@ -28,6 +28,7 @@ from tasks.tracking.places import (
 )
 
 if TYPE_CHECKING:
+    from tasks.tracking.fetching import fetch_model
     from tasks.tracking.recorder import CampaignTracker
     from tasks.tracking.store import prepare_store
     from tasks.tracking.visits import (
@@ -48,6 +49,7 @@ __all__ = [
     "artifact_directory",
     "campaign_pages",
     "existing_store",
+    "fetch_model",
     "is_server",
     "keep_artifacts",
     "local_tracking_uri",
@@ -65,6 +67,7 @@ os.environ.setdefault("MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR", "false")
 _HOMES = {
     "CampaignTracker": "tasks.tracking.recorder",
     "campaign_pages": "tasks.tracking.visits",
+    "fetch_model": "tasks.tracking.fetching",
     "keep_artifacts": "tasks.tracking.visits",
     "prepare_store": "tasks.tracking.store",
     "promote_registered": "tasks.tracking.visits",

@@ -3,6 +3,7 @@
 Later sources win: defaults, preset, file, single settings. Nothing unknown is ignored.
 """
 
+import ast
 import difflib
 import hashlib
 import json
@@ -17,7 +18,7 @@ from typing import Any, Final, get_type_hints
 import tomli_w
 from pydantic import TypeAdapter, ValidationError
 
-from chess_snn.campaign.configuration.settings import CampaignConfig
+from chess_snn.campaign.configuration.settings import CampaignConfig, NetworkSettings
 from chess_snn.errors import ConfigError
 from chess_snn.types import Json
 
@@ -38,8 +39,12 @@ def load_config(
     preset: str | None = None,
     file: Path | None = None,
     settings: Sequence[str] = (),
+    *,
+    network: NetworkSettings | None = None,
 ) -> CampaignConfig:
     """Build a configuration; ``settings`` are texts like ``"training.batch_size=512"``.
+
+    With ``network`` the preset's settings of the network do not count, but those do.
 
     Raises:
         ConfigError: an unknown preset or setting, an unreadable file, a value out of range.
@@ -47,6 +52,8 @@ def load_config(
     values: Json = {}
     if preset is not None:
         _merge(values, _read_preset(preset))
+    if network is not None:
+        values["net"] = asdict(network)
     if file is not None:
         _merge(values, _read_file(file))
     for text in settings:
@@ -73,6 +80,22 @@ def build_config(values: Mapping[str, Any]) -> CampaignConfig:
         setting = ".".join(str(part) for part in first["loc"])
         reason = first["msg"][:1].lower() + first["msg"][1:]
         raise ConfigError(f"{setting} = {first['input']!r}: {reason}") from error
+
+
+def config_of_texts(texts: Mapping[str, str]) -> CampaignConfig:
+    """The configuration whose settings a store has as texts, by dotted names.
+
+    What is no setting of this program is left out: another version may have had it.
+
+    Raises:
+        ConfigError: a value is out of range.
+    """
+    values: Json = {}
+    for name, default in flat_values(config_values(CampaignConfig())).items():
+        if name in texts:
+            text = texts[name]
+            _merge(values, _nested(name, text if isinstance(default, str) else _parse(text)))
+    return build_config(values)
 
 
 def change_pace(config: CampaignConfig, settings: Sequence[str]) -> CampaignConfig:
@@ -153,7 +176,8 @@ def _read_preset(name: str) -> Json:
 def _read_file(path: Path) -> Json:
     values = read_toml(path)
     # A campaign's own campaign.toml can be used as a configuration for the next one.
-    values.pop("identity", None)
+    for table in ("identity", "origin"):
+        values.pop(table, None)
     return values
 
 
@@ -167,10 +191,23 @@ def _parse_setting(text: str) -> Json:
         table = {"value": value.strip()}  # a bare word is a string
     if len(table) > 1:
         raise ConfigError(f"--set takes one setting, got {text!r}; repeat --set for another")
-    parsed = table["value"]
-    for part in reversed(name.strip().split(".")):
-        parsed = {part: parsed}
-    return dict(parsed)
+    return _nested(name.strip(), table["value"])
+
+
+def _nested(name: str, value: object) -> Json:
+    """``value`` under its dotted ``name``."""
+    for part in reversed(name.split(".")):
+        value = {part: value}
+    assert isinstance(value, dict)
+    return value
+
+
+def _parse(text: str) -> object:
+    """The value that Python wrote as ``text``, or as JSON."""
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError) as error:
+        raise ConfigError(f"{text!r} is no value of a setting") from error
 
 
 def _merge(onto: Json, values: Mapping[str, Any]) -> None:

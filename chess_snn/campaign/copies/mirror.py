@@ -43,7 +43,7 @@ from chess_snn.types import Progress
 if TYPE_CHECKING:
     from chess_snn.data.bucket import Waiting
 
-_FOLDERS: Final = {"games": "iter-*/shard-*", "checkpoints": "gen-*"}
+_FOLDERS: Final = {"games": "*iter-*/shard-*", "checkpoints": "gen-*"}
 """Where committed folders are, and how they are named."""
 _RECORDS: Final = {
     "plans": "*.json", "matches": "*/*.json", "promotions": "*.json", "comparisons": "**/*.json",

@@ -23,6 +23,7 @@ from chess_snn.campaign.viewing.finish import is_finished
 from chess_snn.data import is_committed, read_manifest
 from chess_snn.data.files import dead_temporaries, remove
 from chess_snn.data.sizes import stored_bytes
+from chess_snn.data.window import INHERITED
 from chess_snn.errors import CorruptDataError
 from chess_snn.types import Progress
 
@@ -104,7 +105,7 @@ def first_iteration_needed(folder: CampaignFolder) -> int:
         return len(receipts)
     if not receipts:
         return 0
-    window = _iterations(receipts[-1].training.window_shards)
+    window = _iterations(receipts[-1].training.window_shards)  # 0: shards of another campaign
     return max(0, min([*window, len(receipts) - 2]))
 
 
@@ -156,7 +157,22 @@ def _games(folder: CampaignFolder) -> list[Disposable]:
         number = path.name.removeprefix(_ITERATION)
         if number.isdecimal() and int(number) < first:
             found.append(Disposable("games", path, stored_bytes(path), "in no window to come"))
+    if not _needs_inherited(folder):
+        found += [
+            Disposable("games", path, stored_bytes(path), "in no window to come")
+            for path in sorted((folder.path / "games").glob(f"{INHERITED}*"))
+        ]
     return found
+
+
+def _needs_inherited(folder: CampaignFolder) -> bool:
+    """Whether a window to come, or the newest, may hold games of another campaign."""
+    if is_finished(folder):
+        return False
+    receipts = read_receipts(folder)
+    return not receipts or any(
+        name.startswith(INHERITED) for name in receipts[-1].training.window_shards
+    )
 
 
 def _checkpoints(folder: CampaignFolder) -> list[Disposable]:
@@ -210,5 +226,8 @@ def _removed(folder: CampaignFolder, entry: Disposable) -> Removed:
 
 
 def _iterations(shards: Sequence[str]) -> list[int]:
-    """Of shards named ``iter-000012/shard-0003``."""
-    return [int(name.partition("/")[0].removeprefix(_ITERATION)) for name in shards]
+    """Of shards named ``iter-000012/shard-0003``; 0 of those that another campaign played."""
+    return [
+        0 if name.startswith(INHERITED)
+        else int(name.partition("/")[0].removeprefix(_ITERATION)) for name in shards
+    ]

@@ -5,6 +5,7 @@ generation from the one before and its window of shards, the first generation fr
 whatever is damaged is made again from that, and comes out the same; what that needs and finds
 damaged as well is made again first. Where it cannot be, because it was removed, a shard is dropped
 and windows of training go without it; a generation ends the campaign, until somebody restores it.
+What came from another campaign is copied from there again.
 A checkpoint on the way to generation 0 is set aside alone: whoever trains goes on from the one
 before, or from the beginning.
 
@@ -23,6 +24,7 @@ from typing import Final, TypeVar
 
 from chess_snn.campaign.keeping.things import (
     Checkpoint,
+    InheritedShard,
     Shard,
     StepCheckpoint,
     Thing,
@@ -31,14 +33,17 @@ from chess_snn.campaign.keeping.things import (
 )
 from chess_snn.campaign.store.folder import CampaignFolder
 from chess_snn.campaign.store.history import ReceiptHistory
+from chess_snn.campaign.store.origin import Origin
 from chess_snn.campaign.store.quarantine import set_aside, write_note
 from chess_snn.campaign.store.receipts import read_receipt
 from chess_snn.campaign.store.removals import is_removed
 from chess_snn.campaign.strength.champions import champion_of
-from chess_snn.data import read_manifest, read_shard
+from chess_snn.data import link_folder, read_manifest, read_shard, verify_folder
 from chess_snn.errors import (
     BeyondRepairError,
+    CampaignError,
     ChessSnnError,
+    CorruptDataError,
     DamagedFolderError,
     RemovedError,
 )
@@ -126,7 +131,7 @@ class Mender:
         for generation in missing_generations(self.folder):
             self.mended(partial(read_manifest, self.folder.checkpoint(generation)))
 
-    def _mend(self, thing: Shard | Checkpoint, error: DamagedFolderError) -> None:
+    def _mend(self, thing: Shard | InheritedShard | Checkpoint, error: DamagedFolderError) -> None:
         path = thing.path(self.folder)
         self._refuse_hopeless(thing, path)
         self._times[path] += 1
@@ -171,7 +176,7 @@ class Mender:
         )
         time.sleep(self.pause_s)
 
-    def _refuse_hopeless(self, thing: Shard | Checkpoint, path: Path) -> None:
+    def _refuse_hopeless(self, thing: Thing, path: Path) -> None:
         if path in self._under_way:
             raise BeyondRepairError(
                 f"{thing} is damaged, and it would take itself to make it again; restore {path} "
@@ -183,11 +188,13 @@ class Mender:
                 f"disk of {path}"
             )
 
-    def _make(self, thing: Shard | Checkpoint, path: Path) -> None:
+    def _make(self, thing: Shard | InheritedShard | Checkpoint, path: Path) -> None:
         if is_removed(self.folder, path):
             raise BeyondRepairError(
                 f"{thing} was removed by `chess-snn gc`, and is needed; restore {path} from a copy"
             )
+        if self._take_again(thing, path):
+            return
         match thing:
             case Shard(iteration, number):
                 self.makers.play_shard(iteration, number)
@@ -201,16 +208,33 @@ class Mender:
                     )
                 self.makers.train(generation - 1)
 
-    def _drop(self, shard: Shard, failure: ChessSnnError) -> None:
+    def _take_again(self, thing: Thing, path: Path) -> bool:
+        """Take from the parent of the campaign what it has from there; whether it has."""
+        origin = self.folder.origin
+        source = None if origin is None else origin.source_of(self.folder.name_of(path))
+        if origin is None or source is None:
+            return False
+        try:
+            check_parent(origin)
+            verify_folder(source)
+            link_folder(source, path)
+        except (CampaignError, CorruptDataError) as error:
+            raise BeyondRepairError(
+                f"{thing} came from campaign {origin.campaign}, and cannot be taken from there "
+                f"again ({error}); restore {path} from a copy"
+            ) from error
+        return True
+
+    def _drop(self, shard: Shard | InheritedShard, failure: ChessSnnError) -> None:
         write_note(self.folder, shard.path(self.folder), "dropped", str(failure))
         self.tell(
             f"DROPPED: {shard} cannot be played again ({failure}); windows of training go without "
             "its games"
         )
 
-    def _difference(self, thing: Shard | Checkpoint) -> str:
+    def _difference(self, thing: Shard | InheritedShard | Checkpoint) -> str:
         """What sets a generation apart from what the receipt says of it, if anything does."""
-        if isinstance(thing, Shard) or thing.generation == 0:
+        if not isinstance(thing, Checkpoint) or thing.generation == 0:
             return ""
         iteration = thing.generation - 1
         if not self.folder.receipt(iteration).exists():
@@ -222,6 +246,20 @@ class Mender:
         return (
             f", and its weights are others ({made[:12]}…) than those of its receipt "
             f"({noted[:12]}…): scores and ratings were measured with those"
+        )
+
+
+def check_parent(origin: Origin) -> None:
+    """See that the parent's folder still holds that campaign.
+
+    Raises:
+        CampaignError: it does not.
+    """
+    found = CampaignFolder.open(Path(origin.folder)).campaign_id
+    if found != origin.campaign_id:
+        raise CampaignError(
+            f"{origin.folder} holds campaign {found} now; put {origin.campaign} "
+            f"({origin.campaign_id}) back"
         )
 
 
@@ -254,7 +292,7 @@ def check_thing(folder: CampaignFolder, thing: Thing) -> None:
         DamagedFolderError: it is not.
         UnknownVersionError: it is of a version that is not read.
     """
-    if isinstance(thing, Shard):
+    if isinstance(thing, Shard | InheritedShard):
         read_shard(thing.path(folder))
     else:
         check_checkpoint(thing.path(folder))

@@ -1,7 +1,7 @@
 """Receipts against what they name: is it there, and is it what they say?"""
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Final, TypeVar
@@ -81,6 +81,7 @@ def _read_all(place: str, findings: Findings, read: Callable[[], _Notes]) -> _No
 def compare_receipts(
     receipts: Mapping[int, Receipt], shards: Mapping[str, ShardAudit],
     manifests: Mapping[str, Manifest], whereabouts: Whereabouts, findings: Findings,
+    inherited: Collection[str] = (),
 ) -> None:
     """Find what ``receipts`` name and is not there, or is otherwise than they say.
 
@@ -90,11 +91,15 @@ def compare_receipts(
         manifests: of the whole checkpoints, by path.
         whereabouts: of what is not there.
         findings: are added to.
+        inherited: names of shards that the campaign began with.
     """
     audit = _Comparison(whereabouts, findings, {finding.path for finding in findings.found})
     if receipts:
         path = "checkpoints/gen-000000"
         audit.take("checkpoint", path, () if path in manifests else None)
+    for name in inherited:
+        path = f"games/{name}"
+        audit.take("shard", path, () if path in shards else None)
     for iteration, receipt in sorted(receipts.items()):
         for facts in receipt.shards:
             path = f"games/{facts.name}"

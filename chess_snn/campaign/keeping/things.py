@@ -7,10 +7,12 @@ from typing import Final
 
 from chess_snn.campaign.store.folder import CampaignFolder
 from chess_snn.data import is_committed
+from chess_snn.data.window import INHERITED
 from chess_snn.training import step_checkpoint, step_checkpoints
 
 _SHARD: Final = re.compile(r"games/iter-(\d{6,})/shard-(\d{4,})")
 _CHECKPOINT: Final = re.compile(r"checkpoints/gen-(\d{6,})")
+_INHERITED: Final = re.compile(rf"games/((?:{INHERITED})+iter-\d{{6,}}/shard-\d{{4,}})")
 _STEP: Final = re.compile(r"supervised/step-(\d{9,})")
 
 
@@ -33,6 +35,22 @@ class Shard:
     def __str__(self) -> str:
         """For people."""
         return f"shard {self.number} of iteration {self.iteration}"
+
+
+@dataclass(frozen=True, slots=True)
+class InheritedShard:
+    """The place of a shard that another campaign played, whether it is there or not."""
+
+    name: str
+    """As receipts have it: ``from-iter-000012/shard-0003``."""
+
+    def path(self, folder: CampaignFolder) -> Path:
+        """Where it lies."""
+        return folder.path / "games" / self.name
+
+    def __str__(self) -> str:
+        """For people."""
+        return f"shard {self.name} of another campaign"
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +83,7 @@ class StepCheckpoint:
         return f"the checkpoint at step {self.step:,} of learning from given games"
 
 
-Thing = Shard | Checkpoint | StepCheckpoint
+Thing = Shard | InheritedShard | Checkpoint | StepCheckpoint
 
 
 def thing_at(folder: CampaignFolder, path: Path) -> Thing | None:
@@ -75,6 +93,8 @@ def thing_at(folder: CampaignFolder, path: Path) -> Thing | None:
     name = folder.name_of(path)
     if (shard := _SHARD.fullmatch(name)) is not None:
         return Shard(int(shard[1]), int(shard[2]))
+    if (inherited := _INHERITED.fullmatch(name)) is not None:
+        return InheritedShard(inherited[1])
     if (checkpoint := _CHECKPOINT.fullmatch(name)) is not None:
         return Checkpoint(int(checkpoint[1]))
     if (step := _STEP.fullmatch(name)) is not None:
@@ -89,6 +109,13 @@ def shards_there(folder: CampaignFolder) -> list[Shard]:
         (thing for thing in found if isinstance(thing, Shard)),
         key=lambda shard: (shard.iteration, shard.number),
     )
+
+
+def inherited_there(folder: CampaignFolder) -> list[InheritedShard]:
+    """Shards of other campaigns whose folder is there, whole or not."""
+    paths = sorted((folder.path / "games").glob(f"{INHERITED}*/shard-*"))
+    found = (thing_at(folder, path) for path in paths)
+    return [thing for thing in found if isinstance(thing, InheritedShard)]
 
 
 def checkpoints_there(folder: CampaignFolder) -> list[Checkpoint]:

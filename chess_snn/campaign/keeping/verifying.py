@@ -19,6 +19,7 @@ from chess_snn.campaign.keeping.receipt_audit import Whereabouts, compare_receip
 from chess_snn.campaign.keeping.things import (
     Thing,
     checkpoints_there,
+    inherited_there,
     shards_there,
     steps_there,
 )
@@ -63,7 +64,7 @@ def verify_campaign(
     _look_at_settings(folder, findings)
     receipts = _read_receipts(folder, findings)
     plans = _read_plans(folder, receipts, findings)
-    shards = shards_there(folder)
+    shards: list[Thing] = [*inherited_there(folder), *shards_there(folder)]
     checkpoints: list[Thing] = [*steps_there(folder), *checkpoints_there(folder)]
     done, total = 0, len(shards) + len(checkpoints)
 
@@ -93,7 +94,8 @@ def verify_campaign(
     num_finished = max(max(receipts, default=-1) + 1, max(plans, default=0) - _UNDER_WAY)
     _find_gaps(folder, num_finished, whereabouts, findings)
     audit_matches(folder, receipts, whereabouts, findings)
-    compare_receipts(receipts, whole_shards, manifests, whereabouts, findings)
+    inherited = [] if folder.origin is None else folder.origin.games
+    compare_receipts(receipts, whole_shards, manifests, whereabouts, findings, inherited)
     findings.seconds = time.monotonic() - begun
     return findings
 

@@ -79,6 +79,22 @@ def export_model(folder: CampaignFolder, generation: int, target: Path) -> Netwo
     return version
 
 
+def commit_model(target: Path, weights: Path, config: CampaignConfig, facts: Json) -> None:
+    """Write a network whose campaign is elsewhere to ``target``; what is there already stays.
+
+    Args:
+        target: as :func:`export_model` makes it, without the card for people.
+        weights: its file.
+        config: of its campaign.
+        facts: what is known of it: at least its ``generation`` and the ``digest`` of its weights.
+    """
+    with staged_folder(target) as stage:
+        shutil.copyfile(weights, stage.path / WEIGHTS)
+        text = format_toml({_FACTS: _without_nulls(facts)} | config_values(config))
+        write_text(stage.path / MODEL_FILE, text)
+        stage.commit(KIND, {"weights_digest": facts["digest"]})
+
+
 def read_exported(folder: Path) -> ExportedModel:
     """What the exported model in ``folder`` is; its files are not verified.
 

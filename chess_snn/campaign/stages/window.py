@@ -20,7 +20,11 @@ def window_shards(folder: CampaignFolder, iteration: int) -> list[Path]:
         DamagedFolderError: one is missing, or its manifest is damaged.
     """
     earlier = window_iterations(folder, iteration)
-    return [shard for number in earlier for shard in iteration_shards(folder, number)]
+    own = [shard for number in earlier for shard in iteration_shards(folder, number)]
+    if earlier.start > 0 or folder.origin is None:
+        return own
+    wanted = window_capacity(folder, iteration) - _count_positions(tuple(own))
+    return _newest(inherited_shards(folder), wanted) + own
 
 
 def window_iterations(folder: CampaignFolder, iteration: int) -> range:
@@ -35,6 +39,29 @@ def window_iterations(folder: CampaignFolder, iteration: int) -> range:
         first -= 1
         wanted -= num_positions(folder, first)
     return range(first, iteration + 1)
+
+
+def inherited_shards(folder: CampaignFolder) -> list[Path]:
+    """Shards of another campaign that this one began with, oldest first, but for removed ones."""
+    if folder.origin is None:
+        return []
+    dropped = dropped_names(folder)
+    shards = [folder.path / "games" / name for name in folder.origin.games]
+    return [
+        shard for shard in shards
+        if shard.exists() or not (folder.name_of(shard) in dropped or is_removed(folder, shard))
+    ]
+
+
+def _newest(shards: list[Path], num_wanted: int) -> list[Path]:
+    """The newest of ``shards`` that have so many positions; all where they have fewer."""
+    chosen: list[Path] = []
+    for shard in reversed(shards):
+        if num_wanted <= 0:
+            break
+        chosen.insert(0, shard)
+        num_wanted -= _count_positions((shard,))
+    return chosen
 
 
 def window_capacity(folder: CampaignFolder, iteration: int) -> int:

@@ -7,6 +7,7 @@
       campaign.lock                    who is writing
       plans/iter-000012.json           where in the campaign the iteration stands
       games/iter-000012/shard-0003/    one immutable shard
+      games/from-iter-000012/shard-0003/   one that another campaign played
       checkpoints/gen-000012/          one generation
       supervised/step-000001200/       on the way to generation 0, where games are given
       matches/gen-000012/random.json   one match of that generation
@@ -20,9 +21,11 @@
       services/                        databases and logs of the embedded servers
 """
 
+import errno
 import re
 import uuid
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -33,16 +36,20 @@ from chess_snn.campaign.configuration.loading import (
     read_toml,
 )
 from chess_snn.campaign.configuration.settings import CampaignConfig
+from chess_snn.campaign.store.origin import Origin, read_origin
 from chess_snn.data import StoredFormat, create_text, sweep_temporaries, write_text
-from chess_snn.data.files import make_folder
+from chess_snn.data.files import make_folder, remove, sync_folder, temporary_sibling, writing
 from chess_snn.errors import CampaignError, ConfigError
+from chess_snn.types import Json
 
 CONFIG_FILE = "campaign.toml"
-FORMAT = StoredFormat("campaign configuration", version=1)
+FORMAT = StoredFormat("campaign configuration", version=2, upgrades={1: dict})
+"""Version 2 may have an origin."""
 QUARANTINE = "quarantine"
 PART_MARK = ".part-"
 """In the names of parts of a match."""
 _IDENTITY = "identity"
+_ORIGIN = "origin"
 _ID = re.compile(r"[0-9a-f]{32}")
 _NOT_IN_NAMES = re.compile(r"[^\w.@~=-]")
 """What an opponent's name may have and a file's may not."""
@@ -86,10 +93,22 @@ class CampaignFolder:
     campaign_id: str
     """Never changes, wherever the folder is moved."""
     config: CampaignConfig
+    origin: Origin | None = None
+    """None: it began from nothing."""
 
     @classmethod
-    def create(cls, path: Path, config: CampaignConfig) -> "CampaignFolder":
+    def create(
+        cls, path: Path, config: CampaignConfig, origin: Origin | None = None,
+        fill: Callable[["CampaignFolder"], None] | None = None,
+    ) -> "CampaignFolder":
         """Make a new campaign in ``path``, which must be missing or empty.
+
+        Args:
+            path: of the new folder.
+            config: its settings.
+            origin: where it came from, if it did not begin from nothing.
+            fill: called with the campaign before it has its name: puts in what it begins with. The
+                campaign appears with all of it, or not at all.
 
         Raises:
             CampaignError: it holds something already, or cannot be written.
@@ -111,10 +130,14 @@ class CampaignFolder:
             "id": uuid.uuid4().hex,
             "created": datetime.now(UTC).isoformat(timespec="seconds"),
         }
-        text = format_toml({_IDENTITY: identity} | config_values(config))
-        if not create_text(path / CONFIG_FILE, text):
-            raise _is_taken(path)
-        return cls(path, str(identity["id"]), config)
+        folder = cls(path, str(identity["id"]), config, origin)
+        text = folder._format(identity)
+        if fill is None:
+            if not create_text(path / CONFIG_FILE, text):
+                raise _is_taken(path)
+        else:
+            folder._appear_with(fill, text)
+        return folder
 
     @classmethod
     def open(cls, path: Path) -> "CampaignFolder":
@@ -133,12 +156,15 @@ class CampaignFolder:
             )
         values = read_toml(path / CONFIG_FILE)
         identity = values.pop(_IDENTITY, {})
+        origin = values.pop(_ORIGIN, None)
         known = str(identity.get("id", "")) if isinstance(identity, dict) else ""
         if not _ID.fullmatch(known):
             raise CampaignError(f"{path / CONFIG_FILE} has no identity.id; it was edited or cut")
         # The first ones did not say their version.
         FORMAT.check(identity.get("schema", 1), path / CONFIG_FILE)
-        return cls(path, known, build_config(values))
+        return cls(
+            path, known, build_config(values), None if origin is None else read_origin(origin)
+        )
 
     def with_config(self, config: CampaignConfig) -> "CampaignFolder":
         """The same campaign, from now on under ``config``; the caller holds its lock.
@@ -147,9 +173,33 @@ class CampaignFolder:
         :func:`chess_snn.campaign.configuration.loading.change_pace`.
         """
         identity = read_toml(self.path / CONFIG_FILE)[_IDENTITY]
-        values = {_IDENTITY: identity} | config_values(config)
-        write_text(self.path / CONFIG_FILE, format_toml(values))
-        return CampaignFolder(self.path, self.campaign_id, config)
+        changed = replace(self, config=config)
+        write_text(self.path / CONFIG_FILE, changed._format(identity))
+        return changed
+
+    def _format(self, identity: Json) -> str:
+        origin = {} if self.origin is None else {_ORIGIN: self.origin.to_toml()}
+        return format_toml({_IDENTITY: identity} | origin | config_values(self.config))
+
+    def _appear_with(self, fill: Callable[["CampaignFolder"], None], text: str) -> None:
+        """Fill a folder beside this one, and give it this one's name."""
+        with writing(self.path):
+            sweep_temporaries(self.path.parent)  # of a start that was killed
+            stage = temporary_sibling(self.path)
+            stage.mkdir()
+            try:
+                fill(replace(self, path=stage))
+                write_text(stage / CONFIG_FILE, text)
+                try:
+                    stage.rename(self.path)  # which is empty
+                except OSError as error:
+                    if error.errno not in {errno.EEXIST, errno.ENOTEMPTY}:
+                        raise
+                    raise _is_taken(self.path) from error
+                sync_folder(self.path.parent)
+            finally:
+                if stage.exists():
+                    remove(stage)
 
     @property
     def name(self) -> str:

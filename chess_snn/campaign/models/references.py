@@ -1,0 +1,221 @@
+"""Networks by name: from a text to weights, and how those are searched with."""
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+from chess_snn.campaign.configuration.loading import config_digest
+from chess_snn.campaign.configuration.settings import CampaignConfig, NetworkSettings
+from chess_snn.campaign.models.exporting import MODEL_FILE, read_exported
+from chess_snn.campaign.store.folder import CONFIG_FILE, CampaignFolder
+from chess_snn.campaign.store.receipts import read_receipts
+from chess_snn.campaign.store.removals import refuse_removed
+from chess_snn.campaign.strength.champions import champion_of
+from chess_snn.data import is_committed, verify_folder
+from chess_snn.errors import CampaignError, UsageError
+from chess_snn.games.base import Game
+from chess_snn.nets import Network, Precision, build_network, load_network
+from chess_snn.search import SearchSettings
+from chess_snn.training import WEIGHTS
+
+KNOWN_MODELS: Final = (
+    "a campaign's folder (its newest generation), CAMPAIGN@GENERATION, CAMPAIGN@champion, an "
+    f"exported model's or a checkpoint's folder, a {WEIGHTS}, or models:/NAME@ALIAS or "
+    "models:/NAME/VERSION of a registry"
+)
+"""How a network is written."""
+
+AT_CHAMPION: Final = "champion"
+"""Stands for a generation: the campaign's champion."""
+
+REGISTERED: Final = "models:/"
+"""Begins the address of a model in a registry."""
+
+FetchModel = Callable[[str], Path]
+"""Gets the model at an address of a registry; returns a folder as
+:func:`chess_snn.campaign.models.exporting.export_model` makes it."""
+
+_AT_GENERATION = re.compile(rf"(?P<folder>.+)@(?P<generation>[0-9]{{1,12}}|{AT_CHAMPION})")
+_GENERATION_FOLDER = re.compile(r"gen-([0-9]{1,12})")
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """A network and what it is played with."""
+
+    label: str
+    """For people: what was asked for, with its generation."""
+    weights: Path | None
+    """None: untrained."""
+    precision: Precision
+    search: SearchSettings
+    generation: int | None = None
+    """Of a campaign's network."""
+    config_digest: str | None = None
+    """Of the campaign's settings."""
+    campaign: CampaignFolder | None = None
+    """That it lies in."""
+
+    def load(self, game: Game) -> Network:
+        """The network, after the digests of its checkpoint were checked.
+
+        Raises:
+            CorruptDataError: the file is damaged.
+            UsageError: it plays another game.
+        """
+        if self.weights is None:
+            return build_network(game.spec, NetworkSettings().network(), seed=0)
+        network = self.load_stored()
+        if network.spec.name != game.spec.name:
+            raise UsageError(
+                f"{self.weights} plays {network.spec.name}; give a network of {game.spec.name}"
+            )
+        return network
+
+    def load_stored(self) -> Network:
+        """The network in :attr:`weights`, of whatever game, after digests were checked.
+
+        Raises:
+            CorruptDataError: the file is damaged.
+        """
+        assert self.weights is not None
+        if is_committed(self.weights.parent):
+            verify_folder(self.weights.parent)
+        return load_network(self.weights)
+
+
+def find_model(text: str, fetch: FetchModel) -> Model:
+    """The model that ``text`` names; see ``KNOWN_MODELS``.
+
+    Its campaign's frozen settings, where it has a campaign, say how it is searched with.
+
+    Args:
+        text: a path, or the address of a registered model.
+        fetch: gets a registered model.
+
+    Raises:
+        UsageError: nothing of that name is there, or no network is in it.
+        ChessSnnError: the registry is away.
+    """
+    if is_registered(text):
+        return replace(_find_model(str(fetch(text))), label=text)
+    with looking_for(text):
+        return _find_model(text)
+
+
+def is_registered(text: str) -> bool:
+    """Whether ``text`` is the address of a registered model."""
+    return text.startswith(REGISTERED)
+
+
+@contextmanager
+def looking_for(text: str) -> Iterator[None]:
+    """Say in one line that a path cannot be looked at: too long, or in a folder that is closed.
+
+    Raises:
+        UsageError: the system says so in the block.
+    """
+    try:
+        yield
+    except OSError as error:
+        raise UsageError(f"cannot look for {text!r}: {error.strerror}; give another") from error
+
+
+def _find_model(text: str) -> Model:
+    path, generation = split_generation(text)
+    if (path / CONFIG_FILE).is_file():
+        return model_of_campaign(path, generation)
+    if generation is not None:
+        raise UsageError(f"{path} holds no campaign, so it has no generation {generation}")
+    weights = path / WEIGHTS if path.is_dir() else path
+    if not weights.is_file():
+        fault = "holds no network" if path.exists() else "does not exist"
+        raise UsageError(f"{text!r} {fault}; a network is {KNOWN_MODELS}")
+    if (weights.parent / MODEL_FILE).is_file():
+        exported = read_exported(weights.parent)
+        return _model(str(path), weights, exported.config, exported.generation)
+    campaign = weights.absolute().parent.parent.parent
+    if (campaign / CONFIG_FILE).is_file():
+        return _of_checkpoint(str(path), weights, CampaignFolder.open(campaign))
+    return Model(str(path), weights, NetworkSettings().precision, SearchSettings())
+
+
+def split_generation(text: str) -> tuple[Path, int | str | None]:
+    """``runs/a@12`` as (``runs/a``, 12), and with ``AT_CHAMPION`` in its place that.
+
+    A name that exists as it stands is left whole.
+    """
+    parts = None if is_registered(text) else _AT_GENERATION.fullmatch(text)
+    if parts is None or Path(text).exists():
+        return Path(text), None
+    generation = parts["generation"]
+    return Path(parts["folder"]), generation if generation == AT_CHAMPION else int(generation)
+
+
+def model_of_campaign(path: Path, wanted: int | str | None = None) -> Model:
+    """A generation of the campaign in ``path``: by number, its champion, or its newest (None).
+
+    Raises:
+        CampaignError: there is no such generation.
+    """
+    folder = CampaignFolder.open(path)
+    generations = generations_there(folder)
+    if not generations:
+        raise CampaignError(
+            f"{path} has no network yet; go on with it: chess-snn campaign resume {path}"
+        )
+    generation = _generation_of(folder, wanted, generations)
+    if generation not in generations:
+        refuse_removed(folder, generation)
+        raise CampaignError(
+            f"{path} has no generation {generation}; it has {len(generations)}, from "
+            f"{generations[0]} to {generations[-1]}"
+        )
+    return _of_checkpoint(
+        f"{path}@{generation}", folder.checkpoint(generation) / WEIGHTS, folder
+    )
+
+
+def _generation_of(
+    folder: CampaignFolder, wanted: int | str | None, generations: Sequence[int]
+) -> int:
+    """The generation wanted, which may not be there."""
+    if isinstance(wanted, int):
+        return wanted
+    if wanted is None:
+        return generations[-1]
+    champion = champion_of(folder, read_receipts(folder))
+    if champion is None:
+        raise CampaignError(
+            f"{folder.path} has no champion before its first iteration is finished; go on with "
+            f"it: chess-snn campaign resume {folder.path}"
+        )
+    return champion
+
+
+def _of_checkpoint(label: str, weights: Path, campaign: CampaignFolder) -> Model:
+    name = _GENERATION_FOLDER.fullmatch(weights.parent.name)
+    generation = None if name is None else int(name[1])
+    return _model(label, weights, campaign.config, generation, campaign)
+
+
+def _model(
+    label: str, weights: Path, config: CampaignConfig, generation: int | None,
+    campaign: CampaignFolder | None = None,
+) -> Model:
+    return Model(
+        label, weights, config.net.precision, config.search, generation,
+        config_digest(config), campaign,
+    )
+
+
+def generations_there(folder: CampaignFolder) -> list[int]:
+    """Numbers of the committed generations, rising."""
+    names = (
+        (_GENERATION_FOLDER.fullmatch(path.name), path)
+        for path in folder.checkpoint(0).parent.glob("gen-*")
+    )
+    return sorted(int(name[1]) for name, path in names if name and is_committed(path))

@@ -1,0 +1,185 @@
+"""A campaign that starts from a network: from which, under which settings, and with which games."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, fields, replace
+from pathlib import Path
+
+from chess_snn.campaign.configuration.loading import load_config
+from chess_snn.campaign.configuration.settings import CampaignConfig, NetworkSettings
+from chess_snn.campaign.models.exporting import MODEL_FILE, read_exported
+from chess_snn.campaign.models.references import (
+    FetchModel,
+    Model,
+    find_model,
+    is_registered,
+)
+from chess_snn.campaign.stages.first_generation import commit_first_generation
+from chess_snn.campaign.stages.window import window_shards
+from chess_snn.campaign.store.folder import CampaignFolder
+from chess_snn.campaign.store.origin import Origin
+from chess_snn.data import link_folder, read_manifest
+from chess_snn.data.window import INHERITED
+from chess_snn.errors import UsageError
+from chess_snn.nets import SIZES, NetConfig, Network, network_digest
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """A network that a campaign is to start from, loaded and whole."""
+
+    model: Model
+    network: Network
+    settings: NetworkSettings
+    """Of the campaign that trained it, as far as that is known."""
+    origin: Origin
+
+    def load_config(
+        self, preset: str | None = None, file: Path | None = None, settings: Sequence[str] = ()
+    ) -> CampaignConfig:
+        """The settings of a new campaign, whose `net.…` are those of the network.
+
+        Arguments are those of :func:`chess_snn.campaign.configuration.loading.load_config`.
+
+        Raises:
+            ConfigError: as there.
+            UsageError: the network is of another game or shape than the settings ask for.
+        """
+        config = load_config(preset, file, settings, network=self.settings)
+        self.check(config)
+        return config
+
+    def check(self, config: CampaignConfig) -> None:
+        """See that a campaign under ``config`` can start from this network.
+
+        Raises:
+            UsageError: it is of another game or shape, or the campaign learns from given games
+                first.
+        """
+        wanted, found = config.net.network(), self.network.config
+        asked, game = self.origin.reference, self.network.spec.name
+        if config.campaign.game != game:
+            raise UsageError(
+                f"{asked} is a network of {game}, and campaign.game = "
+                f'"{config.campaign.game}"; give a network of {config.campaign.game}'
+            )
+        if wanted != found:
+            has, asks_for = _differences(found, wanted)
+            raise UsageError(
+                f"{asked} is a network with {has}, and the settings ask for {asks_for}; leave "
+                "net.… out, or start from a network of that shape"
+            )
+        if config.supervised.games:
+            raise UsageError(
+                "--from and --warm-start (supervised.games) both make generation 0; use one of them"
+            )
+
+
+def find_start(text: str, fetch: FetchModel) -> Start:
+    """The network that ``text`` names, to start a campaign from.
+
+    Args:
+        text: see :data:`chess_snn.campaign.models.references.KNOWN_MODELS`.
+        fetch: gets a registered model.
+
+    Raises:
+        UsageError: there is no such network.
+        CorruptDataError: it is damaged.
+        ChessSnnError: the registry is away.
+    """
+    model = find_model(text, fetch)
+    assert model.weights is not None
+    network = model.load_stored()
+    origin = Origin(
+        reference=text, weights_digest=network_digest(network), generation=model.generation,
+        weights="" if is_registered(text) else str(model.weights.absolute()),
+    )
+    if model.campaign is not None:
+        parent = model.campaign
+        origin = replace(
+            origin, campaign=parent.name, campaign_id=parent.campaign_id, folder=str(parent.path)
+        )
+        settings = parent.config.net
+    elif (model.weights.parent / MODEL_FILE).is_file():
+        exported = read_exported(model.weights.parent)
+        origin = replace(
+            origin, campaign=str(exported.facts.get("campaign", "")),
+            campaign_id=str(exported.facts.get("campaign_id", "")),
+        )
+        settings = exported.config.net
+    else:
+        settings = _settings_of(network.config)
+    return Start(model, network, settings, origin)
+
+
+def create_campaign(
+    path: Path, config: CampaignConfig, start: Start | None = None, *, with_games: bool = False
+) -> CampaignFolder:
+    """Make a new campaign in ``path``: from nothing, or from a network.
+
+    Args:
+        path: of the new folder, missing or empty.
+        config: its settings; of :meth:`Start.load_config` where it starts from a network.
+        start: its generation 0.
+        with_games: whether the replay window that the network was trained on is taken along: the
+            first windows of the new campaign hold it too.
+
+    Raises:
+        CampaignError: the folder holds something already, or cannot be written.
+        UsageError: the network does not fit, or has no games; nothing is made.
+        CorruptDataError: a shard is damaged; nothing is made.
+    """
+    if start is None:
+        return CampaignFolder.create(path, config)
+    start.check(config)
+    shards = _window_of(start) if with_games else []
+    games = tuple(f"{INHERITED}{shard.parent.name}/{shard.name}" for shard in shards)
+    positions = sum(int(read_manifest(shard).meta["num_positions"]) for shard in shards)
+
+    def fill(folder: CampaignFolder) -> None:
+        for shard, name in zip(shards, games, strict=True):
+            link_folder(shard, folder.path / "games" / name)
+        commit_first_generation(folder, start.network, {})
+
+    origin = replace(start.origin, games=games, positions=positions)
+    return CampaignFolder.create(path, config, origin, fill)
+
+
+def _window_of(start: Start) -> list[Path]:
+    """The shards of the replay window that the network was trained on, oldest first."""
+    parent, generation = start.model.campaign, start.model.generation
+    if parent is None or generation is None:
+        raise UsageError(
+            f"{start.origin.reference} is not in the folder of a campaign, so it has no games; "
+            "leave out --with-games, or give CAMPAIGN@GENERATION"
+        )
+    shards = window_shards(parent, generation - 1) if generation else []
+    if not shards:
+        raise UsageError(
+            f"{start.origin.reference} has no games: "
+            + ("generation 0 has not learnt from any" if not generation
+               else "they were removed by `chess-snn gc`")
+            + "; leave out --with-games, or start from another generation"
+        )
+    return shards
+
+
+def _settings_of(shape: NetConfig) -> NetworkSettings:
+    """The settings of a network of which nothing but its shape is known."""
+    size = next(
+        (name for name, preset in SIZES.items()
+         if (preset.blocks, preset.channels) == (shape.blocks, shape.channels)),
+        NetworkSettings().size,
+    )
+    settings = NetworkSettings(size=size, activation=shape.activation)
+    found, wanted = asdict(settings.network()), asdict(shape)
+    others = {name: wanted[name] for name in wanted if wanted[name] != found[name]}
+    return replace(settings, **others)
+
+
+def _differences(a: NetConfig, b: NetConfig) -> tuple[str, str]:
+    """The settings in which two shapes differ, as either has them."""
+    names = [f.name for f in fields(NetConfig) if getattr(a, f.name) != getattr(b, f.name)]
+    first, second = (
+        ", ".join(f"net.{name} = {getattr(shape, name)}" for name in names) for shape in (a, b)
+    )
+    return first, second
