@@ -16,9 +16,9 @@ from chess_snn.campaign.store.receipts import (
     TrainingFacts,
 )
 from chess_snn.campaign.strength.champions import choose_champion
-from chess_snn.campaign.strength.gate import finish_gate, next_parts
+from chess_snn.campaign.strength.gate import decide, finish_gate, next_parts
 from chess_snn.campaign.strength.matches import EARLIER, ScheduledMatch
-from chess_snn.campaign.strength.ratings import rating_of
+from chess_snn.campaign.strength.ratings import rate_campaign, rating_of
 from chess_snn.failpoints import failpoint
 from tasks import remote
 from tasks.compute import BACKGROUND, run_all_on_devices
@@ -66,6 +66,9 @@ def promote(
     """
     folder, iteration = CampaignFolder.open(Path(directory)), plan.iteration
     score = None if evaluation is None else _mean_score(evaluation)
+    rated = None if evaluation is None else rate_campaign(folder, training.generation)
+    if promotion is not None:
+        promotion = decide(folder.config, promotion, rated)
     receipt = Receipt(
         iteration=iteration,
         plan=plan,
@@ -77,9 +80,7 @@ def promote(
         champion=choose_champion(folder, iteration, score, promotion),
         seconds=seconds,
         elapsed_s=elapsed_s,
-        rating=None if evaluation is None else rating_of(
-            folder, training.generation, folder.config.evaluation.simulations
-        ),
+        rating=rating_of(rated, training.generation, folder.config.evaluation.simulations),
         climb=None if evaluation is None else evaluation.climb,
         promotion=promotion,
         is_warm=is_warm(folder),

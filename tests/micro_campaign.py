@@ -24,7 +24,7 @@ from chess_snn.campaign.strength.matches import (
     play_conversion,
     play_match_part,
 )
-from chess_snn.campaign.strength.ratings import rating_of
+from chess_snn.campaign.strength.ratings import rate_campaign, rating_of
 from chess_snn.nets.config import SIZES, NetConfig
 from chess_snn.types import Json
 
@@ -88,7 +88,9 @@ def play_iteration(folder: CampaignFolder, iteration: int) -> Receipt:
         conversion=conversion, score=score,
         champion=choose_champion(folder, iteration, score, None),
         seconds=StageSeconds(1.0, 2.0, 3.0, 0.5, 6.0), elapsed_s=10.0 * generation,
-        rating=rating_of(folder, generation, folder.config.evaluation.simulations),
+        rating=rating_of(
+            rate_campaign(folder, generation), generation, folder.config.evaluation.simulations
+        ),
     )
     write_receipt(folder, receipt)
     return receipt

@@ -62,28 +62,28 @@ def test_all_games_are_fitted_together(folder):
 
 
 def test_a_receipt_keeps_what_was_known_when_its_generation_was_new(folder):
-    before = rating_of(folder, 4, 16)
+    before = rating_of(rate_campaign(folder, 4), 4, 16)
     assert before["player"] == "gen-000004@16"
     assert before["anchor"] == "random"
     assert before["elo_low"] < before["elo"] < before["elo_high"]
     write_match(folder, "gen-000012", "random", "gen-000012@16", "random", 0.5)
     write_match(folder, "final", "random-16", "gen-000012@16", "random", 0.5)
-    assert rating_of(folder, 4, 16) == before
+    assert rating_of(rate_campaign(folder, 4), 4, 16) == before
     json.dumps(before, allow_nan=False)
 
 
 def test_who_won_every_game_has_a_bound(folder):
     write_match(folder, "gen-000012", "random", "gen-000012@16", "random", 1.0)
-    rating = rating_of(folder, 12, 16)
+    rating = rating_of(rate_campaign(folder, 12), 12, 16)
     assert rating["elo"] is rating["elo_high"] is None
     assert rating["elo_low"] > 300
 
 
 def test_parts_and_the_suite_of_won_positions_are_no_matches(folder):
-    expected = rating_of(folder, 8, 16)
+    expected = rating_of(rate_campaign(folder, 8), 8, 16)
     write_json(folder.match("gen-000008", "conversion"), {"won": 1, "rate": 0.5})
     write_json(folder.match_part("gen-000008", "greedy", 0), {"half": "written"})
-    assert rating_of(folder, 8, 16) == expected
+    assert rating_of(rate_campaign(folder, 8), 8, 16) == expected
 
 
 def test_nobody_is_rated_without_the_anchor(new_folder):
@@ -91,7 +91,7 @@ def test_nobody_is_rated_without_the_anchor(new_folder):
     assert rate_campaign(folder) is None
     write_match(folder, "gen-000004", "greedy", "gen-000004@16", "greedy", 0.5)
     assert rate_campaign(folder) is None
-    assert rating_of(folder, 4, 16) is None
+    assert rating_of(rate_campaign(folder, 4), 4, 16) is None
 
 
 def test_one_match_that_nothing_links_to_random_ends_all_ratings_bug(folder):
@@ -103,7 +103,7 @@ def test_one_match_that_nothing_links_to_random_ends_all_ratings_bug(folder):
     assert rated.left_out == ("gen-000004@800", "gen-000008@800")
     assert "from random: gen-000004@800, gen-000008@800; let one of them" in rated.notice
     write_match(folder, "gen-000012", "x", "gen-000012@800", "gen-000008@800", 0.5)
-    assert rating_of(folder, 12, 800) is None
+    assert rating_of(rate_campaign(folder, 12), 12, 800) is None
 
 
 def test_an_engine_of_another_version_is_rated_as_the_ladders_player_bug(new_folder, monkeypatch):

@@ -175,7 +175,7 @@ def test_its_games_and_the_ladders_are_in_the_ratings(untrained):
     folder = untrained()
     assert rate_campaign(folder) is None
     report = play_climb(folder.path, 0)
-    rating = rating_of(folder, 0, 0)
+    rating = rating_of(rate_campaign(folder, 0), 0, 0)
     for name in ("elo", "elo_low", "elo_high", "num_games"):
         assert rating[name] == report[name]
     rated = rate_campaign(folder).ratings
@@ -225,7 +225,7 @@ def test_batches_against_a_player_that_is_gone_are_lost_bug(untrained, ladder, m
     assert gone not in report["bracket"]
     assert f"climb-{gone}.json" in files_of(folder)
     assert not [name for name in files_of(folder) if ".part-" in name]
-    assert rating_of(folder, 0, 0)["num_games"] == GAMES
+    assert rating_of(rate_campaign(folder, 0), 0, 0)["num_games"] == GAMES
 
 
 def test_an_engine_that_fails_on_the_way_ends_the_campaign_bug(untrained, monkeypatch, tmp_path):

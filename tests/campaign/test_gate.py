@@ -9,7 +9,6 @@ import pytest
 from tiny_campaign import finish_iteration as finish
 
 from chess_snn.campaign import read_receipt, write_receipt
-from chess_snn.campaign.configuration.settings import PromotionSettings
 from chess_snn.campaign.stages import prepare_first_generation
 from chess_snn.campaign.strength.champions import promote_by_hand
 from chess_snn.campaign.strength.gate import finish_gate, gate_match, gate_state, next_parts
@@ -18,14 +17,14 @@ from chess_snn.campaign.strength.matches import NetworkPlayer, play_match_part, 
 from chess_snn.errors import ConfigError, CorruptDataError
 from chess_snn.evaluation import MatchResult, book_openings, opening_keys
 from chess_snn.evaluation.match_files import write_match
-from chess_snn.evaluation.sprt import log_likelihood_ratio
 from chess_snn.games import get_game
 from chess_snn.rng import derive_seed
 
 GAME = get_game("chess")
 EACH = 4
 SETTINGS = (
-    "promotion.max_openings=14", f"promotion.openings_each={EACH}", "promotion.elo1=200.0",
+    "promotion.max_openings=14", f"promotion.openings_each={EACH}", "promotion.elo0=0.0",
+    "promotion.elo1=200.0",
 )
 """Eight pairs of the same points decide, four do not."""
 
@@ -202,22 +201,6 @@ def test_facts_in_a_receipt_are_read_back(folder):
     assert receipt.promotion == facts
     assert receipt.metrics()["promotion/verdict"] == 1.0
     assert receipt.metrics()["promotion/games"] == 16.0
-
-
-def test_candidates_that_are_no_better_are_seldom_accepted_by_the_default_settings():
-    """Looked at after each part, given up after the last; half of all games drawn."""
-    settings = PromotionSettings()
-    test, stream, num_tests = settings.test(), np.random.default_rng(4), 4000
-    one = np.array([0.25, 0.5, 0.25])
-    counts, running = np.zeros((num_tests, 5), np.int64), np.arange(num_tests)
-    accepted = 0
-    for _ in range(0, settings.max_openings, settings.openings_each):
-        drawn = stream.multinomial(settings.openings_each, np.convolve(one, one), len(running))
-        counts[running] += drawn
-        ratios = log_likelihood_ratio(counts[running], test.elo0, test.elo1)
-        accepted += np.count_nonzero(ratios >= test.upper)
-        running = running[(ratios < test.upper) & (ratios > test.lower)]
-    assert 0 < accepted / num_tests <= settings.alpha
 
 
 @pytest.mark.parametrize(("setting", "reason"), [

@@ -194,21 +194,23 @@ class PromotionSettings:
     """
 
     rule: PromotionRule = "sprt"
-    """`sprt`: the candidate plays the champion, opening by opening, until a sequential test accepts
-    or rejects it. `score`: no games; the mean scores over the opponents are compared."""
-    elo0: float = 0.0
-    """A candidate no better than this, in Elo points above the champion, is to be rejected."""
+    """`sprt`: the candidate plays the champion until a sequential test ends the match or its
+    openings are played; then it is promoted unless all games so far rate it below the champion.
+    `score`: no games; the mean scores over the opponents are compared."""
+    elo0: float = -75.0
+    """The test ends the match early once the games speak clearly for a candidate so many Elo points
+    above the champion (below, if negative) rather than `promotion.elo1`."""
     elo1: float = 75.0
-    """A candidate at least this much better is to be accepted; above `promotion.elo0`. Half the
-    distance takes four times the games."""
+    """The other hypothesis of the test; above `promotion.elo0`. Half the distance takes four times
+    the games."""
     alpha: float = 0.05
-    """Largest probability of accepting a candidate that is no better than `promotion.elo0`; between
-    0 and 0.5."""
+    """Largest probability of ending in favour of `promotion.elo1` where `promotion.elo0` is true;
+    between 0 and 0.5."""
     beta: float = 0.05
-    """Largest probability of rejecting a candidate that is at least `promotion.elo1` better;
+    """Largest probability of ending in favour of `promotion.elo0` where `promotion.elo1` is true;
     between 0 and 0.5."""
     max_openings: int = 32
-    """Openings at most, each played with both colours; undecided after them, the champion stays."""
+    """Openings at most, each played with both colours."""
     openings_each: int = 8
     """Openings that one worker plays at a time; after each so many the test is looked at."""
     simulations: int = 0

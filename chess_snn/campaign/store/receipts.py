@@ -97,7 +97,8 @@ class PromotionFacts:
     champion: int
     """Generation that it played against."""
     verdict: Verdict
-    """Only ``"accept"`` makes it the champion."""
+    """Only ``"accept"`` makes it the champion. ``"undecided"`` occurs in receipts written while the
+    test alone decided: the champion stayed."""
     llr: float
     """Log-likelihood ratio of `elo1` to `elo0`, nats."""
     lower: float
@@ -118,6 +119,12 @@ class PromotionFacts:
     """Openings by the score in their two games: 0, ½, 1, 1½ and 2 points."""
     score: float
     """Mean, in [0, 1]."""
+    elo_ahead: float | None = None
+    """Elo points by which all games so far put the candidate above the champion; None where no fit
+    has both, and the score decided."""
+    elo_ahead_low: float | None = None
+    elo_ahead_high: float | None = None
+    """95 % interval; None where that end is not finite."""
 
     def metrics(self) -> dict[str, float]:
         """What is plotted."""
@@ -126,15 +133,17 @@ class PromotionFacts:
             "promotion/games": float(self.games),
             "promotion/score": self.score,
             "promotion/verdict": VERDICT_NUMBERS[self.verdict],
+            **({} if self.elo_ahead is None else {"promotion/elo_ahead": self.elo_ahead}),
         }
 
     def __str__(self) -> str:
         """``generation 8 against champion 4: rejected after 32 games, 9-12-8 and 3 cut, …``."""
+        ahead = "" if self.elo_ahead is None else f", {self.elo_ahead:+.0f} Elo by all games so far"
         return (
             f"generation {self.candidate} against champion {self.champion}: "
             f"{VERDICT_WORDS[self.verdict]} after "
             f"{self.games} games, {self.wins}-{self.draws}-{self.losses} and {self.capped} cut, "
-            f"score {self.score:.3f}, log-likelihood ratio {self.llr:+.2f} of "
+            f"score {self.score:.3f}{ahead}, log-likelihood ratio {self.llr:+.2f} of "
             f"{self.lower:+.2f} to {self.upper:+.2f}"
         )
 

@@ -1,17 +1,21 @@
-"""The gate: a candidate plays the champion until a sequential test has seen enough.
+"""The gate: a candidate plays the champion, and all games so far decide which of them is better.
 
-Every opening is played with both colours. Parts of the match are looked at in their order, and the
-first after which the test is over ends it. Workers may be ahead: what they have played beyond that
-part does not count and is not kept, so the verdict depends neither on their number nor on who was
-killed when.
+A sequential test ends the match early where one of them is clearly better. Every opening is played
+with both colours. Parts of the match are looked at in their order, and the first after which the
+test is over ends it. Workers may be ahead: what they have played beyond that part does not count
+and is not kept, so the verdict depends neither on their number nor on who was killed when. The
+candidate becomes champion unless the ratings by all games of the campaign put it below the
+champion: see docs/decisions/0026-promotion.md.
 """
 
+import math
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
 import numpy as np
 
+from chess_snn.campaign.configuration.settings import CampaignConfig
 from chess_snn.campaign.stages.networks import game_of
 from chess_snn.campaign.store.folder import CampaignFolder
 from chess_snn.campaign.store.receipts import PromotionFacts, Verdict
@@ -26,6 +30,7 @@ from chess_snn.campaign.strength.matches import (
     is_evaluated,
     unplayed_parts,
 )
+from chess_snn.campaign.strength.ratings import RatedCampaign
 from chess_snn.errors import CorruptDataError
 from chess_snn.evaluation import (
     PAIR_SCORES,
@@ -42,6 +47,8 @@ _VERDICTS: Final[dict[SprtState, Verdict]] = {
     "accept": "accept", "reject": "reject", "continue": "undecided",
 }
 """Of a test that has ended, or whose openings have."""
+_EVEN: Final = 0.5
+"""Score of equals; the newest of equals is champion."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +130,8 @@ def gate_state(folder: CampaignFolder, match: ScheduledMatch) -> GateState:
 def finish_gate(directory: Path, match: ScheduledMatch) -> PromotionFacts:
     """Keep the games of ``match`` that count, in one file; :func:`next_parts` has none left.
 
-    Done again, it returns the same facts.
+    The verdict is the test's; :func:`decide` gives the final one. Done again, it returns the same
+    facts.
     """
     folder = CampaignFolder.open(directory)
     state = gate_state(folder, match)
@@ -142,4 +150,36 @@ def finish_gate(directory: Path, match: ScheduledMatch) -> PromotionFacts:
         games=summary["num_games"], wins=summary["wins"], draws=summary["draws"],
         losses=summary["losses"], capped=summary["capped"],
         pairs=state.counts.tolist(), score=summary["score"],
+    )
+
+
+def decide(
+    config: CampaignConfig, facts: PromotionFacts, rated: RatedCampaign | None
+) -> PromotionFacts:
+    """``facts`` with the final verdict: the candidate is accepted unless it is rated below.
+
+    The ratings rest on the games of the gate and on those against all other players. The score of
+    the gate decides where they do not have both: the gate had a search budget of its own, no game
+    is against the random mover, or one of the two won or lost all its games.
+
+    Args:
+        config: of the campaign.
+        facts: as :func:`finish_gate` returned them.
+        rated: everybody by all games up to the candidate's evaluation, see
+            :func:`chess_snn.campaign.strength.ratings.rate_campaign`.
+    """
+    ahead = None
+    if rated is not None and config.gate_simulations == config.evaluation.simulations:
+        candidate, champion = (
+            NetworkPlayer(generation, facts.simulations).name
+            for generation in (facts.candidate, facts.champion)
+        )
+        if {candidate, champion} <= set(rated.ratings.players):
+            ahead = rated.ratings.difference(candidate, champion)
+    if ahead is None or not math.isfinite(ahead.value):
+        return replace(facts, verdict="accept" if facts.score >= _EVEN else "reject")
+    low, high = (end if math.isfinite(end) else None for end in (ahead.low, ahead.high))
+    return replace(
+        facts, verdict="accept" if ahead.value >= 0.0 else "reject",
+        elo_ahead=ahead.value, elo_ahead_low=low, elo_ahead_high=high,
     )

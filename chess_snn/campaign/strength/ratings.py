@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Final
 
 from chess_snn.campaign.store.folder import PART_MARK, CampaignFolder
-from chess_snn.campaign.strength.matches import is_gate
+from chess_snn.campaign.strength.matches import NetworkPlayer, is_gate
 from chess_snn.errors import CorruptDataError, RatingError
 from chess_snn.evaluation import Crosstable, RatedGame, Ratings, fit_ratings
 from chess_snn.evaluation.ladder import read_ladder
@@ -91,16 +91,14 @@ def rate_campaign(
     return RatedCampaign(ratings, tuple(sorted(everybody - linked)))
 
 
-def rating_of(folder: CampaignFolder, generation: int, simulations: int) -> Json | None:
-    """The rating of a generation that was just evaluated, by all games up to its own.
+def rating_of(rated: RatedCampaign | None, generation: int, simulations: int) -> Json | None:
+    """The rating of a generation that was just evaluated.
 
     Returns:
         ``player``, ``num_games``, ``score``, ``elo``, ``elo_low``, ``elo_high`` (null where not
         finite) and the ``anchor``; None where nobody is rated, or no game links this one.
     """
-    rated = rate_campaign(folder, generation)
-    budget = f"@{simulations}" if simulations else ""
-    player = f"gen-{generation:06d}{budget}"
+    player = NetworkPlayer(generation, simulations).name
     if rated is None or player in rated.left_out:
         return None
     return rated.ratings.of(player).to_json() | {"anchor": ANCHOR}
