@@ -1,9 +1,20 @@
-"""Which program this is, to the byte: a digest of source files."""
+"""Which program this is, to the byte, and what it runs on."""
 
 import hashlib
+import platform
+import subprocess
 from collections.abc import Callable, Sequence
+from functools import cache
+from importlib import metadata
 from pathlib import Path
 from typing import Final
+
+from chess_snn import __version__
+from chess_snn.cores import num_cores
+
+_ROOT: Final = Path(__file__).parents[1]
+_OWN_PACKAGES: Final = ("chess_snn", "flows", "tasks")
+"""Side by side in a checkout and where they are installed."""
 
 _DIGEST_LENGTH: Final = 16
 
@@ -26,3 +37,39 @@ def sources_digest(
                 digest.update(f"{path.relative_to(root).as_posix()} {len(content)}\n".encode())
                 digest.update(content)
     return digest.hexdigest()[:_DIGEST_LENGTH]
+
+
+@cache
+def provenance() -> dict[str, str]:
+    """Which program this process runs, with what, and where.
+
+    Names: ``version`` of the package, ``commit`` of a Git checkout (with ``+`` where files were
+    changed; left out elsewhere), ``sources`` (a digest), ``torch``, ``python``, ``machine``.
+    """
+    commit = _commit()
+    return {
+        "version": __version__,
+        **({} if commit is None else {"commit": commit}),
+        "sources": sources_digest(_ROOT, _OWN_PACKAGES),
+        "torch": metadata.version("torch"),
+        "python": platform.python_version(),
+        "machine": f"{platform.node()}: {platform.system()}, {platform.machine()}, "
+                   f"{num_cores()} cores",
+    }
+
+
+def _commit() -> str | None:
+    if not (_ROOT / ".git").exists():
+        return None
+    try:
+        commit = _git("rev-parse", "HEAD")
+        return commit + ("+" if _git("status", "--porcelain", "--untracked-files=no") else "")
+    except (OSError, subprocess.SubprocessError):
+        return None  # there is no Git, or it does not trust the folder's owner
+
+
+def _git(*arguments: str) -> str:
+    return subprocess.run(
+        ["git", "-C", str(_ROOT), *arguments], capture_output=True, text=True, check=True,
+        timeout=10,
+    ).stdout.strip()

@@ -34,7 +34,13 @@ from flows.cluster import campaign_crew, check_crew
 from flows.context import CampaignRun
 from flows.iteration import show_in_mlflow, task_options
 from flows.links import flow_run_link
-from flows.listeners import ArtifactListener, LiveListener, LogListener, extra_listeners
+from flows.listeners import (
+    ArtifactListener,
+    LiveListener,
+    LogListener,
+    campaign_log,
+    extra_listeners,
+)
 from flows.mending import mender_of
 from flows.mirroring import open_mirror, send_to_store
 from flows.one_a_folder import one_run_a_folder
@@ -138,8 +144,8 @@ def run_campaign(folder: CampaignFolder) -> None:
     clock = CampaignClock(recorded_seconds(folder))
     board = ProgressBoard(
         [
-            *extra_listeners(), LogListener(get_run_logger()), ArtifactListener(),
-            LiveListener(folder),
+            *extra_listeners(), LogListener(get_run_logger()), LogListener(campaign_log(folder)),
+            ArtifactListener(), LiveListener(folder),
         ]
     )
     if closed := close_stale_flow_runs(folder.campaign_id):

@@ -6,6 +6,8 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from datetime import datetime
+from pathlib import Path
 
 from chess_snn.campaign import CampaignFolder, Receipt
 from chess_snn.campaign.viewing.alarms import Alarm
@@ -90,6 +92,34 @@ class LogListener:
         )
         for alarm in alarms:
             self._logger.warning("ALARM %s", alarm)
+
+
+def campaign_log(folder: CampaignFolder) -> logging.Logger:
+    """A logger that appends to the campaign's log file: a line a message, with its time."""
+    logger = logging.Logger(f"campaign {folder.campaign_id}")
+    logger.addHandler(_LogFile(folder.log_file))
+    return logger
+
+
+class _LogFile(logging.Handler):
+    """Never fails: a full disk must not end the campaign for the sake of its log."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self._path = path
+        self._has_warned = False
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Append a line."""
+        time_s = datetime.fromtimestamp(record.created).astimezone().isoformat(timespec="seconds")
+        line = " ".join(record.getMessage().split("\n"))
+        try:
+            with self._path.open("a", encoding="utf-8") as file:
+                file.write(f"{time_s} {line}\n")
+        except OSError as error:
+            if not self._has_warned:
+                _logger.warning("%s lacks lines: %s", self._path, error.strerror)
+            self._has_warned = True
 
 
 class ArtifactListener:

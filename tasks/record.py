@@ -1,23 +1,30 @@
 """The recording task: show MLflow what the receipts say."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Final
 
 from prefect import get_run_logger, task
 
 from chess_snn.campaign import CampaignConfig, CampaignFolder, Receipt
 from chess_snn.campaign.configuration.loading import config_values
 from chess_snn.campaign.models.versions import describe_version
+from chess_snn.campaign.stages import step_losses
+from chess_snn.campaign.stages.training import trained_by
 from chess_snn.campaign.stages.warm_start import supervised_facts
 from chess_snn.campaign.store.history import ReceiptHistory
 from chess_snn.campaign.strength.champions import champion_of
 from chess_snn.campaign.strength.matches import read_final_matches
 from chess_snn.campaign.viewing.alarms import find_alarms
-from chess_snn.errors import DamagedFolderError
+from chess_snn.data import is_committed
+from chess_snn.errors import CorruptDataError
 from chess_snn.failpoints import failpoint
+from chess_snn.sources import provenance
 from chess_snn.types import Json
+from tasks.run_files import write_run_files
 from tasks.tracking import (
     CampaignTracker,
     DatasetFacts,
@@ -25,6 +32,9 @@ from tasks.tracking import (
     TrackingError,
 )
 from tasks.version_facts import champion_tags, version_facts
+
+_LOSSES: Final = ("total", "policy", "value", "plies_left")
+"""Of :func:`chess_snn.campaign.stages.step_losses`, which has other figures too."""
 
 
 @task(name="record", task_run_name="record-{iteration}")
@@ -39,7 +49,7 @@ def record(directory: str, iteration: int, tracking_uri: str) -> str | None:
     folder = CampaignFolder.open(Path(directory))
     try:
         record_missing(folder, open_tracker(folder, tracking_uri))
-    except (TrackingError, DamagedFolderError) as error:
+    except (TrackingError, CorruptDataError) as error:
         get_run_logger().warning("not recorded yet: %s", error)
         return str(error)
     failpoint("mlflow.recorded")
@@ -68,9 +78,11 @@ def record_missing(folder: CampaignFolder, tracker: CampaignTracker) -> int:
     recorded = tracker.recorded_iterations()
     missing = [number for number in range(len(receipts)) if number not in recorded]
     for number in missing:
-        alarms = _alarm_metrics(history[: number + 1])
+        so_far = history[: number + 1]
+        metrics = history[number] | _alarm_metrics(so_far) | _progress_metrics(so_far)
         tracker.record_iteration(
-            number, history[number] | alarms, _version(folder, receipts[number], receipts)
+            number, metrics, _version(folder, receipts[number], receipts),
+            _step_metrics(folder, number + 1),
         )
     champion = champion_of(folder, receipts)
     if champion is not None:
@@ -78,7 +90,20 @@ def record_missing(folder: CampaignFolder, tracker: CampaignTracker) -> int:
         tracker.show_alarms([alarm.name for alarm in find_alarms(history)])
         if finals := read_final_matches(folder):
             tracker.record_final(receipts[-1].iteration, _final_metrics(finals))
+        tracker.tag(_provenance_tags(_trained_by(folder, len(receipts))))
+    _keep_files(folder, receipts, tracker)
     return len(missing)
+
+
+def _keep_files(
+    folder: CampaignFolder, receipts: Sequence[Receipt], tracker: CampaignTracker
+) -> None:
+    try:
+        with TemporaryDirectory() as files:
+            write_run_files(folder, list(receipts), Path(files))
+            tracker.keep_files(Path(files))
+    except OSError as error:
+        raise TrackingError(f"the files of the run cannot be written: {error}") from error
 
 
 def _version(
@@ -104,6 +129,46 @@ def _alarm_metrics(history: list[dict[str, float]]) -> dict[str, float]:
         "alarms/active": float(len(active)),
         **{f"alarms/{name.replace(' ', '_')}": float(name in active) for name in sorted(told)},
     }
+
+
+def _progress_metrics(history: list[dict[str, float]]) -> dict[str, float]:
+    """What the campaign has cost so far: x axes on which campaigns can be compared."""
+    return {
+        "progress/games": sum(metrics["self_play/games"] for metrics in history),
+        "progress/positions": sum(metrics["self_play/positions"] for metrics in history),
+        "progress/device_seconds": sum(
+            metrics["self_play/device_seconds"]
+            + metrics["seconds/training"] * metrics.get("train/ranks", 1.0)
+            for metrics in history
+        ),
+        "progress/wall_seconds": history[-1]["campaign/elapsed_s"],
+    }
+
+
+def _step_metrics(folder: CampaignFolder, generation: int) -> list[dict[str, float]]:
+    """The losses by optimiser step of the training that made ``generation``."""
+    return [
+        {f"{name}_loss" if name in _LOSSES else name: value for name, value in point.items()}
+        for point in step_losses(folder, generation)
+    ]
+
+
+def _trained_by(folder: CampaignFolder, newest: int) -> dict[str, str]:
+    """Program, machine and devices of the newest generation that is there."""
+    is_there = is_committed(folder.checkpoint(newest))
+    return trained_by(folder, newest) if is_there else {}
+
+
+def _provenance_tags(facts: Mapping[str, str]) -> dict[str, str]:
+    """Tags of the run, those that MLflow's pages show as its source among them."""
+    tags = {f"chess_snn.{name}": value for name, value in facts.items()}
+    if "version" in facts:
+        tags |= {
+            "mlflow.source.name": f"chess-snn {facts['version']}", "mlflow.source.type": "LOCAL",
+        }
+    if "commit" in facts:
+        tags["mlflow.source.git.commit"] = facts["commit"].removesuffix("+")
+    return tags
 
 
 def _final_metrics(matches: list[Json]) -> dict[str, float]:
@@ -137,7 +202,12 @@ def tracked_run(
         except TrackingError as error:
             warn(f"MLflow cannot be told: {error}")
 
-    attempt(lambda tracker: tracker.link_to_flow_run(flow_run) if flow_run else tracker.run_id)
+    def begin(tracker: CampaignTracker) -> None:
+        tracker.tag(_provenance_tags(provenance()))
+        if flow_run:
+            tracker.link_to_flow_run(flow_run)
+
+    attempt(begin)
     status = "KILLED"
     try:
         yield

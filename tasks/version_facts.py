@@ -1,9 +1,9 @@
 """What the registry is told of a campaign's networks."""
 
-import math
-
 from chess_snn.campaign import CampaignFolder
+from chess_snn.campaign.models.model_card import elo_text, model_card
 from chess_snn.campaign.models.versions import NetworkVersion
+from chess_snn.campaign.store.receipts import VERDICT_WORDS
 from chess_snn.campaign.strength.champions import read_hand_promotions
 from chess_snn.training import WEIGHTS
 from tasks.tracking import DatasetFacts, ModelVersionFacts
@@ -20,32 +20,49 @@ def champion_tags(folder: CampaignFolder, champion: int) -> dict[str, str]:
 
 def version_facts(folder: CampaignFolder, version: NetworkVersion) -> ModelVersionFacts:
     """A version of a campaign as the registry should know it."""
-    low, high = (
-        math.nan if end is None else end for end in (version.score_low, version.score_high)
-    )
+    dataset = _dataset_facts(folder, version)
     return ModelVersionFacts(
         generation=version.generation,
         weights_path=folder.checkpoint(version.generation) / WEIGHTS,
-        size=version.size,
-        ticks=version.ticks,
-        score=math.nan if version.score is None else version.score,
-        score_interval=(low, high),
-        digest=version.digest,
-        dataset=_dataset_facts(folder, version),
-        tags={
-            "activation": version.activation,
-            "precision": version.precision,
-            "parameters": str(version.parameters),
-            "search_budget": f"{version.simulations} simulations",
-            "window_positions": str(version.window_positions),
-            "window_shards": str(len(version.window_shards)),
-            **({} if version.spike_rate is None else {"spike_rate": f"{version.spike_rate:.4f}"}),
-            **({} if version.given_games is None else {"given_games": version.given_games}),
-            **({} if version.given_digest is None else {"given_digest": version.given_digest}),
-            **_rating_tags(version),
-            **_promotion_tags(version),
-        },
+        tags=_tags(version),
+        params=_params(version, dataset),
+        description=model_card(version),
+        dataset=dataset,
     )
+
+
+def _tags(version: NetworkVersion) -> dict[str, str]:
+    """Elo with its interval on the one scale there is, search budget, verdict."""
+    scale = "elo_own_games" if version.climb is None else "elo"
+    tags = {
+        scale: elo_text(version.climb or version.rating),
+        "search_budget": f"{version.simulations} simulations",
+        "promotion": "" if version.promotion is None else VERDICT_WORDS[version.promotion.verdict],
+    }
+    return {name: value for name, value in tags.items() if value}
+
+
+def _params(version: NetworkVersion, dataset: DatasetFacts | None) -> dict[str, str]:
+    """Everything else that is no metric; names and values as the settings have them."""
+    params = {
+        "net.size": version.size,
+        "net.activation": version.activation,
+        "net.ticks": version.ticks,
+        "net.precision": version.precision,
+        "net.parameters": version.parameters,
+        "evaluation.simulations": version.simulations,
+        "weights_digest": version.digest,
+        "created": version.created,
+        "window_positions": version.window_positions,
+        "window_shards": len(version.window_shards),
+        "dataset": None if dataset is None else dataset.name,
+        "dataset_digest": None if dataset is None else dataset.digest,
+        "given_games": version.given_games,
+        "given_digest": version.given_digest,
+        "promotion": version.promotion,
+        **version.provenance,
+    }
+    return {name: str(value) for name, value in params.items() if value is not None}
 
 
 def _dataset_facts(folder: CampaignFolder, version: NetworkVersion) -> DatasetFacts | None:
@@ -63,28 +80,3 @@ def _dataset_facts(folder: CampaignFolder, version: NetworkVersion) -> DatasetFa
             "trained_generation": version.generation,
         },
     )
-
-
-def _rating_tags(version: NetworkVersion) -> dict[str, str]:
-    """The rating with its interval and what it means, where there is one."""
-    if version.rating is None:
-        return {}
-    points = {
-        name: f"{version.rating[name]:.0f}" for name in ("elo", "elo_low", "elo_high")
-        if version.rating[name] is not None
-    }
-    return points | {"elo_anchor": f"{version.rating['anchor']} = 0"}
-
-
-def _promotion_tags(version: NetworkVersion) -> dict[str, str]:
-    """How it fared against the champion of its time, where they played."""
-    played = version.promotion
-    if played is None:
-        return {}
-    return {
-        "promotion": played.verdict,
-        "promotion_champion": str(played.champion),
-        "promotion_llr": f"{played.llr:.2f}",
-        "promotion_score": f"{played.score:.4f}",
-        "promotion_games": str(played.games),
-    }

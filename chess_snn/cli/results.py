@@ -1,8 +1,6 @@
 """``chess-snn results``: every finished iteration of a campaign, for people and for scripts."""
 
-import csv
 import io
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
@@ -14,7 +12,7 @@ from rich.table import Table
 from chess_snn.campaign import CampaignFolder, read_receipts
 from chess_snn.campaign.store.absence import absence_notices
 from chess_snn.campaign.strength.matches import read_final_matches
-from chess_snn.campaign.viewing.results import opponents_of, result_columns, result_rows
+from chess_snn.campaign.viewing.results import opponents_of, result_rows, results_csv, results_json
 from chess_snn.cli.campaign_tables import (
     LEARNING_COLUMNS,
     is_faulty,
@@ -66,9 +64,9 @@ def results_command(
     faulty = [match for receipt in receipts for match in receipt.matches if is_faulty(match)]
     finals = read_final_matches(folder)
     if as_json:
-        _give(_json_text(folder, rows, finals), out)
+        _give(results_json(folder, rows, finals), out)
     elif as_csv:
-        _give(_csv_text(folder, rows), out)
+        _give(results_csv(folder.config, rows), out)
     elif not rows:
         print_message(f"{folder.path}: no iteration is finished yet")
     elif out is not None:
@@ -87,24 +85,6 @@ def _give(text: str, out: Path | None) -> None:
         typer.echo(text, nl=False)
     else:
         write_text(out, text)
-
-
-def _json_text(folder: CampaignFolder, rows: Sequence[Json], finals: Sequence[Json]) -> str:
-    body = {
-        "campaign": folder.name,
-        "id": folder.campaign_id,
-        "iterations": rows,
-        "final_matches": finals,
-    }
-    return json.dumps(body, indent=2, allow_nan=False) + "\n"
-
-
-def _csv_text(folder: CampaignFolder, rows: Sequence[Json]) -> str:
-    text = io.StringIO()
-    writer = csv.DictWriter(text, result_columns(folder.config), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return text.getvalue()
 
 
 def _tables(

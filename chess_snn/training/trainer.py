@@ -22,6 +22,7 @@ from chess_snn.errors import UsageError
 from chess_snn.games.base import Game
 from chess_snn.nets import (
     Network,
+    SpikeCounts,
     count_spikes,
     expand_planes,
     keep_freed_memory,
@@ -308,15 +309,12 @@ class Trainer:
         return total / count if count else float("nan")
 
     @torch.backends.cudnn.flags(enabled=True, allow_tf32=False)
-    def spike_rate(self, window: ReplayWindow) -> float:
-        """Share of neurons and ticks that spike, in [0, 1], on positions from all over the window.
-
-        0 for an ordinary twin.
-        """
+    def count_spikes(self, window: ReplayWindow) -> SpikeCounts:
+        """What fires, by layer, on positions from all over the window; nothing in a twin."""
         rows = window.rows("training")
         samples = window.gather(rows[:: max(1, len(rows) // _SPIKE_POSITIONS)][:_SPIKE_POSITIONS])
         batch = assemble(self.game, samples).to(self.device)
-        return count_spikes(self.network, batch.planes_BPHW).rate
+        return count_spikes(self.network, batch.planes_BPHW)
 
 
 def _make_optimizer(

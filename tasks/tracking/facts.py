@@ -1,6 +1,5 @@
 """What the rest of the project tells the tracker, free of MLflow."""
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,6 +12,10 @@ EXPERIMENT = "chess-snn"
 
 MODEL_NAME = "chess-snn"
 """The registered model whose versions are the checkpoints of all campaigns."""
+
+PAGES_OF_TRAINING = "workflowType=machine_learning"
+"""Query of MLflow's pages; without it a browser that is new to MLflow shows those for LLM traces,
+whatever the experiment's tags say."""
 
 CANDIDATE = "candidate"
 """Alias of the newest version."""
@@ -66,32 +69,11 @@ class ModelVersionFacts:
     """Network version, from 0; unique within the campaign."""
     weights_path: Path
     """The checkpoint's ``weights.safetensors``; copied into the store."""
-    size: str
-    """Name of the network's size: ``"tiny"``."""
-    ticks: int
-    """T: spiking time steps."""
-    score: float
-    """Of the checkpoint's evaluation, in [0, 1]; NaN where it was not evaluated."""
-    score_interval: tuple[float, float]
-    """Lower and upper bound of ``score``."""
-    digest: str
-    """SHA-256 of the weights, from the checkpoint's manifest."""
+    tags: Mapping[str, str] = field(default_factory=dict)
+    """The few things by which versions are told apart in a list."""
+    params: Mapping[str, str] = field(default_factory=dict)
+    """The rest of what is known of it, beside its metrics; parameters of the stored model."""
+    description: str = ""
+    """Markdown, for people."""
     dataset: DatasetFacts | None = None
     """What it was trained on last."""
-    tags: Mapping[str, str] = field(default_factory=dict)
-    """More tags, as they are."""
-
-    def registry_tags(self) -> dict[str, str]:
-        """Every tag of the model version, a score that is not finite left out."""
-        low, high = self.score_interval
-        scores = {"score": self.score, "score_low": low, "score_high": high}
-        return {
-            **self.tags,
-            "generation": str(self.generation),
-            "size": self.size,
-            "ticks": str(self.ticks),
-            "digest": self.digest,
-            **({} if self.dataset is None
-               else {"dataset": self.dataset.name, "dataset_digest": self.dataset.digest}),
-            **{name: f"{value:.4f}" for name, value in scores.items() if math.isfinite(value)},
-        }

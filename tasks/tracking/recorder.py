@@ -7,12 +7,14 @@ import posixpath
 import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
-from mlflow.entities import Dataset, DatasetInput, InputTag, Metric, Param, Run, RunStatus
+from mlflow.entities import Dataset, DatasetInput, InputTag, Metric, Param, Run, RunStatus, RunTag
 from mlflow.utils.mlflow_tags import MLFLOW_DATASET_CONTEXT, MLFLOW_RUN_NOTE
 from mlflow.utils.validation import (
     MAX_ENTITY_KEY_LENGTH,
+    MAX_METRICS_PER_BATCH,
     MAX_PARAM_VAL_LENGTH,
     MAX_PARAMS_TAGS_PER_BATCH,
 )
@@ -28,7 +30,7 @@ from tasks.tracking.campaign_run import (
 )
 from tasks.tracking.facts import DatasetFacts, ModelVersionFacts
 from tasks.tracking.registry import ModelRegistry
-from tasks.tracking.store import experiment_of, open_store, tracking_errors
+from tasks.tracking.store import experiment_of, open_store, store_files, tracking_errors
 
 MARKER_METRIC = "iteration"
 """Written in the same transaction as an iteration's metrics: its history says which are there."""
@@ -85,6 +87,7 @@ class CampaignTracker:
             self._client = open_store(tracking_uri)
             run = self._adopted_run(folder) or self._create_run(folder)
             self._run_id: str = run.info.run_id
+            self._artifact_uri: str = run.info.artifact_uri
             self._client.update_run(self._run_id, RunStatus.to_string(RunStatus.RUNNING))
             self._log_configuration(configuration or {}, known=run.data.params)
         self._registry = ModelRegistry(self._client, tracking_uri, run, folder)
@@ -113,7 +116,7 @@ class CampaignTracker:
 
     def record_iteration(
         self, iteration: int, metrics: Mapping[str, float],
-        version: ModelVersionFacts | None = None,
+        version: ModelVersionFacts | None = None, steps: Sequence[Mapping[str, float]] = (),
     ) -> bool:
         """Record what an iteration committed, unless it is recorded.
 
@@ -123,6 +126,8 @@ class CampaignTracker:
                 left out with a warning.
             version: the checkpoint the iteration made, which becomes a version of the registered
                 model and its ``candidate``; what it was trained on becomes an input of the run.
+            steps: figures of its training, each with the optimiser's ``step`` in the campaign;
+                stored under ``train_step/``.
 
         Returns:
             Whether the iteration's metrics were new to the store.
@@ -134,9 +139,8 @@ class CampaignTracker:
                 self._client.log_inputs(self._run_id, [_dataset_input(version.dataset)])
             if iteration in self.recorded_iterations():
                 return False
-            self._client.log_batch(
-                self._run_id, metrics=self._rows(iteration, metrics, model_id)
-            )
+            rows = [row for point in steps for row in self._step_rows(point)]
+            self._log_rows([*rows, *self._rows(iteration, metrics, model_id)])
         self._recorded = {*self.recorded_iterations(), iteration}
         return True
 
@@ -195,11 +199,23 @@ class CampaignTracker:
         with tracking_errors(self._uri):
             self._registry.promote(generation, tags or {})
 
+    def tag(self, tags: Mapping[str, str]) -> None:
+        """Set tags of the run."""
+        with tracking_errors(self._uri):
+            self._client.log_batch(
+                self._run_id, tags=[RunTag(name, value) for name, value in tags.items()]
+            )
+
+    def keep_files(self, folder: Path) -> None:
+        """Copy the files of ``folder`` to the artifacts of the run, in place of earlier ones."""
+        with tracking_errors(self._uri):
+            if not store_files(self._uri, self._artifact_uri, folder):
+                self._client.log_artifacts(self._run_id, str(folder))
+
     def close(self, status: str = "FINISHED") -> None:
         """End the run as ``"FINISHED"``, ``"KILLED"`` or ``"FAILED"``."""
         with tracking_errors(self._uri):
             self._client.set_terminated(self._run_id, status)
-
     def _adopted_run(self, folder: CampaignFolder) -> Run | None:
         """The folder's run; it knows from now on where the folder is, and its name."""
         run = find_run(self._client, folder)
@@ -231,6 +247,19 @@ class CampaignTracker:
         for start in range(0, len(params), MAX_PARAMS_TAGS_PER_BATCH):
             batch = params[start : start + MAX_PARAMS_TAGS_PER_BATCH]
             self._client.log_batch(self._run_id, params=batch)
+
+    def _log_rows(self, rows: Sequence[Metric]) -> None:
+        """Store ``rows`` in order: the marker is the last, and vouches for all before it."""
+        for start in range(0, len(rows), MAX_METRICS_PER_BATCH):
+            batch = rows[start : start + MAX_METRICS_PER_BATCH]
+            self._client.log_batch(self._run_id, metrics=batch)
+
+    def _step_rows(self, point: Mapping[str, float]) -> list[Metric]:
+        now_ms, step = int(time.time() * 1000), int(point["step"])
+        return [
+            Metric(f"train_step/{name}", value, now_ms, step, run_id=self._run_id)
+            for name, value in point.items() if name != "step" and math.isfinite(value)
+        ]
 
     def _rows(
         self, iteration: int, metrics: Mapping[str, float], model_id: str | None = None, *,

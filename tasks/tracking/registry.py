@@ -3,7 +3,8 @@
 import tempfile
 from collections.abc import Mapping
 from importlib.metadata import version
-from pathlib import Path
+from pathlib import Path, PurePosixPath
+from urllib.parse import urlsplit
 
 import pandas as pd
 from mlflow import pyfunc
@@ -14,6 +15,7 @@ from mlflow.models import Model, ModelSignature
 from mlflow.protos.databricks_pb2 import RESOURCE_ALREADY_EXISTS, ErrorCode
 from mlflow.tracking import MlflowClient
 from mlflow.types.schema import Array, ColSpec, DataType, Map, Schema
+from mlflow.utils.validation import MAX_PARAM_VAL_LENGTH
 
 from chess_snn.campaign import CampaignFolder
 from tasks.tracking.campaign_run import find_version, move_champion
@@ -21,8 +23,8 @@ from tasks.tracking.facts import CANDIDATE, MODEL_NAME, ModelVersionFacts
 from tasks.tracking.places import artifact_folder
 from tasks.tracking.store import store_files
 
-MODEL_ID_TAG = "model_id"
-"""Which stored model a version is; MLflow's own field for it is empty in a local store."""
+MOST_DESCRIPTION = 5000
+"""Characters that MLflow keeps."""
 
 SERVED_MODEL = Path(__file__).with_name("served_model.py")
 
@@ -65,7 +67,7 @@ class ModelRegistry:
             find_version(self._client, self._run_id, facts.generation) or self._create(facts)
         )
         self._advance_candidate(registered)
-        return str(registered.tags[MODEL_ID_TAG])
+        return model_id_of(registered)
 
     def promote(self, generation: int, tags: Mapping[str, str]) -> None:
         """Let the champion be the version of ``generation``, and add ``tags`` to it."""
@@ -76,11 +78,12 @@ class ModelRegistry:
         stored = self._store_model(facts)
         return self._client.create_model_version(
             MODEL_NAME, source=self._source(stored), run_id=self._run_id,
-            model_id=stored.model_id,
-            tags={
-                **facts.registry_tags(), **self._campaign_tags, MODEL_ID_TAG: stored.model_id
-            },
+            model_id=stored.model_id, tags=self._tags(facts),
+            description=facts.description[:MOST_DESCRIPTION],
         )
+
+    def _tags(self, facts: ModelVersionFacts) -> dict[str, str]:
+        return {**facts.tags, "generation": str(facts.generation), **self._campaign_tags}
 
     def _source(self, stored: LoggedModel) -> str:
         """Where the model's files are: MLflow resolves relative places by a server only.
@@ -110,7 +113,10 @@ class ModelRegistry:
         logged = self._client.create_logged_model(
             self._run.info.experiment_id, name=f"gen-{facts.generation:06d}",
             source_run_id=self._run_id,
-            tags={**facts.registry_tags(), **self._campaign_tags}, model_type="chess",
+            tags=self._tags(facts), model_type="chess",
+            params={
+                name: value[:MAX_PARAM_VAL_LENGTH] for name, value in facts.params.items()
+            },
         )
         with tempfile.TemporaryDirectory() as scratch:
             folder = Path(scratch) / "model"
@@ -125,6 +131,11 @@ class ModelRegistry:
             self._run_id, [LoggedModelOutput(logged.model_id, step=facts.generation)]
         )
         return logged
+
+
+def model_id_of(registered: ModelVersion) -> str:
+    """Which stored model a version is; MLflow's own field for it is empty in a local store."""
+    return PurePosixPath(urlsplit(registered.source).path).parent.name  # …/models/ID/artifacts
 
 
 def _save_model(facts: ModelVersionFacts, folder: Path, model: Model) -> None:

@@ -9,7 +9,12 @@ from mlflow.tracking import MlflowClient
 
 from chess_snn.campaign import CampaignFolder
 from tasks.tracking.campaign_run import find_run, move_champion
-from tasks.tracking.facts import MODEL_NAME, RegisteredVersion, TrackingError
+from tasks.tracking.facts import (
+    MODEL_NAME,
+    PAGES_OF_TRAINING,
+    RegisteredVersion,
+    TrackingError,
+)
 from tasks.tracking.store import open_store, store_files, tracking_errors
 
 
@@ -63,7 +68,7 @@ def keep_artifacts(
 
 
 def campaign_pages(tracking_uri: str, folder: CampaignFolder, server: str) -> dict[str, str]:
-    """Addresses on the MLflow server at ``server``: the campaign's curves, and its models.
+    """Addresses on the MLflow server at ``server``: all runs, the campaign's curves, all models.
 
     Raises:
         TrackingError: the campaign has no run there, or the store is away or refuses.
@@ -71,8 +76,10 @@ def campaign_pages(tracking_uri: str, folder: CampaignFolder, server: str) -> di
     with _run_of(tracking_uri, folder) as (_, run):
         experiment, run_id = run.info.experiment_id, run.info.run_id
     return {
-        "curves": f"{server}/#/experiments/{experiment}/runs/{run_id}/model-metrics",
-        "models": f"{server}/#/models/{MODEL_NAME}",
+        "runs": f"{server}/#/experiments/{experiment}/runs?{PAGES_OF_TRAINING}",
+        "curves": f"{server}/#/experiments/{experiment}/runs/{run_id}/model-metrics"
+                  f"?{PAGES_OF_TRAINING}",
+        "models": f"{server}/#/models/{MODEL_NAME}?{PAGES_OF_TRAINING}",
     }
 
 

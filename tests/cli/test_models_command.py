@@ -135,7 +135,7 @@ def test_an_exported_network_is_played_without_its_campaign(chess_snn, folder, t
     played = chess_snn("match", "strongest:0", "random", *QUICK)
     assert played.returncode == 0, played.stderr
     card = (out / "README.md").read_text()
-    assert "| rating | 210 (150 to 301) |" in card
+    assert "| Elo by its campaign's games | 210 (150 to 301) |" in card
     shown = chess_snn("models", "show", "strongest")
     assert shown.stdout.startswith("exported from a, generation 3\n")
     assert json.loads(chess_snn("models", "show", "strongest", "--json").stdout)["generation"] == 3

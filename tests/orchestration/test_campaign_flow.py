@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections import Counter
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from uuid import UUID
 
@@ -24,6 +25,7 @@ from prefect.client.orchestration import get_client  # noqa: E402
 from prefect.client.schemas.filters import LogFilter, LogFilterTaskRunId  # noqa: E402
 from prefect.client.schemas.objects import Artifact, FlowRun, TaskRun  # noqa: E402
 
+from chess_snn import __version__ as chess_snn_version  # noqa: E402
 from chess_snn.campaign import CampaignFolder, read_receipts  # noqa: E402
 from chess_snn.campaign.strength.matches import read_final_matches  # noqa: E402
 from chess_snn.data import verify_folder  # noqa: E402
@@ -31,6 +33,7 @@ from flows.iteration_table import artifact_key  # noqa: E402
 from flows.servers import prefect_server  # noqa: E402
 from tasks.tracking import EXPERIMENT, MODEL_NAME, local_tracking_uri  # noqa: E402
 from tasks.tracking.recorder import ALARMS_TAG  # noqa: E402
+from tasks.tracking.registry import model_id_of  # noqa: E402
 
 NUM_ITERATIONS = 2
 NUM_SHARDS = 4
@@ -47,7 +50,10 @@ SETTINGS = (
 )
 FINAL_NAMES = ("random-0", "random-2", "greedy-2", "earlier-2")
 METRICS = (
-    "train/value_loss", "train/policy_loss", "train/holdout_value_loss", "train/samples_per_s",
+    "train/total_loss", "train/value_loss", "train/policy_loss", "train/holdout_value_loss",
+    "train/holdout_policy_loss_after", "train/holdout_policy_accuracy_after",
+    "train/spike_rate", "train/samples_per_s", "evaluation/wins_random", "evaluation/draws_random",
+    "evaluation/losses_random", "evaluation/score_low_random", "evaluation/score_high_random",
     "self_play/draw_rate", "self_play/plies_mean", "self_play/games_per_s",
     "self_play/positions_per_s", "evaluation/score", "evaluation/score_random",
     "evaluation/score_greedy", "evaluation/score_greedy~25", "evaluation/score_earlier",
@@ -321,12 +327,46 @@ def test_every_generation_is_a_version_and_two_have_aliases(finished, tracking):
     champion = tracking.get_model_version_by_alias(MODEL_NAME, "champion")
     assert int(candidate.tags["generation"]) == NUM_ITERATIONS
     assert int(champion.tags["generation"]) == receipts[-1].champion
-    assert candidate.tags["digest"] == receipts[-1].training.weights_digest
+    assert set(candidate.tags) == {
+        "elo", "search_budget", "promotion", "generation", "campaign", "campaign_id"
+    }
     assert candidate.tags["campaign_id"] == finished.folder.campaign_id
-    assert {
-        "size", "ticks", "precision", "score", "score_low", "score_high", "parameters",
-        "spike_rate", "search_budget", "dataset", "dataset_digest", "promotion", "promotion_llr",
-    } <= set(candidate.tags)
+    assert candidate.description.startswith(f"# {finished.folder.name}, generation ")
+    params = tracking.get_logged_model(model_id_of(candidate)).params
+    assert params["weights_digest"] == receipts[-1].training.weights_digest
+    assert params["devices"] == "1 x cpu"
+    assert {"net.size", "net.parameters", "dataset", "torch", "python", "sources", "machine"} \
+        <= set(params)
+
+
+def test_the_run_says_what_made_it_and_has_its_files(finished, tracking):
+    experiment = tracking.get_experiment_by_name(EXPERIMENT)
+    assert experiment.tags["mlflow.experimentKind"] == "custom_model_development"
+    (run,) = tracking.search_runs([experiment.experiment_id])
+    assert run.data.tags["chess_snn.version"] == chess_snn_version
+    assert run.data.tags["chess_snn.devices"] == "1 x cpu"
+    kept = finished.home / "services" / "mlartifacts" / EXPERIMENT / run.info.run_id / "artifacts"
+    assert {path.name for path in kept.iterdir()} == {
+        "campaign.log", "campaign.toml", "results.csv", "results.json", "sample-games.pgn"
+    }
+    lines = finished.folder.log_file.read_text().splitlines()
+    assert all(datetime.fromisoformat(line.partition(" ")[0]) for line in lines)
+    assert sum("iteration 1, 100% of the campaign: draw rate" in line for line in lines) == 1
+    rows = (kept / "results.csv").read_text().splitlines()
+    assert len(rows) == 1 + NUM_ITERATIONS
+    assert (kept / "sample-games.pgn").read_text().count("[Event ") == 10
+
+
+def test_campaigns_can_be_plotted_by_what_they_cost(finished, tracking):
+    (run,) = tracking.search_runs([tracking.get_experiment_by_name(EXPERIMENT).experiment_id])
+    games = tracking.get_metric_history(run.info.run_id, "progress/games")
+    assert [point.value for point in games] == [4.0 * NUM_SHARDS, 8.0 * NUM_SHARDS]
+    for name in ("positions", "device_seconds", "wall_seconds"):
+        first, second = tracking.get_metric_history(run.info.run_id, f"progress/{name}")
+        assert 0 < first.value < second.value, name
+    steps = tracking.get_metric_history(run.info.run_id, "train_step/total_loss")
+    assert [point.step for point in steps] == sorted({point.step for point in steps})
+    assert len(steps) >= NUM_ITERATIONS
 
 
 def test_the_games_of_every_generation_are_inputs_of_the_run(finished, tracking):
@@ -342,7 +382,8 @@ def test_the_games_of_every_generation_are_inputs_of_the_run(finished, tracking)
         assert profile["num_positions"] == receipt.training.window_positions
         assert [tag.value for tag in entry.tags] == ["training"]
         (version,) = tracking.search_model_versions(f"tags.generation = '{generation}'")
-        assert version.tags["dataset_digest"] == entry.dataset.digest
+        params = tracking.get_logged_model(model_id_of(version)).params
+        assert params["dataset_digest"] == entry.dataset.digest
 
 
 def test_the_champion_answers_a_position(tracking):

@@ -39,6 +39,7 @@ from tasks.tracking import (  # noqa: E402
     prepare_store,
     tracking_uri,
 )
+from tasks.tracking.registry import model_id_of  # noqa: E402
 
 NUM_FINISHED = 2
 SHARDS = ["iter-000000/shard-0000", "iter-000001/shard-0001"]
@@ -114,22 +115,35 @@ def chess_snn(monkeypatch, *arguments: str) -> int:
 def test_a_version_carries_what_is_known_of_its_network(folder):
     record(folder)
     (version,) = client(folder).search_model_versions("tags.generation = '2'")
-    told = {name: version.tags[name] for name in (
-        "elo", "elo_low", "elo_anchor", "search_budget", "size", "ticks", "precision",
-        "activation", "spike_rate", "campaign", "campaign_id", "window_positions",
-        "window_shards", "digest", "promotion", "promotion_champion", "promotion_llr",
-        "promotion_games",
+    assert version.tags == {
+        "elo_own_games": "at least 150", "search_budget": "0 simulations",
+        "promotion": "accepted", "generation": "2", "campaign": "campaign",
+        "campaign_id": folder.campaign_id,
+    }
+    model = client(folder).get_logged_model(model_id_of(version))
+    told = {name: model.params[name] for name in (
+        "net.size", "net.ticks", "net.precision", "net.activation", "window_positions",
+        "window_shards", "weights_digest",
     )}
     assert told == {
-        "elo": "210", "elo_low": "150", "elo_anchor": "random = 0",
-        "search_budget": "0 simulations", "size": "tiny", "ticks": "2", "precision": "bf16",
-        "activation": "lif", "spike_rate": "0.1234", "campaign": "campaign",
-        "campaign_id": folder.campaign_id, "window_positions": "50000", "window_shards": "2",
-        "digest": "digest", "promotion": "accept", "promotion_champion": "1",
-        "promotion_llr": "3.07", "promotion_games": "34",
+        "net.size": "tiny", "net.ticks": "2", "net.precision": "bf16", "net.activation": "lif",
+        "window_positions": "50000", "window_shards": "2", "weights_digest": "digest",
     }
-    assert "elo_high" not in version.tags, "there is only a bound on one side"
-    assert int(version.tags["parameters"]) > 50_000
+    assert int(model.params["net.parameters"]) > 50_000
+    assert "generation 2 against champion 1: accepted after 34 games" in model.params["promotion"]
+    metrics = {metric.key: metric.value for metric in model.metrics}
+    assert metrics["train/spike_rate"] == 0.1234
+    assert metrics["promotion/llr"] == 3.07
+    assert version.description.startswith("# campaign, generation 2")
+
+
+def test_the_elo_of_a_version_is_the_ladders_where_it_climbs(folder):
+    climb = {"elo": 812.2, "elo_low": 730.0, "elo_high": 905.4, "num_games": 60}
+    write_receipt(folder, replace(read_receipts(folder)[1], climb=climb))
+    record(folder)
+    (version,) = client(folder).search_model_versions("tags.generation = '2'")
+    assert version.tags["elo"] == "812 (730 to 905)"
+    assert "elo_own_games" not in version.tags
 
 
 def test_the_games_it_was_trained_on_are_a_data_set_of_the_run_and_only_once(folder):
@@ -141,8 +155,9 @@ def test_the_games_it_was_trained_on_are_a_data_set_of_the_run_and_only_once(fol
     inputs = {entry.dataset.name: entry for entry in run.inputs.dataset_inputs}
     assert len(run.inputs.dataset_inputs) == len(inputs) == NUM_FINISHED
     (version,) = client(folder).search_model_versions("tags.generation = '2'")
-    entry = inputs[version.tags["dataset"]]
-    assert entry.dataset.digest == version.tags["dataset_digest"]
+    params = client(folder).get_logged_model(model_id_of(version)).params
+    entry = inputs[params["dataset"]]
+    assert entry.dataset.digest == params["dataset_digest"]
     assert json.loads(entry.dataset.source) == {"uri": str(folder.path / "games")}
     assert json.loads(entry.dataset.profile)["shards"] == SHARDS
     assert {(tag.key, tag.value) for tag in entry.tags} == {("mlflow.data.context", "training")}

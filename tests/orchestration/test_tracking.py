@@ -46,6 +46,7 @@ from tasks.tracking import (  # noqa: E402
     registered_versions,
     tracking_uri,
 )
+from tasks.tracking.registry import model_id_of  # noqa: E402
 
 START_FEN = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1"
 MATED_FEN = "7k/6Q1/6K1/8/8/8/8/8 b - - 0 1"
@@ -94,8 +95,8 @@ def campaign(campaign_id: str = "4f0c", name: str = "first light") -> CampaignFo
 
 def version(weights: Path, generation: int, **changes) -> ModelVersionFacts:
     facts = {
-        "generation": generation, "weights_path": weights, "size": "tiny", "ticks": 2,
-        "score": 0.75, "score_interval": (0.5, 0.875), "digest": f"d{generation}",
+        "generation": generation, "weights_path": weights, "description": "# A card",
+        "params": {"net.size": "tiny", "weights_digest": f"d{generation}"},
     }
     return ModelVersionFacts(**(facts | changes))
 
@@ -269,7 +270,7 @@ def test_the_configuration_becomes_dotted_parameters_of_legal_length(uri):
 def test_every_checkpoint_is_one_version_with_tags_and_aliases(uri, weights):
     tracker = CampaignTracker(uri, campaign())
     for generation in (0, 1, 0):
-        facts = version(weights, generation, tags={"gate": "won"})
+        facts = version(weights, generation, tags={"elo": "210 (150 to 301)"})
         tracker.record_iteration(generation, METRICS, facts)
     tracker.promote(0)
     versions = client(uri).search_model_versions(f"name = '{MODEL_NAME}'")
@@ -277,14 +278,15 @@ def test_every_checkpoint_is_one_version_with_tags_and_aliases(uri, weights):
     candidate = client(uri).get_model_version_by_alias(MODEL_NAME, "candidate")
     champion = client(uri).get_model_version_by_alias(MODEL_NAME, "champion")
     assert (candidate.tags["generation"], champion.tags["generation"]) == ("1", "0")
-    assert champion.tags.pop("model_id") != candidate.tags["model_id"]
     assert champion.tags == {
-        "generation": "0", "campaign_id": "4f0c", "campaign": "first light", "size": "tiny",
-        "ticks": "2", "score": "0.7500", "score_low": "0.5000", "score_high": "0.8750",
-        "digest": "d0", "gate": "won",
+        "generation": "0", "campaign_id": "4f0c", "campaign": "first light",
+        "elo": "210 (150 to 301)",
     }
-    model_metrics = client(uri).get_logged_model(candidate.tags["model_id"]).metrics
-    assert {metric.key: metric.value for metric in model_metrics}["train/loss"] == 3.25
+    assert champion.description == "# A card"
+    model = client(uri).get_logged_model(model_id_of(candidate))
+    assert model.name == "gen-000001"
+    assert model.params == {"net.size": "tiny", "weights_digest": "d1"}
+    assert {metric.key: metric.value for metric in model.metrics}["train/loss"] == 3.25
 
 
 def test_campaigns_of_one_store_take_the_champion_from_each_other_bug(uri, weights):
@@ -297,11 +299,26 @@ def test_campaigns_of_one_store_take_the_champion_from_each_other_bug(uri, weigh
         assert found.tags["campaign_id"] == campaign_id
 
 
-def test_a_checkpoint_without_evaluation_has_no_score(uri, weights):
-    facts = version(weights, 0, score=math.nan, score_interval=(math.nan, math.nan))
-    CampaignTracker(uri, campaign()).record_iteration(0, METRICS, facts)
-    found = client(uri).get_model_version_by_alias(MODEL_NAME, "candidate")
-    assert not [name for name in found.tags if name.startswith("score")]
+def test_losses_by_step_are_recorded_with_their_iteration_and_once(uri):
+    tracker = CampaignTracker(uri, campaign())
+    points = [{"step": float(step), "total_loss": 1 / step} for step in range(1, 1200)]
+    assert tracker.record_iteration(0, METRICS, steps=points)
+    assert not CampaignTracker(uri, campaign()).record_iteration(0, METRICS, steps=points)
+    stored = history(uri, tracker.run_id, "train_step/total_loss")
+    assert stored == [(step, pytest.approx(1 / step)) for step in range(1, 1200)]
+
+
+def test_files_of_the_run_are_replaced(uri, tmp_path):
+    tracker = CampaignTracker(uri, campaign())
+    for text in ("old", "new"):
+        (tmp_path / "files").mkdir(exist_ok=True)
+        (tmp_path / "files" / "results.csv").write_text(text)
+        tracker.keep_files(tmp_path / "files")
+    run = client(uri).get_run(tracker.run_id)
+    assert run.info.artifact_uri.startswith("mlflow-artifacts:/")
+    (kept,) = (tmp_path / "home/services/mlartifacts").rglob("results.csv")
+    assert kept.read_text() == "new"
+    assert run.info.run_id in str(kept)
 
 
 def test_only_a_recorded_generation_can_be_promoted(uri):

@@ -5,6 +5,10 @@ import math
 from chess_snn.campaign.models.versions import NetworkVersion
 from chess_snn.evaluation.ratings import interval_text
 from chess_snn.training import WEIGHTS
+from chess_snn.types import Json
+
+LADDER_ELO = "Elo on the ladder"
+OWN_ELO = "Elo by its campaign's games"
 
 
 def model_card(version: NetworkVersion) -> str:
@@ -29,8 +33,9 @@ def model_card(version: NetworkVersion) -> str:
         f"`{WEIGHTS}` is read by `chess_snn.nets.load_network`; `model.toml` has the settings of "
         "the campaign.",
         "",
-        "Ratings are relative: Elo points above a player of random moves, among the players of one "
-        "campaign, with the search budget named. They are no ratings of people.",
+        "Elo points count from a player of random moves, for the search budget named. Those on the "
+        "ladder can be compared between campaigns; those by a campaign's own games cannot. Neither "
+        "are ratings of people.",
         "",
     ])
 
@@ -39,7 +44,8 @@ def describe(version: NetworkVersion) -> dict[str, str]:
     """What is known of a version, for people, by its heading."""
     shards = version.window_shards
     rows = {
-        "rating": rating_text(version),
+        LADDER_ELO: elo_text(version.climb),
+        OWN_ELO: elo_text(version.rating),
         "score": score_text(version),
         "search budget": f"{version.simulations} simulations a move",
         "network": f"{version.size}, {version.parameters:,} parameters, "
@@ -54,6 +60,7 @@ def describe(version: NetworkVersion) -> dict[str, str]:
                        else f"{version.given_games} (digest {version.given_digest}), before the "
                             "first iteration",
         "campaign": f"{version.campaign} ({version.campaign_id})",
+        "trained by": _trained_by(version),
         "made": version.created,
         "digest": version.digest,
     }
@@ -65,9 +72,24 @@ def _games(version: NetworkVersion) -> str:
     return own if version.given_games is None else f"given games, and then from {own}"
 
 
+def _trained_by(version: NetworkVersion) -> str:
+    facts = version.provenance
+    if not facts:
+        return ""
+    commit = f" at {facts['commit']}" if "commit" in facts else ""
+    return (
+        f"chess-snn {facts['version']}{commit} (sources {facts['sources']}), torch "
+        f"{facts['torch']}, Python {facts['python']}; {facts['devices']} of {facts['machine']}"
+    )
+
+
 def rating_text(version: NetworkVersion) -> str:
-    """``812 (730 to 905)``, or the one bound there is; empty where it was not rated."""
-    rating = version.rating
+    """The Elo on the ladder, else that by the campaign's own games; empty where there is none."""
+    return elo_text(version.climb or version.rating)
+
+
+def elo_text(rating: Json | None) -> str:
+    """``812 (730 to 905)``, or the one bound there is; empty without a rating."""
     if rating is None:
         return ""
     elo, low, high = (rating[name] for name in ("elo", "elo_low", "elo_high"))

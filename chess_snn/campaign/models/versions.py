@@ -13,6 +13,7 @@ from typing import Final
 
 import torch
 
+from chess_snn.campaign.stages.training import trained_by
 from chess_snn.campaign.store.folder import CampaignFolder
 from chess_snn.campaign.store.receipts import PromotionFacts, Receipt, read_receipts
 from chess_snn.campaign.store.removals import created_of
@@ -60,7 +61,11 @@ class NetworkVersion:
     score_high: float | None
     """95 % interval of the score."""
     rating: Json | None
-    """See :func:`chess_snn.campaign.strength.ratings.rating_of`."""
+    """Among the players of the campaign alone, see
+    :func:`chess_snn.campaign.strength.ratings.rating_of`."""
+    climb: Json | None
+    """On the ladder's scale, see :func:`chess_snn.campaign.strength.climbing.play_climb`; None
+    where it does not climb."""
     promotion: PromotionFacts | None
     """Its games against the champion then."""
     is_champion: bool
@@ -75,6 +80,9 @@ class NetworkVersion:
     one was untrained."""
     given_digest: str | None
     """Of those games."""
+    provenance: dict[str, str]
+    """Program, machine and devices that trained it, see :func:`chess_snn.sources.provenance`; empty
+    where it was removed, or trained by a version that did not keep them."""
 
     @property
     def window_digest(self) -> str:
@@ -145,12 +153,14 @@ def describe_version(
         score_low=low,
         score_high=high,
         rating=receipt.rating,
+        climb=receipt.climb,
         promotion=receipt.promotion,
         is_champion=training.generation == champion_of(folder, receipts),
         window_shards=tuple(training.window_shards),
         window_positions=training.window_positions,
         given_games=None if given is None else Path(given.games).name,
         given_digest=None if given is None else given.digest,
+        provenance=trained_by(folder, training.generation) if is_there else {},
     )
 
 

@@ -24,6 +24,7 @@ from chess_snn.data import ReplayWindow, check_shard, read_manifest
 from chess_snn.errors import TrainingDivergedError
 from chess_snn.failpoints import failpoint
 from chess_snn.nets import network_digest
+from chess_snn.sources import provenance
 from chess_snn.training import (
     ALONE,
     IterationPlan,
@@ -33,12 +34,16 @@ from chess_snn.training import (
     TrainingReport,
     load_trainer,
     load_weights,
+    measure_holdout,
     save_checkpoint,
 )
 from chess_snn.types import Json, Progress
 
 _STEP_LOSSES: Final = "step_losses"
 """Under this name the manifest of a generation keeps its loss curve."""
+
+_PROVENANCE: Final = "provenance"
+"""Under this name it keeps what it was trained by: program, machine, devices."""
 
 
 def train_generation(
@@ -97,6 +102,7 @@ def train_generation(
         "micro_batches": [asdict(use) for use in report.micro_batches],
         "shares": list(report.shares),
         _STEP_LOSSES: report.step_losses,
+        _PROVENANCE: provenance() | {"devices": _devices(trainer)},
         "metrics": {
             "steps": float(report.steps),
             "skipped_steps": float(report.skipped_steps),
@@ -117,7 +123,8 @@ def train_generation(
                 "holdout_value_loss": before,
                 "holdout_value_loss_after": trainer.holdout_value_loss(window),
             }),
-            **_spike_rate(trainer, window),
+            **_holdout_policy(trainer, window),
+            **_spike_rates(trainer, window),
             **_loss_scale(report),
         },
     }
@@ -155,6 +162,16 @@ def step_losses(folder: CampaignFolder, generation: int) -> StepLosses:
     return points
 
 
+def trained_by(folder: CampaignFolder, generation: int) -> dict[str, str]:
+    """Program, machine and devices that trained ``generation``; empty where that was not kept.
+
+    Raises:
+        CorruptDataError: its manifest is missing or damaged.
+    """
+    kept: dict[str, str] = read_manifest(folder.checkpoint(generation)).meta.get(_PROVENANCE, {})
+    return kept
+
+
 def check_training_inputs(folder: CampaignFolder, iteration: int) -> None:
     """See that everything :func:`train_generation` reads is what was committed.
 
@@ -171,10 +188,31 @@ def _measured(metrics: dict[str, float]) -> dict[str, float]:
     return {name: value for name, value in metrics.items() if not math.isnan(value)}
 
 
-def _spike_rate(trainer: Trainer, window: ReplayWindow) -> dict[str, float]:
-    """Of a network that spikes."""
-    is_spiking = trainer.network.config.is_spiking
-    return {"spike_rate": trainer.spike_rate(window)} if is_spiking else {}
+def _holdout_policy(trainer: Trainer, window: ReplayWindow) -> dict[str, float]:
+    """What the trained network's policy is worth on held-out games."""
+    report = measure_holdout(trainer, window)
+    if report is None:
+        return {}
+    return {
+        "holdout_policy_loss_after": report.policy_loss,
+        "holdout_policy_accuracy_after": report.policy_accuracy,
+    }
+
+
+def _spike_rates(trainer: Trainer, window: ReplayWindow) -> dict[str, float]:
+    """Of a network that spikes, in all and by layer."""
+    if not trainer.network.config.is_spiking:
+        return {}
+    counts = trainer.count_spikes(window)
+    layers = {f"spike_rate/{name}": layer.rate for name, layer in counts.layers.items()}
+    return {"spike_rate": counts.rate} | layers
+
+
+def _devices(trainer: Trainer) -> str:
+    """``2 x cuda (NVIDIA H200)``; one a rank."""
+    device = trainer.device
+    name = f" ({torch.cuda.get_device_name(device)})" if device.type == "cuda" else ""
+    return f"{trainer.ranks.size} x {device.type}{name}"
 
 
 def _loss_scale(report: TrainingReport) -> dict[str, float]:

@@ -218,14 +218,7 @@ def open_collection(path: Path) -> GameCollection:
             imported.source.file, None, tuple(map(_collected, imported.shards()))
         )
     elif (path / CONFIG_FILE).is_file():
-        folder = CampaignFolder.open(path)
-        shards = sorted(
-            shard for shard in (folder.path / "games").glob("iter-*/shard-*")
-            if is_committed(shard)
-        )
-        collection = GameCollection(
-            folder.name, config_digest(folder.config), tuple(map(_collected, shards))
-        )
+        collection = _collection(CampaignFolder.open(path), "iter-*")
     else:
         raise UsageError(
             f"{path} holds no games; give a campaign's folder, or one made by "
@@ -236,6 +229,23 @@ def open_collection(path: Path) -> GameCollection:
             raise UsageError(f"{path} holds no games any more: `chess-snn gc` removed them")
         raise UsageError(f"{path} holds no games yet; play or import some first")
     return collection
+
+
+def games_of_iteration(folder: CampaignFolder, iteration: int) -> GameCollection:
+    """The games that are left of one iteration of a campaign, maybe none; numbered from 1.
+
+    Raises:
+        CorruptDataError: a manifest is damaged.
+    """
+    return _collection(folder, f"iter-{iteration:06d}")
+
+
+def _collection(folder: CampaignFolder, iterations: str) -> GameCollection:
+    shards = sorted((folder.path / "games").glob(f"{iterations}/shard-*"))
+    return GameCollection(
+        folder.name, config_digest(folder.config),
+        tuple(_collected(shard) for shard in shards if is_committed(shard)),
+    )
 
 
 def _collected(shard: Path) -> CollectedShard:

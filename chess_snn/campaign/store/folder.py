@@ -5,6 +5,7 @@
     <campaign>/
       campaign.toml                    the configuration, frozen at the start
       campaign.lock                    who is writing
+      campaign.log                     what happened, a line each
       plans/iter-000012.json           where in the campaign the iteration stands
       games/iter-000012/shard-0003/    one immutable shard
       games/from-iter-000012/shard-0003/   one that another campaign played
@@ -214,6 +215,11 @@ class CampaignFolder:
     def lock_file(self) -> Path:
         """Names the one writer."""
         return self.path / "campaign.lock"
+
+    @property
+    def log_file(self) -> Path:
+        """What happened, for people; may be deleted between runs."""
+        return self.path / "campaign.log"
 
     @property
     def services(self) -> Path:

@@ -46,6 +46,8 @@ _MATCH_NUMBERS: Final = (
     "wins", "draws", "losses", "capped", "score", "score_low", "score_high"
 )
 
+_MATCH_METRICS: Final = ("score", "score_low", "score_high", "wins", "draws", "losses", "capped")
+
 
 @dataclass(frozen=True, slots=True)
 class ShardFacts:
@@ -233,12 +235,13 @@ class Receipt:
             **{f"self_play/{name}": value for name, value in statistics.metrics().items()},
             "self_play/games_per_s": statistics.games / wall,
             "self_play/positions_per_s": statistics.positions / wall,
+            "self_play/device_seconds": statistics.seconds,
             **{f"train/{name}": value for name, value in self.training.metrics.items()},
             "train/window_positions": float(self.training.window_positions),
-            **{f"evaluation/score_{m['name']}".replace(":", "_"): m["score"]
-               for m in self.matches},
+            **{f"evaluation/{figure}_{m['name']}".replace(":", "_"): float(m[figure])
+               for m in self.matches for figure in _MATCH_METRICS},
             **({} if self.score is None else {"evaluation/score": self.score}),
-            **_rating_metrics(self.rating, "evaluation/elo"),
+            **_rating_metrics(self.rating, "evaluation/elo_own_games"),
             **_rating_metrics(self.climb, "evaluation/climb_elo"),
             **({} if self.climb is None
                else {"evaluation/climb_games": float(self.climb["num_games"])}),

@@ -4,10 +4,14 @@ Which columns there are depends on the campaign's opponents alone: not on how fa
 whether a generation was evaluated. A figure that was not measured is None.
 """
 
+import csv
+import io
+import json
 from collections.abc import Sequence
 from typing import Final
 
 from chess_snn.campaign.configuration.settings import CampaignConfig
+from chess_snn.campaign.store.folder import CampaignFolder
 from chess_snn.campaign.store.receipts import Receipt
 from chess_snn.campaign.strength.matches import EARLIER
 from chess_snn.types import Json
@@ -34,9 +38,9 @@ _METRICS: Final = {
     "learning_rate": "train/learning_rate",
     "window_positions": "train/window_positions",
     "score": "evaluation/score",
-    "elo": "evaluation/elo",
-    "elo_low": "evaluation/elo_low",
-    "elo_high": "evaluation/elo_high",
+    "elo": "evaluation/elo_own_games",
+    "elo_low": "evaluation/elo_own_games_low",
+    "elo_high": "evaluation/elo_own_games_high",
     "conversion_rate": "evaluation/conversion_rate",
     "gate_verdict": "promotion/verdict",
     "gate_score": "promotion/score",
@@ -105,3 +109,23 @@ def result_row(receipt: Receipt, opponents: Sequence[str] = ()) -> Json:
         for ending, field in _MATCH_FIELDS.items():
             row[score_column(opponent) + ending] = match.get(field)
     return row
+
+
+def results_csv(config: CampaignConfig, rows: Sequence[Json]) -> str:
+    """Rows of :func:`result_rows` as CSV with a header; what was not measured is empty."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, result_columns(config), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue()
+
+
+def results_json(folder: CampaignFolder, rows: Sequence[Json], finals: Sequence[Json]) -> str:
+    """Rows of :func:`result_rows` and the matches at the end as JSON; null where not measured."""
+    body = {
+        "campaign": folder.name,
+        "id": folder.campaign_id,
+        "iterations": rows,
+        "final_matches": finals,
+    }
+    return json.dumps(body, indent=2, allow_nan=False) + "\n"
