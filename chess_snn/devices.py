@@ -1,7 +1,7 @@
 """Which devices networks may run on: the GPUs that a program may see, or the processor."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -89,6 +89,27 @@ def num_simulated_gpus() -> int:
     return int(text)
 
 
+def name_devices(devices: Iterable[Device]) -> str:
+    """Names of ``devices``, each once: ``GPUs 0-3, 6 (NVIDIA H200)`` or ``the processor``."""
+    indices: dict[str, list[int]] = {}
+    for device in sorted(set(devices), key=lambda device: device.index):
+        indices.setdefault(device.model if device.is_gpu else "", []).append(device.index)
+    return " and ".join(
+        f"GPU{'s' if len(found) > 1 else ''} {_runs(found)} ({model})" if model else "the processor"
+        for model, found in indices.items()
+    )
+
+
+def _runs(numbers: Sequence[int]) -> str:
+    """``0-3, 6`` of rising ``numbers``."""
+    firsts = [number for number in numbers if number - 1 not in numbers]
+    lasts = [number for number in numbers if number + 1 not in numbers]
+    return ", ".join(
+        str(first) if first == last else f"{first}-{last}"
+        for first, last in zip(firsts, lasts, strict=True)
+    )
+
+
 def processor() -> Device:
     """The processor as a device."""
     return Device("cpu", 0, "", "", 0)
@@ -162,6 +183,21 @@ def find_device(device: torch.device | str) -> torch.device:
     if found.type not in ("cpu", "cuda"):
         raise ConfigError(f"device {device} is not supported; use cpu, cuda, cuda:N or auto")
     return found
+
+
+def device_fault_of(device: Device) -> str:
+    """Why this process, which sees no GPU but ``device``, cannot compute on it; empty if it can."""
+    if not device.is_gpu:
+        return ""
+    if simulated := num_simulated_gpus():
+        return "" if device.index < simulated else "it is not there any more"
+    if not torch.cuda.device_count():
+        return "it is not there any more"
+    try:
+        torch.zeros(1, device="cuda")
+    except RuntimeError as error:
+        return str(error).partition("\n")[0]
+    return ""
 
 
 def is_gpu(device: str) -> bool:

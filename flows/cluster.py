@@ -1,7 +1,7 @@
 """The workers of a campaign, wherever they are."""
 
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from typing import Final
@@ -11,12 +11,15 @@ from distributed import Client, Security
 
 from chess_snn.campaign import CampaignConfig, CampaignFolder
 from chess_snn.campaign.machine.gpu_sharing_probe import measure_where_unknown
+from chess_snn.campaign.machine.places import WorkerPlace
 from chess_snn.campaign.machine.workers import plan_here
 from chess_snn.cores import num_cores
+from chess_snn.devices import name_devices
 from chess_snn.errors import ClusterError, UsageError
 from flows.worker_watch import watched_workers
 from tasks import compute
 from tasks.cluster.crew_watch import CrewWatch
+from tasks.cluster.identity import device_fault
 from tasks.cluster.liveness import DASK_SETTINGS
 from tasks.cluster.local import local_cluster
 from tasks.cluster.reaching import check_scheduler, wait_for_scheduler
@@ -113,12 +116,39 @@ def _open_local(folder: CampaignFolder, stack: ExitStack, say: Say) -> Crew:
     for note in plan.notes:
         say(note)
     client = stack.enter_context(Client(stack.enter_context(local_cluster(plan.places))))
+    check_devices(client, plan.places)
     crew = replace(
         _watched(client, stack, say, plan.places[0].num_threads, num_cores()),
         num_own_players=len(plan.players),
     )
-    say(f"workers: {len(plan.players)}, threads of each: {crew.threads_each}")
+    players = plan.players
+    threads = f"{crew.threads_each} thread{'' if crew.threads_each == 1 else 's'} each"
+    say(
+        f"self-play: {len(players)} workers on {name_devices(place.device for place in players)}, "
+        f"{threads}"
+    )
     return crew
+
+
+def check_devices(client: Client, places: Sequence[WorkerPlace]) -> None:
+    """See that every worker can use the device of its place.
+
+    Raises:
+        ClusterError: one cannot, such as a GPU that has failed since the places were chosen.
+    """
+    faults: dict[str, str] = client.run(device_fault)
+    if not any(faults.values()):
+        return
+    names = {address: str(info["name"]) for address, info
+             in client.scheduler_info(-1)["workers"].items()}
+    broken = {names[address] for address, fault in faults.items() if fault}
+    lost = {place.device for place in places if place.name in broken}
+    left = sorted({place.device for place in places} - lost, key=lambda device: device.index)
+    numbers = ",".join(str(device.index) for device in left)
+    way_out = f"or go on without it: --gpus {numbers}" if left else "or go on with: --device cpu"
+    raise ClusterError(
+        f"{next(filter(None, faults.values()))}; look at nvidia-smi and the kernel's log, {way_out}"
+    )
 
 
 def _open_address(folder: CampaignFolder, stack: ExitStack, say: Say) -> Crew:
@@ -182,8 +212,13 @@ def _with_workers(client: Client, folder: CampaignFolder, stack: ExitStack, say:
             f"no worker that can be used came to {address} within cluster.wait_s = {wait_s:.0f} s; "
             f"start some: chess-snn cluster worker {address}"
         )
-    names = ", ".join(member.name for member in crew.watch.members)
-    say(f"{crew.num_workers} workers: {names}")
+    players = [member for member in crew.watch.members if member.plays]
+    machines = "; ".join(
+        f"{sum(member.host == host for member in players)} on "
+        f"{name_devices(member.hardware for member in players if member.host == host)} of {host}"
+        for host in sorted({member.host for member in players})
+    )
+    say(f"self-play: {crew.num_workers} workers, {machines}")
     return crew
 
 

@@ -22,11 +22,12 @@ from chess_snn.errors import (
     WorkersLostError,
 )
 from chess_snn.failpoints import failpoint
-from tasks.cluster.attempts import Done, attempt, device_of
+from tasks.cluster.attempts import BEGUN_TOPIC, Done, attempt, device_of
 from tasks.cluster.crew_watch import CrewWatch
 from tasks.cluster.software import resource
 from tasks.errands import received, sent
 from tasks.failures import Call, plain_error
+from tasks.run_state import pending
 
 _Result = TypeVar("_Result")
 
@@ -37,9 +38,13 @@ TRAINER: Final = resource("train")
 """The same of a worker that may train. It has one thread, so it does one thing at a time."""
 
 _POLL_S: Final = 0.5
+_SOON_S: Final = 0.05
+"""A worker that is free begins within this; then the state of a task is left alone."""
 
 _stopping = threading.Event()
 _mend: Callable[[DamagedFolderError, int], None] | None = None
+_begun: dict[str, threading.Event] = {}
+"""By the key of a call that no worker has begun yet: who waits for that."""
 
 _crew: CrewWatch | None = None
 """Tells which devices there are; None where nobody watches, and nothing is tried elsewhere."""
@@ -102,9 +107,10 @@ def run_all_on_devices(
 
 def _all_done(calls: Sequence[Call], priority: int, device: str) -> list[Done[Any]]:
     """See :func:`run_all_on_devices`."""
-    client = default_client()
-    made = [_Attempts(client, call, priority, device) for call in calls]
+    client, begun = default_client(), threading.Event()
+    made = [_Attempts(client, call, priority, device, begun) for call in calls]
     try:
+        _wait_for_a_worker(client, begun)
         return [each.done() for each in made]
     finally:
         if waiting := [each.future for each in made if not each.future.done()]:
@@ -141,9 +147,10 @@ class _Attempts:
     """One call, made again on another device where the first one failed it."""
 
     def __init__(
-        self, client: Client, call: Call, priority: int, device: str
+        self, client: Client, call: Call, priority: int, device: str, begun: threading.Event
     ) -> None:
-        self._client, self._call = client, call
+        """Submit ``call``; ``begun`` is set once a worker begins it."""
+        self._client, self._call, self._begun = client, call, begun
         self._options = {"resources": {device: 1}, "priority": priority, "pure": False}
         self.future = self._submit()
 
@@ -194,9 +201,30 @@ class _Attempts:
     def _submit(self, workers: Sequence[str] | None = None) -> Future:
         # Dask estimates how long work takes by the beginning of its key.
         key = f"{self._call[0].__name__}-{uuid.uuid4().hex}"
-        return self._client.submit(
+        _begun[key] = self._begun
+        future = self._client.submit(
             attempt, *sent(self._call), key=key, workers=workers, **self._options
         )
+        future.add_done_callback(lambda _: _note_begun(key))
+        return future
+
+
+def _note_begun(key: str) -> None:
+    """Tell who waits for it that a worker has begun the call, if that is not known yet."""
+    if (begun := _begun.pop(key, None)) is not None:
+        begun.set()
+
+
+def _wait_for_a_worker(client: Client, begun: threading.Event) -> None:
+    """Return once a worker has begun one of the calls; until then the Prefect task is Pending.
+
+    Where nobody watches the workers, return at once.
+    """
+    if _crew is None or begun.wait(_SOON_S):
+        return
+    with pending():
+        while not begun.wait(_POLL_S) and client.status == "running":
+            give_up_if_stopping()
 
 
 def _may_answer(crew: CrewWatch, workers: Sequence[str]) -> bool:
@@ -303,13 +331,20 @@ def start() -> None:
 
 @contextmanager
 def watched_by(crew: CrewWatch) -> Iterator[None]:
-    """Tell ``crew`` how calls fare in the block, and try elsewhere what a device fails at."""
+    """Tell ``crew`` how calls fare in the block, and try elsewhere what a device fails at.
+
+    Prefect tasks are Pending in the block while all of their calls wait for a worker.
+    """
     global _crew  # noqa: PLW0603 - of the process, as the client is
+    client = crew.client
+    client.subscribe_topic(BEGUN_TOPIC, lambda event: _note_begun(event[1]))
     _crew = crew
     try:
         yield
     finally:
         _crew = None
+        if client.status == "running":
+            client.unsubscribe_topic(BEGUN_TOPIC)
 
 
 @contextmanager

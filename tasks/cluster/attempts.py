@@ -3,13 +3,16 @@
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 from distributed import get_worker
 
 from tasks.cluster.identity import own_device
 
 _Result = TypeVar("_Result")
+
+BEGUN_TOPIC: Final = "begun"
+"""Dask topic of the keys of calls that a worker has begun."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,13 +30,14 @@ class Done(Generic[_Result]):
 
 def attempt(function: Callable[..., Any], *arguments: Any) -> Done[Any]:
     """Call ``function(*arguments)`` on this worker; an error of it carries the device."""
-    began = time.monotonic()
+    began, worker = time.monotonic(), get_worker()
+    worker.log_event(BEGUN_TOPIC, worker.get_current_task())
     try:
         result = function(*arguments)
     except Exception as error:
         error.failed_on = own_device()  # type: ignore[attr-defined]  # goes along when pickled
         raise
-    return Done(result, str(get_worker().name), own_device(), time.monotonic() - began)
+    return Done(result, str(worker.name), own_device(), time.monotonic() - began)
 
 
 def device_of(error: BaseException) -> str:

@@ -7,11 +7,12 @@ import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from distributed import Client
 
+from chess_snn.devices import Device, processor
 from tasks.cluster.device_health import STRIKES, DeviceHealth
 from tasks.cluster.device_use import UseMeter, WorkerState
 from tasks.cluster.identity import tell_identity
@@ -45,6 +46,8 @@ class Member:
     """Whether its networks run on the processor's cores."""
     host_cores: int = 1
     """Cores of its machine."""
+    hardware: Device = field(default_factory=processor)
+    """What ``device`` names."""
 
 
 class CrewWatch:
@@ -52,7 +55,8 @@ class CrewWatch:
 
     def __init__(self, client: Client, say: Say) -> None:
         """Of the scheduler of ``client``; ``say`` takes a line for people."""
-        self._client, self._say = client, say
+        self.client = client
+        self._say = say
         self._events: queue.SimpleQueue[dict[str, Any] | None] = queue.SimpleQueue()
         self._lock = threading.Lock()
         self._members: dict[str, Member] = {}
@@ -85,7 +89,7 @@ class CrewWatch:
     @contextmanager
     def running(self) -> Iterator[None]:
         """Watch for the length of the block; whoever is there already is known when it begins."""
-        self._client.subscribe_topic(_ALL, lambda event: self._events.put(event[1]))
+        self.client.subscribe_topic(_ALL, lambda event: self._events.put(event[1]))
         for address in self._infos():
             self._meet(address, says_so=False)
         # In a copy of this context: lines are told from that thread, and Prefect keeps the address
@@ -96,8 +100,8 @@ class CrewWatch:
         try:
             yield
         finally:
-            if self._client.status == "running":
-                self._client.unsubscribe_topic(_ALL)
+            if self.client.status == "running":
+                self.client.unsubscribe_topic(_ALL)
             self._events.put(None)
             thread.join(_JOIN_S)  # it may be asking a worker that is going
 
@@ -144,7 +148,7 @@ class CrewWatch:
         return {member.device for member in self.members}
 
     def _dismiss(self, members: list[Member]) -> None:
-        self._client.retire_workers(
+        self.client.retire_workers(
             [member.address for member in members], close_workers=True, remove=True
         )
 
@@ -155,7 +159,7 @@ class CrewWatch:
                 event = self._events.get(timeout=_LOOK_PERIOD_S)
             except queue.Empty:
                 event = {}
-            if event is None or self._client.status != "running":
+            if event is None or self.client.status != "running":
                 return
             try:
                 self._handle(event)
@@ -179,12 +183,14 @@ class CrewWatch:
         if info is None:  # gone already
             return
         name = str(info["name"])
-        answers = self._client.run(tell_identity, workers=[address], on_error="return")
+        answers = self.client.run(tell_identity, workers=[address], on_error="return")
         told = answers.get(address)
         if not isinstance(told, dict):
             reason = f"it has no chess-snn that can be asked ({told})"
         elif different := differences(told["software"]):
             reason = different
+        elif told["fault"]:
+            reason = told["fault"]
         elif not {resource("play"), resource("train")} & info["resources"].keys():
             reason = "it offers no device; start it by `chess-snn cluster worker`"
         else:
@@ -197,6 +203,7 @@ class CrewWatch:
             plays=resource("play") in info["resources"],
             trains=resource("train") in info["resources"], shares_cores=told["shares_cores"],
             host_cores=told["num_cores"],
+            hardware=Device(**told["hardware"]),
         )
         with self._lock:
             self._members[address] = member
@@ -213,7 +220,7 @@ class CrewWatch:
             return
         said_good_bye = any(
             told.get("action") == "closing-worker"
-            for _, told in self._client.get_events(address) or ()
+            for _, told in self.client.get_events(address) or ()
         )
         if said_good_bye or event.get("expected"):
             self._say(f"worker {member.name} has left")
@@ -243,7 +250,7 @@ class CrewWatch:
             self._states = states
 
     def _infos(self) -> dict[str, dict[str, Any]]:
-        infos: dict[str, dict[str, Any]] = self._client.scheduler_info(-1)["workers"]
+        infos: dict[str, dict[str, Any]] = self.client.scheduler_info(-1)["workers"]
         return infos
 
 

@@ -1,10 +1,12 @@
 """Who a worker is: asked of it when it comes."""
 
 import socket
-from typing import TypedDict
+from dataclasses import asdict
+from typing import Any, TypedDict
 
 from chess_snn.campaign.machine.places import own_place
 from chess_snn.cores import num_cores
+from chess_snn.devices import device_fault_of, processor
 from tasks.cluster.software import own_software
 
 
@@ -20,6 +22,10 @@ class WorkerIdentity(TypedDict):
     """Whether its networks run on the processor's cores."""
     num_cores: int
     """Cores of its machine which workers may use."""
+    hardware: dict[str, Any]
+    """The device, a :class:`chess_snn.devices.Device`."""
+    fault: str
+    """Why it cannot work, in one line; empty if it can."""
 
 
 def tell_identity() -> WorkerIdentity:
@@ -31,7 +37,16 @@ def tell_identity() -> WorkerIdentity:
         "host": socket.gethostname() if place is None else place.host,
         "shares_cores": place is None or place.device.shares_cores,
         "num_cores": num_cores(),
+        "hardware": asdict(processor() if place is None else place.device),
+        "fault": device_fault(),
     }
+
+
+def device_fault() -> str:
+    """Why this worker cannot use the GPU that it was given; empty if it can, or has none."""
+    place = own_place()
+    fault = "" if place is None else device_fault_of(place.device)
+    return f"{own_device()} cannot be used: {fault}" if fault else ""
 
 
 def own_device() -> str:

@@ -9,6 +9,8 @@ from chess_snn.devices import (
     choose_devices,
     find_devices,
     gpu_tokens,
+    name_devices,
+    processor,
     visible_gpus,
 )
 from chess_snn.errors import ConfigError
@@ -54,6 +56,15 @@ def test_gpus_and_the_processor_alone_contradict_each_other():
 ])
 def test_gpus_keep_the_names_that_cuda_visible_devices_has_for_them(visible, tokens):
     assert gpu_tokens(visible, 2) == tokens
+
+
+def test_devices_are_named_in_runs():
+    eight, other = gpus(8), Device("cuda", 9, "9", "NVIDIA L4", 24 << 30)
+    assert name_devices(eight) == "GPUs 0-7 (NVIDIA H200)"
+    assert name_devices([eight[3], eight[3]]) == "GPU 3 (NVIDIA H200)"
+    found = name_devices([other, *eight[4:6], eight[0], eight[2]])
+    assert found == "GPUs 0, 2, 4-5 (NVIDIA H200) and GPU 9 (NVIDIA L4)"
+    assert name_devices([processor()]) == "the processor"
 
 
 def test_simulated_gpus_are_dealt_out_and_compute_on_the_processor(monkeypatch):

@@ -7,7 +7,7 @@ import subprocess
 import sys
 from collections import Counter
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from uuid import UUID
 
@@ -23,7 +23,7 @@ from mlflow import pyfunc  # noqa: E402
 from mlflow.tracking import MlflowClient  # noqa: E402
 from prefect.client.orchestration import get_client  # noqa: E402
 from prefect.client.schemas.filters import LogFilter, LogFilterTaskRunId  # noqa: E402
-from prefect.client.schemas.objects import Artifact, FlowRun, TaskRun  # noqa: E402
+from prefect.client.schemas.objects import Artifact, FlowRun, State, TaskRun  # noqa: E402
 
 from chess_snn import __version__ as chess_snn_version  # noqa: E402
 from chess_snn.campaign import CampaignFolder, read_receipts  # noqa: E402
@@ -31,10 +31,13 @@ from chess_snn.campaign.strength.matches import read_final_matches  # noqa: E402
 from chess_snn.data import verify_folder  # noqa: E402
 from flows.iteration_table import artifact_key  # noqa: E402
 from flows.servers import prefect_server  # noqa: E402
+from tasks.run_state import WAITING  # noqa: E402
 from tasks.tracking import EXPERIMENT, MODEL_NAME, local_tracking_uri  # noqa: E402
 from tasks.tracking.recorder import ALARMS_TAG  # noqa: E402
 from tasks.tracking.registry import model_id_of  # noqa: E402
 
+A_MOMENT = timedelta(seconds=0.2)
+"""Between what a worker does and what Prefect notes of it."""
 NUM_ITERATIONS = 2
 NUM_SHARDS = 4
 NUM_WORKERS = 2
@@ -117,7 +120,7 @@ def test_the_terminal_says_what_was_learned_and_what_to_do_next(finished):
     # Six plies end no game: the window is tiny, and that is told once when it is new.
     assert sum(x.startswith("ALARM replay starving since iteration 0") for x in lines) == 2
     assert "at the end of the campaign" in finished.output
-    assert f"workers: {NUM_WORKERS}" in finished.output
+    assert f"self-play: {NUM_WORKERS} workers on the processor, " in finished.output
     assert f"chess-snn ui {finished.folder.path}" in finished.output
 
 
@@ -160,6 +163,8 @@ class Recorded:
     """What each task run has in its log."""
     alarms: list[dict]
     """Events of the campaign's alarms."""
+    states: dict[str, list[State]]
+    """Of each self-play task run, by its name, in order."""
 
 
 @pytest.fixture(scope="module")
@@ -176,8 +181,15 @@ def recorded(finished) -> Recorded:
             "POST", "/events/filter",
             json={"filter": {"event": {"prefix": ["chess-snn.alarm."]}}},
         )
+        states = {
+            run.name: sorted(
+                client.read_task_run_states(run.id), key=lambda state: state.timestamp
+            )
+            for run in task_runs if run.name.startswith("self_play")
+        }
         return Recorded(
-            flow_runs, names, task_runs, client.read_artifacts(), lines, found.json()["events"]
+            flow_runs, names, task_runs, client.read_artifacts(), lines, found.json()["events"],
+            states,
         )
 
 
@@ -188,6 +200,25 @@ def test_a_generation_is_evaluated_while_the_next_iteration_plays(finished, reco
     assert 0 < seconds[0].evaluation_hidden <= seconds[0].evaluation
     assert seconds[-1].evaluation_hidden == 0
     assert all(s.iteration >= s.self_play + s.training + s.evaluation for s in seconds)
+
+
+def test_self_play_tasks_run_only_while_a_worker_runs_them(recorded):
+    for iteration in range(NUM_ITERATIONS):
+        runs = [run for run in recorded.task_runs if run.name.startswith(f"self_play-{iteration}-")]
+        waited = [
+            run.name for run in runs
+            if WAITING in [state.message for state in recorded.states[run.name]]
+        ]
+        assert len(waited) >= NUM_SHARDS - NUM_WORKERS
+        for run in runs:
+            *_, running, completed = recorded.states[run.name]
+            assert (running.name, completed.name) == ("Running", "Completed")
+            assert run.start_time == running.timestamp
+        begun, ended = (
+            sorted(getattr(run, name) for run in runs) for name in ("start_time", "end_time")
+        )
+        for later, earlier in zip(begun[NUM_WORKERS:], ended, strict=False):
+            assert later > earlier - A_MOMENT, "more tasks are Running than there are workers"
 
 
 def test_its_progress_is_an_artifact(finished, recorded):

@@ -118,7 +118,7 @@ def test_a_campaign_on_workers_that_have_dask_alone(start, certificates, tmp_pat
         *(f"--set={setting}" for setting in SETTINGS), CHESS_SNN_CERTIFICATES=certificates,
     )
     assert campaign.process.wait(PATIENT_S * 2) == 0, campaign.text
-    assert "2 workers: " in campaign.text
+    assert "self-play: 2 workers, 2 on the processor of " in campaign.text
     assert "worker old-box/cpu-0 is left unused: chess-snn 0.0.1 (" in campaign.text
     assert wrong.end() == 0
     folder = CampaignFolder.open(directory)

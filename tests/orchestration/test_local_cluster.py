@@ -19,7 +19,9 @@ from distributed import Client, Security  # noqa: E402
 
 from chess_snn.campaign import load_config  # noqa: E402
 from chess_snn.campaign.machine.workers import plan_here  # noqa: E402
+from chess_snn.devices import SIMULATED_GPUS  # noqa: E402
 from chess_snn.errors import ClusterError  # noqa: E402
+from flows.cluster import check_devices  # noqa: E402
 from tasks.cluster.local import local_cluster  # noqa: E402
 
 POLL_S = 0.05
@@ -90,6 +92,20 @@ def test_one_that_is_killed_whenever_it_starts_is_one_line(places):
     with killed_at_once(100) as killed, pytest.raises(ClusterError, match=reason) as raised:
         local_cluster(places)
     assert len(killed) >= 4
+    assert "\n" not in str(raised.value)
+
+
+def test_a_gpu_that_disappears_before_its_worker_starts_is_one_line(monkeypatch):
+    monkeypatch.setenv(SIMULATED_GPUS, "3")
+    two = load_config(settings=["execution.gpus=[1,2]", "execution.workers=2"])
+    planned = plan_here(two).places
+    monkeypatch.setenv(SIMULATED_GPUS, "2")
+    reason = r"GPU 2 \(simulated\) of .* it is not there any more; .* --gpus 1$"
+    with (
+        local_cluster(planned) as cluster, Client(cluster) as client,
+        pytest.raises(ClusterError, match=reason) as raised,
+    ):
+        check_devices(client, planned)
     assert "\n" not in str(raised.value)
 
 
