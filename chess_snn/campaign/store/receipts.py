@@ -21,7 +21,9 @@ _LATER_FIELDS: Final[Json] = {"rating": None, "climb": None, "promotion": None, 
 """What the first receipts of version 2 lack, and what that means."""
 
 FORMAT: Final = StoredFormat(
-    "receipt", version=4, upgrades={2: lambda body: _LATER_FIELDS | body, 3: dict},
+    "receipt", version=4, upgrades={
+        2: lambda body: _LATER_FIELDS | body, 3: lambda body: {"devices": None} | body,
+    },
     first_with_digest=3,
 )
 """Version 1 did not say when its iteration was; before version 4 the plan was one of version 2."""
