@@ -23,6 +23,7 @@ from flows.links import mlflow_link
 from flows.mirroring import send_to_store
 from flows.tagging import untagged_tasks
 from tasks import compute
+from tasks.cancelling import cancelled_by_stop
 from tasks.evaluate import evaluate
 from tasks.promote import challenge, promote
 from tasks.record import record
@@ -43,6 +44,7 @@ def waiting_tasks(num_workers: int) -> ThreadPoolTaskRunner[Any]:
     flow_run_name="iteration-{iteration}",
     task_runner=waiting_tasks(num_workers=0),  # who calls it knows how many there are
 )
+@cancelled_by_stop
 def iteration(directory: str, iteration: int) -> Receipt:
     """Play, train, evaluate and promote; only what is not committed yet is done.
 

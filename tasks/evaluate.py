@@ -16,12 +16,14 @@ from chess_snn.campaign.strength.matches import (
 )
 from chess_snn.types import Json
 from tasks import remote
+from tasks.cancelling import cancelled_by_stop
 from tasks.compute import BACKGROUND, run_all_on_devices
 from tasks.failures import Call
 from tasks.summary_lines import evaluation_line, matches_line
 
 
 @task(name="evaluate", task_run_name="evaluate-{generation}")
+@cancelled_by_stop
 def evaluate(directory: str, generation: int, num_threads: int) -> EvaluationFacts:
     """Play a new generation's matches, its climb and the suite of won positions, side by side.
 
@@ -48,6 +50,7 @@ def evaluate(directory: str, generation: int, num_threads: int) -> EvaluationFac
 
 
 @task(name="evaluate_final", task_run_name="evaluate_final")
+@cancelled_by_stop
 def evaluate_final(directory: str, iteration: int, num_threads: int) -> list[Json]:
     """Play the matches at the end of the campaign, whose last one is ``iteration``."""
     matches = final_matches(CampaignFolder.open(Path(directory)))

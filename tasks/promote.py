@@ -21,11 +21,13 @@ from chess_snn.campaign.strength.matches import EARLIER, ScheduledMatch
 from chess_snn.campaign.strength.ratings import rate_campaign, rating_of
 from chess_snn.failpoints import failpoint
 from tasks import remote
+from tasks.cancelling import cancelled_by_stop
 from tasks.compute import BACKGROUND, run_all_on_devices
 from tasks.summary_lines import promotion_line
 
 
 @task(name="challenge", task_run_name="challenge-{match.event}")
+@cancelled_by_stop
 def challenge(
     directory: str, match: ScheduledMatch, num_workers: int, num_threads: int
 ) -> PromotionFacts:

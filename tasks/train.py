@@ -13,6 +13,7 @@ from chess_snn.campaign.store.receipts import TrainingFacts
 from chess_snn.cores import num_cores
 from chess_snn.types import Json
 from tasks import remote
+from tasks.cancelling import cancelled_by_stop
 from tasks.compute import TRAINER, done_on_device, mended, run_on_device, watching_crew
 from tasks.errands import workers_see
 from tasks.summary_lines import training_line
@@ -20,6 +21,7 @@ from tasks.train_together import SharedTraining, train_together
 
 
 @task(name="train", task_run_name="train-{iteration}")
+@cancelled_by_stop
 def train(directory: str, iteration: int, num_threads: int) -> TrainingFacts:
     """Train on the replay window of ``iteration`` and commit the next generation."""
     folder, crew = CampaignFolder.open(Path(directory)), watching_crew()
