@@ -45,6 +45,7 @@ from flows.mending import mender_of
 from flows.mirroring import open_mirror, send_to_store
 from flows.one_a_folder import one_run_a_folder
 from flows.parameters import (
+    AS_PRESET,
     CampaignName,
     FormSettings,
     Games,
@@ -52,7 +53,6 @@ from flows.parameters import (
     Hours,
     Iterations,
     NetworkSize,
-    OptionalText,
     Preset,
     Seed,
     Simulations,
@@ -79,20 +79,20 @@ def _run_name() -> str:
 
 @flow(name="campaign", flow_run_name=_run_name)
 def campaign(
-    name: CampaignName = None,
-    directory: OptionalText = None,
+    name: CampaignName = "",
+    directory: str = "",
     preset: Preset = "smoke",
-    iterations: Iterations = None,
-    hours: Hours = None,
-    games_per_iteration: Games = None,
-    network: NetworkSize = None,
-    simulations: Simulations = None,
-    gpus: Gpus = None,
-    workers: Workers = None,
-    seed: Seed = None,
-    start_from: OptionalText = None,
+    iterations: Iterations = 0,
+    hours: Hours = 0.0,
+    games_per_iteration: Games = 0,
+    network: NetworkSize = AS_PRESET,
+    simulations: Simulations = 0,
+    gpus: Gpus = [],  # noqa: B006 - shown in the form, and never changed
+    workers: Workers = 0,
+    seed: Seed = 0,
+    start_from: str = "",
     with_games: bool = False,
-    settings: list[str] = [],  # noqa: B006 - shown in the form, and never changed
+    settings: list[str] = [],  # noqa: B006
 ) -> str:
     """Learn a game by self-play: start a campaign, or resume one.
 
@@ -101,13 +101,13 @@ def campaign(
             ~/chess-snn/campaigns). If it holds a campaign, that is resumed. Without a name the
             campaign is called after its preset: smoke-001, smoke-002 and so on.
         directory: the same as an absolute path, for a campaign that is elsewhere.
-        preset: configuration of a new campaign. The fields below change it.
+        preset: configuration of a new campaign. The fields below change it; 0 does not.
         iterations: length of the campaign, in passes of self-play, training and evaluation.
         hours: length of the campaign in hours of running, instead of iterations.
         games_per_iteration: games of self-play in each iteration.
         network: size of the network.
         simulations: simulations of the search for each move of self-play.
-        gpus: numbers of the GPUs to use, counted from 0. Without any it uses all.
+        gpus: numbers of the GPUs to use, counted from 0; an empty list uses all.
         workers: processes that play. 0 chooses by devices, cores and memory.
         seed: everything random derives from it.
         start_from: network that a new campaign starts from: a campaign's folder,
@@ -224,21 +224,21 @@ def _play_final_matches(run: CampaignRun) -> None:
         send_to_store(run, last, after=played)
 
 
-def _directory_of(name: str | None, directory: str | None) -> Path | None:
-    if name is not None and directory is not None:
+def _directory_of(name: str, directory: str) -> Path | None:
+    if name and directory:
         raise ConfigError(
             f"name = {name!r} and directory = {directory!r} are both set; leave one of them out"
         )
-    if name is not None:
+    if name:
         return campaigns_home() / name
-    if directory is not None and not Path(directory).is_absolute():
+    if directory and not Path(directory).is_absolute():
         # A deployment's run starts in a temporary folder, which ends with it.
         raise ConfigError(f"directory must be an absolute path, got {directory!r}")
-    return None if directory is None else Path(directory)
+    return Path(directory) if directory else None
 
 
 def _create(
-    directory: Path | None, preset: str, settings: list[str], start_from: str | None,
+    directory: Path | None, preset: str, settings: list[str], start_from: str,
     with_games: bool,
 ) -> CampaignFolder:
     if with_games and not start_from:

@@ -66,38 +66,39 @@ def test_a_preset_is_chosen_from_a_list(schemas):
 
 
 def test_each_setting_in_the_form_is_one_plain_field(schemas):
-    """A choice between a value and None would cost a click for each field."""
+    """With None as default the form sends it, and the check of the form refuses it."""
+    assert all(field["default"] is not None
+               for field in schemas["campaign"]["properties"].values())
     types = {name: field["type"] for name, field in schemas["campaign"]["properties"].items()}
     assert types == {
         "name": "string", "directory": "string", "preset": "string", "iterations": "integer",
         "hours": "number", "games_per_iteration": "integer", "network": "string",
         "simulations": "integer", "gpus": "array", "workers": "integer", "seed": "integer",
-        "settings": "array",
+        "start_from": "string", "with_games": "boolean", "settings": "array",
     }
 
 
 def test_bounds_in_the_form_are_those_of_the_settings(schemas):
     fields = schemas["campaign"]["properties"]
     assert (fields["workers"]["minimum"], fields["workers"]["maximum"]) == (0, 1024)
-    assert (fields["iterations"]["minimum"], fields["iterations"]["maximum"]) == (1, 1_000_000)
+    assert (fields["iterations"]["minimum"], fields["iterations"]["maximum"]) == (0, 1_000_000)
     assert fields["simulations"]["maximum"] == MAX_SIMULATIONS
     assert fields["network"]["enum"][1:] == list(SIZES)
 
 
 @pytest.mark.parametrize(("name", "parameters"), [
     ("campaign", {"preset": "huge"}),
-    ("campaign", {"iterations": 0}),
+    ("campaign", {"iterations": -1}),
     ("campaign", {"iterations": 2.5}),
-    ("campaign", {"hours": 0}),
-    ("campaign", {"games_per_iteration": 0}),
+    ("campaign", {"hours": -0.5}),
+    ("campaign", {"games_per_iteration": -1}),
     ("campaign", {"network": "huge"}),
-    ("campaign", {"simulations": 0}),
+    ("campaign", {"simulations": 100_001}),
     ("campaign", {"gpus": [-1]}),
     ("campaign", {"gpus": "0,1"}),
     ("campaign", {"workers": 2000}),
     ("campaign", {"seed": -1}),
     ("campaign", {"name": "../elsewhere"}),
-    ("campaign", {"name": ""}),
     ("campaign", {"settings": "campaign.iterations=1"}),
     ("tournament", {"directory": "/c", "openings": 0}),
     ("tournament", {"directory": "/c", "simulations": -1}),

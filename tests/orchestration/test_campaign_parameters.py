@@ -41,13 +41,13 @@ def test_hours_take_the_place_of_iterations():
 
 def test_a_campaign_is_found_by_name_or_by_directory(tmp_path, monkeypatch):
     monkeypatch.setenv("CHESS_SNN_HOME", str(tmp_path))
-    assert _directory_of("nightly", None) == tmp_path / "campaigns" / "nightly"
-    assert _directory_of(None, str(tmp_path / "c")) == tmp_path / "c"
-    assert _directory_of(None, None) is None
+    assert _directory_of("nightly", "") == tmp_path / "campaigns" / "nightly"
+    assert _directory_of("", str(tmp_path / "c")) == tmp_path / "c"
+    assert _directory_of("", "") is None
     with pytest.raises(ConfigError, match="both set"):
         _directory_of("nightly", str(tmp_path))
     with pytest.raises(ConfigError, match="must be an absolute path"):
-        _directory_of(None, "campaigns/mine")
+        _directory_of("", "campaigns/mine")
 
 
 def test_the_same_form_resumes_its_campaign_as_a_schedule_does(tmp_path):

@@ -122,6 +122,9 @@ def test_nobody_comes_in_without_the_certificate_of_the_campaign(places, strange
                 Client(asked, security=stranger, timeout=2)
         with Client(cluster) as client:
             assert client.submit(int, "1").result(timeout=10) == 1
+            # Prefect sends SIGTERM to the whole group of a run that is cancelled.
+            groups = client.run(os.getpgrp)
+        assert os.getpgrp() not in groups.values()
 
 
 def test_a_client_that_left_is_no_traceback_bug(places, caplog):
