@@ -12,6 +12,7 @@ from distributed import Client, Security
 from chess_snn.campaign import CampaignConfig, CampaignFolder
 from chess_snn.campaign.machine.gpu_sharing_probe import measure_where_unknown
 from chess_snn.campaign.machine.places import WorkerPlace
+from chess_snn.campaign.machine.training_ranks import choose_ranks, training_gpus
 from chess_snn.campaign.machine.workers import plan_here
 from chess_snn.cores import num_cores
 from chess_snn.devices import name_devices
@@ -98,6 +99,7 @@ def check_crew(config: CampaignConfig) -> None:
     settings = config.cluster
     if settings.kind == "local":
         plan_here(config)
+        choose_ranks(config, len(training_gpus(config)))
     elif settings.kind == "address":
         security = security_of(settings.address, settings.certificates, _CERTIFICATES)
         check_scheduler(settings.address, security)
@@ -127,6 +129,7 @@ def _open_local(folder: CampaignFolder, stack: ExitStack, say: Say) -> Crew:
         f"self-play: {len(players)} workers on {name_devices(place.device for place in players)}, "
         f"{threads}"
     )
+    say(choose_ranks(folder.config, len(plan.places[0].machine_gpus)).why)
     return crew
 
 
@@ -219,6 +222,9 @@ def _with_workers(client: Client, folder: CampaignFolder, stack: ExitStack, say:
         for host in sorted({member.host for member in players})
     )
     say(f"self-play: {crew.num_workers} workers, {machines}")
+    if folder.config.cluster.training_machines == 1:
+        for gpus in sorted({member.gpus for member in crew.watch.members if member.trains}):
+            say(choose_ranks(folder.config, gpus).why)
     return crew
 
 

@@ -1,7 +1,7 @@
 """What Dask workers run: the campaign's stages, with their progress sent as Dask events.
 
 Workers import this module and the library; they need neither Prefect nor MLflow. As ``num_threads``
-0 takes what the worker's place has; training takes its whole machine.
+0 takes what the worker's place has; training takes all cores of its machine.
 """
 
 import errno
@@ -9,22 +9,24 @@ import socket
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 
 from distributed import get_worker
 
 from chess_snn.campaign import stages
-from chess_snn.campaign.machine.places import own_place, whole_machine
+from chess_snn.campaign.machine import training_launch
+from chess_snn.campaign.machine.places import own_place
+from chess_snn.campaign.machine.training_launch import RankTraining
 from chess_snn.campaign.stages import warm_start
-from chess_snn.campaign.stages.training_launch import train_as_configured
-from chess_snn.campaign.stages.training_launch import train_share as train_own_share
 from chess_snn.campaign.store.folder import CONFIG_FILE
 from chess_snn.campaign.store.receipts import ShardFacts, TrainingFacts
 from chess_snn.campaign.strength import climbing, matches
 from chess_snn.campaign.strength.matches import FINAL, ScheduledMatch, is_gate
-from chess_snn.cores import num_cores
+from chess_snn.cores import num_cores, unbound
 from chess_snn.types import Json, Progress
 from tasks.cluster import rank_meeting
+
+_Result = TypeVar("_Result")
 
 PROGRESS_TOPIC: Final = "progress"
 """Dask topic of the events that :class:`tasks.progress.ProgressBoard` reads."""
@@ -41,9 +43,9 @@ def play_shard(directory: str, iteration: int, shard: int, num_threads: int) -> 
 
 
 def train_generation(directory: str, iteration: int, num_threads: int) -> TrainingFacts:
-    """See :func:`chess_snn.campaign.stages.training_launch.train_as_configured`."""
-    with whole_machine():
-        return train_as_configured(
+    """See :func:`chess_snn.campaign.machine.training_launch.train_as_configured`."""
+    with unbound():
+        return training_launch.train_as_configured(
             _seen(directory), iteration, num_threads=num_threads or num_cores(),
             on_progress=_progress_events(iteration, "train", "steps"),
         )
@@ -52,27 +54,31 @@ def train_generation(directory: str, iteration: int, num_threads: int) -> Traini
 def train_share(
     directory: str, iteration: int, num_threads: int, meeting: str
 ) -> TrainingFacts | None:
-    """See :func:`chess_snn.campaign.stages.training_launch.train_share`.
+    """See :func:`chess_snn.campaign.machine.training_launch.train_share`.
 
     The campaign tells this machine's place at ``meeting`` (:mod:`tasks.cluster.rank_meeting`).
     """
-    is_wanted = rank_meeting.own_call_wanted()
-    with whole_machine():
-        return train_own_share(
-            _seen(directory), iteration,
-            lambda: rank_meeting.wait_for_place(meeting, is_wanted),
-            num_threads=num_threads or num_cores(), is_wanted=is_wanted,
-            on_progress=_progress_events(iteration, "train", "steps"),
-        )
+    return _train_share(
+        training_launch.generation_training(_seen(directory), iteration), num_threads, meeting,
+        _progress_events(iteration, "train", "steps"),
+    )
 
 
 def train_first_generation(directory: str, num_threads: int) -> Json:
-    """See :func:`chess_snn.campaign.stages.warm_start.train_first_generation`."""
-    with whole_machine():
-        return warm_start.train_first_generation(
+    """See :func:`chess_snn.campaign.machine.training_launch.train_first_as_configured`."""
+    with unbound():
+        return training_launch.train_first_as_configured(
             _seen(directory), num_threads=num_threads or num_cores(),
             on_progress=_progress_events(0, warm_start.SUPERVISED, "steps"),
         )
+
+
+def train_first_share(directory: str, num_threads: int, meeting: str) -> Json | None:
+    """As :func:`train_share`, of generation 0 from given games."""
+    return _train_share(
+        training_launch.first_training(_seen(directory)), num_threads, meeting,
+        _progress_events(0, warm_start.SUPERVISED, "steps"),
+    )
 
 
 def play_match_part(
@@ -102,6 +108,17 @@ def play_climb(directory: str, generation: int, num_threads: int) -> Json:
         _seen(directory), generation, num_threads=num_threads or _own_threads(),
         on_progress=_progress_events(generation - 1, "evaluate", "climb"),
     )
+
+
+def _train_share(
+    training: RankTraining[_Result], num_threads: int, meeting: str, on_progress: Progress
+) -> _Result | None:
+    is_wanted = rank_meeting.own_call_wanted()
+    with unbound():
+        return training_launch.train_share(
+            training, lambda: rank_meeting.wait_for_place(meeting, is_wanted),
+            num_threads=num_threads or num_cores(), is_wanted=is_wanted, on_progress=on_progress,
+        )
 
 
 def _seen(directory: str) -> Path:

@@ -1,4 +1,4 @@
-"""A generation that several machines of the cluster train at once, by ranks on each of them.
+"""A network that several machines of the cluster train at once, by ranks on each of them.
 
 ::
 
@@ -24,10 +24,11 @@ from typing import Any, Final
 from distributed import Client, Future, default_client
 from distributed.comm import get_address_host
 
-from chess_snn.campaign.store.receipts import TrainingFacts
+from chess_snn.campaign import CampaignConfig
+from chess_snn.campaign.machine.training_ranks import deal_ranks
 from chess_snn.errors import ChessSnnError, RankLostError
 from chess_snn.training.rank_launch import RankLayout
-from tasks import compute, remote
+from tasks import compute
 from tasks.cluster.attempts import Done, attempt
 from tasks.cluster.crew_watch import CrewWatch, Member
 from tasks.cluster.rank_meeting import READY_TOPIC, ReadyMachine, tell_place
@@ -44,22 +45,20 @@ _LEFT_OUT_AFTER_S: Final = 600.0
 class SharedTraining:
     """What is to be trained together."""
 
-    directory: str
-    """The campaign folder."""
-    iteration: int
-    num_threads: int
-    """Of each machine; 0 takes all of its cores."""
-    num_machines: int
-    """That are wanted, > 1."""
-    ranks_each: int
-    """Processes on each of them, >= 1."""
+    config: CampaignConfig
+    """How many machines, of which each has how many ranks."""
+    generation: int
+    share: Call
+    """What each machine is asked for, without the last argument, the meeting."""
+    alone: Call
+    """What one machine is asked for where it is the only one."""
 
 
-def train_together(training: SharedTraining, crew: CrewWatch) -> Done[TrainingFacts]:
-    """Train and commit generation ``iteration + 1`` on as many machines as are there.
+def train_together(training: SharedTraining, crew: CrewWatch) -> Done[Any]:
+    """Train and commit a generation on as many machines as are there.
 
     Args:
-        training: the folder, the iteration, and how many are wanted.
+        training: which one, and by how many.
         crew: whose machines.
 
     Returns:
@@ -71,16 +70,13 @@ def train_together(training: SharedTraining, crew: CrewWatch) -> Done[TrainingFa
         SchedulerLostError: who tells them what to do is gone.
         ChessSnnError: any that training raises.
     """
-    call = (
-        remote.train_generation, training.directory, training.iteration, training.num_threads
-    )
-    return compute.mended(lambda: _train(training, crew, call))
+    return compute.mended(lambda: _train(training, crew))
 
 
-def _train(training: SharedTraining, crew: CrewWatch, alone: Call) -> Done[TrainingFacts]:
+def _train(training: SharedTraining, crew: CrewWatch) -> Done[Any]:
     client = default_client()
     try:
-        return _train_with(client, training, crew, alone)
+        return _train_with(client, training, crew)
     except (ChessSnnError, compute.StoppedError):
         raise
     except Exception:
@@ -89,18 +85,19 @@ def _train(training: SharedTraining, crew: CrewWatch, alone: Call) -> Done[Train
         raise
 
 
-def _train_with(
-    client: Client, training: SharedTraining, crew: CrewWatch, alone: Call
-) -> Done[TrainingFacts]:
-    machines = choose_machines(crew.trainers, client.processing(), training.num_machines)
-    if len(machines) < training.num_machines:
+def _train_with(client: Client, training: SharedTraining, crew: CrewWatch) -> Done[Any]:
+    wanted = training.config.cluster.training_machines
+    most = min(wanted, training.config.training.num_micro_batches)
+    machines = choose_machines(crew.trainers, client.processing(), most)
+    if len(machines) < wanted:
         names = ", ".join(member.host for member in machines) or "none"
+        why = f"; a step has {most} micro-batches" if most < wanted else ""
         crew.say(
-            f"generation {training.iteration + 1} is to be trained on {training.num_machines} "
-            f"machines, and {len(machines)} can: {names}"
+            f"generation {training.generation} is to be trained on {wanted} machines, and "
+            f"{len(machines)} can: {names}{why}"
         )
     if len(machines) < 2:
-        done: Done[TrainingFacts] = compute.done_on_device(*alone, device=compute.TRAINER)
+        done: Done[Any] = compute.done_on_device(*training.alone, device=compute.TRAINER)
         return done
     return _Party(client, crew, training, machines).train()
 
@@ -124,16 +121,13 @@ class _Party:
         self._client, self._crew, self._training = client, crew, training
         self._machines = machines
         self._meeting = uuid.uuid4().hex
-        self._call: Call = (
-            remote.train_share, training.directory, training.iteration, training.num_threads,
-            self._meeting,
-        )
+        self._call: Call = (*training.share, self._meeting)
         self._told: queue.SimpleQueue[ReadyMachine] = queue.SimpleQueue()
         self._shares: list[_Share] = []
         """Of those that were not left out."""
         self._first_error: Exception | None = None
 
-    def train(self) -> Done[TrainingFacts]:
+    def train(self) -> Done[Any]:
         """What the machine that has committed returns, under the names of all."""
         futures = []
         self._client.subscribe_topic(READY_TOPIC, lambda event: self._told.put(event[1]))
@@ -154,12 +148,12 @@ class _Party:
 
     def _submit(self, machine: Member) -> Future:
         return self._client.submit(
-            attempt, *sent(self._call), key=f"train_share-{uuid.uuid4().hex}",
+            attempt, *sent(self._call), key=f"{self._call[0].__name__}-{uuid.uuid4().hex}",
             workers=[machine.address], allow_other_workers=False, pure=False,
             resources={compute.TRAINER: 1},
         )
 
-    def _gather(self) -> Done[TrainingFacts] | None:
+    def _gather(self) -> Done[Any] | None:
         """Wait for machines to be ready, and leave out those that are not.
 
         Returns:
@@ -184,7 +178,7 @@ class _Party:
                 last_s = time.monotonic() + _LEFT_OUT_AFTER_S
         if not self._shares:
             raise self._first_error or RankLostError(
-                f"no machine was ready to train generation {self._training.iteration + 1}"
+                f"no machine was ready to train generation {self._training.generation}"
             )
         return None
 
@@ -199,7 +193,7 @@ class _Party:
                         return True
         return False
 
-    def _early_end(self, share: _Share) -> Done[TrainingFacts] | None:
+    def _early_end(self, share: _Share) -> Done[Any] | None:
         """Of a call that ended before its machine was told a place."""
         try:
             return self._result(share)
@@ -215,7 +209,7 @@ class _Party:
         self._shares = [share for share in self._shares if share not in shares]
         for share in shares:
             self._crew.say(
-                f"{share.machine.host} does not train generation {self._training.iteration + 1}: "
+                f"{share.machine.host} does not train generation {self._training.generation}: "
                 f"{reason}"
             )
 
@@ -229,17 +223,19 @@ class _Party:
                 raise self._lost(share)
 
     def _layouts(self) -> list[RankLayout]:
-        ranks_each = self._training.ranks_each
+        ranks = deal_ranks(
+            self._training.config, [share.machine.gpus for share in self._shares]
+        )
         if len(self._shares) == 1:
-            return [RankLayout(ranks_each)]
+            return [RankLayout(ranks[0])]
         hosts = [get_address_host(share.machine.address) for share in self._shares]
         endpoint = f"{hosts[0]}:{self._shares[0].port}"
         return [
-            RankLayout(ranks_each, len(hosts), number, endpoint, host)
+            RankLayout(ranks[number], len(hosts), number, endpoint, host)
             for number, host in enumerate(hosts)
         ]
 
-    def _wait_for_end(self) -> Done[TrainingFacts]:
+    def _wait_for_end(self) -> Done[Any]:
         running = list(self._shares)
         while running:
             compute.give_up_if_cut_off(self._client)
@@ -256,10 +252,10 @@ class _Party:
                     raise self._lost(share)
             time.sleep(_POLL_S)
         raise RankLostError(
-            f"none of {self._names()} has brought generation {self._training.iteration + 1}"
+            f"none of {self._names()} has brought generation {self._training.generation}"
         )
 
-    def _end(self, share: _Share) -> Done[TrainingFacts] | None:
+    def _end(self, share: _Share) -> Done[Any] | None:
         try:
             return self._result(share)
         except RankLostError as error:
@@ -267,7 +263,7 @@ class _Party:
                 f"training on {self._names()} ended on {share.machine.host}: {error}"
             ) from error
 
-    def _result(self, share: _Share) -> Done[TrainingFacts] | None:
+    def _result(self, share: _Share) -> Done[Any] | None:
         """Of a call that is done; None where rank 0 was elsewhere."""
         try:
             done: Done[Any] = share.future.result()
@@ -277,13 +273,13 @@ class _Party:
                 raise
             raise plain from error
         self._crew.succeeded(done.device)
-        facts: TrainingFacts | None = received(self._call, done.result)
+        facts = received(self._call, done.result)
         return None if facts is None else replace(done, result=facts)
 
     def _lost(self, share: _Share) -> RankLostError:
         return RankLostError(
             f"worker {share.machine.name} was lost while {self._names()} trained generation "
-            f"{self._training.iteration + 1} together"
+            f"{self._training.generation} together"
         )
 
     def _names(self) -> str:

@@ -1,21 +1,45 @@
 """``chess-snn games learn``: a network from given games alone, without a campaign."""
 
+import json
+import os
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.table import Table
 
-from chess_snn.campaign import load_config, preset_names
+from chess_snn.campaign import CampaignConfig, load_config, preset_names
+from chess_snn.campaign.machine.training_launch import train_network_in_ranks
+from chess_snn.campaign.machine.training_ranks import training_gpus
 from chess_snn.campaign.stages.training_alone import TrainedNetwork, train_network
-from chess_snn.cli.console import console, print_message, work_bar
+from chess_snn.cli.console import console, print_message
+from chess_snn.cli.devices import DeviceOption, GpusOption, parse_gpus
 from chess_snn.cli.given_games import check_given_games, games_setting
+from chess_snn.cli.rank_options import (
+    DEFAULT_TIMEOUT_S,
+    BackendOption,
+    BatchSizeOption,
+    LocalAddrOption,
+    MaxRestartsOption,
+    NnodesOption,
+    NodeRankOption,
+    NprocPerNodeOption,
+    PrecisionOption,
+    RdzvEndpointOption,
+    TimeoutOption,
+    TrustNetworkOption,
+    fitting_layout,
+    rank_layout,
+)
 from chess_snn.cli.report_file import JsonFile, check_writable
 from chess_snn.config import check_range
 from chess_snn.cores import num_cores
 from chess_snn.data import write_json
+from chess_snn.devices import VISIBLE_GPUS
 from chess_snn.interrupts import EXIT_INTERRUPTED
-from chess_snn.training import Points
+from chess_snn.training import Points, StepLines
+from chess_snn.training.rank_launch import RankLayout
+from chess_snn.training.shares import divide
 
 _COLUMNS = {
     "step": ("step", ",.0f"),
@@ -45,36 +69,89 @@ def learn_command(
         list[str] | None,
         typer.Option(help="One setting of net, training or supervised. May be repeated."),
     ] = None,
-    threads: Annotated[int, typer.Option(help="Of a CPU; 0 takes every core.")] = 0,
+    batch_size: BatchSizeOption = None,
+    learning_rate: Annotated[float | None, typer.Option(help="supervised.learning_rate.")] = None,
+    precision: PrecisionOption = "",
+    device: DeviceOption = "",
+    gpus: GpusOption = "",
+    backend: BackendOption = "",
+    nproc_per_node: NprocPerNodeOption = 0,
+    nnodes: NnodesOption = 1,
+    node_rank: NodeRankOption = 0,
+    rdzv_endpoint: RdzvEndpointOption = "",
+    local_addr: LocalAddrOption = "",
+    trust_network: TrustNetworkOption = False,
+    max_restarts: MaxRestartsOption = 0,
+    threads: Annotated[
+        int, typer.Option(help="Of a CPU, shared by its processes; 0 takes every core.")
+    ] = 0,
+    timeout_s: TimeoutOption = DEFAULT_TIMEOUT_S,
     json_file: JsonFile = None,
 ) -> None:
     """Train a network on given games: the moves that were played, and how the games ended.
 
     Settings are those of a campaign: net, training, supervised, campaign.seed, execution.device.
-    One game in 16 is held out and measured. After Ctrl-C or a crash, the same command goes on.
+    One game in 16 is held out and measured. After Ctrl-C or a crash, the same command goes on. All
+    GPUs of the machine share each step; on several machines, run the command on each.
 
     chess-snn games learn imports/lichess --out networks/tiny --set supervised.epochs=3
 
     chess-snn games learn imports/lichess --out networks/large --set net.size=large
-    --set supervised.learning_rate=1e-3
+    --batch-size 4096 --learning-rate 1e-3
     """
     check_range("--threads", threads, ge=0, le=1024)
+    check_range("--timeout-s", timeout_s, gt=0, le=86_400)
     check_writable(json_file)
-    configuration = check_given_games(
-        load_config(preset, config, [*(set or []), *games_setting(games)])
+    layout = rank_layout(
+        nproc_per_node, nnodes, node_rank, rdzv_endpoint, local_addr, max_restarts,
+        trust_network=trust_network,
     )
+    options = _settings(batch_size, learning_rate, precision, device, gpus, backend)
+    configuration = load_config(preset, config, [*(set or []), *options, *games_setting(games)])
+    layout = fitting_layout(layout, nproc_per_node, configuration)
+    divide(configuration.training, [1.0] * layout.per_node * layout.nodes)  # or refuse so many
+    configuration = check_given_games(configuration)
     try:
-        with work_bar(f"training {out.name}", "steps") as on_progress:
-            trained = train_network(
-                configuration, out, num_threads=threads or num_cores(),
-                on_progress=on_progress,
-            )
+        trained = _train(configuration, out, layout, threads or num_cores(), timeout_s)
     except KeyboardInterrupt:
         print_message("stopped; the same command goes on from the last checkpoint")
         raise typer.Exit(EXIT_INTERRUPTED) from None
     _print_trained(trained)
     if json_file is not None:
         write_json(json_file, {"network": str(trained.path), "points": trained.points})
+
+
+def _settings(
+    batch_size: int | None, learning_rate: float | None, precision: str, device: str, gpus: str,
+    backend: str,
+) -> list[str]:
+    """The options that were given, as texts for ``--set``."""
+    given = {
+        "training.batch_size": batch_size,
+        "supervised.learning_rate": learning_rate,
+        "training.precision": precision or None,
+        "execution.device": device or None,
+        "execution.gpus": list(parse_gpus(gpus)) if gpus else None,
+        "execution.training_backend": backend or None,
+    }
+    return [f"{name}={json.dumps(value)}" for name, value in given.items() if value is not None]
+
+
+def _train(
+    config: CampaignConfig, out: Path, layout: RankLayout, threads: int, timeout_s: float
+) -> TrainedNetwork:
+    """In this process where it is the only one, so that a GPU replays its steps as a graph."""
+    if layout.per_node * layout.nodes > 1:
+        return train_network_in_ranks(
+            config, out, layout, num_threads=max(1, threads // layout.per_node),
+            timeout_s=timeout_s, on_line=print_message,
+        )
+    if tokens := training_gpus(config):
+        os.environ[VISIBLE_GPUS] = ",".join(tokens)
+    lines = StepLines(print_message, config.training.batch_size)
+    return train_network(
+        config, out, num_threads=threads, on_progress=lines.on_progress, on_step=lines.on_step
+    )
 
 
 def _print_trained(trained: TrainedNetwork) -> None:

@@ -1,21 +1,38 @@
 """``chess-snn train``: a campaign's next generation, by processes on one machine or several."""
 
-import os
+import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from chess_snn.campaign import CampaignConfig, CampaignFolder, campaign_lock
-from chess_snn.campaign.machine.workers import gpus_for
+from chess_snn.campaign.configuration.loading import change_pace
+from chess_snn.campaign.machine.training_launch import generation_training, run_in_ranks
 from chess_snn.campaign.stages.to_train import iteration_to_train
-from chess_snn.campaign.stages.training_launch import train_in_ranks
-from chess_snn.cli.console import print_message, work_bar
+from chess_snn.cli.console import print_message
+from chess_snn.cli.devices import GpusOption, parse_gpus
+from chess_snn.cli.rank_options import (
+    DEFAULT_TIMEOUT_S,
+    BackendOption,
+    BatchSizeOption,
+    LocalAddrOption,
+    MaxRestartsOption,
+    NnodesOption,
+    NodeRankOption,
+    NprocPerNodeOption,
+    PrecisionOption,
+    RdzvEndpointOption,
+    TimeoutOption,
+    TrustNetworkOption,
+    fitting_layout,
+    rank_layout,
+)
 from chess_snn.config import check_range
-from chess_snn.devices import VISIBLE_GPUS, choose_devices
 from chess_snn.errors import UsageError
 from chess_snn.training.rank_launch import RankLayout
-from chess_snn.training.ranks import TIMEOUT_S
+from chess_snn.types import Json
 
 
 def train_command(
@@ -23,82 +40,79 @@ def train_command(
     iteration: Annotated[
         int | None, typer.Option(help="Whose games are new; else the first not trained on.")
     ] = None,
-    nproc_per_node: Annotated[
-        int, typer.Option(help="Processes on each machine: one a GPU; several share a CPU's cores.")
-    ] = 1,
-    nnodes: Annotated[int, typer.Option(help="Machines; run the command on each.")] = 1,
-    node_rank: Annotated[int, typer.Option(help="Which of them this is, from 0.")] = 0,
-    rdzv_endpoint: Annotated[
-        str, typer.Option(help="HOST:PORT of machine 0 as all reach it; needed for several.")
-    ] = "",
-    local_addr: Annotated[
-        str, typer.Option(help="Of this machine, as the others reach it; else its host name.")
-    ] = "",
-    trust_network: Annotated[
-        bool, typer.Option(
-            "--trust-network", help="Needed for several machines: whoever reaches this one's ports "
-            "can run programs as you, for torch takes pickles there and asks for no password.",
-        ),
-    ] = False,
-    max_restarts: Annotated[
-        int, typer.Option(help="How often all processes begin again when one died.")
-    ] = 0,
+    nproc_per_node: NprocPerNodeOption = 0,
+    nnodes: NnodesOption = 1,
+    node_rank: NodeRankOption = 0,
+    rdzv_endpoint: RdzvEndpointOption = "",
+    local_addr: LocalAddrOption = "",
+    trust_network: TrustNetworkOption = False,
+    max_restarts: MaxRestartsOption = 0,
     threads: Annotated[
         int, typer.Option(help="Of each process on a CPU; 0 shares the cores.")
     ] = 0,
-    timeout_s: Annotated[
-        float, typer.Option(help="How long a process may keep the others waiting.")
-    ] = TIMEOUT_S,
+    timeout_s: TimeoutOption = DEFAULT_TIMEOUT_S,
+    gpus: GpusOption = "",
+    backend: BackendOption = "",
+    batch_size: BatchSizeOption = None,
+    learning_rate: Annotated[float | None, typer.Option(help="training.learning_rate.")] = None,
+    precision: PrecisionOption = "",
 ) -> None:
     """Train a campaign's next generation on the games that it has played.
 
-    The steps are those that the campaign would make itself; processes share each of them.
+    The steps are those that the campaign would make itself; processes share each of them. A
+    campaign keeps its batch size, learning rate and precision: others than its own are refused.
 
-    chess-snn train campaigns/gpu-001 --nproc-per-node 8
+    chess-snn train campaigns/gpu-001
 
     On each of two machines that see the same folder, with --node-rank 0 and 1, in a network where
     nobody else is:
 
-    chess-snn train campaigns/gpu-001 --nproc-per-node 8 --nnodes 2 --node-rank 0
-    --rdzv-endpoint node-0:29400 --trust-network
+    chess-snn train campaigns/gpu-001 --nnodes 2 --node-rank 0 --rdzv-endpoint node-0:29400
+    --trust-network
     """
     check_range("--threads", threads, ge=0, le=1024)
     check_range("--timeout-s", timeout_s, gt=0, le=86_400)
-    layout = RankLayout(
-        nproc_per_node, nnodes, node_rank, rdzv_endpoint, local_addr, max_restarts
+    layout = rank_layout(
+        nproc_per_node, nnodes, node_rank, rdzv_endpoint, local_addr, max_restarts,
+        trust_network=trust_network,
     )
-    if not (layout.is_loopback or trust_network):
-        raise UsageError(
-            "ranks that other machines can reach take pickles from whoever does, without a "
-            "password; in a private network, or behind a firewall, say --trust-network, else train "
-            "on one machine, without --nnodes, --rdzv-endpoint and --local-addr"
-        )
     folder = CampaignFolder.open(campaign)
-    _show_only_chosen_gpus(folder.config)
+    _check_kept(folder, {
+        "training.batch_size": batch_size, "training.learning_rate": learning_rate,
+        "training.precision": precision or None,
+    })
+    settings = [f"execution.gpus={list(parse_gpus(gpus))}"] if gpus else []
+    settings += [f"execution.training_backend={json.dumps(backend)}"] if backend else []
+    config = change_pace(folder.config, settings)
+    layout = fitting_layout(layout, nproc_per_node, config)
     if node_rank:
-        _train(folder, iteration, layout, threads, timeout_s)
+        _train(folder, config, iteration, layout, threads, timeout_s)
     else:
         with campaign_lock(folder):
-            _train(folder, iteration, layout, threads, timeout_s)
+            _train(folder, config, iteration, layout, threads, timeout_s)
 
 
-def _show_only_chosen_gpus(config: CampaignConfig) -> None:
-    """Have the processes of the ranks see the GPUs of ``execution.gpus`` alone."""
-    execution = config.execution
-    devices = choose_devices(execution.device, execution.gpus, gpus_for(config))
-    if tokens := [device.token for device in devices if device.is_gpu]:
-        os.environ[VISIBLE_GPUS] = ",".join(tokens)
+def _check_kept(folder: CampaignFolder, wanted: Json) -> None:
+    """Refuse settings that the campaign's results depend on, unless they are its own."""
+    for setting, value in wanted.items():
+        own = getattr(folder.config.training, setting.partition(".")[2])
+        if value not in (None, own):
+            raise UsageError(
+                f"{folder.path} trains with {setting} = {own}, which its results depend on, and "
+                f"not with {value}; to continue it under another: chess-snn campaign fork "
+                f"{folder.path} --at N --set {setting}={value}"
+            )
 
 
 def _train(
-    folder: CampaignFolder, wanted: int | None, layout: RankLayout, threads: int, timeout_s: float
+    folder: CampaignFolder, config: CampaignConfig, wanted: int | None, layout: RankLayout,
+    threads: int, timeout_s: float,
 ) -> None:
     iteration = iteration_to_train(folder, wanted)
-    with work_bar(f"training generation {iteration + 1}", "steps") as on_progress:
-        facts = train_in_ranks(
-            folder.path, iteration, layout, num_threads=threads, timeout_s=timeout_s,
-            on_progress=on_progress,
-        )
+    facts = run_in_ranks(
+        replace(generation_training(folder.path, iteration), config=config), layout,
+        num_threads=threads, timeout_s=timeout_s, on_line=print_message,
+    )
     metrics = facts.metrics
     print_message(
         f"{folder.checkpoint(facts.generation)}: {metrics['steps']:,.0f} steps by "

@@ -14,9 +14,11 @@ from chess_snn.training.ranks import ALONE, RankPlace, Ranks, joined_ranks
 from chess_snn.training.report import StepListener, TrainingReport
 from chess_snn.training.schedule import IterationPlan
 from chess_snn.training.settings import SupervisedSettings, TrainingSettings
+from chess_snn.training.step_lines import StepLines
 from chess_snn.training.step_losses import StepFigures, StepLosses, thin
 from chess_snn.training.supervised import (
     Points,
+    check_newest,
     step_checkpoint,
     step_checkpoints,
     supervised_progress,
@@ -35,6 +37,7 @@ __all__ = [
     "RankPlace",
     "Ranks",
     "StepFigures",
+    "StepLines",
     "StepListener",
     "StepLosses",
     "SupervisedSettings",
@@ -42,6 +45,7 @@ __all__ = [
     "TrainingReport",
     "TrainingSettings",
     "check_checkpoint",
+    "check_newest",
     "joined_ranks",
     "load_trainer",
     "load_weights",

@@ -35,11 +35,19 @@ class HoldoutReport:
 @torch.no_grad()
 @torch.backends.cudnn.flags(enabled=True, allow_tf32=False)
 def measure_holdout(trainer: Trainer, window: ReplayWindow) -> HoldoutReport | None:
-    """Measure the trainer's network on held-out games of ``window``; None where it has none."""
-    network = trainer.network.eval()
+    """Measure the trainer's network on held-out games of ``window``; None where it has none.
+
+    Ranks take every so many batches each, and come to the same numbers.
+    """
+    network, ranks = trainer.network.eval(), trainer.ranks
     totals = torch.zeros(3, dtype=torch.float64)
     count = 0
-    for samples in window.iterate(_BATCH, subset="holdout"):
+    for number, samples in enumerate(window.iterate(_BATCH, subset="holdout")):
+        if count >= MOST_POSITIONS:
+            break
+        count += len(samples)
+        if number % ranks.size != ranks.rank:
+            continue
         batch = assemble(trainer.game, samples).to(trainer.device)
         targets = batch.targets
         output = network.legal_output(
@@ -56,7 +64,6 @@ def measure_holdout(trainer: Trainer, window: ReplayWindow) -> HoldoutReport | N
             is_right_B.float().mean(),
         ])
         totals += means.double().cpu() * len(batch)
-        count += len(batch)
-        if count >= MOST_POSITIONS:
-            break
+    totals = totals.to(trainer.device)
+    ranks.add_up(totals)
     return HoldoutReport(count, *(totals / count).tolist()) if count else None

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -93,6 +93,7 @@ class RankLayout:
 def run_ranks(
     layout: RankLayout, run_id: str, module: str, arguments: Sequence[str],
     on_line: Callable[[str], None], is_wanted: Callable[[], bool] | None = None,
+    environment: Mapping[str, str] | None = None,
 ) -> None:
     """Run ``python -m module arguments`` once for each rank of this machine, to their end.
 
@@ -104,6 +105,7 @@ def run_ranks(
         on_line: called with each line that a rank prints.
         is_wanted: asked from a thread, twice a second; when it says no, the ranks are ended. Left
             out, they always are.
+        environment: variables of the ranks beside those of this process.
 
     Raises:
         RankLostError: a rank or the agent died, froze or never came, or they were wanted no more;
@@ -119,7 +121,9 @@ def run_ranks(
             *arguments,
         ]
         with (
-            log.open("wb") as stderr, _running(layout, command, stderr.fileno()) as agent,
+            log.open("wb") as stderr, _running(
+                layout, command, stderr.fileno(), environment or {}
+            ) as agent,
             _ended_when_unwanted(agent, is_wanted),
         ):
             assert agent.stdout is not None
@@ -132,11 +136,11 @@ def run_ranks(
 
 @contextmanager
 def _running(
-    layout: RankLayout, command: Sequence[str], stderr: int
+    layout: RankLayout, command: Sequence[str], stderr: int, further: Mapping[str, str]
 ) -> Iterator[subprocess.Popen[str]]:
     environment = {
         "OMP_NUM_THREADS": "1", "TORCH_ELASTIC_SHUTDOWN_TIMEOUT": str(_STOP_S)
-    } | os.environ
+    } | os.environ | dict(further)
     if (interface := interface_of(_LOOPBACK if _LOOPBACK in command else layout.address)):
         # gloo would take the one that the host's name leads to, which may be loopback.
         environment.setdefault("GLOO_SOCKET_IFNAME", interface)

@@ -24,6 +24,7 @@ from torch.distributed import Store, TCPStore  # type: ignore[attr-defined]
 from chess_snn.errors import RankLostError, UsageError
 from chess_snn.reaped import end_with_parent
 from chess_snn.training.rank_watch import RankCard, RankWatch, gather_texts, meet
+from chess_snn.training.settings import Backend
 
 TIMEOUT_S: Final = 300.0
 """How long ranks wait for one of them by default."""
@@ -154,7 +155,8 @@ class RankGroup(Ranks):
 
 @contextmanager
 def joined_ranks(
-    place: RankPlace, device: torch.device | str, timeout_s: float = TIMEOUT_S
+    place: RankPlace, device: torch.device | str, timeout_s: float = TIMEOUT_S,
+    backend: Backend = "auto",
 ) -> Iterator[Ranks]:
     """Be one of the ranks for the length of the block.
 
@@ -162,11 +164,13 @@ def joined_ranks(
 
     Args:
         place: from the environment.
-        device: of this rank. NCCL is used where each rank has a GPU of its own, gloo otherwise.
+        device: of this rank.
         timeout_s: how long to wait for a rank: to come, and to do its share of a step.
+        backend: what to exchange by, the same for all ranks.
 
     Raises:
         RankLostError: a rank did not come; names it.
+        UsageError: NCCL is asked for and a rank has no GPU of its own, or ranks disagree.
     """
     if place.size == 1:
         yield ALONE
@@ -179,17 +183,40 @@ def joined_ranks(
         cards = meet(signs, place.rank, place.size, timeout_s)
         watch = stack.enter_context(RankWatch(signs, place.rank, cards, timeout_s))
         own_gpu = device.type == "cuda" and place.local_size <= torch.cuda.device_count()
+        told = gather_texts(
+            store, "backend", place.rank, cards, json.dumps([backend, own_gpu]), timeout_s
+        )
+        chosen = _common_backend(cards, list(map(json.loads, told)))
         dist.init_process_group(
-            "nccl" if own_gpu else "gloo",
-            store=store, rank=place.rank, world_size=place.size,
+            chosen, store=store, rank=place.rank, world_size=place.size,
             timeout=timedelta(seconds=_NAMED_FIRST * timeout_s),
-            device_id=device if own_gpu else None,
+            device_id=device if chosen == "nccl" else None,
         )
         yield RankGroup(place, store, cards, watch, timeout_s)
         # After an error it may never end: the others may be in an exchange without this rank.
         dist.destroy_process_group()
         if place.keeps_store:
             watch.wait_until_all_left()
+
+
+def _common_backend(cards: list[RankCard], told: list[tuple[Backend, bool]]) -> str:
+    """The backend of all ranks, from what each wants and whether it has a GPU of its own."""
+    wanted, _ = told[0]
+    for card, (other, _) in zip(cards, told, strict=True):
+        if other != wanted:
+            raise UsageError(
+                f'{card} has the backend "{other}", and {cards[0]} has "{wanted}"; give all ranks '
+                "the same"
+            )
+    without = [card for card, (_, own_gpu) in zip(cards, told, strict=True) if not own_gpu]
+    if wanted == "nccl" and without:
+        raise UsageError(
+            f'the backend "nccl" needs a GPU for each rank, and {without[0]} has none of its own; '
+            'choose "gloo" or "auto"'
+        )
+    if wanted != "auto":
+        return wanted
+    return "gloo" if without else "nccl"
 
 
 def _store(place: RankPlace, timeout_s: float, keeps_it: bool = False) -> Store:

@@ -9,6 +9,8 @@ from chess_snn.errors import ConfigError
 
 Precision = Literal["fp32", "bf16", "fp16"]
 PolicyLoss = Literal["advantage", "search"]
+Backend = Literal["auto", "nccl", "gloo"]
+"""What ranks exchange by; ``auto`` is NCCL where each rank has a GPU of its own, else gloo."""
 
 
 @dataclass(frozen=True, slots=True)

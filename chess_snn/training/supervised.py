@@ -8,6 +8,7 @@
 Which games, in which order, is a :class:`chess_snn.training.course.Course`. A checkpoint keeps the
 place in it, and all figures so far. However often the training is killed and begun again, it comes
 to the same weights; so it does from the one before, where the newest is damaged and taken away.
+Where several ranks train, each reads the checkpoint, and rank 0 alone writes.
 """
 
 import re
@@ -23,10 +24,11 @@ from chess_snn.data import ReplayWindow, read_manifest
 from chess_snn.data.files import remove
 from chess_snn.errors import CorruptDataError, DamagedFolderError, UsageError
 from chess_snn.games.base import Game
-from chess_snn.training.checkpoint import load_trainer, save_checkpoint
+from chess_snn.training.checkpoint import load_trainer, load_weights, save_checkpoint
 from chess_snn.training.course import Course
 from chess_snn.training.holdout import measure_holdout
-from chess_snn.training.report import TrainingReport
+from chess_snn.training.ranks import ALONE, Ranks
+from chess_snn.training.report import StepListener, TrainingReport
 from chess_snn.training.trainer import Trainer
 from chess_snn.types import Json, Progress
 
@@ -48,29 +50,36 @@ _TRAINED_FIGURES: Final = (
 def train_supervised(
     game: Game, course: Course, begin: Callable[[], Trainer], folder: Path, *,
     device: torch.device | str = "cpu", checkpoint_s: float = 300.0,
-    on_progress: Progress | None = None, meta: Json | None = None,
+    on_progress: Progress | None = None, on_step: StepListener | None = None,
+    meta: Json | None = None, ranks: Ranks = ALONE, by_pace: bool = False,
 ) -> tuple[Trainer, Points]:
     """Go through ``course``, from the newest checkpoint in ``folder`` where there is one.
 
     Args:
         game: of the shards.
         course: what to learn from; the same each time.
-        begin: makes the trainer, if there is no checkpoint.
+        begin: makes the trainer of ``ranks``, if there is no checkpoint.
         folder: of checkpoints, whose owner removes it in the end.
         device: where a trainer from a checkpoint goes on.
         checkpoint_s: seconds of training between two checkpoints.
         on_progress: called after every step with (steps done, steps in all).
+        on_step: called with the losses of every step.
         meta: what the manifest of every checkpoint keeps beside its own.
+        ranks: who trains together.
+        by_pace: see :class:`chess_snn.training.Trainer`; of a trainer from a checkpoint.
 
     Returns:
         The trainer at the end of the course, and the figures of all of it.
 
     Raises:
         CorruptDataError: a shard or the newest checkpoint is damaged.
+        RankLostError: a rank died or froze; the last checkpoint stays.
         TrainingDivergedError: a loss or gradient is not finite; the last checkpoint stays.
     """
-    trainer, points, first = _place_to_begin(game, begin, folder, device)
-    run = _Run(course, trainer, points, folder, checkpoint_s, on_progress, meta or {})
+    trainer, points, first = _place_to_begin(
+        begin, folder, lambda newest: load_trainer(newest, game, device, ranks, by_pace)
+    )
+    run = _Run(course, trainer, points, folder, checkpoint_s, on_progress, on_step, meta or {})
     for index in range(first, len(course.portions)):
         run.learn(index)
     return run.trainer, run.points
@@ -88,6 +97,16 @@ def step_checkpoints(folder: Path) -> list[Path]:
         if (name := _CHECKPOINT.fullmatch(entry.name))
     }
     return [found[step] for step in sorted(found)]
+
+
+def check_newest(folder: Path) -> None:
+    """See that the newest checkpoint in ``folder``, if there is one, is what was committed.
+
+    Raises:
+        DamagedFolderError: it is not.
+    """
+    for newest in step_checkpoints(folder)[-1:]:
+        load_weights(newest)
 
 
 def supervised_progress(folder: Path) -> tuple[int, int] | None:
@@ -108,14 +127,14 @@ def supervised_progress(folder: Path) -> tuple[int, int] | None:
 
 
 def _place_to_begin(
-    game: Game, begin: Callable[[], Trainer], folder: Path, device: torch.device | str
+    begin: Callable[[], Trainer], folder: Path, load: Callable[[Path], Trainer]
 ) -> tuple[Trainer, Points, int]:
     """The trainer, all figures so far, and the portion it is in: as the newest checkpoint says."""
     checkpoints = step_checkpoints(folder)
     if not checkpoints:
         return begin(), [], 0
     meta = _meta(checkpoints[-1])
-    return load_trainer(checkpoints[-1], game, device), meta["points"], meta["portion"]
+    return load(checkpoints[-1]), meta["points"], meta["portion"]
 
 
 class _Run:
@@ -123,12 +142,13 @@ class _Run:
 
     def __init__(
         self, course: Course, trainer: Trainer, points: Points, folder: Path,
-        checkpoint_s: float, on_progress: Progress | None, meta: Json,
+        checkpoint_s: float, on_progress: Progress | None, on_step: StepListener | None,
+        meta: Json,
     ) -> None:
         self.trainer, self.points = trainer, points
         self._course, self._folder = course, folder
         self._checkpoint_s, self._on_progress = checkpoint_s, on_progress
-        self._meta = meta
+        self._on_step, self._meta = on_step, meta
         self._steps_a_checkpoint = _FIRST_STEPS
 
     def learn(self, index: int) -> None:
@@ -141,7 +161,7 @@ class _Run:
             self.points.append(self._place(index) | _measured(trainer, window))
         while trainer.step_in_iteration < portion.num_steps:
             report = trainer.run(
-                window, self._course.plan(index), on_progress=self._tell,
+                window, self._course.plan(index), on_progress=self._tell, on_step=self._on_step,
                 stop_at=trainer.step_in_iteration + self._steps_a_checkpoint,
             )
             self._steps_a_checkpoint = max(
@@ -174,6 +194,8 @@ class _Run:
             self._on_progress(self.trainer.steps_done, self._course.num_steps)
 
     def _save(self, portion: int) -> None:
+        if not self.trainer.ranks.is_first:
+            return
         target = step_checkpoint(self._folder, self.trainer.steps_done)
         save_checkpoint(target, self.trainer, meta=self._meta | {
             "portion": portion,

@@ -48,6 +48,8 @@ class Member:
     """Cores of its machine."""
     hardware: Device = field(default_factory=processor)
     """What ``device`` names."""
+    gpus: int = 0
+    """Of its machine, that train together."""
 
 
 class CrewWatch:
@@ -204,6 +206,7 @@ class CrewWatch:
             trains=resource("train") in info["resources"], shares_cores=told["shares_cores"],
             host_cores=told["num_cores"],
             hardware=Device(**told["hardware"]),
+            gpus=told["gpus"],
         )
         with self._lock:
             self._members[address] = member

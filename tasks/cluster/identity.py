@@ -26,6 +26,8 @@ class WorkerIdentity(TypedDict):
     """The device, a :class:`chess_snn.devices.Device`."""
     fault: str
     """Why it cannot work, in one line; empty if it can."""
+    gpus: int
+    """Of its machine, that train together where this worker is asked to train."""
 
 
 def tell_identity() -> WorkerIdentity:
@@ -39,6 +41,7 @@ def tell_identity() -> WorkerIdentity:
         "num_cores": num_cores(),
         "hardware": asdict(processor() if place is None else place.device),
         "fault": device_fault(),
+        "gpus": 0 if place is None else len(place.machine_gpus),
     }
 
 

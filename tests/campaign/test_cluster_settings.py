@@ -71,13 +71,6 @@ def test_several_machines_train_in_a_trusted_network_alone():
     assert load_config().cluster.training_machines == 1
 
 
-def test_machines_that_train_together_need_processes_each():
-    with pytest.raises(
-        ConfigError, match=r"cluster\.training_machines = 2 and execution\.training_ranks = 0"
-    ):
-        load_config(settings=["cluster.training_machines=2", "cluster.trust_network=true"])
-
-
 def test_more_ranks_on_all_machines_than_micro_batches_are_refused():
     with pytest.raises(ConfigError, match=(
         r"training_ranks = 2 on each of cluster\.training_machines = 2, and a step has 2 micro-ba"

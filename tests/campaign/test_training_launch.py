@@ -11,9 +11,9 @@ import pytest
 from micro_campaign import play_first_games
 
 from chess_snn.campaign import CampaignFolder, load_config
+from chess_snn.campaign.machine.training_launch import train_as_configured, train_in_ranks
 from chess_snn.campaign.stages import step_losses, train_generation
 from chess_snn.campaign.stages.to_train import iteration_to_train
-from chess_snn.campaign.stages.training_launch import train_as_configured, train_in_ranks
 from chess_snn.campaign.store.plans import begin_iteration
 from chess_snn.data import is_committed, read_manifest, sweep_temporaries
 from chess_snn.errors import CampaignError, ConfigError, DamagedFolderError, RankLostError
@@ -60,10 +60,10 @@ def test_two_ranks_train_the_generation_that_one_process_does(played):
     target.rename(folder.path / "by-ranks")
     alone = train_generation(folder.path, 0)
     assert alone.metrics["ranks"] == 1
-    for name in ("total_loss", "value_loss", "policy_loss", "gradient_norm", "holdout_value_loss",
-                 "holdout_value_loss_after", "learning_rate", "steps", "samples"):
-        wanted = pytest.approx(alone.metrics[name], rel=1e-4, nan_ok=True)
-        assert by_ranks.metrics[name] == wanted, name
+    assert by_ranks.metrics.keys() == alone.metrics.keys()  # so few games may have none held out
+    for name in ("total_loss", "value_loss", "policy_loss", "gradient_norm", "learning_rate",
+                 "steps", "samples"):
+        assert by_ranks.metrics[name] == pytest.approx(alone.metrics[name], rel=1e-4), name
     for found, expected in zip(curve, step_losses(folder, 1), strict=True):
         assert found == pytest.approx(expected, rel=1e-4)
 

@@ -21,12 +21,12 @@ from distributed import Client  # noqa: E402
 from micro_campaign import play_first_games  # noqa: E402
 
 from chess_snn.campaign import CampaignFolder, load_config  # noqa: E402
+from chess_snn.campaign.machine.training_launch import train_in_ranks  # noqa: E402
 from chess_snn.campaign.machine.workers import plan_here  # noqa: E402
-from chess_snn.campaign.stages.training_launch import train_in_ranks  # noqa: E402
 from chess_snn.data import is_committed, verify_folder  # noqa: E402
 from chess_snn.errors import RankLostError, SchedulerLostError  # noqa: E402
 from chess_snn.training.rank_launch import RankLayout  # noqa: E402
-from tasks import compute, train_together  # noqa: E402
+from tasks import compute, remote, train_together  # noqa: E402
 from tasks.cluster.crew_watch import CrewWatch  # noqa: E402
 from tasks.cluster.liveness import DASK_SETTINGS  # noqa: E402
 from tasks.cluster.local import local_cluster  # noqa: E402
@@ -143,7 +143,13 @@ def played(tmp_path):
 
 
 def of(folder: CampaignFolder, machines: int = 2) -> SharedTraining:
-    return SharedTraining(str(folder.path), 0, 1, machines, 1)
+    cluster = replace(folder.config.cluster, training_machines=machines)
+    directory = str(folder.path)
+    return SharedTraining(
+        replace(folder.config, cluster=cluster), 1,
+        share=(remote.train_share, directory, 0, 1),
+        alone=(remote.train_generation, directory, 0, 1),
+    )
 
 
 def train(folder: CampaignFolder, scene: Scene, machines: int = 2):
@@ -182,7 +188,7 @@ def test_two_machines_train_what_two_ranks_of_one_do(played, scene, shared):
 
 
 def test_where_fewer_machines_are_there_those_train_and_that_is_said(played, scene):
-    folder = played("c")
+    folder = played("c", "training.micro_batch=4")
     assert train(folder, scene, machines=3).metrics["ranks"] == 2
     assert scene.lines == [
         "generation 1 is to be trained on 3 machines, and 2 can: box-b, box-c"

@@ -22,8 +22,8 @@ pytest.importorskip("distributed")
 
 from chess_snn import failpoints  # noqa: E402
 from chess_snn.campaign import CampaignFolder, read_receipts  # noqa: E402
+from chess_snn.campaign.machine.training_launch import train_in_ranks  # noqa: E402
 from chess_snn.campaign.stages import training_program  # noqa: E402
-from chess_snn.campaign.stages.training_launch import train_in_ranks  # noqa: E402
 from chess_snn.cores import num_cores  # noqa: E402
 from chess_snn.data import is_committed, read_manifest, verify_folder  # noqa: E402
 from chess_snn.training.rank_launch import RankLayout  # noqa: E402

@@ -20,7 +20,17 @@ from chess_snn.data import ReplayWindow
 from chess_snn.errors import ChessSnnError, UsageError
 from chess_snn.games import get_game
 from chess_snn.nets import build_network, net_config
-from chess_snn.training import ALONE, IterationPlan, RankPlace, Trainer, TrainingSettings
+from chess_snn.training import (
+    ALONE,
+    GivenShard,
+    IterationPlan,
+    RankPlace,
+    SupervisedSettings,
+    Trainer,
+    TrainingSettings,
+    plan_course,
+    train_supervised,
+)
 from chess_snn.training.ranks import end_with_launcher, joined_ranks
 
 GAME = get_game("chess")
@@ -29,6 +39,11 @@ SETTINGS = {
     "precision": "fp32",
 }
 TIMEOUT_S = 60.0
+LEARNT_POSITIONS = 6000
+LEARNT_FIGURES = (
+    "total_loss", "policy_loss", "value_loss", "gradient_norm", "holdout_policy_loss",
+    "holdout_value_loss", "holdout_policy_accuracy",
+)
 
 
 @dataclass
@@ -47,6 +62,8 @@ class Case:
     """Where training in fp16 begins; 0 for where it does by itself."""
     slow_ranks: tuple = ()
     """These compute a micro-batch for 60 ms longer."""
+    is_supervised: bool = False
+    """Whether it is a course through the shard as given games, 2 epochs with checkpoints."""
     is_refused: bool = False
     """Whether an error is expected; it is written to ``<out>/<case>-<rank>.txt``."""
 
@@ -70,6 +87,29 @@ class Outcome:
     """Of the network."""
 
 
+def learn(case, shard, folder, ranks=ALONE):
+    """Learn from ``shard`` as given games, with checkpoints in ``folder``."""
+    settings = TrainingSettings(**(SETTINGS | case.settings))
+    supervised = SupervisedSettings(epochs=2)
+    given = [GivenShard(shard, LEARNT_POSITIONS)]  # the newest games of the shard
+    course = plan_course(given, supervised, settings, seed=7)
+
+    def begin():
+        return Trainer(
+            GAME, case_network(), supervised.applied_to(settings), 7, ranks=ranks
+        )
+
+    trainer, points = train_supervised(GAME, course, begin, folder, ranks=ranks)
+    figures = [[point.get(name) for name in LEARNT_FIGURES] for point in points]
+    state = {k: v.clone().contiguous() for k, v in trainer.network.state_dict().items()}
+    return Outcome(figures, [], [], [], [], [], state)
+
+
+def case_network():
+    shape = {"blocks": 1, "channels": 8, "value_channels": 2, "value_hidden": 8}
+    return build_network(GAME.spec, net_config("tiny", **shape), 0)
+
+
 def train(case, shard, ranks=ALONE):
     """Train ``case`` as one of ``ranks``, one call of ``run`` a step."""
     window = ReplayWindow.load(GAME, [shard], 100_000, holdout_every=20, discount=0.99)
@@ -81,10 +121,8 @@ def train(case, shard, ranks=ALONE):
         window = ReplayWindow.load(GAME, [shard], 3_000, holdout_every=20, discount=0.99)
     if is_bad and case.fault == "stream":
         seed = 8
-    shape = {"blocks": 1, "channels": 8, "value_channels": 2, "value_hidden": 8}
-    network = build_network(GAME.spec, net_config("tiny", **shape), 0)
     trainer = Trainer(
-        GAME, network, TrainingSettings(**settings), seed, ranks=ranks, by_pace=case.by_pace
+        GAME, case_network(), TrainingSettings(**settings), seed, ranks=ranks, by_pace=case.by_pace
     )
     seen = watch_rows(window)
     if ranks.rank in case.slow_ranks:
@@ -166,7 +204,11 @@ def main(file):
             case = Case(**values)
             stem = Path(task["out"], f"{case.name}-{ranks.rank}")
             try:
-                outcome = train(case, Path(task["shard"]), ranks)
+                if case.is_supervised:
+                    folder = Path(task["out"], f"{case.name}-steps")
+                    outcome = learn(case, Path(task["shard"]), folder, ranks)
+                else:
+                    outcome = train(case, Path(task["shard"]), ranks)
             except UsageError as error:
                 if not case.is_refused:
                     raise

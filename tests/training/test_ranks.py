@@ -5,12 +5,14 @@ import os
 import numpy as np
 import pytest
 import torch
-from rank_driver import SETTINGS, Case, train
+from rank_driver import SETTINGS, Case, case_network, learn, train
 from rank_group import free_port, read_outcomes, run_group, start_rank, write_task
 
 from chess_snn import reaped
 from chess_snn.errors import UsageError
-from chess_snn.training import RankPlace
+from chess_snn.training import RankPlace, step_checkpoints
+from chess_snn.training.rank_watch import RankCard
+from chess_snn.training.ranks import _common_backend
 
 pytestmark = pytest.mark.timeout(600)
 
@@ -28,10 +30,13 @@ FP16 = Case(
     "fp16", {"batch_size": 32, "precision": "fp16", "skip_limit": 0}, steps=12, loss_scale=2.0**24
 )
 """Two micro-batches, of which two ranks add up what one process does, in the same order."""
+LEARN = Case("learn", {"batch_size": 512, "micro_batch": 256}, is_supervised=True)
+"""The same two micro-batches, from given games."""
+CARD = RankCard(1, "box-a", 4711)
 TOO_FEW_PARTS = Case("few", {"micro_batch": 48}, is_refused=True)
 REFUSED_CASES = [Case(fault, fault=fault, is_refused=True) for fault in REFUSED]
 SIZES = (2, 3)
-FP16_SIZE = 2
+PAIR = 2
 
 ROUNDING = {"rtol": 2e-6, "atol": 1e-7}
 """Of figures, after some steps from sums in another order."""
@@ -43,7 +48,7 @@ def groups(searched_shard, tmp_path_factory):
     outcomes = {}
     for size in SIZES:
         folder = tmp_path_factory.mktemp(f"group-of-{size}")
-        pair = [FP16] if size == FP16_SIZE else []
+        pair = [FP16, LEARN] if size == PAIR else []
         cases = [*REFUSED_CASES, TOO_FEW_PARTS, *CASES, *pair]
         codes, told = run_group(folder, searched_shard, cases, size)
         assert codes == [0] * size, told
@@ -123,11 +128,46 @@ def test_in_fp16_two_ranks_find_the_scale_and_the_bits_of_one_process(groups, se
     expected = train(FP16, searched_shard)
     assert expected.scales[0] < FP16.loss_scale, "nothing overflowed"
     assert expected.scales[-1] == expected.scales[-2], "nothing else was done"
-    for outcome in groups["fp16", FP16_SIZE]:
+    for outcome in groups["fp16", PAIR]:
         assert outcome.scales == expected.scales
         assert outcome.figures == expected.figures
         for name, tensor in expected.state.items():
             assert torch.equal(outcome.state[name], tensor), name
+
+
+def test_from_given_games_two_ranks_learn_the_bits_of_one_process(groups, searched_shard, tmp_path):
+    expected = learn(LEARN, searched_shard, tmp_path)
+    untrained = case_network().state_dict()
+    assert any(not torch.equal(expected.state[name], untrained[name]) for name in untrained)
+    assert expected.figures[-1][-1] is not None, "no game was held out"
+    first, other = groups["learn", PAIR]
+    for outcome in (first, other):
+        assert outcome.figures == expected.figures
+        for name, tensor in expected.state.items():
+            assert torch.equal(outcome.state[name], tensor), name
+    kept = step_checkpoints(groups[PAIR] / "learn-steps")
+    assert [path.name for path in kept] == [
+        path.name for path in step_checkpoints(tmp_path)
+    ], "rank 0 alone writes, and removes older ones"
+
+
+@pytest.mark.parametrize(("told", "chosen"), [
+    ([("auto", True), ("auto", True)], "nccl"),
+    ([("auto", True), ("auto", False)], "gloo"),
+    ([("gloo", True), ("gloo", True)], "gloo"),
+    ([("nccl", True), ("nccl", True)], "nccl"),
+])
+def test_all_ranks_exchange_by_the_same_backend(told, chosen):
+    assert _common_backend([CARD, CARD], told) == chosen
+
+
+@pytest.mark.parametrize(("told", "reason"), [
+    ([("nccl", True), ("nccl", False)], 'the backend "nccl" needs a GPU for each rank, and rank 1'),
+    ([("auto", True), ("gloo", True)], 'rank 1 .* has the backend "gloo", and rank 1 .* "auto"'),
+])
+def test_a_backend_that_ranks_cannot_share_is_refused(told, reason):
+    with pytest.raises(UsageError, match=reason):
+        _common_backend([CARD, CARD], told)
 
 
 @pytest.mark.fault(13)

@@ -6,6 +6,7 @@ from typing import Literal, get_args
 from chess_snn.config import check_choice, check_range
 from chess_snn.devices import DeviceChoice
 from chess_snn.errors import ConfigError
+from chess_snn.training.settings import Backend
 
 TrainingShares = Literal["equal", "measured"]
 SelfPlayDevice = Literal["same", "cpu"]
@@ -37,9 +38,13 @@ class ExecutionSettings:
     """Whether each worker keeps to processor cores of its own; training uses all of them in any
     case."""
     training_ranks: int = 0
-    """Processes that train a generation together, each with a share of every step's micro-batches;
-    0 trains in one of the workers. Several GPUs want one process each. With
+    """Processes that train a network together on a machine, each with a share of every step's
+    micro-batches. 0 takes one for each of the machine's GPUs, but no more than a step has
+    micro-batches, and one on a CPU. 1 trains in one of the workers. With
     `cluster.training_machines` it is so many on each machine."""
+    training_backend: Backend = "auto"
+    """What these processes exchange by: `nccl`, `gloo`, or `auto`: NCCL where each has a GPU of its
+    own, else gloo."""
     training_shares: TrainingShares = "equal"
     """How a step's micro-batches are dealt to these processes: `equal`, or `measured` for devices
     that are not equally fast, by the pace of each over the first steps."""
@@ -55,8 +60,14 @@ class ExecutionSettings:
         check_range("execution.workers_per_device", self.workers_per_device, ge=0, le=1024)
         check_range("execution.worker_memory_mib", self.worker_memory_mib, ge=0)
         check_range("execution.training_ranks", self.training_ranks, ge=0, le=1024)
+        check_choice("execution.training_backend", self.training_backend, get_args(Backend))
         check_choice("execution.training_shares", self.training_shares, get_args(TrainingShares))
         check_range("execution.retries", self.retries, ge=0, le=100)
+        if self.device == "cpu" and self.training_backend == "nccl":
+            raise ConfigError(
+                'execution.training_backend = "nccl" needs GPUs, and execution.device = "cpu"; '
+                'set the backend to "gloo" or "auto"'
+            )
         if self.workers and self.workers_per_device:
             raise ConfigError(
                 f"execution.workers = {self.workers} and execution.workers_per_device = "

@@ -292,12 +292,7 @@ class CampaignConfig:
 
     def _check_ranks(self) -> None:
         machines, training = self.cluster.training_machines, self.training
-        each = self.execution.training_ranks
-        if machines > 1 and not each:
-            raise ConfigError(
-                f"cluster.training_machines = {machines} and execution.training_ranks = 0; set "
-                "execution.training_ranks to the processes of each machine, one a GPU"
-            )
+        each = self.execution.training_ranks  # 0 takes no more than there are micro-batches
         ranks, asked = machines * each, f"execution.training_ranks = {each}"
         if machines > 1:
             asked += f" on each of cluster.training_machines = {machines}"

@@ -3,14 +3,13 @@
 import json
 import os
 import socket
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any, Final, Literal, Self
 
-from chess_snn.cores import available_cores, unbound
+from chess_snn.cores import available_cores
 from chess_snn.devices import ASSIGNED_KIND, VISIBLE_GPUS, Device
 
 Role = Literal["play", "train"]
@@ -88,26 +87,6 @@ def own_place() -> WorkerPlace | None:
     """The place that this process was put in; None where it is no worker."""
     text = os.environ.get(_PLACE)
     return None if text is None else WorkerPlace.from_json(json.loads(text))
-
-
-@contextmanager
-def whole_machine() -> Iterator[None]:
-    """Let this worker, and what it starts, use all cores and GPUs of the campaign on its machine.
-
-    A process that has used its GPU stays with that one; its children see all of them.
-    """
-    place = own_place()
-    if place is None or not place.machine_gpus:
-        with unbound():
-            yield
-        return
-    before = os.environ.get(VISIBLE_GPUS, "")
-    os.environ[VISIBLE_GPUS] = ",".join(place.machine_gpus)
-    try:
-        with unbound():
-            yield
-    finally:
-        os.environ[VISIBLE_GPUS] = before
 
 
 def this_machine(gpus: Sequence[Device], host: str = "") -> Machine:

@@ -29,6 +29,7 @@ from chess_snn.training import (
     ALONE,
     IterationPlan,
     Ranks,
+    StepListener,
     StepLosses,
     Trainer,
     TrainingReport,
@@ -48,7 +49,8 @@ _PROVENANCE: Final = "provenance"
 
 def train_generation(
     directory: Path, iteration: int, *, num_threads: int = 1, worker: int = 0,
-    on_progress: Progress | None = None, ranks: Ranks = ALONE,
+    on_progress: Progress | None = None, on_step: StepListener | None = None,
+    ranks: Ranks = ALONE,
 ) -> TrainingFacts:
     """Train generation ``iteration`` on the replay window; commit generation ``iteration + 1``.
 
@@ -86,7 +88,7 @@ def train_generation(
     before = trainer.holdout_value_loss(window)
     failpoint("training.begins")
     try:
-        report = trainer.run(window, plan, on_progress=on_progress)
+        report = trainer.run(window, plan, on_progress=on_progress, on_step=on_step)
     except TrainingDivergedError as error:
         raise TrainingDivergedError(
             f"{error}. Generation {iteration} stays the newest and nothing is promoted; a "

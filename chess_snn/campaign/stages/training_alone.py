@@ -3,11 +3,12 @@
 ::
 
     <out>.unfinished/          while it is under way
-      train.json               what is trained on what
+      train.json               what is trained on what, and all settings of the last run
       step-000001200/          the newest checkpoint, beside the one before
     <out>/                     the trained network, a checkpoint like a campaign's
 
-Run again with the same settings, it goes on where it stood.
+Run again with the same settings, it goes on where it stood. Ranks, on one machine or several that
+see the same folders, are processes that each call :func:`learn_network` on what was begun.
 """
 
 import shutil
@@ -17,10 +18,15 @@ from typing import Final
 
 import torch
 
-from chess_snn.campaign.configuration.loading import config_values, flat_values
+from chess_snn.campaign.configuration.loading import build_config, config_values, flat_values
 from chess_snn.campaign.configuration.settings import CampaignConfig
 from chess_snn.campaign.stages.given_games import course_through, fixed_games
-from chess_snn.campaign.stages.warm_start import SUPERVISED, supervised_json, supervised_trainer
+from chess_snn.campaign.stages.warm_start import (
+    SUPERVISED,
+    is_by_pace,
+    supervised_json,
+    supervised_trainer,
+)
 from chess_snn.data import (
     is_committed,
     read_json,
@@ -31,12 +37,20 @@ from chess_snn.data import (
 from chess_snn.devices import find_devices
 from chess_snn.errors import UsageError
 from chess_snn.games import get_game
-from chess_snn.training import Points, save_checkpoint, train_supervised
+from chess_snn.training import (
+    ALONE,
+    Points,
+    Ranks,
+    StepListener,
+    save_checkpoint,
+    train_supervised,
+)
 from chess_snn.types import Json, Progress
 
 _SUFFIX: Final = ".unfinished"
 _DESCRIPTION: Final = "train.json"
 _SETTINGS: Final = "settings"
+_CONFIG: Final = "config"
 _S_PER_MINUTE: Final = 60.0
 _NOT_OF_THE_RESULT: Final = ("games", "checkpoint_minutes")
 """Settings of ``[supervised]`` that may change between two runs; the games have their digest."""
@@ -55,9 +69,9 @@ class TrainedNetwork:
 
 def train_network(
     config: CampaignConfig, out: Path, *, num_threads: int = 1,
-    on_progress: Progress | None = None,
+    on_progress: Progress | None = None, on_step: StepListener | None = None,
 ) -> TrainedNetwork:
-    """Train a network on the games of ``config.supervised``, or go on with that.
+    """Train a network on the games of ``config.supervised`` in this process, or go on with that.
 
     Args:
         config: its games are fixed, see
@@ -66,29 +80,108 @@ def train_network(
         out: the checkpoint to be.
         num_threads: of a CPU.
         on_progress: called after every step with (steps done, steps in all).
+        on_step: called with the losses of every step.
 
     Raises:
         UsageError: ``out`` or what is unfinished there is something else, or the games are gone.
         CorruptDataError: a shard or a checkpoint is damaged.
     """
+    before = begin_network(config, out)
+    if before is not None:
+        return before
+    learn_network(out, num_threads=num_threads, on_progress=on_progress, on_step=on_step)
+    return trained_network(out, was_there=False)
+
+
+def begin_network(
+    config: CampaignConfig, out: Path, *, is_first: bool = True
+) -> TrainedNetwork | None:
+    """Note what is to be trained, for :func:`learn_network`; the network if it is there already.
+
+    Args:
+        config: as of :func:`train_network`.
+        out: the checkpoint to be.
+        is_first: whether this is the first, or only, machine, which cleans up.
+
+    Raises:
+        UsageError: as :func:`train_network`.
+    """
     settings = _settings_of_the_result(config)
     if out.exists():
-        return _finished_before(out, settings)
-    unfinished = out.with_name(out.name + _SUFFIX)
-    _begin(unfinished, settings)
+        _check_finished(out, settings)
+        return trained_network(out, was_there=True)
+    unfinished = unfinished_folder(out)
+    description = unfinished / _DESCRIPTION
+    if description.exists():
+        if is_first:
+            sweep_temporaries(unfinished)
+        _check_same(unfinished, read_json(description).get(_SETTINGS, {}), settings)
+    write_json(description, {_SETTINGS: settings, _CONFIG: config_values(config)})
+    return None
+
+
+def learn_network(
+    out: Path, *, num_threads: int = 1, worker: int = 0, on_progress: Progress | None = None,
+    on_step: StepListener | None = None, ranks: Ranks = ALONE,
+) -> None:
+    """Train the network that :func:`begin_network` noted, to its end; rank 0 commits it to ``out``.
+
+    Args:
+        out: the checkpoint to be.
+        num_threads: of a CPU.
+        worker: number of this process on its machine; processes take the devices in turns.
+        on_progress: called after every step with (steps done, steps in all).
+        on_step: called with the losses of every step.
+        ranks: who trains together.
+
+    Raises:
+        UsageError: nothing was begun there, or the games are gone.
+        CorruptDataError: a shard or a checkpoint is damaged.
+        RankLostError: a rank died or froze; the last checkpoint on the way stays.
+    """
+    config = network_config(out)
     given, game = fixed_games(config), get_game(config.campaign.game)
-    device = find_devices(config.execution.device)[0]
+    devices = find_devices(config.execution.device)
+    device = devices[worker % len(devices)]
     torch.set_num_threads(num_threads)
     trainer, points = train_supervised(
-        game, course_through(given, config), lambda: supervised_trainer(game, config, device),
-        unfinished, device=device, on_progress=on_progress,
-        checkpoint_s=_S_PER_MINUTE * config.supervised.checkpoint_minutes,
+        game, course_through(given, config),
+        lambda: supervised_trainer(game, config, device, ranks),
+        unfinished_folder(out), device=device, on_progress=on_progress, on_step=on_step,
+        checkpoint_s=_S_PER_MINUTE * config.supervised.checkpoint_minutes, ranks=ranks,
+        by_pace=is_by_pace(config),
     )
+    if not ranks.is_first:
+        return
     save_checkpoint(out, trainer, meta={
-        SUPERVISED: supervised_json(given, points), _SETTINGS: settings,
+        SUPERVISED: supervised_json(given, points), _SETTINGS: _settings_of_the_result(config),
     })
-    shutil.rmtree(unfinished, ignore_errors=True)  # of no more use, and no harm
-    return TrainedNetwork(out, points, was_there=False)
+    shutil.rmtree(unfinished_folder(out), ignore_errors=True)  # of no more use, and no harm
+
+
+def trained_network(out: Path, *, was_there: bool = False) -> TrainedNetwork:
+    """The network that is committed in ``out``."""
+    return TrainedNetwork(out, read_manifest(out).meta[SUPERVISED]["points"], was_there)
+
+
+def network_config(out: Path) -> CampaignConfig:
+    """The configuration that the network to be in ``out`` was begun with last.
+
+    Raises:
+        UsageError: none was begun there.
+    """
+    description = unfinished_folder(out) / _DESCRIPTION
+    if not description.exists():
+        raise UsageError(
+            f"there is no {description}; give a campaign's folder, or begin a network by "
+            f"`chess-snn games learn GAMES --out {out}`"
+        )
+    return build_config(read_json(description)[_CONFIG])
+
+
+def unfinished_folder(out: Path) -> Path:
+    """Where the network to be in ``out`` is made."""
+    return out.with_name(out.name + _SUFFIX)
 
 
 def _settings_of_the_result(config: CampaignConfig) -> Json:
@@ -105,24 +198,13 @@ def _settings_of_the_result(config: CampaignConfig) -> Json:
     }
 
 
-def _finished_before(out: Path, settings: Json) -> TrainedNetwork:
+def _check_finished(out: Path, settings: Json) -> None:
     meta = read_manifest(out).meta if is_committed(out) else {}
     if _SETTINGS not in meta:
         raise UsageError(
             f"{out} exists, and is no network made by `chess-snn games learn`; choose another --out"
         )
     _check_same(out, meta[_SETTINGS], settings)
-    return TrainedNetwork(out, meta[SUPERVISED]["points"], was_there=True)
-
-
-def _begin(unfinished: Path, settings: Json) -> None:
-    """Say what is trained, or see that it is the same as what was begun."""
-    description = unfinished / _DESCRIPTION
-    if not description.exists():
-        write_json(description, {_SETTINGS: settings})
-        return
-    sweep_temporaries(unfinished)
-    _check_same(unfinished, read_json(description).get(_SETTINGS, {}), settings)
 
 
 def _check_same(place: Path, before: Json, now: Json) -> None:

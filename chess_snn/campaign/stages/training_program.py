@@ -1,4 +1,4 @@
-"""The training program: one rank of those that train a campaign's next generation together.
+"""The training program: one rank of those that train a network together.
 
 It does not know what launched it; whatever sets the variables of torchrun will do::
 
@@ -10,28 +10,30 @@ Without them it trains alone. Rank 0 alone prints, and commits.
 import argparse
 import re
 import sys
-import time
 from pathlib import Path
-from typing import Final
+from typing import Final, get_args
 
 from torch.distributed.elastic.multiprocessing.errors import record
 
+from chess_snn.campaign.configuration.settings import CampaignConfig
 from chess_snn.campaign.stages import train_generation
 from chess_snn.campaign.stages.to_train import iteration_to_train
-from chess_snn.campaign.store.folder import CampaignFolder
+from chess_snn.campaign.stages.training_alone import learn_network, network_config
+from chess_snn.campaign.stages.warm_start import train_first_generation
+from chess_snn.campaign.store.folder import CONFIG_FILE, CampaignFolder
 from chess_snn.campaign.store.receipts import TrainingFacts
 from chess_snn.cores import num_cores
 from chess_snn.devices import find_devices
 from chess_snn.errors import ChessSnnError
 from chess_snn.interrupts import EXIT_INTERRUPTED
-from chess_snn.training import ALONE, RankPlace, Ranks, joined_ranks
+from chess_snn.training import ALONE, RankPlace, Ranks, StepLines, joined_ranks
 from chess_snn.training.ranks import TIMEOUT_S, end_with_launcher
-from chess_snn.types import Progress
+from chess_snn.training.settings import Backend
 
 EXIT_BAD_INPUT: Final = 2
-PROGRESS_LINE: Final = re.compile(r"step (\d+)/(\d+)")
-"""What rank 0 prints while it trains."""
-_LINE_PERIOD_S: Final = 0.5
+LEARN: Final = "--learn"
+PROGRESS_LINE: Final = re.compile(r"step (\d+)/(\d+)(?:  .*)?")
+"""What rank 0 prints while it trains: steps and, behind two spaces, losses and pace."""
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -48,30 +50,44 @@ def main(arguments: list[str] | None = None) -> int:
 
 @record  # tells torch's agent which error it was
 def _run(options: argparse.Namespace) -> None:
+    is_campaign = (options.path / CONFIG_FILE).exists() or not options.learn
+    config = (
+        CampaignFolder.open(options.path).config if is_campaign else network_config(options.path)
+    )
     place = RankPlace.from_environment()
     if place is None:
-        _train(options, ALONE, local_rank=0, local_size=1)
+        _train(options, config, is_campaign, ALONE, local_rank=0, local_size=1)
         return
     end_with_launcher()
-    devices = find_devices(CampaignFolder.open(options.campaign).config.execution.device)
+    devices = find_devices(config.execution.device)
     with joined_ranks(
-        place, devices[place.local_rank % len(devices)], options.timeout_s
+        place, devices[place.local_rank % len(devices)], options.timeout_s,
+        options.backend or config.execution.training_backend,
     ) as ranks:
-        _train(options, ranks, place.local_rank, place.local_size)
+        _train(options, config, is_campaign, ranks, place.local_rank, place.local_size)
 
 
 def _train(
-    options: argparse.Namespace, ranks: Ranks, local_rank: int, local_size: int
+    options: argparse.Namespace, config: CampaignConfig, is_campaign: bool, ranks: Ranks,
+    local_rank: int, local_size: int,
 ) -> None:
-    folder = CampaignFolder.open(options.campaign)
-    facts = train_generation(
-        folder.path, iteration_to_train(folder, options.iteration), ranks=ranks,
-        worker=local_rank,
-        num_threads=options.threads or max(1, num_cores() // local_size),
-        on_progress=_print_progress() if ranks.is_first else None,
+    num_threads = options.threads or max(1, num_cores() // local_size)
+    lines = StepLines(_print_line, config.training.batch_size) if ranks.is_first else None
+    on_progress, on_step = (lines.on_progress, lines.on_step) if lines else (None, None)
+    if not options.learn:
+        folder = CampaignFolder.open(options.path)
+        facts = train_generation(
+            folder.path, iteration_to_train(folder, options.iteration), num_threads=num_threads,
+            worker=local_rank, on_progress=on_progress, on_step=on_step, ranks=ranks,
+        )
+        if ranks.is_first:
+            _print_line(_summary(facts))
+        return
+    learn = train_first_generation if is_campaign else learn_network
+    learn(
+        options.path, num_threads=num_threads, worker=local_rank, on_progress=on_progress,
+        on_step=on_step, ranks=ranks,
     )
-    if ranks.is_first:
-        print(_summary(facts), flush=True)  # noqa: T201
 
 
 def _summary(facts: TrainingFacts) -> str:
@@ -84,17 +100,8 @@ def _summary(facts: TrainingFacts) -> str:
     )
 
 
-def _print_progress() -> Progress:
-    """A callback that prints a line at most twice a second, and at the end."""
-    next_s = time.monotonic()
-
-    def tell(done: int, total: int) -> None:
-        nonlocal next_s
-        if time.monotonic() >= next_s or done == total:
-            next_s = time.monotonic() + _LINE_PERIOD_S
-            print(f"step {done}/{total}", flush=True)  # noqa: T201
-
-    return tell
+def _print_line(line: str) -> None:
+    print(line, flush=True)  # noqa: T201
 
 
 def _parse(arguments: list[str] | None) -> argparse.Namespace:
@@ -103,9 +110,14 @@ def _parse(arguments: list[str] | None) -> argparse.Namespace:
         description="Train a campaign's next generation, as one of the ranks that torchrun starts.",
         epilog="Ranks, settings and device are checked against each other before the first step.",
     )
-    parser.add_argument("campaign", type=Path, help="the campaign folder, the same for all ranks")
+    parser.add_argument("path", type=Path, help="the campaign folder, the same for all ranks")
     parser.add_argument(
         "--iteration", type=int, help="whose games are new; else the first that is not trained"
+    )
+    parser.add_argument(
+        LEARN, action="store_true",
+        help="learn from given games: generation 0 of the campaign; or, where path is no campaign, "
+             "the network that `chess-snn games learn` has begun to make there",
     )
     parser.add_argument(
         "--threads", type=int, default=0, help="of this rank on a CPU; 0 shares the cores"
@@ -113,6 +125,10 @@ def _parse(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--timeout-s", type=float, default=TIMEOUT_S,
         help="how long to wait for a rank before it is named and given up (default %(default)g)",
+    )
+    parser.add_argument(
+        "--backend", choices=get_args(Backend),
+        help="what ranks exchange by (default: execution.training_backend)",
     )
     return parser.parse_args(arguments)
 

@@ -22,7 +22,7 @@ from chess_snn.errors import UsageError
 from chess_snn.games import Game
 from chess_snn.nets import build_network
 from chess_snn.rng import derive_seed
-from chess_snn.training import Points, Trainer, train_supervised
+from chess_snn.training import ALONE, Points, Ranks, StepListener, Trainer, train_supervised
 from chess_snn.types import Json, Progress
 
 SUPERVISED: Final = "supervised"
@@ -36,9 +36,12 @@ def is_warm(folder: CampaignFolder) -> bool:
 
 
 def train_first_generation(
-    directory: Path, *, num_threads: int = 1, worker: int = 0, on_progress: Progress | None = None
+    directory: Path, *, num_threads: int = 1, worker: int = 0, on_progress: Progress | None = None,
+    on_step: StepListener | None = None, ranks: Ranks = ALONE,
 ) -> Json:
     """Train generation 0 on the games of the configuration, and commit it.
+
+    Where several ``ranks`` train it together, rank 0 commits.
 
     Returns:
         What :func:`supervised_facts` returns from now on.
@@ -46,6 +49,7 @@ def train_first_generation(
     Raises:
         UsageError: the games are not there any more, or others than at the start.
         CorruptDataError: a shard or a checkpoint is damaged.
+        RankLostError: a rank died or froze; the last checkpoint on the way stays.
     """
     folder = CampaignFolder.open(directory)
     if not is_committed(folder.checkpoint(0)):
@@ -54,18 +58,26 @@ def train_first_generation(
         device = device_of(folder, worker)
         trainer, points = train_supervised(
             game_of(folder), course_through(given, folder.config),
-            lambda: supervised_trainer(game_of(folder), folder.config, device),
-            folder.supervised, device=device, on_progress=on_progress,
+            lambda: supervised_trainer(game_of(folder), folder.config, device, ranks),
+            folder.supervised, device=device, on_progress=on_progress, on_step=on_step,
             checkpoint_s=_S_PER_MINUTE * folder.config.supervised.checkpoint_minutes,
-            meta={FROZEN_SETTINGS: config_values(folder.config)},
+            meta={FROZEN_SETTINGS: config_values(folder.config)}, ranks=ranks,
+            by_pace=is_by_pace(folder.config),
         )
         facts = {SUPERVISED: supervised_json(given, points)}
+        if not ranks.is_first:
+            return supervised_json(given, points)
         commit_first_generation(folder, trainer.network.cpu(), facts)
     with suppress(UsageError, OSError):  # of no more use, and no harm
         remove(folder.supervised)
-    committed = supervised_facts(folder)
-    assert committed is not None
-    return committed
+    return first_facts(folder)
+
+
+def first_facts(folder: CampaignFolder) -> Json:
+    """What generation 0, which is committed, learnt from given games; see below."""
+    facts = supervised_facts(folder)
+    assert facts is not None
+    return facts
 
 
 def supervised_facts(folder: CampaignFolder) -> Json | None:
@@ -79,14 +91,24 @@ def supervised_facts(folder: CampaignFolder) -> Json | None:
     return facts
 
 
-def supervised_trainer(game: Game, config: CampaignConfig, device: str) -> Trainer:
+def supervised_trainer(
+    game: Game, config: CampaignConfig, device: str, ranks: Ranks = ALONE
+) -> Trainer:
     """An untrained network, about to learn from given games."""
     seed = config.campaign.seed
     network = build_network(
         game.spec, config.net.network(), derive_seed(seed, "network"), config.net.policy_gain
     )
     training = config.supervised.applied_to(config.training)
-    return Trainer(game, network, training, derive_seed(seed, SUPERVISED), device)
+    return Trainer(
+        game, network, training, derive_seed(seed, SUPERVISED), device, ranks=ranks,
+        by_pace=is_by_pace(config),
+    )
+
+
+def is_by_pace(config: CampaignConfig) -> bool:
+    """Whether ranks get micro-batches by their measured pace."""
+    return config.execution.training_shares == "measured"
 
 
 def supervised_json(given: GivenGames, points: Points) -> Json:
