@@ -1,6 +1,7 @@
 """`chess-snn doctor` prints a line a finding, and its exit code says whether any is bad."""
 
 import json
+import re
 
 import pytest
 
@@ -16,7 +17,12 @@ def own_home(tmp_path, monkeypatch):
 
 def test_a_line_each_and_the_same_as_json(chess_snn, tmp_path):
     told = chess_snn("doctor")
-    as_json = json.loads(chess_snn("doctor", "--json").stdout)
+    played = chess_snn("doctor", "--play", "--device", "cpu", "--json")
+    as_json = json.loads(played.stdout)
+    trial = as_json.pop()
+    assert (trial["subject"], trial["level"]) == ("CPU plays", "ok")
+    for figure in ("games/s", "positions/s", "samples/s", "GiB"):
+        assert re.search(rf"[1-9][\d,.]* {figure}|0\.[1-9] {figure}", trial["fact"]), trial["fact"]
     assert {row["level"] for row in as_json} <= LEVELS
     subjects = [row["subject"] for row in as_json]
     for wanted in ("Python", "memory", "autogroup", "NCCL", "disk", "servers", "clock"):
@@ -24,6 +30,13 @@ def test_a_line_each_and_the_same_as_json(chess_snn, tmp_path):
         assert any(line[7:].startswith(wanted) for line in told.stdout.splitlines())
     assert (told.returncode == 1) == ("broken" in {row["level"] for row in as_json})
     assert not (tmp_path / "home").exists(), "it changes nothing"
+
+
+def test_a_device_that_does_not_exist_is_one_line(chess_snn):
+    told = chess_snn("doctor", "--play", "--device", "cuda:99")
+    assert (told.returncode, told.stdout) == (2, "")
+    assert told.stderr.startswith("error: there is no GPU 99")
+    assert len(told.stderr.splitlines()) == 1
 
 
 def test_a_server_that_is_meant_to_be_there_and_is_not(chess_snn, monkeypatch):
