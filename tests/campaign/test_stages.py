@@ -142,6 +142,18 @@ def test_shards_differ_from_one_another(played):
     assert not np.array_equal(first.actions[:size], second.actions[:size])
 
 
+def test_the_loss_on_held_out_games_falls(tmp_path):
+    config = load_config(settings=[
+        *TINY, "campaign.iterations=1", "campaign.seed=3", "net.blocks=1", "net.channels=16",
+        "net.precision=fp32", "self_play.games_per_iteration=96", "self_play.games_per_shard=96",
+        "self_play.max_plies_first=16", "training.batch_size=64", "training.learning_rate=2e-2",
+    ])
+    folder = CampaignFolder.create(tmp_path / "learns", config)
+    play_first_games(folder)
+    metrics = train_generation(folder.path, 0).metrics
+    assert metrics["holdout_value_loss_after"] < 0.9 * metrics["holdout_value_loss"]
+
+
 def test_the_window_takes_the_newest_shards_until_it_is_full(played, tmp_path):
     folder = played.folder
     names = [f"iter-{i:06d}/shard-{s:04d}" for i in range(2) for s in range(NUM_SHARDS)]

@@ -49,7 +49,7 @@ class SubtractionGame:
 
     def step(self, batch, actions, chance=None, num_rows=None):
         rows = np.arange(len(batch) if num_rows is None else num_rows)
-        rows = rows[(actions[rows] >= 0) & (batch.num_legal[rows] > 0)]
+        rows = rows[(actions[rows] >= 0) & (batch.termination[rows] == 0)]
         batch.state[rows, 0] -= (actions[rows] + 1).astype(np.uint64)
         batch.state[rows, 0] ^= _SIDE_BIT
         batch.ply[rows] += 1
@@ -66,6 +66,10 @@ class SubtractionGame:
         """All of the heap, where that is allowed."""
         heap = (states[:, 0] & _HEAP_MASK).astype(np.int16)
         return np.where(heap <= 3, heap - 1, -1).astype(np.int16)
+
+    def planes(self, states):
+        """The heap as it is."""
+        return states[:, :1] & _HEAP_MASK
 
     def side_to_move(self, states):
         return ((states[:, 0] & _SIDE_BIT) > 0).astype(np.uint8)
