@@ -114,10 +114,10 @@ class SelfPlaySettings:
         """Shards of an iteration that ``num_workers`` play.
 
         Every worker gets as many as the others, as long as there are games: ``SHARDS_A_WORKER``
-        where a shard then still has a quarter of ``concurrent_games``, since smaller batches slow
-        the network down. One worker alone needs no more than ``least_shards``.
+        where a shard then still has half of ``concurrent_games``, since smaller batches slow the
+        network down. One worker alone needs no more than ``least_shards``.
         """
-        most = max(1, 4 * self.games_per_iteration // self.concurrent_games)
+        most = max(1, 2 * self.games_per_iteration // self.concurrent_games)
         each = max(1, min(SHARDS_A_WORKER, most // num_workers)) if num_workers > 1 else 1
         each = max(each, -(-self.least_shards // num_workers))
         return min(each * num_workers, self.games_per_iteration)

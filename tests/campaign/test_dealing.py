@@ -79,7 +79,7 @@ def test_games_and_weights_do_not_depend_on_the_shards(tmp_path, precision):
 
 def test_an_iteration_keeps_its_shards_when_workers_come_and_go(new_folder):
     folder = new_folder("c", "self_play.games_per_iteration=400", "self_play.games_per_shard=100")
-    assert begin_iteration(folder, 0, 0.0, num_workers=2).num_shards == 6
+    assert begin_iteration(folder, 0, 0.0, num_workers=2).num_shards == 4
     assert begin_iteration(folder, 0, 0.0, num_workers=8) == read_plan(folder, 0)
     assert begin_iteration(folder, 1, 0.0, num_workers=7).num_shards == 7
     games = [games_of_shard(folder, 1, shard) for shard in range(7)]

@@ -104,7 +104,7 @@ def test_the_gpu_preset_gives_every_gpu_work_in_every_iteration(machines, num_gp
     assert preset.self_play.num_shards(workers) == shards
     assert shards % workers == 0
     games = preset.self_play.games_per_iteration // shards
-    assert 1024 <= games <= preset.self_play.concurrent_games
+    assert preset.self_play.concurrent_games // 2 <= games <= preset.self_play.games_per_shard
 
 
 @pytest.mark.parametrize("preset", ["smoke", "cpu", "gpu"])

@@ -21,9 +21,9 @@ from flows.servers import prefect_server  # noqa: E402
 NUM_GPUS = 8
 SHARDS_EACH = 2
 SETTINGS = (
-    # As the preset, with a thousandth of the games: 32,768 games, a quarter of 4,096 in a shard.
+    # As the preset, with a thousandth of the games: 32,768 games, and half of 2,048 in a shard.
     "self_play.games_per_iteration=32", "self_play.games_per_shard=4",
-    "self_play.concurrent_games=8",
+    "self_play.concurrent_games=4",
     "campaign.hours=0", "campaign.iterations=2", "net.size=tiny",
     "self_play.max_plies_first=6", "self_play.max_plies_last=6", "search.simulations_first=2",
     "search.simulations_last=2", "training.batch_size=32", "training.micro_batch=32",

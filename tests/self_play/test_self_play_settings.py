@@ -96,7 +96,7 @@ def test_temperature_may_rise_or_switch_at_once():
 
 @pytest.mark.parametrize(("games", "per_shard", "workers", "shards"), [
     (400, 100, 1, 4), (401, 100, 1, 5), (99, 100, 1, 1), (1, 1, 1, 1),
-    # A quarter of the 40 games that a worker plays at once is enough for a shard.
+    # Half of the 20 games that a worker plays at once is enough for a shard.
     (400, 400, 4, 12), (400, 100, 16, 32), (100, 100, 4, 8), (100, 100, 9, 9), (100, 100, 64, 64),
     # Shards are kept small enough, and every worker gets as many as the others.
     (400, 10, 3, 42), (400, 100, 3, 9),
@@ -104,6 +104,6 @@ def test_temperature_may_rise_or_switch_at_once():
 ])
 def test_the_number_of_shards_follows_the_workers(games, per_shard, workers, shards):
     settings = SelfPlaySettings(
-        games_per_iteration=games, games_per_shard=per_shard, concurrent_games=40
+        games_per_iteration=games, games_per_shard=per_shard, concurrent_games=20
     )
     assert settings.num_shards(workers) == shards
