@@ -21,7 +21,7 @@ from chess_snn.campaign.stages import warm_start
 from chess_snn.campaign.store.folder import CONFIG_FILE
 from chess_snn.campaign.store.receipts import ShardFacts, TrainingFacts
 from chess_snn.campaign.strength import climbing, matches
-from chess_snn.campaign.strength.matches import FINAL, ScheduledMatch, is_gate
+from chess_snn.campaign.strength.matches import FINAL, ScheduledMatch, is_final, is_gate
 from chess_snn.cores import num_cores, unbound
 from chess_snn.types import Json, Progress
 from tasks.cluster import rank_meeting
@@ -86,7 +86,7 @@ def play_match_part(
 ) -> None:
     """See :func:`chess_snn.campaign.strength.matches.play_match_part`."""
     stage = "challenge" if is_gate(match.name) else "evaluate"
-    if match.event == FINAL:
+    if is_final(match.event):
         stage = FINAL
     matches.play_match_part(
         _seen(directory), match, part, num_threads=num_threads or _own_threads(),

@@ -18,11 +18,13 @@ from chess_snn.campaign import (
 )
 from chess_snn.campaign.configuration.loading import change_pace
 from chess_snn.campaign.copies.mirror import check_store
+from chess_snn.campaign.keeping.extending import extend_campaign
 from chess_snn.campaign.keeping.mending import missing_generations
 from chess_snn.campaign.machine.workers import plan_here
 from chess_snn.campaign.models.references import KNOWN_MODELS
 from chess_snn.campaign.models.starting import create_campaign, find_start
 from chess_snn.campaign.store.absence import absence_facts, absence_notices
+from chess_snn.campaign.store.extensions import campaign_length
 from chess_snn.campaign.store.naming import claim_campaign_path
 from chess_snn.campaign.store.plans import describe_length
 from chess_snn.campaign.store.preflight import check_settings
@@ -167,6 +169,35 @@ def resume(
 
 
 @app.command()
+def extend(
+    directory: Directory,
+    iterations: Annotated[
+        int | None, typer.Option(help="Iterations in all, those that are done included.")
+    ] = None,
+    hours: Annotated[
+        float | None, typer.Option(help="Hours of running in all, instead of iterations.")
+    ] = None,
+) -> None:
+    """Let a campaign last longer, whether it has ended, is stopped, or is running.
+
+    A campaign that runs on this machine finds the new length at its next iteration; run any other
+    by `resume`. What changes over a campaign (learning rate, simulations, starts, ply cap) goes on
+    from where it is and reaches its last value at the new end; a campaign that had ended goes on
+    with its last values.
+
+    chess-snn campaign extend campaigns/cpu-001 --iterations 40
+    """
+    folder = CampaignFolder.open(directory)
+    is_running = extend_campaign(folder, iterations=iterations, hours=hours)
+    print_message(f"{folder.path} lasts {describe_length(folder)} now.")
+    print_message(
+        "It is running, and goes on after the iterations that it had; should it have ended "
+        f"meanwhile: chess-snn campaign resume {directory}"
+        if is_running else f"Go on with it: chess-snn campaign resume {directory}"
+    )
+
+
+@app.command()
 def status(
     directory: Directory,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead.")] = False,
@@ -179,8 +210,7 @@ def status(
         body = {
             "campaign": folder.name,
             "id": folder.campaign_id,
-            "iterations": folder.config.campaign.iterations,
-            "hours": folder.config.campaign.hours,
+            **asdict(campaign_length(folder)),
             "finished": len(receipts),
             "is_finished": is_finished(folder),
             "elapsed_s": recorded_seconds(folder),

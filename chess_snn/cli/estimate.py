@@ -16,7 +16,7 @@ from chess_snn.campaign.machine.cost import (
     predict_campaign,
     predict_receipt,
 )
-from chess_snn.campaign.store.plans import S_PER_HOUR
+from chess_snn.campaign.store.extensions import S_PER_HOUR
 from chess_snn.cli.console import console, print_message, work_bar
 from chess_snn.errors import CampaignError
 

@@ -46,7 +46,8 @@ if TYPE_CHECKING:
 _FOLDERS: Final = {"games": "*iter-*/shard-*", "checkpoints": "gen-*"}
 """Where committed folders are, and how they are named."""
 _RECORDS: Final = {
-    "plans": "*.json", "matches": "*/*.json", "promotions": "*.json", "comparisons": "**/*.json",
+    "plans": "*.json", "matches": "*/*.json", "promotions": "*.json",
+    "extensions": "*.json", "comparisons": "**/*.json",
     "quarantine": "*.json", "removals": "*.json", "receipts": "*.json",
 }
 """Where single files are, and how they are named."""

@@ -10,10 +10,10 @@ from chess_snn.types import Json
 SCHEMA: Final = 1
 
 Kind = Literal[
-    "setting", "shard", "checkpoint", "plan", "receipt", "match", "promotion", "note"
+    "setting", "shard", "checkpoint", "plan", "receipt", "match", "promotion", "extension", "note"
 ]
 KINDS: Final[tuple[Kind, ...]] = (
-    "setting", "shard", "checkpoint", "plan", "receipt", "match", "promotion", "note"
+    "setting", "shard", "checkpoint", "plan", "receipt", "match", "promotion", "extension", "note"
 )
 
 State = Literal[

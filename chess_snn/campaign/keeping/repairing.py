@@ -56,7 +56,8 @@ def _repair(folder: CampaignFolder, finding: Finding, are_notes_whole: bool) -> 
     if finding.state == "lost":
         write_note(folder, path, "set aside", finding.text)  # so that it is accounted for
         return Repair(finding.path, True, _what_follows(finding))
-    if finding.state in {"differs", "unknown version"} or finding.kind in {"promotion", "note"}:
+    is_decision = finding.kind in {"promotion", "extension", "note"}
+    if is_decision or finding.state in {"differs", "unknown version"}:
         return Repair(
             finding.path, False, f"left as it is ({finding.text}); restore it from a copy"
         )

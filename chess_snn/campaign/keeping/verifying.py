@@ -26,6 +26,7 @@ from chess_snn.campaign.keeping.things import (
 from chess_snn.campaign.keeping.verify_matches import audit_matches
 from chess_snn.campaign.keeping.verify_worker import audit_task, read_answer
 from chess_snn.campaign.stages.networks import game_of
+from chess_snn.campaign.store.extensions import check_extensions
 from chess_snn.campaign.store.folder import CONFIG_FILE, CampaignFolder
 from chess_snn.campaign.store.plans import ProgressPlan, read_plan
 from chess_snn.campaign.store.preflight import check_settings
@@ -90,6 +91,9 @@ def verify_campaign(
     promotions = folder.hand_promotion(0).parent
     if promotions.is_dir():
         _try(folder, "promotion", promotions, findings, partial(read_hand_promotions, folder))
+    extensions = folder.extension(0).parent
+    if extensions.is_dir():
+        _try(folder, "extension", extensions, findings, partial(check_extensions, folder))
     whereabouts = Whereabouts.read(folder, findings)
     num_finished = max(max(receipts, default=-1) + 1, max(plans, default=0) - _UNDER_WAY)
     _find_gaps(folder, num_finished, whereabouts, findings)

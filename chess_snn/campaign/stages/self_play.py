@@ -15,6 +15,7 @@ from chess_snn.campaign.store.dealing import games_of_shard
 from chess_snn.campaign.store.folder import CampaignFolder
 from chess_snn.campaign.store.plans import SHARDS_OF_ITERATION, read_plan
 from chess_snn.campaign.store.receipts import ShardFacts
+from chess_snn.campaign.store.removals import is_removed
 from chess_snn.data import (
     GAMES_BEFORE,
     Manifest,
@@ -85,18 +86,23 @@ def shards_played_before(folder: CampaignFolder, iteration: int) -> list[Path]:
     """Earlier shards that self-play reads: to restart games from, or to know when to resign."""
     settings = folder.config.self_play
     restarts = settings.restart_share_first or settings.restart_share_last
-    if iteration == 0 or not (restarts or settings.resignation):
+    return _shards_before(folder, iteration) if restarts or settings.resignation else []
+
+
+def _shards_before(folder: CampaignFolder, iteration: int) -> list[Path]:
+    """Those of the iteration before; none where a campaign that had ended has removed them."""
+    if iteration == 0 or is_removed(folder, folder.shard(iteration - 1, 0)):
         return []
     return iteration_shards(folder, iteration - 1)
 
 
 def _restarts(folder: CampaignFolder, iteration: int) -> UInt64Array | None:
-    """Positions of the iteration before; None in the first."""
-    settings = folder.config.self_play
-    if iteration == 0 or not (settings.restart_share_first or settings.restart_share_last):
+    """Positions of the iteration before; None where it has no games."""
+    settings, shards = folder.config.self_play, _shards_before(folder, iteration)
+    if not shards or not (settings.restart_share_first or settings.restart_share_last):
         return None
     return _read_restarts(
-        tuple(iteration_shards(folder, iteration - 1)), settings.restart_value_limit,
+        tuple(shards), settings.restart_value_limit,
         derive_seed(folder.config.campaign.seed, "restarts", iteration),
     )
 
@@ -109,11 +115,11 @@ def _read_restarts(shards: tuple[Path, ...], value_limit: float, seed: int) -> U
 
 def _resignation_threshold(folder: CampaignFolder, iteration: int) -> float | None:
     """What the games of the iteration before allow; None plays every game to its end."""
-    settings = folder.config.self_play
-    if iteration == 0 or not settings.resignation:
+    settings, shards = folder.config.self_play, _shards_before(folder, iteration)
+    if not shards or not settings.resignation:
         return None
     return _read_threshold(
-        tuple(iteration_shards(folder, iteration - 1)), folder.config.campaign.game,
+        tuple(shards), folder.config.campaign.game,
         settings.resignation_error_limit,
     )
 

@@ -15,6 +15,7 @@
       matches/gen-000012/champion-000008.json   its games against the champion then
       matches/final/greedy-64.json     one match at the end of the campaign
       promotions/by-hand-0000.json     a champion that somebody chose
+      extensions/extension-0000.json   how long it lasts now
       comparisons/…/                   a match that somebody asked for
       receipts/iter-000012.json        what the iteration committed
       quarantine/                      damaged things, set aside with the reason
@@ -260,6 +261,10 @@ class CampaignFolder:
     def hand_promotion(self, number: int) -> Path:
         """A change of the champion by hand, from 0."""
         return self.path / "promotions" / f"by-hand-{number:04d}.json"
+
+    def extension(self, number: int) -> Path:
+        """A later decision on how long the campaign lasts, from 0."""
+        return self.path / "extensions" / f"extension-{number:04d}.json"
 
     def comparison(self, name: str) -> Path:
         """Folder of a match between two models."""

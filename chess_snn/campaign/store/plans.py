@@ -12,6 +12,7 @@ import time
 from dataclasses import asdict, dataclass, replace
 from typing import Final
 
+from chess_snn.campaign.store.extensions import S_PER_HOUR, campaign_length, progress_when_extended
 from chess_snn.campaign.store.folder import CampaignFolder
 from chess_snn.campaign.store.typed_json import from_json
 from chess_snn.config import check_range
@@ -24,8 +25,6 @@ FORMAT: Final = StoredFormat("plan", version=3, upgrades={1: dict, 2: dict}, fir
 
 SHARDS_OF_ITERATION: Final = "num_shards"
 """In the meta of a shard: how many shards its iteration has."""
-
-S_PER_HOUR: Final = 3600.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,10 +128,7 @@ def read_plans(folder: CampaignFolder) -> list[ProgressPlan]:
 
 def describe_length(folder: CampaignFolder) -> str:
     """How long the campaign is to be, for people: ``20 iterations`` or ``1.5 hours``."""
-    run = folder.config.campaign
-    if run.hours:
-        return f"{run.hours:g} hour" + ("" if run.hours == 1 else "s")
-    return f"{run.iterations:,} iteration" + ("" if run.iterations == 1 else "s")
+    return str(campaign_length(folder))
 
 
 def _num_shards(folder: CampaignFolder, iteration: int, num_workers: int) -> int | None:
@@ -151,19 +147,37 @@ def next_plan(
 ) -> ProgressPlan | None:
     """What :func:`begin_iteration` would commit for an iteration that has no plan yet.
 
-    The number of shards is left open.
+    The number of shards is left open. Progress goes on from the plan before, on a straight line to
+    1 at the campaign's end: where the campaign was extended, or is a fork of another length, it
+    rises more slowly from there on, and never falls. One that had ended stays at 1.
     """
-    run = folder.config.campaign
-    if not run.hours:
-        if iteration >= run.iterations:
-            return None
-        first, last = iteration / run.iterations, (iteration + 1) / run.iterations
-        return ProgressPlan(iteration, first, last, elapsed_s)
-    limit_s = run.hours * S_PER_HOUR
-    if elapsed_s >= limit_s:
+    length = campaign_length(folder)
+    is_over = (
+        elapsed_s >= length.hours * S_PER_HOUR if length.hours else iteration >= length.iterations
+    )
+    if is_over:
         return None
-    progress = elapsed_s / limit_s
-    gain = 0.0
-    if iteration > 0:
-        gain = max(0.0, progress - read_plan(folder, iteration - 1).progress_first)
+    before = read_plan(folder, iteration - 1) if iteration > 0 else None
+    if length.hours:
+        limit_s, least = length.hours * S_PER_HOUR, progress_when_extended(folder)
+        return _next_by_hours(iteration, limit_s, elapsed_s, before, least)
+    first, last = iteration / length.iterations, (iteration + 1) / length.iterations
+    if before is not None and before.progress_last != first:
+        first = before.progress_last
+        last = min(1.0, first + (1.0 - first) / (length.iterations - iteration))
+    return ProgressPlan(iteration, first, last, elapsed_s)
+
+
+def _next_by_hours(
+    iteration: int, limit_s: float, elapsed_s: float, before: ProgressPlan | None, least: float
+) -> ProgressPlan:
+    """The plan of an iteration that begins at ``elapsed_s``; its progress is at least ``least``."""
+    progress, gain = elapsed_s / limit_s, 0.0
+    if before is not None and before.progress_first == before.elapsed_s / limit_s:
+        gain = max(0.0, progress - before.progress_first)
+    elif before is not None:
+        lasted_s = max(0.0, elapsed_s - before.elapsed_s)
+        rest = (1.0 - before.progress_first) * lasted_s / (limit_s - before.elapsed_s)
+        progress = max(least, before.progress_first + rest)
+        gain = (1.0 - progress) * lasted_s / (limit_s - elapsed_s)
     return ProgressPlan(iteration, progress, min(1.0, progress + gain), elapsed_s)

@@ -29,6 +29,9 @@ MAY_CHANGE: Final = frozenset(
 """Groups and settings that say where something is or is done, and not what."""
 
 
+_LENGTH: Final = ("campaign.iterations ", "campaign.hours ")
+
+
 def check_before_run(folder: CampaignFolder) -> None:
     """See that ``folder`` can be gone on with, before any work is done.
 
@@ -69,6 +72,8 @@ def check_settings(folder: CampaignFolder) -> None:
         raise CampaignError(
             f"{file} was changed since the campaign began: {'; '.join(changed)}; set it back, or "
             f"begin another campaign with these settings: chess-snn campaign start --config {file}"
+            + (f"; to let it last longer: chess-snn campaign extend {folder.path}"
+               if any(text.startswith(_LENGTH) for text in changed) else "")
         )
 
 

@@ -7,7 +7,8 @@ from chess_snn.data import sweep_temporaries
 
 KINDS: Final = (
     "plans", "games", "supervised", "checkpoints", "matches", "receipts", "promotions",
-    "comparisons", "quarantine", "removals",
+    "extensions", "comparisons",
+    "quarantine", "removals",
 )
 """Folders of a campaign that hold what is committed."""
 

@@ -8,7 +8,7 @@ from chess_snn.campaign.configuration.loading import config_digest
 from chess_snn.campaign.stages.networks import game_of
 from chess_snn.campaign.store.collection import GameFilter
 from chess_snn.campaign.store.folder import PART_MARK, CampaignFolder
-from chess_snn.campaign.strength.matches import BESIDE_MATCHES, FINAL
+from chess_snn.campaign.strength.matches import BESIDE_MATCHES, is_final
 from chess_snn.errors import CorruptDataError, UnknownVersionError, UsageError
 from chess_snn.evaluation import MatchResult, PlayerFacts, match_pgn
 from chess_snn.evaluation.match_files import read_match_body
@@ -59,7 +59,7 @@ def match_files(folder: CampaignFolder) -> list[Path]:
         if path.stem not in BESIDE_MATCHES and PART_MARK not in path.name
         and not path.name.startswith(".")
     )
-    return sorted(found, key=lambda path: (path.parent.name == FINAL, path))
+    return sorted(found, key=lambda path: (is_final(path.parent.name), path))
 
 
 def match_games_pgn(folder: CampaignFolder, wanted: GameFilter) -> Iterator[str]:

@@ -10,10 +10,12 @@ from pathlib import Path
 
 from chess_snn.campaign.configuration.settings import OPENINGS_EACH
 from chess_snn.campaign.stages.networks import evaluator_of, game_of, match_search
+from chess_snn.campaign.store.extensions import num_extensions
 from chess_snn.campaign.store.folder import PART_MARK, CampaignFolder
 from chess_snn.campaign.store.history import ReceiptHistory
 from chess_snn.campaign.store.plans import ProgressPlan, read_plan, read_plans
 from chess_snn.campaign.store.receipts import is_summary
+from chess_snn.campaign.store.removals import is_removed
 from chess_snn.campaign.strength.reports import read_report, write_report
 from chess_snn.errors import CampaignError, CorruptDataError, UsageError
 from chess_snn.evaluation import (
@@ -35,7 +37,7 @@ from chess_snn.search import make_search
 from chess_snn.types import Json, Progress
 
 FINAL = "final"
-"""The event at the end of a campaign."""
+"""The event at the end of a campaign; ``final-1`` after it was extended once, and so on."""
 EARLIER = "earlier"
 """Name of the match against an earlier generation."""
 CHAMPION = "champion"
@@ -137,7 +139,7 @@ def is_evaluated(folder: CampaignFolder, generation: int) -> bool:
 def generation_matches(folder: CampaignFolder, generation: int) -> list[ScheduledMatch]:
     """The matches of a new generation: against the opponents set, and an earlier generation."""
     settings = folder.config.evaluation
-    earlier = earlier_generation(read_plans(folder)[:generation])
+    earlier = earlier_generation(_of_kept_networks(folder, read_plans(folder)[:generation]))
     opponents: dict[str, NetworkPlayer | str] = {name: name for name in settings.opponents}
     opponents[EARLIER] = NetworkPlayer(earlier, settings.simulations)
     return [
@@ -152,17 +154,28 @@ def generation_matches(folder: CampaignFolder, generation: int) -> list[Schedule
     ]
 
 
+def final_event(folder: CampaignFolder) -> str:
+    """The event at the end of the campaign, as long as it lasts now."""
+    number = num_extensions(folder)
+    return f"{FINAL}-{number}" if number else FINAL
+
+
+def is_final(event: str) -> bool:
+    """Whether matches of this event were, or are, at the end of a campaign."""
+    return event.startswith(FINAL)
+
+
 def final_matches(folder: CampaignFolder) -> list[ScheduledMatch]:
     """The matches of the last generation, once its iteration has its receipt; maybe none."""
     settings, receipts = folder.config.evaluation, ReceiptHistory(folder)
     if not settings.final_openings or not receipts:
         return []
     newest, budget = receipts[-1].training.generation, settings.final_simulations
-    plans = read_plans(folder)[:newest]
+    plans = _of_kept_networks(folder, read_plans(folder)[:newest])
     earlier = earlier_generation(plans, receipts[-1].elapsed_s)
-    searching = NetworkPlayer(newest, budget)
+    searching, event = NetworkPlayer(newest, budget), final_event(folder)
     return [
-        ScheduledMatch(FINAL, name, player, opponent, settings.final_openings)
+        ScheduledMatch(event, name, player, opponent, settings.final_openings)
         for name, player, opponent in (
             ("random-0", NetworkPlayer(newest, 0), "random"),
             (f"random-{budget}", searching, "random"),
@@ -187,6 +200,11 @@ def earlier_generation(plans: list[ProgressPlan], elapsed_s: float | None = None
     """
     wanted_s = EARLIER_SHARE * (plans[-1].elapsed_s if elapsed_s is None else elapsed_s)
     return min(plans, key=lambda plan: abs(plan.elapsed_s - wanted_s)).iteration
+
+
+def _of_kept_networks(folder: CampaignFolder, plans: list[ProgressPlan]) -> list[ProgressPlan]:
+    """Those of ``plans`` whose network was not removed, as of a campaign that had ended once."""
+    return [plan for plan in plans if not is_removed(folder, folder.checkpoint(plan.iteration))]
 
 
 def unplayed_parts(folder: CampaignFolder, match: ScheduledMatch) -> list[int]:

@@ -11,15 +11,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from chess_snn.campaign.store.extensions import S_PER_HOUR, campaign_length
 from chess_snn.campaign.store.folder import CONFIG_FILE, CampaignFolder
 from chess_snn.campaign.store.numbered_files import NumberedFiles
-from chess_snn.campaign.store.plans import S_PER_HOUR, ProgressPlan, next_plan, read_plan
+from chess_snn.campaign.store.plans import ProgressPlan, next_plan, read_plan
 from chess_snn.campaign.store.receipts import Receipt, read_receipt
 from chess_snn.campaign.strength.champions import champion_of
 from chess_snn.campaign.strength.matches import (
-    FINAL,
     ScheduledMatch,
     event_of,
+    final_event,
     final_matches,
     read_final_matches,
 )
@@ -84,9 +85,9 @@ class CampaignView:
     @property
     def progress(self) -> float:
         """Share of the campaign that is done, in [0, 1], the final matches left out."""
-        run = self.folder.config.campaign
         if self.is_finished:
             return 1.0
+        run = campaign_length(self.folder)
         if run.hours:
             return min(1.0, self.elapsed_s / (run.hours * S_PER_HOUR))
         return min(1.0, len(self.receipts) / run.iterations)
@@ -176,6 +177,7 @@ class CampaignWatch:
         if not num_finished:
             return [self._stages.before_iterations()]
         if next_plan(self._folder, num_finished, self._recorded_s()) is not None:
+            self._final, self._final_summaries = None, []  # it may have been extended
             return []
         return self._final_stage()
 
@@ -196,7 +198,8 @@ class CampaignWatch:
         """The newest time of the folders that something is put into while the campaign runs."""
         folder = self._folder
         places = [folder.receipt(0).parent, folder.plan(0).parent, folder.checkpoint(0).parent,
-                  folder.match(FINAL, "").parent, folder.supervised, folder.path / CONFIG_FILE]
+                  folder.match(final_event(folder), "").parent, folder.extension(0).parent,
+                  folder.supervised, folder.path / CONFIG_FILE]
         for stage in stages:
             places.append(folder.shard(stage.iteration, 0).parent)
             places.append(folder.match(event_of(stage.iteration + 1), "").parent)
@@ -222,7 +225,7 @@ class CampaignWatch:
         return recorded_s + max(0.0, until_s - noted_s)
 
     def _seconds_left(self, elapsed_s: float) -> float | None:
-        run, receipts = self._folder.config.campaign, self._receipts.entries
+        run, receipts = campaign_length(self._folder), self._receipts.entries
         if run.hours:
             return max(0.0, run.hours * S_PER_HOUR - elapsed_s)
         if not receipts:

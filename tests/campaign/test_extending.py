@@ -1,0 +1,149 @@
+"""A campaign that is to last longer: its progress, who may say so, and what follows."""
+
+import json
+import socket
+
+import pytest
+from micro_campaign import micro_networks, play_iteration, play_match
+from signed_files import edit
+from stored_files import copy_campaign
+
+from chess_snn.campaign import campaign_lock, read_receipts
+from chess_snn.campaign.keeping.disposal import dispose, find_disposable
+from chess_snn.campaign.keeping.extending import extend_campaign
+from chess_snn.campaign.keeping.repairing import repair_campaign
+from chess_snn.campaign.keeping.verifying import verify_campaign
+from chess_snn.campaign.store.plans import begin_iteration, describe_length, read_plans
+from chess_snn.campaign.store.preflight import check_settings
+from chess_snn.campaign.strength.matches import final_matches, read_final_matches
+from chess_snn.campaign.viewing.finish import is_finished
+from chess_snn.campaign.viewing.live import Live, write_live
+from chess_snn.campaign.viewing.watching import CampaignWatch
+from chess_snn.errors import CampaignError, CorruptDataError, UsageError
+
+
+def begin_all(folder, first: int = 0) -> list[tuple[float, float]]:
+    """Progress of every iteration from ``first`` on, at its begin and at its end."""
+    stretches, number = [], first
+    while plan := begin_iteration(folder, number, 60.0 * number):
+        stretches.append((plan.progress_first, plan.progress_last))
+        number += 1
+    return stretches
+
+
+def test_the_rest_of_the_progress_is_divided_among_what_is_left(new_folder):
+    folder = new_folder("c", "campaign.iterations=4")
+    for number in range(2):
+        begin_iteration(folder, number, 0.0)
+    committed = read_plans(folder)
+    assert extend_campaign(folder, iterations=6) is False
+    assert begin_all(folder, 2) == [(0.5, 0.625), (0.625, 0.75), (0.75, 0.875), (0.875, 1.0)]
+    assert read_plans(folder)[:2] == committed
+    assert describe_length(folder) == "6 iterations"
+    assert folder.config.campaign.iterations == 4
+
+
+def test_a_campaign_that_had_ended_goes_on_at_its_end(new_folder):
+    folder = new_folder("c", "campaign.iterations=3")
+    begin_all(folder)
+    extend_campaign(folder, iterations=5)
+    assert begin_all(folder, 3) == [(1.0, 1.0), (1.0, 1.0)]
+
+
+def test_by_hours_progress_goes_on_from_where_it_is_and_never_falls(new_folder):
+    folder = new_folder("c", "campaign.hours=1")
+    for number, minutes in enumerate((0, 15, 30)):  # the last of which is guessed to end at 0.75
+        begin_iteration(folder, number, 60.0 * minutes)
+    extend_campaign(folder, hours=2)
+    firsts = [
+        begin_iteration(folder, number, 60.0 * minutes).progress_first
+        for number, minutes in ((3, 30), (4, 75), (5, 119.9))
+    ]
+    assert firsts == pytest.approx([0.5, 0.75, 1.0], abs=1e-3)
+    assert begin_iteration(folder, 6, 7200.0) is None
+
+
+def test_iterations_may_become_hours_and_hours_iterations(new_folder):
+    folder = new_folder("c", "campaign.iterations=2")
+    begin_all(folder)
+    extend_campaign(folder, hours=1)
+    assert begin_iteration(folder, 2, 600.0).progress_first == 1.0
+    extend_campaign(folder, iterations=4)
+    assert len(begin_all(folder, 3)) == 1
+    assert describe_length(folder) == "4 iterations"
+
+
+@pytest.mark.parametrize(("asked", "said"), [
+    ({"iterations": 4}, r"--iterations 4 does not extend .*, which lasts 4 iterations"),
+    ({"hours": 0.01}, "has run for 0.02 hours"),
+    ({}, "give one of them"), ({"iterations": 9, "hours": 9.0}, "give one of them"),
+    ({"iterations": 10**7}, "campaign.iterations must be"),
+])
+def test_what_does_not_extend_is_refused_and_changes_nothing(new_folder, asked, said):
+    folder = new_folder("c", "campaign.iterations=4")
+    begin_iteration(folder, 0, 72.0)
+    with pytest.raises(UsageError, match=said):
+        extend_campaign(folder, **asked)
+    assert not folder.extension(0).exists()
+    assert describe_length(folder) == "4 iterations"
+
+
+def test_one_that_runs_here_finds_the_new_length_at_its_next_iteration(new_folder):
+    folder = new_folder("c", "campaign.iterations=1")
+    with campaign_lock(folder):
+        begin_iteration(folder, 0, 0.0)
+        assert extend_campaign(folder, iterations=2) is True
+        assert begin_iteration(folder, 1, 60.0) is not None
+
+
+def test_one_that_runs_elsewhere_is_left_alone(new_folder):
+    folder = new_folder("c", "campaign.iterations=1")
+    with campaign_lock(folder):
+        holder = json.loads(folder.lock_file.read_text()) | {"host": "elsewhere"}
+        folder.lock_file.write_text(json.dumps(holder))
+        with pytest.raises(CampaignError, match=r"runs on another host .*on elsewhere"):
+            extend_campaign(folder, iterations=2)
+    # Where its lock is not seen here, its sign of life is.
+    write_live(folder, Live((), ()))
+    with pytest.raises(CampaignError, match=r"runs on another host .*on elsewhere"):
+        extend_campaign(folder, iterations=2)
+    assert not folder.extension(0).exists()
+    (folder.services / "live.json").unlink()
+    assert extend_campaign(folder, iterations=2) is False
+    assert json.loads(folder.lock_file.read_text())["host"] == socket.gethostname()
+
+
+def test_a_finished_campaign_goes_on_and_stays_whole(tmp_path):
+    folder = copy_campaign(tmp_path)
+    dispose(folder, find_disposable(folder))  # as somebody may have done when it had ended
+    watch = CampaignWatch(folder.path)
+    assert is_finished(folder)
+    assert watch.look().is_finished
+    extend_campaign(folder, iterations=3)
+    assert not is_finished(folder)
+    assert not watch.look().is_finished
+    assert watch.look().progress == pytest.approx(2 / 3)
+    check_settings(folder)
+    with micro_networks():
+        play_iteration(folder, 2)
+        for match in final_matches(folder):
+            assert match.event == "final-1"
+            play_match(folder, match)
+        assert verify_campaign(folder).is_whole
+    assert is_finished(folder)
+    assert len(read_receipts(folder)) == 3
+    assert len(read_final_matches(folder)) == len(list((folder.path / "matches/final").iterdir()))
+
+
+def test_a_damaged_extension_is_found_and_left_to_people(new_folder):
+    folder = new_folder("c", "campaign.iterations=4")
+    extend_campaign(folder, iterations=6)
+    edit(folder.extension(0), length={"iterations": 0, "hours": 0.0})
+    with pytest.raises(CorruptDataError, match="extension-0000"):
+        begin_iteration(folder, 0, 0.0)
+    findings = verify_campaign(folder)
+    assert [(f.kind, f.path) for f in findings.damage] == [("extension", "extensions")]
+    assert not any(repair.is_repaired for repair in repair_campaign(folder, findings))
+    extend = folder.extension(0)
+    extend.rename(folder.extension(1))
+    assert [f.kind for f in verify_campaign(folder).damage] == ["extension"]
