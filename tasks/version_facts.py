@@ -46,8 +46,7 @@ def _params(version: NetworkVersion, dataset: DatasetFacts | None) -> dict[str, 
     """Everything else that is no metric; names and values as the settings have them."""
     params = {
         "net.size": version.size,
-        "net.activation": version.activation,
-        "net.ticks": version.ticks,
+        **{f"net.{name}": value for name, value in version.shape.items()},
         "net.precision": version.precision,
         "net.parameters": version.parameters,
         "evaluation.simulations": version.simulations,
