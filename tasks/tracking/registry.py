@@ -14,7 +14,7 @@ from mlflow.exceptions import MlflowException
 from mlflow.models import Model, ModelSignature
 from mlflow.protos.databricks_pb2 import RESOURCE_ALREADY_EXISTS, ErrorCode
 from mlflow.tracking import MlflowClient
-from mlflow.types.schema import Array, ColSpec, DataType, Map, Schema
+from mlflow.types.schema import Array, ColSpec, DataType, Map, ParamSchema, ParamSpec, Schema
 from mlflow.utils.validation import MAX_PARAM_VAL_LENGTH
 
 from chess_snn.campaign import CampaignFolder
@@ -39,8 +39,14 @@ SIGNATURE = ModelSignature(
         ColSpec(DataType.string, "fen"),
         ColSpec(DataType.string, "best_move", required=False),
         ColSpec(Array(DataType.double), "wdl_stm", required=False),
+        ColSpec(DataType.double, "value_stm", required=False),
         ColSpec(Map(DataType.double), "policy", required=False),
         ColSpec(DataType.string, "error", required=False),
+    ]),
+    params=ParamSchema([
+        ParamSpec("simulations", DataType.long, 0),
+        ParamSpec("temperature", DataType.double, 0.0),
+        ParamSpec("seed", DataType.long, 0),
     ]),
 )
 

@@ -20,6 +20,7 @@ pytest.importorskip("prefect")
 
 import pandas as pd  # noqa: E402
 from mlflow import pyfunc  # noqa: E402
+from mlflow.exceptions import MlflowException  # noqa: E402
 from mlflow.tracking import MlflowClient  # noqa: E402
 
 from chess_snn.campaign import CampaignFolder, load_config  # noqa: E402
@@ -50,6 +51,8 @@ from tasks.tracking.registry import model_id_of  # noqa: E402
 
 START_FEN = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1"
 MATED_FEN = "7k/6Q1/6K1/8/8/8/8/8 b - - 0 1"
+MATE_IN_TWO_FEN = "7k/8/5K2/8/8/8/8/R7 w - - 0 1"
+START_FEN_ROW = pd.DataFrame({"fen": [START_FEN]})
 METRICS = {"train/loss": 3.25, "self_play/draw_rate": 0.5}
 
 
@@ -358,6 +361,28 @@ def test_the_stored_model_answers_like_the_network_it_was_made_of(uri, weights):
     assert sum(answer["policy"].values()) == pytest.approx(1)
     assert answer["error"] is None
     json.dumps(answer)
+
+
+def test_the_stored_model_searches_and_draws_moves_as_it_is_asked(uri, weights):
+    CampaignTracker(uri, campaign()).record_iteration(0, METRICS, version(weights, 0))
+    served = load_served(uri, "candidate")
+    positions = pd.DataFrame({"fen": [MATE_IN_TWO_FEN, MATED_FEN, START_FEN]})
+    alone = served.predict(positions)
+    searched = served.predict(positions, params={"simulations": 200})
+    assert searched[0]["value_stm"] > alone[0]["value_stm"] + 0.3, "it sees the mate"
+    assert searched[0]["wdl_stm"] == alone[0]["wdl_stm"]
+    assert sum(searched[0]["policy"].values()) == pytest.approx(1, abs=1e-4)
+    assert searched == served.predict(positions, params={"simulations": 200})
+    assert searched[1]["error"] == alone[1]["error"] == "the game is over: checkmate"
+    drawn = {
+        served.predict(START_FEN_ROW, params={"temperature": 2.0, "seed": seed})[0]["best_move"]
+        for seed in range(8)
+    }
+    assert len(drawn) > 1
+    assert drawn <= set(alone[2]["policy"])
+    for wrong in ({"simulations": -1}, {"temperature": -0.5}):
+        with pytest.raises(MlflowException, match="must be at least 0"):
+            served.predict(positions, params=wrong)
 
 
 def test_bad_and_finished_positions_are_named_and_the_others_answered(uri, weights):
