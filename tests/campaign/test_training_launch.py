@@ -1,22 +1,33 @@
 """A campaign's generation trained by ranks: the same as by one process, whatever is killed."""
 
 import os
+import socket
 import subprocess
 import sys
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import psutil
 import pytest
-from micro_campaign import play_first_games
+from made_imports import make_import
+from micro_campaign import SETTINGS, play_first_games
 
 from chess_snn.campaign import CampaignFolder, load_config
-from chess_snn.campaign.machine.training_launch import train_as_configured, train_in_ranks
+from chess_snn.campaign.machine.training_launch import (
+    train_as_configured,
+    train_first_as_configured,
+    train_in_ranks,
+)
 from chess_snn.campaign.stages import step_losses, train_generation
+from chess_snn.campaign.stages.given_games import fix_given_games
 from chess_snn.campaign.stages.to_train import iteration_to_train
+from chess_snn.campaign.stages.warm_start import train_first_generation
 from chess_snn.campaign.store.plans import begin_iteration
 from chess_snn.data import is_committed, read_manifest, sweep_temporaries
+from chess_snn.devices import SIMULATED_GPUS
 from chess_snn.errors import CampaignError, ConfigError, DamagedFolderError, RankLostError
+from chess_snn.training import supervised_progress
 from chess_snn.training.rank_launch import RankLayout
 
 pytestmark = pytest.mark.timeout(600)
@@ -151,6 +162,78 @@ def test_killed_training_leaves_nothing_half_written_and_is_done_again(played, v
     assert again.weights_digest == undisturbed
 
 
+@pytest.mark.slow
+def test_machines_with_different_numbers_of_ranks_train_together(played):
+    folder = played("training.micro_batch=4")
+    endpoint = f"127.0.0.1:{free_port()}"
+    layouts = [RankLayout(ranks, 2, number, endpoint, "127.0.0.1")
+               for number, ranks in enumerate([2, 1])]
+    with ThreadPoolExecutor(2) as machines:
+        facts = list(machines.map(
+            lambda layout: train_in_ranks(folder.path, 0, layout, num_threads=1), layouts
+        ))
+    assert facts[0] == facts[1]
+    assert facts[0].metrics["ranks"] == 3
+    assert sorted(read_manifest(folder.checkpoint(1)).meta["shares"]) == [1, 1, 2]
+
+
+@pytest.fixture(scope="module")
+def warm_config(tmp_path_factory):
+    """Of a campaign that is to learn from given games first, for some hundred steps."""
+    games = make_import(tmp_path_factory.mktemp("games") / "some")
+    return fix_given_games(load_config(settings=[
+        *SETTINGS, *RANKS, "execution.device=auto", "training.batch_size=64",
+        "training.micro_batch=32", "supervised.epochs=12", f'supervised.games="{games}"',
+    ]))
+
+
+@pytest.fixture(scope="module")
+def learnt_alone(warm_config, tmp_path_factory):
+    """Generation 0 of such a campaign, by one process."""
+    folder = CampaignFolder.create(tmp_path_factory.mktemp("alone") / "c", warm_config)
+    train_first_generation(folder.path)
+    return read_manifest(folder.checkpoint(0)).meta
+
+
+@pytest.fixture
+def warm(warm_config, tmp_path):
+    return CampaignFolder.create(tmp_path / "warm", warm_config)
+
+
+@pytest.mark.fault(5, 7)
+@pytest.mark.slow
+@pytest.mark.parametrize("victim", ["rank 0", "rank 1", "launcher"])
+def test_all_devices_learn_from_given_games_and_go_on_where_one_was_killed(
+    warm, learnt_alone, monkeypatch, victim
+):
+    monkeypatch.setenv(SIMULATED_GPUS, "2")
+
+    def kill_after_a_checkpoint():
+        deadline = time.monotonic() + 120
+        while supervised_progress(warm.supervised) is None and time.monotonic() < deadline:
+            time.sleep(0.05)
+        kill(victim, warm)
+
+    killer = threading.Thread(target=kill_after_a_checkpoint)
+    killer.start()
+    with pytest.raises(RankLostError, match="was killed by SIGKILL"):
+        train_first_as_configured(warm.path)
+    killer.join()
+    wait_until_gone(warm)
+    assert not is_committed(warm.checkpoint(0))
+    done, total = supervised_progress(warm.supervised)
+    assert 0 < done < total
+
+    heard = []
+    facts = train_first_as_configured(warm.path, on_progress=lambda *steps: heard.append(steps))
+    assert heard[0][0] > done, "it began anew"
+    assert heard[-1] == (total, total)
+    assert not warm.supervised.exists()
+    by_ranks = read_manifest(warm.checkpoint(0)).meta
+    assert by_ranks["weights_digest"] == learnt_alone["weights_digest"]
+    assert facts["points"][-1]["step"] == total
+
+
 def of_training(folder):
     return [
         p for p in psutil.process_iter(["cmdline"])
@@ -165,6 +248,11 @@ def kill(victim, folder):
             process.kill()
         if not is_agent and victim == f"rank {process.environ().get('RANK')}":
             process.kill()
+
+
+def free_port():
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        return probe.getsockname()[1]
 
 
 def wait_until_gone(folder):

@@ -1,13 +1,14 @@
 """``chess-snn games learn`` and ``campaign start --warm-start``: results and refusals."""
 
 import json
+import re
 import shutil
 
 import pytest
 from made_imports import make_import
 
 LEARN = ("games", "learn")
-QUICK = ("--set", "training.batch_size=64", "--threads", 1)
+QUICK = ("--batch-size", 64, "--threads", 1)
 
 
 @pytest.fixture(scope="module")
@@ -38,6 +39,7 @@ def test_a_network_is_trained_and_can_be_played(chess_snn, imported, tmp_path):
     assert done.returncode == 0, done.stderr
     assert "networks/tiny is trained" in done.stdout
     assert "moves %" in done.stdout
+    assert re.search(r"^step \d+/\d+  loss \d.* \(policy .*, value .*\)", done.stdout, re.MULTILINE)
     body = json.loads((tmp_path / "r" / "train.json").read_text())
     assert body["points"][0]["step"] == 0
     assert body["points"][-1]["epoch"] == 1
@@ -49,12 +51,29 @@ def test_a_network_is_trained_and_can_be_played(chess_snn, imported, tmp_path):
     assert played.returncode == 0, played.stderr
 
 
+@pytest.mark.slow
+def test_two_processes_and_their_options_come_to_the_network_of_one(chess_snn, imported, tmp_path):
+    command = (*LEARN, "some", *QUICK, "--set", "training.micro_batch=32", "--precision", "fp32")
+    digests = []
+    for name, options in (("one", ()), ("two", ("--nproc-per-node", 2, "--backend", "gloo"))):
+        done = chess_snn(*command, "--out", name, *options)
+        assert done.returncode == 0, done.stderr
+        assert re.search(r"^step \d+/\d+  loss", done.stdout, re.MULTILINE)
+        manifest = json.loads((tmp_path / name / "MANIFEST.json").read_text())
+        digests.append(manifest["meta"]["weights_digest"])
+    assert digests[0] == digests[1]
+
+
 @pytest.mark.parametrize(("command", "reason"), [
     ((*LEARN, "nowhere", "--out", "n"), "nowhere holds no games"),
     ((*LEARN, "some", "--out", "some"), "some exists, and is no network made by"),
     ((*LEARN, "some", "--out", "n", "--set", "supervised.epochs=-1"), "supervised.epochs must"),
     ((*LEARN, "some", "--out", "n", "--set", "net.size=huge"), "net.size must be one of tiny"),
     ((*LEARN, "some", "--out", "n", "--threads", -1), "--threads must be >= 0"),
+    ((*LEARN, "some", "--out", "n", "--device", "cpu", "--backend", "nccl"), '"nccl" needs GPUs'),
+    ((*LEARN, "some", "--out", "n", "--precision", "fp8"), "training.precision = 'fp8'"),
+    ((*LEARN, "some", "--out", "n", "--nproc-per-node", 3), "3 ranks cannot share a step of 2"),
+    ((*LEARN, "some", "--out", "n", "--nnodes", 2), "--nnodes 2 needs --rdzv-endpoint"),
     ((*LEARN, "some", "--out", "n", "--set", "supervised.digest=abc"), "holds other games"),
     (("campaign", "start", "--dir", "n", "--warm-start", "nowhere"), "nowhere holds no games"),
     (("campaign", "start", "--dir", "n", "--set", "supervised.digest=abc"),

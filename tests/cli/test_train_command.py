@@ -3,8 +3,10 @@
 from pathlib import Path
 
 import pytest
+import torch
 from typer.testing import CliRunner
 
+from chess_snn.campaign import CampaignFolder, load_config
 from chess_snn.cli.main import app
 
 
@@ -23,6 +25,29 @@ def test_ranks_that_others_could_reach_need_a_trusted_network(tmp_path: Path, re
     trusted = str(train(missing, *reachable, "--trust-network"))
     assert missing in trusted
     assert "trust" not in trusted
+
+
+@pytest.mark.parametrize(("option", "value", "setting"), [
+    ("--batch-size", "64", "training.batch_size = 256"),
+    ("--learning-rate", "0.5", "training.learning_rate = 0.006"),
+    ("--precision", "fp32", "training.precision = bf16"),
+])
+def test_a_campaign_keeps_what_its_results_depend_on(tmp_path: Path, option, value, setting):
+    folder = CampaignFolder.create(tmp_path / "c", load_config())
+    told = str(train(str(folder.path), option, value))
+    assert f"trains with {setting}" in told
+    assert f"chess-snn campaign fork {folder.path}" in told
+
+
+def test_a_campaigns_own_settings_and_a_pace_of_its_own_are_taken(tmp_path: Path):
+    folder = CampaignFolder.create(tmp_path / "c", load_config())
+    told = str(train(
+        str(folder.path), "--batch-size", "256", "--learning-rate", "6e-3", "--precision", "bf16",
+        "--backend", "gloo",
+    ))
+    assert "has trained every iteration that it began" in told
+    told = str(train(str(folder.path), "--backend", "nccl", "--gpus", ""))
+    assert torch.cuda.is_available() or '"nccl" needs GPUs' in told
 
 
 def test_ranks_of_one_machine_need_no_trust(tmp_path: Path):
