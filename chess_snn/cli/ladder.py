@@ -11,6 +11,7 @@ import typer
 
 from chess_snn import __version__
 from chess_snn.cli.console import console, print_message, work_bar
+from chess_snn.cli.ladder_rate import rate
 from chess_snn.cli.ladder_tables import checked_table, ladder_facts, ladder_table
 from chess_snn.cli.report_file import check_writable, refuse_in_campaign
 from chess_snn.config import check_range
@@ -39,9 +40,10 @@ from chess_snn.evaluation.ladder import (
 from chess_snn.games import get_game
 
 app = typer.Typer(
-    help="Players of known strength: see their ratings and games, check them, make them anew.",
+    help="Players of known strength: see their ratings and games, rate networks among them.",
     no_args_is_help=True,
 )
+app.command("rate")(rate)
 
 DEFAULT_PAIRS: Final = 110
 """About half an hour on 2 cores."""

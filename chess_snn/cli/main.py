@@ -100,7 +100,7 @@ COMMANDS = (
     ),
     CommandEntry(
         "ladder", "ladder", "app",
-        "Players of known strength: see their ratings and games, check them, make them anew.",
+        "Players of known strength: see their ratings and games, rate networks among them.",
     ),
     CommandEntry(
         "models", "registry", "app",

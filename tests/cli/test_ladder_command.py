@@ -2,9 +2,11 @@
 
 import io
 import json
+from xml.etree import ElementTree
 
 import chess.pgn
 import pytest
+from made_networks import make_campaign
 
 SMALL = ("--pairs", 6, "--players", "random,greedy~50,greedy", "--max-plies", 60, "--threads", 1)
 
@@ -123,3 +125,70 @@ def test_a_file_that_is_no_ladder(chess_snn, tmp_path):
     done = chess_snn("ladder", "show", "--ladder", "l.json")
     assert done.returncode == 2
     assert "a ladder of schema 7, this version reads 1" in done.stderr
+
+
+# Rating networks
+
+
+RATE = ("--ladder", "mine/ladder.json", "--games", 10, "--simulations", 0, "--threads", 1)
+
+
+def test_networks_are_rated_in_one_table_with_a_plot_and_their_games(made, chess_snn, tmp_path):
+    make_campaign(tmp_path / "a", generations=(0, 1))
+    done = chess_snn("ladder", "rate", "a@0", "a@1", *RATE, "--out", "rated", "--plot", "p.svg",
+                     "--json-file", "r.json")
+    assert done.returncode == 0, done.stderr
+    body = read(tmp_path / "rated" / "ratings.json")
+    assert body == read(tmp_path / "r.json")
+    assert body["scale"] == "Elo on the ladder, random = 0"
+    assert [row["player"] for row in body["networks"]] == ["a@0:0", "a@1:0"]
+    for row in body["networks"]:
+        assert (row["num_games"], row["simulations"]) == (10, 0)
+        assert sum(played["num_games"] for played in row["opponents"]) == 10
+        assert row["elo_low"] is not None or row["elo_high"] is not None
+    for text in ("Elo on the ladder, random = 0", "a@0:0", "a@1:0", "95 % interval"):
+        assert text in done.stdout
+    picture = ElementTree.parse(tmp_path / "p.svg").getroot()
+    assert picture.tag.endswith("svg")
+    assert (tmp_path / "rated" / "ratings.svg").read_text() == (tmp_path / "p.svg").read_text()
+    stream = io.StringIO((tmp_path / "rated" / "games.pgn").read_text())
+    games = list(iter(lambda: chess.pgn.read_game(stream), None))
+    assert len(games) == 20
+    assert not any(game.errors for game in games)
+
+    parts = {path: path.stat().st_mtime_ns for path in (tmp_path / "rated" / "parts").iterdir()}
+    again = chess_snn("ladder", "rate", "a@0", "a@1", *RATE, "--out", "rated", "--json")
+    assert json.loads(again.stdout) == body
+    assert {path: path.stat().st_mtime_ns for path in parts} == parts
+    other = chess_snn("ladder", "rate", "a@0", *RATE, "--out", "rated", "--seed", 1)
+    assert other.returncode == 2
+    assert "was played with seed 0, and 1 is asked for" in other.stderr
+
+
+def test_a_network_is_rated_against_chosen_players(made, chess_snn, tmp_path):
+    make_campaign(tmp_path / "a", generations=(0,))
+    done = chess_snn("ladder", "rate", "a", *RATE, "--against", "random,greedy,minimax:1", "--json")
+    assert done.returncode == 0, done.stderr
+    (row,) = json.loads(done.stdout)["networks"]
+    assert [played["player"] for played in row["opponents"]] == ["random", "greedy", "minimax:1"]
+    assert row["num_games"] == 30
+
+
+@pytest.mark.parametrize(("arguments", "message"), [
+    (("greedy",), "'greedy' is a player and no network"),
+    (("a", "a"), "a network is named twice"),
+    (("b",), "unknown player 'b'"),
+    (("a@7",), "has no generation 7"),
+    (("a", "--games", 9), "--games must be >= 10"),
+    (("a", "--games", 4000), "--games must be"),
+    (("a", "--against", "minimax:2"), "--against must name a player of the ladder"),
+    (("a", "--against", "bob"), "unknown player 'bob'"),
+    (("a", "--out", "a/rated"), "it lies in the campaign"),
+    (("a", "--ladder", "none.json"), "none.json"),
+])
+def test_what_cannot_be_rated(made, chess_snn, tmp_path, arguments, message):
+    make_campaign(tmp_path / "a", generations=(0,))
+    done = chess_snn("ladder", "rate", *RATE, *arguments)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr

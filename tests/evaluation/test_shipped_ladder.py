@@ -176,3 +176,18 @@ def test_another_version_of_the_engine_is_another_player(ladder, bare_machine):
     found = available_players(ladder, ladder.players, ENGINES)
     assert not any(map(needs_engine, found.players))
     assert f"rated as {ladder.engine}, and Fake  1.0 is installed" in found.notice
+
+
+def test_another_version_of_the_engine_plays_approximate_rungs(ladder, bare_machine):
+    write_engine(bare_machine, "sound").rename(bare_machine / "stockfish")
+    found = available_players(ladder, ladder.players, ENGINES, with_other_versions=True)
+    assert found.players == ladder.players
+    assert found.approximate == tuple(filter(needs_engine, ladder.players))
+    assert "Fake  1.0 plays the rungs of Stockfish 15.1: they are approximate" in found.notice
+
+
+def test_a_missing_engine_plays_no_approximate_rungs(ladder, bare_machine):
+    found = available_players(ladder, ladder.players, ENGINES, with_other_versions=True)
+    assert found.approximate == ()
+    assert not any(map(needs_engine, found.players))
+    assert "engine 'stockfish' is not installed" in found.notice

@@ -26,9 +26,18 @@ from chess_snn.evaluation.ladder.playing import (
     programs_of,
     read_matches,
 )
+from chess_snn.evaluation.ladder.rate import (
+    APPROXIMATE_ELO,
+    BATCH_PAIRS,
+    LadderRating,
+    climb_ladder,
+    rate_on_ladder,
+)
 from chess_snn.evaluation.ladder.rungs import LADDER_PLAYERS, ladder_pairings, needs_engine
 
 __all__ = [
+    "APPROXIMATE_ELO",
+    "BATCH_PAIRS",
     "GAMES_FILE",
     "LADDER_FILE",
     "LADDER_PLAYERS",
@@ -37,12 +46,14 @@ __all__ = [
     "Ladder",
     "LadderGames",
     "LadderPlan",
+    "LadderRating",
     "PairResults",
     "Rung",
     "RungScore",
     "available_players",
     "bracketing_rungs",
     "check_results",
+    "climb_ladder",
     "distance_to_ladder",
     "has_arrived",
     "ladder_pairings",
@@ -51,6 +62,7 @@ __all__ = [
     "pack_games",
     "play_ladder",
     "programs_of",
+    "rate_on_ladder",
     "read_ladder",
     "read_matches",
     "shipped_games",

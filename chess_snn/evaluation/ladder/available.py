@@ -20,34 +20,59 @@ class AvailablePlayers:
     """In the order in which they were asked for."""
     notice: str | None
     """One line: what is missing, and the way out; None where nothing is."""
+    approximate: tuple[str, ...] = ()
+    """Those among ``players`` whose engine is of another version than in the ladder's games."""
 
 
 def available_players(
-    ladder: Ladder, players: Sequence[str], engines: EngineSettings
+    ladder: Ladder, players: Sequence[str], engines: EngineSettings, *,
+    with_other_versions: bool = False,
 ) -> AvailablePlayers:
     """The players among ``players`` that are the same here as in the ladder's games.
 
-    Another version of the engine is another player: its rating is not known.
+    Another version of the engine is another player: its rating is known approximately.
 
     Args:
         ladder: whose players they are.
         players: names.
         engines: how engines are run.
+        with_other_versions: keep the players whose engine is of another version, as approximate.
     """
     faults = {
         program: fault for program, name in _one_of_each_program(ladder, players).items()
         if (fault := _fault(ladder, name, engines)) is not None
     }
-    if not faults:
-        return AvailablePlayers(tuple(players), None)
+    others = {
+        program: fault.installed for program, fault in faults.items()
+        if with_other_versions and fault.installed
+    }
     sound = tuple(
-        name for name in players if not needs_engine(name) or ladder.programs[name] not in faults
+        name for name in players
+        if not needs_engine(name) or ladder.programs[name] not in faults.keys() - others.keys()
     )
-    return AvailablePlayers(
-        sound,
-        f"the ladder is without the {len(players) - len(sound)} players that need "
-        f"{' or '.join(sorted(faults))}: " + "; ".join(sorted(set(faults.values()))),
+    notices = [
+        f"{installed} plays the rungs of {program}: they are approximate"
+        for program, installed in sorted(others.items())
+    ]
+    if missing := sorted(faults.keys() - others.keys()):
+        notices.append(
+            f"the ladder is without the {len(players) - len(sound)} players that need "
+            f"{' or '.join(missing)}: "
+            + "; ".join(sorted({faults[program].text for program in missing}))
+        )
+    approximate = (
+        name for name in sound if needs_engine(name) and ladder.programs[name] in others
     )
+    return AvailablePlayers(sound, "; ".join(notices) or None, tuple(approximate))
+
+
+@dataclass(frozen=True, slots=True)
+class _Fault:
+    """Why a player is not the one of the ladder."""
+
+    text: str
+    installed: str = ""
+    """What the program of another version calls itself; empty where there is none."""
 
 
 def _one_of_each_program(ladder: Ladder, players: Sequence[str]) -> dict[str, str]:
@@ -55,16 +80,17 @@ def _one_of_each_program(ladder: Ladder, players: Sequence[str]) -> dict[str, st
     return {ladder.programs[name]: name for name in reversed(players) if needs_engine(name)}
 
 
-def _fault(ladder: Ladder, name: str, engines: EngineSettings) -> str | None:
+def _fault(ladder: Ladder, name: str, engines: EngineSettings) -> _Fault | None:
     """Why ``name`` is not the player that it is in the ladder."""
     try:
         facts = program_of(make_player(get_game("chess"), name, engines))
     except EngineError as error:
-        return str(error)
+        return _Fault(str(error))
     wanted = ladder.programs[name]
     if facts is None or facts.identity == wanted:
         return None
-    return (
+    return _Fault(
         f"they were rated as {wanted}, and {facts.identity} is installed, another player; "
-        f"install {wanted}, or make a ladder of your own with `chess-snn ladder make`"
+        f"install {wanted}, or make a ladder of your own with `chess-snn ladder make`",
+        facts.identity,
     )

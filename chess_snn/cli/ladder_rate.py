@@ -1,0 +1,313 @@
+"""``chess-snn ladder rate``: any networks on the ladder's scale, in one table and one plot."""
+
+import hashlib
+import json
+import re
+import tempfile
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+from rich.table import Table
+
+from chess_snn.campaign.models.references import KNOWN_MODELS
+from chess_snn.cli.console import console, print_message, work_bar
+from chess_snn.cli.devices import NetworkDeviceOption
+from chess_snn.cli.ladder_plot import ladder_svg
+from chess_snn.cli.match import games_pgn
+from chess_snn.cli.players import Entrant, find_entrant
+from chess_snn.cli.report_file import JsonFile, check_writable, refuse_in_campaign
+from chess_snn.config import check_range
+from chess_snn.data import read_json, write_json, write_parts, write_text
+from chess_snn.data.manifest import describe_file
+from chess_snn.errors import CorruptDataError, UsageError
+from chess_snn.evaluation import (
+    EngineSettings,
+    MatchResult,
+    Player,
+    book_openings,
+    check_book,
+    make_player,
+    play_match,
+)
+from chess_snn.evaluation.ladder import (
+    APPROXIMATE_ELO,
+    BATCH_PAIRS,
+    Ladder,
+    LadderRating,
+    available_players,
+    climb_ladder,
+    rate_on_ladder,
+    read_ladder,
+)
+from chess_snn.evaluation.match_files import read_match_body, write_match
+from chess_snn.evaluation.ratings import interval_text
+from chess_snn.games import get_game
+from chess_snn.rng import derive_seed
+from chess_snn.types import Json
+
+RATINGS: Final = "ratings.json"
+PLOT: Final = "ratings.svg"
+GAMES: Final = "games.pgn"
+_PARTS: Final = "parts"
+_SCALE: Final = "Elo on the ladder, random = 0"
+_MOST_GAMES: Final = 2000
+"""Of a pairing: the book has 1,000 openings."""
+_DIGEST_LENGTH: Final = 8
+_NOT_IN_NAMES: Final = re.compile(r"[^A-Za-z0-9.@=~-]+")
+_ENGINE_S: Final = 60.0
+
+
+def rate(
+    networks: Annotated[list[str], typer.Argument(help=f"Networks, each: {KNOWN_MODELS}.")],
+    games: Annotated[
+        int, typer.Option(help="Of each network; with --against, of each of its pairings.")
+    ] = 100,
+    simulations: Annotated[
+        int, typer.Option(help="At each move; 0 plays the policy without search.")
+    ] = 64,
+    against: Annotated[
+        str, typer.Option(help="Play these players instead of rungs near the network's strength: "
+                               "names with commas between.")
+    ] = "",
+    seed: Annotated[int, typer.Option(help="Of openings and random moves.")] = 0,
+    threads: Annotated[
+        int, typer.Option(help="Of a network or engine; 0 takes what is of use.")
+    ] = 0,
+    device: NetworkDeviceOption = "cpu",
+    ladder: Annotated[
+        Path | None, typer.Option(help="A ladder.json; left out, the one that is shipped.")
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="Folder for the games, the ratings and the plot; started again with the "
+                          "same options, the command goes on from there."),
+    ] = None,
+    plot: Annotated[Path | None, typer.Option(help="Write the plot (SVG) to this file.")] = None,
+    json_file: JsonFile = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead.")] = False,
+) -> None:
+    """Rate networks on the ladder's scale: Elo above random moves, with 95 % intervals.
+
+    Each network plays rungs of the ladder near its strength, from openings of the book with both
+    colours. All games are fitted together with the ladder's. Behind a network, :N gives it N
+    simulations of its own. With --against, it plays the named players.
+
+    A Stockfish of another version than the ladder's plays its rungs approximately; the table marks
+    ratings that rest on them, and their intervals are wider by up to 150 points on either side.
+
+    chess-snn ladder rate campaigns/cpu-001@6 campaigns/cpu-001@18 --plot elo.svg
+
+    chess-snn ladder rate exported --against random,greedy,minimax:2 --simulations 0
+    """
+    check_range("--games", games, ge=2 * BATCH_PAIRS, le=_MOST_GAMES)
+    check_range("--simulations", simulations, ge=0)
+    check_range("--threads", threads, ge=0, le=1024)
+    check_range("--seed", seed, ge=0, le=2**63 - 1)
+    check_book(get_game("chess"), games // 2, "--games")
+    check_writable(plot, "--plot")
+    check_writable(json_file)
+    if out is not None:
+        refuse_in_campaign(out / _PARTS, "--out")
+        check_writable(out / RATINGS, "--out")
+    entrants = [_find_network(text, simulations) for text in networks]
+    if len({entrant.name for entrant in entrants}) < len(entrants):
+        raise UsageError(f"a network is named twice: {', '.join(networks)}")
+    found = read_ladder() if ladder is None else Ladder.from_json(read_json(ladder))
+    engines = EngineSettings(threads, answer_s=_ENGINE_S, start_s=_ENGINE_S)
+    opponents = tuple(name.strip() for name in against.split(",") if name.strip())
+    names = tuple(make_player(get_game("chess"), name, engines).name for name in opponents)
+    on_ladder = tuple(name for name in names or found.players if name in found.players)
+    if names and not on_ladder:
+        raise UsageError(
+            f"--against must name a player of the ladder, got {against}; known: "
+            f"{', '.join(found.players)}"
+        )
+    available = available_players(found, on_ladder, engines, with_other_versions=True)
+    if available.notice is not None and not as_json:
+        print_message(available.notice)
+    with ExitStack() as stack:
+        folder = out or Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        played: dict[str, dict[str, list[MatchResult]]] = {}
+        for entrant in entrants:
+            batches = _Batches(folder / _PARTS, entrant, found.max_plies, seed, engines)
+            played[entrant.name] = batches.play(
+                found, available.players, names, games, threads, device
+            )
+    ratings = rate_on_ladder(found, played, available.approximate)
+    body = _to_json(found, entrants, ratings, {"seed": seed, "games": games})
+    if as_json:
+        typer.echo(json.dumps(body, indent=2))
+    else:
+        _print(entrants, ratings)
+    picture = ladder_svg(found, ratings)
+    if json_file is not None:
+        write_json(json_file, body)
+    if plot is not None:
+        write_text(plot, picture)
+    if out is not None:
+        write_json(out / RATINGS, body)
+        write_text(out / PLOT, picture)
+        write_parts(out / GAMES, (
+            text for entrant, rated in zip(entrants, ratings, strict=True)
+            for match in rated.matches
+            for text in games_pgn(
+                get_game("chess"), (entrant, Entrant(match.player_b, None, 0)), match, seed
+            )
+        ))
+        if not as_json:
+            print_message(f"written: {out / RATINGS}, {out / PLOT}, {out / GAMES}")
+
+
+def _find_network(text: str, simulations: int) -> Entrant:
+    """The entrant, under a name that tells all that makes it another player."""
+    entrant = find_entrant(get_game("chess"), text, simulations)
+    if entrant.model is None:
+        raise UsageError(
+            f"{text!r} is a player and no network; name networks ({KNOWN_MODELS}), and players "
+            "with --against"
+        )
+    percent = entrant.random_percent
+    return entrant if percent is None else replace(entrant, name=f"{entrant.name}~{percent:g}")
+
+
+@dataclass(frozen=True, slots=True)
+class _Batches:
+    """The batches of one network, each a file."""
+
+    folder: Path
+    entrant: Entrant
+    max_plies: int
+    seed: int
+    engines: EngineSettings
+
+    def play(
+        self, ladder: Ladder, rungs: Sequence[str], opponents: Sequence[str], num_games: int,
+        threads: int, device: str,
+    ) -> dict[str, list[MatchResult]]:
+        """Every batch by opponent: of ``opponents``, or of rungs near the network's strength."""
+        total, done = num_games * max(1, len(opponents)), 0
+        with ExitStack() as pools, work_bar(self.entrant.name, "games over") as on_progress:
+            seat = self.entrant.take_seat(
+                get_game("chess"), 2 * BATCH_PAIRS, threads or None, device, pools
+            )
+
+            def play_batch(opponent: str, number: int) -> MatchResult:
+                nonlocal done
+                result = self._play_or_read(seat, opponent, number)
+                done += result.num_games
+                on_progress(done, total)
+                return result
+
+            if not opponents:
+                return climb_ladder(ladder, rungs, num_games, play_batch)
+            num_batches = num_games // (2 * BATCH_PAIRS)
+            return {
+                name: [play_batch(name, number) for number in range(num_batches)]
+                for name in opponents
+            }
+
+    def _play_or_read(self, seat: Player, opponent: str, number: int) -> MatchResult:
+        game, conditions = get_game("chess"), self._conditions()
+        names = f"{self._name()}--{_NOT_IN_NAMES.sub('-', opponent)}"
+        path = self.folder / f"{names}--{number:04d}.json"
+        if path.exists():
+            body = read_match_body(path)
+            for name, wanted in conditions.items():
+                if body.get(name) != wanted:
+                    raise UsageError(
+                        f"{path} was played with {name} {body.get(name)}, and {wanted} is asked "
+                        "for; choose another --out, or the same settings"
+                    )
+            try:
+                return MatchResult.from_json(game.spec, body)
+            except CorruptDataError as error:
+                raise CorruptDataError(
+                    f"{path}: {error}; delete it, so that it is played again"
+                ) from error
+        openings = range(number * BATCH_PAIRS, (number + 1) * BATCH_PAIRS)
+        result = play_match(
+            game, seat, make_player(game, opponent, self.engines),
+            book_openings(game, openings.stop, self.seed)[openings.start :],
+            seed=derive_seed(self.seed, "ladder-rate", opponent, number),
+            max_plies=self.max_plies,
+        )
+        result = replace(result, player_a=self.entrant.name)
+        write_match(path, result, conditions)
+        return result
+
+    def _conditions(self) -> Json:
+        """What must be equal in all batches that are counted together."""
+        return {
+            "seed": self.seed, "max_plies": self.max_plies, "weights": _digest(self.entrant),
+            "simulations": self.entrant.simulations,
+        }
+
+    def _name(self) -> str:
+        digest = hashlib.sha256(self.entrant.name.encode()).hexdigest()[:_DIGEST_LENGTH]
+        return f"{_NOT_IN_NAMES.sub('-', self.entrant.name)[-40:]}-{digest}"
+
+
+def _digest(entrant: Entrant) -> str:
+    assert entrant.model is not None
+    assert entrant.model.weights is not None, "a network is found by its weights"
+    return describe_file(entrant.model.weights).sha256
+
+
+def _to_json(
+    ladder: Ladder, entrants: Sequence[Entrant], ratings: Sequence[LadderRating], settings: Json
+) -> Json:
+    return {
+        "scale": _SCALE,
+        "ladder": {"date": ladder.origin.get("date"), "engine": ladder.engine},
+        "approximate_elo": APPROXIMATE_ELO,
+        "networks": [
+            rated.to_json() | {
+                "simulations": entrant.simulations, "weights": _digest(entrant),
+                "generation": entrant.facts.generation,
+            }
+            for entrant, rated in zip(entrants, ratings, strict=True)
+        ],
+    } | settings
+
+
+def _print(entrants: Sequence[Entrant], ratings: Sequence[LadderRating]) -> None:
+    table = Table(title=_SCALE)
+    for heading in ("network", "simulations", "Elo", "95 % interval", "games", "score"):
+        table.add_column(heading, justify="left" if heading == "network" else "right")
+    for entrant, rated in zip(entrants, ratings, strict=True):
+        elo = rated.rating.elo
+        mark = "~" if rated.approximate else ""
+        value = elo.to_json()["value"]
+        table.add_row(
+            rated.rating.player, str(entrant.simulations),
+            "" if value is None else f"{mark}{value:.0f}", interval_text(elo.low, elo.high),
+            f"{rated.rating.num_games:,}", f"{rated.rating.score:.3f}",
+        )
+    console.print(table)
+    if any(rated.approximate for rated in ratings):
+        print_message(
+            f"~ rests on approximate rungs: the interval allows {APPROXIMATE_ELO:.0f} points for "
+            "the engine's other version"
+        )
+    for rated in ratings:
+        console.print(_score_table(rated))
+
+
+def _score_table(rated: LadderRating) -> Table:
+    """Scores of one player against each opponent."""
+    table = Table(title=rated.rating.player)
+    for heading in ("against", "games", "W-D-L", "cut", "score", "95 % interval"):
+        table.add_column(heading, justify="left" if heading == "against" else "right")
+    for match in rated.matches:
+        low, high = match.interval()
+        mark = "~" if match.player_b in rated.approximate else ""
+        table.add_row(
+            f"{mark}{match.player_b}", f"{match.num_games:,}",
+            f"{match.wins}-{match.draws}-{match.losses}", str(match.capped),
+            f"{match.score:.3f}", f"{low:.3f} to {high:.3f}",
+        )
+    return table
