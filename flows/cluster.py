@@ -123,11 +123,12 @@ def _open_local(folder: CampaignFolder, stack: ExitStack, say: Say) -> Crew:
         _watched(client, stack, say, plan.places[0].num_threads, num_cores()),
         num_own_players=len(plan.players),
     )
-    players = plan.players
-    threads = f"{crew.threads_each} thread{'' if crew.threads_each == 1 else 's'} each"
+    play_on = {place.device for place in plan.players}
+    train_on = {place.device for place in plan.places if "train" in place.roles}
     say(
-        f"self-play: {len(players)} workers on {name_devices(place.device for place in players)}, "
-        f"{threads}"
+        f"self-play: {len(plan.players)} workers on {name_devices(play_on)}, {crew.threads_each} "
+        f"thread{'' if crew.threads_each == 1 else 's'} each"
+        + ("" if train_on == play_on else f"; training: {name_devices(train_on)}")
     )
     say(choose_ranks(folder.config, len(plan.places[0].machine_gpus)).why)
     return crew
