@@ -76,7 +76,9 @@ def measure_pace(
     """
     game, device = get_game(config.campaign.game), find_devices(config.execution.device)[0]
     workers = num_workers(config)
-    records, evaluations_per_s = measure_self_play(config, threads_each(workers))
+    records, evaluations_per_s = measure_self_play(
+        config, threads_each(workers), num_workers=workers
+    )
     if on_progress is not None:
         on_progress(1, 2)
     torch.set_num_threads(num_cores())
@@ -93,7 +95,7 @@ def measure_pace(
 
 def measure_self_play(
     config: CampaignConfig, num_threads: int,
-    until_all_are_ready: Callable[[], None] = lambda: None,
+    until_all_are_ready: Callable[[], None] = lambda: None, num_workers: int = 1,
 ) -> tuple[GameRecords, float]:
     """Play some plies as one worker with ``num_threads`` would; the records, and evaluations/s.
 
@@ -101,12 +103,15 @@ def measure_self_play(
         config: of the campaign.
         num_threads: of the worker.
         until_all_are_ready: called once all is loaded and compiled; plays when it returns.
+        num_workers: that share an iteration's games; with more of them each has fewer at once.
     """
     execution = config.execution
     plays_on = "cpu" if execution.self_play_device == "cpu" else execution.device
     game, device = get_game(config.campaign.game), find_devices(plays_on)[0]
     network = build_network(game.spec, config.net.network(), seed=0)
-    num_games = min(config.self_play.concurrent_games, config.self_play.games_per_shard)
+    self_play = config.self_play
+    shard_games = -(-self_play.games_per_iteration // self_play.num_shards(num_workers))
+    num_games = min(self_play.concurrent_games, shard_games)
     simulations = config.search.simulations_first
     with make_evaluator(
         network, device=device, precision=config.net.precision, num_threads=num_threads
