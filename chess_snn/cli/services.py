@@ -141,9 +141,14 @@ def _print_addresses(running: Any) -> None:
             " MLFLOW_TRACKING_USERNAME=${CHESS_SNN_CREDENTIALS%%:*}"
             " MLFLOW_TRACKING_PASSWORD=${CHESS_SNN_CREDENTIALS#*:}"
         )
+    pages = load_flows("services.mlflow_pages").service_pages(
+        running.mlflow_url, load_flows("services").read_credentials()
+    )
+    links = "".join(f"  {name}  {address}\n" for name, address in pages.items())
     print_message(
         f"Prefect  {running.prefect_page}  runs, logs, deployments\n"
         f"MLflow   {running.mlflow_url}  curves, models\n"
+        f"{links}"
         f"Worker   up to {running.runs} at once of the runs that are asked for\n"
         "A campaign of a few minutes, from any shell of this environment:\n"
         f"  {exports}\n"

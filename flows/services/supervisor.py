@@ -12,6 +12,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Final
 
+import httpx
 from prefect.client.orchestration import get_client
 from prefect.client.schemas.objects import WorkerStatus
 from prefect.exceptions import ObjectNotFound
@@ -38,6 +39,7 @@ from flows.child_process import (
 from flows.child_record import reap_stale
 from flows.process_identity import start_of
 from flows.services.deploying import deploy
+from flows.services.mlflow_pages import make_experiment
 from flows.services.ports import check_ports
 from flows.services.record import ServicesRecord, remove_record, services_lock, write_record
 from flows.services.settings import POOL, Credentials, ServiceSettings
@@ -146,6 +148,7 @@ def run_services(
             worker.start()
             _await_server(servers[1], tell, on_wait)
             check_mlflow_login(settings)
+            _make_experiment(settings, tell)
             _await_worker(worker, tell, on_wait)
         ready = _record(settings, is_ready=True)
         on_ready(ready)  # first, so that who waits for the record has heard all
@@ -229,6 +232,13 @@ def check_mlflow_login(settings: ServiceSettings) -> None:
             "MLflow keeps the user and password that it was first started with, and they are "
             "others: use those, or delete mlflow-users.db beside its database"
         )
+
+
+def _make_experiment(settings: ServiceSettings, tell: Tell) -> None:
+    try:
+        make_experiment(settings.mlflow_url, settings.credentials)
+    except httpx.HTTPError as error:
+        tell(f"MLflow has no experiment yet, the first campaign makes it: {error}")
 
 
 def _basic(credentials: Credentials) -> str:

@@ -13,11 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 from tasks.tracking.facts import (
     EXPERIMENT,
+    EXPERIMENT_TAGS,
     MODEL_NAME,
     DatasetFacts,
     ModelVersionFacts,
     RegisteredVersion,
     TrackingError,
+    experiment_pages,
 )
 from tasks.tracking.places import (
     artifact_directory,
@@ -40,6 +42,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "EXPERIMENT",
+    "EXPERIMENT_TAGS",
     "MODEL_NAME",
     "CampaignTracker",
     "DatasetFacts",
@@ -49,6 +52,7 @@ __all__ = [
     "artifact_directory",
     "campaign_pages",
     "existing_store",
+    "experiment_pages",
     "fetch_model",
     "is_server",
     "keep_artifacts",

@@ -10,6 +10,9 @@ from chess_snn.errors import ChessSnnError
 EXPERIMENT = "chess-snn"
 """The MLflow experiment that holds one run a campaign."""
 
+EXPERIMENT_TAGS = {"mlflow.experimentKind": "custom_model_development"}
+"""Of the experiment: it holds training runs, not LLM traces."""
+
 MODEL_NAME = "chess-snn"
 """The registered model whose versions are the checkpoints of all campaigns."""
 
@@ -24,6 +27,14 @@ CHAMPION = "champion"
 last."""
 _ID_DIGITS = 8
 """Of a campaign's id, enough to tell those of one store apart."""
+
+
+def experiment_pages(server: str, experiment_id: str) -> dict[str, str]:
+    """Addresses on the MLflow server at ``server``: the runs of the experiment, and all models."""
+    return {
+        "runs": f"{server}/#/experiments/{experiment_id}/runs?{PAGES_OF_TRAINING}",
+        "models": f"{server}/#/models/{MODEL_NAME}?{PAGES_OF_TRAINING}",
+    }
 
 
 def champion_of_campaign(identity: str) -> str:

@@ -147,8 +147,9 @@ def _ended(termination: int) -> Answer:
 
 
 def _softmax(logits: Float32Array) -> Float32Array:
-    weights: Float32Array = np.exp(logits.astype(np.float64) - logits.max())
-    return weights / weights.sum()
+    weights = np.exp(logits.astype(np.float64) - logits.max())
+    policy: Float32Array = weights / weights.sum()
+    return policy
 
 
 def _ongoing(

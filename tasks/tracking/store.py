@@ -9,13 +9,13 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-from mlflow.entities import Experiment, ExperimentTag
+from mlflow.entities import Experiment
 from mlflow.exceptions import MlflowException
 from mlflow.tracking import MlflowClient
 from sqlalchemy.exc import SQLAlchemyError
 
 from chess_snn.campaign.store.naming import services_directory
-from tasks.tracking.facts import EXPERIMENT, TrackingError
+from tasks.tracking.facts import EXPERIMENT, EXPERIMENT_TAGS, TrackingError
 from tasks.tracking.places import (
     RELATIVE_ARTIFACTS,
     artifact_directory,
@@ -31,9 +31,6 @@ SERVER_PATIENCE = {
     "MLFLOW_HTTP_REQUEST_TIMEOUT": "10",
 }
 """A server that is away costs about 5 s a call with these, and over two minutes without."""
-
-KIND_TAG = ExperimentTag("mlflow.experimentKind", "custom_model_development")
-"""Opens the experiment on its runs and charts; without it MLflow shows its page for LLM traces."""
 
 _OWNER_ONLY = 0o700
 
@@ -70,10 +67,11 @@ def open_store(uri: str) -> MlflowClient:
         if experiment is None:
             client.create_experiment(
                 EXPERIMENT, artifact_location=_artifact_location(uri),
-                tags={KIND_TAG.key: KIND_TAG.value},
+                tags=EXPERIMENT_TAGS,
             )
-        elif KIND_TAG.key not in experiment.tags:
-            client.set_experiment_tag(experiment.experiment_id, KIND_TAG.key, KIND_TAG.value)
+        elif not EXPERIMENT_TAGS.keys() <= experiment.tags.keys():
+            for name, value in EXPERIMENT_TAGS.items():
+                client.set_experiment_tag(experiment.experiment_id, name, value)
     return client
 
 

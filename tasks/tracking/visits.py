@@ -14,6 +14,7 @@ from tasks.tracking.facts import (
     PAGES_OF_TRAINING,
     RegisteredVersion,
     TrackingError,
+    experiment_pages,
 )
 from tasks.tracking.store import open_store, store_files, tracking_errors
 
@@ -75,11 +76,9 @@ def campaign_pages(tracking_uri: str, folder: CampaignFolder, server: str) -> di
     """
     with _run_of(tracking_uri, folder) as (_, run):
         experiment, run_id = run.info.experiment_id, run.info.run_id
-    return {
-        "runs": f"{server}/#/experiments/{experiment}/runs?{PAGES_OF_TRAINING}",
+    return experiment_pages(server, experiment) | {
         "curves": f"{server}/#/experiments/{experiment}/runs/{run_id}/model-metrics"
                   f"?{PAGES_OF_TRAINING}",
-        "models": f"{server}/#/models/{MODEL_NAME}?{PAGES_OF_TRAINING}",
     }
 
 
