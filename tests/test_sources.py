@@ -1,6 +1,12 @@
 """The digest of source files."""
 
-from chess_snn.sources import sources_digest
+import platform
+import re
+
+import torch
+
+from chess_snn import __version__
+from chess_snn.sources import provenance, sources_digest
 
 PACKAGES = ("chess_snn", "tasks")
 
@@ -35,3 +41,13 @@ def test_files_may_be_left_out_by_what_they_hold(tmp_path):
     assert key() == first
     (tmp_path / "package" / "kernels.py").write_text("# compiled anew\n")
     assert key() != first
+
+
+def test_a_process_knows_its_program_and_machine():
+    facts = provenance()
+    assert facts["torch"] == torch.__version__
+    assert facts["python"] == platform.python_version()
+    assert facts["version"] == __version__
+    assert len(facts["sources"]) == 16
+    assert facts["machine"].startswith(f"{platform.node()}: ")
+    assert re.fullmatch(r"[0-9a-f]{40}\+?", facts.get("commit", "0" * 40))

@@ -2,6 +2,7 @@
 
 import logging
 import time
+from datetime import datetime
 
 import pytest
 
@@ -11,8 +12,9 @@ pytest.importorskip("prefect")
 import psutil  # noqa: E402
 from prefect import flow, get_client  # noqa: E402
 
+from chess_snn.campaign import CampaignFolder, load_config  # noqa: E402
 from chess_snn.campaign.viewing.live import WorkerProgress  # noqa: E402
-from flows.listeners import ArtifactListener, LogListener  # noqa: E402
+from flows.listeners import ArtifactListener, LogListener, campaign_log  # noqa: E402
 from flows.servers import prefect_server  # noqa: E402
 from tasks.progress import ProgressBoard, StageProgress  # noqa: E402
 
@@ -87,3 +89,24 @@ def test_a_server_that_freezes_keeps_nobody_waiting_bug(tmp_path, monkeypatch, c
     assert told_s < 10
     assert ended_s < 20
     assert [f"worker {n} was killed" in caplog.text for n in range(3)] == [True] * 3
+
+
+def test_the_log_file_has_a_line_a_message_and_its_time(tmp_path):
+    folder = CampaignFolder.create(tmp_path / "campaign", load_config("smoke"))
+    for text in ("it begins", "two\nlines"):
+        LogListener(campaign_log(folder)).message(text)
+    times, lines = zip(
+        *(line.split(" ", 1) for line in folder.log_file.read_text().splitlines()), strict=True
+    )
+    assert lines == ("it begins", "two lines")
+    assert all(datetime.fromisoformat(text).tzinfo is not None for text in times)
+
+
+def test_a_log_file_that_cannot_be_written_is_told_once_and_ends_nothing(tmp_path, caplog):
+    folder = CampaignFolder.create(tmp_path / "campaign", load_config("smoke"))
+    folder.log_file.mkdir()
+    listener = LogListener(campaign_log(folder))
+    with caplog.at_level(logging.WARNING):
+        listener.message("it begins")
+        listener.message("it goes on")
+    assert caplog.text.count("campaign.log lacks lines") == 1

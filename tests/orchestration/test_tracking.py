@@ -41,6 +41,7 @@ from tasks.tracking import (  # noqa: E402
     DatasetFacts,
     ModelVersionFacts,
     TrackingError,
+    campaign_pages,
     keep_artifacts,
     local_tracking_uri,
     prepare_store,
@@ -185,6 +186,18 @@ def keep_artifacts_fails(uri: str, folder: CampaignFolder) -> bool:
     with pytest.raises(TrackingError, match="has no run of"):
         keep_artifacts(uri, folder, folder.path, "files")
     return True
+
+
+def test_links_lead_to_the_run_and_to_all_models(uri):
+    run_id = CampaignTracker(uri, campaign()).run_id
+    run = client(uri).get_run(run_id)
+    base = f"http://host:5000/#/experiments/{run.info.experiment_id}/runs"
+    training = "workflowType=machine_learning"
+    assert campaign_pages(uri, campaign(), "http://host:5000") == {
+        "runs": f"{base}?{training}",
+        "curves": f"{base}/{run_id}/model-metrics?{training}",
+        "models": f"http://host:5000/#/models/chess-snn?{training}",
+    }
 
 
 def test_a_campaign_elsewhere_is_not_taken_for_one_that_was_moved(uri, folder, tmp_path):

@@ -7,6 +7,7 @@ import base64
 import importlib.util
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -167,6 +168,9 @@ def wait_for(condition, what: str, timeout_s: float = WAIT_S):
 def test_it_prints_where_everything_is_and_the_next_command(running):
     assert f"Prefect  http://{HOST}:{running.ports[0]}" in running.said
     assert f"MLflow   {running.mlflow_url}" in running.said
+    runs = rf"  runs  {running.mlflow_url}/#/experiments/\d+/runs\?workflowType=machine_learning"
+    assert re.search(runs, running.said)
+    assert f"  models  {running.mlflow_url}/#/models/chess-snn" in running.said
     assert f"export PREFECT_API_URL={running.api_url}" in running.said
     assert "prefect deployment run campaign/local" in running.said
     for name in ("campaign/local", "tournament/local", "import/local"):
