@@ -19,6 +19,7 @@ from chess_snn.campaign import (
 from chess_snn.campaign.configuration.loading import change_pace
 from chess_snn.campaign.copies.mirror import check_store
 from chess_snn.campaign.keeping.extending import extend_campaign
+from chess_snn.campaign.keeping.forking import fork_campaign, fork_config
 from chess_snn.campaign.keeping.mending import missing_generations
 from chess_snn.campaign.machine.workers import plan_here
 from chess_snn.campaign.models.references import KNOWN_MODELS
@@ -166,6 +167,42 @@ def resume(
         with campaign_lock(folder):
             folder = folder.with_config(changed)
     _run(folder)
+
+
+@app.command()
+def fork(
+    directory: Directory,
+    at: Annotated[
+        int, typer.Option(help="The first iteration that the new campaign plays itself.")
+    ],
+    dir: Annotated[  # the option's name
+        Path | None, typer.Option(help="New folder; by default beside the campaign: NAME-fork-001.")
+    ] = None,
+    set: Annotated[  # the option's name
+        list[str] | None,
+        typer.Option(help="One setting, such as training.learning_rate=0.003. May be repeated."),
+    ] = None,
+) -> None:
+    """Start a new campaign that continues from an iteration of another, under changed settings.
+
+    It has the same games, networks and results before that iteration, as hard links where the disk
+    has them; they may go on side by side. The network's shape and the game stay. With no change it
+    plays the same games as its parent.
+
+    chess-snn campaign fork campaigns/cpu-001 --at 8 --set training.learning_rate=0.003
+    """
+    parent = CampaignFolder.open(directory)
+    configuration = fork_config(parent, at, set or [])
+    configuration.find_engines()
+    check_store(configuration.storage)
+    _check_crew(configuration)
+    _check_prefect_server()
+    place = parent.path.parent
+    target = dir or claim_campaign_path(f"{parent.name}-fork", place)
+    forked = fork_campaign(parent, target, at, configuration)
+    assert forked.origin is not None
+    print_message(f"{forked.path} is {forked.origin.describe()}")
+    _run(forked)
 
 
 @app.command()

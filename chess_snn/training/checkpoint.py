@@ -116,11 +116,11 @@ def check_checkpoint(folder: Path) -> Manifest:
 
 def load_trainer(
     folder: Path, game: Game, device: torch.device | str = "cpu", ranks: Ranks = ALONE,
-    by_pace: bool = False,
+    by_pace: bool = False, settings: TrainingSettings | None = None,
 ) -> Trainer:
     """The trainer saved in ``folder``, after its digests were checked; see :class:`Trainer`.
 
-    However many ranks it was saved by, it may go on with any number.
+    However many ranks it was saved by, it may go on with any number; and under other ``settings``.
 
     Raises:
         DamagedFolderError: a file is missing or damaged.
@@ -132,7 +132,8 @@ def load_trainer(
     network = load_weights(folder)
     with _readable(folder):
         state = read_json(folder / _TRAINER)
-        settings = TrainingSettings(**state["settings"])
+        if settings is None:
+            settings = TrainingSettings(**state["settings"])
         trainer = Trainer(
             game, network, settings, state["seed"], device, ranks=ranks, by_pace=by_pace
         )

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from mlflow.entities import Dataset, DatasetInput, InputTag, Metric, Param, Run, RunStatus, RunTag
-from mlflow.utils.mlflow_tags import MLFLOW_DATASET_CONTEXT, MLFLOW_RUN_NOTE
+from mlflow.utils.mlflow_tags import MLFLOW_DATASET_CONTEXT, MLFLOW_PARENT_RUN_ID, MLFLOW_RUN_NOTE
 from mlflow.utils.validation import (
     MAX_ENTITY_KEY_LENGTH,
     MAX_METRICS_PER_BATCH,
@@ -57,6 +57,13 @@ DATASET_SOURCE_TYPE = "local"
 """MLflow's name of a place in the file system."""
 
 logger = logging.getLogger(__name__)
+
+
+ORIGIN_TAG = "chess_snn.origin"
+"""The network that the campaign started from, or the campaign that it is a fork of."""
+
+PARENT_TAG = "chess_snn.parent_run"
+"""Id of the run of the campaign that trained that network."""
 
 
 class CampaignTracker:
@@ -234,8 +241,21 @@ class CampaignTracker:
                 f"{original.info.run_name} ({original.info.run_id})."
             )
         return self._client.create_run(
-            experiment_of(self._client).experiment_id, tags=tags, run_name=folder.name
+            experiment_of(self._client).experiment_id, tags=tags | self._origin_tags(folder),
+            run_name=folder.name,
         )
+
+    def _origin_tags(self, folder: CampaignFolder) -> dict[str, str]:
+        """Where the campaign came from; a fork's run stands below that of its parent."""
+        origin = folder.origin
+        if origin is None:
+            return {}
+        parents = runs_of(self._client, origin.campaign_id) if origin.campaign_id else []
+        if not parents:
+            return {ORIGIN_TAG: origin.describe()}
+        parent: str = parents[0].info.run_id
+        link = MLFLOW_PARENT_RUN_ID if origin.forked_at is not None else PARENT_TAG
+        return {ORIGIN_TAG: origin.describe(), link: parent}
 
     def _log_configuration(
         self, configuration: Mapping[str, Any], known: Mapping[str, str]

@@ -98,6 +98,18 @@ def config_of_texts(texts: Mapping[str, str]) -> CampaignConfig:
     return build_config(values)
 
 
+def changed_config(config: CampaignConfig, settings: Sequence[str]) -> CampaignConfig:
+    """``config`` with other settings, as texts of :func:`load_config`.
+
+    Raises:
+        ConfigError: as of :func:`load_config`.
+    """
+    values = config_values(config)
+    for text in settings:
+        _merge(values, _parse_setting(text))
+    return build_config(values)
+
+
 def change_pace(config: CampaignConfig, settings: Sequence[str]) -> CampaignConfig:
     """``config`` with other settings of ``PACE_GROUPS``, as texts of :func:`load_config`.
 

@@ -76,6 +76,7 @@ def train_generation(
     trainer = load_trainer(
         folder.checkpoint(iteration), game, device_of(folder, worker), ranks,
         by_pace=config.execution.training_shares == "measured",
+        settings=config.training if _is_forked_at(folder, iteration) else None,
     )
     trainer.begin_iteration(iteration)
     stretch = read_plan(folder, iteration)
@@ -136,6 +137,11 @@ def train_generation(
     manifest = save_checkpoint(target, trainer, meta=facts)
     failpoint("training.committed")
     return _training_facts(manifest.meta)
+
+
+def _is_forked_at(folder: CampaignFolder, iteration: int) -> bool:
+    """Whether ``iteration`` is the first of a fork, whose settings of training may be new."""
+    return folder.origin is not None and folder.origin.forked_at == iteration
 
 
 def trained_before(folder: CampaignFolder, iteration: int) -> TrainingFacts:

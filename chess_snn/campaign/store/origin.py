@@ -77,7 +77,9 @@ class Origin:
             return None
         kind, _, rest = name.partition("/")
         if kind == "games" and rest in self.games:
-            return Path(self.folder) / kind / rest.removeprefix(INHERITED)
+            # A fork has them under the names that its parent had for them.
+            name = name if self.forked_at is not None else f"{kind}/{rest.removeprefix(INHERITED)}"
+            return Path(self.folder) / name
         return Path(self.folder) / name if self.is_forked(name) else None
 
     def is_forked(self, name: str) -> bool:

@@ -83,7 +83,11 @@ def _frozen_settings(folder: CampaignFolder) -> dict[str, Any] | None:
     None where nothing was done under any settings, and of a campaign that a version began which
     froze them in ``campaign.toml`` alone.
     """
-    generations = sorted(folder.checkpoint(0).parent.glob("gen-*"))
+    generations = [
+        path for path in sorted(folder.checkpoint(0).parent.glob("gen-*"))
+        # Those of the campaign that this one is a fork of were made under its settings.
+        if folder.origin is None or not folder.origin.is_forked(folder.name_of(path))
+    ]
     for path in (*generations, *reversed(step_checkpoints(folder.supervised))):
         try:
             frozen = read_manifest(path).meta.get(FROZEN_SETTINGS)
