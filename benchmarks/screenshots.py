@@ -20,6 +20,8 @@ from prefect.client.orchestration import get_client
 from prefect.client.schemas.sorting import FlowRunSort
 from prefect.settings import PREFECT_API_URL, temporary_settings
 
+from tasks.tracking.facts import PAGES_OF_TRAINING
+
 WIDTH, HEIGHT = 1440, 900
 REGISTRY_HEIGHT = 1500
 """Room for the newest versions, among them the champion."""
@@ -80,9 +82,10 @@ def mlflow_shots(url: str) -> list[Shot]:
         sys.exit(f"{url} has no campaign; run one: prefect deployment run campaign/local")
     run = f"{url}/#/experiments/{experiment.experiment_id}/runs/{found[0].info.run_id}"
     return [
-        Shot("mlflow-curves", f"{run}/model-metrics", "draw_rate",
+        Shot("mlflow-curves", f"{run}/model-metrics?{PAGES_OF_TRAINING}", "draw_rate",
              search=("Search metric charts", CURVES)),
-        Shot("mlflow-registry", f"{url}/#/models/chess-snn", "champion", REGISTRY_HEIGHT),
+        Shot("mlflow-registry", f"{url}/#/models/chess-snn?{PAGES_OF_TRAINING}", "champion",
+             REGISTRY_HEIGHT),
     ]
 
 
