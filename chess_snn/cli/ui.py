@@ -16,7 +16,7 @@ from chess_snn.errors import CampaignLockedError, ChessSnnError, without_credent
 def ui_command(
     directory: Annotated[Path, typer.Argument(help="The campaign folder.")],
 ) -> None:
-    """Serve the campaign's Prefect pages and MLflow's on this machine until Ctrl-C.
+    """Serve the campaign's Prefect and MLflow pages on this machine until Ctrl-C.
 
     MLflow shows all campaigns of $CHESS_SNN_HOME, by default ~/chess-snn, or those of the store
     that MLFLOW_TRACKING_URI names.
