@@ -18,11 +18,17 @@ pytest.importorskip("prefect")
 import cloudpickle  # noqa: E402
 import dask  # noqa: E402
 from distributed import Client  # noqa: E402
+from made_imports import make_import  # noqa: E402
 from micro_campaign import play_first_games  # noqa: E402
 
 from chess_snn.campaign import CampaignFolder, load_config  # noqa: E402
 from chess_snn.campaign.machine.training_launch import train_in_ranks  # noqa: E402
 from chess_snn.campaign.machine.workers import plan_here  # noqa: E402
+from chess_snn.campaign.stages.given_games import fix_given_games  # noqa: E402
+from chess_snn.campaign.stages.warm_start import (  # noqa: E402
+    supervised_facts,
+    train_first_generation,
+)
 from chess_snn.data import is_committed, verify_folder  # noqa: E402
 from chess_snn.errors import RankLostError, SchedulerLostError  # noqa: E402
 from chess_snn.training.rank_launch import RankLayout  # noqa: E402
@@ -185,6 +191,28 @@ def test_two_machines_train_what_two_ranks_of_one_do(played, scene, shared):
     assert train_in_ranks(
         folder.path, 0, RankLayout(2), num_threads=1
     ).weights_digest == facts.weights_digest
+
+
+def test_two_machines_learn_from_given_games_what_one_process_does(scene, tmp_path):
+    games = make_import(tmp_path / "games")
+    config = fix_given_games(load_config(settings=[
+        *SETTINGS, "training.batch_size=64", "training.micro_batch=32",
+        f'supervised.games="{games}"',
+    ]))
+    folder = CampaignFolder.create(tmp_path / "c", config)
+    directory = str(folder.path)
+    done = train_together.train_together(SharedTraining(
+        config, 0, share=(remote.train_first_share, directory, 1),
+        alone=(remote.train_first_generation, directory, 1),
+    ), scene.watch)
+    assert done.result == supervised_facts(folder)
+    assert scene.lines == []
+    assert_gone(folder)
+
+    alone = CampaignFolder.create(tmp_path / "alone", config)
+    train_first_generation(alone.path)
+    first, second = (verify_folder(each.checkpoint(0)).meta for each in (folder, alone))
+    assert first["weights_digest"] == second["weights_digest"]
 
 
 def test_where_fewer_machines_are_there_those_train_and_that_is_said(played, scene):
