@@ -272,8 +272,9 @@ def _resumed_with(folder: CampaignFolder, settings: list[str]) -> CampaignFolder
     if frozen:
         told = ", ".join(f"{name} = {before[name]} (asked for: {after[name]})" for name in frozen)
         raise ConfigError(
-            f"{folder.path} holds a campaign with {told}; leave that out to resume it, or choose "
-            "another name for a new campaign"
+            f"{folder.path} holds a campaign with {told}; leave that out to resume it, choose "
+            "another name for a new campaign, or make it longer: chess-snn campaign extend "
+            f"{folder.path}"
         )
     return folder.with_config(wanted) if changed else folder
 

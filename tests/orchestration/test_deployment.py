@@ -7,7 +7,9 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from datetime import timedelta
 from pathlib import Path
+from uuid import UUID
 
 import pytest
 
@@ -16,12 +18,19 @@ psutil = pytest.importorskip("psutil")
 pytest.importorskip("prefect")
 pytest.importorskip("mlflow")
 
+from mlflow.entities import Run  # noqa: E402
+from mlflow.tracking import MlflowClient  # noqa: E402
 from prefect.client.orchestration import get_client  # noqa: E402
+from prefect.client.schemas.filters import FlowRunFilter, FlowRunFilterName  # noqa: E402
+from prefect.client.schemas.objects import FlowRun  # noqa: E402
+from prefect.client.schemas.schedules import IntervalSchedule  # noqa: E402
 from prefect.settings import PREFECT_API_URL, PREFECT_HOME, temporary_settings  # noqa: E402
+from prefect.states import Cancelling  # noqa: E402
 
-from chess_snn.campaign import CampaignFolder, read_receipts  # noqa: E402
+from chess_snn.campaign import CampaignFolder, campaign_lock, read_receipts  # noqa: E402
 from chess_snn.data import verify_folder  # noqa: E402
 from flows.child_process import HOST, free_port  # noqa: E402
+from tasks.tracking import EXPERIMENT, local_tracking_uri  # noqa: E402
 
 REPOSITORY = Path(__file__).parents[2]
 PREFECT = [sys.executable, "-m", "prefect"]
@@ -157,6 +166,97 @@ def test_a_run_without_a_directory_makes_one_in_the_home(installation):
     output = run_deployment(installation, settings=SETTINGS)
     made = installation.root / "home" / "campaigns" / "smoke-001"
     assert len(read_receipts(CampaignFolder.open(made))) == 1, output + installation.logs()
+
+
+def wait_for_state(installation: Installation, run_id: UUID, *names: str) -> FlowRun:
+    """The flow run, once its state has one of ``names``."""
+    deadline = time.monotonic() + WAIT_S
+    while True:
+        with installation.client() as client:
+            run = client.read_flow_run(run_id)
+        if run.state_name in names:
+            return run
+        assert time.monotonic() < deadline, f"{run.state_name}\n{installation.logs()}"
+        time.sleep(0.2)
+
+
+def start_run(installation: Installation, **parameters) -> UUID:
+    with installation.client() as client:
+        deployment = client.read_deployment_by_name("campaign/local")
+        return client.create_flow_run_from_deployment(deployment.id, parameters=parameters).id
+
+
+def committed_games(folder: Path) -> dict[Path, int]:
+    """When each shard was committed."""
+    return {path: path.stat().st_mtime_ns for path in folder.glob("games/*/*/MANIFEST.json")}
+
+
+def mlflow_run_of(installation: Installation, name: str) -> Run:
+    client = MlflowClient(local_tracking_uri(installation.root / "home" / "services"))
+    experiment = client.get_experiment_by_name(EXPERIMENT)
+    runs = client.search_runs([experiment.experiment_id])
+    (found,) = [run for run in runs if run.info.run_name == name]
+    return found
+
+
+def test_a_cancelled_run_stops_whole_and_the_same_form_resumes_it(installation):
+    others = ("campaign.", "search.", "self_play.games_per_iteration")
+    form = {
+        "name": "by-form", "network": "tiny", "workers": 2, "iterations": 2, "simulations": 2,
+        "games_per_iteration": 64,
+        "settings": [text for text in SETTINGS if not text.startswith(others)],
+    }
+    folder = installation.root / "home" / "campaigns" / "by-form"
+    services = set(installation.family())
+    run_id = start_run(installation, **form)
+    deadline = time.monotonic() + WAIT_S
+    while not (folder / "games" / "iter-000000").exists():
+        assert time.monotonic() < deadline, installation.logs()
+        time.sleep(0.1)
+    with installation.client() as client:
+        client.set_flow_run_state(run_id, Cancelling())
+    cancelled = wait_for_state(installation, run_id, "Cancelled", "Crashed", "Failed", "Completed")
+    assert (cancelled.name, cancelled.state_name) == ("by-form", "Cancelled")
+    campaign = CampaignFolder.open(folder)
+    assert len(read_receipts(campaign)) < 2
+    _, alive = psutil.wait_procs(set(installation.family()) - services, timeout=GONE_WITHIN_S)
+    assert not alive
+    with campaign_lock(campaign):  # an error while another process has it
+        kept = committed_games(folder)
+    mlflow_run = mlflow_run_of(installation, "by-form")
+    assert mlflow_run.info.status == "KILLED"
+    assert str(run_id) in mlflow_run.data.tags["mlflow.note.content"]
+
+    resumed = start_run(installation, **form)
+    assert wait_for_state(installation, resumed, "Completed", "Failed", "Crashed").state_name \
+        == "Completed", installation.logs()
+    assert len(read_receipts(campaign)) == 2
+    assert kept.items() <= committed_games(folder).items()
+    assert mlflow_run_of(installation, "by-form").info.status == "FINISHED"
+
+
+def test_a_schedule_starts_runs_that_resume_a_campaign_or_do_nothing(installation):
+    parameters = {"name": "scheduled", "settings": SETTINGS}
+    with installation.client() as client:
+        deployment = client.read_deployment_by_name("campaign/local")
+        (schedule,) = client.create_deployment_schedules(
+            deployment.id, [(IntervalSchedule(interval=timedelta(seconds=15)), True)],
+            parameters=parameters, slug="scheduled",
+        )
+        completed: list[FlowRun] = []
+        deadline = time.monotonic() + 2 * WAIT_S
+        while len(completed) < 2:
+            assert time.monotonic() < deadline, installation.logs()
+            time.sleep(1)
+            named = FlowRunFilter(name=FlowRunFilterName(any_=["scheduled"]))
+            runs = client.read_flow_runs(flow_run_filter=named)
+            assert not [run for run in runs if run.state_name in {"Failed", "Crashed"}], \
+                installation.logs()
+            completed = [run for run in runs if run.state_name == "Completed"]
+        client.delete_deployment_schedule(deployment.id, schedule.id)
+    assert all(run.auto_scheduled for run in completed)
+    folder = CampaignFolder.open(installation.root / "home" / "campaigns" / "scheduled")
+    assert len(read_receipts(folder)) == 1
 
 
 def test_a_run_in_a_relative_directory_fails_and_says_why(installation):

@@ -17,7 +17,7 @@ from tasks.summary_lines import (  # noqa: E402
     shard_line,
     training_line,
 )
-from tests.made_campaigns import make_campaign, receipt_of  # noqa: E402
+from tests.made_campaigns import begin, make_campaign, receipt_of  # noqa: E402
 
 GPU = "GPU 1 (NVIDIA H200) of box-a"
 CHALLENGE = PromotionFacts(
@@ -29,7 +29,9 @@ CHALLENGE = PromotionFacts(
 
 @pytest.fixture(scope="module")
 def receipt(tmp_path_factory):
-    return receipt_of(make_campaign(tmp_path_factory.mktemp("table") / "My Run_1"), 1)
+    folder = make_campaign(tmp_path_factory.mktemp("table") / "My Run_1")
+    begin(folder, 0)
+    return receipt_of(folder, 1)
 
 
 def played(facts: ShardFacts, worker: str, *, seconds: float | None = None) -> Done[ShardFacts]:
