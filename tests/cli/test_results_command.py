@@ -16,7 +16,11 @@ COLUMNS = (
     "policy_loss,value_loss,holdout_value_loss_before,holdout_value_loss_after,policy_entropy,"
     "learning_rate,window_positions,score,elo,elo_low,elo_high,conversion_rate,gate_verdict,"
     "gate_score,gate_llr,gate_games,self_play_s,training_s,evaluation_s,evaluation_hidden_s,gate_s,"
-    "iteration_s,device_utilisation,device_memory_gib,score_random,score_random_low,"
+    "iteration_s,device_utilisation,device_memory_gib,plies_min,plies_max,"
+    "ended_checkmate,ended_stalemate,ended_fifty_moves,ended_threefold_repetition,"
+    "ended_insufficient_material,ended_resigned,ended_ply_cap,total_loss,"
+    "holdout_policy_loss_after,holdout_policy_accuracy_after,spike_rate,ladder_elo,ladder_elo_low,"
+    "ladder_elo_high,score_random,score_random_low,"
     "score_random_high,score_minimax_2,score_minimax_2_low,score_minimax_2_high,score_earlier,"
     "score_earlier_low,score_earlier_high"
 )
@@ -54,6 +58,9 @@ def expected(folder, iteration: int) -> dict[str, float]:
         "white_rate": sum(shard["white_wins"] for shard in shards) / games,
         "cut_rate": sum(shard["terminations"]["ply_cap"] for shard in shards) / games,
         "plies_mean": positions / games,
+        "plies_max": max(shard["plies_max"] for shard in shards),
+        "ended_ply_cap": sum(shard["terminations"]["ply_cap"] for shard in shards) / games,
+        "ended_stalemate": 0.0,
         "positions_per_s": positions / body["seconds"]["self_play"],
         "policy_loss": body["training"]["metrics"]["policy_loss"],
         "holdout_value_loss_after": body["training"]["metrics"]["holdout_value_loss_after"],

@@ -11,12 +11,18 @@ from collections.abc import Sequence
 from typing import Final
 
 from chess_snn.campaign.configuration.settings import CampaignConfig
+from chess_snn.campaign.store.collection import AGREED, ENDINGS
 from chess_snn.campaign.store.folder import CampaignFolder
 from chess_snn.campaign.store.receipts import Receipt
 from chess_snn.campaign.strength.matches import EARLIER
 from chess_snn.types import Json
 
 _WHERE: Final = ("iteration", "generation", "champion", "progress", "elapsed_s")
+
+_ENDED: Final = {
+    f"ended_{ending}": f"self_play/ended_{ending}" for ending in ENDINGS if ending != AGREED
+}
+"""Shares of games, which metrics leave out where they are 0."""
 
 _METRICS: Final = {
     "games": "self_play/games",
@@ -54,6 +60,16 @@ _METRICS: Final = {
     "iteration_s": "seconds/iteration",
     "device_utilisation": "device/utilisation",
     "device_memory_gib": "device/memory_gib",
+    "plies_min": "self_play/plies_min",
+    "plies_max": "self_play/plies_max",
+    **_ENDED,
+    "total_loss": "train/total_loss",
+    "holdout_policy_loss_after": "train/holdout_policy_loss_after",
+    "holdout_policy_accuracy_after": "train/holdout_policy_accuracy_after",
+    "spike_rate": "train/spike_rate",
+    "ladder_elo": "evaluation/climb_elo",
+    "ladder_elo_low": "evaluation/climb_elo_low",
+    "ladder_elo_high": "evaluation/climb_elo_high",
 }
 """Columns by the metric of :meth:`Receipt.metrics` that they show."""
 
@@ -101,7 +117,8 @@ def result_row(receipt: Receipt, opponents: Sequence[str] = ()) -> Json:
         "champion": receipt.champion,
         "progress": receipt.plan.progress_last,
         "elapsed_s": receipt.elapsed_s,
-        **{column: metrics.get(metric) for column, metric in _METRICS.items()},
+        **{column: metrics.get(metric, 0.0 if column in _ENDED else None)
+           for column, metric in _METRICS.items()},
     }
     matches = {match["name"]: match for match in receipt.matches}
     for opponent in opponents:
