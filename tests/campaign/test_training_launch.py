@@ -246,7 +246,8 @@ def kill(victim, folder):
         is_agent = "chess_snn.training.rank_agent" in process.info["cmdline"]
         if victim == "launcher" and is_agent:
             process.kill()
-        if not is_agent and victim == f"rank {process.environ().get('RANK')}":
+        # Ranks that end with their launcher cannot be asked any more.
+        if victim != "launcher" and not is_agent and victim[5:] == process.environ().get("RANK"):
             process.kill()
 
 
