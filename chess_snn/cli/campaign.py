@@ -35,6 +35,7 @@ from chess_snn.campaign.strength.matches import read_final_matches
 from chess_snn.campaign.viewing.alarms import find_alarms
 from chess_snn.campaign.viewing.finish import is_finished
 from chess_snn.cli.campaign_terminal import TerminalListener, print_summary
+from chess_snn.cli.compare_campaigns import compare
 from chess_snn.cli.console import announce_once, print_message, work_bar
 from chess_snn.cli.devices import (
     ClusterOption,
@@ -60,6 +61,7 @@ app = typer.Typer(
 
 app.command()(estimate)
 app.command()(restore)
+app.command()(compare)
 
 Directory = Annotated[Path, typer.Argument(help="The campaign folder.")]
 

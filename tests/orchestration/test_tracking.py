@@ -10,6 +10,7 @@ import sys
 import time
 import urllib.request
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -24,6 +25,11 @@ from mlflow.exceptions import MlflowException  # noqa: E402
 from mlflow.tracking import MlflowClient  # noqa: E402
 
 from chess_snn.campaign import CampaignFolder, load_config  # noqa: E402
+from chess_snn.campaign.configuration.loading import config_values  # noqa: E402
+from chess_snn.campaign.models.references import find_model  # noqa: E402
+from chess_snn.campaign.models.starting import find_start  # noqa: E402
+from chess_snn.campaign.store.origin import Origin  # noqa: E402
+from chess_snn.errors import UsageError  # noqa: E402
 from chess_snn.games import get_game  # noqa: E402
 from chess_snn.nets import (  # noqa: E402
     build_network,
@@ -42,6 +48,7 @@ from tasks.tracking import (  # noqa: E402
     ModelVersionFacts,
     TrackingError,
     campaign_pages,
+    fetch_model,
     keep_artifacts,
     local_tracking_uri,
     prepare_store,
@@ -186,6 +193,57 @@ def keep_artifacts_fails(uri: str, folder: CampaignFolder) -> bool:
     with pytest.raises(TrackingError, match="has no run of"):
         keep_artifacts(uri, folder, folder.path, "files")
     return True
+
+
+def test_the_run_of_a_fork_stands_below_that_of_its_parent(uri, folder, tmp_path):
+    parent = CampaignTracker(uri, folder)
+    known = Origin(
+        "somewhere", "d1", campaign=folder.name, campaign_id=folder.campaign_id, forked_at=2
+    )
+    for name, origin, link in (
+        ("fork", known, "mlflow.parentRunId"),
+        ("start", replace(known, forked_at=None), "chess_snn.parent_run"),
+    ):
+        made = CampaignFolder.create(tmp_path / name, folder.config, origin)
+        tags = client(uri).get_run(CampaignTracker(uri, made).run_id).data.tags
+        assert tags[link] == parent.run_id
+        assert tags["chess_snn.origin"] == origin.describe()
+
+
+def test_a_registered_model_is_fetched_with_its_settings(
+    uri, folder, weights, tmp_path, monkeypatch
+):
+    monkeypatch.setenv("CHESS_SNN_CACHE", str(tmp_path / "cache"))
+    config = load_config("smoke", settings=["search.simulations_first=3", "net.precision=fp32"])
+    tracker = CampaignTracker(uri, folder, configuration=config_values(config))
+    tracker.record_iteration(0, METRICS, version(weights, 1))
+    tracker.promote(1)
+    for address in ("models:/chess-snn@champion", "models:/chess-snn/1"):
+        model = find_model(address, fetch_model)
+        assert (model.label, model.generation, model.precision) == (address, 1, "fp32")
+        assert model.search == config.search
+        ours = load_network(weights).state_dict()
+        for name, tensor in model.load(get_game("chess")).state_dict().items():
+            assert tensor.equal(ours[name])
+    start = find_start("models:/chess-snn@champion", fetch_model)
+    assert start.origin.campaign_id == folder.campaign_id
+    assert start.load_config("cpu").net == config.net
+
+
+@pytest.mark.parametrize(("address", "said"), [
+    ("models:/chess-snn@nobody", "is not registered"), ("models:/chess-snn/99", "is not regist"),
+    ("models:/other/1", "is not registered"), ("models:/chess-snn", "is no address"),
+])
+def test_what_is_not_registered_is_named(uri, folder, weights, address, said):
+    CampaignTracker(uri, folder).record_iteration(0, METRICS, version(weights, 1))
+    with pytest.raises(UsageError, match=said):
+        fetch_model(address)
+
+
+def test_a_registry_that_is_away_is_named(monkeypatch):
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", f"http://{HOST}:{free_port()}")
+    with pytest.raises(TrackingError, match=r"the tracking store http://.* failed"):
+        fetch_model("models:/chess-snn@champion")
 
 
 def test_links_lead_to_the_run_and_to_all_models(uri):
