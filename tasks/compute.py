@@ -107,6 +107,8 @@ def run_all_on_devices(
 
 def _all_done(calls: Sequence[Call], priority: int, device: str) -> list[Done[Any]]:
     """See :func:`run_all_on_devices`."""
+    if not calls:  # all of a resumed match may be played
+        return []
     client, begun = default_client(), threading.Event()
     made = [_Attempts(client, call, priority, device, begun) for call in calls]
     try:

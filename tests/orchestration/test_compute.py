@@ -17,6 +17,7 @@ from distributed import Client, LocalCluster  # noqa: E402
 
 from chess_snn.errors import BeyondRepairError, RankLostError, SchedulerLostError  # noqa: E402
 from tasks import compute  # noqa: E402
+from tasks.cluster.crew_watch import CrewWatch  # noqa: E402
 from tasks.compute import (  # noqa: E402
     DEVICE,
     StoppedError,
@@ -61,6 +62,13 @@ def test_an_error_of_the_function_is_raised_even_if_it_is_a_timeout(error):
 def test_results_come_in_the_order_of_the_calls_however_long_they_take(monkeypatch):
     monkeypatch.setattr(compute, "_POLL_S", 0.01)
     assert run_all_on_devices([(after, 0.2, "slow"), (after, 0.0, "quick")]) == ["slow", "quick"]
+
+
+@pytest.mark.timeout(20)
+def test_nothing_to_do_is_done_at_once_bug(client):
+    """It waited for a worker to begin, for ever."""
+    with compute.watched_by(CrewWatch(client, print)):
+        assert run_all_on_devices([]) == []
 
 
 def test_who_waits_beside_others_gets_its_own_result_bug(monkeypatch):
