@@ -1,0 +1,166 @@
+"""Every command of the README runs, and prints what the README shows.
+
+The campaigns that the README names are stand-ins of a few games. Their figures differ, so what is
+compared is the shape of the output: each line that the README shows must have its words, in their
+order, on some line that the command prints.
+"""
+
+import re
+import shlex
+import shutil
+import sys
+from pathlib import Path
+
+import chess
+import chess.pgn
+import pytest
+from cli.made_networks import make_weights
+from micro_campaign import micro_networks, play_campaign
+
+from chess_snn.campaign import CampaignFolder, campaign_lock
+from chess_snn.cli import main
+
+README = Path(__file__).parent.parent / "README.md"
+
+NOT_RUN = {
+    "make": "sets up an environment and runs for minutes; continuous integration runs it",
+    "source": "belongs to the shell",
+    "export": "belongs to the shell",
+    "prefect": "needs a server that stays: tests/orchestration/test_deployment.py",
+    "chess-snn up": "starts servers: tests/orchestration/test_up_and_down.py",
+    "chess-snn down": "ends them: tests/orchestration/test_up_and_down.py",
+    "chess-snn ui": "serves pages until Ctrl-C: tests/orchestration",
+    "chess-snn campaign start": "runs for minutes: tests/orchestration/test_campaign_flow.py",
+    "chess-snn campaign extend": "is followed by a campaign: tests/campaign",
+    "chess-snn campaign fork": "is followed by a campaign: tests/campaign",
+    "chess-snn campaign compare": "plays for minutes: tests/cli",
+    "chess-snn play": "waits for moves: tests/cli/test_play_command.py",
+    "chess-snn uci": "waits for commands: tests/uci",
+    "chess-snn models serve": "serves until Ctrl-C",
+}
+"""Commands that take over a minute or wait for somebody, and what runs them instead."""
+
+QUICKER = {"--games": "4", "--openings": "1", "--simulations": "8", "--steps": "2"}
+"""Values that replace the README's, so that a command takes seconds."""
+
+SHOWN = re.compile(r"```(console|text)\n(.*?)```", re.DOTALL)
+WORD = re.compile(r"[A-Za-z]{3,}")
+
+
+def shown_commands() -> list[tuple[str, list[str]]]:
+    """(command, lines that the README shows below it), in order."""
+    found: list[tuple[str, list[str]]] = []
+    for kind, body in SHOWN.findall(README.read_text()):
+        for line in body.splitlines() if kind == "console" else ():
+            if line.startswith("$ "):
+                found.append((line[2:].partition("  #")[0].strip(), []))
+            elif line.strip():
+                found[-1][1].append(line)
+    return found
+
+
+def reason_not_run(command: str) -> str | None:
+    names = [name for name in NOT_RUN if f"{command} ".startswith(f"{name} ")]
+    return NOT_RUN[max(names, key=len)] if names else None
+
+
+SHOWN_COMMANDS = shown_commands()
+RUN = [(command, lines) for command, lines in SHOWN_COMMANDS if reason_not_run(command) is None]
+
+
+@pytest.fixture(scope="module")
+def clone(tmp_path_factory):
+    """A folder in which the campaigns and files that the README names exist."""
+    root = tmp_path_factory.mktemp("clone")
+    with micro_networks():
+        play_campaign(root / "campaigns" / "smoke-001", "campaign.iterations=4")
+    shutil.copytree(root / "campaigns" / "smoke-001", root / "campaigns" / "cpu-001")
+    make_weights(root / "network.safetensors")
+    game = chess.pgn.Game.from_board(_fools_mate())
+    game.headers["Result"] = "0-1"
+    (root / "games.pgn").write_text(f"{game}\n")
+    return root
+
+
+def _fools_mate() -> chess.Board:
+    board = chess.Board()
+    for move in ("f2f3", "e7e5", "g2g4", "d8h4"):
+        board.push_uci(move)
+    return board
+
+
+def run_here(command: str, root: Path, monkeypatch, capfd) -> tuple[int, str]:
+    """Exit code and everything printed, of a command line run in ``root`` by this process."""
+    words = shlex.split(command, comments=True)
+    assert words[0] == "chess-snn", f"neither run nor in NOT_RUN: {command}"
+    for number, word in enumerate(words[:-1]):
+        words[number + 1] = QUICKER.get(word, words[number + 1])
+    monkeypatch.setattr(sys, "argv", words)
+    monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.chdir(root)
+    capfd.readouterr()
+    with pytest.raises(SystemExit) as ended:
+        main()
+    printed = capfd.readouterr()
+    return ended.value.code or 0, printed.out + printed.err
+
+
+@pytest.mark.parametrize(("command", "lines"), RUN, ids=[command for command, _ in RUN])
+def test_readme_commands_run_and_print_what_it_shows(command, lines, clone, monkeypatch, capfd):
+    expects_error = any(line.startswith("error:") for line in lines)
+    if expects_error:
+        with campaign_lock(CampaignFolder.open(clone / "campaigns" / "smoke-001")):
+            code, printed = run_here(command, clone, monkeypatch, capfd)
+    else:
+        code, printed = run_here(command, clone, monkeypatch, capfd)
+    assert code == (2 if expects_error else 0), printed
+    for line in lines:
+        wanted = WORD.findall(line)
+        assert any(_contains_in_order(WORD.findall(said), wanted) for said in printed.splitlines()), (
+            f"the README shows {line!r}, and {command!r} printed:\n{printed}"
+        )
+
+
+def _contains_in_order(words: list[str], wanted: list[str]) -> bool:
+    remaining = iter(words)
+    return all(word in remaining for word in wanted)
+
+
+def test_the_campaign_tables_of_the_readme_are_those_of_status(clone, monkeypatch, capfd):
+    """``make campaign`` ends with the tables that ``campaign status`` prints."""
+    table = SHOWN.search(README.read_text(), README.read_text().index("```text"))
+    assert table is not None
+    code, printed = run_here(
+        "chess-snn campaign status campaigns/smoke-001", clone, monkeypatch, capfd
+    )
+    headings = [line for line in table[2].splitlines() if not any(map(str.isdigit, line))]
+    assert code == 0 and len(headings) >= 3
+    printed_words = [WORD.findall(line) for line in printed.splitlines()]
+    for heading in headings:
+        wanted = WORD.findall(heading)
+        assert any(_contains_in_order(words, wanted) for words in printed_words), heading
+
+
+def test_every_reason_not_to_run_a_command_is_needed():
+    unused = {
+        name for name in NOT_RUN
+        if not any(f"{command} ".startswith(f"{name} ") for command, _ in SHOWN_COMMANDS)
+    }
+    assert not unused
+
+
+def test_python_examples_of_the_readme_run(clone, monkeypatch, capsys):
+    """The examples that use the library alone; those with MLflow need a registered model."""
+    blocks = re.findall(r"```python\n(.*?)```", README.read_text(), re.DOTALL)
+    library = [block for block in blocks if "mlflow" not in block]
+    assert library
+    monkeypatch.chdir(clone)
+    for block in library:
+        exec(compile(block, str(README), "exec"), {})
+    printed = capsys.readouterr().out
+    shown = re.findall(r"  # (.+)$", "\n".join(library), re.MULTILINE)
+    assert len(printed.splitlines()) == len(shown) > 0
+    for line, wanted in zip(printed.splitlines(), shown, strict=True):
+        assert re.sub(r"[\d.]+|[a-h][1-8]", "0", line).split() == (
+            re.sub(r"[\d.]+|[a-h][1-8]", "0", wanted).split()
+        )
