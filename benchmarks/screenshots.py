@@ -9,18 +9,19 @@ the system (``apt install chromium``), as nothing else of the project does.
 """
 
 import argparse
+import json
 import shutil
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from mlflow.tracking import MlflowClient
 from prefect.client.orchestration import get_client
+from prefect.client.schemas.filters import ArtifactFilter, FlowRunFilter, FlowRunFilterId
 from prefect.client.schemas.sorting import FlowRunSort
 from prefect.settings import PREFECT_API_URL, temporary_settings
-
-from tasks.tracking.facts import PAGES_OF_TRAINING
 
 WIDTH, HEIGHT = 1440, 900
 REGISTRY_HEIGHT = 1500
@@ -51,40 +52,63 @@ class Shot:
 
 
 def prefect_shots(api_url: str) -> list[Shot]:
-    """The newest completed iteration with its mapped tasks, its progress, and a form."""
+    """The newest completed iteration: its tasks, a task's log, its table; the form."""
     page = api_url.removesuffix("/api")
     with temporary_settings({PREFECT_API_URL: api_url}), get_client(sync_client=True) as client:
         flows = {flow.id: flow.name for flow in client.read_flows()}
         runs = [run for run in client.read_flow_runs(sort=FlowRunSort.START_TIME_DESC)
                 if run.state_name == "Completed"]
         deployments = {flows[found.flow_id]: found for found in client.read_deployments()}
-    newest = {name: run for run in reversed(runs) for name in [flows[run.flow_id]]}
-    if "iteration" not in newest:
-        sys.exit(f"{page} has no completed campaign; prefect deployment run campaign/local")
-    iteration, campaign = newest["iteration"], newest["campaign"]
+        newest = {name: run for run in reversed(runs) for name in [flows[run.flow_id]]}
+        if "iteration" not in newest:
+            sys.exit(f"{page} has no completed campaign; prefect deployment run campaign/local")
+        iteration, campaign = newest["iteration"], newest["campaign"]
+        tasks = client.read_task_runs(
+            flow_run_filter=FlowRunFilter(id=FlowRunFilterId(any_=[iteration.id]))
+        )
+        artifacts = client.read_artifacts(
+            artifact_filter=ArtifactFilter(flow_run_id={"any_": [iteration.id]})
+        )
+    played = next(task for task in tasks if task.name.startswith("self_play"))
+    table = next(artifact for artifact in artifacts if artifact.type == "table")
     return [
         Shot("prefect-tasks", f"{page}/runs/flow-run/{iteration.id}", "self_play"),
+        Shot("prefect-task", f"{page}/runs/task-run/{played.id}", "games/s"),
+        Shot("prefect-table", f"{page}/artifacts/artifact/{table.id}", "decision",
+             REGISTRY_HEIGHT),
         Shot("prefect-campaign", f"{page}/runs/flow-run/{campaign.id}", "PROGRESS",
              tab="Artifacts"),
         Shot("prefect-form", f"{page}/deployments/deployment/{deployments['campaign'].id}/run",
-             "preset"),
+             "preset", REGISTRY_HEIGHT),
     ]
 
 
 def mlflow_shots(url: str) -> list[Shot]:
-    """The newest campaign's curves, and the registered model."""
+    """The experiment as it opens, a campaign's curves, the registered model, two versions."""
     client = MlflowClient(url)
     experiment = client.get_experiment_by_name("chess-snn")
     found = [] if experiment is None else client.search_runs(
-        [experiment.experiment_id], order_by=["attributes.start_time DESC"], max_results=1
+        [experiment.experiment_id], order_by=["attributes.start_time DESC"], max_results=2
     )
     if not found:
         sys.exit(f"{url} has no campaign; run one: prefect deployment run campaign/local")
     run = f"{url}/#/experiments/{experiment.experiment_id}/runs/{found[0].info.run_id}"
+    newest = {
+        campaign.info.run_id: max(
+            (version.version for version in client.search_model_versions("name = 'chess-snn'")
+             if version.run_id == campaign.info.run_id), key=int,
+        )
+        for campaign in found
+    }
+    compared = quote(json.dumps(newest))
     return [
-        Shot("mlflow-curves", f"{run}/model-metrics?{PAGES_OF_TRAINING}", "draw_rate",
+        Shot("mlflow-first-page", f"{url}/#/experiments/{experiment.experiment_id}",
+             found[0].info.run_name),
+        Shot("mlflow-curves", f"{run}/model-metrics", "draw_rate",
              search=("Search metric charts", CURVES)),
-        Shot("mlflow-registry", f"{url}/#/models/chess-snn?{PAGES_OF_TRAINING}", "champion",
+        Shot("mlflow-registry", f"{url}/#/models/chess-snn", "champion"),
+        Shot("mlflow-versions",
+             f"{url}/#/compare-model-versions?name=%22chess-snn%22&runs={compared}", "Version",
              REGISTRY_HEIGHT),
     ]
 
