@@ -23,6 +23,8 @@ from prefect.client.schemas.filters import ArtifactFilter, FlowRunFilter, FlowRu
 from prefect.client.schemas.sorting import FlowRunSort
 from prefect.settings import PREFECT_API_URL, temporary_settings
 
+from tasks.tracking.facts import PAGES_OF_TRAINING
+
 WIDTH, HEIGHT = 1440, 900
 REGISTRY_HEIGHT = 1500
 """Room for the newest versions, among them the champion."""
@@ -92,7 +94,8 @@ def mlflow_shots(url: str) -> list[Shot]:
     )
     if not found:
         sys.exit(f"{url} has no campaign; run one: prefect deployment run campaign/local")
-    run = f"{url}/#/experiments/{experiment.experiment_id}/runs/{found[0].info.run_id}"
+    runs = f"{url}/#/experiments/{experiment.experiment_id}/runs"
+    run = f"{runs}/{found[0].info.run_id}"
     newest = {
         campaign.info.run_id: max(
             (version.version for version in client.search_model_versions("name = 'chess-snn'")
@@ -102,14 +105,13 @@ def mlflow_shots(url: str) -> list[Shot]:
     }
     compared = quote(json.dumps(newest))
     return [
-        Shot("mlflow-first-page", f"{url}/#/experiments/{experiment.experiment_id}",
-             found[0].info.run_name),
-        Shot("mlflow-curves", f"{run}/model-metrics", "draw_rate",
+        Shot("mlflow-runs", f"{runs}?{PAGES_OF_TRAINING}", found[0].info.run_name),
+        Shot("mlflow-curves", f"{run}/model-metrics?{PAGES_OF_TRAINING}", "draw_rate",
              search=("Search metric charts", CURVES)),
-        Shot("mlflow-registry", f"{url}/#/models/chess-snn", "champion"),
+        Shot("mlflow-registry", f"{url}/#/models/chess-snn?{PAGES_OF_TRAINING}", "champion"),
         Shot("mlflow-versions",
-             f"{url}/#/compare-model-versions?name=%22chess-snn%22&runs={compared}", "Version",
-             REGISTRY_HEIGHT),
+             f"{url}/#/compare-model-versions?name=%22chess-snn%22&runs={compared}"
+             f"&{PAGES_OF_TRAINING}", "Version", REGISTRY_HEIGHT),
     ]
 
 
