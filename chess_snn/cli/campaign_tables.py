@@ -44,9 +44,14 @@ def interval(row: Json, opponent: str) -> str:
     return f"{row[name]:.3f} ({row[name + '_low']:.3f} to {row[name + '_high']:.3f})"
 
 
-def elo_interval(row: Json) -> str:
-    """Elo above the random mover and its 95 % interval: ``312 (250 to 380)``; or its one bound."""
-    elo, low, high = (row[name] for name in ("elo", "elo_low", "elo_high"))
+def elo_interval(row: Json, rating: str = "elo") -> str:
+    """Elo above the random mover and its 95 % interval: ``312 (250 to 380)``; or its one bound.
+
+    Args:
+        row: of the results.
+        rating: ``elo`` by the campaign's own games, ``ladder_elo`` on the ladder's scale.
+    """
+    elo, low, high = (row.get(rating + end) for end in ("", "_low", "_high"))
     if elo is not None:
         ends = ("-inf" if low is None else f"{low:.0f}", "inf" if high is None else f"{high:.0f}")
         return f"{elo:.0f} ({ends[0]} to {ends[1]})"
@@ -84,7 +89,7 @@ SHORT_COLUMNS: Final[Columns] = {
     "W/D/B %": _outcomes,
     "value\nloss": column("holdout_value_loss_after", ".3f"),
     "score": column("score", ".3f"),
-    "Elo (95 %)": elo_interval,
+    "Elo, own\ngames (95 %)": elo_interval,
     **_GENERATION,
     "s": column("iteration_s", ",.0f"),
 }
@@ -119,7 +124,8 @@ def strength_columns(opponents: Sequence[str]) -> Columns:
         "iter": column("iteration", "d"),
         "generation": column("generation", "d"),
         "score": column("score", ".3f"),
-        "Elo": elo_interval,
+        "Elo, own games": elo_interval,
+        "Elo, ladder": lambda row: elo_interval(row, "ladder_elo"),
         **{opponent: against(opponent) for opponent in opponents},
         "champion then": gate_text,
         "conversion": column("conversion_rate", ".3f"),
@@ -171,7 +177,9 @@ def iteration_line(row: Json) -> str:
     """The figures of one iteration that matter."""
     score = "" if row["score"] is None else f", score {row['score']:.3f}"
     if elo_interval(row) != NOT_MEASURED:
-        score += f", Elo {elo_interval(row)}"
+        score += f", Elo by own games {elo_interval(row)}"
+    if (ladder := elo_interval(row, "ladder_elo")) != NOT_MEASURED:
+        score += f", Elo on the ladder {ladder}"
     gate = f", against the champion {told}" if (told := gate_text(row)) else ""
     champion = ", new champion" if row["champion"] == row["generation"] else ""
     return (

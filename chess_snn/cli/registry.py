@@ -179,7 +179,7 @@ def _table(folder: CampaignFolder, versions: list[NetworkVersion]) -> Table:
         f"{newest.precision}; evaluated with {newest.simulations} simulations"
     )
     table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 0, 0, 1))
-    for heading in ("generation", "Elo", "score", "as candidate", "spikes", "digest"):
+    for heading in ("generation", "Elo, own games", "score", "as candidate", "spikes", "digest"):
         table.add_column(heading, justify="right", no_wrap=True)
     for version in versions:
         played = version.promotion
