@@ -27,13 +27,14 @@ NOT_RUN = {
     "chess-snn down": "ends them: tests/orchestration/test_up_and_down.py",
     "chess-snn ui": "serves pages until Ctrl-C: tests/orchestration",
     "chess-snn campaign start": "runs for minutes: tests/orchestration/test_campaign_flow.py",
+    "chess-snn campaign fork": "runs for minutes: tests/campaign",
     "chess-snn campaign compare": "plays for minutes: tests/cli",
     "chess-snn play": "waits for moves: tests/cli/test_play_command.py",
     "chess-snn uci": "waits for commands: tests/uci",
 }
 """Commands that take over a minute or wait for somebody, and what runs them instead."""
 
-QUICKER = {"--games": "4", "--openings": "1", "--simulations": "8", "--steps": "2"}
+QUICKER = {"--games": "10", "--simulations": "4"}
 """Values that replace the README's, so that a command takes seconds."""
 
 SHOWN = re.compile(r"```(console|text)\n(.*?)```", re.DOTALL)
@@ -76,6 +77,9 @@ def run_here(command: str, root: Path, monkeypatch, capfd) -> tuple[int, str]:
     assert words[0] == "chess-snn", f"neither run nor in NOT_RUN: {command}"
     for number, word in enumerate(words[:-1]):
         words[number + 1] = QUICKER.get(word, words[number + 1])
+    if words[1] in {"match", "models"}:
+        words += ["--games", "4"]
+    words = [word.replace(":64", ":4") for word in words]
     monkeypatch.setattr(sys, "argv", words)
     monkeypatch.setenv("COLUMNS", "200")
     monkeypatch.chdir(root)
