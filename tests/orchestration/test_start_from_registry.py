@@ -1,0 +1,58 @@
+"""The whole way: a registered network is fetched, and a campaign starts from it and is recorded."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytestmark = [pytest.mark.orchestration, pytest.mark.slow]
+pytest.importorskip("mlflow")
+pytest.importorskip("prefect")
+
+from chess_snn.campaign import CampaignFolder, load_config, read_receipts  # noqa: E402
+from chess_snn.campaign.configuration.loading import config_values  # noqa: E402
+from chess_snn.data import read_manifest  # noqa: E402
+from chess_snn.games import get_game  # noqa: E402
+from chess_snn.nets import build_network, net_config, network_digest, save_network  # noqa: E402
+from tasks.tracking import CampaignTracker, ModelVersionFacts, prepare_store  # noqa: E402
+
+COMMAND = shutil.which("chess-snn", path=f"{Path(sys.executable).parent}:{os.environ['PATH']}")
+SETTINGS = (
+    "campaign.iterations=1", "self_play.games_per_iteration=16", "self_play.max_plies_first=16",
+    "self_play.max_plies_last=16", "evaluation.num_openings=2", "evaluation.max_plies=16",
+    "execution.workers=1",
+)
+
+
+def test_a_campaign_starts_from_the_registered_champion(tmp_path, monkeypatch):
+    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
+    monkeypatch.setenv("CHESS_SNN_HOME", str(tmp_path / "home"))
+    network = build_network(get_game("chess").spec, net_config("tiny", ticks=1), seed=3)
+    save_network(tmp_path / "weights.safetensors", network)
+    config = load_config("smoke", settings=["net.ticks=1"])
+    parent = CampaignFolder.create(tmp_path / "parent", config)
+    tracker = CampaignTracker(prepare_store(), parent, configuration=config_values(config))
+    tracker.record_iteration(0, {"train/loss": 1.0}, ModelVersionFacts(
+        generation=1, weights_path=tmp_path / "weights.safetensors", description="# A card",
+        params={},
+    ))
+    tracker.promote(1)
+    changes = [word for setting in SETTINGS for word in ("--set", setting)]
+    done = subprocess.run(
+        [COMMAND, "campaign", "start", "--from", "models:/chess-snn@champion",
+         "--dir", "new", *changes],
+        check=False, cwd=tmp_path, capture_output=True, text=True, timeout=500,
+    )
+    assert done.returncode == 0, done.stderr
+    folder = CampaignFolder.open(tmp_path / "new")
+    digest = network_digest(network)
+    assert folder.origin is not None
+    assert (folder.origin.weights_digest, folder.origin.campaign_id) == (
+        digest, parent.campaign_id
+    )
+    assert folder.config.net.ticks == 1
+    assert read_manifest(folder.checkpoint(0)).meta["weights_digest"] == digest
+    assert len(read_receipts(folder)) == 1
