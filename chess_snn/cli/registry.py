@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from chess_snn.campaign import CampaignFolder, campaign_lock, read_receipts
-from chess_snn.campaign.models.exporting import export_model, read_exported
+from chess_snn.campaign.models.exporting import copy_model, export_model, read_exported
 from chess_snn.campaign.models.model_card import describe, rating_text
 from chess_snn.campaign.models.references import KNOWN_MODELS, Model, split_generation
 from chess_snn.campaign.models.versions import NetworkVersion, campaign_versions, version_of
@@ -145,13 +145,19 @@ def export(
     chess-snn play --model strongest
     """
     chosen = find_model(model)
-    if chosen.campaign is None or chosen.generation is None:
-        raise UsageError(f"{model!r} is no network of a campaign; copy the folder it is in")
-    generation = _version(model, chosen.campaign, chosen.generation).generation
-    version = export_model(chosen.campaign, generation, out)
+    if chosen.campaign is not None:
+        generation = _version(model, chosen.campaign, chosen.generation).generation
+        name = export_model(chosen.campaign, generation, out).campaign
+    elif chosen.weights is not None and chosen.generation is not None:
+        exported = copy_model(chosen.weights.parent, out)  # an exported or a registered network
+        name, generation = exported.facts["campaign"], exported.generation
+    else:
+        raise UsageError(
+            f"{model!r} has no generation; give a network of a campaign, an exported or a "
+            "registered one"
+        )
     print_message(
-        f"{version.campaign}, generation {version.generation}, is in {out}. Play it: "
-        f"chess-snn play --model {out}"
+        f"{name}, generation {generation}, is in {out}. Play it: chess-snn play --model {out}"
     )
 
 

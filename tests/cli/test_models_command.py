@@ -141,6 +141,17 @@ def test_an_exported_network_is_played_without_its_campaign(chess_snn, folder, t
     assert json.loads(chess_snn("models", "show", "strongest", "--json").stdout)["generation"] == 3
 
 
+def test_an_exported_network_is_exported_again(chess_snn, folder, tmp_path):
+    chess_snn("models", "export", f"{folder.path}@3", "--out", "strongest")
+    done = chess_snn("models", "export", "strongest", "--out", "again")
+    assert done.returncode == 0, done.stderr
+    for name in ("weights.safetensors", "model.toml", "README.md"):
+        assert (tmp_path / "again" / name).read_bytes() == (
+            tmp_path / "strongest" / name
+        ).read_bytes()
+    assert chess_snn("models", "export", "strongest", "--out", "again").returncode == 2
+
+
 def test_a_campaign_whose_newest_network_has_no_receipt_yet_is_not_exported_bug(
     chess_snn, folder, tmp_path
 ):
@@ -230,7 +241,7 @@ def test_a_comparison_goes_where_it_is_told_to(chess_snn, folder, tmp_path):
     (("promote", "runs/a", "--why", "x"), "does not say which generation is to be champion"),
     (("rollback", "runs/fresh", "--why", "x"), "no champion before its first iteration"),
     (("export", "runs/a@3", "--out", "runs"), "runs exists already; choose a new folder"),
-    (("export", "loose.safetensors", "--out", "x"), "is no network of a campaign"),
+    (("export", "loose.safetensors", "--out", "x"), "has no generation"),
     (("compare", "runs/a@1", "greedy"), "'greedy' is a player and no network"),
     (("compare", "runs/a@1", "runs/a@1", *QUICK), "both players of the match are named 'runs/a@1"),
     (("compare", "runs/a@1", "nowhere"), "unknown player 'nowhere'"),

@@ -26,7 +26,7 @@ from chess_snn.campaign.models.versions import NetworkVersion, version_of
 from chess_snn.campaign.store.folder import CampaignFolder
 from chess_snn.campaign.store.removals import refuse_removed
 from chess_snn.data import read_manifest, staged_folder, write_text
-from chess_snn.data.manifest import describe_file
+from chess_snn.data.manifest import describe_file, verify_folder
 from chess_snn.errors import ConfigError, CorruptDataError, UsageError
 from chess_snn.training import WEIGHTS, load_weights
 from chess_snn.types import Json
@@ -77,6 +77,23 @@ def export_model(folder: CampaignFolder, generation: int, target: Path) -> Netwo
     if committed.meta.get("weights_digest") != version.digest:
         raise _is_taken(target)  # somebody was faster
     return version
+
+
+def copy_model(source: Path, target: Path) -> ExportedModel:
+    """Copy the exported model in ``source`` to ``target``, a new folder, whole or not at all.
+
+    Raises:
+        CorruptDataError: a file in ``source`` is damaged.
+        UsageError: ``target`` exists, or cannot be written.
+    """
+    if target.exists():
+        raise _is_taken(target)
+    exported, files = read_exported(source), verify_folder(source).files
+    with staged_folder(target) as stage:
+        for name in files:
+            shutil.copyfile(source / name, stage.path / name)
+        stage.commit(KIND, {"weights_digest": exported.facts["digest"]})
+    return exported
 
 
 def commit_model(target: Path, weights: Path, config: CampaignConfig, facts: Json) -> None:
