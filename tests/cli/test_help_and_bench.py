@@ -21,7 +21,7 @@ COMMANDS = {
     ("ladder", "games"): "chess-snn ladder games --player minimax:2",
     ("analyse",): "chess-snn analyse startpos --simulations 800",
     ("play",): "chess-snn play --model campaigns/cpu-001",
-    ("train",): "chess-snn train campaigns/gpu-001 --nproc-per-node 8",
+    ("train",): "chess-snn train campaigns/gpu-001",
     ("uci",): "chess-snn uci --model campaigns/cpu-001",
     ("perft",): "chess-snn perft startpos 5",
     ("ui",): "until Ctrl-C",

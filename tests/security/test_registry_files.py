@@ -27,10 +27,7 @@ def stored(tmp_path_factory):
     folder = tmp_path_factory.mktemp("model")
     weights = folder / "weights.safetensors"
     save_network(weights, build_network(get_game("chess").spec, NetConfig(1, 8), seed=1))
-    facts = ModelVersionFacts(
-        generation=1, weights_path=weights, size="tiny", ticks=2, score=0.5,
-        score_interval=(0.4, 0.6), digest="d",
-    )
+    facts = ModelVersionFacts(generation=1, weights_path=weights)
     _save_model(facts, folder / "stored", Model())
     return folder / "stored"
 
