@@ -9,13 +9,11 @@ the system (``apt install chromium``), as nothing else of the project does.
 """
 
 import argparse
-import json
 import shutil
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 from mlflow.tracking import MlflowClient
 from prefect.client.orchestration import get_client
@@ -86,7 +84,7 @@ def prefect_shots(api_url: str) -> list[Shot]:
 
 
 def mlflow_shots(url: str) -> list[Shot]:
-    """The experiment as it opens, a campaign's curves, the registered model, two versions."""
+    """The campaigns of the experiment, the curves of one, the versions of the model."""
     client = MlflowClient(url)
     experiment = client.get_experiment_by_name("chess-snn")
     found = [] if experiment is None else client.search_runs(
@@ -96,22 +94,12 @@ def mlflow_shots(url: str) -> list[Shot]:
         sys.exit(f"{url} has no campaign; run one: prefect deployment run campaign/local")
     runs = f"{url}/#/experiments/{experiment.experiment_id}/runs"
     run = f"{runs}/{found[0].info.run_id}"
-    newest = {
-        campaign.info.run_id: max(
-            (version.version for version in client.search_model_versions("name = 'chess-snn'")
-             if version.run_id == campaign.info.run_id), key=int,
-        )
-        for campaign in found
-    }
-    compared = quote(json.dumps(newest))
     return [
         Shot("mlflow-runs", f"{runs}?{PAGES_OF_TRAINING}", found[0].info.run_name),
         Shot("mlflow-curves", f"{run}/model-metrics?{PAGES_OF_TRAINING}", "draw_rate",
              search=("Search metric charts", CURVES)),
-        Shot("mlflow-registry", f"{url}/#/models/chess-snn?{PAGES_OF_TRAINING}", "champion"),
-        Shot("mlflow-versions",
-             f"{url}/#/compare-model-versions?name=%22chess-snn%22&runs={compared}"
-             f"&{PAGES_OF_TRAINING}", "Version", REGISTRY_HEIGHT),
+        Shot("mlflow-registry", f"{url}/#/models/chess-snn?{PAGES_OF_TRAINING}", "champion",
+             REGISTRY_HEIGHT),
     ]
 
 
