@@ -9,11 +9,14 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Final, Literal
 
+import numpy as np
+
 from chess_snn.campaign.store.folder import CampaignFolder
 from chess_snn.campaign.store.plans import ProgressPlan, read_plan
 from chess_snn.campaign.store.typed_json import from_json
 from chess_snn.data import StoredFormat, read_json, write_json
 from chess_snn.errors import ConfigError, CorruptDataError
+from chess_snn.evaluation import pair_interval
 from chess_snn.self_play import SelfPlayStatistics, combine
 from chess_snn.types import Json
 
@@ -141,14 +144,15 @@ class PromotionFacts:
         }
 
     def __str__(self) -> str:
-        """``generation 8 against champion 4: rejected after 32 games, 9-12-8 and 3 cut, …``."""
+        """The match in one line, its score with the 95 % interval."""
         ahead = "" if self.elo_ahead is None else f", {self.elo_ahead:+.0f} Elo by all games so far"
+        low, high = pair_interval(np.array(self.pairs))
         return (
             f"generation {self.candidate} against champion {self.champion}: "
             f"{VERDICT_WORDS[self.verdict]} after "
             f"{self.games} games, {self.wins}-{self.draws}-{self.losses} and {self.capped} cut, "
-            f"score {self.score:.3f}{ahead}, log-likelihood ratio {self.llr:+.2f} of "
-            f"{self.lower:+.2f} to {self.upper:+.2f}"
+            f"score {self.score:.3f} ({low:.3f} to {high:.3f}){ahead}, "
+            f"log-likelihood ratio {self.llr:+.2f} of {self.lower:+.2f} to {self.upper:+.2f}"
         )
 
 
