@@ -50,7 +50,7 @@ def record_campaign(
 
     Args:
         folder: the campaign.
-        listener: is told whose the Prefect server is.
+        listener: receives a message that names the Prefect server in use.
         on_wait: called with (server, seconds waited) while a server starts.
 
     Returns:

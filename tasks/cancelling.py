@@ -15,7 +15,7 @@ _Result = TypeVar("_Result")
 def cancelled_by_stop(function: Callable[_Parameters, _Result]) -> Callable[_Parameters, _Result]:
     """Decorate the function of a task or flow: on StoppedError its run is Cancelled.
 
-    Whoever asks for the run's result gets the StoppedError.
+    A caller that asks for the run's result gets the StoppedError.
     """
 
     @wraps(function)

@@ -220,7 +220,7 @@ def _note_begun(key: str) -> None:
 def _wait_for_a_worker(client: Client, begun: threading.Event) -> None:
     """Return once a worker has begun one of the calls; until then the Prefect task is Pending.
 
-    Where nobody watches the workers, return at once.
+    Return at once if the workers are not watched.
     """
     if _crew is None or begun.wait(_SOON_S):
         return

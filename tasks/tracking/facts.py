@@ -81,7 +81,7 @@ class ModelVersionFacts:
     weights_path: Path
     """The checkpoint's ``weights.safetensors``; copied into the store."""
     tags: Mapping[str, str] = field(default_factory=dict)
-    """The few things by which versions are told apart in a list."""
+    """Distinguish versions in a list; few, so that they fit on one screen."""
     params: Mapping[str, str] = field(default_factory=dict)
     """The rest of what is known of it, beside its metrics; parameters of the stored model."""
     description: str = ""

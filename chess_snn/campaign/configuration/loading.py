@@ -85,7 +85,7 @@ def build_config(values: Mapping[str, Any]) -> CampaignConfig:
 def config_of_texts(texts: Mapping[str, str]) -> CampaignConfig:
     """The configuration whose settings a store has as texts, by dotted names.
 
-    What is no setting of this program is left out: another version may have had it.
+    Unknown settings are left out: another version may have had them.
 
     Raises:
         ConfigError: a value is out of range.

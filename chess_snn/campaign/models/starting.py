@@ -164,7 +164,7 @@ def _window_of(start: Start) -> list[Path]:
 
 
 def _settings_of(shape: NetConfig) -> NetworkSettings:
-    """The settings of a network of which nothing but its shape is known."""
+    """The settings of a network if only its shape is known."""
     size = next(
         (name for name, preset in SIZES.items()
          if (preset.blocks, preset.channels) == (shape.blocks, shape.channels)),
