@@ -5,7 +5,6 @@ import platform
 import subprocess
 from collections.abc import Callable, Sequence
 from functools import cache
-from importlib import metadata
 from pathlib import Path
 from typing import Final
 
@@ -46,12 +45,14 @@ def provenance() -> dict[str, str]:
     Names: ``version`` of the package, ``commit`` of a Git checkout (with ``+`` where files were
     changed; left out elsewhere), ``sources`` (a digest), ``torch``, ``python``, ``machine``.
     """
+    import torch  # noqa: PLC0415 - it takes seconds, and the digests alone do without
+
     commit = _commit()
     return {
         "version": __version__,
         **({} if commit is None else {"commit": commit}),
         "sources": sources_digest(_ROOT, _OWN_PACKAGES),
-        "torch": metadata.version("torch"),
+        "torch": str(torch.__version__),  # with its build, which the package's metadata may lack
         "python": platform.python_version(),
         "machine": f"{platform.node()}: {platform.system()}, {platform.machine()}, "
                    f"{num_cores()} cores",
