@@ -36,8 +36,8 @@ class ValueKind(enum.Enum):
 
     WDL = "wdl"
     """Probabilities of win, draw and loss."""
-    SCALAR = "scalar"
-    """An unbounded expected return."""
+    RETURN = "return"
+    """The sum of the rewards still to come, in [0, ``GameSpec.value_limit``]."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,13 +63,19 @@ class GameSpec:
     history_word: int
     """The column of the state row that is remembered of each position; -1 without memory."""
     max_legal: int
-    """M: an upper bound on the legal actions of any position."""
+    """M: an upper bound on the legal actions, or chance events, of any position."""
     num_players: int
     value_kind: ValueKind
-    is_stochastic: bool
-    """Whether :meth:`Game.step` draws a chance event after the action."""
     terminations: tuple[str, ...]
     """Name of each termination code; code 0 is ``"ongoing"``."""
+    is_stochastic: bool = False
+    """Whether a chance event follows each action."""
+    num_symmetries: int = 1
+    """Views of a position that the rules cannot tell apart, the position itself included."""
+    score_unit: float = 1.0
+    """Points of the game's score that a reward of 1 stands for."""
+    value_limit: float = 1.0
+    """Largest size of a value, in rewards."""
 
     @property
     def value_sign(self) -> float:
@@ -96,7 +102,7 @@ class GameBatch:
     """uint8[G]: index into ``GameSpec.terminations``."""
     reward: Float32Array
     """float32[G]: of the last step, for the player who made it. A two-player game rewards the
-    winning action with 1 and everything else with 0."""
+    winning action with 1 and everything else with 0; a chance event is not rewarded."""
 
     def take(self, rows: Int64Array) -> "GameBatch":
         """A copy of ``rows`` (int64[n]), in that order; rows may repeat."""
@@ -146,8 +152,20 @@ class Game(Protocol):
         """Play ``actions`` int16[G] and update every field of the batch.
 
         Only the first ``num_rows`` rows change, by default all.
-        A negative action, or a game that has ended, leaves its row alone. ``chance`` uint64[G]
-        holds 64 random bits a game where the game is stochastic. Releases the GIL.
+        A negative action, or a game that has ended, leaves its row alone. Releases the GIL.
+
+        In a stochastic game ``chance`` uint64[G] holds 64 random bits a game, which decide the
+        event after the action. Without them the games stop at their *afterstates*: positions where
+        nature is to move, whose ``legal_actions`` are the possible events. Stepping an afterstate
+        plays the event given as its action. An afterstate has not ended, has no reward and does not
+        count as a ply.
+        """
+        ...
+
+    def event_probabilities(self, states: UInt64Array) -> Float32Array:
+        """float32[B, M]: of each event that :meth:`legal_actions` lists, 0 behind them.
+
+        Rows sum to 1 where nature is to move in ``states`` uint64[B, >= R], and to 0 elsewhere.
         """
         ...
 
@@ -185,14 +203,14 @@ class Game(Protocol):
         """
         ...
 
-    def mirror(
-        self, states: UInt64Array, actions: Int16Array
+    def transform(
+        self, states: UInt64Array, actions: Int16Array, symmetries: UInt8Array
     ) -> tuple[UInt64Array, Int16Array]:
-        """Copies of ``states`` uint64[B, >= R] and ``actions`` int16[B, K] seen in a mirror.
+        """Copies of ``states`` uint64[B, >= R] and ``actions`` int16[B, K] in another view.
 
-        A row comes back as it was where the rules know left from right there (chess: a castling
-        right is left). Negative actions stay as they are. Rows come settled, as from games or
-        records.
+        ``symmetries`` uint8[B] in [0, ``num_symmetries``) names the view; 0 changes nothing. A row
+        stays as it was where the rules know the difference (chess: a castling right tells left from
+        right). Negative actions stay as they are. Rows come settled, as from games or records.
         """
         ...
 

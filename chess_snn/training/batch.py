@@ -18,7 +18,7 @@ from chess_snn.games.base import ONGOING, Game
 from chess_snn.jit import kernel
 from chess_snn.nets import expand_planes
 from chess_snn.training.losses import Targets
-from chess_snn.types import BoolArray, Float32Array, Int16Array, Int32Array
+from chess_snn.types import Float32Array, Int16Array, Int32Array, UInt8Array
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,15 +97,12 @@ def assemble(game: Game, samples: Samples, all_columns: bool = False) -> Trainin
     )
 
 
-def mirror(game: Game, samples: Samples, is_mirrored: BoolArray) -> Samples:
-    """``samples`` with those of ``is_mirrored`` bool[B] seen in a mirror, where the rules allow it.
+def transform(game: Game, samples: Samples, symmetries: UInt8Array) -> Samples:
+    """``samples`` seen in the views ``symmetries`` uint8[B]; see :meth:`Game.transform`.
 
-    What was said of a position is as true of its mirror image.
+    What was said of a position is as true of its other views.
     """
-    states, actions = samples.states.copy(), samples.target_actions.copy()
-    states[is_mirrored], actions[is_mirrored] = game.mirror(
-        states[is_mirrored], actions[is_mirrored]
-    )
+    states, actions = game.transform(samples.states, samples.target_actions, symmetries)
     return replace(samples, states=states, target_actions=actions)
 
 

@@ -65,7 +65,8 @@ class TrainingSettings:
     surprise_cap: float = 2.0
     """Most weight of one position in that draw, in units of the mean weight."""
     mirror: bool = True
-    """Whether half the samples are mirrored, left to right, where no castling right is left."""
+    """Whether each sample is shown in a random view among those that the rules cannot tell apart
+    (chess: mirrored, left to right, where no castling right is left)."""
     precision: Precision = "bf16"
     """`bf16` and `fp16` run convolutions in 16 bits (autocast); weights, logits and losses stay
     fp32. `fp16` rounds 8 times finer, over a narrower range: the loss is scaled to fit. It is for

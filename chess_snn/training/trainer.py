@@ -29,7 +29,7 @@ from chess_snn.nets import (
     network_digest,
 )
 from chess_snn.rng import generator
-from chess_snn.training.batch import TrainingBatch, as_tensor, assemble, mirror
+from chess_snn.training.batch import TrainingBatch, as_tensor, assemble, transform
 from chess_snn.training.load_ahead import load_ahead
 from chess_snn.training.loss_scale import LossScale
 from chess_snn.training.losses import value_loss
@@ -45,11 +45,10 @@ from chess_snn.training.schedule import IterationPlan, learning_rate
 from chess_snn.training.settings import TrainingSettings
 from chess_snn.training.shares import Division, PaceGauge, divide
 from chess_snn.training.step import CapturedStep, StepTooLargeError, TrainingStep
-from chess_snn.types import BoolArray, Int32Array, Progress
+from chess_snn.types import Int32Array, Progress, UInt8Array
 
 _NOT_DECAYED = 1
 """Parameters with at most this many dimensions (biases, normalisation) have no weight decay."""
-_MIRRORED_SHARE = 0.5
 _AHEAD_ON_GPU = 2
 """Batches prepared while a GPU trains. A CPU has no core to spare for it."""
 _STEPS_A_FETCH_ON_GPU = 16
@@ -65,8 +64,8 @@ class _Draw:
 
     rows: Int32Array
     """int32[B] of the window."""
-    is_mirrored: BoolArray
-    """bool[B]."""
+    symmetries: UInt8Array
+    """uint8[B]: the view that each is shown in."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,7 +239,7 @@ class Trainer:
         part = division.positions(self.ranks.rank)
         samples = window.gather(draw.rows[part])
         if self.settings.mirror:
-            samples = mirror(self.game, samples, draw.is_mirrored[part])
+            samples = transform(self.game, samples, draw.symmetries[part])
         batch = assemble(self.game, samples, all_columns=self._on_gpu)
         return _Prepared(draw, division, batch.pinned() if self._on_gpu else batch)
 
@@ -251,10 +250,12 @@ class Trainer:
             settings.batch_size, self.rng,
             surprise_share=settings.surprise_share, surprise_cap=settings.surprise_cap,
         )
-        is_mirrored = np.zeros(len(rows), np.bool_)
+        symmetries = np.zeros(len(rows), np.uint8)
         if settings.mirror:
-            is_mirrored = self.rng.random(len(rows)) < _MIRRORED_SHARE
-        return _Draw(rows, is_mirrored)
+            # The identity last: runs of chess keep their order of draws.
+            last = self.game.spec.num_symmetries - 1
+            symmetries = (last - np.floor(self.rng.random(len(rows)) * (last + 1))).astype(np.uint8)
+        return _Draw(rows, symmetries)
 
     def _agree(self, window: ReplayWindow, further: dict[str, str] | None = None) -> None:
         """See that all ranks are about to do the same.

@@ -172,8 +172,8 @@ def test_bad_options_are_refused(network, options, message):
 
 
 def test_a_game_without_wdl_is_refused(spec):
-    scalar = dataclasses.replace(spec, value_kind=ValueKind.SCALAR)
-    with pytest.raises(ConfigError, match="has a scalar value"):
+    scalar = dataclasses.replace(spec, value_kind=ValueKind.RETURN)
+    with pytest.raises(ConfigError, match="has a return value"):
         make_evaluator(build_network(scalar, TINY, 0))
 
 

@@ -123,7 +123,7 @@ def test_the_twin_has_the_same_parameters(spec):
 def test_a_game_with_few_actions_and_a_scalar_value(spec):
     small_game = dataclasses.replace(
         spec, name="slide", num_actions=4, policy_planes=None, num_planes=5, board_shape=(4, 4),
-        value_kind=ValueKind.SCALAR,
+        value_kind=ValueKind.RETURN,
     )
     network = build_network(small_game, TINY, 0)
     output = network(torch.rand(3, 5, 4, 4).round())

@@ -40,7 +40,7 @@ def test_equal_those_of_another_game(spec):
     """Another board, a dense policy and one value."""
     other = replace(
         spec, num_actions=4, policy_planes=None, num_planes=16, board_shape=(4, 5),
-        value_kind=ValueKind.SCALAR,
+        value_kind=ValueKind.RETURN,
     )
     network = frozen(other, CONFIGS["odd"])
     with torch.no_grad(), FlopCounterMode(display=False) as counter:

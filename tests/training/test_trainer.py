@@ -12,7 +12,7 @@ from chess_snn.games import ONGOING
 from chess_snn.nets import expand_planes
 from chess_snn.rng import generator
 from chess_snn.training import IterationPlan
-from chess_snn.training.batch import assemble, mirror
+from chess_snn.training.batch import assemble, transform
 from chess_snn.training.gradients import losses_of
 from chess_snn.training.schedule import learning_rate
 
@@ -133,7 +133,7 @@ def test_report_is_what_the_steps_did(new_trainer, searched_window):
     for step in range(4):
         rate = learning_rate(twin.settings, step, plan(4).progress(step))
         samples = window.sample(32, rng, surprise_share=0.7, surprise_cap=2.0)
-        samples = mirror(twin.game, samples, rng.random(32) < 0.5)
+        samples = transform(twin.game, samples, (rng.random(32) < 0.5).astype(np.uint8))
         losses = losses_of(twin.network, assemble(twin.game, samples), twin.settings)
         optimizer.zero_grad()
         losses.total.backward()
@@ -286,7 +286,9 @@ def test_about_half_the_samples_are_mirrored(new_trainer, searched_window, game)
         seen[is_on] = trainer._prepare(searched_window, draw).batch.words_BP.numpy()
     states = searched_window.gather(draw.rows).states
     changed = (seen[True] != seen[False]).any(axis=1)
-    everywhere, _ = game.mirror(states, np.zeros((2000, 1), np.int16))
+    everywhere, _ = game.transform(
+        states, np.zeros((2000, 1), np.int16), np.ones(2000, np.uint8)
+    )
     possible = (game.planes(everywhere) != game.planes(states)).any(axis=1)
     assert possible.sum() > 300
     assert not changed[~possible].any()

@@ -9,7 +9,7 @@ import torch
 
 from chess_snn.errors import CorruptDataError
 from chess_snn.games import ONGOING
-from chess_snn.training.batch import assemble, mirror
+from chess_snn.training.batch import assemble, transform
 
 
 @pytest.fixture(scope="module")
@@ -109,7 +109,7 @@ def mirrored_move(move):
 
 
 def test_a_mirrored_batch_asks_for_the_mirror_of_what_the_batch_asked(game, samples, batch):
-    mirrored = mirror(game, samples, np.ones(len(samples), bool))
+    mirrored = transform(game, samples, np.ones(len(samples), np.uint8))
     targets = assemble(game, mirrored).targets
     num_mirrored = 0
     for b, state in enumerate(samples.states):
@@ -136,7 +136,7 @@ def test_a_mirrored_batch_asks_for_the_mirror_of_what_the_batch_asked(game, samp
 
 
 def test_planes_of_a_mirrored_batch_are_the_mirrored_planes(game, samples, batch):
-    mirrored = mirror(game, samples, np.ones(len(samples), bool))
+    mirrored = transform(game, samples, np.ones(len(samples), np.uint8))
     planes = assemble(game, mirrored).planes_BPHW
     changed = (mirrored.states != samples.states).any(axis=1)
     assert changed.sum() > 10
@@ -147,8 +147,8 @@ def test_planes_of_a_mirrored_batch_are_the_mirrored_planes(game, samples, batch
 def test_only_the_chosen_samples_are_mirrored_and_in_a_copy(game, samples):
     before = samples.states.copy(), samples.target_actions.copy()
     chosen = np.arange(len(samples)) % 3 == 0
-    some = mirror(game, samples, chosen)
-    every = mirror(game, samples, np.ones(len(samples), bool))
+    some = transform(game, samples, chosen.astype(np.uint8))
+    every = transform(game, samples, np.ones(len(samples), np.uint8))
     for name in ("states", "target_actions"):
         expected = getattr(samples, name).copy()
         expected[chosen] = getattr(every, name)[chosen]
@@ -156,5 +156,5 @@ def test_only_the_chosen_samples_are_mirrored_and_in_a_copy(game, samples):
     assert (some.states != samples.states).any()
     np.testing.assert_array_equal(samples.states, before[0])
     np.testing.assert_array_equal(samples.target_actions, before[1])
-    nobody = mirror(game, samples, np.zeros(len(samples), bool))
+    nobody = transform(game, samples, np.zeros(len(samples), np.uint8))
     np.testing.assert_array_equal(nobody.states, samples.states)

@@ -53,8 +53,8 @@ CHESS_SPEC: Final = GameSpec(
     max_legal=MAX_LEGAL,
     num_players=2,
     value_kind=ValueKind.WDL,
-    is_stochastic=False,
     terminations=TERMINATIONS,
+    num_symmetries=2,
 )
 
 
@@ -152,16 +152,20 @@ class ChessGame:
         write_practice_states(np.ascontiguousarray(seeds, dtype=np.uint64), states)
         return states
 
-    def mirror(
-        self, states: UInt64Array, actions: Int16Array
+    def event_probabilities(self, states: UInt64Array) -> Float32Array:
+        """float32[B, 224]: 0, for nature never moves."""
+        return np.zeros((len(states), MAX_LEGAL), np.float32)
+
+    def transform(
+        self, states: UInt64Array, actions: Int16Array, symmetries: UInt8Array
     ) -> tuple[UInt64Array, Int16Array]:
-        """Copies of ``states`` uint64[B, >= 5] and ``actions`` int16[B, K], files a and h swapped.
+        """Copies of ``states`` uint64[B, >= 5] and ``actions`` int16[B, K]; 1 swaps files a and h.
 
         A row with a castling right left comes back as it was. Negative actions stay as they are.
         """
         states = np.array(states, dtype=np.uint64, order="C")
         actions = np.array(actions, dtype=np.int16, order="C")
-        mirror_rows(states, actions)
+        mirror_rows(states, actions, symmetries)
         return states, actions
 
     def heuristic_stm(self, states: UInt64Array) -> Float32Array:

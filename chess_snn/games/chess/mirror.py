@@ -26,7 +26,7 @@ from chess_snn.games.chess.layout import (
     WHITE,
 )
 from chess_snn.jit import kernel
-from chess_snn.types import Int16Array, UInt64Array
+from chess_snn.types import Int16Array, UInt8Array, UInt64Array
 
 _SHIFT_1, _SHIFT_2, _SHIFT_4 = np.uint64(1), np.uint64(2), np.uint64(4)
 _EVEN_FILES: Final = np.uint64(0x5555555555555555)
@@ -35,15 +35,15 @@ _QUEEN_SIDE: Final = np.uint64(0x0F0F0F0F0F0F0F0F)
 
 
 @kernel
-def mirror_rows(states: UInt64Array, actions: Int16Array) -> None:
-    """Mirror ``states`` uint64[B, >= 5] and ``actions`` int16[B, K] in place.
+def mirror_rows(states: UInt64Array, actions: Int16Array, is_mirrored: UInt8Array) -> None:
+    """Mirror the chosen rows of ``states`` uint64[B, >= 5] and ``actions`` int16[B, K] in place.
 
-    Rows with castling rights stay as they are, and negative actions do. The keys of settled rows
-    that carry one become those of the mirrored positions.
+    ``is_mirrored`` uint8[B] chooses. Rows with castling rights stay as they are, and negative
+    actions do. The keys of settled rows that carry one become those of the mirrored positions.
     """
     for i in range(len(states)):
         row = states[i]
-        if row[META] >> CASTLING_SHIFT & CASTLING_MASK != ZERO:
+        if not is_mirrored[i] or row[META] >> CASTLING_SHIFT & CASTLING_MASK != ZERO:
             continue
         for word in (CODE0, CODE1, CODE2, WHITE):
             row[word] = mirror_squares(row[word])
