@@ -76,6 +76,10 @@ class GameSpec:
     """Points of the game's score that a reward of 1 stands for."""
     value_limit: float = 1.0
     """Largest size of a value, in rewards."""
+    milestone_name: str = ""
+    """What :meth:`Game.milestones` measures (2048: the largest tile); empty without any."""
+    milestones: tuple[int, ...] = ()
+    """Rising: of each, reports say which share of the games got so far (2048: 512, 1024, …)."""
 
     @property
     def value_sign(self) -> float:
@@ -211,6 +215,13 @@ class Game(Protocol):
         ``symmetries`` uint8[B] in [0, ``num_symmetries``) names the view; 0 changes nothing. A row
         stays as it was where the rules know the difference (chess: a castling right tells left from
         right). Negative actions stay as they are. Rows come settled, as from games or records.
+        """
+        ...
+
+    def milestones(self, states: UInt64Array) -> Int64Array:
+        """int64[B]: how far each of ``states`` uint64[B, >= R] has got; see the spec's names.
+
+        0 in a game without milestones.
         """
         ...
 

@@ -310,6 +310,14 @@ class GameContract:
         for row, count in enumerate(num_legal):
             assert set(mirrored_actions[row, :count]) == set(relisted[row, :count])
 
+    def test_milestones_follow_from_the_record_words(self, game, midgame):
+        milestones = game.milestones(midgame.state)
+        assert (milestones.dtype, milestones.shape) == (np.int64, (len(midgame),))
+        record = midgame.state[:, : game.spec.record_words]
+        np.testing.assert_array_equal(game.milestones(record), milestones)
+        assert milestones.any() == bool(game.spec.milestones)
+        assert list(game.spec.milestones) == sorted(set(game.spec.milestones))
+
     def test_planes_and_heuristic_need_a_record_only(self, game, midgame):
         spec = game.spec
         record = midgame.state[:, : spec.record_words]

@@ -168,6 +168,10 @@ class ChessGame:
         mirror_rows(states, actions, symmetries)
         return states, actions
 
+    def milestones(self, states: UInt64Array) -> Int64Array:
+        """int64[B]: 0, for chess has no milestones."""
+        return np.zeros(len(states), np.int64)
+
     def heuristic_stm(self, states: UInt64Array) -> Float32Array:
         """float32[B]: material balance in pawns (1, 3, 3, 5, 9), side to move's view."""
         material = np.empty(len(states), dtype=np.float32)
