@@ -101,7 +101,7 @@ class _FreeEvaluator:
         wdl = np.stack([win, np.zeros_like(win), 1 - win], axis=1)
         logits = np.zeros(legal_actions.shape, np.float32)
         self.network_seconds += time.perf_counter() - start
-        return Evaluation(logits, wdl)
+        return Evaluation.of_wdl(logits, wdl)
 
 
 def _tree_only(kind: SearchKind, rounds: int) -> float:

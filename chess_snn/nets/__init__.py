@@ -15,6 +15,7 @@ from chess_snn.nets.network import LegalOutput, Network, NetworkOutput, build_ne
 from chess_snn.nets.operations import Operations, count_operations
 from chess_snn.nets.planes import expand_planes
 from chess_snn.nets.spike_rates import LayerSpikes, SpikeCounts, count_spikes
+from chess_snn.nets.values import read_value, value_target
 from chess_snn.nets.weights import load_network, network_digest, save_network, write_tensors
 
 __all__ = [
@@ -44,6 +45,8 @@ __all__ = [
     "make_evaluator",
     "net_config",
     "network_digest",
+    "read_value",
     "save_network",
+    "value_target",
     "write_tensors",
 ]

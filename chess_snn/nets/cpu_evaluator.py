@@ -2,7 +2,8 @@
 
 A batch is cut into chunks that stay in the cache, and threads take whole chunks.
 
-Dimensions: B positions, P bitplanes, M columns for legal actions, L columns in use.
+Dimensions: B positions, P bitplanes, M columns for legal actions, L columns in use, X columns for
+win, draw and loss: 3 or 0.
 """
 
 import threading
@@ -23,6 +24,7 @@ from chess_snn.nets.inference import InferenceNetwork
 from chess_snn.nets.planes import expand_planes
 from chess_snn.nets.row_limit import RowLimit
 from chess_snn.nets.torch_threads import single_torch_threads
+from chess_snn.nets.values import num_wdl, read_value
 from chess_snn.types import Float32Array, Int16Array, Int32Array, UInt64Array
 
 _MIN_IMAGES = 16
@@ -78,12 +80,13 @@ class CpuEvaluator:
         num_columns = int(num_legal.max(initial=0))
         in_use = legal_actions[:, :num_columns]
         legal_logits = np.full(legal_actions.shape, -np.inf, dtype=np.float32)
-        wdl_stm = np.empty((len(planes), 3), dtype=np.float32)
+        value_stm = np.empty(len(planes), dtype=np.float32)
+        wdl_stm = np.empty((len(planes), num_wdl(self.network.spec)), dtype=np.float32)
 
         def answer(rows: slice) -> None:
             # Of this thread: it may lose its core to others meanwhile.
             start = time.thread_time()
-            legal_logits[rows, :num_columns], wdl_stm[rows] = self._answer(
+            legal_logits[rows, :num_columns], value_stm[rows], wdl_stm[rows] = self._answer(
                 planes[rows], in_use[rows], num_legal[rows]
             )
             with self._counters_lock:
@@ -93,7 +96,7 @@ class CpuEvaluator:
         list(self._threads.map(
             lambda chunk: self._limit.answer(chunk, answer), self._chunks(len(planes))
         ))
-        return Evaluation(legal_logits, wdl_stm)
+        return Evaluation(legal_logits, value_stm, wdl_stm)
 
     def close(self) -> None:
         """End the threads; the evaluator cannot be used afterwards."""
@@ -120,15 +123,17 @@ class CpuEvaluator:
     @torch.inference_mode()
     def _answer(
         self, planes: UInt64Array, legal_actions: Int16Array, num_legal: Int32Array
-    ) -> tuple[Float32Array, Float32Array]:
-        """Legal logits float32[B, L] and WDL float32[B, 3] of one chunk."""
+    ) -> tuple[Float32Array, Float32Array, Float32Array]:
+        """Legal logits float32[B, L], values float32[B] and WDL float32[B, X] of one chunk."""
         num_rows = len(planes)
         words_BP = _tensor(_pad(planes.view(np.int64), self._padded_size(num_rows)))
-        logits_BL, wdl_logits_B3 = self.network.answer(
-            expand_planes(words_BP, self.network.spec.board_shape, self.network.input_dtype),
+        spec = self.network.spec
+        logits_BL, value_logits_BV = self.network.answer(
+            expand_planes(words_BP, spec.board_shape, self.network.input_dtype),
             _tensor(legal_actions), _tensor(num_legal),
         )
-        return logits_BL.numpy(), wdl_logits_B3.softmax(dim=1).numpy()
+        wdl_BX, value_B = read_value(spec, value_logits_BV)
+        return logits_BL.numpy(), value_B.numpy(), wdl_BX.numpy()
 
     def _padded_size(self, num_rows: int) -> int:
         """Up to the next multiple of the fewest rows that are ``_MIN_IMAGES`` images."""

@@ -1,6 +1,6 @@
 """The :class:`chess_snn.nets.evaluator.Evaluator` of networks on a CUDA device.
 
-Bitboards and legal lists go to the device, legal logits and WDL come back, and nothing else. An
+Bitboards and legal lists go to the device, legal logits and values come back, and nothing else. An
 evaluator has *lanes*: each is a stream with memory and captured graphs of its own, so that while
 one batch is in the network another is on its way. A caller waits for its own batch alone.
 
@@ -20,7 +20,8 @@ from chess_snn.nets.evaluator import Evaluation
 from chess_snn.nets.inference import InferenceNetwork
 from chess_snn.nets.row_limit import RowLimit
 from chess_snn.nets.static_batch import StaticBatch
-from chess_snn.types import Float32Array, Int16Array, Int32Array, UInt64Array
+from chess_snn.nets.values import num_wdl
+from chess_snn.types import Int16Array, Int32Array, UInt64Array
 
 _NUM_LANES = 2
 """One in the network, one on its way."""
@@ -60,7 +61,8 @@ class CudaEvaluator:
         """Evaluate ``planes`` uint64[B, P] with legal lists int16[B, M] and counts int32[B]."""
         num_columns = int(num_legal.max(initial=0))
         legal_logits = np.full(legal_actions.shape, -np.inf, dtype=np.float32)
-        wdl_stm = np.empty((len(planes), 3), dtype=np.float32)
+        value_stm = np.empty(len(planes), dtype=np.float32)
+        wdl_stm = np.empty((len(planes), num_wdl(self.network.spec)), dtype=np.float32)
 
         def answer(rows: slice) -> None:
             lane = self._lanes.get()
@@ -68,13 +70,15 @@ class CudaEvaluator:
                 with self._busy:
                     lane.answer(
                         planes[rows], legal_actions[rows, :num_columns], num_legal[rows],
-                        legal_logits[rows, :num_columns], wdl_stm[rows],
+                        Evaluation(
+                            legal_logits[rows, :num_columns], value_stm[rows], wdl_stm[rows]
+                        ),
                     )
             finally:
                 self._lanes.put(lane)
 
         self._limit.answer(slice(0, len(planes)), answer)
-        return Evaluation(legal_logits, wdl_stm)
+        return Evaluation(legal_logits, value_stm, wdl_stm)
 
     def close(self) -> None:
         """Nothing to end: memory goes with the evaluator."""
@@ -103,15 +107,15 @@ class _Lane:
 
     def answer(
         self, planes: UInt64Array, legal_actions: Int16Array, num_legal: Int32Array,
-        legal_logits: Float32Array, wdl_stm: Float32Array,
+        answer: Evaluation,
     ) -> None:
-        """Fill ``legal_logits`` and ``wdl_stm`` for a batch that a bucket holds.
+        """Fill ``answer`` for a batch that a bucket holds.
 
         Raises:
             torch.OutOfMemoryError: the device has no room for it; the lane holds nothing any more.
         """
         try:
-            self._answer(planes, legal_actions, num_legal, legal_logits, wdl_stm)
+            self._answer(planes, legal_actions, num_legal, answer)
         except torch.OutOfMemoryError:
             self._batches.clear()
             torch.cuda.empty_cache()
@@ -119,7 +123,7 @@ class _Lane:
 
     def _answer(
         self, planes: UInt64Array, legal_actions: Int16Array, num_legal: Int32Array,
-        legal_logits: Float32Array, wdl_stm: Float32Array,
+        answer: Evaluation,
     ) -> None:
         batch = self._batch_for(*legal_actions.shape)
         batch.fill(planes, legal_actions, num_legal)
@@ -127,7 +131,9 @@ class _Lane:
             batch.start()
             self._finished.record(self._stream)
         self._finished.synchronize()
-        legal_logits[:], wdl_stm[:] = batch.read(*legal_actions.shape)
+        found = batch.read(*legal_actions.shape)
+        answer.legal_logits[:], answer.value_stm[:] = found.legal_logits, found.value_stm
+        answer.wdl_stm[:] = found.wdl_stm
 
     def _batch_for(self, num_rows: int, num_columns: int) -> StaticBatch:
         bucket = row_bucket(num_rows), column_bucket(num_columns, self._network.spec.max_legal)

@@ -1,4 +1,4 @@
-"""What search, players and benchmarks may know of a network: positions in, logits and WDL out.
+"""What search, players and benchmarks may know of a network: positions in, logits and values out.
 
 Dimensions: B positions, P bitplanes, M columns for legal actions.
 """
@@ -16,14 +16,17 @@ class Evaluation:
 
     legal_logits: Float32Array
     """float32[B, M]: the logit of each listed legal action; -inf in the columns behind them."""
+    value_stm: Float32Array
+    """float32[B], side to move's view: win minus loss in [-1, 1], or the expected return in
+    [0, ``GameSpec.value_limit``]."""
     wdl_stm: Float32Array
-    """float32[B, 3]: probabilities of win, draw and loss for the side to move; rows sum to 1."""
+    """float32[B, 3]: probabilities of win, draw and loss for the side to move; rows sum to 1.
+    float32[B, 0] in a game without win and loss."""
 
-    @property
-    def value_stm(self) -> Float32Array:
-        """float32[B] in [-1, 1]: win minus loss."""
-        value: Float32Array = self.wdl_stm[:, 0] - self.wdl_stm[:, 2]
-        return value
+    @classmethod
+    def of_wdl(cls, legal_logits: Float32Array, wdl_stm: Float32Array) -> "Evaluation":
+        """The evaluation that these probabilities make."""
+        return cls(legal_logits, wdl_stm[:, 0] - wdl_stm[:, 2], wdl_stm)
 
 
 class Evaluator(Protocol):

@@ -3,7 +3,8 @@
 Precision is part of what a network is: in bf16 some spikes fall otherwise than in fp32, and the
 two do not always prefer the same move. Readouts are float32 in all.
 
-Dimensions: T ticks, B batch, P planes, C channels, H and W board, L columns for legal actions.
+Dimensions: T ticks, B batch, P planes, C channels, H and W board, L columns for legal actions, V
+outputs of the value head.
 """
 
 import copy
@@ -41,8 +42,8 @@ class InferenceOutput:
 
     policy_logits_BA: Tensor
     """float32[B, A], legal or not."""
-    wdl_logits_B3: Tensor
-    """float32[B, 3]: win, draw, loss. Of a game with a scalar value, its return float32[B, 1]."""
+    value_logits_BV: Tensor
+    """float32[B, V]: what :func:`chess_snn.nets.values.read_value` reads the value from."""
 
 
 class FloatConv(nn.Module):
@@ -123,7 +124,7 @@ class InferenceNetwork(nn.Module):
     def answer(
         self, planes_BPHW: Tensor, legal_actions_BL: Tensor, num_legal_B: Tensor
     ) -> tuple[Tensor, Tensor]:
-        """Logits float32[B, L] of the listed actions, -inf behind each list, and WDL logits.
+        """Logits float32[B, L] of the listed actions, -inf behind each list, and value logits.
 
         Rows of planes beyond the lists (padding) are evaluated and left out of the answer.
         """

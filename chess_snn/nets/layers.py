@@ -1,7 +1,7 @@
 """The parts a network is built of. A part keeps no state between calls.
 
-Dimensions: T ticks, B batch, C channels, H and W board, F features, X any of them. The heads take
-what the last neurons of the trunk fired.
+Dimensions: T ticks, B batch, C channels, H and W board, F features, V outputs of the value head, X
+any of them. The heads take what the last neurons of the trunk fired.
 """
 
 import math
@@ -11,10 +11,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import relu
 
-from chess_snn.games.base import GameSpec, ValueKind
+from chess_snn.games.base import GameSpec
 from chess_snn.nets.config import NetConfig
 from chess_snn.nets.neuron_cpu import lif_cpu
 from chess_snn.nets.neuron_gpu import lif_on_gpu
+from chess_snn.nets.values import num_value_outputs
 
 BRANCH_GAIN = 0.2
 """Initial scale of a block's second normalisation: a deep network starts near the identity."""
@@ -110,15 +111,13 @@ class ValueHead(nn.Module):
         self.neurons1, self.neurons2 = Neurons(config), Neurons(config)
         squares = math.prod(spec.board_shape)
         self.hidden = nn.Linear(config.value_channels * squares, config.value_hidden)
-        num_outputs = 3 if spec.value_kind is ValueKind.WDL else 1
-        self.readout = nn.Linear(config.value_hidden, num_outputs)
+        self.readout = nn.Linear(config.value_hidden, num_value_outputs(spec))
         self.plies_left_readout = nn.Linear(config.value_hidden, 1)
 
     def forward(self, fired_TBCHW: Tensor) -> tuple[Tensor, Tensor]:
         """What is predicted of the game's end, and of how far away it is.
 
-        Logits float32[B, 3] of win, draw and loss, or the return float32[B, 1]; and log(1 + plies
-        left) float32[B].
+        Logits float32[B, V], see :mod:`chess_snn.nets.values`; and log(1 + plies left) float32[B].
         """
         seen_TBF = squares_first(self.neurons1(self.conv(fired_TBCHW)))
         rate_BF = mean_over_ticks(self.neurons2(self.hidden(seen_TBF)))
@@ -158,6 +157,8 @@ def read_float32(readout: nn.Linear, rate_BX: Tensor) -> Tensor:
 
 def initialise(network: nn.Module, policy_gain: float) -> None:
     """Kaiming for everything but readouts; ``BRANCH_GAIN`` and ``READOUT_GAIN`` for the rest.
+
+    All biases are 0.
 
     ``policy_gain`` stands in for ``READOUT_GAIN`` in the policy's readout.
 

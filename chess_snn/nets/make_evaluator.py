@@ -3,8 +3,6 @@
 import torch
 
 from chess_snn.devices import find_device
-from chess_snn.errors import ConfigError
-from chess_snn.games.base import ValueKind
 from chess_snn.nets.cpu_evaluator import CpuEvaluator
 from chess_snn.nets.cuda_evaluator import CudaEvaluator
 from chess_snn.nets.evaluator import OwnedEvaluator
@@ -28,13 +26,8 @@ def make_evaluator(
         chunk_size: most positions a chunk on the CPU; None likewise. A GPU takes a batch whole.
 
     Raises:
-        ConfigError: a setting out of range, a device that is not here, or a game without WDL.
+        ConfigError: a setting out of range, or a device that is not here.
     """
-    if network.spec.value_kind is not ValueKind.WDL:
-        raise ConfigError(
-            f"an evaluator answers win, draw and loss, and {network.spec.name} has a "
-            f"{network.spec.value_kind.value} value; call the network itself"
-        )
     # Integer convolutions are for CPUs.
     found = find_device("cpu" if (device, precision) == ("auto", "int8") else device)
     frozen = freeze(network, precision, device=found)

@@ -1,10 +1,10 @@
-"""The network: bitplanes in, policy logits, win-draw-loss logits and the plies left out.
+"""The network: bitplanes in, policy logits, value logits and the plies left out.
 
 A membrane-shortcut spiking residual network (arXiv 2112.08954), or with ``activation = "relu"`` its
 ordinary twin. The input does not change over the ticks, so the stem is computed once.
 
 Dimensions: T ticks, B batch, P planes, C channels, H and W board, A actions, L columns for legal
-actions.
+actions, V outputs of the value head.
 """
 
 from dataclasses import dataclass
@@ -24,6 +24,7 @@ from chess_snn.nets.layers import (
     initialise,
 )
 from chess_snn.nets.legal_readout import read_legal_policy
+from chess_snn.nets.values import first_value_bias
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +33,8 @@ class NetworkOutput:
 
     policy_logits_BA: Tensor
     """float32[B, A], legal or not."""
-    wdl_logits_B3: Tensor
-    """float32[B, 3]: win, draw, loss. Of a game with a scalar value, its return float32[B, 1]."""
+    value_logits_BV: Tensor
+    """float32[B, V]: what :func:`chess_snn.nets.values.read_value` reads the value from."""
     plies_left_B: Tensor
     """float32[B]: log(1 + plies to the end of the game). It is learnt for what it teaches the
     trunk; networks that play leave it out."""
@@ -45,7 +46,7 @@ class LegalOutput:
 
     legal_logits_BL: Tensor
     """float32[B, L]; of the columns behind a list, -inf or anything else, without gradient."""
-    wdl_logits_B3: Tensor
+    value_logits_BV: Tensor
     """As in :class:`NetworkOutput`."""
     plies_left_B: Tensor
     """As in :class:`NetworkOutput`."""
@@ -79,10 +80,10 @@ class Network(nn.Module):
         )
         return LegalOutput(legal_logits_BL, *self.value(fired_TBCHW))
 
-    def wdl_logits(self, planes_BPHW: Tensor) -> Tensor:
-        """float32[B, 3] of :class:`NetworkOutput`, without the rest of it."""
-        wdl_logits_B3: Tensor = self.value(self._trunk(planes_BPHW))[0]
-        return wdl_logits_B3
+    def value_logits(self, planes_BPHW: Tensor) -> Tensor:
+        """float32[B, V] of :class:`NetworkOutput`, without the rest of it."""
+        value_logits_BV: Tensor = self.value(self._trunk(planes_BPHW))[0]
+        return value_logits_BV
 
     def _trunk(self, planes_BPHW: Tensor) -> Tensor:
         """What the last neurons fire."""
@@ -113,4 +114,6 @@ def build_network(
         torch.default_generator.manual_seed(seed % 2**63)
         network = Network(spec, config)
         initialise(network, policy_gain)
+        with torch.no_grad():
+            network.value.readout.bias.copy_(first_value_bias(spec))
     return network

@@ -12,8 +12,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from chess_snn.games.base import GameSpec, ValueKind
+from chess_snn.games.base import GameSpec
 from chess_snn.nets.config import NetConfig
+from chess_snn.nets.values import num_value_outputs
 
 POLICY_READOUT: Final = "policy.readout"
 """The one pass that may be done in part: on a CPU it is, for the legal actions."""
@@ -115,13 +116,12 @@ def _policy(spec: GameSpec, config: NetConfig) -> Iterator[Pass]:
 def _value(spec: GameSpec, config: NetConfig) -> Iterator[Pass]:
     squares, ticks = math.prod(spec.board_shape), config.ticks
     seen, hidden = squares * config.value_channels, config.value_hidden
-    num_outputs = 3 if spec.value_kind is ValueKind.WDL else 1
     # A 1x1 convolution is a linear layer of every square.
     yield _linear("value.conv", config.channels, config.value_channels, times=ticks * squares)
     yield _neurons("value.neurons1", ticks * seen, ticks * seen)
     yield _linear("value.hidden", seen, hidden, times=ticks)
     yield _neurons("value.neurons2", ticks * hidden, hidden)
-    yield _linear("value.readout", hidden, num_outputs)
+    yield _linear("value.readout", hidden, num_value_outputs(spec))
 
 
 def _conv3x3(name: str, squares: int, channels_in: int, channels_out: int, ticks: int) -> Pass:

@@ -4,7 +4,8 @@ Copies to the device, the network and the copies back are one CUDA graph, so tha
 network costs the host one launch. On a CPU the same work runs as it stands, which is what the tests
 of everything but the capture itself rely on.
 
-Dimensions: B rows of the bucket, n of them in use, P bitplanes, L columns of the bucket.
+Dimensions: B rows of the bucket, n of them in use, P bitplanes, L columns of the bucket, X columns
+for win, draw and loss: 3 or 0.
 """
 
 import threading
@@ -14,9 +15,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from chess_snn.nets.evaluator import Evaluation
 from chess_snn.nets.inference import InferenceNetwork
 from chess_snn.nets.planes import expand_planes
-from chess_snn.types import Float32Array, Int16Array, Int32Array, UInt64Array
+from chess_snn.nets.values import num_wdl, read_value
+from chess_snn.types import Int16Array, Int32Array, UInt64Array
 
 _WARM_UP_RUNS = 3
 """Before the capture: kernels are compiled, and libraries choose theirs."""
@@ -44,7 +47,8 @@ class StaticBatch:
         self._legal_actions_BL = host_memory(num_rows, num_columns, dtype=torch.int16)
         self._num_legal_B = host_memory(num_rows, dtype=torch.int32)
         self._logits_BL = host_memory(num_rows, num_columns, dtype=torch.float32)
-        self._wdl_B3 = host_memory(num_rows, 3, dtype=torch.float32)
+        self._value_B = host_memory(num_rows, dtype=torch.float32)
+        self._wdl_BX = host_memory(num_rows, num_wdl(network.spec), dtype=torch.float32)
         self._graph: torch.cuda.CUDAGraph | None = None
 
     def fill(
@@ -66,10 +70,11 @@ class StaticBatch:
         else:
             self._graph.replay()
 
-    def read(self, num_rows: int, num_columns: int) -> tuple[Float32Array, Float32Array]:
-        """Views of the logits float32[n, columns] and WDL float32[n, 3], until the next start."""
-        return (
-            self._logits_BL.numpy()[:num_rows, :num_columns], self._wdl_B3.numpy()[:num_rows]
+    def read(self, num_rows: int, num_columns: int) -> Evaluation:
+        """Views of the answer for n rows with so many columns, until the next start."""
+        return Evaluation(
+            self._logits_BL.numpy()[:num_rows, :num_columns], self._value_B.numpy()[:num_rows],
+            self._wdl_BX.numpy()[:num_rows],
         )
 
     def capture(self, stream: torch.cuda.Stream, pool: Any) -> None:
@@ -99,10 +104,12 @@ class StaticBatch:
             self._words_BP.to(device, non_blocking=True), network.spec.board_shape,
             network.input_dtype,
         )
-        logits_BL, wdl_logits_B3 = network.answer(
+        logits_BL, value_logits_BV = network.answer(
             planes_BPHW,
             self._legal_actions_BL.to(device, non_blocking=True),
             self._num_legal_B.to(device, non_blocking=True),
         )
         self._logits_BL.copy_(logits_BL, non_blocking=True)
-        self._wdl_B3.copy_(wdl_logits_B3.softmax(dim=1), non_blocking=True)
+        wdl_BX, value_B = read_value(network.spec, value_logits_BV)
+        self._value_B.copy_(value_B, non_blocking=True)
+        self._wdl_BX.copy_(wdl_BX, non_blocking=True)

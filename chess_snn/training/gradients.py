@@ -116,7 +116,7 @@ def losses_of(network: Network, batch: TrainingBatch, settings: TrainingSettings
         output = network.legal_output(
             planes_BPHW, batch.targets.legal_actions_BL, batch.targets.num_legal_B
         )
-    return compute_losses(output, batch.targets, settings)
+    return compute_losses(network.spec, output, batch.targets, settings)
 
 
 def _copy(network: Network) -> Network:

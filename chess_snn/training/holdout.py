@@ -58,7 +58,8 @@ def measure_holdout(trainer: Trainer, window: ReplayWindow) -> HoldoutReport | N
         is_right_B = targets.policy_BL.gather(1, likeliest_B1)[:, 0] == targets.policy_BL.amax(1)
         means = torch.stack([
             value_loss(
-                output.wdl_logits_B3, as_tensor(samples.results_stm).to(trainer.device)
+                trainer.game.spec, output.value_logits_BV,
+                as_tensor(samples.results_stm).to(trainer.device),
             ),
             -(targets.policy_BL * log_policy_BL).sum(dim=1).mean(),
             is_right_B.float().mean(),

@@ -10,7 +10,8 @@ import torch
 import torch.nn.functional as F  # noqa: N812
 from torch import Tensor
 
-from chess_snn.nets import LegalOutput
+from chess_snn.games.base import GameSpec
+from chess_snn.nets import LegalOutput, read_value, value_target
 from chess_snn.training.settings import TrainingSettings
 
 LEAST_LOG_PROBABILITY: Final = -7.0
@@ -61,21 +62,9 @@ class Targets:
     """float32 in {0, 1}: whether the game ended on the board, so that the plies left are true."""
 
 
-def wdl_target(values_stm_B: Tensor) -> Tensor:
-    """WDL float32[B, 3] whose win minus loss is the value, and without win *and* loss at once."""
-    win_B, loss_B = values_stm_B.clamp_min(0), (-values_stm_B).clamp_min(0)
-    return torch.stack([win_B, 1 - win_B - loss_B, loss_B], dim=1)
-
-
-def value_loss(wdl_logits_B3: Tensor, values_stm_B: Tensor) -> Tensor:
-    """Mean cross-entropy with :func:`wdl_target`, nats."""
-    return F.cross_entropy(wdl_logits_B3, wdl_target(values_stm_B))
-
-
-def value_stm(wdl_logits_B3: Tensor) -> Tensor:
-    """float32[B] in [-1, 1]: win minus loss probability."""
-    wdl_B3 = wdl_logits_B3.softmax(dim=1)
-    return wdl_B3[:, 0] - wdl_B3[:, 2]
+def value_loss(spec: GameSpec, value_logits_BV: Tensor, values_stm_B: Tensor) -> Tensor:
+    """Mean cross-entropy with :func:`chess_snn.nets.value_target`, nats."""
+    return F.cross_entropy(value_logits_BV, value_target(spec, values_stm_B))
 
 
 def blended_value(targets: Targets, root_value_share: float) -> Tensor:
@@ -89,8 +78,10 @@ def plies_left_loss(plies_left_B: Tensor, targets: Targets) -> Tensor:
     return (distance_B * targets.ended_B).sum() / targets.ended_B.sum().clamp_min(1)
 
 
-def compute_losses(output: LegalOutput, targets: Targets, settings: TrainingSettings) -> Losses:
-    """The losses of one batch.
+def compute_losses(
+    spec: GameSpec, output: LegalOutput, targets: Targets, settings: TrainingSettings
+) -> Losses:
+    """The losses of one batch of positions of the game ``spec``.
 
     With ``policy_loss = "advantage"`` each position's cross-entropy is weighted by how much better
     the game went than the network itself expected (REINFORCE with a baseline; Williams 1992, §4):
@@ -100,7 +91,7 @@ def compute_losses(output: LegalOutput, targets: Targets, settings: TrainingSett
     log_policy_BL = log_policy(output.legal_logits_BL, targets)
     policy_BL = log_policy_BL.exp()
     entropy = -(policy_BL * log_policy_BL).sum(dim=1).mean()
-    expected_B = value_stm(output.wdl_logits_B3.detach())
+    _, expected_B = read_value(spec, output.value_logits_BV.detach())
 
     cross_entropy_B = -(targets.policy_BL * log_policy_BL).sum(dim=1)
     if settings.policy_loss == "advantage":
@@ -111,7 +102,7 @@ def compute_losses(output: LegalOutput, targets: Targets, settings: TrainingSett
     policy = cross_entropy_B.mean()
 
     value = value_loss(
-        output.wdl_logits_B3, blended_value(targets, settings.root_value_share)
+        spec, output.value_logits_BV, blended_value(targets, settings.root_value_share)
     )
     plies_left = plies_left_loss(output.plies_left_B, targets)
     total = (

@@ -298,11 +298,12 @@ class Trainer:
         batches = window.iterate(batch_size, subset="holdout")
         for samples in itertools.islice(batches, self.ranks.rank, None, self.ranks.size):
             words_BP = as_tensor(self.game.planes(samples.states).view(np.int64)).to(self.device)
-            wdl_logits_B3 = self.network.wdl_logits(
+            value_logits_BV = self.network.value_logits(
                 expand_planes(words_BP, self.game.spec.board_shape, torch.float32)
             )
             results_stm_B = as_tensor(samples.results_stm).to(self.device)
-            total += value_loss(wdl_logits_B3, results_stm_B).item() * len(samples)
+            loss = value_loss(self.game.spec, value_logits_BV, results_stm_B)
+            total += loss.item() * len(samples)
             count += len(samples)
         sums = torch.tensor([total, count], dtype=torch.float64, device=self.device)
         self.ranks.add_up(sums)

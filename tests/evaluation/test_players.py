@@ -27,7 +27,7 @@ class FirstActionEvaluator:
         logits = np.where(np.arange(legal_actions.shape[1]) < num_legal[:, None], 0.0, -np.inf)
         logits[:, 0] = 50.0
         wdl = np.full((len(planes), 3), 1 / 3, np.float32)
-        return Evaluation(logits.astype(np.float32), wdl)
+        return Evaluation.of_wdl(logits.astype(np.float32), wdl)
 
 
 @pytest.fixture(params=["random", "greedy", "minimax:2", "search"])

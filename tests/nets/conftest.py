@@ -71,7 +71,7 @@ def overfit(network, positions: Positions, *, steps: int) -> list[float]:
     for _ in range(steps):
         output = network(planes)
         policy_loss = cross_entropy(positions.legal_logits(output.policy_logits_BA), choice)
-        loss = policy_loss + cross_entropy(output.wdl_logits_B3, result)
+        loss = policy_loss + cross_entropy(output.value_logits_BV, result)
         optimizer.zero_grad()
         loss.backward()
         torch.nn.utils.clip_grad_norm_(network.parameters(), 1.0)

@@ -85,7 +85,7 @@ def test_a_network_of_8_bits_says_nearly_what_it_says_in_float32(spec, positions
         )
 
     def distance(output):
-        difference = output.wdl_logits_B3.softmax(1) - fp32.wdl_logits_B3.softmax(1)
+        difference = output.value_logits_BV.softmax(1) - fp32.value_logits_BV.softmax(1)
         return difference.abs().sum(1).mean().item() / 2
 
     assert 0 < distance(int8) < 0.05

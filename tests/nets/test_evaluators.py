@@ -9,7 +9,6 @@ import torch
 
 from chess_snn.devices import find_device
 from chess_snn.errors import ConfigError
-from chess_snn.games import ValueKind
 from chess_snn.nets import CudaEvaluator, build_network, freeze, make_evaluator, net_config
 
 TINY = net_config("tiny")
@@ -22,6 +21,7 @@ def evaluate(evaluator, positions):
 
 def assert_same(ours, expected):
     np.testing.assert_array_equal(ours.legal_logits, expected.legal_logits)
+    np.testing.assert_array_equal(ours.value_stm, expected.value_stm)
     np.testing.assert_array_equal(ours.wdl_stm, expected.wdl_stm)
 
 
@@ -38,7 +38,7 @@ def test_answers_are_the_networks(spec, positions, network, precision):
         answer = evaluate(evaluator, positions)
     expected = positions.legal_logits(output.policy_logits_BA).numpy()
     np.testing.assert_allclose(answer.legal_logits, expected, rtol=1e-5, atol=1e-6)
-    np.testing.assert_allclose(answer.wdl_stm, output.wdl_logits_B3.softmax(1), rtol=1e-6)
+    np.testing.assert_allclose(answer.wdl_stm, output.value_logits_BV.softmax(1), rtol=1e-6)
     np.testing.assert_allclose(answer.wdl_stm.sum(1), 1, rtol=1e-6)
     assert answer.legal_logits.dtype == answer.wdl_stm.dtype == np.float32
 
@@ -169,12 +169,6 @@ def test_bad_options_are_refused(network, options, message):
         make_evaluator(network, **options)
     assert message in str(error.value)
     assert "\n" not in str(error.value)
-
-
-def test_a_game_without_wdl_is_refused(spec):
-    scalar = dataclasses.replace(spec, value_kind=ValueKind.RETURN)
-    with pytest.raises(ConfigError, match="has a return value"):
-        make_evaluator(build_network(scalar, TINY, 0))
 
 
 ON_GPU = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")

@@ -39,7 +39,7 @@ def test_folding_changes_nothing_but_rounding(spec, positions, config):
     with torch.inference_mode():
         expected, folded = network(planes), freeze(network, "fp32")(planes)
     error = (folded.policy_logits_BA - expected.policy_logits_BA).abs().amax(1)
-    value_error = (folded.wdl_logits_B3 - expected.wdl_logits_B3).abs().amax(1)
+    value_error = (folded.value_logits_BV - expected.value_logits_BV).abs().amax(1)
     # A current within rounding of the threshold may spike in one and not in the other, and a whole
     # row then differs a little; without spikes nothing may.
     exact = (error < 1e-4) & (value_error < 1e-4)
@@ -61,7 +61,7 @@ def test_compiled_neurons_give_the_references_logits(spec, positions, name, prec
     with torch.inference_mode():
         ours, expected = compiled(planes), reference(planes)
     assert torch.equal(ours.policy_logits_BA, expected.policy_logits_BA)
-    assert torch.equal(ours.wdl_logits_B3, expected.wdl_logits_B3)
+    assert torch.equal(ours.value_logits_BV, expected.value_logits_BV)
 
 
 @pytest.mark.parametrize("config", [TINY, TINY.twin()], ids=["spiking", "twin"])
@@ -75,7 +75,8 @@ def test_bf16_says_nearly_what_fp32_says(spec, positions, overfit, config):
     ours, expected = policies(positions, bf16), policies(positions, fp32)
     divergence = kl_div(ours.clamp_min(1e-12).log(), expected, reduction="batchmean")
     agreement = (ours.argmax(1) == expected.argmax(1)).float().mean()
-    wdl_distance = (bf16.wdl_logits_B3.softmax(1) - fp32.wdl_logits_B3.softmax(1)).abs().sum(1) / 2
+    bf16_B3, fp32_B3 = bf16.value_logits_BV.softmax(1), fp32.value_logits_BV.softmax(1)
+    wdl_distance = (bf16_B3 - fp32_B3).abs().sum(1) / 2
     assert 0 < divergence < 0.1
     assert agreement > 0.7
     assert wdl_distance.mean() < 0.05
@@ -128,7 +129,7 @@ def test_a_frozen_network_does_not_carry_what_only_training_asks_for(spec, posit
     network = build_network(spec, TINY, 0)
     frozen = freeze(network, "fp32")
     output = frozen(positions[:4].tensor())
-    assert {field.name for field in fields(output)} == {"policy_logits_BA", "wdl_logits_B3"}
+    assert {field.name for field in fields(output)} == {"policy_logits_BA", "value_logits_BV"}
     kept = {tensor.shape for tensor in frozen.state_dict().values()}
     assert network.value.plies_left_readout.weight.shape not in kept
 

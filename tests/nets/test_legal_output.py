@@ -25,7 +25,7 @@ def test_values_and_gradients_are_those_of_all_actions(spec, lists, config):
     output = networks[1](few.tensor())
     expected = few.legal_logits(output.policy_logits_BA)
     torch.testing.assert_close(ours.legal_logits_BL, expected, rtol=1e-5, atol=1e-6)
-    assert torch.equal(ours.wdl_logits_B3, output.wdl_logits_B3)
+    assert torch.equal(ours.value_logits_BV, output.value_logits_BV)
     assert torch.equal(ours.plies_left_B, output.plies_left_B)
 
     for logits in (ours.legal_logits_BL, expected):

@@ -20,9 +20,9 @@ def test_logits_are_float32_under_autocast_too(spec, positions, config):
         with torch.autocast("cpu", torch.bfloat16, enabled=enabled):
             output = network(positions[:4].tensor())
         assert output.policy_logits_BA.shape == (4, spec.num_actions)
-        assert output.wdl_logits_B3.shape == (4, 3)
+        assert output.value_logits_BV.shape == (4, 3)
         assert output.plies_left_B.shape == (4,)
-        assert {output.policy_logits_BA.dtype, output.wdl_logits_B3.dtype,
+        assert {output.policy_logits_BA.dtype, output.value_logits_BV.dtype,
                 output.plies_left_B.dtype} == {torch.float32}
 
 
@@ -65,7 +65,7 @@ def test_the_first_policy_is_near_uniform(spec, positions, size, twin, seed):
     ratio = entropy[choices > 1] / choices[choices > 1].log()
     assert ratio.min() >= 0.9
     assert 0.01 < legal_logits[legal_logits.isfinite()].std() <= 1.5
-    assert output.wdl_logits_B3.abs().max() < 3
+    assert output.value_logits_BV.abs().max() < 3
     assert (output.plies_left_B - math.log(1 + 50)).abs().max() < 1.5
 
 
@@ -73,7 +73,7 @@ def test_the_first_policy_is_near_uniform(spec, positions, size, twin, seed):
 def test_gradient_reaches_every_parameter(spec, positions, config):
     network = build_network(spec, config, 0).train()
     output = network(positions[:16].tensor())
-    loss = output.policy_logits_BA.square().mean() + output.wdl_logits_B3.square().mean()
+    loss = output.policy_logits_BA.square().mean() + output.value_logits_BV.square().mean()
     (loss + output.plies_left_B.square().mean()).backward()
     for name, parameter in network.named_parameters():
         assert parameter.grad is not None, name
@@ -98,9 +98,9 @@ def test_no_state_between_calls_nor_between_rows(spec, positions, config):
         again = network(planes)
         shuffled = network(planes.flip(0))
     assert torch.equal(first.policy_logits_BA, again.policy_logits_BA)
-    assert torch.equal(first.wdl_logits_B3, again.wdl_logits_B3)
+    assert torch.equal(first.value_logits_BV, again.value_logits_BV)
     assert torch.equal(first.policy_logits_BA, shuffled.policy_logits_BA.flip(0))
-    assert torch.equal(first.wdl_logits_B3, shuffled.wdl_logits_B3.flip(0))
+    assert torch.equal(first.value_logits_BV, shuffled.value_logits_BV.flip(0))
     assert torch.equal(first.plies_left_B, shuffled.plies_left_B.flip(0))
 
 
@@ -120,7 +120,7 @@ def test_the_twin_has_the_same_parameters(spec):
     assert network_digest(spiking) == network_digest(twin)
 
 
-def test_a_game_with_few_actions_and_a_scalar_value(spec):
+def test_a_game_with_few_actions_and_a_return(spec):
     small_game = dataclasses.replace(
         spec, name="slide", num_actions=4, policy_planes=None, num_planes=5, board_shape=(4, 4),
         value_kind=ValueKind.RETURN,
@@ -128,5 +128,5 @@ def test_a_game_with_few_actions_and_a_scalar_value(spec):
     network = build_network(small_game, TINY, 0)
     output = network(torch.rand(3, 5, 4, 4).round())
     assert output.policy_logits_BA.shape == (3, 4)
-    assert output.wdl_logits_B3.shape == (3, 1)
+    assert output.value_logits_BV.shape == (3, 128)
     assert output.plies_left_B.shape == (3,)

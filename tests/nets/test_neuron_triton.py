@@ -168,5 +168,5 @@ def test_a_network_with_fused_neurons_says_what_it_says_with_the_reference(spec,
     )
     # A bias added after the convolution's rounding rather than before it makes some spikes fall
     # otherwise.
-    distance = fused.wdl_logits_B3.softmax(1) - reference.wdl_logits_B3.softmax(1)
+    distance = fused.value_logits_BV.softmax(1) - reference.value_logits_BV.softmax(1)
     assert distance.abs().sum(1).mean() / 2 < 0.02

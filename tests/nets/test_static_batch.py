@@ -18,8 +18,8 @@ def network(spec):
 def answers_of(batch, positions, num_columns):
     batch.fill(positions.planes, positions.legal_actions[:, :num_columns], positions.num_legal)
     batch.start()
-    logits, wdl = batch.read(len(positions.planes), num_columns)
-    return logits.copy(), wdl.copy()
+    answer = batch.read(len(positions.planes), num_columns)
+    return answer.legal_logits.copy(), answer.value_stm.copy(), answer.wdl_stm.copy()
 
 
 @pytest.mark.parametrize("precision", ["fp32", "bf16"])
@@ -31,8 +31,9 @@ def test_a_static_batch_says_what_the_evaluator_says(positions, network, precisi
     num_columns = int(positions.num_legal.max())
     for bucket in ((96, num_columns), (128, num_columns + 9)):
         batch = StaticBatch(freeze(network, precision), *bucket)
-        logits, wdl = answers_of(batch, positions, num_columns)
+        logits, values, wdl = answers_of(batch, positions, num_columns)
         np.testing.assert_allclose(logits, expected.legal_logits[:, :num_columns], atol=1e-5)
+        np.testing.assert_allclose(values, expected.value_stm, atol=1e-6)
         np.testing.assert_allclose(wdl, expected.wdl_stm, atol=1e-6)
 
 

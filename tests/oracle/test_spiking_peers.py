@@ -61,7 +61,9 @@ def assert_same_answer(answer, expected):
     torch.testing.assert_close(
         answer.policy_logits_BA, expected.policy_logits_BA, rtol=1e-4, atol=1e-5
     )
-    torch.testing.assert_close(answer.wdl_logits_B3, expected.wdl_logits_B3, rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(
+        answer.value_logits_BV, expected.value_logits_BV, rtol=1e-4, atol=1e-5
+    )
     torch.testing.assert_close(answer.plies_left_B, expected.plies_left_B, rtol=1e-4, atol=1e-5)
 
 
@@ -87,7 +89,7 @@ def test_a_peer_learns_by_the_same_gradient(name, network, planes):
     gradients = []
     for each in (ours, peer):
         output = each(planes)
-        loss = output.policy_logits_BA.square().mean() + output.wdl_logits_B3.square().mean()
+        loss = output.policy_logits_BA.square().mean() + output.value_logits_BV.square().mean()
         loss.backward()
         found = [p.grad.flatten() for p in each.parameters() if p.grad is not None]
         gradients.append(torch.cat(found))

@@ -31,7 +31,7 @@ class HashEvaluator:
         logits = np.where(behind, -np.inf, 3 * _unit(each)).astype(np.float32)
         win, loss = 0.5 * _unit(_mix(hashed)), 0.5 * _unit(_mix(hashed + np.uint64(1)))
         wdl = np.stack([win, 1 - win - loss, loss], axis=1).astype(np.float32)
-        return Evaluation(logits, wdl)
+        return Evaluation.of_wdl(logits, wdl)
 
 
 def _mix(words):
@@ -53,7 +53,7 @@ class UninformedEvaluator:
     def evaluate(self, planes, legal_actions, num_legal):
         behind = np.arange(legal_actions.shape[1]) >= num_legal[:, None]
         logits = np.where(behind, -np.inf, 0.0).astype(np.float32)
-        return Evaluation(logits, np.full((len(planes), 3), 1 / 3, np.float32))
+        return Evaluation.of_wdl(logits, np.full((len(planes), 3), 1 / 3, np.float32))
 
 
 def chess_positions(count, seed=0, most_plies=60):

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from chess_snn.nets import LegalOutput
+from chess_snn.games import get_game
+from chess_snn.nets import LegalOutput, read_value, value_target
 from chess_snn.training import TrainingSettings
 from chess_snn.training.losses import (
     LEAST_LOG_PROBABILITY,
@@ -15,14 +16,13 @@ from chess_snn.training.losses import (
     compute_losses,
     plies_left_loss,
     value_loss,
-    value_stm,
-    wdl_target,
 )
 
 ALONE = {"root_value_share": 0.0, "plies_left_weight": 0.0}
 """Outcome and policy, as they are."""
 SEARCH = TrainingSettings(policy_loss="search", **ALONE)
 ADVANTAGE = TrainingSettings(policy_loss="advantage", **ALONE)
+SPEC = get_game("chess").spec
 EVEN = [0.0, 0.0, 0.0]
 
 
@@ -51,7 +51,7 @@ def losses_of(policy, wdl, wanted, settings, plies_left=None):
     if plies_left is None:
         plies_left = torch.zeros(len(wdl))
     legal_logits = policy.gather(1, wanted.legal_actions_BL)
-    return compute_losses(LegalOutput(legal_logits, wdl, plies_left), wanted, settings)
+    return compute_losses(SPEC, LegalOutput(legal_logits, wdl, plies_left), wanted, settings)
 
 
 def one_position(action=1, outcome=0.0, legal=(0, 1, 2)):
@@ -64,7 +64,7 @@ def logits(*rows, requires_grad=False):
 
 
 def test_wdl_target_is_the_outcome_without_win_and_loss_at_once():
-    wdl = wdl_target(torch.tensor([1.0, 0.0, -1.0, 0.25, -0.4]))
+    wdl = value_target(SPEC, torch.tensor([1.0, 0.0, -1.0, 0.25, -0.4]))
     expected = [[1, 0, 0], [0, 1, 0], [0, 0, 1], [0.25, 0.75, 0], [0, 0.6, 0.4]]
     np.testing.assert_allclose(wdl, expected, atol=1e-7)
 
@@ -72,13 +72,14 @@ def test_wdl_target_is_the_outcome_without_win_and_loss_at_once():
 def test_value_loss_by_hand():
     # softmax of (ln 2, 0, ln 5) is (2, 1, 5) / 8; a half-won game is half a win and half a draw.
     wdl = logits([math.log(2), 0, math.log(5)], [math.log(2), 0, math.log(5)])
-    loss = value_loss(wdl, torch.tensor([-1.0, 0.5]))
+    loss = value_loss(SPEC, wdl, torch.tensor([-1.0, 0.5]))
     lost, half_won = math.log(8 / 5), 0.5 * math.log(8 / 2) + 0.5 * math.log(8 / 1)
     assert loss.item() == pytest.approx((lost + half_won) / 2)
 
 
 def test_value_is_win_minus_loss():
-    assert value_stm(logits([math.log(2), 0, math.log(5)])).item() == pytest.approx(-3 / 8)
+    _, value = read_value(SPEC, logits([math.log(2), 0, math.log(5)]))
+    assert value.item() == pytest.approx(-3 / 8)
 
 
 def test_search_loss_is_cross_entropy_over_legal_actions_alone():

@@ -312,7 +312,8 @@ def test_held_out_value_loss_by_hand(new_trainer, searched_window, game):
         target = torch.tensor([max(result, 0), 1 - abs(result), max(-result, 0)]).double()
         words = torch.from_numpy(game.planes(state).view(np.int64))
         with torch.no_grad():
-            logits = network(expand_planes(words, (8, 8), torch.float32)).wdl_logits_B3[0].double()
+            planes = expand_planes(words, (8, 8), torch.float32)
+            logits = network(planes).value_logits_BV[0].double()
         total -= (target * logits.log_softmax(0)).sum().item()
     by_hand = total / len(rows)
     assert len(rows) % 11  # the last batch is a short one

@@ -1,0 +1,74 @@
+"""What value heads say, in closed form: win, draw and loss, and bins of returns."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from chess_snn.games import ValueKind, get_game
+from chess_snn.nets import build_network, net_config, read_value, value_target
+from chess_snn.nets.values import NUM_BINS, return_bins
+
+WDL = get_game("chess").spec
+RETURN = replace(WDL, value_kind=ValueKind.RETURN, value_limit=1024.0)
+
+
+def test_bins_rise_from_0_to_the_limit_as_squares():
+    bins = return_bins(RETURN).double().numpy()
+    np.testing.assert_allclose(bins, 1024 * np.linspace(0, 1, NUM_BINS) ** 2, rtol=1e-6)
+    assert (bins[0], bins[-1]) == (0, 1024)
+    assert np.all(np.diff(bins, 2) > 0), "steps must grow"
+
+
+@given(st.lists(st.floats(0, 1024, width=32), min_size=1, max_size=20))
+def test_a_return_is_taught_as_two_bins_that_keep_its_mean(values):
+    target = value_target(RETURN, torch.tensor(values)).double().numpy()
+    np.testing.assert_allclose(target.sum(1), 1, atol=1e-6)
+    assert (target >= 0).all()
+    means = target @ return_bins(RETURN).double().numpy()
+    np.testing.assert_allclose(means, values, rtol=1e-6, atol=1e-5)
+    for row in target:
+        hot = np.flatnonzero(row)
+        assert len(hot) == 1 or np.array_equal(hot, [hot[0], hot[0] + 1])
+
+
+def test_a_bin_itself_and_what_is_outside():
+    bins = return_bins(RETURN)
+    np.testing.assert_allclose(value_target(RETURN, bins), np.eye(NUM_BINS), atol=1e-4)
+    outside = value_target(RETURN, torch.tensor([-3.0, 5000.0]))
+    assert (outside[0, 0], outside[1, -1]) == (1, 1)
+
+
+@given(st.floats(0, 1024, width=32))
+def test_what_is_taught_is_what_is_read(value):
+    target = value_target(RETURN, torch.tensor([value]))
+    wdl, read = read_value(RETURN, target.clamp_min(1e-30).log())
+    assert wdl.shape == (1, 0)
+    assert read.item() == pytest.approx(value, rel=1e-5, abs=1e-4)
+
+
+def test_two_bins_by_hand():
+    # x_1 = 1024 / 127^2 and x_2 = 4 x_1; 2 x_1 is a third of the way.
+    x_1 = 1024 / 127**2
+    target = value_target(RETURN, torch.tensor([2 * x_1]))[0]
+    np.testing.assert_allclose(target[:4], [0, 2 / 3, 1 / 3, 0], atol=1e-5)
+
+
+def test_win_draw_and_loss():
+    wdl, value = read_value(WDL, torch.tensor([[math.log(2), 0, math.log(5)]]))
+    np.testing.assert_allclose(wdl, [[2 / 8, 1 / 8, 5 / 8]], rtol=1e-6)
+    assert value.item() == pytest.approx(-3 / 8)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_new_network_promises_about_a_thousandth_of_the_limit(seed):
+    network = build_network(RETURN, net_config("tiny"), seed).eval()
+    planes = torch.rand(64, RETURN.num_planes, 8, 8).round()
+    with torch.no_grad():
+        _, values = read_value(RETURN, network.value_logits(planes))
+    assert values.min() > 0
+    assert values.max() < 5e-3 * RETURN.value_limit
