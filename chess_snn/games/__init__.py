@@ -28,7 +28,10 @@ __all__ = [
     "termination_counts",
 ]
 
-_GAMES: Final = {"chess": ("chess_snn.games.chess", "ChessGame")}
+_GAMES: Final = {
+    "chess": ("chess_snn.games.chess", "ChessGame"),
+    "2048": ("chess_snn.games.twenty48", "Twenty48Game"),
+}
 """Module and class of each game, imported on first use."""
 GAME_NAMES: Final = tuple(_GAMES)
 """What :func:`get_game` accepts."""

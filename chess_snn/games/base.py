@@ -161,8 +161,8 @@ class Game(Protocol):
         In a stochastic game ``chance`` uint64[G] holds 64 random bits a game, which decide the
         event after the action. Without them the games stop at their *afterstates*: positions where
         nature is to move, whose ``legal_actions`` are the possible events. Stepping an afterstate
-        plays the event given as its action. An afterstate has not ended, has no reward and does not
-        count as a ply.
+        plays the event given as its action. The reward and the ply belong to the action: the event
+        is not rewarded and does not count as a ply. An afterstate has not ended.
         """
         ...
 
@@ -227,6 +227,18 @@ class Game(Protocol):
 
     def heuristic_stm(self, states: UInt64Array) -> Float32Array:
         """float32[B]: a hand-made estimate for the side to move (chess: material in pawns)."""
+        ...
+
+    def planned_actions(self, states: UInt64Array, depth: int) -> Int16Array:
+        """int16[B]: what the game's own player without a network does, the first of equals.
+
+        It looks ``depth`` of its own moves ahead, with the heuristic at the end; 0 takes the
+        largest reward of the next move. NO_ACTION where ``states`` uint64[B, >= R] have no move or
+        nature is to move.
+
+        Raises:
+            ConfigError: the game has no such player.
+        """
         ...
 
     def parse_state(self, text: str) -> UInt64Array:

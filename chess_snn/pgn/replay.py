@@ -4,7 +4,7 @@ from typing import Final
 
 import numpy as np
 
-from chess_snn.games.chess.bits import ZERO
+from chess_snn.games.bits import ZERO
 from chess_snn.games.chess.layout import (
     BLACK_BIT,
     FULLMOVE_MASK,

@@ -5,7 +5,7 @@ from dataclasses import fields
 import numpy as np
 import pytest
 
-from chess_snn.errors import IllegalMoveError, PositionError
+from chess_snn.errors import ConfigError, IllegalMoveError, PositionError
 from chess_snn.games import ONGOING, GameBatch
 from chess_snn.games.sampling import random_legal_actions
 
@@ -43,11 +43,12 @@ def step_below_root(game, root, path, actions, chance=None):
     return batch
 
 
-def transform(game, states, actions):
-    """In the last of the game's views."""
-    return game.transform(
-        states, actions, np.full(len(states), game.spec.num_symmetries - 1, np.uint8)
-    )
+def transform(game, states, actions, view):
+    return game.transform(states, actions, np.full(len(states), view, np.uint8))
+
+
+def views(game):
+    return range(game.spec.num_symmetries)
 
 
 def snapshot(batch):
@@ -70,6 +71,8 @@ def assert_rows_equal(batch, other, rows, other_rows=None):
 
 class GameContract:
     """Subclasses define the fixtures ``game``, ``bad_states`` and ``bad_actions``."""
+
+    has_practice_states = True
 
     @pytest.fixture
     def game(self):
@@ -258,6 +261,10 @@ class GameContract:
             path.append(midgame.state.copy())
 
     def test_practice_states_go_on(self, game):
+        if not self.has_practice_states:
+            with pytest.raises(ConfigError, match=r"self_play\.practice_share_first"):
+                game.practice_states(keys(NUM_GAMES))
+            return
         batch = game.allocate(NUM_GAMES)
         states = game.practice_states(keys(NUM_GAMES))
         assert (states.shape, states.dtype) == ((NUM_GAMES, game.spec.state_words), np.uint64)
@@ -268,6 +275,8 @@ class GameContract:
         assert sides == set(range(game.spec.num_players))
 
     def test_a_practice_state_depends_on_its_own_seed_alone(self, game):
+        if not self.has_practice_states:
+            pytest.skip("a game without practice positions")
         seeds = np.random.default_rng(1).integers(0, 2**64, NUM_GAMES, dtype=np.uint64)
         states = game.practice_states(seeds)
         assert len(np.unique(states, axis=0)) > 1
@@ -284,31 +293,63 @@ class GameContract:
         assert (after.reward[wins >= 0] > 0).all()
         assert (after.termination[wins >= 0] != ONGOING).all()
 
-    def test_mirror_gives_copies_and_keeps_negative_actions(self, game, midgame):
+    def test_a_view_is_a_copy_and_keeps_negative_actions(self, game, midgame):
         states, actions = midgame.state.copy(), midgame.legal_actions.copy()
         actions[:, ::2] = -1
         before = states.copy(), actions.copy()
-        mirrored = transform(game, states, actions)
-        for array, old, new in zip((states, actions), before, mirrored, strict=True):
-            np.testing.assert_array_equal(array, old)
-            assert (new.shape, new.dtype) == (old.shape, old.dtype)
-            assert not np.shares_memory(array, new)
-        np.testing.assert_array_equal(mirrored[1] == -1, actions == -1)
+        for view in views(game):
+            viewed = transform(game, states, actions, view)
+            for array, old, new in zip((states, actions), before, viewed, strict=True):
+                np.testing.assert_array_equal(array, old)
+                assert (new.shape, new.dtype) == (old.shape, old.dtype)
+                assert not np.shares_memory(array, new)
+            np.testing.assert_array_equal(viewed[1] == -1, actions == -1)
 
-    def test_mirrored_twice_is_as_before(self, game, midgame):
+    def test_view_0_changes_nothing_and_another_view_undoes_each(self, game, midgame):
         states, actions = midgame.state, midgame.legal_actions
-        twice = transform(game, *transform(game, states, actions))
-        np.testing.assert_array_equal(twice[0], states)
-        np.testing.assert_array_equal(twice[1], actions)
+        for view in views(game):
+            viewed = transform(game, states, actions, view)
+            backs = [transform(game, *viewed, back) for back in views(game)]
+            assert any(
+                np.array_equal(back[0], states) and np.array_equal(back[1], actions)
+                for back in (backs if view else backs[:1])
+            ), view
 
-    def test_mirrored_positions_have_the_mirrored_actions(self, game, midgame):
+    def test_each_row_has_its_own_view(self, game, midgame):
+        chosen = (np.arange(NUM_GAMES) % game.spec.num_symmetries).astype(np.uint8)
+        mixed = game.transform(midgame.state, midgame.legal_actions, chosen)
+        for view in views(game):
+            alone = transform(game, midgame.state, midgame.legal_actions, view)
+            for part, whole in zip(mixed, alone, strict=True):
+                np.testing.assert_array_equal(part[chosen == view], whole[chosen == view])
+
+    def test_a_viewed_position_has_the_viewed_actions(self, game, midgame):
         records = midgame.state[:, : game.spec.record_words]
         legal_actions, num_legal = game.legal_actions(records)
-        mirrored_records, mirrored_actions = transform(game, records, legal_actions)
-        relisted, num_relisted = game.legal_actions(mirrored_records)
-        np.testing.assert_array_equal(num_relisted, num_legal)
-        for row, count in enumerate(num_legal):
-            assert set(mirrored_actions[row, :count]) == set(relisted[row, :count])
+        for view in views(game):
+            viewed_records, viewed_actions = transform(game, records, legal_actions, view)
+            relisted, num_relisted = game.legal_actions(viewed_records)
+            np.testing.assert_array_equal(num_relisted, num_legal)
+            for row, count in enumerate(num_legal):
+                assert set(viewed_actions[row, :count]) == set(relisted[row, :count])
+
+    def test_a_move_in_a_view_leads_to_the_viewed_position(self, game, midgame):
+        """Without the event, which the random bits choose by the numbers of the cells."""
+        actions = random_legal_actions(midgame, keys(NUM_GAMES), np.zeros(NUM_GAMES, np.int32))
+        played = snapshot(midgame)
+        game.step(played, actions)
+        for view in views(game):
+            states, viewed = transform(game, midgame.state, actions[:, None], view)
+            other = game.allocate(NUM_GAMES)
+            game.reset(other, np.arange(NUM_GAMES), states)
+            game.step(other, viewed[:, 0])
+            goes_on = (midgame.termination == ONGOING) & (played.termination == ONGOING)
+            expected, _ = transform(game, played.state, actions[:, None], view)
+            record = slice(game.spec.record_words)
+            np.testing.assert_array_equal(
+                game.planes(other.state[goes_on, record]), game.planes(expected[goes_on, record])
+            )
+            np.testing.assert_array_equal(other.reward[goes_on], played.reward[goes_on])
 
     def test_milestones_follow_from_the_record_words(self, game, midgame):
         milestones = game.milestones(midgame.state)
@@ -390,3 +431,67 @@ class GameContract:
                 game.parse_action(state, text)
             assert repr(text) in str(raised.value)
             assert "\n" not in str(raised.value)
+
+    def afterstates(self, game, batch):
+        """The games of ``batch`` that go on, at their afterstates; skips games without."""
+        if not game.spec.is_stochastic:
+            pytest.skip("a game without chance")
+        after = batch.take(np.flatnonzero(batch.termination == ONGOING))
+        plies = np.zeros(len(after), np.int32)
+        game.step(after, random_legal_actions(after, keys(len(after)), plies))
+        return after
+
+    def test_event_probabilities_sum_to_1_where_nature_moves(self, game, midgame):
+        probabilities = game.event_probabilities(midgame.state)
+        assert probabilities.shape == (NUM_GAMES, game.spec.max_legal)
+        assert probabilities.dtype == np.float32
+        assert not probabilities.any()
+        after = self.afterstates(game, midgame)
+        probabilities = game.event_probabilities(after.state[:, : game.spec.record_words])
+        np.testing.assert_allclose(probabilities.sum(axis=1), 1, rtol=1e-6)
+        is_listed = np.arange(game.spec.max_legal) < after.num_legal[:, None]
+        np.testing.assert_array_equal(probabilities > 0, is_listed)
+
+    def test_afterstates_go_on_and_list_distinct_events(self, game, midgame):
+        after = self.afterstates(game, midgame)
+        assert (after.termination == ONGOING).all()
+        assert (after.num_legal > 0).all()
+        for row, count in enumerate(after.num_legal):
+            events = after.legal_actions[row, :count]
+            assert len(np.unique(events)) == len(events)
+            assert (events >= 0).all()
+        listed, counts = game.legal_actions(after.state[:, : game.spec.record_words])
+        np.testing.assert_array_equal(counts, after.num_legal)
+        for row, count in enumerate(counts):
+            np.testing.assert_array_equal(listed[row, :count], after.legal_actions[row, :count])
+            state = after.state[row]
+            for event in listed[row, :count].tolist():
+                assert game.parse_action(state, game.format_action(state, event)) == event
+
+    def test_an_afterstate_survives_reset_and_text(self, game, midgame):
+        after = self.afterstates(game, midgame)
+        again = game.allocate(len(after))
+        game.reset(again, np.arange(len(after)), after.state)
+        again.ply[:], again.reward[:] = after.ply, after.reward
+        assert_rows_equal(again, after, np.arange(len(after)))
+        for state in after.state:
+            np.testing.assert_array_equal(game.parse_state(game.format_state(state)), state)
+
+    def test_a_move_and_its_event_are_one_ply_with_the_reward_at_the_move(self, game, midgame):
+        after = self.afterstates(game, midgame)
+        whole = midgame.take(np.flatnonzero(midgame.termination == ONGOING))
+        plies = np.zeros(len(after), np.int32)
+        chance = chance_words(len(after), 5)
+        game.step(whole, random_legal_actions(whole, keys(len(after)), plies), chance)
+        np.testing.assert_array_equal(after.ply, whole.ply)
+        np.testing.assert_array_equal(after.reward, whole.reward)
+        reached = np.zeros(len(after), bool)
+        for column in range(int(after.num_legal.max())):
+            events = np.where(column < after.num_legal, after.legal_actions[:, column], -1)
+            child = snapshot(after)
+            game.step(child, events.astype(np.int16))
+            is_played = events >= 0
+            assert not child.reward[is_played].any()
+            np.testing.assert_array_equal(child.ply, whole.ply)
+            reached |= is_played & (child.state == whole.state).all(axis=1)
+        assert reached.all(), "the event drawn is one of the events listed"

@@ -10,7 +10,7 @@ from typing import Final
 
 import numpy as np
 
-from chess_snn.games.chess.bits import ONE, swap_bytes
+from chess_snn.games.bits import ONE, swap_bytes
 from chess_snn.games.chess.layout import FILE_OF_SQUARE
 from chess_snn.games.chess.tables import (
     ANTIDIAGONAL,

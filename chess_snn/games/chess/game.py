@@ -6,6 +6,7 @@ from typing import Final
 import chess
 import numpy as np
 
+from chess_snn.errors import ConfigError
 from chess_snn.games.base import GameBatch, GameSpec, ValueKind
 from chess_snn.games.chess import actions as chess_actions
 from chess_snn.games.chess.layout import (
@@ -177,6 +178,14 @@ class ChessGame:
         material = np.empty(len(states), dtype=np.float32)
         write_material(np.ascontiguousarray(states), material)
         return material
+
+    def planned_actions(self, states: UInt64Array, depth: int) -> Int16Array:
+        """None are planned here: :mod:`chess_snn.games.minimax` plays chess.
+
+        Raises:
+            ConfigError: always.
+        """
+        raise ConfigError(f"chess has no player 'expectimax:{depth}'; use 'minimax:{depth}'")
 
     def parse_state(self, text: str) -> UInt64Array:
         """State row uint64[6] of a FEN.

@@ -7,7 +7,7 @@ nowhere need it from scratch.
 
 import numpy as np
 
-from chess_snn.games.chess.bits import ONE, ZERO, count_trailing_zeros
+from chess_snn.games.bits import ONE, ZERO, count_trailing_zeros
 from chess_snn.games.chess.layout import (
     CASTLING_MASK,
     CASTLING_SHIFT,

@@ -7,8 +7,8 @@ passant and castling change more than two squares or a piece's kind, and are alw
 import numpy as np
 
 from chess_snn.games.base import NO_ACTION
+from chess_snn.games.bits import ONE, ZERO, count_trailing_zeros
 from chess_snn.games.chess.attacks import bishop_attacks, pawn_attacks_down, rook_attacks
-from chess_snn.games.chess.bits import ONE, ZERO, count_trailing_zeros
 from chess_snn.games.chess.layout import (
     BISHOP,
     KING,

@@ -8,8 +8,8 @@ from typing import Final
 
 import numpy as np
 
+from chess_snn.games.bits import ZERO
 from chess_snn.games.chess.actions import MIRRORED_ACTION
-from chess_snn.games.chess.bits import ZERO
 from chess_snn.games.chess.keys import compute_key
 from chess_snn.games.chess.layout import (
     CASTLING_MASK,

@@ -9,6 +9,7 @@ from typing import Final
 
 import numpy as np
 
+from chess_snn.games.bits import ONE, ZERO, count_trailing_zeros
 from chess_snn.games.chess.actions import ACTION_OF, FIRST_UNDERPROMOTION_PLANE, NUM_PLANES
 from chess_snn.games.chess.attacks import (
     bishop_attacks,
@@ -18,7 +19,6 @@ from chess_snn.games.chess.attacks import (
     up_left,
     up_right,
 )
-from chess_snn.games.chess.bits import ONE, ZERO, count_trailing_zeros
 from chess_snn.games.chess.layout import NO_SQUARE, OWN_KING_SIDE, OWN_QUEEN_SIDE
 from chess_snn.games.chess.rows import castling_view, ep_view, load_view
 from chess_snn.games.chess.tables import (

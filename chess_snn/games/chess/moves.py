@@ -7,6 +7,7 @@ from typing import Final
 
 import numpy as np
 
+from chess_snn.games.bits import ONE, ZERO
 from chess_snn.games.chess.actions import (
     DECODED_ACTION,
     ORIGIN_MASK,
@@ -14,7 +15,6 @@ from chess_snn.games.chess.actions import (
     TARGET_SHIFT,
     UNDERPROMOTION_SHIFT,
 )
-from chess_snn.games.chess.bits import ONE, ZERO
 from chess_snn.games.chess.keys import key_without_ep
 from chess_snn.games.chess.layout import (
     BLACK_BIT,

@@ -8,7 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from chess_snn.games.chess.bits import ONE, ZERO, population_count
+from chess_snn.games.bits import ONE, ZERO, population_count
 from chess_snn.games.chess.layout import (
     META,
     NO_SQUARE,

@@ -17,8 +17,8 @@ from typing import Final
 
 import numpy as np
 
+from chess_snn.games.bits import ONE, ZERO
 from chess_snn.games.chess.attacks import bishop_attacks, pawn_attacks_up, rook_attacks
-from chess_snn.games.chess.bits import ONE, ZERO
 from chess_snn.games.chess.keys import compute_key
 from chess_snn.games.chess.layout import (
     BLACK_BIT,

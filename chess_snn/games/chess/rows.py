@@ -9,7 +9,7 @@ from typing import Final
 
 import numpy as np
 
-from chess_snn.games.chess.bits import ONE, swap_bytes
+from chess_snn.games.bits import ONE, swap_bytes
 from chess_snn.games.chess.layout import (
     BLACK_BIT,
     CASTLING_MASK,

@@ -4,7 +4,7 @@ from typing import Final
 
 import numpy as np
 
-from chess_snn.games.chess.bits import ONE, ZERO
+from chess_snn.games.bits import ONE, ZERO
 from chess_snn.games.chess.layout import (
     CHECKMATE,
     CODE0,

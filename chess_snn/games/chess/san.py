@@ -18,8 +18,8 @@ from typing import Final
 
 import numpy as np
 
+from chess_snn.games.bits import ONE, ZERO
 from chess_snn.games.chess.actions import ACTION_OF
-from chess_snn.games.chess.bits import ONE, ZERO
 from chess_snn.games.chess.layout import (
     FILE_OF_SQUARE,
     KING,

@@ -5,7 +5,7 @@ G games, B positions; the arrays are those of :class:`chess_snn.games.base.GameB
 
 import numpy as np
 
-from chess_snn.games.chess.bits import ZERO
+from chess_snn.games.bits import ZERO
 from chess_snn.games.chess.keys import compute_key, key_without_ep
 from chess_snn.games.chess.layout import (
     CHECKMATE,

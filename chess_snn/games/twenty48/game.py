@@ -1,0 +1,215 @@
+"""2048 behind the :class:`chess_snn.games.base.Game` protocol."""
+
+from typing import Final
+
+import numpy as np
+
+from chess_snn.errors import ConfigError
+from chess_snn.games.base import NO_ACTION, GameBatch, GameSpec, ValueKind
+from chess_snn.games.twenty48 import notation
+from chess_snn.games.twenty48.boards import NUM_SYMMETRIES
+from chess_snn.games.twenty48.expectimax import plan_actions
+from chess_snn.games.twenty48.heuristic import line_values, write_values
+from chess_snn.games.twenty48.layout import (
+    MAX_LEGAL,
+    NUM_ACTIONS,
+    SCORE_UNIT,
+    SIDE,
+    STATE_WORDS,
+    TERMINATIONS,
+)
+from chess_snn.games.twenty48.planes import NUM_PLANES, view_rows, write_planes
+from chess_snn.games.twenty48.step import (
+    list_legal,
+    reset_games,
+    step_games,
+    write_probabilities,
+    write_starts,
+)
+from chess_snn.games.twenty48.tables import slide_table
+from chess_snn.types import (
+    Float32Array,
+    Int16Array,
+    Int32Array,
+    Int64Array,
+    UInt8Array,
+    UInt64Array,
+)
+
+TWENTY48_SPEC: Final = GameSpec(
+    name="2048",
+    num_actions=NUM_ACTIONS,
+    policy_planes=None,
+    num_planes=NUM_PLANES,
+    board_shape=(SIDE, SIDE),
+    state_words=STATE_WORDS,
+    record_words=STATE_WORDS,
+    history_length=0,
+    history_word=-1,
+    max_legal=MAX_LEGAL,
+    num_players=1,
+    value_kind=ValueKind.RETURN,
+    terminations=TERMINATIONS,
+    is_stochastic=True,
+    num_symmetries=NUM_SYMMETRIES,
+    score_unit=SCORE_UNIT,
+    value_limit=1024.0,
+)
+
+_STOP_AT_AFTERSTATES: Final = np.empty(0, dtype=np.uint64)
+
+
+class Twenty48Game:
+    """2048; state rows are described in :mod:`chess_snn.games.twenty48.layout`.
+
+    A game begins with two tiles. A move slides all tiles and merges equal neighbours in pairs; it
+    is rewarded with the sum of the merged tiles, in units of 1024 points. Then a tile comes to an
+    empty cell, each with the same probability: a 2 with probability 0.9, else a 4. The game ends
+    where no move changes the board. Two 32768 do not merge: the board has no 65536.
+    """
+
+    spec: Final = TWENTY48_SPEC
+
+    def initial_states(self, seeds: UInt64Array) -> UInt64Array:
+        """uint64[G, 2]: boards with two tiles, drawn from ``seeds`` uint64[G] one by one."""
+        states = np.empty((len(seeds), STATE_WORDS), dtype=np.uint64)
+        write_starts(np.ascontiguousarray(seeds, dtype=np.uint64), states)
+        return states
+
+    def allocate(self, num_games: int) -> GameBatch:
+        """Arrays for ``num_games`` games, all at the initial position of seed 0."""
+        batch = GameBatch(
+            state=np.zeros((num_games, STATE_WORDS), dtype=np.uint64),
+            history=np.zeros((num_games, 0), dtype=np.uint64),
+            ply=np.zeros(num_games, dtype=np.int32),
+            legal_actions=np.zeros((num_games, MAX_LEGAL), dtype=np.int16),
+            num_legal=np.zeros(num_games, dtype=np.int32),
+            termination=np.zeros(num_games, dtype=np.uint8),
+            reward=np.zeros(num_games, dtype=np.float32),
+        )
+        seeds = np.zeros(num_games, dtype=np.uint64)
+        self.reset(batch, np.arange(num_games), self.initial_states(seeds))
+        return batch
+
+    def reset(self, batch: GameBatch, rows: Int64Array, states: UInt64Array) -> None:
+        """Put ``states`` uint64[n, 2], decisions or afterstates, into ``rows`` int64[n]."""
+        reset_games(
+            batch.state, batch.ply, batch.legal_actions, batch.num_legal, batch.termination,
+            batch.reward, np.asarray(rows, dtype=np.int64), np.ascontiguousarray(states),
+            slide_table(),
+        )
+
+    def step(
+        self, batch: GameBatch, actions: Int16Array, chance: UInt64Array | None = None,
+        num_rows: int | None = None,
+    ) -> None:
+        """Play ``actions`` int16[G] in the first ``num_rows`` rows.
+
+        With ``chance`` uint64[G] the next tile comes too; without, the games stop at their
+        afterstates. An afterstate plays its action as the event, whether there is ``chance`` or
+        not.
+        """
+        step_games(
+            batch.state, batch.ply, batch.legal_actions, batch.num_legal, batch.termination,
+            batch.reward, np.ascontiguousarray(actions, dtype=np.int16),
+            _STOP_AT_AFTERSTATES if chance is None else np.ascontiguousarray(chance),
+            len(batch) if num_rows is None else num_rows, slide_table(),
+        )
+
+    def legal_actions(self, states: UInt64Array) -> tuple[Int16Array, Int32Array]:
+        """Actions or events int16[B, 32], 0 behind them, and counts int32[B] of uint64[B, 2]."""
+        legal_actions = np.zeros((len(states), MAX_LEGAL), dtype=np.int16)
+        num_legal = np.empty(len(states), dtype=np.int32)
+        list_legal(np.ascontiguousarray(states), legal_actions, num_legal, slide_table())
+        return legal_actions, num_legal
+
+    def event_probabilities(self, states: UInt64Array) -> Float32Array:
+        """float32[B, 32]: 0.9 / n for a 2 and 0.1 / n for a 4 in each of n empty cells."""
+        probabilities = np.zeros((len(states), MAX_LEGAL), dtype=np.float32)
+        write_probabilities(np.ascontiguousarray(states), probabilities)
+        return probabilities
+
+    def winning_actions(
+        self, states: UInt64Array, legal_actions: Int16Array, num_legal: Int32Array
+    ) -> Int16Array:
+        """int16[B]: NO_ACTION, for nothing is won here."""
+        return np.full(len(states), NO_ACTION, dtype=np.int16)
+
+    def planes(self, states: UInt64Array) -> UInt64Array:
+        """Bitplanes uint64[B, 17] of ``states`` uint64[B, 2]: one an exponent, one afterstates."""
+        planes = np.empty((len(states), NUM_PLANES), dtype=np.uint64)
+        write_planes(np.ascontiguousarray(states), planes)
+        return planes
+
+    def side_to_move(self, states: UInt64Array) -> UInt8Array:
+        """uint8[B]: 0, for there is one player."""
+        return np.zeros(len(states), dtype=np.uint8)
+
+    def practice_states(self, seeds: UInt64Array) -> UInt64Array:
+        """There are none.
+
+        Raises:
+            ConfigError: always.
+        """
+        raise ConfigError(
+            "2048 has no practice positions; set self_play.practice_share_first and "
+            "self_play.practice_share_last to 0"
+        )
+
+    def transform(
+        self, states: UInt64Array, actions: Int16Array, symmetries: UInt8Array
+    ) -> tuple[UInt64Array, Int16Array]:
+        """Copies of ``states`` uint64[B, 2] and ``actions`` int16[B, K] in views uint8[B].
+
+        Bits of a view in [0, 8): 1 swaps left and right, 2 top and bottom, 4 rows and
+        columns, in that order. All actions 0 to 3 are taken for moves, also beside an afterstate;
+        others stay as they are.
+        """
+        states = np.array(states, dtype=np.uint64, order="C")
+        actions = np.array(actions, dtype=np.int16, order="C")
+        view_rows(states, actions, symmetries)
+        return states, actions
+
+    def heuristic_stm(self, states: UInt64Array) -> Float32Array:
+        """float32[B]: see :mod:`chess_snn.games.twenty48.heuristic`; of uint64[B, 2]."""
+        values = np.empty(len(states), dtype=np.float32)
+        write_values(np.ascontiguousarray(states), values, line_values())
+        return values
+
+    def planned_actions(self, states: UInt64Array, depth: int) -> Int16Array:
+        """int16[B]: expectimax over ``depth`` of the player's moves; the most points for 0.
+
+        See :mod:`chess_snn.games.twenty48.expectimax`.
+        """
+        actions = np.empty(len(states), dtype=np.int16)
+        plan_actions(
+            np.ascontiguousarray(states), depth, actions, slide_table(), line_values()
+        )
+        return actions
+
+    def parse_state(self, text: str) -> UInt64Array:
+        """State row uint64[2] of rows like ``2 . . 4`` with ``/`` between them.
+
+        See :mod:`chess_snn.games.twenty48.notation`.
+
+        Raises:
+            PositionError: the text is malformed, a tile is out of range, or the board cannot occur.
+        """
+        return notation.parse_state(text)
+
+    def format_state(self, state: UInt64Array) -> str:
+        """The board of ``state`` uint64[2], with ``+`` at its end if it is an afterstate."""
+        return notation.format_state(state)
+
+    def parse_action(self, state: UInt64Array, text: str) -> int:
+        """Action of ``left``, ``l`` and so on at ``state`` uint64[2]; events are like ``2@b3``.
+
+        Raises:
+            IllegalMoveError: the move is malformed or not legal there.
+        """
+        legal_actions, num_legal = self.legal_actions(state[None])
+        return notation.parse_action(state, legal_actions[0, : num_legal[0]].tolist(), text)
+
+    def format_action(self, state: UInt64Array, action: int) -> str:
+        """A legal action or event at ``state`` uint64[2] as text."""
+        return notation.format_action(state, action)
