@@ -13,6 +13,7 @@ from chess_snn.evaluation.engines import (
     is_engine_name,
     make_engine_player,
 )
+from chess_snn.evaluation.expectimax import MAX_EXPECTIMAX_DEPTH, ExpectimaxPlayer
 from chess_snn.evaluation.minimax import MAX_DEPTH, GreedyPlayer, MinimaxPlayer
 from chess_snn.evaluation.players import Player, RandomPlayer
 from chess_snn.games.base import Game
@@ -22,6 +23,7 @@ def make_player(game: Game, text: str, engines: EngineSettings | None = None) ->
     """The player called ``text``.
 
     Known are ``random``, ``greedy`` (the best heuristic after one ply), ``minimax:N`` (N plies),
+    ``expectimax:N`` (N own moves, in a game of one player),
     engines (``stockfish@1000`` for a thousand nodes a move, ``stockfish:depth=1``,
     ``uci:/path/to/engine@100``), and each of them diluted: ``greedy~25`` makes 25 % of its moves
     at random. An engine's processes start with its first move.
@@ -78,24 +80,34 @@ def is_player_name(text: str) -> bool:
 
 
 def _minimax(game: Game, argument: str) -> Player:
+    return MinimaxPlayer(game, _depth("minimax", argument, MAX_DEPTH))
+
+
+def _expectimax(game: Game, argument: str) -> Player:
+    return ExpectimaxPlayer(game, _depth("expectimax", argument, MAX_EXPECTIMAX_DEPTH))
+
+
+def _depth(kind: str, argument: str, largest: int) -> int:
     if not (argument.isascii() and argument.isdigit()):
         raise ConfigError(
-            f"player 'minimax:{argument}': the depth must be a whole number from 1 to {MAX_DEPTH}"
+            f"player '{kind}:{argument}': the depth must be a whole number from 1 to {largest}"
         )
-    return MinimaxPlayer(game, int(argument))
+    return int(argument)
 
 
 KNOWN_PLAYERS = (
-    "random", "greedy", f"minimax:N (N from 1 to {MAX_DEPTH})", *ENGINE_FORMS,
+    "random", "greedy", f"minimax:N (N from 1 to {MAX_DEPTH})",
+    f"expectimax:N (N from 1 to {MAX_EXPECTIMAX_DEPTH})", *ENGINE_FORMS,
     "PLAYER~P (P % of its moves are random)",
 )
 """How each player is written."""
 
-_OURS: Final = re.compile(r"(random|greedy|minimax)(?=[:~]|$)")
+_OURS: Final = re.compile(r"(random|greedy|minimax|expectimax)(?=[:~]|$)")
 
 _BUILDERS: dict[str, Callable[[Game, str], Player]] = {
     "random": lambda _game, _argument: RandomPlayer(),
     "greedy": lambda game, _argument: GreedyPlayer(game),
     "minimax:": _minimax,
+    "expectimax:": _expectimax,
 }
 """A kind that takes an argument is listed with its colon."""

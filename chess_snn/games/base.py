@@ -232,9 +232,8 @@ class Game(Protocol):
     def planned_actions(self, states: UInt64Array, depth: int) -> Int16Array:
         """int16[B]: what the game's own player without a network does, the first of equals.
 
-        It looks ``depth`` of its own moves ahead, with the heuristic at the end; 0 takes the
-        largest reward of the next move. NO_ACTION where ``states`` uint64[B, >= R] have no move or
-        nature is to move.
+        It looks ``depth`` >= 1 of its own moves ahead, with the heuristic at the end. NO_ACTION
+        where ``states`` uint64[B, >= R] have no move or nature is to move.
 
         Raises:
             ConfigError: the game has no such player.

@@ -9,8 +9,10 @@ from chess_snn.evaluation import (
     RandomPlayer,
     SearchPlayer,
     check_player,
+    is_player_name,
     make_player,
 )
+from chess_snn.games import get_game
 from chess_snn.nets.evaluator import Evaluation
 from chess_snn.search.policy import PolicySearch
 
@@ -121,6 +123,32 @@ def test_players_by_name(chess_game, text, kind):
 def test_unknown_player_lists_the_known(chess_game, refuse, text):
     with pytest.raises(ConfigError, match=r"unknown player .*known: random, greedy, minimax:N"):
         refuse(chess_game, text)
+
+
+def test_expectimax_by_name_plays_what_the_game_plans():
+    game = get_game("2048")
+    player = make_player(game, "expectimax:2")
+    assert player.name == "expectimax:2"
+    assert is_player_name("expectimax:2~25")
+    batch = game.allocate(8)
+    keys = np.arange(8, dtype=np.uint64)
+    game.reset(batch, np.arange(8), game.initial_states(keys))
+    actions = player.choose(batch, keys, batch.ply)
+    np.testing.assert_array_equal(actions, game.planned_actions(batch.state, 2))
+    assert batch.lists(actions).all()
+
+
+@pytest.mark.parametrize("depth", ["0", "5", "-1", "two", "2.0"])
+def test_expectimax_depth_out_of_range(depth):
+    with pytest.raises(ConfigError, match="depth must be"):
+        make_player(get_game("2048"), f"expectimax:{depth}")
+
+
+def test_expectimax_refuses_a_game_of_two_players(chess_game):
+    with pytest.raises(ConfigError, match=r"one player.*minimax:2"):
+        make_player(chess_game, "expectimax:2")
+    with pytest.raises(ConfigError, match="minimax:2"):
+        chess_game.planned_actions(chess_game.initial_states(np.zeros(1, np.uint64)), 2)
 
 
 @pytest.mark.parametrize("depth", ["0", "7", "99", "-1", "two", "2.0", "²", "2:2"])

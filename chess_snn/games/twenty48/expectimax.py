@@ -1,4 +1,4 @@
-"""Players of 2048 without a network: expectimax in full width, and greed for points.
+"""A player of 2048 without a network: expectimax in full width.
 
 The value of a decision is the largest of reward + value of the afterstate, 0 where the game has
 ended; that of an afterstate is the mean of the decisions after each event, or the heuristic of
@@ -25,7 +25,6 @@ from chess_snn.games.twenty48.layout import (
 from chess_snn.jit import kernel
 from chess_snn.types import Float32Array, Int16Array, UInt64Array
 
-MAX_DEPTH: Final = 4
 _WORST: Final = -np.inf
 
 
@@ -36,7 +35,7 @@ def plan_actions(
 ) -> None:
     """Fill ``actions`` int16[B] with the best ones, the first of equals, ``depth`` moves ahead.
 
-    Depth 0 looks at the reward of the move alone. NO_ACTION where ``states`` uint64[B, 2] have no
+    NO_ACTION where ``states`` uint64[B, 2] have no
     move: ended games and afterstates.
     """
     for i in range(len(states)):
@@ -47,14 +46,12 @@ def plan_actions(
 
 @kernel
 def plan_action(board: np.uint64, depth: int, slides: UInt64Array, lines: Float32Array) -> int:
-    """The best action of one board, NO_ACTION where none is legal."""
+    """The best action of one board for ``depth`` >= 1, NO_ACTION where none is legal."""
     best, best_action = _WORST, NO_ACTION
     for action in range(NUM_ACTIONS):
         after, points = slide(board, action, slides)
         if after != board:
-            value = points / SCORE_UNIT
-            if depth > 0:
-                value += _afterstate_value(after, depth - 1, slides, lines)
+            value = points / SCORE_UNIT + _afterstate_value(after, depth - 1, slides, lines)
             if value > best:
                 best, best_action = value, action
     return best_action

@@ -18,7 +18,12 @@ from chess_snn.games.twenty48.layout import (
     STATE_WORDS,
     TERMINATIONS,
 )
-from chess_snn.games.twenty48.planes import NUM_PLANES, view_rows, write_planes
+from chess_snn.games.twenty48.planes import (
+    NUM_PLANES,
+    view_rows,
+    write_largest_tiles,
+    write_planes,
+)
 from chess_snn.games.twenty48.step import (
     list_legal,
     reset_games,
@@ -54,6 +59,8 @@ TWENTY48_SPEC: Final = GameSpec(
     num_symmetries=NUM_SYMMETRIES,
     score_unit=SCORE_UNIT,
     value_limit=1024.0,
+    milestone_name="largest tile",
+    milestones=(512, 1024, 2048, 4096, 8192, 16384, 32768),
 )
 
 _STOP_AT_AFTERSTATES: Final = np.empty(0, dtype=np.uint64)
@@ -170,6 +177,12 @@ class Twenty48Game:
         view_rows(states, actions, symmetries)
         return states, actions
 
+    def milestones(self, states: UInt64Array) -> Int64Array:
+        """int64[B]: the largest tile of ``states`` uint64[B, 2]."""
+        tiles = np.empty(len(states), dtype=np.int64)
+        write_largest_tiles(np.ascontiguousarray(states), tiles)
+        return tiles
+
     def heuristic_stm(self, states: UInt64Array) -> Float32Array:
         """float32[B]: see :mod:`chess_snn.games.twenty48.heuristic`; of uint64[B, 2]."""
         values = np.empty(len(states), dtype=np.float32)
@@ -177,7 +190,7 @@ class Twenty48Game:
         return values
 
     def planned_actions(self, states: UInt64Array, depth: int) -> Int16Array:
-        """int16[B]: expectimax over ``depth`` of the player's moves; the most points for 0.
+        """int16[B]: expectimax over ``depth`` >= 1 of the player's moves, of uint64[B, 2].
 
         See :mod:`chess_snn.games.twenty48.expectimax`.
         """

@@ -23,13 +23,13 @@ from chess_snn.games.twenty48.tables import row_cells
 from chess_snn.jit import kernel
 from chess_snn.types import Float32Array, Float64Array, UInt64Array
 
-BASE: Final = 1000.0
-EMPTY: Final = 6.0
-PAIRS: Final = 12.0
-DISORDER: Final = 0.6
-DISORDER_POWER: Final = 2.5
-MASS: Final = 0.07
-MASS_POWER: Final = 3.35
+BASE: Final = 900.0
+EMPTY: Final = 5.8
+PAIRS: Final = 13.0
+DISORDER: Final = 1.4
+DISORDER_POWER: Final = 2.15
+MASS: Final = 0.072
+MASS_POWER: Final = 3.28
 
 
 @cache

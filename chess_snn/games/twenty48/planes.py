@@ -1,4 +1,4 @@
-"""Binary input planes of a position, and its eight views.
+"""Binary input planes of a position, its largest tile, and its eight views.
 
 A plane is one ``uint64``: bit s is cell s. Plane e, from 0 to 15, holds the cells whose exponent is
 e (plane 0: the empty ones); the last plane is all ones in an afterstate.
@@ -19,7 +19,7 @@ from chess_snn.games.twenty48.layout import (
     NUM_CELLS,
 )
 from chess_snn.jit import kernel
-from chess_snn.types import Int16Array, UInt8Array, UInt64Array
+from chess_snn.types import Int16Array, Int64Array, UInt8Array, UInt64Array
 
 _NATURE_PLANE: Final = MAX_EXPONENT + 1
 NUM_PLANES: Final = _NATURE_PLANE + 1
@@ -38,6 +38,16 @@ def write_planes(states: UInt64Array, planes: UInt64Array) -> None:
             planes[i, exponent] |= ONE << np.uint64(cell)
         if states[i, NATURE] == NATURE_MOVES:
             planes[i, _NATURE_PLANE] = _ALL
+
+
+@kernel
+def write_largest_tiles(states: UInt64Array, tiles: Int64Array) -> None:
+    """Fill ``tiles`` int64[B] from ``states`` uint64[B, 2]; 0 on an empty board."""
+    for i in range(len(states)):
+        largest = ZERO
+        for cell in range(NUM_CELLS):
+            largest = max(largest, states[i, BOARD] >> np.uint64(4 * cell) & _EXPONENT_MASK)
+        tiles[i] = ONE << largest if largest != ZERO else ZERO
 
 
 @kernel
