@@ -16,7 +16,7 @@ from chess_snn.evaluation.forced_wins import forced_wins, num_solved, winning_ac
 from chess_snn.evaluation.intervals import pair_interval, wilson_interval
 from chess_snn.evaluation.match_pgn import PlayerFacts, match_pgn
 from chess_snn.evaluation.match_result import MatchResult
-from chess_snn.evaluation.matches import DEFAULT_MAX_PLIES, play_match
+from chess_snn.evaluation.matches import DEFAULT_MAX_PLIES, default_max_plies, play_match
 from chess_snn.evaluation.minimax import GreedyPlayer, MinimaxPlayer
 from chess_snn.evaluation.named_players import (
     KNOWN_PLAYERS,
@@ -53,6 +53,14 @@ from chess_snn.evaluation.ratings import (
     held_out_check,
     match_games,
 )
+from chess_snn.evaluation.solo import (
+    PointFigures,
+    SoloGames,
+    match_seeds,
+    paired_difference,
+    play_seeds,
+    point_figures,
+)
 from chess_snn.evaluation.sprt import SprtResult, SprtSettings, SprtState, sprt
 from chess_snn.evaluation.superiority import likelihood_of_superiority
 
@@ -79,12 +87,14 @@ __all__ = [
     "OpeningSource",
     "Player",
     "PlayerFacts",
+    "PointFigures",
     "ProgramFacts",
     "RandomPlayer",
     "RatedGame",
     "Rating",
     "Ratings",
     "SearchPlayer",
+    "SoloGames",
     "SprtResult",
     "SprtSettings",
     "SprtState",
@@ -95,6 +105,7 @@ __all__ = [
     "choose_openings",
     "compare",
     "conversion_rate",
+    "default_max_plies",
     "elo_difference",
     "find_engine",
     "fit_ratings",
@@ -106,11 +117,15 @@ __all__ = [
     "make_player",
     "match_games",
     "match_pgn",
+    "match_seeds",
     "num_solved",
     "opening_keys",
     "pair_counts",
     "pair_interval",
+    "paired_difference",
     "play_match",
+    "play_seeds",
+    "point_figures",
     "program_of",
     "random_openings",
     "split_dilution",

@@ -126,3 +126,22 @@ def wilson_interval(
     variance_term = share * (1.0 - share) * z_squared_over_n + z_squared_over_n**2 / 4.0
     half_width = variance_term**0.5 / (1.0 + z_squared_over_n)
     return centre - half_width, centre + half_width
+
+
+def mean_interval(values: Float64Array, confidence: float = 0.95) -> tuple[float, float]:
+    """Confidence interval (low, high) of the mean of what ``values`` float64[n] were drawn from.
+
+    Student's: right for a normal distribution, and nearly so for others where there are many
+    values. One value bounds nothing: (-inf, inf).
+
+    Raises:
+        ConfigError: there is no value, or ``confidence`` is out of range.
+    """
+    check_range("number of values", len(values), ge=1)
+    check_range("confidence", confidence, gt=0.0, lt=1.0)
+    if len(values) == 1:
+        return -np.inf, np.inf
+    quantile = _student_quantile(confidence, np.array(len(values) - 1))
+    half = float(quantile * values.std(ddof=1) / np.sqrt(len(values)))
+    mean = float(values.mean())
+    return mean - half, mean + half

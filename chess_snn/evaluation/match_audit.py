@@ -7,12 +7,14 @@ import numpy as np
 
 from chess_snn.errors import PositionError
 from chess_snn.evaluation.match_result import MatchResult
+from chess_snn.evaluation.solo import chance_words, seeds_of_keys
 from chess_snn.games.base import NO_ACTION, ONGOING, Game, GameBatch
-from chess_snn.types import BoolArray, Int8Array, Json
+from chess_snn.types import BoolArray, Float64Array, Json, UInt64Array
 
-_BY_FORMULA: Final = frozenset({"score_low", "score_high"})
+_BY_FORMULA: Final = frozenset({"score_low", "score_high", "points"})
 """Figures that are not compared: matches of earlier versions have intervals by another formula, and
-its last digits depend on the processor. The digest of the file protects them."""
+its last digits depend on the processor. The digest of the file protects them, and the points of
+every game are compared."""
 
 
 def match_fault(game: Game, result: MatchResult, body: Json) -> str | None:
@@ -32,18 +34,29 @@ def match_fault(game: Game, result: MatchResult, body: Json) -> str | None:
         return f"{', '.join(wrong)} are not those of its games"
     try:
         openings = np.array([game.parse_state(text) for text in result.opening_positions])
-    except PositionError as error:
+        seeds = seeds_of_keys(result.opening_keys) if result.is_solo else None
+    except (PositionError, ValueError) as error:
         return f"an opening is no position: {error}"
+    if seeds is not None and not np.array_equal(game.initial_states(seeds), openings):
+        return "an opening is not the start of its seed"
     batch = game.allocate(result.num_games)
     game.reset(batch, np.arange(result.num_games), openings[result.opening_index])
-    winners = np.zeros(result.num_games, np.int8)
-    return _replay_fault(game, result, batch, winners) or _end_fault(result, batch, winners)
+    rewards = np.zeros(result.num_games)
+    game_seeds = None if seeds is None else seeds[result.opening_index]
+    return (
+        _replay_fault(game, result, batch, rewards, game_seeds)
+        or _end_fault(game, result, batch, rewards)
+    )
 
 
 def _replay_fault(
-    game: Game, result: MatchResult, batch: GameBatch, winners: Int8Array
+    game: Game, result: MatchResult, batch: GameBatch, rewards: Float64Array,
+    seeds: UInt64Array | None,
 ) -> str | None:
-    """Play every game in ``batch``; ``winners`` int8[n] become 1 where the first player won."""
+    """Play every game in ``batch``; ``rewards`` float64[n] become the first player's sums.
+
+    ``seeds`` uint64[n] decide the chance events of a game of one player.
+    """
     firsts = result.game_offsets[:-1]
     for ply in range(int(result.plies.max(initial=0))):
         is_on = result.plies > ply
@@ -54,18 +67,39 @@ def _replay_fault(
         if (fault := _first(is_on & ~batch.lists(actions))) is not None:
             return f"game {fault}: action {actions[fault]} at ply {ply} is illegal"
         sign = np.where(game.side_to_move(batch.state) == 0, 1, -1)
-        game.step(batch, actions)
-        has_won = is_on & (batch.reward > 0)
-        winners[has_won] = sign[has_won]
+        chance = None
+        if seeds is not None and game.spec.is_stochastic:
+            chance = chance_words(seeds, np.full(len(seeds), ply, np.int32))
+        game.step(batch, actions, chance)
+        rewards[is_on] += sign[is_on] * batch.reward[is_on]
     return None
 
 
-def _end_fault(result: MatchResult, batch: GameBatch, winners: Int8Array) -> str | None:
+def _end_fault(
+    game: Game, result: MatchResult, batch: GameBatch, rewards: Float64Array
+) -> str | None:
     if (fault := _first(batch.termination != result.terminations)) is not None:
         return f"by the rules game {fault} ends otherwise"
+    if result.is_solo:
+        return _points_fault(game, result, batch, rewards)
     by_rule = batch.termination != ONGOING
-    if (fault := _first(by_rule & (result.outcomes_white != winners))) is not None:
+    if (fault := _first(by_rule & (result.outcomes_white != np.sign(rewards)))) is not None:
         return f"game {fault} has another result by the rules"
+    return None
+
+
+def _points_fault(
+    game: Game, result: MatchResult, batch: GameBatch, rewards: Float64Array
+) -> str | None:
+    if (fault := _first(result.points != game.spec.score_unit * rewards)) is not None:
+        return f"game {fault} has other points by the rules"
+    if (fault := _first(result.milestones != game.milestones(batch.state))) is not None:
+        return f"game {fault} got to another milestone"
+    signs = np.where(result.a_is_white, 1.0, -1.0)
+    ahead = np.bincount(result.opening_index, weights=signs * result.points)
+    wanted = 0.5 + 0.5 * np.sign(ahead)[result.opening_index]
+    if (fault := _first(result.scores_a != wanted)) is not None:
+        return f"game {fault} does not score what the points of its seed say"
     return None
 
 

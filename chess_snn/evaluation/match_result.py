@@ -1,5 +1,8 @@
 """What a match between two players came to.
 
+In a game of one player both play the same seeds, and a seed takes the place of an opening: its two
+games are a's and b's, and both score for a what the comparison of their points says.
+
 Dimensions: n games, in pairs of one opening with the colours swapped.
 """
 
@@ -16,10 +19,12 @@ from chess_snn.evaluation.intervals import pair_interval
 from chess_snn.evaluation.pairs import pair_counts
 from chess_snn.evaluation.played_moves import pack_moves, unpack_moves
 from chess_snn.evaluation.players import ProgramFacts
+from chess_snn.evaluation.solo import paired_difference, point_figures
 from chess_snn.games.base import ONGOING, GameSpec
 from chess_snn.types import (
     BoolArray,
     Float32Array,
+    Float64Array,
     Int16Array,
     Int32Array,
     Int64Array,
@@ -41,6 +46,8 @@ _ENDING_WITHOUT_RULE: Final = {0.5: CUT, 0.0: FORFEIT_ENDING, 1.0: FORFEIT_ENDIN
 """By the score of a game that ended by no rule."""
 _SCORES: Final = {None: np.nan, 0: 0.0, 0.5: 0.5, 1: 1.0}
 """What a game may score, as JSON has it."""
+_SOLO_COLUMNS: Final[dict[str, type]] = {"points": float, "milestones": int}
+"""Of every game, in a game of one player alone."""
 DETAILS: Final = ("schema", "openings", "per_game")
 """What :meth:`MatchResult.to_json` says beyond :meth:`MatchResult.summary`."""
 
@@ -54,15 +61,18 @@ class MatchResult:
     player_a: str
     player_b: str
     opening_keys: tuple[str, ...]
-    """n / 2 names of openings; see :func:`chess_snn.evaluation.openings.opening_keys`."""
+    """n / 2 names of openings, see :func:`chess_snn.evaluation.openings.opening_keys`; or of seeds,
+    see :func:`chess_snn.evaluation.solo.seed_keys`."""
     opening_positions: tuple[str, ...]
     """n / 2 positions in the game's notation (chess: FEN)."""
     opening_index: Int32Array
     """int32[n]: the opening the game started from; each occurs in two games."""
     a_is_white: BoolArray
-    """bool[n]: whether a was the first player; once True and once False an opening."""
+    """bool[n]: whether a was the first player, or the only one; once True and once False an
+    opening."""
     scores_a: Float32Array
-    """float32[n]: 1 where a won, 0.5 drawn or capped, 0 where b won, NaN where voided."""
+    """float32[n]: 1 where a won, 0.5 drawn or capped, 0 where b won, NaN where voided. In a game of
+    one player: 1 where a has more points on the seed, 0.5 as many, 0 fewer."""
     terminations: UInt8Array
     """uint8[n]: why the game ended; ``ONGOING`` (0) where it was not by the rules: the ply cap cut
     it (score 0.5), a player forfeited it (0 or 1), or it is void (NaN)."""
@@ -72,6 +82,17 @@ class MatchResult:
     """int16[sum of plies]: the actions played, game after game."""
     programs: dict[str, ProgramFacts] = field(default_factory=dict)
     """By name, the players that are other programs."""
+    points: Float64Array = field(default_factory=lambda: np.empty(0))
+    """float64[n]: the game's own score, in a game of one player; else float64[0]."""
+    milestones: Int64Array = field(default_factory=lambda: np.empty(0, np.int64))
+    """int64[n]: how far each of these games got; else int64[0]."""
+    seconds: tuple[float, float] | None = None
+    """Wall clock of a's games and of b's, where each has its own; it is not stored."""
+
+    @property
+    def is_solo(self) -> bool:
+        """Whether it is a match of a one-player game."""
+        return self.spec.num_players == 1
 
     @property
     def game_offsets(self) -> Int64Array:
@@ -89,8 +110,11 @@ class MatchResult:
     def endings(self) -> list[str]:
         """How each game ended: a rule's name, ``CUT``, ``FORFEIT_ENDING`` or ``VOID_ENDING``."""
         names = list(self.spec.terminations)
+        without_rule = dict.fromkeys(_ENDING_WITHOUT_RULE, CUT) if self.is_solo else (
+            _ENDING_WITHOUT_RULE
+        )
         return [
-            names[code] if code else _ENDING_WITHOUT_RULE.get(score, VOID_ENDING)
+            names[code] if code else without_rule.get(score, VOID_ENDING)
             for code, score in zip(self.terminations.tolist(), self.scores_a.tolist(), strict=True)
         ]
 
@@ -116,7 +140,7 @@ class MatchResult:
 
     @property
     def wins(self) -> int:
-        """Games that a won."""
+        """Games that a won; in a game of one player those of both on the seeds that a won."""
         return int(np.count_nonzero(self.scores_a == 1.0))
 
     @property
@@ -126,18 +150,18 @@ class MatchResult:
 
     @property
     def capped(self) -> int:
-        """Games cut by the ply cap; they score as draws and are not counted as such."""
+        """Games cut by the ply cap that score as draws; they are not counted as such."""
         return self._unfinished(0.5)
 
     @property
     def forfeits_a(self) -> int:
         """Games among the losses in which a made no legal move."""
-        return self._unfinished(0.0)
+        return 0 if self.is_solo else self._unfinished(0.0)
 
     @property
     def forfeits_b(self) -> int:
         """Games among the wins in which b made no legal move."""
-        return self._unfinished(1.0)
+        return 0 if self.is_solo else self._unfinished(1.0)
 
     @property
     def draws(self) -> int:
@@ -163,10 +187,29 @@ class MatchResult:
         """Games by way of ending, see :attr:`endings`; the most frequent first, others absent."""
         return dict(Counter(self.endings).most_common())
 
+    def points_ahead(self) -> Json:
+        """By how many points a is ahead of b on a seed: ``mean`` and 95 % interval."""
+        return paired_difference(self.points[self.a_is_white], self.points[~self.a_is_white])
+
+    def point_figures(self) -> Json:
+        """Of a game of one player: figures of ``a``'s games and of ``b``'s, and ``ahead``."""
+        sides = {"a": self.a_is_white, "b": ~self.a_is_white}
+        figures = {
+            name: asdict(
+                point_figures(self.spec, self.points[own], self.milestones[own], self.plies[own])
+            )
+            for name, own in sides.items()
+        }
+        return figures | {"ahead": self.points_ahead()}
+
     def summary(self) -> Json:
-        """Game, names, counts, score with its 95 % interval, endings, mean plies and programs."""
+        """Game, names, counts, score with its 95 % interval, endings, mean plies and programs.
+
+        And ``points``, in a game of one player: see :meth:`point_figures`.
+        """
         low, high = self.interval()
-        return {
+        points = {"points": self.point_figures()} if self.is_solo else {}
+        return points | {
             "game": self.spec.name,
             "player_a": self.player_a,
             "player_b": self.player_b,
@@ -204,6 +247,8 @@ class MatchResult:
             plies=np.concatenate([part.plies for part in parts]),
             actions=np.concatenate([part.actions for part in parts]),
             programs=_programs_of(parts),
+            points=np.concatenate([part.points for part in parts]),
+            milestones=np.concatenate([part.milestones for part in parts]),
         )
 
     @classmethod
@@ -241,6 +286,7 @@ class MatchResult:
                     name: ProgramFacts(**facts)
                     for name, facts in body.get("programs", {}).items()
                 },
+                **_solo_columns(games, is_solo=spec.num_players == 1),
             )
             result._check_lengths()
         except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
@@ -249,8 +295,11 @@ class MatchResult:
 
     def _check_lengths(self) -> None:
         columns = (self.opening_index, self.a_is_white, self.terminations, self.plies)
+        lengths = {len(column) for column in columns}
+        if self.is_solo:
+            lengths |= {len(self.points), len(self.milestones)}
         num_openings = len(self.opening_keys)
-        if {len(column) for column in columns} | {2 * num_openings} != {self.num_games}:
+        if lengths | {2 * num_openings} != {self.num_games}:
             raise ValueError("columns of different lengths")
         # First, for the counts are as many as the largest number.
         if np.any((self.opening_index < 0) | (self.opening_index >= num_openings)):
@@ -276,6 +325,8 @@ class MatchResult:
             "plies": self.plies.tolist(),
             "moves": pack_moves(self.actions, self.game_offsets),
         }
+        if self.is_solo:
+            columns |= {name: getattr(self, name).tolist() for name in _SOLO_COLUMNS}
         openings = {"key": list(self.opening_keys), "position": list(self.opening_positions)}
         return self.summary() | {"schema": SCHEMA, "openings": openings, "per_game": columns}
 
@@ -313,6 +364,12 @@ def _each(kind: type[Any], values: object) -> list[Any]:
     if not isinstance(values, list) or any(type(value) is not kind for value in values):
         raise TypeError(f"a column must be a list of {kind.__name__}")
     return values
+
+
+def _solo_columns(games: Json, *, is_solo: bool) -> dict[str, Any]:
+    """Those of ``_SOLO_COLUMNS``, none of them in a game of two players."""
+    kinds = _SOLO_COLUMNS if is_solo else {}
+    return {name: np.array(_each(kind, games[name]), kind) for name, kind in kinds.items()}
 
 
 def _programs_of(parts: Sequence[MatchResult]) -> dict[str, ProgramFacts]:

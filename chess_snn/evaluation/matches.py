@@ -11,6 +11,8 @@ Dimensions: n games of the match, G of them still going on, W words a state row.
 
 import itertools
 from dataclasses import replace
+from functools import partial
+from typing import Final
 
 import numpy as np
 
@@ -20,12 +22,15 @@ from chess_snn.evaluation.match_result import MatchResult
 from chess_snn.evaluation.openings import opening_keys
 from chess_snn.evaluation.played_moves import MoveLog
 from chess_snn.evaluation.players import FORFEIT, VOID, Player, program_of
-from chess_snn.games.base import NO_ACTION, ONGOING, Game, GameBatch
+from chess_snn.evaluation.solo import play_seeds, seed_keys
+from chess_snn.games.base import NO_ACTION, ONGOING, Game, GameBatch, GameSpec
 from chess_snn.rng import generator
 from chess_snn.types import BoolArray, Int16Array, Int32Array, Int64Array, Progress, UInt64Array
 
 DEFAULT_MAX_PLIES = 200
-"""Half-moves after which a game is cut."""
+"""Half-moves after which a game of two players is cut."""
+MOST_PLIES: Final = 100_000
+"""Of any game; a game of one player is not cut before, unless that is asked for."""
 
 _SEAT_A, _SEAT_B = 0, 1
 
@@ -42,17 +47,22 @@ def play_match(
 ) -> MatchResult:
     """Play every opening twice, once with each player as white.
 
+    In a game of one player both play every seed instead: see
+    :func:`chess_snn.evaluation.solo.play_seeds`.
+
     A player's random stream in a game depends on ``seed``, its name, the opening and its colour
     alone: neither on the opponent nor on being named first, so swapping a and b plays the same
     games.
 
     Args:
-        game: a game of two players.
+        game: that is played.
         player_a: whose score it is.
         player_b: the opponent.
-        openings: uint64[n / 2, W], states of games that have not ended.
-        seed: of all random streams.
-        max_plies: a game is cut after so many half-moves and scored as a draw.
+        openings: uint64[n / 2, W], states of games that have not ended; in a game of one player
+            uint64[n / 2], see :func:`chess_snn.evaluation.solo.match_seeds`.
+        seed: of all random streams; in a game of one player they follow from ``openings``.
+        max_plies: a game is cut after so many half-moves, and scored as a draw where it has two
+            players.
         on_progress: called after every turn with games finished and games in all.
 
     Returns:
@@ -64,7 +74,12 @@ def play_match(
         EngineError: an engine does not start, or all games are void.
     """
     check_range("evaluation.max_plies", max_plies, ge=1)
-    _check_seats(game, player_a, player_b)
+    if player_a.name == player_b.name:
+        raise ConfigError(
+            f"both players of the match are named {player_a.name!r}; give one another name"
+        )
+    if game.spec.num_players == 1:
+        return _play_alone(game, player_a, player_b, openings, max_plies, on_progress)
     batch = _start(game, openings)
     result, log = _unplayed(game, player_a, player_b, openings), MoveLog()
     keys = _stream_keys(result, seed)
@@ -97,15 +112,47 @@ def play_match(
     return _with_programs(result, player_a, player_b)
 
 
-def _check_seats(game: Game, player_a: Player, player_b: Player) -> None:
-    if game.spec.num_players != 2:
-        raise ConfigError(
-            f"a match needs a game of two players, {game.spec.name!r} has {game.spec.num_players}"
+def default_max_plies(spec: GameSpec) -> int:
+    """Plies after which a game is cut where nobody says so."""
+    return MOST_PLIES if spec.num_players == 1 else DEFAULT_MAX_PLIES
+
+
+def _play_alone(
+    game: Game, player_a: Player, player_b: Player, seeds: UInt64Array, max_plies: int,
+    on_progress: Progress | None,
+) -> MatchResult:
+    """Each player's games on ``seeds`` uint64[n / 2], a's game of each seed before b's."""
+    num_seeds = len(seeds)
+    a, b = (
+        play_seeds(
+            game, player, seeds, max_plies=max_plies,
+            on_progress=on_progress and partial(_report, on_progress, before, 2 * num_seeds),
         )
-    if player_a.name == player_b.name:
-        raise ConfigError(
-            f"both players of the match are named {player_a.name!r}; give one another name"
-        )
+        for player, before in ((player_a, 0), (player_b, num_seeds))
+    )
+    pick = np.arange(2 * num_seeds).reshape(2, -1).T.ravel()  # a's game 0, b's game 0, a's game 1
+    points = np.concatenate([a.points, b.points])[pick]
+    plies = np.concatenate([a.plies, b.plies])
+    actions = np.split(np.concatenate([a.actions, b.actions]), np.cumsum(plies)[:-1])
+    return MatchResult(
+        spec=game.spec, player_a=player_a.name, player_b=player_b.name,
+        opening_keys=seed_keys(seeds),
+        opening_positions=tuple(game.format_state(s) for s in game.initial_states(seeds)),
+        opening_index=np.repeat(np.arange(num_seeds, dtype=np.int32), 2),
+        a_is_white=np.tile([True, False], num_seeds),
+        scores_a=np.repeat(0.5 + 0.5 * np.sign(a.points - b.points), 2).astype(np.float32),
+        terminations=np.concatenate([a.terminations, b.terminations])[pick],
+        plies=plies[pick],
+        actions=np.concatenate([actions[game_number] for game_number in pick]),
+        points=points,
+        milestones=np.concatenate([a.milestones, b.milestones])[pick],
+        seconds=(a.seconds, b.seconds),
+    )
+
+
+def _report(on_progress: Progress, before: int, num_games: int, done: int, _: int) -> None:
+    """Tell of ``before`` games of the other player too."""
+    on_progress(before + done, num_games)
 
 
 def _start(game: Game, openings: UInt64Array) -> GameBatch:

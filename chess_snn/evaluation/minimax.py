@@ -3,7 +3,7 @@
 from chess_snn.config import check_range
 from chess_snn.errors import ConfigError
 from chess_snn.games.base import Game, GameBatch
-from chess_snn.games.minimax import best_actions
+from chess_snn.games.minimax import best_actions, best_rewarded_actions
 from chess_snn.games.sampling import random_legal_actions
 from chess_snn.types import Int16Array, Int32Array, UInt64Array
 
@@ -39,8 +39,21 @@ class MinimaxPlayer:
         return random_legal_actions(best_actions(self._game, batch, self._depth), keys, plies)
 
 
-class GreedyPlayer(MinimaxPlayer):
-    """Minimax at depth 1: wins at once if it can, else leads to the best heuristic."""
+class GreedyPlayer:
+    """Looks one action ahead: wins at once if it can, else leads to the best heuristic.
+
+    In a game of one player it takes what is rewarded most at once. Ties are broken uniformly by the
+    game's stream.
+    """
 
     def __init__(self, game: Game, name: str = "greedy") -> None:
-        super().__init__(game, depth=1, name=name)
+        self.name = name
+        self._game = game
+
+    def choose(self, batch: GameBatch, keys: UInt64Array, plies: Int32Array) -> Int16Array:
+        """See :meth:`chess_snn.evaluation.players.Player.choose`."""
+        if self._game.spec.num_players == 1:
+            best = best_rewarded_actions(self._game, batch)
+        else:
+            best = best_actions(self._game, batch, depth=1)
+        return random_legal_actions(best, keys, plies)

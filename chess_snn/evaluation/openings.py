@@ -12,6 +12,7 @@ import numpy as np
 from chess_snn.config import check_range
 from chess_snn.errors import ConfigError
 from chess_snn.evaluation.book import BOOK_KEY, read_book
+from chess_snn.evaluation.solo import match_seeds
 from chess_snn.games import get_game
 from chess_snn.games.base import NO_ACTION, Game
 from chess_snn.games.starts import random_starts
@@ -32,7 +33,13 @@ def choose_openings(
     game: Game, source: OpeningSource, num_openings: int, *, num_plies: int, seed: int,
     setting: str = _NUMBER,
 ) -> UInt64Array:
-    """:func:`book_openings`, or :func:`random_openings` of ``num_plies``, as ``source`` says."""
+    """:func:`book_openings`, or :func:`random_openings` of ``num_plies``, as ``source`` says.
+
+    In a game of one player a match begins at seeds, not at positions, whatever ``num_plies`` is:
+    :func:`chess_snn.evaluation.solo.match_seeds`, uint64[num_openings].
+    """
+    if game.spec.num_players == 1 and source == "random":
+        return match_seeds(seed, num_openings)
     if source == "book":
         return book_openings(game, num_openings, seed, setting)
     return random_openings(game, num_openings, num_plies, seed, setting)

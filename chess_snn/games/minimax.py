@@ -39,6 +39,14 @@ def best_actions(game: Game, batch: GameBatch, depth: int) -> GameBatch:
     return _keep_best_actions(batch, action_values(game, batch, depth))
 
 
+def best_rewarded_actions(game: Game, batch: GameBatch) -> GameBatch:
+    """``batch`` with each legal list cut to the actions that are rewarded most at once."""
+    edge_rows, edge_columns = _edges(batch.num_legal)
+    children = batch.take(edge_rows)
+    game.step(children, batch.legal_actions[edge_rows, edge_columns])
+    return _keep_best_actions(batch, children.reward)
+
+
 def action_values(game: Game, batch: GameBatch, depth: int) -> Float32Array:
     """Minimax value of every legal action, in the view of the player who makes it.
 

@@ -17,11 +17,16 @@ from chess_snn.self_play.plan import GamePlan
 from chess_snn.self_play.recorder import GameRecorder
 from chess_snn.self_play.resignation import ResignationWatch
 from chess_snn.self_play.settings import SelfPlaySettings
-from chess_snn.types import BoolArray, Float32Array, Int32Array, Int64Array
+from chess_snn.types import BoolArray, Float32Array, Float64Array, Int32Array, Int64Array
 
 
 class GameGroup:
     """Plays the games of ``plan``, at most ``num_rows`` of them at once."""
+
+    points: Float64Array
+    """float64[n]: of a game of one player, what it got since its start; else 0."""
+    milestones: Int64Array
+    """int64[n]: how far it has got, once it is over."""
 
     def __init__(
         self, game: Game, search: Search, settings: SelfPlaySettings, plan: GamePlan,
@@ -33,6 +38,9 @@ class GameGroup:
         self._outcomes_white = np.zeros(len(plan), np.int8)
         self._terminations = np.zeros(len(plan), np.uint8)
         self._cut_values_white = np.zeros(len(plan), np.float32)
+        self._is_solo = game.spec.num_players == 1
+        self.points = np.zeros(len(plan))
+        self.milestones = np.zeros(len(plan), np.int64)
         self.num_finished = 0
         self.num_positions = 0
         self.entropy_sum = 0.0
@@ -73,6 +81,8 @@ class GameGroup:
             )
         game.step(batch, result.actions, chance)
         self._row_ply += 1
+        if self._is_solo:
+            self.points[self._row_game] += game.spec.score_unit * batch.reward
         over = (batch.termination != ONGOING) | resigns | (self._row_ply >= plan.max_plies)
         if over.any():
             white_moved = movers == 0
@@ -96,16 +106,19 @@ class GameGroup:
     ) -> None:
         """Note how the games in ``rows`` ended: by the rules, else by resignation, else cut."""
         games, batch = self._row_game[rows], self._batch
+        self.num_finished += rows.size
+        self._terminations[games] = batch.termination[rows]
+        if self._is_solo:  # nobody wins, and training goes by rewards
+            self.milestones[games] = self._game.milestones(batch.state[rows])
+            return
         has_ended = batch.termination[rows] != ONGOING
         outcomes_mover = np.where(has_ended, np.sign(batch.reward[rows]), -1.0 * resigns)
         self._outcomes_white[games] = np.where(white_moved, outcomes_mover, -outcomes_mover)
-        self._terminations[games] = batch.termination[rows]
         is_cut = ~has_ended & ~resigns
         self._cut_values_white[games[is_cut]] = cut_values_white(
             self._game, batch.state[rows[is_cut]], root_values_white[is_cut],
             material_share=self._plan.material_share, limit=self._settings.cut_value_limit,
         )
-        self.num_finished += rows.size
 
     def _replace(self, rows: Int64Array) -> None:
         """Start the next games in ``rows``, or drop those for which none is left."""

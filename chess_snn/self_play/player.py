@@ -77,6 +77,8 @@ def play_games(
     records = concatenate([group.records() for group in groups])
     return records, statistics_of(
         game.spec, records,
+        points=np.concatenate([group.points for group in groups]),
+        milestones=np.concatenate([group.milestones for group in groups]),
         entropy_sum=sum(group.entropy_sum for group in groups),
         uniform_entropy_sum=sum(group.uniform_entropy_sum for group in groups),
         seconds=time.perf_counter() - start,

@@ -2,8 +2,8 @@
 
 import math
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, field, fields
 from typing import Final
 
 import numpy as np
@@ -12,7 +12,7 @@ from chess_snn.data.records import GameRecords
 from chess_snn.games.base import ONGOING, GameSpec, termination_counts
 from chess_snn.self_play.resignation import is_resigned
 from chess_snn.self_play.starts import ORDINARY, PRACTICE
-from chess_snn.types import Json
+from chess_snn.types import Float64Array, Int64Array, Json
 
 PLY_CAP: Final = "ply_cap"
 """Name of the termination of a game that was cut."""
@@ -57,6 +57,14 @@ class SelfPlayStatistics:
     """Wall clock of the playing; of parallel parts, the sum."""
     network_seconds: float
     """The share of ``seconds`` spent waiting for the network."""
+    num_players: int = 2
+    """Of the game. With one, nobody wins; the fields below are empty with two."""
+    ordinary_points: float = 0.0
+    """Sum of the points of ordinary games."""
+    point_counts: dict[str, int] = field(default_factory=dict)
+    """Ordinary games by their points, rounded to two digits that count."""
+    milestone_counts: dict[str, int] = field(default_factory=dict)
+    """Ordinary games by how far they got."""
 
     @property
     def plies_mean(self) -> float:
@@ -65,18 +73,18 @@ class SelfPlayStatistics:
 
     @property
     def white_rate(self) -> float:
-        """Share of games white won."""
-        return self.white_wins / self.games
+        """Share of games white won; NaN with one player."""
+        return _ratio(self.white_wins, self._contests)
 
     @property
     def black_rate(self) -> float:
-        """Share of games black won."""
-        return self.black_wins / self.games
+        """Share of games black won; NaN with one player."""
+        return _ratio(self.black_wins, self._contests)
 
     @property
     def draw_rate(self) -> float:
-        """Share of games nobody won, cut games included."""
-        return (self.games - self.white_wins - self.black_wins) / self.games
+        """Share of games nobody won, cut games included; NaN with one player."""
+        return _ratio(self._contests - self.white_wins - self.black_wins, self._contests)
 
     @property
     def cut_rate(self) -> float:
@@ -90,13 +98,36 @@ class SelfPlayStatistics:
 
     @property
     def ordinary_draw_rate(self) -> float:
-        """Share of ordinary games nobody won, cut games included."""
-        return _ratio(self.ordinary_draws, self.ordinary_games)
+        """Share of ordinary games nobody won, cut games included; NaN with one player."""
+        return _ratio(self.ordinary_draws, self.ordinary_games if self._contests else 0)
 
     @property
     def ordinary_plies_mean(self) -> float:
         """Mean plies of an ordinary game."""
         return _ratio(self.ordinary_positions, self.ordinary_games)
+
+    @property
+    def points_mean(self) -> float:
+        """Mean points of an ordinary game; NaN with two players."""
+        return math.nan if self._contests else _ratio(self.ordinary_points, self.ordinary_games)
+
+    @property
+    def points_median(self) -> float:
+        """Median of the rounded points of ordinary games; NaN with two players."""
+        counts = sorted((float(points), count) for points, count in self.point_counts.items())
+        below = np.cumsum([count for _, count in counts])
+        middle = np.searchsorted(2 * below, self.ordinary_games)
+        return counts[int(middle)][0] if counts else math.nan
+
+    @property
+    def reached(self) -> dict[str, float]:
+        """Share of ordinary games that got at least so far, by milestone; rising."""
+        counts = sorted((int(name), count) for name, count in self.milestone_counts.items())
+        return {
+            str(milestone): sum(count for other, count in counts if other >= milestone)
+            / self.ordinary_games
+            for milestone, _ in counts
+        }
 
     @property
     def practice_win_rate(self) -> float:
@@ -105,7 +136,7 @@ class SelfPlayStatistics:
 
     @property
     def mean_abs_value(self) -> float:
-        """Mean size of the root value, in [0, 1]."""
+        """Mean size of the root value; in [0, 1] with two players."""
         return self.abs_value_sum / self.positions
 
     @property
@@ -123,6 +154,11 @@ class SelfPlayStatistics:
         """Entropy of the policy over that of a uniform one, in [0, 1]."""
         return self.entropy_sum / self.uniform_entropy_sum if self.uniform_entropy_sum else 1.0
 
+    @property
+    def _contests(self) -> int:
+        """Games in which there was something to win."""
+        return self.games if self.num_players == 2 else 0
+
     def metrics(self) -> dict[str, float]:
         """The figures people plot, by name; those of games of which there are none are left out."""
         figures = {
@@ -137,6 +173,9 @@ class SelfPlayStatistics:
             "cut_rate": self.cut_rate,
             "ordinary_draw_rate": self.ordinary_draw_rate,
             "ordinary_plies_mean": self.ordinary_plies_mean,
+            "points_mean": self.points_mean,
+            "points_median": self.points_median,
+            **{f"reached_{name}": share for name, share in self.reached.items()},
             "practice_win_rate": self.practice_win_rate,
             "mean_abs_value": self.mean_abs_value,
             "surprise_mean": self.surprise_mean,
@@ -147,8 +186,12 @@ class SelfPlayStatistics:
         return {name: figure for name, figure in figures.items() if not math.isnan(figure)}
 
     def to_json(self) -> Json:
-        """The fields as a JSON object; :meth:`from_json` reads it back."""
-        return asdict(self)
+        """The fields as a JSON object; :meth:`from_json` reads it back.
+
+        Those that only a game of one player has are left out where there are two.
+        """
+        left_out = _SOLO if self.num_players == 2 else set()
+        return {name: value for name, value in asdict(self).items() if name not in left_out}
 
     @classmethod
     def from_json(cls, body: Json) -> "SelfPlayStatistics":
@@ -156,19 +199,35 @@ class SelfPlayStatistics:
         return cls(**body)
 
 
-def _ratio(part: int, whole: int) -> float:
+_SOLO: Final = {"num_players", "ordinary_points", "point_counts", "milestone_counts"}
+"""Fields that are the same for all games of two players."""
+
+
+def _ratio(part: float, whole: int) -> float:
     return part / whole if whole else math.nan
 
 
 def statistics_of(
     spec: GameSpec, records: GameRecords, *, entropy_sum: float, uniform_entropy_sum: float,
-    seconds: float, network_seconds: float,
+    seconds: float, network_seconds: float, points: Float64Array | None = None,
+    milestones: Int64Array | None = None,
 ) -> SelfPlayStatistics:
-    """Statistics of ``records`` with the sums and clocks that only the player of them knows."""
+    """Statistics of ``records`` with the sums and clocks that only the player of them knows.
+
+    ``points`` float64[n] and ``milestones`` int64[n] are those of a game of one player.
+    """
     plies = np.diff(records.game_offsets)
     is_won = records.outcomes_white != 0
     ordinary = records.start_kinds == ORDINARY
     practice = records.start_kinds == PRACTICE
+    solo: Json = {}
+    if spec.num_players == 1 and points is not None and milestones is not None:
+        solo = {
+            "num_players": 1,
+            "ordinary_points": float(points[ordinary].sum()),
+            "point_counts": _counts(f"{value:.1e}" for value in points[ordinary].tolist()),
+            "milestone_counts": _counts(map(str, milestones[ordinary].tolist())),
+        }
     return SelfPlayStatistics(
         games=records.num_games,
         positions=records.num_positions,
@@ -188,7 +247,13 @@ def statistics_of(
         uniform_entropy_sum=uniform_entropy_sum,
         seconds=seconds,
         network_seconds=network_seconds,
+        **solo,
     )
+
+
+def _counts(names: Iterable[str]) -> dict[str, int]:
+    """How often each name occurs, sorted by name as numbers are."""
+    return dict(sorted(Counter(names).items(), key=lambda entry: float(entry[0])))
 
 
 def _endings(spec: GameSpec, records: GameRecords) -> dict[str, int]:
@@ -205,7 +270,8 @@ def _endings(spec: GameSpec, records: GameRecords) -> dict[str, int]:
     return dict(sorted(endings.items()))
 
 
-_NOT_SUMMED: Final = {"plies_min", "plies_max", "terminations"}
+_COUNTED: Final = ("terminations", "point_counts", "milestone_counts")
+_NOT_SUMMED: Final = {"plies_min", "plies_max", "num_players", *_COUNTED}
 _SUMMED: Final = [
     field.name for field in fields(SelfPlayStatistics) if field.name not in _NOT_SUMMED
 ]
@@ -213,12 +279,16 @@ _SUMMED: Final = [
 
 def combine(parts: Sequence[SelfPlayStatistics]) -> SelfPlayStatistics:
     """Statistics of all games of ``parts``, of which there must be one at least."""
-    terminations: Counter[str] = Counter()
+    counters = {name: Counter[str]() for name in _COUNTED}
     for part in parts:
-        terminations.update(part.terminations)
+        for name, counter in counters.items():
+            counter.update(getattr(part, name))
     return SelfPlayStatistics(
         plies_min=min(part.plies_min for part in parts),
         plies_max=max(part.plies_max for part in parts),
-        terminations=dict(sorted(terminations.items())),
+        num_players=parts[0].num_players,
+        terminations=dict(sorted(counters["terminations"].items())),
+        point_counts=_counts(counters["point_counts"].elements()),
+        milestone_counts=_counts(counters["milestone_counts"].elements()),
         **{name: sum(getattr(part, name) for part in parts) for name in _SUMMED},
     )

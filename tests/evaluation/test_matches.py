@@ -264,14 +264,6 @@ def test_ended_opening_is_refused():
         )
 
 
-def test_one_player_game_is_refused():
-    with pytest.raises(ConfigError, match="a match needs a game of two players"):
-        play_match(
-            SubtractionGame(num_players=1), RandomPlayer(), RandomPlayer("other"),
-            np.array([[3]], np.uint64), seed=0,
-        )
-
-
 @pytest.mark.parametrize(("num_openings", "max_plies"), [(0, 10), (1, 0)])
 def test_nothing_to_play(chess_game, num_openings, max_plies):
     openings = random_openings(chess_game, 1, 0, seed=0)[:num_openings]

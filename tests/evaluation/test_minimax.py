@@ -173,4 +173,4 @@ def test_depth_out_of_range(depth):
 
 def test_refuses_a_game_of_one_player():
     with pytest.raises(ConfigError, match="two players"):
-        GreedyPlayer(SubtractionGame(num_players=1))
+        MinimaxPlayer(SubtractionGame(num_players=1), depth=1)
