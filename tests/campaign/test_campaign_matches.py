@@ -144,11 +144,56 @@ def test_a_campaign_by_hours_is_finished_when_the_time_is_up(new_folder):
     assert not is_finished(more), "one began and has no receipt"
 
 
-def test_the_earlier_generation_is_the_nearest_to_two_thirds_of_the_time():
-    plans = [ProgressPlan(k, 0.0, 0.0, elapsed_s) for k, elapsed_s in enumerate((0, 10, 55, 90))]
-    assert earlier_generation(plans[:1]) == 0
-    assert earlier_generation(plans) == 2
-    assert earlier_generation(plans, 30.0) == 1
+def plans_begun_at(*elapsed_s: float) -> list[ProgressPlan]:
+    return [ProgressPlan(k, 0.0, 0.0, begun_s) for k, begun_s in enumerate(elapsed_s)]
+
+
+def test_by_hours_the_earlier_generation_is_the_nearest_to_two_thirds_of_the_time():
+    plans = plans_begun_at(0, 10, 55, 90)
+    assert earlier_generation(plans[:1], by_time=True) == 0
+    assert earlier_generation(plans, by_time=True) == 2
+    assert earlier_generation(plans, by_time=True, now=30.0) == 1
+
+
+def test_by_iterations_the_earlier_generation_follows_from_their_number_alone():
+    for number, expected in ((1, 0), (2, 1), (4, 2), (7, 4), (10, 6)):
+        even = plans_begun_at(*range(number))
+        uneven = plans_begun_at(*(k**3 for k in range(number)))
+        assert earlier_generation(even, by_time=False) == expected
+        assert earlier_generation(uneven, by_time=False) == expected
+    assert earlier_generation(plans_begun_at(*range(12)), by_time=False, now=12) == 8
+    removed = [plan for plan in plans_begun_at(*range(10)) if plan.iteration not in (5, 6)]
+    assert earlier_generation(removed, by_time=False) == 7
+
+
+def opponents_of_two_runs(new_folder, length: str) -> list[list[object]]:
+    """The opponents in two campaigns whose six iterations lasted equally and unequally long."""
+    opponents = []
+    for name, ends_s in (("even", range(6)), ("uneven", (0, 1, 2, 3, 4, 50))):
+        folder = new_folder(name, length, "evaluation.final_openings=1", "evaluation.every=1")
+        begun_s = 0.0
+        for iteration, end_s in enumerate(ends_s):
+            ended_s = 100.0 * (end_s + 1)
+            finish_iteration(
+                folder, iteration, champion=1, score=None, begun_s=begun_s, ended_s=ended_s
+            )
+            begun_s = ended_s
+        begin_iteration(folder, 6, begun_s)
+        matches = [m for g in range(1, 7) for m in generation_matches(folder, g)]
+        opponents.append([match.opponent for match in [*matches, *final_matches(folder)]])
+    return opponents
+
+
+def test_two_runs_of_other_pace_play_the_same_opponents_bug(new_folder):
+    """Which network was new at two thirds of the time was asked of campaigns by iterations too."""
+    even, uneven = opponents_of_two_runs(new_folder, "campaign.iterations=6")
+    assert even == uneven
+    assert NetworkPlayer(4, 64) in even, "at the end"
+
+
+def test_by_hours_the_opponents_follow_the_time(new_folder):
+    even, uneven = opponents_of_two_runs(new_folder, "campaign.hours=10")
+    assert even != uneven
 
 
 def test_every_third_generation_is_evaluated(new_folder):

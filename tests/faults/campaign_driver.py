@@ -139,7 +139,7 @@ def assert_whole(path: Path, iterations: int) -> CampaignFolder:
 
 
 def assert_same_campaign(path: Path, undisturbed: Path, iterations: int) -> None:
-    """The same games, weights and champions as the campaign in ``undisturbed``, to the bit."""
+    """The same games, weights, matches and champions as the campaign in ``undisturbed``."""
     folder, expected = assert_whole(path, iterations), assert_whole(undisturbed, iterations)
     for number in range(iterations):
         games, wanted = (
@@ -156,10 +156,11 @@ def assert_same_campaign(path: Path, undisturbed: Path, iterations: int) -> None
             for each in (folder, expected)
         }
         assert len(digests) == 1, f"generation {generation} differs"
-    champions, wanted = (
-        [receipt.champion for receipt in read_receipts(each)] for each in (folder, expected)
+    decided, wanted = (
+        [(receipt.matches, receipt.champion) for receipt in read_receipts(each)]
+        for each in (folder, expected)
     )
-    assert champions == wanted
+    assert decided == wanted
 
 
 SMALL_ITERATIONS = 2

@@ -120,7 +120,9 @@ def generations_needed(folder: CampaignFolder) -> dict[int, str]:
         # An earlier generation plays the new ones. The next candidate, whose iteration may be
         # unfinished while the one after it has begun, goes back furthest.
         plans = read_plans(folder)[: newest + 1]
-        first = min(newest - 1, earlier_generation(plans)) if plans else newest - 1
+        by_time = folder.config.campaign.hours > 0
+        oldest = [earlier_generation(plans, by_time=by_time)] if plans else []
+        first = min([newest - 1, *oldest])
         there = [entry.generation for entry in checkpoints_there(folder)]
         needed |= {g: "needed to resume" for g in there if g >= first}
     needed[newest] = "the newest"

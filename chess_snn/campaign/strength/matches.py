@@ -53,8 +53,8 @@ BESIDE_MATCHES = (CONVERSION, CLIMB)
 _BESIDE_SUMMARY = ("created", "facts_a", "facts_b", "digest", *DETAILS)
 
 EARLIER_SHARE = 2 / 3
-"""How far the campaign was, as a share of its time up to now, when the earlier generation was new:
-in a campaign of an hour it is 20 minutes older at the end."""
+"""How far the campaign was, as a share of what it has done up to now, when the earlier generation
+was new: after 12 iterations it is four iterations older, after an hour 20 minutes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +139,8 @@ def is_evaluated(folder: CampaignFolder, generation: int) -> bool:
 def generation_matches(folder: CampaignFolder, generation: int) -> list[ScheduledMatch]:
     """The matches of a new generation: against the opponents set, and an earlier generation."""
     settings = folder.config.evaluation
-    earlier = earlier_generation(_of_kept_networks(folder, read_plans(folder)[:generation]))
+    plans = _of_kept_networks(folder, read_plans(folder)[:generation])
+    earlier = earlier_generation(plans, by_time=folder.config.campaign.hours > 0)
     opponents: dict[str, NetworkPlayer | str] = {name: name for name in settings.opponents}
     opponents[EARLIER] = NetworkPlayer(earlier, settings.simulations)
     return [
@@ -172,7 +173,9 @@ def final_matches(folder: CampaignFolder) -> list[ScheduledMatch]:
         return []
     newest, budget = receipts[-1].training.generation, settings.final_simulations
     plans = _of_kept_networks(folder, read_plans(folder)[:newest])
-    earlier = earlier_generation(plans, receipts[-1].elapsed_s)
+    by_time = folder.config.campaign.hours > 0
+    now = receipts[-1].elapsed_s if by_time else newest
+    earlier = earlier_generation(plans, by_time=by_time, now=now)
     searching, event = NetworkPlayer(newest, budget), final_event(folder)
     return [
         ScheduledMatch(event, name, player, opponent, settings.final_openings)
@@ -191,15 +194,24 @@ def read_final_matches(folder: CampaignFolder) -> list[Json]:
     return [_read_summary(path) for path in paths] if all(p.exists() for p in paths) else []
 
 
-def earlier_generation(plans: list[ProgressPlan], elapsed_s: float | None = None) -> int:
-    """The generation that was new when two thirds of ``elapsed_s`` had passed, roughly.
+def earlier_generation(
+    plans: list[ProgressPlan], *, by_time: bool, now: float | None = None
+) -> int:
+    """The generation that was new when about two thirds of the campaign up to ``now`` were done.
+
+    A campaign counted by iterations counts them here too, so that all runs of one seed play the
+    same matches. Planned progress does not serve: it stays at 1 where a finished campaign was
+    extended.
 
     Args:
         plans: of the iterations whose first generations may be chosen; at least one.
-        elapsed_s: how long the campaign has run; by default, up to the last plan.
+        by_time: whether the campaign is counted by hours.
+        now: seconds that the campaign has run, by hours; else iterations that it has done. By
+            default, up to the last plan.
     """
-    wanted_s = EARLIER_SHARE * (plans[-1].elapsed_s if elapsed_s is None else elapsed_s)
-    return min(plans, key=lambda plan: abs(plan.elapsed_s - wanted_s)).iteration
+    stands = {plan.iteration: plan.elapsed_s if by_time else plan.iteration for plan in plans}
+    wanted = EARLIER_SHARE * (stands[plans[-1].iteration] if now is None else now)
+    return min(stands, key=lambda generation: abs(stands[generation] - wanted))
 
 
 def _of_kept_networks(folder: CampaignFolder, plans: list[ProgressPlan]) -> list[ProgressPlan]:
