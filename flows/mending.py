@@ -11,7 +11,7 @@ from flows.cluster import Crew
 from tasks import compute, remote
 from tasks.compute import TRAINER, run_on_device
 from tasks.progress import ProgressBoard
-from tasks.train import train_supervised
+from tasks.train import train_first
 
 
 def mender_of(folder: CampaignFolder, crew: Crew, board: ProgressBoard) -> Mender:
@@ -35,8 +35,8 @@ def mender_of(folder: CampaignFolder, crew: Crew, board: ProgressBoard) -> Mende
             device=TRAINER,
         ))
 
-    def train_first() -> object:
-        return persistently(partial(train_supervised.fn, directory, crew.num_cores))
+    def learn_first() -> object:
+        return persistently(partial(train_first, directory, crew.num_cores))
 
-    make_first = train_first if is_warm(folder) else partial(prepare_first_generation, folder)
+    make_first = learn_first if is_warm(folder) else partial(prepare_first_generation, folder)
     return Mender(folder, Makers(play_shard, train, make_first), board.message)

@@ -1,6 +1,6 @@
 """The line that each task writes into its own Prefect log when it ends."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from chess_snn.campaign import Receipt
@@ -41,13 +41,30 @@ def training_line(done: Done[TrainingFacts]) -> str:
     """``vm/cpu-0 on …: generation 3 after 120 steps, 1 rank, 1,800 samples/s; loss: total …``."""
     facts, metrics = done.result, done.result.metrics
     ranks = int(metrics.get("ranks", 1))
+    return _training(done, facts.generation, metrics["steps"], ranks, metrics)
+
+
+def first_training_line(done: Done[Json]) -> str:
+    """The same of generation 0; pace and losses are those before its last checkpoint.
+
+    Args:
+        done: what :func:`chess_snn.campaign.stages.warm_start.train_first_generation` returned.
+    """
+    facts = done.result
+    last = facts["points"][-1]
+    return _training(done, 0, last["step"], facts.get("ranks", 1), last)
+
+
+def _training(
+    done: Done[Any], generation: int, steps: float, num_ranks: int, figures: Mapping[str, float]
+) -> str:
     losses = ", ".join(
-        f"{word} {metrics[name]:.3f}" for name, word in _LOSSES.items() if name in metrics
+        f"{word} {figures[name]:.3f}" for name, word in _LOSSES.items() if name in figures
     )
     return (
-        f"{_place(done)}: generation {facts.generation} after {metrics['steps']:,.0f} steps, "
-        f"{ranks} {'rank' if ranks == 1 else 'ranks'}, {metrics['samples_per_s']:,.0f} samples/s; "
-        f"loss: {losses}"
+        f"{_place(done)}: generation {generation} after {steps:,.0f} steps, "
+        f"{num_ranks} {'rank' if num_ranks == 1 else 'ranks'}, "
+        f"{figures['samples_per_s']:,.0f} samples/s; loss: {losses}"
     )
 
 

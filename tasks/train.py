@@ -1,6 +1,7 @@
 """The training tasks: one generation, and the first one where games are given."""
 
 import socket
+import time
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ from tasks.cluster.attempts import Done
 from tasks.compute import TRAINER, done_on_device, mended, watching_crew
 from tasks.errands import workers_see
 from tasks.failures import Call
-from tasks.summary_lines import training_line
+from tasks.summary_lines import first_training_line, training_line
 from tasks.train_together import SharedTraining, train_together
 
 
@@ -39,24 +40,32 @@ def train(directory: str, iteration: int, num_threads: int) -> TrainingFacts:
 
 @task(name="train_supervised", task_run_name="train_supervised")
 def train_supervised(directory: str, num_threads: int) -> Json:
-    """Train generation 0 on given games and commit it.
+    """Train generation 0 on given games and commit it."""
+    done = train_first(directory, num_threads)
+    get_run_logger().info("%s", first_training_line(done))
+    return done.result
+
+
+def train_first(directory: str, num_threads: int) -> Done[Json]:
+    """The same outside a task.
 
     Where workers do not see the campaign folder they do not see the games either, which may be
     many: then it is trained here, on the campaign's own machine.
     """
     if workers_see(directory):
-        done: Done[Json] = _train(
+        return _train(
             CampaignFolder.open(Path(directory)), 0,
             share=(remote.train_first_share, directory, num_threads),
             alone=(remote.train_first_generation, directory, num_threads),
         )
-        return done.result
-    return mended(partial(
+    began, machine = time.monotonic(), socket.gethostname()
+    facts = mended(partial(
         train_first_as_configured, Path(directory), num_threads=num_threads or num_cores(),
         on_progress=remote.progress_events(
-            default_client().log_event, socket.gethostname(), 0, SUPERVISED, "steps"
+            default_client().log_event, machine, 0, SUPERVISED, "steps"
         ),
     ))
+    return Done(facts, machine, "", time.monotonic() - began)
 
 
 def _train(folder: CampaignFolder, generation: int, share: Call, alone: Call) -> Done[Any]:

@@ -12,6 +12,7 @@ from chess_snn.campaign.store.receipts import PromotionFacts, ShardFacts  # noqa
 from flows.iteration_table import artifact_key, table_rows  # noqa: E402
 from tasks.cluster.attempts import Done  # noqa: E402
 from tasks.summary_lines import (  # noqa: E402
+    first_training_line,
     matches_line,
     promotion_line,
     shard_line,
@@ -61,6 +62,19 @@ def test_training_has_its_ranks_pace_and_losses_in_its_line(receipt):
     assert f"{metrics['samples_per_s']:,.0f} samples/s" in line
     assert "total 3.250" in line
     assert f"value {metrics['value_loss']:.3f}" in line
+
+
+def test_learning_from_given_games_has_the_figures_of_its_last_point_in_its_line():
+    points = [
+        {"step": 0, "epoch": 0.0, "holdout_value_loss": 1.1},
+        {"step": 1200, "epoch": 1.0, "samples_per_s": 1800.0, "total_loss": 3.25,
+         "policy_loss": 2.5, "value_loss": 0.75},
+    ]
+    facts = {"games": {}, "points": points, "ranks": 2}
+    line = first_training_line(Done(facts, "box-a/gpu0-0", GPU, 1.0))
+    assert line.startswith(f"box-a/gpu0-0 on {GPU}: generation 0 after 1,200 steps, 2 ranks, ")
+    assert "1,800 samples/s" in line
+    assert "total 3.250, policy 2.500, value 0.750" in line
 
 
 def test_a_match_has_its_interval_in_its_line(receipt):

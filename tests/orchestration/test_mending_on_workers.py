@@ -172,5 +172,5 @@ def test_what_is_damaged_on_the_way_to_generation_0_is_mended_here_too_bug(
     monkeypatch.setattr(train, "default_client", lambda: SimpleNamespace(log_event=None))
     monkeypatch.setattr(train, "train_first_as_configured", train_first_generation)
     with mended_by(lambda *told: met.append(told)):
-        assert train.train_supervised.fn(str(tmp_path), 1) == {"done": True}
+        assert train.train_first(str(tmp_path), 1).result == {"done": True}
     assert met == [(error, 0)]

@@ -11,6 +11,7 @@ pytest.importorskip("mlflow")
 from made_imports import make_import  # noqa: E402
 from mlflow.tracking import MlflowClient  # noqa: E402
 from prefect.client.orchestration import get_client  # noqa: E402
+from prefect.client.schemas.filters import LogFilter, LogFilterTaskRunId  # noqa: E402
 from test_campaign_flow import chess_snn  # noqa: E402
 
 from chess_snn.campaign import CampaignFolder, read_receipts  # noqa: E402
@@ -45,7 +46,11 @@ def test_it_learns_then_plays(tmp_path, monkeypatch):
 
     with prefect_server(folder.services), get_client(sync_client=True) as client:
         tasks = {run.name: run for run in client.read_task_runs()}
+        of_task = LogFilter(task_run_id=LogFilterTaskRunId(any_=[tasks["train_supervised"].id]))
+        lines = [log.message for log in client.read_logs(of_task)]
     assert tasks["train_supervised"].state_name == "Completed"
+    steps = facts["points"][-1]["step"]
+    assert [line for line in lines if f"generation 0 after {steps:,.0f} steps, 1 rank, " in line]
     assert tasks["train_supervised"].end_time <= tasks["self_play-0-0"].start_time
 
     uri = tracking_uri()

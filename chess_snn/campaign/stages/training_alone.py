@@ -154,7 +154,8 @@ def learn_network(
     if not ranks.is_first:
         return
     save_checkpoint(out, trainer, meta={
-        SUPERVISED: supervised_json(given, points), _SETTINGS: _settings_of_the_result(config),
+        SUPERVISED: supervised_json(given, points, ranks),
+        _SETTINGS: _settings_of_the_result(config),
     })
     shutil.rmtree(unfinished_folder(out), ignore_errors=True)  # of no more use, and no harm
 

@@ -64,10 +64,10 @@ def train_first_generation(
             meta={FROZEN_SETTINGS: config_values(folder.config)}, ranks=ranks,
             by_pace=is_by_pace(folder.config),
         )
-        facts = {SUPERVISED: supervised_json(given, points)}
+        facts = supervised_json(given, points, ranks)
         if not ranks.is_first:
-            return supervised_json(given, points)
-        commit_first_generation(folder, trainer.network.cpu(), facts)
+            return facts
+        commit_first_generation(folder, trainer.network.cpu(), {SUPERVISED: facts})
     with suppress(UsageError, OSError):  # of no more use, and no harm
         remove(folder.supervised)
     return first_facts(folder)
@@ -83,6 +83,7 @@ def first_facts(folder: CampaignFolder) -> Json:
 def supervised_facts(folder: CampaignFolder) -> Json | None:
     """What generation 0 learnt from (``games``) and how that went (``points``).
 
+    ``ranks`` is the number of ranks that trained it; networks of the first versions do not have it.
     None where no games are given, and before generation 0 is there.
     """
     if not is_warm(folder) or not is_committed(folder.checkpoint(0)):
@@ -111,6 +112,6 @@ def is_by_pace(config: CampaignConfig) -> bool:
     return config.execution.training_shares == "measured"
 
 
-def supervised_json(given: GivenGames, points: Points) -> Json:
+def supervised_json(given: GivenGames, points: Points, ranks: Ranks) -> Json:
     """What is kept beside a network that learnt from given games."""
-    return {"games": given.to_json(), "points": points}
+    return {"games": given.to_json(), "points": points, "ranks": ranks.size}
