@@ -1,10 +1,12 @@
 """The climb of a generation: within its budget, whole after any stop, and in the ratings."""
 
 import json
+import math
 
 import numpy as np
 import pytest
 from made_campaigns import commit, receipt_of
+from signed_files import edit
 
 from chess_snn.campaign.copies.needs import climb_needs
 from chess_snn.campaign.copies.replica import Replica, take_in
@@ -19,7 +21,8 @@ from chess_snn.campaign.strength.ratings import rate_campaign, rating_of
 from chess_snn.data import write_json
 from chess_snn.errors import ConfigError, CorruptDataError
 from chess_snn.evaluation.engines import installed
-from chess_snn.evaluation.ladder import AvailablePlayers, Ladder, PairResults
+from chess_snn.evaluation.ladder import APPROXIMATE_ELO, AvailablePlayers, Ladder, PairResults
+from tests.evaluation.fake_engines import write_engine
 
 CLIMBING = (
     "evaluation.climb=true", "evaluation.climb_pairs=2", "evaluation.climb_games=13",
@@ -193,7 +196,7 @@ def test_players_that_cannot_be_had_are_passed_over_and_named(untrained, monkeyp
     notice = "the ladder is without greedy"
     monkeypatch.setattr(
         climbing, "available_players",
-        lambda *_: AvailablePlayers(("random", "greedy~50"), notice),
+        lambda *_, **__: AvailablePlayers(("random", "greedy~50"), notice),
     )
     folder = untrained()
     assert climb_notice(folder.config) == notice
@@ -217,7 +220,7 @@ def test_batches_against_a_player_that_is_gone_are_lost_bug(untrained, ladder, m
     )
     others = tuple(name for name in ladder.players if name != gone)
     monkeypatch.setattr(
-        climbing, "available_players", lambda *_: AvailablePlayers(others, f"without {gone}")
+        climbing, "available_players", lambda *_, **__: AvailablePlayers(others, f"without {gone}")
     )
     report = play_climb(folder.path, 0)
     assert report["num_games"] == GAMES
@@ -241,7 +244,7 @@ def test_an_engine_that_fails_on_the_way_ends_the_campaign_bug(untrained, monkey
     for module in (climbing, ratings):
         monkeypatch.setattr(module, "read_ladder", lambda: ladder)
     monkeypatch.setattr(  # it was there when the climb began
-        climbing, "available_players", lambda *_: AvailablePlayers(ladder.players, None)
+        climbing, "available_players", lambda *_, **__: AvailablePlayers(ladder.players, None)
     )
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr(installed, "GAMES_FOLDER", str(tmp_path))
@@ -250,6 +253,72 @@ def test_an_engine_that_fails_on_the_way_ends_the_campaign_bug(untrained, monkey
     assert report["num_games"] == GAMES
     assert [rung["player"] for rung in report["rungs"]] == ["random", "greedy"]
     assert f"without {engine} and all that need its engine: engine 'stockfish'" in report["notice"]
+
+
+ENGINE = "stockfish@30"
+
+
+@pytest.fixture
+def engine_ladder(monkeypatch, tmp_path):
+    """Use a ladder with a rung that was rated as so-and-so, where a program of that name is."""
+    write_engine(tmp_path, "sound").rename(tmp_path / "stockfish")
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    monkeypatch.setattr(installed, "GAMES_FOLDER", str(tmp_path))
+    even = np.array([[2, 3, 6], [3, 4, 3], [6, 3, 2]])
+
+    def use(identity):
+        ladder = Ladder.of_results(
+            [
+                PairResults(ENGINE, "random", even, 0, 0),
+                PairResults("greedy", ENGINE, even, 0, 0),
+                PairResults("greedy", "random", even, 0, 0),
+            ],
+            {ENGINE: identity}, max_plies=6, origin={},
+        )
+        for module in (climbing, ratings):
+            monkeypatch.setattr(module, "read_ladder", lambda: ladder)
+        return ladder
+
+    return use
+
+
+def test_another_version_of_the_engine_plays_its_rung_approximately(untrained, engine_ladder):
+    engine_ladder("Fake  1.0")
+    exact = play_climb(untrained("exact").path, 0)
+    engine_ladder("Engine 1")
+    folder = untrained()
+    assert "Fake  1.0 plays the rungs of Engine 1" in climb_notice(folder.config)
+    report = play_climb(folder.path, 0)
+    assert exact["notice"] is None
+    assert report["notice"] == climb_notice(folder.config)
+    assert report["rungs"] == exact["rungs"]
+    assert ENGINE in {rung["player"] for rung in report["rungs"]}
+    assert report["elo"] == exact["elo"]
+    for end in ("elo_low", "elo_high"):
+        off = abs(exact[end] - exact["elo"])
+        assert abs(report[end] - report["elo"]) == pytest.approx(math.hypot(off, APPROXIMATE_ELO))
+
+
+def test_a_climb_goes_on_without_a_rung_whose_engine_was_replaced(untrained, engine_ladder):
+    ladder = engine_ladder("Fake  1.0")
+    folder = untrained()
+
+    def stop(done, _total):
+        if done > 2 * BATCH:
+            raise StoppedError
+
+    with pytest.raises(StoppedError):
+        play_climb(folder.path, 0, on_progress=stop)
+    part = folder.match_part("gen-000000", f"climb-{ENGINE}", 0)
+    assert part.exists(), [path.name for path in part.parent.iterdir()]
+    facts = {"identity": "Engine 1", "failures": 0, "last_failure": None, "last_illegal": None}
+    edit(part, programs={ENGINE: facts})
+    report = play_climb(folder.path, 0)
+    assert report["num_games"] == GAMES
+    met = {rung["player"]: rung["num_batches"] for rung in report["rungs"]}
+    assert met[ENGINE] == 1
+    assert ENGINE not in report["bracket"]
+    assert set(ladder.players) >= met.keys()
 
 
 def test_without_a_climb_nothing_is_said(new_folder):

@@ -3,8 +3,9 @@
 A batch is a part of a match against one rung and is kept like any part, so a climb that was stopped
 goes on with the next batch. When it ends, what it came to is written and its matches become whole.
 Where an engine fails on the way it goes on without the rungs that need it; what was played counts.
-Games begin from the book and are cut where the ladder's were: a rung is as strong as its rating
-says under the conditions in which it was rated.
+An engine of another version than the ladder's plays its rungs approximately, which widens the
+interval of the rating. Games begin from the book and are cut where the ladder's were: a rung is as
+strong as its rating says under the conditions in which it was rated.
 """
 
 from dataclasses import asdict, dataclass, replace
@@ -35,6 +36,7 @@ from chess_snn.evaluation import (
     play_match,
 )
 from chess_snn.evaluation.ladder import (
+    AvailablePlayers,
     Ladder,
     RungScore,
     available_players,
@@ -43,6 +45,7 @@ from chess_snn.evaluation.ladder import (
     has_arrived,
     next_rung,
     read_ladder,
+    widened,
     width,
 )
 from chess_snn.evaluation.match_files import read_match_body, write_match
@@ -94,11 +97,8 @@ def play_climb(
 
 
 def climb_notice(config: CampaignConfig) -> str | None:
-    """Which rungs the climbs of a campaign will be without on this machine; None where none."""
-    if not config.evaluation.climb:
-        return None
-    ladder = read_ladder()
-    return available_players(ladder, ladder.players, EngineSettings(processes=1)).notice
+    """Which rungs climbs will be without on this machine, or play approximately; None: neither."""
+    return _available(read_ladder(), 1).notice if config.evaluation.climb else None
 
 
 def earlier_climb(folder: CampaignFolder, generation: int) -> Path | None:
@@ -197,7 +197,8 @@ class _Climb:
             for name in self.ladder.players if name in self.batches
         }
         ratings = fit_ratings(Crosstable.from_games([*self.ladder.games(), *self._games()]))
-        return ratings.of(self.player.name).to_json() | {
+        rating = ratings.of(self.player.name)
+        return (widened(rating) if self._is_approximate() else rating).to_json() | {
             "rungs": [
                 {"player": rung, "elo": self.ladder.rung(rung).elo,
                  "num_batches": len(self.batches[rung]),
@@ -212,6 +213,13 @@ class _Climb:
             "ended_by": ended_by,
             "notice": self.notice,
         }
+
+    def _is_approximate(self) -> bool:
+        """Whether an engine of another version than the ladder's played one of the rungs."""
+        return any(
+            _played_by(name, batches) != self.ladder.programs.get(name)
+            for name, batches in self.batches.items()
+        )
 
     def _is_narrow(self, points: float) -> bool:
         scores = self._scores()
@@ -243,16 +251,33 @@ class _Climb:
 def _prepare(folder: CampaignFolder, generation: int, num_threads: int) -> _Climb:
     """The climb of ``generation`` with the batches that are on the disk."""
     ladder = read_ladder()
-    available = available_players(ladder, ladder.players, EngineSettings(processes=num_threads))
+    available = _available(ladder, num_threads)
     player = NetworkPlayer(generation, folder.config.evaluation.simulations)
     batches = {
         name: results for name in ladder.players
         if (results := _read_batches(folder, player, name))
     }
-    return _Climb(
-        folder, ladder, available.players, available.notice,
-        _start(folder, generation, ladder, available.players), player, batches,
+    # A match is against one version of an engine: it does not go on with the one of today.
+    players = tuple(
+        name for name in available.players if name not in batches or _played_by(
+            name, batches[name]) == available.approximate.get(name, ladder.programs.get(name))
     )
+    return _Climb(
+        folder, ladder, players, available.notice, _start(folder, generation, ladder, players),
+        player, batches,
+    )
+
+
+def _available(ladder: Ladder, num_threads: int) -> AvailablePlayers:
+    return available_players(
+        ladder, ladder.players, EngineSettings(processes=num_threads), with_other_versions=True
+    )
+
+
+def _played_by(rung: str, batches: list[MatchResult]) -> str | None:
+    """What the program behind ``rung`` called itself; None where there was none."""
+    facts = batches[0].programs.get(rung)
+    return None if facts is None else facts.identity
 
 
 def _rung_match(

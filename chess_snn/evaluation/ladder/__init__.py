@@ -32,6 +32,7 @@ from chess_snn.evaluation.ladder.rate import (
     LadderRating,
     climb_ladder,
     rate_on_ladder,
+    widened,
 )
 from chess_snn.evaluation.ladder.rungs import LADDER_PLAYERS, ladder_pairings, needs_engine
 
@@ -67,5 +68,6 @@ __all__ = [
     "read_matches",
     "shipped_games",
     "unpack_games",
+    "widened",
     "width",
 ]

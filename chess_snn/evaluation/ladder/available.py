@@ -1,7 +1,7 @@
 """Which players of the ladder can be played on this machine."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from chess_snn.errors import EngineError
 from chess_snn.evaluation.engines import EngineSettings
@@ -20,8 +20,9 @@ class AvailablePlayers:
     """In the order in which they were asked for."""
     notice: str | None
     """One line: what is missing, and the way out; None where nothing is."""
-    approximate: tuple[str, ...] = ()
-    """Those among ``players`` whose engine is of another version than in the ladder's games."""
+    approximate: Mapping[str, str] = field(default_factory=dict)
+    """Those among ``players`` whose engine is of another version than in the ladder's games, and
+    what it calls itself."""
 
 
 def available_players(
@@ -60,10 +61,11 @@ def available_players(
             f"{' or '.join(missing)}: "
             + "; ".join(sorted({faults[program].text for program in missing}))
         )
-    approximate = (
-        name for name in sound if needs_engine(name) and ladder.programs[name] in others
-    )
-    return AvailablePlayers(sound, "; ".join(notices) or None, tuple(approximate))
+    approximate = {
+        name: others[ladder.programs[name]] for name in sound
+        if needs_engine(name) and ladder.programs[name] in others
+    }
+    return AvailablePlayers(sound, "; ".join(notices) or None, approximate)
 
 
 @dataclass(frozen=True, slots=True)

@@ -118,11 +118,12 @@ def rate_on_ladder(
         matches = tuple(MatchResult.joined(batches) for batches in opponents.values())
         met = tuple(name for name in opponents if name in approximate)
         rating = ratings.of(player)
-        found.append(LadderRating(_widened(rating) if met else rating, matches, met))
+        found.append(LadderRating(widened(rating) if met else rating, matches, met))
     return found
 
 
-def _widened(rating: Rating) -> Rating:
+def widened(rating: Rating) -> Rating:
+    """``rating`` with the interval that it has where approximate rungs were met."""
     elo = rating.elo
     if math.isfinite(elo.value):
         low, high = (
