@@ -21,7 +21,8 @@ class SearchResult:
     actions: Int16Array
     """int16[G]: the action to play."""
     values_stm: Float32Array
-    """float32[G] in [-1, 1]: root value, side to move's view."""
+    """float32[G]: root value, side to move's view: in [-1, 1] in a game of wins, else the sum of
+    rewards to expect."""
     policy_targets: Float32Array
     """float32[G, M]: weight of each listed legal action; rows sum to 1, 0 behind the list."""
     prior_entropies: Float32Array

@@ -9,6 +9,10 @@ Below the root an edge is chosen by one of two rules, both without noise:
     the edge with the largest sum of value and prior bonus (Silver et al. 2017, Methods, *Search
     algorithm*), an edge without visits taking its parent's value less a reduction.
 
+At a chance node both take the event whose visits lag most behind its probability, the largest
+probability / (visits + 1), as Stochastic MuZero does (Antonoglou et al. 2022, §4): visits meet the
+probabilities as closely as whole numbers can, and nothing is drawn.
+
 Dimensions: G games, K history length.
 """
 
@@ -17,7 +21,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from chess_snn.jit import kernel
-from chess_snn.search.trees import NO_NODE, Trees
+from chess_snn.search.trees import NO_NODE, Trees, is_chance_node
 from chess_snn.types import Int16Array, Int32Array, UInt8Array, UInt64Array
 
 GUMBEL_RULE: Final = 0
@@ -89,8 +93,9 @@ def descend(
             child = trees.child[g, edge]
             if child == NO_NODE:
                 break
+            if not is_chance_node(trees, g, node):
+                ply += 1
             node = child
-            ply += 1
             if length > 0:
                 history[g, ply % length] = trees.state[g, node, history_word]
             if trees.num_edges[g, node] == 0:
@@ -131,7 +136,7 @@ def complete_values(trees: Trees, rule: Rule, g: int, node: int) -> CompletedVal
     mixed: np.float32 = trees.value[g, node]
     if prior_sum > np.float32(0):
         mixed = (mixed + np.float32(visits) * weighted / prior_sum) / np.float32(1 + visits)
-    factor, unvisited_gain = q_factor(rule, most), np.float32(0)
+    factor, unvisited_gain = q_factor(trees, rule, g, most), np.float32(0)
     if num_visited < count:
         best = max(best, mixed)
         unvisited_gain = np.exp(factor * (mixed - best))
@@ -139,12 +144,13 @@ def complete_values(trees: Trees, rule: Rule, g: int, node: int) -> CompletedVal
 
 
 @kernel
-def q_factor(rule: Rule, most_visits: int) -> np.float32:
+def q_factor(trees: Trees, rule: Rule, g: int, most_visits: int) -> np.float32:
     """What values are multiplied with before they join logits, by the visits of the most visited.
 
-    Sigma of Danihelka et al. 2022, eq. 8.
+    Sigma of Danihelka et al. 2022, eq. 8, of values in the tree's scale.
     """
-    return np.float32((rule.visit_offset + most_visits) * rule.q_scale)
+    scale: np.float32 = trees.value_scale[g]
+    return np.float32((rule.visit_offset + most_visits) * rule.q_scale) * scale
 
 
 @kernel
@@ -174,9 +180,22 @@ def improved_weight(trees: Trees, g: int, edge: int, values: CompletedValues) ->
 
 @kernel
 def _choose_edge(trees: Trees, rule: Rule, g: int, node: int) -> int:
+    if is_chance_node(trees, g, node):
+        return _choose_event(trees, g, node)
     if rule.kind == PUCT_RULE:
         return _choose_by_puct(trees, rule, g, node)
     return _choose_by_improved_policy(trees, rule, g, node)
+
+
+@kernel
+def _choose_event(trees: Trees, g: int, node: int) -> int:
+    first = trees.first_edge[g, node]
+    best, best_quota = int(first), np.float32(-np.inf)
+    for edge in range(first, first + trees.num_edges[g, node]):
+        quota = trees.prior[g, edge] / np.float32(1 + trees.visits[g, edge])
+        if quota > best_quota:
+            best, best_quota = edge, quota
+    return best
 
 
 @kernel
@@ -210,13 +229,14 @@ def _choose_by_puct(trees: Trees, rule: Rule, g: int, node: int) -> int:
             visits += count
             value_sum += trees.value_sum[g, edge]
             visited_prior += trees.prior[g, edge]
-    value = value_sum / np.float32(1 + visits)
+    scale = trees.value_scale[g]
+    value = scale * value_sum / np.float32(1 + visits)
     unvisited = value - np.float32(rule.unvisited_reduction) * np.sqrt(visited_prior)
     bonus = np.float32(rule.exploration) * np.sqrt(np.float32(1 + visits))
     best, best_score = int(first), np.float32(-np.inf)
     for edge in range(first, last):
         count = trees.visits[g, edge]
-        q = trees.value_sum[g, edge] / np.float32(count) if count > 0 else unvisited
+        q = scale * trees.value_sum[g, edge] / np.float32(count) if count > 0 else unvisited
         score = q + bonus * trees.prior[g, edge] / np.float32(1 + count)
         if score > best_score:
             best, best_score = edge, score

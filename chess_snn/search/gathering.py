@@ -52,8 +52,8 @@ def gather(
 @kernel
 def settle(
     trees: Trees, leaves: Int32Array, is_new: UInt8Array, states: UInt64Array,
-    legal_actions: Int16Array, num_legal: Int32Array, rewards: Float32Array, wins: Int16Array,
-    answers: Int32Array, logits: Float32Array, values_stm: Float32Array,
+    legal_actions: Int16Array, num_legal: Int32Array, events: Float32Array, rewards: Float32Array,
+    wins: Int16Array, answers: Int32Array, logits: Float32Array, values_stm: Float32Array,
     discount: float, sign: float,
 ) -> None:
     """Take the virtual losses back, then complete the leaves of the wave and back them up.
@@ -67,7 +67,8 @@ def settle(
         row = slice(k, k + 1)
         grow(
             trees, leaves[row], is_new[row], states[row], legal_actions[row], num_legal[row],
-            rewards[row], wins[row], answers[row], logits, values_stm, discount, sign,
+            events[row], rewards[row], wins[row], answers[row], logits, values_stm,
+            discount, sign,
         )
 
 

@@ -11,6 +11,7 @@ from typing import Final
 import numpy as np
 
 from chess_snn.config import check_range
+from chess_snn.errors import ConfigError
 from chess_snn.games.base import Game, GameBatch
 from chess_snn.nets.evaluator import Evaluator
 from chess_snn.search.descent import PUCT_RULE, RULE_CHOOSES
@@ -40,8 +41,14 @@ class GrowingTree:
         """A tree that takes ``memory_mib`` when full, and asks about ``most_leaves`` at once.
 
         Raises:
-            ConfigError: one of the two is below 1, or the memory is too small for one wave.
+            ConfigError: one of the two is below 1, the memory is too small for one wave, or the
+                game has chance events or another number of players.
         """
+        if game.spec.is_stochastic or game.spec.num_players != 2:
+            raise ConfigError(
+                f"a growing tree needs a game of two players without chance events, which "
+                f"{game.spec.name} is not; search with a fixed number of simulations"
+            )
         check_range("memory_mib", memory_mib, ge=1)
         check_range("most_leaves", most_leaves, ge=1)
         check_wave_fits(game.spec, memory_mib, most_leaves)
@@ -148,7 +155,7 @@ class GrowingTree:
         wins, answer = wave.evaluate(count)
         settle(
             self._trees, wave.leaves, wave.is_new, leaf.state, leaf.legal_actions, leaf.num_legal,
-            leaf.reward, wins, wave.answers, answer.legal_logits, answer.value_stm,
+            wave.events, leaf.reward, wins, wave.answers, answer.legal_logits, answer.value_stm,
             self._discount, spec.value_sign,
         )
         return count

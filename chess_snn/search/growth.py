@@ -11,12 +11,16 @@ import numpy as np
 
 from chess_snn.games.base import NO_ACTION
 from chess_snn.jit import kernel
-from chess_snn.search.trees import NO_NODE, Trees
+from chess_snn.rng import random_word
+from chess_snn.search.trees import NO_NODE, Trees, is_chance_node
 from chess_snn.types import Float32Array, Int16Array, Int32Array, UInt8Array, UInt64Array
 
 _WON: Final = np.float32(1)
 _OTHERWISE: Final = np.float32(1e-6)
 """What is left of the prior of actions beside one that wins at once."""
+_LEAST_SPREAD: Final = np.float32(0.01)
+"""Values closer than this share of their size are not stretched to the whole scale, so that noise
+does not decide where all actions are worth the same."""
 
 
 @kernel
@@ -31,6 +35,11 @@ def plant(
         trees.state[g, 0] = states[g]
         trees.reward[g, 0] = 0.0
         trees.value[g, 0] = values_stm[g]
+        if trees.is_chance.shape[1] > 0:
+            trees.is_chance[g, 0] = 0
+        if trees.value_bounds.shape[1] > 0:
+            trees.value_bounds[g, 0], trees.value_bounds[g, 1] = np.inf, -np.inf
+            trees.value_scale[g] = 1.0
         _add_edges(trees, g, 0, legal_actions[g], num_legal[g])
         _write_priors(trees, g, 0, logits[g])
 
@@ -60,8 +69,8 @@ def narrow(wins: Int16Array, legal_actions: Int16Array, num_legal: Int32Array) -
 @kernel
 def grow(
     trees: Trees, leaves: Int32Array, is_new: UInt8Array, states: UInt64Array,
-    legal_actions: Int16Array, num_legal: Int32Array, rewards: Float32Array, wins: Int16Array,
-    answers: Int32Array, logits: Float32Array, values_stm: Float32Array,
+    legal_actions: Int16Array, num_legal: Int32Array, events: Float32Array, rewards: Float32Array,
+    wins: Int16Array, answers: Int32Array, logits: Float32Array, values_stm: Float32Array,
     discount: float, sign: float,
 ) -> None:
     """Complete the new leaves of a wave and back up the value of every leaf.
@@ -73,13 +82,15 @@ def grow(
         states: uint64[G, W], with the three that follow: the positions of new leaves.
         legal_actions: int16[G, M].
         num_legal: int32[G].
+        events: float32[G, M], probabilities of the listed actions where they are chance events,
+            else 0; float32[G, 0] in a game without chance events.
         rewards: float32[G], for the player who moved there.
         wins: int16[G], the one action of a list that was narrowed to it, else ``NO_ACTION``.
         answers: int32[G], which row of the network's answer belongs to the leaf, if any does.
         logits: float32[B, L].
         values_stm: float32[B].
-        discount: of a value one ply later.
-        sign: from a child's value to its parent's view, +1 or -1.
+        discount: of a value one ply later; a chance event takes no time.
+        sign: from a value after a ply to the view of who made it, +1 or -1.
     """
     for g in range(len(wins)):
         leaf = leaves[g]
@@ -87,14 +98,21 @@ def grow(
             trees.state[g, leaf] = states[g]
             trees.reward[g, leaf] = rewards[g]
             trees.value[g, leaf] = 0.0
+            if trees.is_chance.shape[1] > 0:
+                trees.is_chance[g, leaf] = events[g, 0] > 0
             _add_edges(trees, g, leaf, legal_actions[g], num_legal[g])
             if wins[g] != NO_ACTION:
                 trees.value[g, leaf] = _WON
                 trees.prior[g, trees.first_edge[g, leaf]] = _WON
             elif num_legal[g] > 0:
                 trees.value[g, leaf] = values_stm[answers[g]]
-                _write_priors(trees, g, leaf, logits[answers[g]])
+                if is_chance_node(trees, g, leaf):
+                    _write_events(trees, g, leaf, legal_actions[g], events[g])
+                else:
+                    _write_priors(trees, g, leaf, logits[answers[g]])
         _back_up(trees, g, leaf, discount * sign)
+        if trees.value_bounds.shape[1] > 0:
+            _rescale(trees, g)
 
 
 @kernel
@@ -127,13 +145,48 @@ def _write_priors(trees: Trees, g: int, node: int, logits: Float32Array) -> None
 
 
 @kernel
+def _write_events(
+    trees: Trees, g: int, node: int, events: Int16Array, probabilities: Float32Array
+) -> None:
+    """Enter the events of a chance node from a place in their list on that its position decides.
+
+    Of equal events the first is taken: in the order of the list, a search too short for all of them
+    would see events of the board's first squares only.
+    """
+    first, count = trees.first_edge[g, node], trees.num_edges[g, node]
+    word = np.uint64(0)
+    for state_word in trees.state[g, node]:
+        word = random_word(word, state_word)
+    start = int(word % np.uint64(count))
+    for j in range(count):
+        listed = (start + j) % count
+        trees.action[g, first + j] = events[listed]
+        trees.prior[g, first + j] = probabilities[listed]
+
+
+@kernel
 def _back_up(trees: Trees, g: int, leaf: int, factor: float) -> None:
-    """Add the leaf's value to every edge above it; ``factor`` turns a node's into its parent's."""
+    """Add the leaf's value to every edge above it; ``factor`` is that of a value after a ply."""
     node = leaf
     value = trees.value[g, leaf]
     while node > 0:
-        value = np.float32(trees.reward[g, node] + factor * value)
-        edge = trees.parent_edge[g, node]
+        parent, edge = trees.parent[g, node], trees.parent_edge[g, node]
+        is_event = is_chance_node(trees, g, parent)
+        if not is_event:
+            value = np.float32(trees.reward[g, node] + factor * value)
         trees.visits[g, edge] += 1
         trees.value_sum[g, edge] += value
-        node = trees.parent[g, node]
+        if trees.value_bounds.shape[1] > 0 and not is_event:
+            mean = trees.value_sum[g, edge] / np.float32(trees.visits[g, edge])
+            bounds = trees.value_bounds[g]
+            bounds[0], bounds[1] = min(bounds[0], mean), max(bounds[1], mean)
+        node = parent
+
+
+@kernel
+def _rescale(trees: Trees, g: int) -> None:
+    """The scale in which the values seen lie at most 1 apart."""
+    lowest, highest = trees.value_bounds[g]
+    size = max(abs(lowest), abs(highest))
+    spread = max(highest - lowest, _LEAST_SPREAD * size)
+    trees.value_scale[g] = np.float32(1) / spread if spread > 0 else np.float32(1)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from chess_snn.search.trees import NO_NODE, Trees
+from chess_snn.search.trees import NO_NODE, Trees, is_chance_node
 from chess_snn.types import Float32Array, Int16Array, Int32Array
 
 
@@ -31,7 +31,7 @@ class RootReport:
     """Of the position, before it."""
     principal_variation: tuple[int, ...]
     """Actions: the most visited one of each node from the root on, the first one the search's
-    choice."""
+    choice. Of chance events, which are left out, the line follows the most visited too."""
 
 
 def report_root(
@@ -65,5 +65,6 @@ def _principal_variation(trees: Trees, g: int, action: int) -> tuple[int, ...]:
         if not visits.any():
             break
         edge = first + int(visits.argmax())
-        line.append(int(trees.action[g, edge]))
+        if not is_chance_node(trees, g, node):
+            line.append(int(trees.action[g, edge]))
     return tuple(line)

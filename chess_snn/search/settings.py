@@ -27,7 +27,8 @@ class SearchSettings:
     where that is more, so that a long search overlooks no mate."""
     q_scale: float = 1.0
     """Gumbel: how far a better value moves the policy; c_scale of Danihelka et al. 2022, for values
-    in [-1, 1]."""
+    in [-1, 1]. In games of points the values met in a tree are stretched to [0, 1] first; mctx then
+    takes 0.1."""
     visit_offset: float = 50.0
     """Gumbel: c_visit of Danihelka et al. 2022, added to the largest visit count."""
     discount: float = 0.998
@@ -36,7 +37,7 @@ class SearchSettings:
     """Whether a position that can be won at once (chess: mate in one) counts as won, without asking
     the network; the rules see it in less time."""
     exploration: float = 1.5
-    """PUCT: weight of the prior against the value."""
+    """PUCT: weight of the prior against the value, of which `search.q_scale` says the range."""
     unvisited_reduction: float = 0.25
     """PUCT: how much worse than its parent an action without visits is taken to be, times the root
     of the prior already visited."""

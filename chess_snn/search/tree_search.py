@@ -10,7 +10,6 @@ from typing import Protocol
 
 import numpy as np
 
-from chess_snn.errors import ConfigError
 from chess_snn.games.base import Game, GameBatch
 from chess_snn.jit import kernel
 from chess_snn.nets.evaluator import Evaluator
@@ -58,13 +57,8 @@ class TreeSearch:
         With ``finds_wins``, a position that can be won at once is not asked about.
 
         Raises:
-            ConfigError: the trees may need more than ``memory_mib``, or the game has chance events.
+            ConfigError: the trees may need more than ``memory_mib``.
         """
-        if game.spec.is_stochastic:
-            raise ConfigError(
-                f"a tree search needs a game without chance events, {game.spec.name} has them; "
-                "set search.kind = \"policy\""
-            )
         check_memory(game.spec, simulations, num_games, memory_mib)
         self.evaluator = evaluator
         self.simulations = simulations
@@ -133,7 +127,7 @@ class TreeSearch:
         wins, answer = wave.evaluate(len(roots))
         grow(
             self._trees, wave.leaves, wave.is_new, leaf.state, leaf.legal_actions, leaf.num_legal,
-            leaf.reward, wins, wave.answers, answer.legal_logits, answer.value_stm,
+            wave.events, leaf.reward, wins, wave.answers, answer.legal_logits, answer.value_stm,
             self._discount, spec.value_sign,
         )
 

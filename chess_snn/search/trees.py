@@ -4,6 +4,10 @@ Node 0 of every tree is its root. A node that the rules went on from has *edges*
 action, in a run of the game's edge columns; a node without edges has ended the game. An edge points
 to its child node once it was first visited.
 
+In a game with chance events two kinds of nodes alternate. At a *decision node* a player chooses.
+Its children are *chance nodes*: their positions are afterstates, their edges the possible events.
+The root is a decision node.
+
 Dimensions: G games, N nodes a game, E edges a game, W words a state row, M most legal actions.
 """
 
@@ -13,12 +17,14 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from chess_snn.errors import ConfigError
-from chess_snn.games.base import GameSpec
-from chess_snn.types import Float32Array, Int16Array, Int32Array, UInt64Array
+from chess_snn.games.base import GameSpec, ValueKind
+from chess_snn.jit import kernel
+from chess_snn.types import Float32Array, Int16Array, Int32Array, UInt8Array, UInt64Array
 
 NO_NODE: Final = -1
 _MIB: Final = 2**20
 _EDGE_BYTES: Final = 2 + 4 * 4
+_TREE_BYTES: Final = 5 * 4
 _MOST_EDGES: Final = 2**31 - 1
 """Their numbers are int32."""
 _USUAL_EDGES: Final = 48
@@ -35,6 +41,8 @@ class Trees(NamedTuple):
     """float32[G, N]: the network's value for the side to move at the node; 0 at the game's end."""
     reward: Float32Array
     """float32[G, N]: of the step that led here, for the player who made it."""
+    is_chance: UInt8Array
+    """uint8[G, N]: 1 at chance nodes; uint8[G, 0] in a game without chance events."""
     parent: Int32Array
     """int32[G, N]; undefined at the root."""
     parent_edge: Int32Array
@@ -46,7 +54,8 @@ class Trees(NamedTuple):
     action: Int16Array
     """int16[G, E]."""
     prior: Float32Array
-    """float32[G, E]: the network's policy; sums to 1 over a node's edges."""
+    """float32[G, E]: the network's policy, or the exact probabilities of a chance node's events;
+    sums to 1 over a node's edges."""
     visits: Int32Array
     """int32[G, E]."""
     value_sum: Float32Array
@@ -57,6 +66,18 @@ class Trees(NamedTuple):
     """int32[G]."""
     edges_used: Int32Array
     """int32[G]."""
+    value_bounds: Float32Array
+    """float32[G, 2]: the lowest and the highest mean value that an edge of a decision node has had
+    in the tree; float32[G, 0] in a game of wins, whose values are bounded by themselves."""
+    value_scale: Float32Array
+    """float32[G]: what differences of values are multiplied with before they meet priors: 1 over
+    the distance of the bounds (see :mod:`chess_snn.search.growth`); exactly 1 in a game of wins."""
+
+
+@kernel
+def is_chance_node(trees: Trees, g: int, node: int) -> bool:
+    """Whether nature moves at the node."""
+    return bool(trees.is_chance.shape[1] > 0 and trees.is_chance[g, node] > 0)
 
 
 def tree_bytes(spec: GameSpec, simulations: int) -> int:
@@ -66,7 +87,7 @@ def tree_bytes(spec: GameSpec, simulations: int) -> int:
     memory by huge pages, most of what lies between is backed too.
     """
     nodes = simulations + 1
-    return nodes * (_node_bytes(spec) + spec.max_legal * _EDGE_BYTES) + 8
+    return nodes * _node_bytes(spec) + _most_edges(spec, nodes) * _EDGE_BYTES + _TREE_BYTES
 
 
 def check_memory(spec: GameSpec, simulations: int, num_games: int, memory_mib: int) -> None:
@@ -89,7 +110,7 @@ def check_memory(spec: GameSpec, simulations: int, num_games: int, memory_mib: i
 def allocate_trees(spec: GameSpec, simulations: int, num_games: int) -> Trees:
     """Uninitialised trees with room for every node that ``simulations`` can add."""
     nodes = simulations + 1
-    return _allocate(spec, num_games, nodes, nodes * spec.max_legal)
+    return _allocate(spec, num_games, nodes, _most_edges(spec, nodes))
 
 
 def allocate_tree(spec: GameSpec, memory_mib: int) -> Trees:
@@ -117,16 +138,29 @@ def check_wave_fits(spec: GameSpec, memory_mib: int, num_leaves: int) -> None:
         )
 
 
+def _most_edges(spec: GameSpec, nodes: int) -> int:
+    """Edges of a tree of ``nodes``, at most.
+
+    A chance node is the child of a decision node, which has one for each action at most.
+    """
+    if not spec.is_stochastic:
+        return nodes * spec.max_legal
+    decisions = -(-nodes // (1 + spec.num_actions))
+    return decisions * spec.num_actions + (nodes - decisions) * spec.max_legal
+
+
 def _usual_node_bytes(spec: GameSpec) -> int:
     return _node_bytes(spec) + _USUAL_EDGES * _EDGE_BYTES
 
 
 def _allocate(spec: GameSpec, num_games: int, num_nodes: int, num_edges: int) -> Trees:
     nodes, edges = (num_games, num_nodes), (num_games, num_edges)
+    is_bounded = spec.value_kind is ValueKind.WDL
     return Trees(
         state=np.empty((*nodes, spec.state_words), np.uint64),
         value=np.empty(nodes, np.float32),
         reward=np.empty(nodes, np.float32),
+        is_chance=np.zeros((num_games, num_nodes if spec.is_stochastic else 0), np.uint8),
         parent=np.empty(nodes, np.int32),
         parent_edge=np.empty(nodes, np.int32),
         first_edge=np.empty(nodes, np.int32),
@@ -138,8 +172,10 @@ def _allocate(spec: GameSpec, num_games: int, num_nodes: int, num_edges: int) ->
         child=np.empty(edges, np.int32),
         nodes_used=np.empty(num_games, np.int32),
         edges_used=np.empty(num_games, np.int32),
+        value_bounds=np.empty((num_games, 0 if is_bounded else 2), np.float32),
+        value_scale=np.ones(num_games, np.float32),
     )
 
 
 def _node_bytes(spec: GameSpec) -> int:
-    return 8 * spec.state_words + 4 * 6
+    return 8 * spec.state_words + 4 * 6 + spec.is_stochastic

@@ -5,10 +5,10 @@ Dimensions: L leaves at most, B of them that the network is asked about, W words
 
 import numpy as np
 
-from chess_snn.games.base import NO_ACTION, Game, GameBatch
+from chess_snn.games.base import NO_ACTION, Game, GameBatch, ValueKind
 from chess_snn.nets.evaluator import Evaluation, Evaluator
 from chess_snn.search.growth import narrow
-from chess_snn.types import Int16Array, Int32Array, UInt8Array, UInt64Array
+from chess_snn.types import Float32Array, Int16Array, Int32Array, UInt8Array, UInt64Array
 
 
 class Wave:
@@ -21,7 +21,10 @@ class Wave:
     def __init__(
         self, game: Game, evaluator: Evaluator, *, finds_wins: bool, most_leaves: int
     ) -> None:
-        self._game, self._evaluator, self._finds_wins = game, evaluator, finds_wins
+        self._game, self._evaluator = game, evaluator
+        self._finds_wins = (
+            finds_wins and game.spec.value_kind is ValueKind.WDL and not game.spec.is_stochastic
+        )
         self.leaf: GameBatch = game.allocate(most_leaves)
         self.actions: Int16Array = np.empty(most_leaves, np.int16)
         """int16[L]."""
@@ -31,9 +34,14 @@ class Wave:
         """uint8[L]."""
         self.answers: Int32Array = np.empty(most_leaves, np.int32)
         """int32[L]: which row of the network's answer is that of the leaf, if it was asked."""
+        self.events: Float32Array = np.empty((most_leaves, 0), np.float32)
+        """float32[>= count, M] of the last wave: the probabilities of each leaf's listed events, 0
+        where a player is to move; no columns in a game without chance events."""
 
     def evaluate(self, count: int) -> tuple[Int16Array, Evaluation]:
         """Step to the first ``count`` leaves, and ask the network about the new ones still open.
+
+        An action leads to an afterstate where the game has chance events, an event to a decision.
 
         Returns:
             As :func:`chess_snn.search.growth.grow` takes them: the wins int16[count], to which the
@@ -46,15 +54,19 @@ class Wave:
         is_open = (leaf.num_legal[:count] > 0) & (wins == NO_ACTION)
         asked = np.flatnonzero(is_open & (self.is_new[:count] > 0))
         self.answers[asked] = np.arange(len(asked))
-        num_columns = int(leaf.num_legal[asked].max(initial=0))
-        return wins, self.ask(
-            leaf.state[asked], leaf.legal_actions[asked, :num_columns], leaf.num_legal[asked]
-        )
+        num_legal = leaf.num_legal[asked]
+        if self._game.spec.is_stochastic:
+            self.events = self._game.event_probabilities(leaf.state[:count])
+            # The rules know the policy of nature: the network is asked for a value only.
+            num_legal[self.events[asked, 0] > 0] = 0
+        num_columns = int(num_legal.max(initial=0))
+        return wins, self.ask(leaf.state[asked], leaf.legal_actions[asked, :num_columns], num_legal)
 
     def wins(self, batch: GameBatch, count: int) -> Int16Array:
         """int16[count]: an action that wins at once in each of the first rows, or ``NO_ACTION``.
 
-        Rows that have ended are skipped; without ``finds_wins`` all are.
+        Rows that have ended are skipped; all are without ``finds_wins``, and in games with chance
+        events or without wins.
         """
         if not self._finds_wins:
             return np.full(count, NO_ACTION, np.int16)

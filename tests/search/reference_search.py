@@ -9,12 +9,14 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from chess_snn.games.base import ValueKind
 from chess_snn.rng import random_unit, random_word
 
 
 @dataclass
 class Node:
     game: object  # a GameBatch of one
+    is_chance: bool = False
     reward: float = 0.0
     value: float = 0.0
     prior: list = field(default_factory=list)
@@ -31,9 +33,11 @@ class ReferenceSearch:
     def __init__(self, game, evaluator, settings, simulations):
         self.game, self.evaluator = game, evaluator
         self.settings, self.simulations = settings, simulations
+        self.means = []  # of decisions' edges, one after each visit
 
     def search(self, batch, key, ply, temperature):
         """The searched root of one position, a batch of one, and the index of the chosen action."""
+        self.means.clear()
         root = self._evaluate(Node(batch))
         root.network_prior = root.prior
         win = self._winning_index(batch)
@@ -78,22 +82,42 @@ class ReferenceSearch:
         else:
             child = node.children[j]
             if child.prior:
-                choose = self._puct if self.settings.kind == "puct" else self._most_behind
-                child_value = self._simulate(child, choose(child))
+                child_value = self._simulate(child, self._choose(child))
                 return self._record(node, j, child, child_value)
         return self._record(node, j, child, child.value)
 
     def _record(self, node, j, child, child_value):
-        sign = self.game.spec.value_sign
-        value = child.reward + self.settings.discount * sign * child_value
+        sign, value = self.game.spec.value_sign, child_value
+        if not node.is_chance:
+            value = child.reward + self.settings.discount * sign * child_value
         node.visits[j] += 1
         node.sums[j] += value
+        if not node.is_chance:
+            self.means.append(node.q(j))
         return value
+
+    def _choose(self, node):
+        if node.is_chance:
+            return self._most_due(node)
+        return self._puct(node) if self.settings.kind == "puct" else self._most_behind(node)
+
+    def _most_due(self, node):
+        """In single precision: 0.9 / 9 and 0.1 are as good as equal."""
+        due = [
+            np.float32(p) / np.float32(1 + n)
+            for p, n in zip(node.prior, node.visits, strict=True)
+        ]
+        return due.index(max(due))
 
     def _step(self, node, j):
         game = node.game.take(np.zeros(1, np.int64))
         self.game.step(game, node.game.legal_actions[:, j].copy())
         child = Node(game, reward=float(game.reward[0]))
+        if self.game.spec.is_stochastic and (shares := self._event_shares(game)):
+            child.is_chance = True
+            self._evaluate(child)
+            child.prior = shares
+            return child
         win = self._winning_index(game)
         if win is not None:
             game.legal_actions[0, 0], game.num_legal[0] = game.legal_actions[0, win], 1
@@ -101,9 +125,22 @@ class ReferenceSearch:
             return child
         return self._evaluate(child) if game.num_legal[0] else child
 
+    def _event_shares(self, game):
+        """Of an afterstate, whose list of events is turned to begin where its hash says."""
+        count = int(game.num_legal[0])
+        shares = self.game.event_probabilities(game.state)[0, :count].tolist()
+        if not any(shares):
+            return []
+        word = np.uint64(0)
+        for state_word in game.state[0]:
+            word = np.uint64(random_word(word, state_word))
+        start = int(word) % count
+        game.legal_actions[0, :count] = np.roll(game.legal_actions[0, :count], -start)
+        return shares[start:] + shares[:start]
+
     def _winning_index(self, game):
         """The first action that wins at once, by playing all of them."""
-        if not self.settings.finds_wins:
+        if not self.settings.finds_wins or self.game.spec.value_kind is not ValueKind.WDL:
             return None
         for j in range(game.num_legal[0]):
             tried = game.take(np.zeros(1, np.int64))
@@ -115,14 +152,16 @@ class ReferenceSearch:
     def _evaluate(self, node):
         game = node.game
         answer = self.evaluator.evaluate(
-            self.game.planes(game.state), game.legal_actions, game.num_legal
+            self.game.planes(game.state), game.legal_actions,
+            np.zeros(1, np.int32) if node.is_chance else game.num_legal,
         )
-        count = int(game.num_legal[0])
-        logits = answer.legal_logits[0, :count].astype(float)
-        weights = np.exp(logits - logits.max())
-        node.prior = list(weights / weights.sum())
         node.value = float(answer.value_stm[0])
+        count = int(game.num_legal[0])
         node.visits, node.sums = [0] * count, [0.0] * count
+        if not node.is_chance:
+            logits = answer.legal_logits[0, :count].astype(float)
+            weights = np.exp(logits - logits.max())
+            node.prior = list(weights / weights.sum())
         return node
 
     def _mixed(self, node):
@@ -135,7 +174,15 @@ class ReferenceSearch:
         return (node.value + total * mean) / (1 + total)
 
     def _scale(self, node):
-        return (self.settings.visit_offset + max(node.visits)) * self.settings.q_scale
+        factor = (self.settings.visit_offset + max(node.visits)) * self.settings.q_scale
+        return factor * self._stretch()
+
+    def _stretch(self):
+        """Values met in the tree to [0, 1], but for where they begin."""
+        if self.game.spec.value_kind is ValueKind.WDL or not any(self.means):
+            return 1.0
+        low, high = min(self.means), max(self.means)
+        return 1 / max(high - low, 0.01 * max(abs(low), abs(high)))
 
     def _most_behind(self, node):
         policy, total = self.improved_policy(node), sum(node.visits)
@@ -153,11 +200,12 @@ class ReferenceSearch:
 
     def _puct(self, node):
         total = sum(node.visits)
-        value = (node.value + sum(node.sums)) / (1 + total)
+        stretch = self._stretch()
+        value = stretch * (node.value + sum(node.sums)) / (1 + total)
         seen = sum(p for p, n in zip(node.prior, node.visits, strict=True) if n)
         unvisited = value - self.settings.unvisited_reduction * math.sqrt(seen)
         score = [
-            (node.q(j) if node.visits[j] else unvisited)
+            (stretch * node.q(j) if node.visits[j] else unvisited)
             + self.settings.exploration * p * math.sqrt(1 + total) / (1 + node.visits[j])
             for j, p in enumerate(node.prior)
         ]
