@@ -20,6 +20,7 @@ from chess_snn.games import Game, get_game
 from chess_snn.games.chess import PLANE_NAMES, action_of_move
 from chess_snn.games.chess.planes import CLOCK_THRESHOLDS, REPETITION_THRESHOLDS
 from chess_snn.games.sampling import random_legal_actions
+from chess_snn.rng import random_words
 
 RULES_BAR: Final = 100.0
 PLANES_BAR: Final = 120.0
@@ -41,9 +42,9 @@ def run(quick: bool = False) -> BenchReport:
     seconds, num_rounds = (0.3, 2) if quick else (1.0, 5)
     contenders = {
         "python-chess, rules": _python_chess(_play_rules),
-        "kernels, rules": _kernels(with_planes=False),
+        "kernels, rules": make_stepper("chess", with_planes=False),
         "python-chess, rules and planes": _python_chess(_play_rules_and_planes),
-        "kernels, rules and planes": _kernels(with_planes=True),
+        "kernels, rules and planes": make_stepper("chess", with_planes=True),
     }
     rates: dict[str, list[float]] = {name: [] for name in contenders}
     for _ in range(num_rounds):
@@ -64,9 +65,9 @@ def run(quick: bool = False) -> BenchReport:
     return report
 
 
-def _kernels(with_planes: bool) -> _Contender:
-    game = get_game("chess")
-    plies = _play_batch(game, with_planes)
+def make_stepper(game: str, with_planes: bool) -> _Contender:
+    """Random games of ``game`` on one core, a batch of 512 a step."""
+    plies = _play_batch(get_game(game), with_planes)
     next(plies)  # compiles
 
     def play(seconds: float) -> float:
@@ -83,7 +84,10 @@ def _play_batch(game: Game, with_planes: bool) -> Iterator[None]:
     starts = game.initial_states(keys)
     for ply in itertools.count():
         actions = random_legal_actions(batch, keys, np.full(_NUM_GAMES, ply, dtype=np.int32))
-        game.step(batch, actions)
+        chance = None
+        if game.spec.is_stochastic:
+            chance = random_words(keys, np.full(_NUM_GAMES, ply, dtype=np.uint64))
+        game.step(batch, actions, chance)
         ended = np.flatnonzero(batch.termination)
         if len(ended):
             game.reset(batch, ended, starts[: len(ended)])

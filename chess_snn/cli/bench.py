@@ -12,6 +12,7 @@ from chess_snn.cli.bench_table import print_report
 from chess_snn.cli.orchestration import load_flows
 from chess_snn.cli.report_file import JsonFile, check_writable
 from chess_snn.data import write_text
+from chess_snn.errors import ConfigError
 
 app = typer.Typer(
     help="Measure one part of the system, beside what it is compared with, in one run.",
@@ -20,6 +21,8 @@ app = typer.Typer(
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 Quick = Annotated[bool, typer.Option(help="A few seconds only; figures are rough.")]
+
+_ENV_MODULES = {"chess": "env", "2048": "env_2048"}
 
 
 def _command(module: str, summary: str, name: str | None = None) -> None:
@@ -64,7 +67,24 @@ def _folder(
     _give(run(quick=quick, shards=shards), json, json_file, quick)
 
 
-_command("env", "Rules and bitplanes of chess, beside python-chess, on one core.")
+@app.command("env")
+def _env(
+    json: Json = False, json_file: JsonFile = None, quick: Quick = False,
+    game: Annotated[str, typer.Option(help="chess or 2048.")] = "chess",
+) -> None:
+    """Rules and bitplanes on one core: chess beside python-chess, 2048 with its planning player.
+
+    Exits with 1 where a bar is missed (not with --quick).
+
+    chess-snn bench env --game 2048
+    """
+    if game not in _ENV_MODULES:
+        raise ConfigError(f"--game must be one of {', '.join(_ENV_MODULES)}, got {game!r}")
+    check_writable(json_file)
+    run = importlib.import_module(f"chess_snn.bench.{_ENV_MODULES[game]}").run
+    _give(run(quick=quick), json, json_file, quick)
+
+
 _command("import_games", "From PGN to shards on two processes, beside python-chess.", "import")
 _command("net", "The network alone, beside its twin, the machine's peak, and other libraries'.")
 _command("search", "Tree search, alone and with a network, beside OpenSpiel's.")

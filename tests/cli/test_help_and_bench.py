@@ -66,6 +66,12 @@ def test_a_part_that_a_benchmark_does_not_have_is_refused(chess_snn):
     assert "--part must be one of campaigns, scheduling, got 'x'" in done.stderr
 
 
+def test_a_game_without_a_benchmark_is_refused(chess_snn):
+    done = chess_snn("bench", "env", "--game", "go")
+    assert done.returncode == 2
+    assert "--game must be one of chess, 2048, got 'go'" in done.stderr
+
+
 def test_version(chess_snn):
     assert chess_snn("--version").stdout.startswith("chess-snn 0.")
 
