@@ -93,7 +93,7 @@ def descend(
             child = trees.child[g, edge]
             if child == NO_NODE:
                 break
-            if not is_chance_node(trees, g, node):
+            if not is_chance_node(trees.is_chance, g, node):
                 ply += 1
             node = child
             if length > 0:
@@ -136,7 +136,7 @@ def complete_values(trees: Trees, rule: Rule, g: int, node: int) -> CompletedVal
     mixed: np.float32 = trees.value[g, node]
     if prior_sum > np.float32(0):
         mixed = (mixed + np.float32(visits) * weighted / prior_sum) / np.float32(1 + visits)
-    factor, unvisited_gain = q_factor(trees, rule, g, most), np.float32(0)
+    factor, unvisited_gain = q_factor(rule, most, trees.value_scale[g]), np.float32(0)
     if num_visited < count:
         best = max(best, mixed)
         unvisited_gain = np.exp(factor * (mixed - best))
@@ -144,13 +144,12 @@ def complete_values(trees: Trees, rule: Rule, g: int, node: int) -> CompletedVal
 
 
 @kernel
-def q_factor(trees: Trees, rule: Rule, g: int, most_visits: int) -> np.float32:
+def q_factor(rule: Rule, most_visits: int, value_scale: np.float32) -> np.float32:
     """What values are multiplied with before they join logits, by the visits of the most visited.
 
     Sigma of Danihelka et al. 2022, eq. 8, of values in the tree's scale.
     """
-    scale: np.float32 = trees.value_scale[g]
-    return np.float32((rule.visit_offset + most_visits) * rule.q_scale) * scale
+    return np.float32((rule.visit_offset + most_visits) * rule.q_scale) * value_scale
 
 
 @kernel
@@ -180,7 +179,7 @@ def improved_weight(trees: Trees, g: int, edge: int, values: CompletedValues) ->
 
 @kernel
 def _choose_edge(trees: Trees, rule: Rule, g: int, node: int) -> int:
-    if is_chance_node(trees, g, node):
+    if is_chance_node(trees.is_chance, g, node):
         return _choose_event(trees, g, node)
     if rule.kind == PUCT_RULE:
         return _choose_by_puct(trees, rule, g, node)

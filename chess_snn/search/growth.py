@@ -106,7 +106,7 @@ def grow(
                 trees.prior[g, trees.first_edge[g, leaf]] = _WON
             elif num_legal[g] > 0:
                 trees.value[g, leaf] = values_stm[answers[g]]
-                if is_chance_node(trees, g, leaf):
+                if is_chance_node(trees.is_chance, g, leaf):
                     _write_events(trees, g, leaf, legal_actions[g], events[g])
                 else:
                     _write_priors(trees, g, leaf, logits[answers[g]])
@@ -155,8 +155,8 @@ def _write_events(
     """
     first, count = trees.first_edge[g, node], trees.num_edges[g, node]
     word = np.uint64(0)
-    for state_word in trees.state[g, node]:
-        word = random_word(word, state_word)
+    for column in range(trees.state.shape[2]):
+        word = random_word(word, trees.state[g, node, column])
     start = int(word % np.uint64(count))
     for j in range(count):
         listed = (start + j) % count
@@ -171,22 +171,22 @@ def _back_up(trees: Trees, g: int, leaf: int, factor: float) -> None:
     value = trees.value[g, leaf]
     while node > 0:
         parent, edge = trees.parent[g, node], trees.parent_edge[g, node]
-        is_event = is_chance_node(trees, g, parent)
+        is_event = is_chance_node(trees.is_chance, g, parent)
         if not is_event:
             value = np.float32(trees.reward[g, node] + factor * value)
         trees.visits[g, edge] += 1
         trees.value_sum[g, edge] += value
         if trees.value_bounds.shape[1] > 0 and not is_event:
             mean = trees.value_sum[g, edge] / np.float32(trees.visits[g, edge])
-            bounds = trees.value_bounds[g]
-            bounds[0], bounds[1] = min(bounds[0], mean), max(bounds[1], mean)
+            trees.value_bounds[g, 0] = min(trees.value_bounds[g, 0], mean)
+            trees.value_bounds[g, 1] = max(trees.value_bounds[g, 1], mean)
         node = parent
 
 
 @kernel
 def _rescale(trees: Trees, g: int) -> None:
     """The scale in which the values seen lie at most 1 apart."""
-    lowest, highest = trees.value_bounds[g]
+    lowest, highest = trees.value_bounds[g, 0], trees.value_bounds[g, 1]
     size = max(abs(lowest), abs(highest))
     spread = max(highest - lowest, _LEAST_SPREAD * size)
     trees.value_scale[g] = np.float32(1) / spread if spread > 0 else np.float32(1)

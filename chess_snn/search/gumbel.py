@@ -119,7 +119,7 @@ def _most_visits(trees: Trees, g: int) -> int:
 def _best_edge_with(trees: Trees, rule: Rule, scores: Float32Array, g: int, wanted: int) -> int:
     """The root edge with ``wanted`` visits whose score plus scaled value is largest."""
     first = trees.first_edge[g, 0]
-    factor = q_factor(trees, rule, g, _most_visits(trees, g))
+    factor = q_factor(rule, _most_visits(trees, g), trees.value_scale[g])
     best, best_score = -1, np.float32(-np.inf)
     for j in range(trees.num_edges[g, 0]):
         edge = first + j

@@ -65,6 +65,6 @@ def _principal_variation(trees: Trees, g: int, action: int) -> tuple[int, ...]:
         if not visits.any():
             break
         edge = first + int(visits.argmax())
-        if not is_chance_node(trees, g, node):
+        if not is_chance_node(trees.is_chance, g, node):
             line.append(int(trees.action[g, edge]))
     return tuple(line)

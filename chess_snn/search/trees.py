@@ -75,9 +75,9 @@ class Trees(NamedTuple):
 
 
 @kernel
-def is_chance_node(trees: Trees, g: int, node: int) -> bool:
-    """Whether nature moves at the node."""
-    return bool(trees.is_chance.shape[1] > 0 and trees.is_chance[g, node] > 0)
+def is_chance_node(is_chance: UInt8Array, g: int, node: int) -> bool:
+    """Whether nature moves at the node; of ``Trees.is_chance``."""
+    return bool(is_chance.shape[1] > 0 and is_chance[g, node] > 0)
 
 
 def tree_bytes(spec: GameSpec, simulations: int) -> int:
