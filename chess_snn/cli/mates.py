@@ -44,7 +44,8 @@ def mates_command(
     check_range("--threads", threads, ge=0, le=1024)
     check_writable(json_file)
     find_device(device)
-    game, chosen = get_game("chess"), find_model(model)
+    game = get_game("chess")
+    chosen = find_model(model, game.spec.name)
     with work_bar("finding and proving positions") as update:
         suite = forced_wins(game, count, moves, seed, on_progress=update)
     solved = 0

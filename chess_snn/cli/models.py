@@ -14,18 +14,27 @@ from chess_snn.campaign.models.references import (
 from chess_snn.campaign.store.folder import CONFIG_FILE
 from chess_snn.campaign.store.naming import campaigns_home
 from chess_snn.cli.console import print_message
+from chess_snn.cli.one_game import DEFAULT_GAME, check_game
 from chess_snn.cli.orchestration import load_flows
 from chess_snn.errors import ChessSnnError
 from chess_snn.search import SearchSettings
 
 
-def find_model(text: str) -> Model:
+def find_model(text: str, game: str | None = None) -> Model:
     """The model that ``text`` names; a registered one is fetched.
 
+    Args:
+        text: see ``KNOWN_MODELS``.
+        game: name of the game that it must play; None: any.
+
     Raises:
-        UsageError, ChessSnnError: as :func:`chess_snn.campaign.models.references.find_model`.
+        UsageError, ChessSnnError: as :func:`chess_snn.campaign.models.references.find_model`; or
+            it plays another game.
     """
-    return references.find_model(text, fetch_model)
+    model = references.find_model(text, fetch_model)
+    if game is not None and model.game is not None:
+        check_game(model.label, model.game, game)
+    return model
 
 
 def fetch_model(address: str) -> Path:
@@ -34,14 +43,14 @@ def fetch_model(address: str) -> Path:
     return folder
 
 
-def newest_or_untrained() -> Model:
-    """The newest generation in ``./campaigns`` and in the user's campaigns; else an untrained one.
+def newest_or_untrained(game: str = DEFAULT_GAME) -> Model:
+    """The newest network of ``game`` in ``./campaigns`` and in the user's; else an untrained one.
 
     The user's campaigns are those of :func:`chess_snn.campaign.store.naming.campaigns_home`.
     """
     checkpoints = [
         (folder.checkpoint(generation).stat().st_mtime, path, generation)
-        for path, folder in _campaigns()
+        for path, folder in _campaigns() if folder.config.campaign.game == game
         for generation in generations_there(folder)[-1:]
     ]
     if checkpoints:

@@ -14,6 +14,7 @@ from chess_snn.campaign.models.references import (
     split_generation,
 )
 from chess_snn.cli.models import find_model
+from chess_snn.cli.one_game import DEFAULT_GAME
 from chess_snn.config import check_range
 from chess_snn.errors import UsageError
 from chess_snn.evaluation import (
@@ -27,6 +28,7 @@ from chess_snn.evaluation import (
     make_player,
     split_dilution,
 )
+from chess_snn.games import get_game
 from chess_snn.games.base import Game
 from chess_snn.nets import make_evaluator
 from chess_snn.search import MAX_SIMULATIONS, make_match_search
@@ -78,29 +80,29 @@ class Entrant:
         return player if percent is None else DilutedPlayer(player, percent)
 
 
-def find_entrant(game: Game, text: str, simulations: int) -> Entrant:
+def find_entrant(game: Game | None, text: str, simulations: int) -> Entrant:
     """The player that ``text`` names.
 
     Args:
-        game: that is played.
+        game: that is played; None: whatever a network plays, chess for the others.
         text: one of ``KNOWN_PLAYERS``, or a network (``KNOWN_MODELS``), which may be followed by
             ``:N`` for its own number of simulations; ``~P`` makes P % of its moves random.
         simulations: of a network that does not say.
 
     Raises:
-        UsageError: there is no such player.
+        UsageError: there is no such player, or it plays another game.
     """
     if is_player_name(text):
-        return Entrant(make_player(game, text).name, None, 0)
+        return Entrant(make_player(game or get_game(DEFAULT_GAME), text).name, None, 0)
     inner, percent = split_dilution(text)
     with looking_for(text):
         if percent is not None and not Path(text).exists():
             check_range(f"percent of random moves in {text!r}", percent, gt=0.0, lt=100.0)
-            return replace(_network(inner, simulations), random_percent=percent)
-        return _network(text, simulations)
+            return replace(_network(game, inner, simulations), random_percent=percent)
+        return _network(game, text, simulations)
 
 
-def _network(text: str, simulations: int) -> Entrant:
+def _network(game: Game | None, text: str, simulations: int) -> Entrant:
     budget = _BUDGET.fullmatch(text)
     if budget is not None and not Path(text).exists():
         text, simulations = budget["model"], int(budget["simulations"])
@@ -111,5 +113,5 @@ def _network(text: str, simulations: int) -> Entrant:
             f"unknown player {text!r}; known: {', '.join(KNOWN_PLAYERS)}, or a network: "
             f"{KNOWN_MODELS}; behind a network :N is its number of simulations"
         )
-    model = find_model(text)
+    model = find_model(text, None if game is None else game.spec.name)
     return Entrant(f"{model.label}:{simulations}", model, simulations)

@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Iterator
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
@@ -14,6 +14,9 @@ from chess_snn.devices import find_device
 from chess_snn.games import get_game
 from chess_snn.search import MAX_SIMULATIONS
 from chess_snn.uci import LoadedModel, Options, Session
+
+_GAME: Final = "chess"
+"""The only one that UCI knows."""
 
 
 def uci_command(
@@ -35,11 +38,11 @@ def uci_command(
         model=model or "", simulations=simulations, threads=threads or num_cores(), device=device
     )
     if model is not None:
-        find_model(model)  # what is not there is an error before a GUI is told anything else
+        find_model(model, _GAME)  # what is not there is an error before a GUI is told anything else
     # What comes in may be any bytes, and may be named in what goes out.
     if hasattr(sys.stdout, "reconfigure"):
         sys.stdout.reconfigure(errors="backslashreplace")
-    Session(get_game("chess"), load_model, _tell, options).run(_lines())
+    Session(get_game(_GAME), load_model, _tell, options).run(_lines())
 
 
 def load_model(text: str) -> LoadedModel:
@@ -48,8 +51,8 @@ def load_model(text: str) -> LoadedModel:
     Raises:
         ChessSnnError: it is not there, damaged, or plays another game.
     """
-    model = find_model(text)
-    return LoadedModel(model.label, model.load(get_game("chess")), model.precision, model.search)
+    model = find_model(text, _GAME)
+    return LoadedModel(model.label, model.load(get_game(_GAME)), model.precision, model.search)
 
 
 def _lines() -> Iterator[str]:

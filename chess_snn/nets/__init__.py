@@ -16,7 +16,13 @@ from chess_snn.nets.operations import Operations, count_operations
 from chess_snn.nets.planes import expand_planes
 from chess_snn.nets.spike_rates import LayerSpikes, SpikeCounts, count_spikes
 from chess_snn.nets.values import read_value, value_target
-from chess_snn.nets.weights import load_network, network_digest, save_network, write_tensors
+from chess_snn.nets.weights import (
+    load_network,
+    network_digest,
+    save_network,
+    stored_game,
+    write_tensors,
+)
 
 __all__ = [
     "SIZES",
@@ -47,6 +53,7 @@ __all__ = [
     "network_digest",
     "read_value",
     "save_network",
+    "stored_game",
     "value_target",
     "write_tensors",
 ]

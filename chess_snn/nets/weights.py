@@ -98,6 +98,19 @@ def load_network(path: Path) -> Network:
     return network.eval()
 
 
+def stored_game(path: Path) -> str:
+    """Name of the game that the network stored at ``path`` plays.
+
+    Raises:
+        UsageError: there is no such file.
+        CorruptDataError: it is no network of this program.
+    """
+    _, metadata = read_tensors(path)
+    if "game" not in metadata:
+        raise CorruptDataError(f"{path} is no {FORMAT} file; it does not name its game")
+    return metadata["game"]
+
+
 def network_digest(network: Network) -> str:
     """SHA-256, in hex, over names, types, shapes and bytes of all tensors, on any device."""
     digest = hashlib.sha256()

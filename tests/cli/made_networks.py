@@ -10,8 +10,8 @@ from chess_snn.training import Trainer, TrainingSettings, save_checkpoint
 SETTINGS = ("search.kind=puct", "search.exploration=2.5", "net.precision=fp32")
 
 
-def small_network(seed: int) -> Network:
-    return build_network(get_game("chess").spec, NetConfig(blocks=1, channels=8), seed)
+def small_network(seed: int, game: str = "chess") -> Network:
+    return build_network(get_game(game).spec, NetConfig(blocks=1, channels=8), seed)
 
 
 def make_campaign(path: Path, generations: tuple[int, ...]) -> CampaignFolder:
@@ -24,6 +24,6 @@ def make_campaign(path: Path, generations: tuple[int, ...]) -> CampaignFolder:
     return folder
 
 
-def make_weights(path: Path, seed: int = 9) -> Path:
-    save_network(path, small_network(seed))
+def make_weights(path: Path, seed: int = 9, game: str = "chess") -> Path:
+    save_network(path, small_network(seed, game))
     return path

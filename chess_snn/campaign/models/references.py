@@ -17,7 +17,7 @@ from chess_snn.campaign.strength.champions import champion_of
 from chess_snn.data import is_committed, verify_folder
 from chess_snn.errors import CampaignError, UsageError
 from chess_snn.games.base import Game
-from chess_snn.nets import Network, Precision, build_network, load_network
+from chess_snn.nets import Network, Precision, build_network, load_network, stored_game
 from chess_snn.search import SearchSettings
 from chess_snn.training import WEIGHTS
 
@@ -58,6 +58,8 @@ class Model:
     """Of the campaign's settings."""
     campaign: CampaignFolder | None = None
     """That it lies in."""
+    game: str | None = None
+    """Name of the game that it plays; None: untrained, it can be of any."""
 
     def load(self, game: Game) -> Network:
         """The network, after the digests of its checkpoint were checked.
@@ -140,7 +142,10 @@ def _find_model(text: str) -> Model:
     campaign = weights.absolute().parent.parent.parent
     if (campaign / CONFIG_FILE).is_file():
         return _of_checkpoint(str(path), weights, CampaignFolder.open(campaign))
-    return Model(str(path), weights, NetworkSettings().precision, SearchSettings())
+    return Model(
+        str(path), weights, NetworkSettings().precision, SearchSettings(),
+        game=stored_game(weights),
+    )
 
 
 def split_generation(text: str) -> tuple[Path, int | str | None]:
@@ -208,7 +213,7 @@ def _model(
 ) -> Model:
     return Model(
         label, weights, config.net.precision, config.search, generation,
-        config_digest(config), campaign,
+        config_digest(config), campaign, config.campaign.game,
     )
 
 

@@ -1,0 +1,26 @@
+"""Commands that are for one game, given something of another one."""
+
+from typing import Final
+
+from chess_snn.errors import UsageError
+
+DEFAULT_GAME: Final = "chess"
+"""Of commands that neither a network nor an option tells which one."""
+START: Final = "startpos"
+"""Stands for the position in which a game begins."""
+_OF_ANY_GAME: Final = ("play", "analyse", "games show", "games stats", "results", "watch")
+"""Commands that take every game."""
+
+
+def check_game(what: str, found: str, wanted: str) -> None:
+    """Refuse ``what``, of the game called ``found``, in a command that needs the game ``wanted``.
+
+    Raises:
+        UsageError: the games differ; the message names both, and what works instead.
+    """
+    if found == wanted:
+        return
+    raise UsageError(
+        f"{what} is of the game {found}, and this command needs {wanted} here; these work with "
+        f"{found}: {', '.join(_OF_ANY_GAME)}"
+    )
