@@ -38,7 +38,7 @@ def plant(
         if trees.is_chance.shape[1] > 0:
             trees.is_chance[g, 0] = 0
         if trees.value_bounds.shape[1] > 0:
-            trees.value_bounds[g, 0], trees.value_bounds[g, 1] = np.inf, -np.inf
+            trees.value_bounds[g] = values_stm[g]
             trees.value_scale[g] = 1.0
         _add_edges(trees, g, 0, legal_actions[g], num_legal[g])
         _write_priors(trees, g, 0, logits[g])

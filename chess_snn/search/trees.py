@@ -67,8 +67,9 @@ class Trees(NamedTuple):
     edges_used: Int32Array
     """int32[G]."""
     value_bounds: Float32Array
-    """float32[G, 2]: the lowest and the highest mean value that an edge of a decision node has had
-    in the tree; float32[G, 0] in a game of wins, whose values are bounded by themselves."""
+    """float32[G, 2]: the lowest and the highest of the network's value of the root and the mean
+    values that edges of decision nodes have had in the tree; float32[G, 0] in a game of wins, whose
+    values are bounded by themselves."""
     value_scale: Float32Array
     """float32[G]: what differences of values are multiplied with before they meet priors: 1 over
     the distance of the bounds (see :mod:`chess_snn.search.growth`); exactly 1 in a game of wins."""

@@ -33,12 +33,13 @@ class ReferenceSearch:
     def __init__(self, game, evaluator, settings, simulations):
         self.game, self.evaluator = game, evaluator
         self.settings, self.simulations = settings, simulations
-        self.means = []  # of decisions' edges, one after each visit
+        self.means = []  # the root's value, and of decisions' edges after each visit
 
     def search(self, batch, key, ply, temperature):
         """The searched root of one position, a batch of one, and the index of the chosen action."""
         self.means.clear()
         root = self._evaluate(Node(batch))
+        self.means.append(root.value)
         root.network_prior = root.prior
         win = self._winning_index(batch)
         if win is not None:
