@@ -18,7 +18,7 @@ import numpy as np
 
 from chess_snn.bench.report import BenchReport
 from chess_snn.data import START_KINDS, GameRecords, ReplayWindow, read_shard, write_shard
-from chess_snn.games import ONGOING, Game, get_game
+from chess_snn.games import ONGOING, Game, ValueKind, get_game
 from chess_snn.games.sampling import random_legal_actions
 from chess_snn.rng import generator
 
@@ -68,21 +68,25 @@ def play_random_games(game: Game, num_games: int, ply_cap: int) -> GameRecords:
     actions = np.empty((num_games, ply_cap), np.int16)
     is_played = np.empty((num_games, ply_cap), np.bool_)
     outcomes_white = np.zeros(num_games, np.int8)
+    is_stochastic = game.spec.is_stochastic
+    has_results = game.spec.value_kind is ValueKind.WDL
     for ply in range(ply_cap):
         is_played[:, ply] = batch.termination == ONGOING
         states[:, ply] = batch.state[:, : game.spec.record_words]
         plies = np.full(num_games, ply, np.int32)
         actions[:, ply] = random_legal_actions(batch, keys, plies)
         sign = 1 - 2 * game.side_to_move(batch.state).astype(np.int8)
-        game.step(batch, actions[:, ply].copy())
-        has_won = is_played[:, ply] & (batch.reward > 0)
+        chance = rng.integers(1 << 63, size=num_games, dtype=np.uint64) if is_stochastic else None
+        game.step(batch, actions[:, ply].copy(), chance)
+        has_won = is_played[:, ply] & (batch.reward > 0) & has_results
         outcomes_white[has_won] = sign[has_won]
     num_positions = int(is_played.sum())
     lengths = is_played.sum(axis=1)
+    values = np.tanh(rng.normal(scale=0.3, size=num_positions)).astype(np.float32)
     return GameRecords(
         states=states[is_played],
         actions=actions[is_played],
-        values_stm=np.tanh(rng.normal(scale=0.3, size=num_positions)).astype(np.float32),
+        values_stm=np.clip(values, *game.spec.value_range),
         surprises=np.zeros(num_positions, np.float32),
         target_offsets=np.arange(num_positions + 1),
         target_actions=actions[is_played],

@@ -33,6 +33,7 @@ from chess_snn.data.manifest import (
 )
 from chess_snn.data.records import START_KINDS, GameRecords, concatenate
 from chess_snn.data.restarts import restart_states
+from chess_snn.data.returns import check_td_lambda, state_rows
 from chess_snn.data.samples import Samples
 from chess_snn.data.shard import check_shard, read_shard, read_shard_of, write_shard
 from chess_snn.data.window import GAMES_BEFORE, ReplayWindow, Subset
@@ -51,6 +52,7 @@ __all__ = [
     "StoredFormat",
     "Subset",
     "check_shard",
+    "check_td_lambda",
     "commit_copy",
     "concatenate",
     "copy_folder",
@@ -66,6 +68,7 @@ __all__ = [
     "read_shard_of",
     "restart_states",
     "staged_folder",
+    "state_rows",
     "sweep_temporaries",
     "verify_files",
     "verify_folder",

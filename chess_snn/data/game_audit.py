@@ -15,7 +15,7 @@ import numpy as np
 from chess_snn.data.listed import has_unlisted
 from chess_snn.data.records import GameRecords
 from chess_snn.errors import PositionError
-from chess_snn.games.base import NO_ACTION, ONGOING, Game
+from chess_snn.games.base import NO_ACTION, ONGOING, Game, ValueKind
 from chess_snn.types import BoolArray, Int64Array, UInt64Array
 
 _FIRST_PLAYER: Final = 0
@@ -116,7 +116,36 @@ class _Replay:
         steps[:k] = np.where(self._is_faulty[:k], NO_ACTION, actions)
         self._game.step(batch, steps, num_rows=k)
         has_won = ~self._is_faulty[:k] & (batch.reward[:k] > 0)
-        self._winners[:k][has_won] = np.where(first_moves, 1, -1)[has_won]
+        if self._game.spec.value_kind is ValueKind.WDL:
+            self._winners[:k][has_won] = np.where(first_moves, 1, -1)[has_won]
+        if self._game.spec.is_stochastic:
+            self._let_happen(ply, k)
+
+    def _let_happen(self, ply: int, num_games: int) -> None:
+        """Play the chance event after ``ply`` of the first games that leads to what is recorded.
+
+        That is the next position, or after the last one an end as it is recorded. A game that no
+        event leads on stays at its afterstate, where nature is to move.
+        """
+        k, spec, batch, records = num_games, self._game.spec, self._batch, self._records
+        rows = self._firsts[:k] + ply
+        is_last = ply + 1 == self._lengths[:k]
+        following = records.states[rows + ~is_last]
+        terminations = records.terminations[self._order[:k]]
+        waiting = batch.take(np.arange(k))
+        events = np.full(len(batch), NO_ACTION, np.int16)
+        for column in range(int(waiting.num_legal.max())):
+            after = waiting.take(np.arange(k))
+            is_listed = column < waiting.num_legal
+            event = np.where(is_listed, waiting.legal_actions[:, column], np.int16(NO_ACTION))
+            self._game.step(after, event)
+            fits = np.where(
+                is_last, after.termination == terminations,
+                (after.state[:, : spec.record_words] == following).all(axis=1),
+            )
+            events[:k] = np.where(fits & is_listed, event, events[:k])
+        events[:k][self._is_faulty[:k]] = NO_ACTION
+        self._game.step(batch, events, num_rows=k)
 
     def compare_ends(self) -> None:
         """Compare how the games ended with how the rules end them."""

@@ -34,7 +34,8 @@ class GameRecords:
     actions: Int16Array
     """int16[N]: the action played."""
     values_stm: Float32Array
-    """float32[N] in [-1, 1]: root value when it was played, side to move's view."""
+    """float32[N] in ``GameSpec.value_range``: root value when it was played, for the side
+    to move."""
     surprises: Float32Array
     """float32[N] >= 0, nats: how far the search moved the network's policy; 0 without a tree."""
     target_offsets: Int64Array
@@ -47,13 +48,14 @@ class GameRecords:
     game_offsets: Int64Array
     """int64[n + 1]: the positions of game k are game_offsets[k] to game_offsets[k + 1]."""
     outcomes_white: Int8Array
-    """int8[n]: +1 the first player won, 0 drawn or cut, -1 the second won."""
+    """int8[n]: +1 the first player won, 0 drawn or cut, -1 the second won; 0 in a game with
+    returns, which follow from the rules."""
     terminations: UInt8Array
     """uint8[n]: why it ended; ``ONGOING`` (0) where the ply cap cut the game, or, with an outcome,
     where one side resigned."""
     cut_values_white: Float32Array
     """float32[n] in [-1, 1]: what a cut game counts as in training, first player's view; 0 for
-    every other game."""
+    every other game, and in a game with returns."""
     start_kinds: UInt8Array
     """uint8[n]: index into ``START_KINDS``."""
 

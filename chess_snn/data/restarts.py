@@ -10,6 +10,7 @@ from chess_snn.config import check_range
 from chess_snn.data.records import GameRecords
 from chess_snn.data.shard import read_shard
 from chess_snn.errors import UsageError
+from chess_snn.games.base import GameSpec
 from chess_snn.rng import generator
 from chess_snn.types import UInt64Array
 
@@ -20,13 +21,15 @@ _LAST_PLIES: Final = 4
 
 
 def restart_states(
-    shard_folders: Sequence[Path], value_limit: float, limit: int, seed: int
+    spec: GameSpec, shard_folders: Sequence[Path], value_limit: float, limit: int, seed: int
 ) -> UInt64Array:
     """Record rows uint64[m, R], m <= ``limit``, of positions that neither side had won.
 
     Args:
+        spec: of the game.
         shard_folders: shards of one game, at least one; all of them are read.
-        value_limit: positions with a larger root value, in size, are left out; in [0, 1].
+        value_limit: positions with a larger root value, in size, are left out; as a share of the
+            largest value that the game has, in [0, 1].
         limit: most rows; among more positions that qualify, it draws without replacement.
         seed: decides that draw, together with the order of the shards.
 
@@ -39,7 +42,8 @@ def restart_states(
     check_range("restarts.limit", limit, ge=1)
     if not shard_folders:
         raise UsageError("restarts need at least one shard, got none; play games first")
-    found = [_contested_states(read_shard(folder)[0], value_limit) for folder in shard_folders]
+    most = value_limit * spec.value_limit
+    found = [_contested_states(read_shard(folder)[0], most) for folder in shard_folders]
     for folder, states in zip(shard_folders, found, strict=True):
         if states.shape[1] != found[0].shape[1]:
             raise UsageError(
@@ -53,13 +57,13 @@ def restart_states(
     return states[np.sort(chosen)]
 
 
-def _contested_states(records: GameRecords, value_limit: float) -> UInt64Array:
+def _contested_states(records: GameRecords, most: float) -> UInt64Array:
     lengths = np.diff(records.game_offsets)
     rows = np.arange(records.num_positions)
     ply = rows - np.repeat(records.game_offsets[:-1], lengths)
     plies_left = np.repeat(records.game_offsets[1:], lengths) - rows
     return records.states[
-        (np.abs(records.values_stm) <= value_limit)
+        (np.abs(records.values_stm) <= most)
         & (ply >= _FIRST_PLIES)
         & (plies_left > _LAST_PLIES)
     ]

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from chess_snn.data.records import GameRecords
+from chess_snn.data.returns import Returns
 from chess_snn.games.base import NO_ACTION, Game
 from chess_snn.jit import kernel
 from chess_snn.types import (
@@ -26,14 +27,19 @@ class Samples:
 
     states: UInt64Array
     """uint64[B, R]: the position before its action was played."""
+    actions: Int16Array
+    """int16[B]: the action played."""
     values_stm: Float32Array
-    """float32[B] in [-1, 1]: root value when it was played, side to move's view."""
+    """float32[B] in ``GameSpec.value_range``: root value when it was played, for the side
+    to move."""
     results_stm: Float32Array
-    """float32[B] in [-1, 1]: the game's end, +1 won, 0 drawn, -1 lost by the side to move; of a
-    game cut by the ply cap, what it counts as."""
+    """float32[B]: the game's end, +1 won, 0 drawn, -1 lost by the side to move; of a game cut by
+    the ply cap, what it counts as. In a game with returns ``Returns.results``."""
     outcomes_stm: Float32Array
     """float32[B]: ``results_stm`` times the window's discount to the power of ``plies_left``, so
-    that a quick win is worth more than a slow one."""
+    that a quick win is worth more than a slow one. In a game with returns ``Returns.returns``."""
+    after_stm: Float32Array
+    """float32[B]: ``Returns.after``; 0 in a game without returns."""
     plies_left: Int32Array
     """int32[B] >= 1: plies from here to the end of the game, the played action included."""
     terminations: UInt8Array
@@ -51,7 +57,7 @@ class Samples:
 
 def gather(
     game: Game, records: GameRecords, game_of: Int32Array, rows: Int64Array,
-    discount: float = 1.0,
+    discount: float = 1.0, returns: Returns | None = None,
 ) -> Samples:
     """The samples of ``rows``.
 
@@ -61,6 +67,7 @@ def gather(
         game_of: int32[N], the game of each position of ``records``.
         rows: int64[B] of positions; they may repeat.
         discount: factor of an outcome a ply, in (0, 1].
+        returns: of ``records``, in a game that has returns.
     """
     games = game_of[rows]
     states = records.states[rows]
@@ -69,6 +76,11 @@ def gather(
     white_moves = game.side_to_move(states) == 0
     results_stm = np.where(white_moves, results_white, -results_white)
     plies_left = (records.game_offsets[games + 1] - rows).astype(np.int32)
+    outcomes_stm = (results_stm * discount**plies_left).astype(np.float32)
+    after_stm = np.zeros_like(outcomes_stm)
+    if returns is not None:
+        results_stm, outcomes_stm = returns.results[rows], returns.returns[rows]
+        after_stm = returns.after[rows]
     starts = records.target_offsets[rows]
     lengths = records.target_offsets[rows + 1] - starts
     shape = (len(rows), int(lengths.max(initial=0)))
@@ -80,9 +92,11 @@ def gather(
     )
     return Samples(
         states=states,
+        actions=records.actions[rows],
         values_stm=records.values_stm[rows],
         results_stm=results_stm,
-        outcomes_stm=(results_stm * discount**plies_left).astype(np.float32),
+        outcomes_stm=outcomes_stm,
+        after_stm=after_stm,
         plies_left=plies_left,
         terminations=records.terminations[games],
         target_actions=target_actions,

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chess_snn.data.records import START_KINDS, GameRecords, offsets
-from chess_snn.games.base import ONGOING
+from chess_snn.games.base import ONGOING, GameSpec
 from chess_snn.types import Float32Array
 
 STORED_DTYPES: Final[Mapping[str, type[np.generic]]] = {
@@ -123,6 +123,21 @@ def check_records(records: GameRecords) -> None:
         raise ValueError(fault)
 
 
+def spec_faults(spec: GameSpec, records: GameRecords) -> Iterator[str]:
+    """What is wrong with sound ``records`` as those of the game ``spec``."""
+    for name, limit in {
+        "actions": spec.num_actions,
+        "target_actions": spec.num_actions,
+        "terminations": len(spec.terminations),
+    }.items():
+        if (code := getattr(records, name).max()) >= limit:
+            yield f"{name} must be < {limit}, found {code}"
+    least, most = spec.value_range
+    for value in (records.values_stm.min(), records.values_stm.max()):
+        if not least <= value <= most:
+            yield f"values_stm must be in [{least:g}, {most:g}], found {value:g}"
+
+
 def _shape_faults(records: GameRecords) -> Iterator[str]:
     for field in fields(records):
         wanted, text = (2, "2 dimensions") if field.name == "states" else (1, "1 dimension")
@@ -148,8 +163,8 @@ def _position_faults(records: GameRecords) -> Iterator[str]:
     for name in ("actions", "target_actions"):
         if getattr(records, name).min() < 0:
             yield f"{name} must be >= 0, found {getattr(records, name).min()}"
-    if not np.all(np.abs(records.values_stm) <= 1):
-        yield "values_stm must be finite and in [-1, 1]"
+    if not np.all(np.isfinite(records.values_stm)):
+        yield "values_stm must be finite"
     if not np.all((records.surprises >= 0) & (records.surprises <= _MOST_SURPRISE)):
         yield f"surprises must be finite and in [0, {_MOST_SURPRISE:g}]"
     if not np.all(records.target_weights > 0):

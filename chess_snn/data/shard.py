@@ -24,6 +24,7 @@ from chess_snn.data.schema import (
     check_records,
     columns_of,
     from_columns,
+    spec_faults,
     to_columns,
 )
 from chess_snn.data.zarr_arrays import decode_arrays, encode_arrays
@@ -103,7 +104,7 @@ def read_shard_of(spec: GameSpec, folder: Path) -> tuple[GameRecords, Manifest]:
 
     Raises:
         CorruptDataError: as :func:`read_shard`; or a code is none of the game's, and would index
-            out of range in a network or a table.
+            out of range in a network or a table; or a value is none of the game's.
         UsageError: it is of another game.
     """
     records, manifest = read_shard(folder)
@@ -113,16 +114,11 @@ def read_shard_of(spec: GameSpec, folder: Path) -> tuple[GameRecords, Manifest]:
             f"shard {folder} holds {found[0]} records of {found[1]} words, and {spec.name} records "
             f"of {spec.record_words} words are wanted; leave it out"
         )
-    for name, limit in {
-        "actions": spec.num_actions,
-        "target_actions": spec.num_actions,
-        "terminations": len(spec.terminations),
-    }.items():
-        if (code := getattr(records, name).max()) >= limit:
-            raise CorruptDataError(
-                f"shard {folder}: {name} must be < {limit}, found {code}; restore it from a copy, "
-                "or delete it so that it is made again"
-            )
+    for fault in spec_faults(spec, records):
+        raise CorruptDataError(
+            f"shard {folder}: {fault}; restore it from a copy, or delete it so that it is made "
+            "again"
+        )
     return records, manifest
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from chess_snn.data.game_audit import game_faults
 from chess_snn.data.records import GameRecords, concatenate
+from chess_snn.data.schema import spec_faults
 from chess_snn.data.shard import read_shard
 from chess_snn.errors import CorruptDataError, UnknownVersionError
 from chess_snn.games.base import Game
@@ -69,8 +70,8 @@ def _check_fit(game: Game, records: GameRecords, meta: Json) -> None:
         raise ValueError(f"must hold games of {spec.name}, found {found!r}")
     if (width := records.states.shape[1]) != spec.record_words:
         raise ValueError(f"records must have {spec.record_words} words, found {width}")
-    if (code := int(records.terminations.max())) >= len(spec.terminations):
-        raise ValueError(f"terminations must be < {len(spec.terminations)}, found {code}")
+    for fault in spec_faults(spec, records):
+        raise ValueError(fault)
 
 
 def _with_faulty_games(

@@ -15,6 +15,7 @@ import numpy as np
 
 from chess_snn.config import check_choice, check_range
 from chess_snn.data.records import GameRecords, concatenate
+from chess_snn.data.returns import Returns, check_td_lambda, join_returns, returns_of
 from chess_snn.data.samples import Samples, gather
 from chess_snn.data.shard import read_shard_of
 from chess_snn.data.surprise import SurpriseDraw
@@ -45,6 +46,8 @@ class _Games:
     """bool[n]."""
     shard_names: tuple[str, ...]
     """n names: the shard each game came from."""
+    returns: Returns | None
+    """Of the positions, in a game that has returns."""
 
     def newest(self, num_positions: int) -> "_Games":
         """The longest run of newest games with at most ``num_positions`` positions in all.
@@ -55,8 +58,10 @@ class _Games:
         first = int(np.searchsorted(starts, self.records.num_positions - num_positions))
         if first == 0:
             return self
+        row = self.records.game_offsets[first]
         return _Games(
-            _drop_games(self.records, first), self.is_holdout[first:], self.shard_names[first:]
+            _drop_games(self.records, first), self.is_holdout[first:], self.shard_names[first:],
+            self.returns and self.returns.drop(row),
         )
 
 
@@ -65,13 +70,14 @@ class ReplayWindow:
 
     Memory is 8 R + 26 bytes a position and 6 bytes an entry of its policy target, R being the
     game's record words: for chess (R = 5) 72 bytes a position played without search, 258 with
-    targets of 32 entries. Sampling by surprise adds 8 bytes a position. :meth:`extend` needs up to
-    twice that while it runs. Zarr is touched in :meth:`load` and :meth:`extend` only.
+    targets of 32 entries. Sampling by surprise adds 8 bytes a position, a game with returns 12.
+    :meth:`extend` needs up to twice that while it runs. Zarr is touched in :meth:`load` and
+    :meth:`extend` only.
     """
 
     def __init__(
         self, game: Game, capacity: int, holdout_every: int = 16, discount: float = 1.0, *,
-        setting: str = "window.capacity",
+        td_lambda: float = 1.0, setting: str = "window.capacity",
     ) -> None:
         """An empty window, to be extended.
 
@@ -81,7 +87,8 @@ class ReplayWindow:
             holdout_every: about one game in this many is held out, chosen by a hash of its number
                 and its iteration's name; in a shard that does not note ``GAMES_BEFORE``, by a hash
                 of its place there and the shard's name.
-            discount: factor of an outcome for each ply between a position and the game's end.
+            discount: factor of an outcome, or a reward, for each ply between it and a position.
+            td_lambda: see :mod:`chess_snn.data.returns`; 1 in a game without returns.
             setting: what a user raises for a larger ``capacity``.
 
         Raises:
@@ -90,11 +97,12 @@ class ReplayWindow:
         check_range("window.capacity", capacity, ge=1)
         check_range("window.holdout_every", holdout_every, ge=2)
         check_range("window.discount", discount, gt=0, le=1)
+        check_td_lambda(game.spec, td_lambda)
         self._setting = setting
         self._game = game
         self._capacity = capacity
         self._holdout_every = holdout_every
-        self._discount = discount
+        self._discount, self._td_lambda = discount, td_lambda
         self._games: _Games | None = None
         self._game_of: Int32Array = np.empty(0, np.int32)
         self._rows: dict[str, Int32Array] = {}
@@ -104,10 +112,12 @@ class ReplayWindow:
     @classmethod
     def load(
         cls, game: Game, shard_folders: Sequence[Path], capacity: int, holdout_every: int = 16,
-        discount: float = 1.0, *, setting: str = "window.capacity",
+        discount: float = 1.0, *, td_lambda: float = 1.0, setting: str = "window.capacity",
     ) -> "ReplayWindow":
         """The window over ``shard_folders``, oldest first; see ``__init__`` and :meth:`extend`."""
-        window = cls(game, capacity, holdout_every, discount, setting=setting)
+        window = cls(
+            game, capacity, holdout_every, discount, td_lambda=td_lambda, setting=setting
+        )
         window.extend(shard_folders)
         return window
 
@@ -158,6 +168,8 @@ class ReplayWindow:
                 digest.update(np.ascontiguousarray(getattr(self.records, field.name)).data)
             digest.update(np.ascontiguousarray(self.rows("holdout")).data)
             digest.update(np.float64(self._discount).tobytes())
+            if self._games is not None and self._games.returns is not None:
+                digest.update(np.float64(self._td_lambda).tobytes())
             self._digest = digest.hexdigest()[:_DIGEST_LENGTH]
         return self._digest
 
@@ -217,7 +229,8 @@ class ReplayWindow:
     def gather(self, rows: Int32Array) -> Samples:
         """The samples at ``rows`` (int32[B]) of ``records``; rows may repeat."""
         return gather(
-            self._game, self.records, self._game_of, rows.astype(np.int64), self._discount
+            self._game, self.records, self._game_of, rows.astype(np.int64), self._discount,
+            None if self._games is None else self._games.returns,
         )
 
     def _draw_by_surprise(self, cap: float) -> SurpriseDraw:
@@ -254,7 +267,8 @@ class ReplayWindow:
             numbers = range(int(before), int(before) + records.num_games)
             draws = [derive_seed(_HOLDOUT_SEED, iteration, "games", k) for k in numbers]
         is_holdout = np.array([draw % self._holdout_every == 0 for draw in draws])
-        return _Games(records, is_holdout, (name,) * records.num_games)
+        returns = returns_of(self._game, records, self._discount, self._td_lambda)
+        return _Games(records, is_holdout, (name,) * records.num_games, returns)
 
     def _replace(self, games: _Games) -> None:
         if games.is_holdout.all():
@@ -304,4 +318,5 @@ def _join(parts: Sequence[_Games]) -> _Games:
         concatenate([part.records for part in parts]),
         np.concatenate([part.is_holdout for part in parts]),
         tuple(name for part in parts for name in part.shard_names),
+        join_returns([part.returns for part in parts]),
     )

@@ -86,6 +86,12 @@ class GameSpec:
         """Factor from a child's value to its parent's view: -1 with two players, +1 with one."""
         return -1.0 if self.num_players == 2 else 1.0
 
+    @property
+    def value_range(self) -> tuple[float, float]:
+        """The least and the largest value, in rewards."""
+        least = -self.value_limit if self.value_kind is ValueKind.WDL else 0.0
+        return least, self.value_limit
+
 
 @dataclass(slots=True)
 class GameBatch:

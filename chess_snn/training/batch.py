@@ -12,13 +12,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from chess_snn.data import Samples
+from chess_snn.data import Samples, state_rows
 from chess_snn.errors import CorruptDataError
-from chess_snn.games.base import ONGOING, Game
+from chess_snn.games.base import NO_ACTION, ONGOING, Game
 from chess_snn.jit import kernel
 from chess_snn.nets import expand_planes
 from chess_snn.training.losses import Targets
-from chess_snn.types import Float32Array, Int16Array, Int32Array, UInt8Array
+from chess_snn.types import BoolArray, Float32Array, Int16Array, Int32Array, UInt8Array
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,8 +77,10 @@ def assemble(game: Game, samples: Samples, all_columns: bool = False) -> Trainin
         CorruptDataError: a policy target names an action that is not legal.
     """
     legal_actions, num_legal = game.legal_actions(samples.states)
+    # Where nature is to move there is nothing to choose.
+    num_legal = np.where(samples.target_weights.any(axis=1), num_legal, 0).astype(np.int32)
     if not all_columns:
-        legal_actions = legal_actions[:, : int(num_legal.max())]
+        legal_actions = legal_actions[:, : max(1, int(num_legal.max()))]
     policy = _over_legal_actions(game, samples, legal_actions, num_legal)
     ended = samples.terminations != ONGOING
 
@@ -102,8 +104,33 @@ def transform(game: Game, samples: Samples, symmetries: UInt8Array) -> Samples:
 
     What was said of a position is as true of its other views.
     """
-    states, actions = game.transform(samples.states, samples.target_actions, symmetries)
-    return replace(samples, states=states, target_actions=actions)
+    every_action = np.column_stack([samples.target_actions, samples.actions])
+    states, every_action = game.transform(samples.states, every_action, symmetries)
+    return replace(
+        samples, states=states, actions=every_action[:, -1], target_actions=every_action[:, :-1]
+    )
+
+
+def show_afterstates(game: Game, samples: Samples, chosen: BoolArray) -> Samples:
+    """``samples`` with the afterstate of the played action where ``chosen`` bool[B] says so.
+
+    An afterstate has a value, and no policy: its row of the policy target is empty.
+    """
+    rows = np.flatnonzero(chosen)
+    batch = game.allocate(len(rows))
+    game.reset(batch, np.arange(len(rows)), state_rows(game.spec, samples.states[rows]))
+    game.step(batch, samples.actions[rows])
+    states = samples.states.copy()
+    states[rows] = batch.state[:, : states.shape[1]]
+    return replace(
+        samples,
+        states=states,
+        values_stm=np.where(chosen, samples.after_stm, samples.values_stm),
+        outcomes_stm=np.where(chosen, samples.after_stm, samples.outcomes_stm),
+        plies_left=samples.plies_left - chosen,
+        target_actions=np.where(chosen[:, None], NO_ACTION, samples.target_actions),
+        target_weights=np.where(chosen[:, None], np.float32(0), samples.target_weights),
+    )
 
 
 def _over_legal_actions(

@@ -23,12 +23,12 @@ _BEHIND: Final = -1e9
 
 @dataclass(frozen=True, slots=True)
 class Losses:
-    """Scalar tensors of one batch, means over its positions."""
+    """Scalar tensors of one batch: means over its positions, of the policy where a player moves."""
 
     total: Tensor
     """What is minimised."""
     value: Tensor
-    """Cross-entropy of the WDL prediction, nats."""
+    """Cross-entropy of the value prediction, nats."""
     policy: Tensor
     """The policy term, weighted where the target is a played action."""
     plies_left: Tensor
@@ -39,7 +39,10 @@ class Losses:
     target_entropy: Tensor
     """Entropy of the policy target, nats: the least that the policy loss of a search can be."""
     value_mean_abs: Tensor
-    """Mean size of the predicted value, in [0, 1]; near 0 where everything looks like a draw."""
+    """Mean size of the predicted value, in [0, ``GameSpec.value_limit``]; in a game of win and loss
+    near 0 where everything looks like a draw."""
+    value_error: Tensor
+    """Mean distance of the predicted value from its target."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,13 +52,13 @@ class Targets:
     legal_actions_BL: Tensor
     """int16; any valid action behind the list."""
     num_legal_B: Tensor
-    """int32."""
+    """int32; 0 where nature is to move."""
     policy_BL: Tensor
     """float32: weight of each listed legal action; rows sum to 1, 0 behind the list."""
     outcomes_stm_B: Tensor
-    """float32 in [-1, 1]: how the game ended, discounted, side to move's view."""
+    """float32: how the game ended, discounted, side to move's view; or its lambda-return."""
     root_values_stm_B: Tensor
-    """float32 in [-1, 1]: what the search said, side to move's view."""
+    """float32: what the search said, side to move's view."""
     log_plies_left_B: Tensor
     """float32: log(1 + plies to the end of the game)."""
     ended_B: Tensor
@@ -68,7 +71,7 @@ def value_loss(spec: GameSpec, value_logits_BV: Tensor, values_stm_B: Tensor) ->
 
 
 def blended_value(targets: Targets, root_value_share: float) -> Tensor:
-    """float32[B] in [-1, 1]: discounted outcome and, to the share given, root value."""
+    """float32[B]: discounted outcome or lambda-return and, to the share given, root value."""
     return torch.lerp(targets.outcomes_stm_B, targets.root_values_stm_B, root_value_share)
 
 
@@ -90,7 +93,7 @@ def compute_losses(
     """
     log_policy_BL = log_policy(output.legal_logits_BL, targets)
     policy_BL = log_policy_BL.exp()
-    entropy = -(policy_BL * log_policy_BL).sum(dim=1).mean()
+    entropy = _policy_mean(spec, -(policy_BL * log_policy_BL).sum(dim=1), targets)
     _, expected_B = read_value(spec, output.value_logits_BV.detach())
 
     cross_entropy_B = -(targets.policy_BL * log_policy_BL).sum(dim=1)
@@ -99,11 +102,10 @@ def compute_losses(
         advantage_B = (targets.outcomes_stm_B - expected_B).clamp(-limit, limit)
         bounded_B = cross_entropy_B.clamp_max(-LEAST_LOG_PROBABILITY)
         cross_entropy_B = advantage_B * torch.where(advantage_B < 0, bounded_B, cross_entropy_B)
-    policy = cross_entropy_B.mean()
+    policy = _policy_mean(spec, cross_entropy_B, targets)
 
-    value = value_loss(
-        spec, output.value_logits_BV, blended_value(targets, settings.root_value_share)
-    )
+    wanted_B = blended_value(targets, settings.root_value_share)
+    value = value_loss(spec, output.value_logits_BV, wanted_B)
     plies_left = plies_left_loss(output.plies_left_B, targets)
     total = (
         policy
@@ -113,9 +115,20 @@ def compute_losses(
     )
     return Losses(
         total=total, value=value, policy=policy, plies_left=plies_left, entropy=entropy,
-        target_entropy=torch.special.entr(targets.policy_BL).sum(dim=1).mean(),
+        target_entropy=_policy_mean(
+            spec, torch.special.entr(targets.policy_BL).sum(dim=1), targets
+        ),
         value_mean_abs=expected_B.abs().mean(),
+        value_error=(expected_B - wanted_B).abs().mean(),
     )
+
+
+def _policy_mean(spec: GameSpec, figure_B: Tensor, targets: Targets) -> Tensor:
+    """The mean over the positions where a player is to move."""
+    if not spec.is_stochastic:
+        return figure_B.mean()
+    decides_B = (targets.num_legal_B > 0).float()
+    return (figure_B * decides_B).sum() / decides_B.sum().clamp_min(1)
 
 
 def log_policy(logits_BL: Tensor, targets: Targets) -> Tensor:

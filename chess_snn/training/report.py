@@ -55,7 +55,9 @@ class TrainingReport:
     target_entropy: float
     """Of the policy target, nats."""
     value_mean_abs: float
-    """Mean size of the predicted value, in [0, 1]."""
+    """Mean size of the predicted value, in [0, ``GameSpec.value_limit``]."""
+    value_error: float
+    """Mean distance of the predicted value from its target, in the same units."""
     gradient_norm: float
     """Before clipping."""
     learning_rate: float
@@ -200,6 +202,7 @@ def make_report(
         policy_entropy=mean("entropy"),
         target_entropy=mean("target_entropy"),
         value_mean_abs=mean("value_mean_abs"),
+        value_error=mean("value_error"),
         gradient_norm=mean("gradient_norm"),
         learning_rate=learning_rate,
         loss_scale=loss_scale,

@@ -50,6 +50,9 @@ class TrainingSettings:
     """Weight of the value loss beside the policy loss."""
     root_value_share: float = 0.25
     """Share of the search's root value in the value target; the rest is the game's outcome."""
+    td_lambda: float = 1.0
+    """In a game with rewards, the weight of the rewards that were played in the value target; what
+    is left to 1 goes to the root values along the way. 1 takes all rewards to the game's end."""
     plies_left_weight: float = 0.1
     """Weight of the auxiliary loss: plies from a position to the end of its game."""
     window_positions: int = 250_000
@@ -87,6 +90,7 @@ class TrainingSettings:
         check_range("training.entropy_bonus", self.entropy_bonus, ge=0)
         check_range("training.value_weight", self.value_weight, ge=0)
         check_range("training.root_value_share", self.root_value_share, ge=0, le=1)
+        check_range("training.td_lambda", self.td_lambda, ge=0, le=1)
         check_range("training.plies_left_weight", self.plies_left_weight, ge=0, le=10)
         check_range("training.window_positions", self.window_positions, ge=self.batch_size)
         check_range("training.window_growth", self.window_growth, ge=0, le=10)

@@ -29,7 +29,13 @@ from chess_snn.nets import (
     network_digest,
 )
 from chess_snn.rng import generator
-from chess_snn.training.batch import TrainingBatch, as_tensor, assemble, transform
+from chess_snn.training.batch import (
+    TrainingBatch,
+    as_tensor,
+    assemble,
+    show_afterstates,
+    transform,
+)
 from chess_snn.training.load_ahead import load_ahead
 from chess_snn.training.loss_scale import LossScale
 from chess_snn.training.losses import value_loss
@@ -45,7 +51,7 @@ from chess_snn.training.schedule import IterationPlan, learning_rate
 from chess_snn.training.settings import TrainingSettings
 from chess_snn.training.shares import Division, PaceGauge, divide
 from chess_snn.training.step import CapturedStep, StepTooLargeError, TrainingStep
-from chess_snn.types import Int32Array, Progress, UInt8Array
+from chess_snn.types import BoolArray, Int32Array, Progress, UInt8Array
 
 _NOT_DECAYED = 1
 """Parameters with at most this many dimensions (biases, normalisation) have no weight decay."""
@@ -55,6 +61,8 @@ _STEPS_A_FETCH_ON_GPU = 16
 _SPIKE_POSITIONS: Final = 256
 """Positions on which spikes are counted."""
 _LEAST_MICRO_BATCH: Final = 2
+_AFTERSTATE_SHARE: Final = 0.5
+"""Of the samples of a stochastic game: a search asks for the values of both kinds of positions."""
 _DIGEST_LENGTH: Final = 16
 
 
@@ -66,6 +74,8 @@ class _Draw:
     """int32[B] of the window."""
     symmetries: UInt8Array
     """uint8[B]: the view that each is shown in."""
+    are_afterstates: BoolArray
+    """bool[B]: whether it is shown after its action, where nature is to move."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,6 +250,8 @@ class Trainer:
         samples = window.gather(draw.rows[part])
         if self.settings.mirror:
             samples = transform(self.game, samples, draw.symmetries[part])
+        if self.game.spec.is_stochastic:
+            samples = show_afterstates(self.game, samples, draw.are_afterstates[part])
         batch = assemble(self.game, samples, all_columns=self._on_gpu)
         return _Prepared(draw, division, batch.pinned() if self._on_gpu else batch)
 
@@ -255,7 +267,10 @@ class Trainer:
             # The identity last: runs of chess keep their order of draws.
             last = self.game.spec.num_symmetries - 1
             symmetries = (last - np.floor(self.rng.random(len(rows)) * (last + 1))).astype(np.uint8)
-        return _Draw(rows, symmetries)
+        are_afterstates = np.zeros(len(rows), np.bool_)
+        if self.game.spec.is_stochastic:
+            are_afterstates = self.rng.random(len(rows)) < _AFTERSTATE_SHARE
+        return _Draw(rows, symmetries, are_afterstates)
 
     def _agree(self, window: ReplayWindow, further: dict[str, str] | None = None) -> None:
         """See that all ranks are about to do the same.

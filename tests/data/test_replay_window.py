@@ -81,8 +81,9 @@ def test_samples_have_the_promised_types(shards):
     samples = ReplayWindow.load(GAME, shards, 1000).sample(8, np.random.default_rng(1))
     dtypes = {f.name: getattr(samples, f.name).dtype.name for f in dataclasses.fields(samples)}
     assert dtypes == {
-        "states": "uint64", "values_stm": "float32",
-        "results_stm": "float32", "outcomes_stm": "float32", "plies_left": "int32",
+        "states": "uint64", "actions": "int16", "values_stm": "float32",
+        "results_stm": "float32", "outcomes_stm": "float32", "after_stm": "float32",
+        "plies_left": "int32",
         "terminations": "uint8",
         "target_actions": "int16", "target_weights": "float32",
     }

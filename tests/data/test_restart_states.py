@@ -7,6 +7,9 @@ from made_records import make_records
 
 from chess_snn.data import read_shard, restart_states, write_shard
 from chess_snn.errors import ConfigError, CorruptDataError, UsageError
+from chess_snn.games import get_game
+
+SPEC = get_game("chess").spec
 
 LENGTHS = ([40, 12, 13, 3], [30, 80])
 
@@ -38,21 +41,21 @@ def contested(shards, value_limit):
 
 @pytest.mark.parametrize("value_limit", [0.0, 0.3, 0.8, 1.0])
 def test_all_contested_positions_are_there_when_the_limit_allows(shards, value_limit):
-    states = restart_states(shards, value_limit, limit=1000, seed=1)
+    states = restart_states(SPEC, shards, value_limit, limit=1000, seed=1)
     assert states[:, 0].tolist() == contested(shards, value_limit)
     assert (states.dtype, states.shape[1]) == (np.uint64, 5)
 
 
 def test_rows_are_whole_records(shards):
     every = {int(row[0]): row for folder in shards for row in read_shard(folder)[0].states}
-    for state in restart_states(shards, 0.8, limit=1000, seed=1):
+    for state in restart_states(SPEC, shards, 0.8, limit=1000, seed=1):
         np.testing.assert_array_equal(state, every[int(state[0])])
 
 
 def test_a_limit_draws_without_replacement_and_by_the_seed_alone(shards):
     names = contested(shards, 1.0)
     drawn, again, other = (
-        restart_states(shards, 1.0, limit=20, seed=seed)[:, 0].tolist() for seed in (1, 1, 2)
+        restart_states(SPEC, shards, 1.0, limit=20, seed=seed)[:, 0].tolist() for seed in (1, 1, 2)
     )
     assert drawn == again != other
     assert len(set(drawn)) == 20
@@ -64,7 +67,7 @@ def test_every_contested_position_is_drawn_equally_often(shards):
     draws, limit = 100, 20
     counts = dict.fromkeys(names, 0)
     for seed in range(draws):
-        for name in restart_states(shards[1:], 1.0, limit, seed)[:, 0].tolist():
+        for name in restart_states(SPEC, shards[1:], 1.0, limit, seed)[:, 0].tolist():
             counts[name] += 1
     share = limit / len(names)
     sigma = math.sqrt(draws * share * (1 - share))
@@ -73,21 +76,21 @@ def test_every_contested_position_is_drawn_equally_often(shards):
 
 def test_no_contested_position_gives_no_rows(tmp_path):
     write_shard(tmp_path / "shard", make_records(np.random.default_rng(0), [12, 5]), {"game": "g"})
-    assert restart_states([tmp_path / "shard"], 1.0, 10, 0).shape == (0, 5)
+    assert restart_states(SPEC, [tmp_path / "shard"], 1.0, 10, 0).shape == (0, 5)
 
 
 def test_bad_input_is_refused(shards, tmp_path):
     with pytest.raises(UsageError, match="at least one shard, got none"):
-        restart_states([], 0.8, 10, 0)
+        restart_states(SPEC, [], 0.8, 10, 0)
     with pytest.raises(ConfigError, match=r"restarts\.value_limit must be .* got 1\.1"):
-        restart_states(shards, 1.1, 10, 0)
+        restart_states(SPEC, shards, 1.1, 10, 0)
     with pytest.raises(ConfigError, match=r"restarts\.limit must be >= 1, got 0"):
-        restart_states(shards, 0.8, 0, 0)
+        restart_states(SPEC, shards, 0.8, 0, 0)
     records = make_records(np.random.default_rng(0), [20])
     wider = dataclasses.replace(records, states=np.zeros((20, 6), np.uint64))
     write_shard(tmp_path / "wider", wider, {"game": "go"})
     with pytest.raises(UsageError, match=r"wider holds records of 6 words, .* of 5"):
-        restart_states([*shards, tmp_path / "wider"], 0.8, 10, 0)
+        restart_states(SPEC, [*shards, tmp_path / "wider"], 0.8, 10, 0)
     (tmp_path / "wider" / "states" / "c.0.0").write_bytes(b"")
     with pytest.raises(CorruptDataError, match="wider"):
-        restart_states([tmp_path / "wider"], 0.8, 10, 0)
+        restart_states(SPEC, [tmp_path / "wider"], 0.8, 10, 0)

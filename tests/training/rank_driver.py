@@ -139,7 +139,7 @@ def train(case, shard, ranks=ALONE):
         report = trainer.run(window, plan, stop_at=step + 1)
         outcome.figures.append([
             report.value_loss, report.policy_loss, report.plies_left_loss, report.policy_entropy,
-            report.target_entropy, report.value_mean_abs, report.gradient_norm,
+            report.target_entropy, report.value_mean_abs, report.value_error, report.gradient_norm,
         ])
         outcome.rows.append(seen[-1])
         outcome.scales.append(report.loss_scale)

@@ -142,7 +142,7 @@ def test_report_is_what_the_steps_did(new_trainer, searched_window):
             group["lr"] = rate
         optimizer.step()
         figures = (losses.value, losses.policy, losses.plies_left, losses.entropy,
-                   losses.target_entropy, losses.value_mean_abs, norm)
+                   losses.target_entropy, losses.value_mean_abs, losses.value_error, norm)
         steps.append([figure.item() for figure in figures])
 
     for one, other in zip(trainer.network.parameters(), twin.network.parameters(), strict=True):
@@ -151,7 +151,7 @@ def test_report_is_what_the_steps_did(new_trainer, searched_window):
     assert (report.steps, report.samples) == (4, 128)
     assert report.learning_rate == rate
     means = [report.value_loss, report.policy_loss, report.plies_left_loss, report.policy_entropy,
-             report.target_entropy, report.value_mean_abs, report.gradient_norm]
+             report.target_entropy, report.value_mean_abs, report.value_error, report.gradient_norm]
     assert min(means) > 0
     assert means == pytest.approx(np.mean(steps, axis=0).tolist())
     assert report.samples_per_s == pytest.approx(128 / report.seconds)

@@ -7,6 +7,7 @@ from chess_snn.campaign.configuration.cluster_settings import ClusterSettings
 from chess_snn.campaign.configuration.execution_settings import ExecutionSettings
 from chess_snn.campaign.configuration.storage_settings import StorageSettings
 from chess_snn.config import check_choice, check_range
+from chess_snn.data import check_td_lambda
 from chess_snn.errors import ConfigError
 from chess_snn.evaluation import (
     OpeningSource,
@@ -262,6 +263,7 @@ class CampaignConfig:
                 f"evaluation.climb needs a ladder, and none is shipped for {game.spec.name}; set "
                 "evaluation.climb = false"
             )
+        check_td_lambda(game.spec, self.training.td_lambda)
         self._check_policy_loss()
         self._check_ranks()
         self._check_tree_memory(game.spec)

@@ -102,15 +102,17 @@ def _restarts(folder: CampaignFolder, iteration: int) -> UInt64Array | None:
     if not shards or not (settings.restart_share_first or settings.restart_share_last):
         return None
     return _read_restarts(
-        tuple(shards), settings.restart_value_limit,
+        tuple(shards), folder.config.campaign.game, settings.restart_value_limit,
         derive_seed(folder.config.campaign.seed, "restarts", iteration),
     )
 
 
 @lru_cache(maxsize=1)
-def _read_restarts(shards: tuple[Path, ...], value_limit: float, seed: int) -> UInt64Array:
+def _read_restarts(
+    shards: tuple[Path, ...], game: str, value_limit: float, seed: int
+) -> UInt64Array:
     """The same for all shards that a warm worker plays of one iteration."""
-    return restart_states(shards, value_limit, _MOST_RESTARTS, seed)
+    return restart_states(get_game(game).spec, shards, value_limit, _MOST_RESTARTS, seed)
 
 
 def _resignation_threshold(folder: CampaignFolder, iteration: int) -> float | None:

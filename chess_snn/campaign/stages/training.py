@@ -71,7 +71,7 @@ def train_generation(
     shards = window_shards(folder, iteration)
     window = ReplayWindow.load(
         game, shards, window_capacity(folder, iteration), discount=config.search.discount,
-        setting="training.window_positions",
+        td_lambda=config.training.td_lambda, setting="training.window_positions",
     )
     trainer = load_trainer(
         folder.checkpoint(iteration), game, device_of(folder, worker), ranks,
@@ -117,6 +117,7 @@ def train_generation(
             "policy_entropy": report.policy_entropy,
             "target_entropy": report.target_entropy,
             "value_mean_abs": report.value_mean_abs,
+            "value_error": report.value_error,
             "gradient_norm": report.gradient_norm,
             "learning_rate": report.learning_rate,
             "samples_per_s": report.samples_per_s,

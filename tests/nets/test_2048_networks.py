@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 import torch
 
-from chess_snn.games.base import GameSpec, ValueKind
+from chess_snn.games import get_game
 from chess_snn.nets import (
     build_network,
     count_operations,
@@ -17,12 +17,7 @@ from chess_snn.nets import (
 )
 from chess_snn.nets.static_batch import StaticBatch
 
-SPEC = GameSpec(
-    name="slide", num_actions=4, policy_planes=None, num_planes=17, board_shape=(4, 4),
-    state_words=2, record_words=2, history_length=0, history_word=-1, max_legal=32, num_players=1,
-    value_kind=ValueKind.RETURN, terminations=("ongoing", "no_moves"), is_stochastic=True,
-    num_symmetries=8, score_unit=1024.0, value_limit=1024.0,
-)
+SPEC = get_game("2048").spec
 NETS = {"T2": net_config("tiny"), "T1": net_config("tiny", ticks=1),
         "twin": net_config("tiny").twin()}
 CASES = [(net, precision) for net in NETS for precision in ("fp32", "bf16", "int8")
