@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from typing import Final
 
 from chess_snn.cores import num_cores
-from chess_snn.devices import ASSIGNED_KIND, VISIBLE_GPUS, Device
+from chess_snn.devices import ASSIGNED_KIND, VISIBLE_GPUS, Device, processor
 from chess_snn.doctor.device_trial import Trial
 from chess_snn.doctor.findings import Finding, broken, ok
 
@@ -32,6 +32,9 @@ def try_devices(
     """
     if not devices:
         return
+    if len(devices) > 1:
+        # It compiles for all of them; side by side, each would compile the same.
+        _try(processor(), num_cores(), 0.0, timeout_s)
     num_threads = max(1, num_cores() // len(devices))
     with ThreadPoolExecutor(len(devices), thread_name_prefix="trial") as threads:
         trials = [

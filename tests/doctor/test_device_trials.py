@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from chess_snn.cli.doctor import devices_to_try
-from chess_snn.devices import SIMULATED_GPUS, Device, processor
+from chess_snn.devices import SIMULATED_GPUS, Device, processor, visible_gpus
 from chess_snn.doctor import Level
 from chess_snn.doctor.device_trial import TrialError, _check_answers
 from chess_snn.doctor.device_trials import try_devices
@@ -31,6 +31,21 @@ def test_a_device_that_never_answers_is_given_up():
     (finding,) = try_devices([processor()], timeout_s=0.05)
     assert finding.level is Level.BROKEN
     assert "did not answer within" in finding.fact
+
+
+def test_devices_are_tried_though_nothing_could_be_compiled_before(monkeypatch):
+    monkeypatch.setenv(SIMULATED_GPUS, "2")
+    findings = list(try_devices(visible_gpus(), timeout_s=0.05))
+    assert {finding.subject for finding in findings} == {"GPU 0 plays", "GPU 1 plays"}
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_eight_devices_play_and_train_at_once(monkeypatch):
+    monkeypatch.setenv(SIMULATED_GPUS, "8")
+    findings = list(try_devices(visible_gpus(), play_s=0.0, timeout_s=800.0))
+    assert {finding.subject for finding in findings} == {f"GPU {k} plays" for k in range(8)}
+    assert {finding.level for finding in findings} == {Level.OK}
 
 
 @pytest.mark.parametrize("wrong", [0.3, np.nan])
