@@ -35,14 +35,23 @@ def position_of(records: GameRecords, game: int, ply: int | None) -> ShownPositi
     first, end = map(int, records.game_offsets[game : game + 2])
     num_plies = end - first
     ply = num_plies if ply is None else ply
-    if not 0 <= ply <= num_plies:
-        raise UsageError(f"--ply must be >= 0 and <= {num_plies} in this game, got {ply}")
+    check_ply(ply, num_plies)
     if ply == 0:
         return ShownPosition(to_board(records.states[first]), 0, num_plies, None)
     board = to_board(records.states[first + ply - 1])
     move = move_of_action(board, int(records.actions[first + ply - 1]))
     board.push(move)
     return ShownPosition(board, ply, num_plies, move)
+
+
+def check_ply(ply: int, num_plies: int) -> None:
+    """Refuse a ``ply`` that a game of ``num_plies`` does not have.
+
+    Raises:
+        UsageError: it does not.
+    """
+    if not 0 <= ply <= num_plies:
+        raise UsageError(f"--ply must be >= 0 and <= {num_plies} in this game, got {ply}")
 
 
 def board_text(position: ShownPosition) -> str:

@@ -4,8 +4,9 @@ import json
 from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
+import numpy as np
 import typer
 from rich.table import Table
 
@@ -14,29 +15,39 @@ from chess_snn.campaign.store.absence import absence_notices
 from chess_snn.campaign.store.collection import (
     ENDINGS,
     OUTCOMES,
+    CollectedGame,
     GameCollection,
     GameFilter,
     open_collection,
 )
+from chess_snn.campaign.store.folder import CONFIG_FILE
 from chess_snn.campaign.strength.match_games import match_games_pgn
 from chess_snn.campaign.viewing.collection_report import collection_figures, to_pgn
-from chess_snn.cli.board import board_png, board_svg, board_text, position_of
+from chess_snn.campaign.viewing.recorded_points import replay
+from chess_snn.cli.board import board_png, board_svg, board_text, check_ply, position_of
 from chess_snn.cli.console import console, print_message, work_bar
+from chess_snn.cli.drawing import draw_position
 from chess_snn.cli.learn import learn_command
+from chess_snn.cli.one_game import check_game
 from chess_snn.cli.report_file import JsonFile, check_writable
 from chess_snn.config import check_choice
 from chess_snn.cores import num_cores
 from chess_snn.data import write_bytes, write_json, write_parts, write_text
 from chess_snn.errors import UsageError
 from chess_snn.evaluation.match_result import FORFEIT_ENDING, VOID_ENDING
+from chess_snn.games import get_game
 from chess_snn.pgn import FAULT_KINDS, Imported, ImportReport, import_pgn
 from chess_snn.types import Json
 
 app = typer.Typer(help="PGN in and out; look at games that were played.", no_args_is_help=True)
 
-Directory = Annotated[Path, typer.Argument(help="A campaign's folder, or an import's.")]
+Directory = Annotated[
+    Path, typer.Argument(help="A campaign's folder, a shard in it, or an import's folder.")
+]
 
 _KIB = 1024
+_PGN_GAME: Final = "chess"
+"""The one that PGN, SVG and PNG are written of."""
 
 
 @app.command("import")
@@ -75,7 +86,7 @@ def import_command(
 def _open(directory: Path) -> GameCollection:
     """The games there; says where some were removed, for numbers count those that are there."""
     collection = open_collection(directory)
-    if not collection.is_import:
+    if (directory / CONFIG_FILE).is_file():
         for notice in absence_notices(CampaignFolder.open(directory)):
             typer.echo(notice, err=True)
     return collection
@@ -114,9 +125,12 @@ def export(
         outcome=outcome, ending=termination, min_plies=min_plies, max_plies=max_plies, limit=limit,
     )
     if matches:
-        games, total = match_games_pgn(CampaignFolder.open(directory), wanted), None
+        folder = CampaignFolder.open(directory)
+        check_game(folder.name, folder.config.campaign.game, _PGN_GAME)
+        games, total = match_games_pgn(folder, wanted), None
     else:
         collection = _open(directory)
+        check_game(collection.name, collection.spec.name, _PGN_GAME)
         games, total = _pgn_games(collection, wanted), f"{collection.num_games:,}"
     first = next(games, None)
     if first is None:
@@ -144,12 +158,19 @@ def show(
 ) -> None:
     """Show a game and a board of it.
 
+    Of a game of one player, 2048, its moves and its score up to the board.
+
     chess-snn games show campaigns/cpu-001 --game 12 --ply 40 --svg board.svg
     """
     check_writable(svg, "--svg")
     check_writable(png, "--png")
     collection = _open(directory)
+    if svg is not None or png is not None:
+        check_game(collection.name, collection.spec.name, _PGN_GAME)
     found = collection.game(game)
+    if collection.spec.num_players == 1:
+        _show_alone(collection, found, ply)
+        return
     text = to_pgn(collection, found)  # first: it plays the game over
     position = position_of(found.records, found.index, ply)
     if svg is not None:
@@ -160,17 +181,35 @@ def show(
     typer.echo(board_text(position))
 
 
+def _show_alone(collection: GameCollection, found: CollectedGame, ply: int | None) -> None:
+    num_plies = int(np.diff(found.records.game_offsets)[found.index])
+    if ply is not None:
+        check_ply(ply, num_plies)
+    game = get_game(collection.spec.name)
+    replayed = replay(game, collection, found, ply)
+    for name, fact in replayed.facts.items():
+        print_message(f"{name:<13} {fact}")
+    print_message(f"\n{replayed.moves}\n")
+    print_message(
+        f"After {replayed.ply:,} of {num_plies:,} moves, score {replayed.points:,.0f}"
+        + (", before the last tile came:" if replayed.ply == num_plies else ":")
+    )
+    console.print(draw_position(game, replayed.state))
+    print_message(game.format_state(replayed.state))
+
+
 @app.command()
 def stats(
     directory: Directory,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead.")] = False,
 ) -> None:
     """Show what games there are, how they began and how they ended."""
-    figures = collection_figures(_open(directory))
+    collection = _open(directory)
+    figures = collection_figures(collection)
     if as_json:
         typer.echo(json.dumps(figures, indent=2))
     else:
-        _print_figures(figures)
+        _print_figures(figures, collection.spec.milestone_name)
 
 
 app.command("learn")(learn_command)
@@ -242,14 +281,17 @@ def _refused_table(report: ImportReport) -> Table:
     return table
 
 
-def _print_figures(figures: Json) -> None:
+def _print_figures(figures: Json, milestone_name: str) -> None:
     table = Table(title=str(figures["name"]), title_justify="left")
     for heading in ("", "games", "%"):
         table.add_column(heading, justify="left" if not heading else "right")
     num_games = figures["games"]
-    for group in ("results", "endings", "starts"):
+    labels = {
+        "results": "result", "milestones": milestone_name, "endings": "ending", "starts": "start",
+    }
+    for group in filter(figures.__contains__, labels):
         for name, count in figures[group].items():
-            label = f"{group[:-1]}: {name.replace('_', ' ')}"
+            label = f"{labels[group]}: {name.replace('_', ' ')}"
             table.add_row(label, f"{count:,}", f"{100 * count / num_games:.1f}")
         table.add_section()
     console.print(table)
@@ -259,6 +301,12 @@ def _print_figures(figures: Json) -> None:
         f"({figures['bytes'] / 1e6:,.1f} MB), {figures['positions']:,} positions; plies: mean "
         f"{plies['mean']:.1f}, median {plies['median']:.0f}, {plies['min']} to {plies['max']}"
     )
+    if "points" in figures:
+        points = figures["points"]
+        print_message(
+            f"score: mean {points['mean']:,.0f}, median {points['median']:,.0f}, most "
+            f"{points['max']:,.0f}"
+        )
     if figures["iterations"]:
         first, last = figures["iterations"]
         print_message(f"iterations {first} to {last}")

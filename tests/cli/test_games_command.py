@@ -199,7 +199,7 @@ def test_games_of_matches(chess_snn, campaign, tmp_path):
      "some.pgn, game 2, ply 2: 'Ke3': illegal move; mend the game, or leave out --strict"),
     (("import", "some.pgn", "--out", "x", "--workers", -1), "--workers must be >= 1"),
     (("import", "some.pgn", "--out", "x", "--json-file", "c"), "cannot write c: it is a folder"),
-    (("export", "none"), "none holds no games; give a campaign's folder, or one made by"),
+    (("export", "none"), "none holds no games; give a campaign's folder"),
     (("export", "c", "--outcome", "maybe"), "--outcome must be one of white, draw, black"),
     (("export", "c", "--termination", "boredom"), "--termination must be one of checkmate, "),
     (("export", "c", "--iteration", "x"), "--iteration must be a number or a range such as 3:7"),

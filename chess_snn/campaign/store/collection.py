@@ -1,5 +1,6 @@
 """Games on the disk, whether a campaign played them or an import brought them: one view of both."""
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chess_snn.campaign.configuration.loading import config_digest
-from chess_snn.campaign.store.folder import CONFIG_FILE, CampaignFolder
+from chess_snn.campaign.store.folder import CONFIG_FILE, CampaignFolder, campaign_around
 from chess_snn.campaign.store.removals import read_removals
 from chess_snn.config import check_range
 from chess_snn.data import GameRecords, Manifest, is_committed, read_manifest, read_shard_of
 from chess_snn.errors import CorruptDataError, UsageError
-from chess_snn.games import ONGOING, get_game
+from chess_snn.games import ONGOING, GameSpec, get_game
 from chess_snn.pgn import ImportFolder, is_import
 from chess_snn.self_play import PLY_CAP, RESIGNED
 from chess_snn.types import Json
@@ -24,11 +25,11 @@ AGREED: Final = "agreed"
 OUTCOMES: Final = {"white": 1, "draw": 0, "black": -1}
 """By name, as in ``outcomes_white``."""
 _CHESS: Final = get_game("chess").spec
-_RULES: Final = _CHESS.terminations
-ENDINGS: Final = (*_RULES[1:], RESIGNED, PLY_CAP, AGREED)
-"""How games end; resigned are all that somebody won without the rules."""
+ENDINGS: Final = (*_CHESS.terminations[1:], RESIGNED, PLY_CAP, AGREED)
+"""How games of chess end; resigned are all that somebody won without the rules."""
 
 
+_SHARD: Final = re.compile(r"shard-[0-9]+")
 _COUNTS: Final = ("num_games", "num_positions")
 _PLAYED_BY: Final = ("iteration", "generation")
 """What the manifest of a shard notes; an import's has none of the latter."""
@@ -38,6 +39,8 @@ _PLAYED_BY: Final = ("iteration", "generation")
 class CollectedShard:
     """One committed shard of a collection."""
 
+    spec: GameSpec
+    """Of the game."""
     path: Path
     num_games: int
     num_positions: int
@@ -56,10 +59,10 @@ class CollectedShard:
         """Its games, and its manifest.
 
         Raises:
-            UsageError: they are no games of chess.
+            UsageError: they are of another game.
             CorruptDataError: it is damaged.
         """
-        return read_shard_of(_CHESS, self.path)
+        return read_shard_of(self.spec, self.path)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +82,8 @@ class CollectedGame:
 class GameCollection:
     """The games in a folder, in the order they were played or stood in the file."""
 
+    spec: GameSpec
+    """Of the game that is played in all of them."""
     name: str
     """The campaign's, or the PGN file's."""
     config_digest: str | None
@@ -99,7 +104,7 @@ class GameCollection:
         """The game with this number, from 1.
 
         Raises:
-            UsageError: there is none, or it is none of chess.
+            UsageError: there is none, or it is of another game.
             CorruptDataError: its shard is damaged.
         """
         if not 1 <= number <= self.num_games:
@@ -118,8 +123,8 @@ class GameCollection:
         """The games that ``wanted`` lets through, a shard at a time in memory.
 
         Raises:
-            UsageError: it asks for iterations or generations of an import, or a shard is not of
-                chess.
+            UsageError: it asks for iterations or generations of an import, or a shard is of
+                another game.
             CorruptDataError: a shard is damaged; it is named.
         """
         if self.is_import and (wanted.iterations or wanted.generations):
@@ -141,14 +146,14 @@ class GameCollection:
             before += shard.num_games
 
     def endings(self, records: GameRecords) -> list[str]:
-        """How each game of ``records`` ended, one of ``ENDINGS``."""
+        """How each game of ``records`` ended: by a rule, or as the last of ``ENDINGS``."""
         return [self.ending(records, index) for index in range(records.num_games)]
 
     def ending(self, records: GameRecords, index: int) -> str:
         """How game ``index`` of ``records`` ended."""
         code = records.terminations[index]
         if code != ONGOING:
-            return _RULES[int(code)]
+            return self.spec.terminations[int(code)]
         if records.outcomes_white[index]:
             return RESIGNED
         return AGREED if self.is_import else PLY_CAP
@@ -206,22 +211,28 @@ class GameFilter:
 
 
 def open_collection(path: Path) -> GameCollection:
-    """The games of the campaign or the import in ``path``.
+    """The games of the campaign or the import in ``path``, or of one shard of a campaign.
 
     Raises:
-        UsageError: it holds neither, or no game yet.
+        UsageError: it holds none of them, or no game yet.
         CorruptDataError: a manifest is damaged.
     """
+    campaign = campaign_around(path)
     if is_import(path):
         imported = ImportFolder.open(path)
         collection = GameCollection(
-            imported.source.file, None, tuple(map(_collected, imported.shards()))
+            _CHESS, imported.source.file, None,
+            tuple(_collected(_CHESS, shard) for shard in imported.shards()),
         )
     elif (path / CONFIG_FILE).is_file():
-        collection = _collection(CampaignFolder.open(path), "iter-*")
+        collection = _collection(CampaignFolder.open(path), "iter-*/shard-*")
+    elif campaign is not None and _SHARD.fullmatch(path.name) and is_committed(path):
+        collection = _collection(
+            CampaignFolder.open(campaign), f"{path.resolve().parent.name}/{path.name}"
+        )
     else:
         raise UsageError(
-            f"{path} holds no games; give a campaign's folder, or one made by "
+            f"{path} holds no games; give a campaign's folder, a shard in it, or a folder made by "
             "`chess-snn games import`"
         )
     if not collection.shards:
@@ -237,18 +248,19 @@ def games_of_iteration(folder: CampaignFolder, iteration: int) -> GameCollection
     Raises:
         CorruptDataError: a manifest is damaged.
     """
-    return _collection(folder, f"iter-{iteration:06d}")
+    return _collection(folder, f"iter-{iteration:06d}/shard-*")
 
 
-def _collection(folder: CampaignFolder, iterations: str) -> GameCollection:
-    shards = sorted((folder.path / "games").glob(f"{iterations}/shard-*"))
+def _collection(folder: CampaignFolder, wanted: str) -> GameCollection:
+    spec = get_game(folder.config.campaign.game).spec
+    shards = sorted((folder.path / "games").glob(wanted))
     return GameCollection(
-        folder.name, config_digest(folder.config),
-        tuple(_collected(shard) for shard in shards if is_committed(shard)),
+        spec, folder.name, config_digest(folder.config),
+        tuple(_collected(spec, shard) for shard in shards if is_committed(shard)),
     )
 
 
-def _collected(shard: Path) -> CollectedShard:
+def _collected(spec: GameSpec, shard: Path) -> CollectedShard:
     manifest = read_manifest(shard)
     numbers: Json = {name: manifest.meta.get(name) for name in (*_COUNTS, *_PLAYED_BY)}
     for name, number in numbers.items():
@@ -257,4 +269,4 @@ def _collected(shard: Path) -> CollectedShard:
                 f"{shard} is no shard of games: {name} must be a whole number, found {number!r}; "
                 "restore it from a copy"
             )
-    return CollectedShard(path=shard, created=manifest.created, **numbers)
+    return CollectedShard(spec=spec, path=shard, created=manifest.created, **numbers)

@@ -7,9 +7,11 @@ from typing import Final
 import numpy as np
 
 from chess_snn.campaign.store.collection import OUTCOMES, CollectedGame, GameCollection
+from chess_snn.campaign.viewing.recorded_points import points_and_milestones
 from chess_snn.data import START_KINDS
+from chess_snn.games import get_game
 from chess_snn.pgn import format_game, standard_tags
-from chess_snn.types import Json
+from chess_snn.types import Float64Array, Json
 
 _UNKNOWN: Final = "?"
 
@@ -52,6 +54,8 @@ def to_pgn(collection: GameCollection, game: CollectedGame) -> str:
 def collection_figures(collection: GameCollection) -> Json:
     """Counts over all games: results, endings, beginnings, plies and size.
 
+    Games of one player have points and milestones in place of results.
+
     Raises:
         CorruptDataError: a shard is damaged; it is named.
     """
@@ -59,7 +63,9 @@ def collection_figures(collection: GameCollection) -> Json:
     outcomes: Counter[int] = Counter()
     endings: Counter[str] = Counter()
     starts: Counter[str] = Counter()
-    num_bytes = 0
+    solo_points: list[Float64Array] = []
+    milestones: Counter[int] = Counter()
+    is_solo, num_bytes = collection.spec.num_players == 1, 0
     for shard in collection.shards:
         records, manifest = shard.read()
         num_bytes += manifest.num_bytes
@@ -67,6 +73,10 @@ def collection_figures(collection: GameCollection) -> Json:
         outcomes.update(records.outcomes_white.tolist())
         endings.update(collection.endings(records))
         starts.update(START_KINDS[kind] for kind in records.start_kinds)
+        if is_solo:
+            points, reached = points_and_milestones(get_game(collection.spec.name), records)
+            solo_points.append(points)
+            milestones.update(reached.tolist())
     iterations = [shard.iteration for shard in collection.shards if shard.iteration is not None]
     return {
         "name": collection.name,
@@ -81,9 +91,21 @@ def collection_figures(collection: GameCollection) -> Json:
             "mean": float(np.mean(plies)), "median": float(np.median(plies)),
             "min": min(plies), "max": max(plies),
         },
-        "results": {name: outcomes[outcome] for name, outcome in OUTCOMES.items()},
+        **(_solo_figures(np.concatenate(solo_points), milestones) if is_solo else {
+            "results": {name: outcomes[outcome] for name, outcome in OUTCOMES.items()},
+        }),
         "endings": _most_common(endings),
         "starts": _most_common(starts),
+    }
+
+
+def _solo_figures(points: Float64Array, milestones: Counter[int]) -> Json:
+    return {
+        "points": {
+            "mean": float(points.mean()), "median": float(np.median(points)),
+            "max": float(points.max()),
+        },
+        "milestones": {str(milestone): milestones[milestone] for milestone in sorted(milestones)},
     }
 
 
