@@ -9,18 +9,22 @@ import torch
 import typer
 from rich.table import Table
 
-from chess_snn.campaign.models.references import KNOWN_MODELS, Model
+from chess_snn.campaign.models.references import KNOWN_MODELS
+from chess_snn.cli.analyse_points import points_json, print_points
 from chess_snn.cli.console import console, print_message, work_bar
 from chess_snn.cli.devices import NetworkDeviceOption
+from chess_snn.cli.drawing import draw_position
 from chess_snn.cli.models import find_model, newest_or_untrained
+from chess_snn.cli.one_game import DEFAULT_GAME
+from chess_snn.cli.positions import read_position
 from chess_snn.cli.report_file import JsonFile, check_writable
 from chess_snn.config import check_range
 from chess_snn.data import write_json
 from chess_snn.devices import find_device
 from chess_snn.errors import PositionError
 from chess_snn.evaluation import Analysis, analyse
-from chess_snn.games import get_game
-from chess_snn.games.base import Game, GameBatch
+from chess_snn.games import GAME_NAMES, get_game
+from chess_snn.games.base import Game, GameBatch, ValueKind
 from chess_snn.games.chess import move_of_action, moves_of, to_board
 from chess_snn.nets import (
     Network,
@@ -33,9 +37,17 @@ from chess_snn.types import Json
 
 
 def analyse_command(
-    fen: Annotated[str, typer.Argument(help='A position in FEN, or "startpos".')],
+    position: Annotated[
+        str,
+        typer.Argument(help='FEN, of 2048 rows such as "2 . . 4/. . . ./. . . ./. . . 2"; or '
+                       '"startpos".'),
+    ],
     simulations: Annotated[int, typer.Option(help="Descents of the search.")] = 200,
     model: Annotated[str | None, typer.Option(help=f"A network: {KNOWN_MODELS}.")] = None,
+    game: Annotated[
+        str | None,
+        typer.Option(help=f"{', '.join(GAME_NAMES)}; left out, the network's, or {DEFAULT_GAME}."),
+    ] = None,
     top: Annotated[int, typer.Option(help="Moves to show.")] = 8,
     device: NetworkDeviceOption = "cpu",
     json_file: JsonFile = None,
@@ -45,53 +57,65 @@ def analyse_command(
     Without --model the newest network in campaigns/ or $CHESS_SNN_HOME/campaigns is asked.
 
     chess-snn analyse startpos --simulations 800 --model campaigns/cpu-001
+
+    chess-snn analyse startpos --game 2048 --simulations 64
     """
     check_range("--simulations", simulations, ge=1, le=MAX_SIMULATIONS)
     check_range("--top", top, ge=1)
     check_writable(json_file)
     find_device(device)
-    game = get_game("chess")
-    position = _set_up(game, chess.STARTING_FEN if fen == "startpos" else fen)
-    chosen = find_model(model) if model is not None else newest_or_untrained()
+    chosen = newest_or_untrained(game or DEFAULT_GAME) if model is None else find_model(model, game)
+    rules = get_game(chosen.game or game or DEFAULT_GAME)
+    root = _set_up(rules, position)
     if chosen.weights is None:
         print_message(
             "NO TRAINED NETWORK was found: these are the opinions of an untrained one, which knows "
             f"the rules alone. Give one with --model: {KNOWN_MODELS}."
         )
-    network = chosen.load(game)
+    network = chosen.load(rules)
     with make_evaluator(network, device=device, precision=chosen.precision) as evaluator:
         search = make_tree_search(
-            game, evaluator, chosen.search, simulations=simulations, num_games=1
+            rules, evaluator, chosen.search, simulations=simulations, num_games=1
         )
         start = time.perf_counter()
         with work_bar(f"{simulations:,} simulations"):
-            analysis = analyse(game, search, position)
+            analysis = analyse(rules, search, root)
         seconds = time.perf_counter() - start
-    body = _to_json(analysis, chosen, to_board(position.state[0]), simulations) | {
-        "spikes": _spikes(game, network, position), "seconds": round(seconds, 3),
-    }
-    _print(body, top)
+    has_points = rules.spec.value_kind is ValueKind.RETURN
+    facts = (
+        points_json(rules, root, analysis) if has_points
+        else _to_json(analysis, to_board(root.state[0]))
+    )
+    body: Json = {
+        "model": chosen.label, "search": chosen.search.kind, "simulations": simulations,
+    } | facts | {"spikes": _spikes(rules, network, root), "seconds": round(seconds, 3)}
+    if has_points:
+        console.print(draw_position(rules, root.state[0]))
+        print_points(body, top)
+    else:
+        _print(body, top)
+    _print_spikes(body["spikes"])
     if json_file is not None:
         write_json(json_file, body)
 
 
-def _set_up(game: Game, fen: str) -> GameBatch:
+def _set_up(game: Game, text: str) -> GameBatch:
     """The position as a batch of one.
 
     Raises:
-        PositionError: the FEN is malformed or impossible, or the game is over there.
+        PositionError: the text is malformed or impossible, or nobody is to move there.
     """
     position = game.allocate(1)
-    game.reset(position, np.zeros(1, np.int64), game.parse_state(fen)[None])
+    game.reset(position, np.zeros(1, np.int64), read_position(game, text)[None])
     if position.num_legal[0] == 0:
         ending = game.spec.terminations[position.termination[0]].replace("_", " ")
         raise PositionError(
-            f"nothing to analyse: the game is over in {fen!r} ({ending}); give an earlier position"
+            f"nothing to analyse: the game is over in {text!r} ({ending}); give an earlier position"
         )
     return position
 
 
-def _to_json(analysis: Analysis, model: Model, board: chess.Board, simulations: int) -> Json:
+def _to_json(analysis: Analysis, board: chess.Board) -> Json:
     report = analysis.report
     line = moves_of(board, report.principal_variation)
     candidates = []
@@ -108,9 +132,6 @@ def _to_json(analysis: Analysis, model: Model, board: chess.Board, simulations: 
         })
     return {
         "fen": board.fen(),
-        "model": model.label,
-        "search": model.search.kind,
-        "simulations": simulations,
         "value_stm": report.value_stm,
         "network_value_stm": report.network_value_stm,
         "wdl_stm": analysis.wdl_stm.tolist(),
@@ -161,7 +182,9 @@ def _print(body: Json, top: int) -> None:
     if left_out > 0:
         print_message(f"{left_out} more legal moves; show them with --top")
     print_message(f"Principal variation: {body['principal_variation']['san']}")
-    spikes = body["spikes"]
+
+
+def _print_spikes(spikes: Json | None) -> None:
     if spikes is None:
         print_message("An ordinary network: it has no spikes.")
     else:

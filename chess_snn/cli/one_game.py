@@ -6,8 +6,8 @@ from chess_snn.errors import UsageError
 
 DEFAULT_GAME: Final = "chess"
 """Of commands that neither a network nor an option tells which one."""
-START: Final = "startpos"
-"""Stands for the position in which a game begins."""
+ADVISER: Final = "expectimax:2"
+"""Says what it would play in a game of one player, beside a network or without one."""
 _OF_ANY_GAME: Final = ("play", "analyse", "games show", "games stats", "results", "watch")
 """Commands that take every game."""
 

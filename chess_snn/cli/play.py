@@ -4,7 +4,7 @@ import io
 import secrets
 import sys
 from contextlib import ExitStack
-from typing import Annotated, Final
+from typing import Annotated
 
 import chess
 import typer
@@ -14,8 +14,9 @@ from chess_snn.campaign.models.references import KNOWN_MODELS
 from chess_snn.cli.console import console, print_message
 from chess_snn.cli.devices import NetworkDeviceOption
 from chess_snn.cli.models import newest_or_untrained
-from chess_snn.cli.one_game import DEFAULT_GAME, START
+from chess_snn.cli.one_game import ADVISER, DEFAULT_GAME
 from chess_snn.cli.players import Entrant, find_entrant
+from chess_snn.cli.positions import START, read_position
 from chess_snn.cli.solo_game import SoloGame, play_by_keys
 from chess_snn.cli.terminal_game import TerminalGame
 from chess_snn.config import check_choice, check_range
@@ -26,8 +27,6 @@ from chess_snn.games import GAME_NAMES, Game, get_game
 from chess_snn.search import MAX_SIMULATIONS
 
 _COLORS = {"white": chess.WHITE, "black": chess.BLACK}
-_ADVISER: Final = "expectimax:2"
-"""Gives hints in a game of one player, where no player is named."""
 
 
 def play_command(
@@ -101,7 +100,7 @@ def _choose(name: str | None, model: str | None, simulations: int) -> tuple[Game
         return game or get_game(of_network or DEFAULT_GAME), entrant
     game = game or get_game(DEFAULT_GAME)
     if game.spec.num_players == 1:
-        return game, find_entrant(game, _ADVISER, simulations)
+        return game, find_entrant(game, ADVISER, simulations)
     return game, _newest(game, simulations)
 
 
@@ -122,7 +121,7 @@ def _play_alone(
     game: Game, start: str | None, adviser: Player, seed: int, ascii_only: bool
 ) -> None:
     table = SoloGame(
-        game, None if start is None else game.parse_state(start), adviser, _show,
+        game, None if start is None else read_position(game, start), adviser, _show,
         seed=seed, ascii_only=ascii_only,
     )
     print_message(f"{game.spec.name} with seed {seed}; hints come from {adviser.name}.")

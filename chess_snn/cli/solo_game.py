@@ -53,20 +53,11 @@ class SoloGame:
         self, game: Game, start: UInt64Array | None, adviser: Player,
         show: Callable[[RenderableType], None], *, seed: int, ascii_only: bool,
     ) -> None:
-        """Begin at ``start`` uint64[W], by default where ``seed`` says.
-
-        Raises:
-            UsageError: nature is to move at ``start``.
-        """
+        """Begin at ``start`` uint64[W], where no event is to come; None: where ``seed`` says."""
         self._game, self._adviser, self._show, self._ascii_only = game, adviser, show, ascii_only
         self._seed = np.array([seed], np.uint64)
         self._adviser_key = np.array([derive_seed(seed, "adviser")], np.uint64)
         states = game.initial_states(self._seed) if start is None else start[None]
-        if game.event_probabilities(states).any():
-            raise UsageError(
-                f"a chance event is to come in {game.format_state(states[0])!r}; begin where you "
-                "are to move"
-            )
         batch = game.allocate(1)
         game.reset(batch, np.zeros(1, np.int64), states)
         self._past: list[tuple[GameBatch, float]] = []

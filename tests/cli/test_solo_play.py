@@ -101,7 +101,7 @@ def test_anything_may_be_typed(play, typed):
     (("--game", "go"), "unknown game 'go'; known: chess, 2048"),
     (("--game", "2048", "--color", "black"), "2048 has one"),
     (("--game", "2048", "--fen", "2 4 8"), "4 rows of 4 cells"),
-    (("--game", "2048", "--fen", "2 . . ./. . . ./. . . ./. . . . +"), "begin where you"),
+    (("--game", "2048", "--fen", "2 . . ./. . . ./. . . ./. . . . +"), "event is still to come"),
     (("--game", "2048", "--model", "bob"), "unknown player 'bob'"),
     (("--game", "2048", "--model", "minimax:2"), "minimax plays games of two players"),
     (("--game", "2048", "--seed", -1), "--seed must be >= 0"),
