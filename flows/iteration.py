@@ -16,7 +16,7 @@ from chess_snn.campaign import CampaignConfig, CampaignFolder, Receipt
 from chess_snn.campaign.store.dealing import num_shards
 from chess_snn.campaign.store.receipts import PromotionFacts, StageSeconds
 from chess_snn.campaign.strength.gate import gate_match
-from chess_snn.campaign.strength.matches import generation_matches, is_evaluated
+from chess_snn.campaign.strength.matches import converts, generation_matches, is_evaluated
 from flows.context import CampaignRun, IterationRun, current_iteration
 from flows.iteration_table import show_table
 from flows.links import mlflow_link
@@ -154,7 +154,9 @@ def _num_games(folder: CampaignFolder, generation: int) -> int:
     """Of an evaluation."""
     matches = generation_matches(folder, generation)
     settings = folder.config.evaluation
-    beside: int = settings.won_positions + (settings.climb_games if settings.climb else 0)
+    beside: int = settings.climb_games if settings.climb else 0
+    if converts(folder):
+        beside += settings.won_positions
     return beside + sum(match.num_games for match in matches)
 
 

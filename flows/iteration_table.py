@@ -10,9 +10,10 @@ from prefect.artifacts import create_table_artifact
 
 from chess_snn.campaign import CampaignFolder, Receipt
 from chess_snn.campaign.store.receipts import ShardFacts
+from chess_snn.evaluation.solo import interval_text
 from chess_snn.self_play import SelfPlayStatistics, combine
 from tasks.cluster.attempts import Done
-from tasks.summary_lines import promotion_line, was_played_now
+from tasks.summary_lines import outcomes_text, promotion_line, was_played_now
 
 _FIGURES: Final = {
     "train/total_loss": ("training", "loss, total"),
@@ -21,6 +22,9 @@ _FIGURES: Final = {
     "train/holdout_value_loss": ("training", "loss, value, on games held out"),
     "train/samples_per_s": ("training", "samples/s"),
     "train/ranks": ("training", "ranks"),
+    "evaluation/points_mean": ("evaluation", "points, mean"),
+    "evaluation/points_median": ("evaluation", "points, median"),
+    "evaluation/points_best": ("evaluation", "points, most"),
     "evaluation/score": ("evaluation", "mean score"),
     "evaluation/conversion_rate": ("evaluation", "share of won positions converted"),
     "evaluation/climb_elo": ("evaluation", "Elo on the ladder"),
@@ -69,9 +73,7 @@ def table_rows(receipt: Receipt, played: Sequence[Done[ShardFacts]]) -> list[Row
     games, metrics = receipt.statistics, receipt.metrics()
     return [
         _row("self-play", "games", f"{games.games:,}"),
-        _row("self-play", "white wins, draws, black wins",
-             f"{games.white_wins:,}, {games.games - games.white_wins - games.black_wins:,}, "
-             f"{games.black_wins:,}"),
+        _row("self-play", "outcomes", outcomes_text(games)),
         _row("self-play", "plies a game", f"{games.plies_mean:.1f}"),
         _row("self-play", "games/s", f"{metrics['self_play/games_per_s']:.2f}"),
         *_worker_rows(played),
@@ -80,6 +82,9 @@ def table_rows(receipt: Receipt, played: Sequence[Done[ShardFacts]]) -> list[Row
         *(_row("evaluation", f"score against {match['name']}",
                f"{match['score']:.3f} ({match['score_low']:.3f} to {match['score_high']:.3f})")
           for match in receipt.matches),
+        *(_row("evaluation", f"points ahead of {match['name']}",
+               interval_text(match["points"]["ahead"]))
+          for match in receipt.matches if "points" in match),
         _row("promotion", "decision", promotion_line(receipt)),
     ]
 

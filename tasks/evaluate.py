@@ -8,7 +8,10 @@ from prefect import get_run_logger, task
 from chess_snn.campaign import CampaignFolder
 from chess_snn.campaign.store.receipts import EvaluationFacts
 from chess_snn.campaign.strength.matches import (
+    CLIMB,
+    CONVERSION,
     ScheduledMatch,
+    converts,
     final_matches,
     finish_match,
     generation_matches,
@@ -32,18 +35,21 @@ def evaluate(directory: str, generation: int, num_threads: int) -> EvaluationFac
     folder = CampaignFolder.open(Path(directory))
     matches = generation_matches(folder, generation)
     # The climb's batches wait for one another: it takes longest and is begun first.
-    climbs = [remote.play_climb] if folder.config.evaluation.climb else []
-    whole: list[Call] = [
-        (function, directory, generation, num_threads)
-        for function in (*climbs, remote.play_conversion)
-    ]
+    beside = {
+        CLIMB: (remote.play_climb, folder.config.evaluation.climb),
+        CONVERSION: (remote.play_conversion, converts(folder)),
+    }
+    whole: dict[str, Call] = {
+        name: (function, directory, generation, num_threads)
+        for name, (function, is_wanted) in beside.items() if is_wanted
+    }
     parts = _part_calls(directory, generation - 1, matches, num_threads)
-    *climb, conversion = run_all_on_devices(
-        [*whole, *parts], priority=BACKGROUND
-    )[: len(whole)]
+    found = dict(zip(
+        whole, run_all_on_devices([*whole.values(), *parts], priority=BACKGROUND), strict=False,
+    ))
     facts = EvaluationFacts(
-        [finish_match(Path(directory), match) for match in matches], conversion,
-        climb[0] if climb else None,
+        [finish_match(Path(directory), match) for match in matches],
+        found.get(CONVERSION), found.get(CLIMB),
     )
     get_run_logger().info("%s", evaluation_line(facts))
     return facts

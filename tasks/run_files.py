@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Final
 
 from chess_snn.campaign import CampaignFolder, Receipt
+from chess_snn.campaign.stages.networks import game_of
 from chess_snn.campaign.store.collection import GameFilter, games_of_iteration
 from chess_snn.campaign.store.folder import CONFIG_FILE
 from chess_snn.campaign.strength.matches import read_final_matches
@@ -29,7 +30,7 @@ def write_run_files(folder: CampaignFolder, receipts: list[Receipt], target: Pat
     rows = result_rows(folder.config, receipts)
     (target / "results.csv").write_text(results_csv(folder.config, rows))
     (target / "results.json").write_text(results_json(folder, rows, read_final_matches(folder)))
-    if receipts:
+    if receipts and game_of(folder).spec.num_players == 2:  # PGN has white and black
         text = _sample_games(folder, receipts[-1].iteration)
         (target / "sample-games.pgn").write_text(text)
 

@@ -10,6 +10,7 @@ from chess_snn.campaign.store.receipts import (
     ShardFacts,
     TrainingFacts,
 )
+from chess_snn.evaluation.solo import interval_text
 from chess_snn.self_play import SelfPlayStatistics
 from chess_snn.types import Json
 from tasks.cluster.attempts import Done
@@ -26,15 +27,26 @@ def was_played_now(done: Done[ShardFacts]) -> bool:
 def shard_line(done: Done[ShardFacts]) -> str:
     """``vm/cpu-0 on a processor: 40 games (3 white wins, 34 draws, 3 black wins), …``."""
     played = SelfPlayStatistics.from_json(done.result.statistics)
-    draws = played.games - played.white_wins - played.black_wins
     figures = (
-        f"{played.games} games ({played.white_wins} white wins, {draws} draws, "
-        f"{played.black_wins} black wins), {played.plies_mean:.1f} plies each, "
+        f"{played.games} games ({outcomes_text(played)}), {played.plies_mean:.1f} plies each, "
         f"{played.games / played.seconds:.2f} games/s"
     )
     if not was_played_now(done):
         return f"{figures}; an earlier run had played them"
     return f"{_place(done)}: {figures}"
+
+
+def outcomes_text(played: SelfPlayStatistics) -> str:
+    """``3 white wins, 34 draws, 3 black wins``; with one player points, of ordinary games."""
+    if played.num_players == 2:
+        draws = played.games - played.white_wins - played.black_wins
+        return f"{played.white_wins} white wins, {draws} draws, {played.black_wins} black wins"
+    if not played.ordinary_games:
+        return "none from the start"
+    return (
+        f"{played.points_mean:,.0f} points on average, median {played.points_median:,.0f}, "
+        f"{max(played.reached, key=int)} reached"
+    )
 
 
 def training_line(done: Done[TrainingFacts]) -> str:
@@ -70,19 +82,27 @@ def _training(
 
 def evaluation_line(facts: EvaluationFacts) -> str:
     """The matches, the won positions, and the Elo of the climb where there was one."""
-    won = f"won positions converted: {facts.conversion['rate']:.0%}"
+    won = [] if facts.conversion is None else [
+        f"won positions converted: {facts.conversion['rate']:.0%}"
+    ]
     elo = None if facts.climb is None else facts.climb["elo"]
     climbed = [] if elo is None else [f"Elo on the ladder: {elo:.0f}"]
-    return "; ".join([matches_line(facts.matches), won, *climbed])
+    return "; ".join([matches_line(facts.matches), *won, *climbed])
 
 
 def matches_line(matches: Sequence[Json]) -> str:
-    """``random 0.713 (0.641 to 0.775), greedy 0.150 (0.090 to 0.240)``; 95 % intervals."""
-    return ", ".join(
+    """``random 0.713 (0.641 to 0.775), greedy 0.150 (0.090 to 0.240)``; 95 % intervals.
+
+    In a game of one player the points that were scored stand before.
+    """
+    own = [f"{interval_text(match['points']['a'])} points" for match in matches[:1]
+           if "points" in match]
+    scores = (
         f"{match['name']} {match['score']:.3f} ({match['score_low']:.3f} to "
         f"{match['score_high']:.3f})"
         for match in matches
     )
+    return ", ".join([*own, *scores])
 
 
 def promotion_line(receipt: Receipt) -> str:

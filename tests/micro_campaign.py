@@ -4,7 +4,7 @@ Every stage is the real one, called in order; only the network that goes by the 
 smaller while the block of :func:`micro_networks` lasts.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from unittest.mock import patch
@@ -14,10 +14,12 @@ from chess_snn.campaign.keeping.mending import Makers, Mender
 from chess_snn.campaign.stages import play_shard, prepare_first_generation, train_generation
 from chess_snn.campaign.store.dealing import num_shards
 from chess_snn.campaign.store.plans import begin_iteration
-from chess_snn.campaign.store.receipts import StageSeconds
+from chess_snn.campaign.store.receipts import PromotionFacts, StageSeconds
 from chess_snn.campaign.strength.champions import choose_champion
+from chess_snn.campaign.strength.gate import decide, finish_gate, gate_match, next_parts
 from chess_snn.campaign.strength.matches import (
     ScheduledMatch,
+    converts,
     final_matches,
     finish_match,
     generation_matches,
@@ -44,6 +46,22 @@ SETTINGS = (
 """Two iterations of two shards; positions of the first are restarted from in the second."""
 
 
+SETTINGS_2048 = (
+    "campaign.iterations=2", "campaign.seed=3", 'campaign.game="2048"', "net.size=tiny",
+    "net.precision=fp32", "self_play.games_per_iteration=6", "self_play.games_per_shard=3",
+    "self_play.max_plies_first=40", "self_play.max_plies_last=40",
+    "self_play.random_start_plies=0", "self_play.practice_share_first=0.0",
+    "self_play.practice_share_last=0.0", "self_play.restart_share_last=0.5",
+    "search.simulations_first=4", "search.simulations_last=4", "training.batch_size=16",
+    "training.td_lambda=0.7", "training.presentations=1.0",
+    'evaluation.opponents=["random", "expectimax:1"]', 'evaluation.openings="random"',
+    "evaluation.num_openings=3", "evaluation.max_plies=50", "evaluation.simulations=4",
+    "evaluation.final_openings=2", "evaluation.final_simulations=8", "promotion.max_openings=4",
+    "promotion.openings_each=2",
+)
+"""The same for 2048: games of 40 moves at most."""
+
+
 @contextmanager
 def micro_networks() -> Iterator[None]:
     """Make networks of MICRO for the length of the block."""
@@ -51,9 +69,11 @@ def micro_networks() -> Iterator[None]:
         yield
 
 
-def play_campaign(path: Path, *changes: str) -> CampaignFolder:
+def play_campaign(
+    path: Path, *changes: str, settings: Sequence[str] = SETTINGS
+) -> CampaignFolder:
     """Play a campaign to its end; in the block of :func:`micro_networks`."""
-    folder = CampaignFolder.create(path, load_config(settings=[*SETTINGS, *changes]))
+    folder = CampaignFolder.create(path, load_config(settings=[*settings, *changes]))
     prepare_first_generation(folder)
     for iteration in range(folder.config.campaign.iterations):
         play_iteration(folder, iteration)
@@ -81,12 +101,14 @@ def play_iteration(folder: CampaignFolder, iteration: int) -> Receipt:
     training = train_generation(folder.path, iteration)
     generation = iteration + 1
     matches = [play_match(folder, match) for match in generation_matches(folder, generation)]
-    conversion = play_conversion(folder.path, generation)
+    conversion = play_conversion(folder.path, generation) if converts(folder) else None
+    gate = gate_match(folder, generation)
+    promotion = None if gate is None else play_gate(folder, gate)
     score = matches[0]["score"]
     receipt = Receipt(
         iteration=iteration, plan=plan, shards=shards, training=training, matches=matches,
         conversion=conversion, score=score,
-        champion=choose_champion(folder, iteration, score, None),
+        champion=choose_champion(folder, iteration, score, promotion), promotion=promotion,
         seconds=StageSeconds(1.0, 2.0, 3.0, 0.5, 6.0), elapsed_s=10.0 * generation,
         rating=rating_of(
             rate_campaign(folder, generation), generation, folder.config.evaluation.simulations
@@ -94,6 +116,12 @@ def play_iteration(folder: CampaignFolder, iteration: int) -> Receipt:
     )
     write_receipt(folder, receipt)
     return receipt
+
+
+def play_gate(folder: CampaignFolder, match: ScheduledMatch) -> PromotionFacts:
+    while parts := next_parts(folder, match, most=1):
+        play_match_part(folder.path, match, *parts)
+    return decide(folder.config, finish_gate(folder.path, match), None)
 
 
 def play_match(folder: CampaignFolder, match: ScheduledMatch) -> Json:

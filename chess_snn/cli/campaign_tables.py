@@ -7,8 +7,11 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
+from chess_snn.campaign.configuration.settings import CampaignConfig
 from chess_snn.campaign.store.receipts import VERDICT_NUMBERS, VERDICT_WORDS
-from chess_snn.campaign.viewing.results import score_column
+from chess_snn.campaign.viewing.results import opponents_of, score_column
+from chess_snn.evaluation.solo import interval_text
+from chess_snn.games import get_game
 from chess_snn.types import Json
 
 NOT_MEASURED: Final = ""
@@ -44,6 +47,14 @@ def interval(row: Json, opponent: str) -> str:
     return f"{row[name]:.3f} ({row[name + '_low']:.3f} to {row[name + '_high']:.3f})"
 
 
+def points_interval(row: Json) -> str:
+    """Mean points of the evaluation and their 95 % interval: ``11,907 (11,267 to 12,548)``."""
+    if row.get("points") is None:
+        return NOT_MEASURED
+    ends = {end: row[f"points_{end}"] for end in ("low", "high")}
+    return interval_text({"mean": row["points"], **ends})
+
+
 def elo_interval(row: Json, rating: str = "elo") -> str:
     """Elo above the random mover and its 95 % interval: ``312 (250 to 380)``; or its one bound.
 
@@ -76,17 +87,21 @@ def gate_text(row: Json) -> str:
 
 
 def _outcomes(row: Json) -> str:
+    """White's wins, draws and black's wins; of a game of one player, points."""
+    if row["draw_rate"] is None:
+        return figure(row, "self_play_points", ",.0f")
     rates = (row["white_rate"], row["draw_rate"], row["black_rate"])
     return "/".join(f"{100 * rate:.0f}" for rate in rates)
 
 
+_OUTCOMES: Final = "W/D/B %"
 _ITERATION: Final[Columns] = {"iter": column("iteration", "d"), "games": column("games", ",")}
 _GENERATION: Final[Columns] = {"champion": lambda row: f"gen {row['champion']}"}
 
 SHORT_COLUMNS: Final[Columns] = {
     **_ITERATION,
     "plies": column("plies_mean", ".0f"),
-    "W/D/B %": _outcomes,
+    _OUTCOMES: _outcomes,
     "value\nloss": column("holdout_value_loss_after", ".3f"),
     "score": column("score", ".3f"),
     "Elo, own\ngames (95 %)": elo_interval,
@@ -97,7 +112,7 @@ SHORT_COLUMNS: Final[Columns] = {
 
 LEARNING_COLUMNS: Final[Columns] = {
     **_ITERATION,
-    "W/D/B %": _outcomes,
+    _OUTCOMES: _outcomes,
     "cut %": percent("cut_rate"),
     "plies": column("plies_mean", ".0f"),
     "pos/s": column("positions_per_s", ",.0f"),
@@ -114,8 +129,17 @@ LEARNING_COLUMNS: Final[Columns] = {
 """All of self-play and training, and the seconds of each stage."""
 
 
-def strength_columns(opponents: Sequence[str]) -> Columns:
-    """Scores with their intervals, and won positions."""
+def columns_of(config: CampaignConfig, columns: Columns) -> Columns:
+    """``columns``, with a heading for points where a game has them in place of outcomes."""
+    if get_game(config.campaign.game).spec.num_players == 2:
+        return columns
+    return {"points" if name == _OUTCOMES else name: cell for name, cell in columns.items()}
+
+
+def strength_columns(config: CampaignConfig) -> Columns:
+    """Scores with their intervals, and won positions; of a game of one player its points."""
+    is_solo = get_game(config.campaign.game).spec.num_players == 1
+    opponents = opponents_of(config)
 
     def against(opponent: str) -> Callable[[Json], str]:
         return lambda row: interval(row, opponent)
@@ -123,12 +147,14 @@ def strength_columns(opponents: Sequence[str]) -> Columns:
     return {
         "iter": column("iteration", "d"),
         "generation": column("generation", "d"),
+        **({"points": points_interval, "median": column("points_median", ",.0f"),
+            "most": column("points_best", ",.0f")} if is_solo else {}),
         "score": column("score", ".3f"),
         "Elo, own games": elo_interval,
         "Elo, ladder": lambda row: elo_interval(row, "ladder_elo"),
         **{opponent: against(opponent) for opponent in opponents},
         "champion then": gate_text,
-        "conversion": column("conversion_rate", ".3f"),
+        **({} if is_solo else {"conversion": column("conversion_rate", ".3f")}),
         **_GENERATION,
     }
 
@@ -147,7 +173,11 @@ def matches_table(title: str, matches: Sequence[Json], *, lean: bool = False) ->
     """A line a match, from summaries of matches; ``lean`` as in :func:`rows_table`."""
     has_faults = any(map(is_faulty, matches))
     faults = ["forfeits\nof both", "void"] if has_faults else []
-    headings = ["player", "against", "W-D-L", "capped", *faults, "score", "95 % interval"]
+    has_points = any("points" in match for match in matches)
+    points = ["points", "of the other", "ahead"] if has_points else []
+    headings = [
+        "player", "against", "W-D-L", "capped", *faults, "score", "95 % interval", *points
+    ]
     table = _table(title, headings, lean)
     for match in matches:
         table.add_row(
@@ -158,6 +188,7 @@ def matches_table(title: str, matches: Sequence[Json], *, lean: bool = False) ->
             *(_faults(match) if has_faults else ()),
             f"{match['score']:.3f}",
             f"{match['score_low']:.3f} to {match['score_high']:.3f}",
+            *(interval_text(match["points"][side]) for side in ("a", "b", "ahead") if has_points),
         )
     return table
 
@@ -180,12 +211,18 @@ def iteration_line(row: Json) -> str:
         score += f", Elo by own games {elo_interval(row)}"
     if (ladder := elo_interval(row, "ladder_elo")) != NOT_MEASURED:
         score += f", Elo on the ladder {ladder}"
+    if points_interval(row) != NOT_MEASURED:
+        score = f", {points_interval(row)} points{score}"
+    outcomes = (
+        f"{figure(row, 'self_play_points', ',.0f')} points on average"
+        if row["draw_rate"] is None else f"draws {row['draw_rate']:.0%}"
+    )
     gate = f", against the champion {told}" if (told := gate_text(row)) else ""
     champion = ", new champion" if row["champion"] == row["generation"] else ""
     return (
         f"iteration {row['iteration']} ({row['progress']:.0%} of the campaign): "
         f"{row['games']:,} games, {row['positions_per_s']:,.0f} positions/s, "
-        f"draws {row['draw_rate']:.0%}, held-out value loss "
+        f"{outcomes}, held-out value loss "
         f"{figure(row, 'holdout_value_loss_before', '.3f')} -> "
         f"{figure(row, 'holdout_value_loss_after', '.3f')}{score}{gate}{champion}"
     )
@@ -195,6 +232,9 @@ def match_line(match: Json) -> str:
     """One match at the end of a campaign."""
     forfeits, void = _faults(match)
     faults = f"; forfeits {forfeits}, {void} void" if is_faulty(match) else ""
+    if "points" in match:
+        own, ahead = (interval_text(match["points"][side]) for side in ("a", "ahead"))
+        faults = f"; {own} points, ahead by {ahead}{faults}"
     return (
         f"{match['player_a']} against {match['player_b']}: "
         f"{match['wins']}-{match['draws']}-{match['losses']}, score {match['score']:.3f} "

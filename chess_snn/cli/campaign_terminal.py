@@ -18,6 +18,7 @@ from chess_snn.campaign.viewing.results import result_row, result_rows
 from chess_snn.cli.campaign_tables import (
     SHORT_COLUMNS,
     climb_line,
+    columns_of,
     figure,
     iteration_line,
     matches_table,
@@ -119,7 +120,8 @@ def print_summary(folder: CampaignFolder, receipts: Sequence[Receipt]) -> None:
     if not receipts:
         return
     rows = result_rows(folder.config, receipts)
-    console.print(rows_table(f"campaign {folder.name}", rows, SHORT_COLUMNS, lean=True))
+    columns = columns_of(folder.config, SHORT_COLUMNS)
+    console.print(rows_table(f"campaign {folder.name}", rows, columns, lean=True))
     evaluated = [receipt for receipt in receipts if receipt.matches]
     if evaluated:
         title = f"generation {evaluated[-1].training.generation}"

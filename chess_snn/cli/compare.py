@@ -16,7 +16,10 @@ from chess_snn.cli.comparison_plot import comparison_svg
 from chess_snn.cli.console import console, print_message
 from chess_snn.cli.devices import NetworkDeviceOption
 from chess_snn.cli.match import (
+    MaxPliesOption,
+    OpeningsOption,
     check_match_options,
+    default_openings,
     elo_json,
     elo_text,
     find_openings,
@@ -24,15 +27,15 @@ from chess_snn.cli.match import (
     play_entrants,
 )
 from chess_snn.cli.orchestration import load_flows
-from chess_snn.cli.players import Entrant, find_entrant
+from chess_snn.cli.players import Entrant, GameOption, find_entrant, game_of_players
 from chess_snn.cli.report_file import check_writable
 from chess_snn.data import staged_folder, write_parts, write_text
 from chess_snn.data.manifest import describe_file
 from chess_snn.errors import ChessSnnError, UsageError
-from chess_snn.evaluation import DEFAULT_MAX_PLIES, Comparison
+from chess_snn.evaluation import Comparison, MatchResult, default_max_plies
 from chess_snn.evaluation import compare as judge
 from chess_snn.evaluation.match_files import write_match
-from chess_snn.games import get_game
+from chess_snn.evaluation.solo import interval_text
 from chess_snn.games.base import Game
 from chess_snn.types import Json
 
@@ -47,14 +50,13 @@ _DIGEST_LENGTH: Final = 8
 def compare(
     a: Annotated[str, typer.Argument(help=f"A network: {KNOWN_MODELS}.")],
     b: Annotated[str, typer.Argument(help="The other one, written the same way.")],
+    game_name: GameOption = "",
     games: Annotated[int, typer.Option(help="Even: each opening is played twice.")] = 200,
     simulations: Annotated[
         int, typer.Option(help="At each move; 0 plays the policy without search.")
     ] = 64,
-    max_plies: Annotated[int, typer.Option(help="Longer games are cut.")] = DEFAULT_MAX_PLIES,
-    openings: Annotated[
-        str, typer.Option(help="book, random or random:N, after N random plies.")
-    ] = "book",
+    max_plies: MaxPliesOption = None,
+    openings: OpeningsOption = "",
     seed: Annotated[int, typer.Option(help="Of openings and games.")] = 0,
     threads: Annotated[int, typer.Option(help="Of a network; 0 takes what is of use.")] = 0,
     device: NetworkDeviceOption = "cpu",
@@ -73,11 +75,13 @@ def compare(
 
     chess-snn models compare campaigns/cpu-001@champion exported --games 400 --simulations 16
     """
+    game = game_of_players([a, b], game_name)
+    max_plies = default_max_plies(game.spec) if max_plies is None else max_plies
+    openings = openings or default_openings(game)
     check_match_options(games, simulations, max_plies, threads, seed)
     if out is not None and out.exists():
         raise UsageError(f"{out} exists already; choose a new folder with --out")
     check_writable(out, "--out")
-    game = get_game("chess")
     entrants = [_find_network(game, text, simulations) for text in (a, b)]
     starts = find_openings(game, openings, games // 2, seed)
     start = time.perf_counter()
@@ -96,7 +100,8 @@ def compare(
     target = out or campaigns[0].comparison(_name(entrants, games, settings))
     settings["seconds"] = round(seconds, 1)
     _write(target, game, entrants, comparison, settings)
-    print_message(f"Kept in {target}: {TABLE}, {PLOT}, {RESULT}, {GAMES}.")
+    kept = [TABLE, PLOT, RESULT, *([] if result.is_solo else [GAMES])]
+    print_message(f"Kept in {target}: {', '.join(kept)}.")
     for campaign in campaigns:
         _tell_mlflow(campaign, target)
 
@@ -157,6 +162,16 @@ def _rows(comparison: Comparison) -> dict[str, str]:
         "score": f"{result.score:.3f} ({low:.3f} to {high:.3f})",
         "Elo difference": elo_text(result.score, low, high),
         "likelihood of superiority": f"{comparison.superiority:.1%}",
+        **(_point_rows(result) if result.is_solo else {}),
+    }
+
+
+def _point_rows(result: MatchResult) -> dict[str, str]:
+    figures = result.point_figures()
+    return {
+        f"points of {result.player_a}": interval_text(figures["a"]),
+        f"points of {result.player_b}": interval_text(figures["b"]),
+        "points ahead on a seed": interval_text(figures["ahead"]),
     }
 
 
@@ -195,7 +210,8 @@ def _write(
             _verdict(comparison), "",
         ]))
         write_text(stage.path / PLOT, comparison_svg(comparison))
-        write_parts(stage.path / GAMES, games_pgn(game, entrants, result, settings["seed"]))
+        if not result.is_solo:  # PGN is of games of two players
+            write_parts(stage.path / GAMES, games_pgn(game, entrants, result, settings["seed"]))
         stage.commit(_KIND, {"likelihood_of_superiority": comparison.superiority})
 
 

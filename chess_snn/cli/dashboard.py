@@ -32,12 +32,14 @@ _FIGURES: Final = (
     ("held-out value loss", "holdout_value_loss_after", ".3f"),
     ("policy entropy", "policy_entropy", ".2f"),
     ("draw rate", "draw_rate", ".0%"),
+    ("points in self-play", "self_play_points", ",.0f"),
     ("plies a game", "plies_mean", ".0f"),
     ("positions/s", "positions_per_s", ",.0f"),
     ("time in the network", "network_share", ".0%"),
     ("devices in use", "device_utilisation", ".0%"),
     ("device memory, GiB", "device_memory_gib", ".1f"),
     ("won positions won", "conversion_rate", ".0%"),
+    ("points", "points", ",.0f"),
     ("mean score", "score", ".3f"),
 )
 """What is drawn over the iterations: label, column of a row, format of the newest."""
@@ -184,7 +186,7 @@ def _scores(view: CampaignView, draw: Draw, *, with_bounds: bool) -> RenderableT
 
 
 def _measured(rows: Sequence[Json], column: str) -> list[float]:
-    return [row[column] for row in rows if row[column] is not None]
+    return [row[column] for row in rows if row.get(column) is not None]
 
 
 def _resources(view: CampaignView) -> Text:

@@ -27,6 +27,10 @@ COMMANDS = (
         "Play a match of A against B and say what its score is worth.",
     ),
     CommandEntry(
+        "scores", "scores", "scores_command",
+        "Let players play games of a one-player game on the same seeds, and compare their points.",
+    ),
+    CommandEntry(
         "analyse", "analyse", "analyse_command",
         "Search a position and show its candidate moves, best first.",
     ),

@@ -13,43 +13,59 @@ import typer
 
 from chess_snn.cli.console import print_message, work_bar
 from chess_snn.cli.devices import NetworkDeviceOption
-from chess_snn.cli.players import DEFAULT_ENGINE_S, Entrant, find_entrant
+from chess_snn.cli.players import (
+    DEFAULT_ENGINE_S,
+    Entrant,
+    GameOption,
+    find_entrant,
+    game_of_players,
+)
 from chess_snn.cli.report_file import JsonFile, check_writable
 from chess_snn.config import check_range
 from chess_snn.data import write_parts
 from chess_snn.errors import UsageError
 from chess_snn.evaluation import (
-    DEFAULT_MAX_PLIES,
     KNOWN_PLAYERS,
     MatchResult,
+    check_pgn_game,
     choose_openings,
+    default_max_plies,
     elo_difference,
     match_pgn,
+    pair_counts,
     play_match,
 )
 from chess_snn.evaluation.match_files import write_match
 from chess_snn.evaluation.match_result import CUT
-from chess_snn.games import get_game
+from chess_snn.evaluation.matches import MOST_PLIES
+from chess_snn.evaluation.solo import interval_text
 from chess_snn.games.base import Game
 from chess_snn.types import Json, UInt64Array
 
 _MOST_GAMES: Final = 100_000
 _DEFAULT_PLIES: Final = 4
 """Of a random opening."""
+MaxPliesOption = Annotated[
+    int | None,
+    typer.Option(help="Longer games are cut; by default 200, and 100,000 with one player."),
+]
+OpeningsOption = Annotated[
+    str,
+    typer.Option(help="book, random or random:N, after N random plies; seeds with one player."),
+]
 _OPENINGS: Final = re.compile(r"book|random(?::(?P<plies>\d{1,3}))?")
 
 
 def match_command(
     a: Annotated[str, typer.Argument(help=f"{', '.join(KNOWN_PLAYERS)}, or a network.")],
     b: Annotated[str, typer.Argument(help="Its opponent, written the same way.")],
+    game_name: GameOption = "",
     games: Annotated[int, typer.Option(help="Even: each opening is played twice.")] = 200,
     simulations: Annotated[
         int, typer.Option(help="Of a network at each move; 0 plays its policy without search.")
     ] = 64,
-    max_plies: Annotated[int, typer.Option(help="Longer games are cut.")] = DEFAULT_MAX_PLIES,
-    openings: Annotated[
-        str, typer.Option(help="book, random or random:N, after N random plies.")
-    ] = "book",
+    max_plies: MaxPliesOption = None,
+    openings: OpeningsOption = "",
     seed: Annotated[int, typer.Option(help="Of openings and random players.")] = 0,
     threads: Annotated[
         int, typer.Option(help="Of a network or engine; 0 takes what is of use.")
@@ -67,6 +83,8 @@ def match_command(
     CAMPAIGN@champion, an exported model's or a checkpoint's folder, or a weights.safetensors.
     PATH:32 gives it 32 simulations of its own.
 
+    In a game of one player both play the same seeds, and more points win a seed.
+
     An engine looks at a fixed number of nodes (stockfish@1000) or to a fixed depth
     (stockfish:depth=1); others than Stockfish are uci:/path/to/engine@1000. It sees the position
     alone, not the moves before. An illegal move forfeits a game; a game in which an engine still
@@ -78,12 +96,18 @@ def match_command(
     chess-snn match campaigns/cpu-001@18:64 campaigns/cpu-001@12:64
 
     chess-snn match campaigns/cpu-001:64 stockfish:depth=1~75
+
+    chess-snn match --game 2048 expectimax:2 expectimax:1 --games 400
     """
+    game = game_of_players([a, b], game_name)
+    max_plies = default_max_plies(game.spec) if max_plies is None else max_plies
+    openings = openings or default_openings(game)
     check_match_options(games, simulations, max_plies, threads, seed)
     check_range("--engine-seconds", engine_seconds, gt=0.0, le=86_400.0)
     check_writable(json_file)
     check_writable(pgn, "--pgn")
-    game = get_game("chess")
+    if pgn is not None:
+        check_pgn_game(game)
     entrants = [find_entrant(game, text, simulations) for text in (a, b)]
     starts = find_openings(game, openings, games // 2, seed)
     start = time.perf_counter()
@@ -117,7 +141,7 @@ def check_match_options(
             f"--games must be even, got {games}: each opening is played with both colours; "
             f"use {games + 1}"
         )
-    check_range("--max-plies", max_plies, ge=1, le=10_000)
+    check_range("--max-plies", max_plies, ge=1, le=MOST_PLIES)
     check_range("--simulations", simulations, ge=0)
     check_range("--threads", threads, ge=0, le=1024)
     check_range("--seed", seed, ge=0, le=2**63 - 1)
@@ -154,6 +178,11 @@ def games_pgn(
     return (text for _, text in texts)
 
 
+def default_openings(game: Game) -> str:
+    """Where matches of ``game`` begin: in the book, or at seeds."""
+    return "book" if game.spec.num_players == 2 else "random"
+
+
 def find_openings(game: Game, text: str, num_openings: int, seed: int) -> UInt64Array:
     """The openings that ``--openings`` asks for."""
     found = _OPENINGS.fullmatch(text)
@@ -176,14 +205,17 @@ def elo_json(result: MatchResult) -> Json:
 def _print_result(result: MatchResult, seconds: float) -> None:
     low, high = result.interval()
     endings = result.terminations_by_name
-    endings.pop(CUT, None)  # which stand beside the draws
+    if not result.is_solo:
+        endings.pop(CUT, None)  # which stand beside the draws
     print_message(f"{result.player_a} against {result.player_b}")
-    rows = {
+    rows = _point_rows(result) if result.is_solo else {
         "games": f"{result.num_games}, {result.wins} won, {result.draws} drawn, "
                  f"{result.losses} lost, {result.capped} cut"
                  + (f", {result.voided} void" if result.voided else ""),
         "score": f"{result.score:.3f}, 95 % interval {low:.3f} to {high:.3f} "
                  f"({result.num_pairs} pairs; a cut game counts half)",
+    }
+    rows |= {
         "Elo": elo_text(result.score, low, high),
         "endings": ", ".join(f"{name.replace('_', ' ')} {count}"
                              for name, count in endings.items()) or "none",
@@ -191,7 +223,28 @@ def _print_result(result: MatchResult, seconds: float) -> None:
         "seconds": f"{seconds:.1f}",
     } | _program_rows(result)
     for name, text in rows.items():
-        print_message(f"  {name:<11}{text}")
+        print_message(f"  {name:<11}{text}" if len(name) < 11 else f"  {name}  {text}")
+
+
+def _point_rows(result: MatchResult) -> dict[str, str]:
+    """What both came to in a game of one player."""
+    low, high = result.interval()
+    counts = pair_counts(result)
+    figures = result.point_figures()
+    rows = {
+        "seeds": f"{result.num_pairs}, more points on {counts[-1]}, as many on {counts[2]}, fewer "
+                 f"on {counts[0]}",
+        "score": f"{result.score:.3f}, 95 % interval {low:.3f} to {high:.3f}",
+        "ahead": f"{interval_text(figures['ahead'])} points a seed",
+    }
+    for name, side in ((result.player_a, "a"), (result.player_b, "b")):
+        own = figures[side]
+        reached = ", ".join(f"{share:.1%} to {m}" for m, share in own["reached"].items() if share)
+        rows[name] = (
+            f"{interval_text(own)} points, median {own['median']:,.0f}, most {own['best']:,.0f}"
+            + (f"; {reached}" if reached else "")
+        )
+    return rows
 
 
 def _program_rows(result: MatchResult) -> dict[str, str]:

@@ -1,10 +1,13 @@
 """The players of ``chess-snn match``: fixed ones by name, networks with a search budget."""
 
 import re
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final
+from typing import Annotated, Final
+
+import typer
 
 from chess_snn.campaign.models.references import (
     KNOWN_MODELS,
@@ -28,7 +31,7 @@ from chess_snn.evaluation import (
     make_player,
     split_dilution,
 )
-from chess_snn.games import get_game
+from chess_snn.games import GAME_NAMES, get_game
 from chess_snn.games.base import Game
 from chess_snn.nets import make_evaluator
 from chess_snn.search import MAX_SIMULATIONS, make_match_search
@@ -36,6 +39,9 @@ from chess_snn.search import MAX_SIMULATIONS, make_match_search
 DEFAULT_ENGINE_S: Final = EngineSettings().answer_s
 """Seconds that an engine may take for a move."""
 
+GameOption = Annotated[
+    str, typer.Option("--game", help=f"{' or '.join(GAME_NAMES)}; by default the networks' game.")
+]
 _BUDGET = re.compile(r"(?P<model>.+):(?P<simulations>[0-9]{1,12})")
 
 
@@ -100,6 +106,21 @@ def find_entrant(game: Game | None, text: str, simulations: int) -> Entrant:
             check_range(f"percent of random moves in {text!r}", percent, gt=0.0, lt=100.0)
             return replace(_network(game, inner, simulations), random_percent=percent)
         return _network(game, text, simulations)
+
+
+def game_of_players(texts: Sequence[str], wanted: str) -> Game:
+    """The game called ``wanted``; where that is empty, the one that a network among them plays.
+
+    Chess, where there is no network.
+
+    Raises:
+        UsageError: there is no such player, or no such game.
+    """
+    networks = [text for text in texts if not is_player_name(text)]
+    if not wanted and networks:
+        model = find_entrant(None, networks[0], 0).model
+        wanted = (model and model.game) or DEFAULT_GAME
+    return get_game(wanted or DEFAULT_GAME)
 
 
 def _network(game: Game | None, text: str, simulations: int) -> Entrant:

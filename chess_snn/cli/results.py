@@ -12,9 +12,10 @@ from rich.table import Table
 from chess_snn.campaign import CampaignFolder, read_receipts
 from chess_snn.campaign.store.absence import absence_notices
 from chess_snn.campaign.strength.matches import read_final_matches
-from chess_snn.campaign.viewing.results import opponents_of, result_rows, results_csv, results_json
+from chess_snn.campaign.viewing.results import result_rows, results_csv, results_json
 from chess_snn.cli.campaign_tables import (
     LEARNING_COLUMNS,
+    columns_of,
     is_faulty,
     matches_table,
     rows_table,
@@ -94,9 +95,10 @@ def _tables(
 
     Matches in which a player failed stand before those, if there are any.
     """
-    tables = [rows_table(f"campaign {folder.name}", rows, LEARNING_COLUMNS, lean=True)]
+    learning = columns_of(folder.config, LEARNING_COLUMNS)
+    tables = [rows_table(f"campaign {folder.name}", rows, learning, lean=True)]
     if evaluated := [row for row in rows if row["score"] is not None]:
-        columns = strength_columns(opponents_of(folder.config))
+        columns = strength_columns(folder.config)
         tables.append(rows_table("score (95 % interval)", evaluated, columns, lean=True))
     if faulty:
         title = "matches with games that were forfeited or void"

@@ -14,9 +14,14 @@ from chess_snn.evaluation.engines import (
 )
 from chess_snn.evaluation.forced_wins import forced_wins, num_solved, winning_actions
 from chess_snn.evaluation.intervals import pair_interval, wilson_interval
-from chess_snn.evaluation.match_pgn import PlayerFacts, match_pgn
+from chess_snn.evaluation.match_pgn import PlayerFacts, check_pgn_game, match_pgn
 from chess_snn.evaluation.match_result import MatchResult
-from chess_snn.evaluation.matches import DEFAULT_MAX_PLIES, default_max_plies, play_match
+from chess_snn.evaluation.matches import (
+    DEFAULT_MAX_PLIES,
+    default_max_plies,
+    paired_games,
+    play_match,
+)
 from chess_snn.evaluation.minimax import GreedyPlayer, MinimaxPlayer
 from chess_snn.evaluation.named_players import (
     KNOWN_PLAYERS,
@@ -101,6 +106,7 @@ __all__ = [
     "analyse",
     "book_openings",
     "check_book",
+    "check_pgn_game",
     "check_player",
     "choose_openings",
     "compare",
@@ -123,6 +129,7 @@ __all__ = [
     "pair_counts",
     "pair_interval",
     "paired_difference",
+    "paired_games",
     "play_match",
     "play_seeds",
     "point_figures",

@@ -75,8 +75,7 @@ def match_pgn(
         UsageError: another game was played.
         CorruptDataError: the moves kept cannot be played, or do not end as the result says.
     """
-    if game.spec.name != _PGN_GAME:
-        raise UsageError(f"PGN is for chess, and the match was one of {game.spec.name}")
+    check_pgn_game(game)
     offsets, endings = result.game_offsets, result.endings
     states, outcomes = _replay(game, result), result.outcomes_white.tolist()
     for number in range(result.num_games) if numbers is None else numbers:
@@ -106,6 +105,16 @@ def match_pgn(
         } | dict(more or {})
         place = f"game {number} of the match {result.player_a} against {result.player_b}"
         yield number, format_moves(states[rows], result.actions[rows], tags, place=place)
+
+
+def check_pgn_game(game: Game) -> None:
+    """Refuse a ``game`` that PGN cannot write.
+
+    Raises:
+        UsageError: it is another than chess.
+    """
+    if game.spec.name != _PGN_GAME:
+        raise UsageError(f"PGN is for chess, and the match was one of {game.spec.name}")
 
 
 def _replay(game: Game, result: MatchResult) -> UInt64Array:

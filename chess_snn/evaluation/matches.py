@@ -22,7 +22,7 @@ from chess_snn.evaluation.match_result import MatchResult
 from chess_snn.evaluation.openings import opening_keys
 from chess_snn.evaluation.played_moves import MoveLog
 from chess_snn.evaluation.players import FORFEIT, VOID, Player, program_of
-from chess_snn.evaluation.solo import play_seeds, seed_keys
+from chess_snn.evaluation.solo import SoloGames, play_seeds, seed_keys
 from chess_snn.games.base import NO_ACTION, ONGOING, Game, GameBatch, GameSpec
 from chess_snn.rng import generator
 from chess_snn.types import BoolArray, Int16Array, Int32Array, Int64Array, Progress, UInt64Array
@@ -121,21 +121,28 @@ def _play_alone(
     game: Game, player_a: Player, player_b: Player, seeds: UInt64Array, max_plies: int,
     on_progress: Progress | None,
 ) -> MatchResult:
-    """Each player's games on ``seeds`` uint64[n / 2], a's game of each seed before b's."""
-    num_seeds = len(seeds)
+    """Each player's games on ``seeds`` uint64[n / 2]."""
     a, b = (
         play_seeds(
             game, player, seeds, max_plies=max_plies,
-            on_progress=on_progress and partial(_report, on_progress, before, 2 * num_seeds),
+            on_progress=on_progress and partial(_report, on_progress, before, 2 * len(seeds)),
         )
-        for player, before in ((player_a, 0), (player_b, num_seeds))
+        for player, before in ((player_a, 0), (player_b, len(seeds)))
     )
+    return paired_games(game, seeds, (player_a.name, a), (player_b.name, b))
+
+
+def paired_games(
+    game: Game, seeds: UInt64Array, side_a: tuple[str, SoloGames], side_b: tuple[str, SoloGames]
+) -> MatchResult:
+    """The match of two players, by name and games, on ``seeds`` uint64[n / 2]."""
+    (name_a, a), (name_b, b) = side_a, side_b
+    num_seeds = len(seeds)
     pick = np.arange(2 * num_seeds).reshape(2, -1).T.ravel()  # a's game 0, b's game 0, a's game 1
-    points = np.concatenate([a.points, b.points])[pick]
     plies = np.concatenate([a.plies, b.plies])
     actions = np.split(np.concatenate([a.actions, b.actions]), np.cumsum(plies)[:-1])
     return MatchResult(
-        spec=game.spec, player_a=player_a.name, player_b=player_b.name,
+        spec=game.spec, player_a=name_a, player_b=name_b,
         opening_keys=seed_keys(seeds),
         opening_positions=tuple(game.format_state(s) for s in game.initial_states(seeds)),
         opening_index=np.repeat(np.arange(num_seeds, dtype=np.int32), 2),
@@ -143,8 +150,8 @@ def _play_alone(
         scores_a=np.repeat(0.5 + 0.5 * np.sign(a.points - b.points), 2).astype(np.float32),
         terminations=np.concatenate([a.terminations, b.terminations])[pick],
         plies=plies[pick],
-        actions=np.concatenate([actions[game_number] for game_number in pick]),
-        points=points,
+        actions=np.concatenate([actions[number] for number in pick]),
+        points=np.concatenate([a.points, b.points])[pick],
         milestones=np.concatenate([a.milestones, b.milestones])[pick],
         seconds=(a.seconds, b.seconds),
     )

@@ -183,5 +183,12 @@ def paired_difference(points_a: Float64Array, points_b: Float64Array) -> Json:
     return {"mean": float(ahead.mean()), "low": _finite(low), "high": _finite(high)}
 
 
+def interval_text(figures: Json) -> str:
+    """``11,907 (11,267 to 12,548)``: the mean of points and its 95 % interval."""
+    if figures["low"] is None:
+        return f"{figures['mean']:,.0f}"
+    return f"{figures['mean']:,.0f} ({figures['low']:,.0f} to {figures['high']:,.0f})"
+
+
 def _finite(value: float) -> float | None:
     return value if math.isfinite(value) else None

@@ -92,7 +92,8 @@ class SelfPlaySettings:
         check_range("self_play.resignation_error_limit", self.resignation_error_limit, gt=0, lt=1)
         check_range("self_play.resignation_played_on", self.resignation_played_on, gt=0, le=1)
         for when in ("first", "last"):
-            check_range(f"self_play.max_plies_{when}", self._at(when, "max_plies"), ge=1, le=10_000)
+            max_plies = self._at(when, "max_plies")
+            check_range(f"self_play.max_plies_{when}", max_plies, ge=1, le=100_000)
             material_share = self._at(when, "material_share")
             check_range(f"self_play.material_share_{when}", material_share, ge=0, le=1)
             shares = {

@@ -86,11 +86,14 @@ def draw_starts(
     states[ordinary] = random_starts(game, keys, num_plies.astype(np.int32))
 
     practice = kinds == PRACTICE
-    states[practice] = game.practice_states(streams("practice")[practice])
+    if practice.any():  # not every game has these
+        states[practice] = game.practice_states(streams("practice")[practice])
 
     mismatch = kinds == MISMATCH
     by_policy = first_units(streams("mismatch_players")) < settings.mismatch_policy_share
     for rows, strong in ((mismatch & ~by_policy, greedy_actions), (mismatch & by_policy, policy)):
+        if not rows.any():
+            continue
         keys = streams("mismatches")[rows]
         num_plies = keys % np.uint64(settings.mismatch_plies) + np.uint64(1)
         states[rows] = mismatched_starts(game, keys, num_plies.astype(np.int32), strong)

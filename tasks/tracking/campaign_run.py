@@ -17,7 +17,6 @@ from chess_snn.campaign.store.folder import CONFIG_FILE
 from tasks.tracking.facts import (
     CHAMPION,
     EXPERIMENT,
-    MODEL_NAME,
     TrackingError,
     champion_of_campaign,
 )
@@ -63,7 +62,7 @@ def find_run(client: MlflowClient, folder: CampaignFolder) -> Run | None:
 def find_version(client: MlflowClient, run_id: str, generation: int) -> ModelVersion | None:
     """The version that is this generation of the campaign of ``run_id``."""
     found = client.search_model_versions(
-        f"name = '{MODEL_NAME}' and run_id = '{run_id}' and tags.generation = '{generation}'",
+        f"run_id = '{run_id}' and tags.generation = '{generation}'",
         max_results=1,
     )
     return found[0] if found else None
@@ -80,15 +79,15 @@ def move_champion(
     known = find_version(client, run.info.run_id, generation)
     if known is None:
         raise TrackingError(
-            f"generation {generation} has no version of {MODEL_NAME!r} to promote; "
+            f"generation {generation} has no registered version to promote; "
             "record its iteration first"
         )
     for name, value in tags.items():
-        client.set_model_version_tag(MODEL_NAME, known.version, name, value)
+        client.set_model_version_tag(known.name, known.version, name, value)
     is_copy = COPY_TAG in run.data.tags
     identity = run.info.run_id if is_copy else run.data.tags[CAMPAIGN_ID_TAG]
     for alias in (CHAMPION, champion_of_campaign(identity)):
-        client.set_registered_model_alias(MODEL_NAME, alias, known.version)
+        client.set_registered_model_alias(known.name, alias, known.version)
 
 
 def _path_of(run: Run) -> Path | None:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from chess_snn.campaign.configuration.settings import RunSettings
 from chess_snn.errors import ChessSnnError
 
 EXPERIMENT = "chess-snn"
@@ -14,7 +15,7 @@ EXPERIMENT_TAGS = {"mlflow.experimentKind": "custom_model_development"}
 """Of the experiment: it holds training runs, not LLM traces."""
 
 MODEL_NAME = "chess-snn"
-"""The registered model whose versions are the checkpoints of all campaigns."""
+"""The registered model whose versions are the checkpoints of all campaigns of chess."""
 
 PAGES_OF_TRAINING = "workflowType=machine_learning"
 """Query of MLflow's pages; without it a browser that is new to MLflow shows those for LLM traces,
@@ -27,6 +28,11 @@ CHAMPION = "champion"
 last."""
 _ID_DIGITS = 8
 """Of a campaign's id, enough to tell those of one store apart."""
+
+
+def model_name(game: str) -> str:
+    """The registered model of all campaigns of ``game``: ``chess-snn``, or ``chess-snn-2048``."""
+    return MODEL_NAME if game == RunSettings().game else f"{MODEL_NAME}-{game}"
 
 
 def experiment_pages(server: str, experiment_id: str) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""Checkpoints as versions of the registered model, callable with a FEN and free of pickle."""
+"""Checkpoints as versions of a registered model, callable with a position and free of pickle."""
 
 import tempfile
 from collections.abc import Mapping
@@ -6,6 +6,7 @@ from importlib.metadata import version
 from pathlib import Path, PurePosixPath
 from urllib.parse import urlsplit
 
+import numpy as np
 import pandas as pd
 from mlflow import pyfunc
 from mlflow.entities import LoggedModel, LoggedModelOutput, Run
@@ -18,8 +19,9 @@ from mlflow.types.schema import Array, ColSpec, DataType, Map, ParamSchema, Para
 from mlflow.utils.validation import MAX_PARAM_VAL_LENGTH
 
 from chess_snn.campaign import CampaignFolder
+from chess_snn.campaign.stages.networks import game_of
 from tasks.tracking.campaign_run import find_version, move_champion
-from tasks.tracking.facts import CANDIDATE, MODEL_NAME, ModelVersionFacts
+from tasks.tracking.facts import CANDIDATE, ModelVersionFacts, model_name
 from tasks.tracking.places import artifact_folder
 from tasks.tracking.store import store_files
 
@@ -30,8 +32,6 @@ SERVED_MODEL = Path(__file__).with_name("served_model.py")
 
 SERVED_WITH = ("chess-snn", "mlflow", "torch")
 """Packages that the served model needs, at the versions that stored it."""
-
-START_FEN = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1"
 
 SIGNATURE = ModelSignature(
     inputs=Schema([ColSpec(DataType.string, "fen")]),
@@ -62,6 +62,8 @@ class ModelRegistry:
         self._uri = tracking_uri
         self._run = run
         self._run_id: str = run.info.run_id
+        self._game = game_of(folder)
+        self._name = model_name(self._game.spec.name)
         self._campaign_tags = {"campaign": folder.name, "campaign_id": folder.campaign_id}
 
     def add(self, facts: ModelVersionFacts) -> str:
@@ -83,7 +85,7 @@ class ModelRegistry:
         self._ensure_registered_model()
         stored = self._store_model(facts)
         return self._client.create_model_version(
-            MODEL_NAME, source=self._source(stored), run_id=self._run_id,
+            self._name, source=self._source(stored), run_id=self._run_id,
             model_id=stored.model_id, tags=self._tags(facts),
             description=facts.description[:MOST_DESCRIPTION],
         )
@@ -101,14 +103,16 @@ class ModelRegistry:
         return stored.artifact_location if folder is None else folder.as_uri()
 
     def _advance_candidate(self, registered: ModelVersion) -> None:
-        aliases = self._client.get_registered_model(MODEL_NAME).aliases
+        aliases = self._client.get_registered_model(self._name).aliases
         if int(aliases.get(CANDIDATE, 0)) < int(registered.version):
-            self._client.set_registered_model_alias(MODEL_NAME, CANDIDATE, registered.version)
+            self._client.set_registered_model_alias(self._name, CANDIDATE, registered.version)
 
     def _ensure_registered_model(self) -> None:
         try:
             self._client.create_registered_model(
-                MODEL_NAME, description="Spiking chess networks; give a FEN, get a move."
+                self._name,
+                description=f"Spiking {self._game.spec.name} networks; give a position as text "
+                            "(chess: a FEN), get a move.",
             )
         except MlflowException as error:
             if error.error_code != ErrorCode.Name(RESOURCE_ALREADY_EXISTS):
@@ -119,14 +123,14 @@ class ModelRegistry:
         logged = self._client.create_logged_model(
             self._run.info.experiment_id, name=f"gen-{facts.generation:06d}",
             source_run_id=self._run_id,
-            tags=self._tags(facts), model_type="chess",
+            tags=self._tags(facts), model_type=self._game.spec.name,
             params={
                 name: value[:MAX_PARAM_VAL_LENGTH] for name, value in facts.params.items()
             },
         )
         with tempfile.TemporaryDirectory() as scratch:
             folder = Path(scratch) / "model"
-            _save_model(facts, folder, Model(
+            _save_model(facts, folder, self._start_text(), Model(
                 artifact_path=logged.artifact_location, model_uuid=logged.model_id,
                 run_id=self._run_id, model_id=logged.model_id,
             ))
@@ -139,18 +143,23 @@ class ModelRegistry:
         return logged
 
 
+    def _start_text(self) -> str:
+        """Where a game begins, in its notation."""
+        return self._game.format_state(self._game.initial_states(np.zeros(1, np.uint64))[0])
+
+
 def model_id_of(registered: ModelVersion) -> str:
     """Which stored model a version is; MLflow's own field for it is empty in a local store."""
     return PurePosixPath(urlsplit(registered.source).path).parent.name  # …/models/ID/artifacts
 
 
-def _save_model(facts: ModelVersionFacts, folder: Path, model: Model) -> None:
+def _save_model(facts: ModelVersionFacts, folder: Path, example: str, model: Model) -> None:
     pyfunc.save_model(
         folder,
         python_model=SERVED_MODEL,
         artifacts={"weights": str(facts.weights_path.resolve())},
         signature=SIGNATURE,
-        input_example=pd.DataFrame({"fen": [START_FEN]}),
+        input_example=pd.DataFrame({"fen": [example]}),
         # Given, because MLflow would find them by running the model in a process of its own.
         pip_requirements=[f"{name}=={_public_version(name)}" for name in SERVED_WITH],
         mlflow_model=model,

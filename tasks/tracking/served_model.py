@@ -1,4 +1,4 @@
-"""The registered model: positions in FEN in, moves and probabilities out.
+"""The registered model: positions as text (chess: FEN) in, moves and probabilities out.
 
 MLflow stores a copy of this file beside the weights and runs it to load the model ("models from
 code"), so it needs nothing but ``chess_snn`` and MLflow, and nothing in the store is a pickle.
@@ -15,21 +15,20 @@ from mlflow.exceptions import MlflowException
 from mlflow.pyfunc import PythonModel, PythonModelContext
 
 from chess_snn.errors import ConfigError, PositionError
-from chess_snn.games import ONGOING, get_game
+from chess_snn.games import ONGOING, ValueKind, get_game
 from chess_snn.games.base import GameBatch
 from chess_snn.nets import load_network, make_evaluator
 from chess_snn.search import SearchSettings, make_match_search
 from chess_snn.types import Float32Array, UInt64Array
 
-GAME = get_game("chess")
-
 MOST_TREES = 64
 """Positions that are searched together; their trees are in memory at the same time."""
 
 Answer = dict[str, Any]
-"""JSON-able: ``fen``, ``best_move`` (UCI), ``wdl_stm`` (win, draw, loss for the side to move, of
-the network), ``value_stm`` (in [-1, 1], of the search), ``policy`` (weight of every legal move by
-UCI), ``error``; what does not apply is None."""
+"""JSON-able: ``fen`` (the position as text), ``best_move`` (chess: UCI), ``wdl_stm`` (win, draw,
+loss for the side to move, of the network, where a game has them), ``value_stm`` (of the search: in
+[-1, 1], or the rewards to come), ``policy`` (weight of every legal move by its name), ``error``;
+what does not apply is None."""
 
 
 class SpikingChessPlayer(PythonModel):  # type: ignore[misc]  # MLflow's base is untyped
@@ -39,6 +38,7 @@ class SpikingChessPlayer(PythonModel):  # type: ignore[misc]  # MLflow's base is
         """Load the weights, for one CPU thread in fp32."""
         network = load_network(Path(context.artifacts["weights"]))
         self._evaluator = make_evaluator(network, precision="fp32")
+        self._game = get_game(network.spec.name)
 
     def predict(
         self, context: PythonModelContext, model_input: pd.DataFrame,
@@ -73,7 +73,7 @@ class SpikingChessPlayer(PythonModel):  # type: ignore[misc]  # MLflow's base is
         playable = {}
         for row, fen in enumerate(fens):
             try:
-                playable[row] = GAME.parse_state(fen)
+                playable[row] = self._game.parse_state(fen)
             except PositionError as error:
                 answers[row]["error"] = str(error)
         rows, states = list(playable), list(playable.values())
@@ -88,9 +88,13 @@ class SpikingChessPlayer(PythonModel):  # type: ignore[misc]  # MLflow's base is
         self, states: list[UInt64Array], simulations: int, temperature: float, seed: int
     ) -> list[Answer]:
         """What to add to the answer of each state."""
-        batch = GAME.allocate(len(states))
-        GAME.reset(batch, np.arange(len(states)), np.stack(states))
-        found = [_ended(int(code)) if code != ONGOING else {} for code in batch.termination]
+        batch = self._game.allocate(len(states))
+        self._game.reset(batch, np.arange(len(states)), np.stack(states))
+        names = self._game.spec.terminations
+        found = [
+            {"error": f"the game is over: {names[code]}"} if code != ONGOING else {}
+            for code in batch.termination
+        ]
         ongoing = np.flatnonzero(batch.termination == ONGOING)
         if len(ongoing):
             played = self._play(batch.take(ongoing), simulations, temperature, seed)
@@ -104,11 +108,11 @@ class SpikingChessPlayer(PythonModel):  # type: ignore[misc]  # MLflow's base is
         """The answers to the rows of ``batch``, none of which has ended."""
         num_rows = len(batch)
         evaluation = self._evaluator.evaluate(
-            GAME.planes(batch.state), batch.legal_actions, batch.num_legal
+            self._game.planes(batch.state), batch.legal_actions, batch.num_legal
         )
         try:
             search = make_match_search(
-                GAME, self._evaluator, SearchSettings(), simulations=simulations,
+                self._game, self._evaluator, SearchSettings(), simulations=simulations,
                 num_games=num_rows,
             )
         except ConfigError as error:
@@ -118,17 +122,29 @@ class SpikingChessPlayer(PythonModel):  # type: ignore[misc]  # MLflow's base is
             np.zeros(num_rows, np.int32), np.full(num_rows, temperature, np.float32),
         )
         return [
-            _ongoing(
+            self._ongoing(
                 batch.state[row],
                 batch.legal_actions[row, :count],
                 result.policy_targets[row, :count] if simulations
                 else _softmax(evaluation.legal_logits[row, :count]),
                 int(result.actions[row]),
-                evaluation.wdl_stm[row],
+                evaluation.wdl_stm[row] if self._game.spec.value_kind is ValueKind.WDL else None,
                 float(result.values_stm[row]),
             )
             for row, count in enumerate(batch.num_legal)
         ]
+
+    def _ongoing(
+        self, state: UInt64Array, actions: np.ndarray, policy: Float32Array, action: int,
+        wdl_stm: Float32Array | None, value_stm: float,
+    ) -> Answer:
+        moves = [self._game.format_action(state, int(legal)) for legal in actions]
+        return {
+            "best_move": self._game.format_action(state, action),
+            "wdl_stm": None if wdl_stm is None else wdl_stm.astype(np.float64).tolist(),
+            "value_stm": value_stm,
+            "policy": dict(zip(moves, policy.astype(np.float64).tolist(), strict=True)),
+        }
 
 
 def _fens(model_input: pd.DataFrame) -> Iterable[str]:
@@ -142,27 +158,10 @@ def _answer(fen: str) -> Answer:
     return {"fen": fen, **absent}
 
 
-def _ended(termination: int) -> Answer:
-    return {"error": f"the game is over: {GAME.spec.terminations[termination]}"}
-
-
 def _softmax(logits: Float32Array) -> Float32Array:
     weights = np.exp(logits.astype(np.float64) - logits.max())
     policy: Float32Array = weights / weights.sum()
     return policy
-
-
-def _ongoing(
-    state: UInt64Array, actions: np.ndarray, policy: Float32Array, action: int,
-    wdl_stm: Float32Array, value_stm: float,
-) -> Answer:
-    moves = [GAME.format_action(state, int(legal)) for legal in actions]
-    return {
-        "best_move": GAME.format_action(state, action),
-        "wdl_stm": wdl_stm.astype(np.float64).tolist(),
-        "value_stm": value_stm,
-        "policy": dict(zip(moves, policy.astype(np.float64).tolist(), strict=True)),
-    }
 
 
 mlflow.models.set_model(SpikingChessPlayer())

@@ -10,7 +10,6 @@ from mlflow.tracking import MlflowClient
 from chess_snn.campaign import CampaignFolder
 from tasks.tracking.campaign_run import find_run, move_champion
 from tasks.tracking.facts import (
-    MODEL_NAME,
     PAGES_OF_TRAINING,
     RegisteredVersion,
     TrackingError,
@@ -30,10 +29,8 @@ def registered_versions(tracking_uri: str, folder: CampaignFolder) -> dict[int, 
         run = find_run(client, folder)
         if run is None:
             return {}
-        found = client.search_model_versions(
-            f"name = '{MODEL_NAME}' and run_id = '{run.info.run_id}'"
-        )
-        aliases = client.get_registered_model(MODEL_NAME).aliases if found else {}
+        found = client.search_model_versions(f"run_id = '{run.info.run_id}'")
+        aliases = client.get_registered_model(found[0].name).aliases if found else {}
     return {
         int(version.tags["generation"]): RegisteredVersion(
             int(version.version),

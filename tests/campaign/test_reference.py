@@ -39,7 +39,7 @@ def test_every_setting_has_a_sentence(group):
     ("setting", "bound", "allowed", "refused"),
     [
         ("training.batch_size", "≥ 2", "2", "1"),
-        ("self_play.max_plies_last", "≥ 1, ≤ 10000", "10000", "10001"),
+        ("self_play.max_plies_last", "≥ 1, ≤ 100000", "100000", "100001"),
         ("search.simulations_first", "≥ 1, ≤ 100000", "1", "0"),
         ("execution.device", "`auto`, `cpu`, `cuda`", '"cpu"', '"tpu"'),
         ("training.learning_rate", "> 0, ≤ 10", "10.0", "0.0"),

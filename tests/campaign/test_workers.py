@@ -70,6 +70,21 @@ def test_workers_a_device_and_chosen_gpus():
     assert found.places[1].machine_gpus == ("GPU-0", "GPU-2", "GPU-5")
 
 
+def plan_2048(where: Machine, *settings: str):
+    wanted = load_config("smoke-2048", settings=[f"execution.{setting}" for setting in settings])
+    return plan_workers(wanted, where, wanted.self_play.games_per_iteration)
+
+
+def test_a_game_of_one_player_has_the_same_rules_for_workers():
+    assert devices_of(plan_2048(machine(2))) == [0, 1, 0, 1]
+    assert len(plan_2048(machine(8, cores=64)).places) == 16
+    found = plan_2048(machine(2), "workers=9")
+    assert devices_of(found) == [0, 1] * 4
+    assert found.notes == ("9 workers on 2 devices: lowered to 8, 4 each",)
+    on_cores = plan_2048(machine(0, cores=2), 'device="cpu"')
+    assert 1 <= len(on_cores.places) <= 2
+
+
 def test_by_rule_two_workers_share_a_gpu_where_each_has_a_core():
     assert len(plan(machine(8, cores=64)).places) == 16
     assert len(plan(machine(8, cores=15)).places) == 8
@@ -107,7 +122,7 @@ def test_the_gpu_preset_gives_every_gpu_work_in_every_iteration(machines, num_gp
     assert preset.self_play.concurrent_games // 2 <= games <= preset.self_play.games_per_shard
 
 
-@pytest.mark.parametrize("preset", ["smoke", "cpu", "gpu"])
+@pytest.mark.parametrize("preset", ["smoke", "cpu", "gpu", "smoke-2048", "cpu-2048"])
 @pytest.mark.parametrize("workers", [1, 2, 3, 4, 8, 16, 32])
 def test_every_preset_gives_every_worker_work(preset, workers):
     settings = load_config(preset).self_play

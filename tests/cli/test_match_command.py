@@ -162,7 +162,8 @@ def test_a_network_plays_its_elder_and_itself_at_another_budget(chess_snn, place
 
 @pytest.mark.parametrize(("arguments", "reason"), [
     (("bob", "random"), "unknown player 'bob'; known: random, greedy, minimax:N (N from 1 to 6), "
-                        "stockfish@NODES, stockfish:depth=N, uci:ENGINE@NODES, PLAYER~P"),
+                        "expectimax:N (N from 1 to 4), stockfish@NODES, stockfish:depth=N, "
+                        "uci:ENGINE@NODES, PLAYER~P"),
     (("bob", "random"), "or a network: a campaign's folder"),
     (("random", "runs/none"), "unknown player 'runs/none'"),
     (("greedy:2", "random"), "unknown player 'greedy:2'"),

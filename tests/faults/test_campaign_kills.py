@@ -3,7 +3,8 @@
 import os
 import signal
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -52,15 +53,44 @@ SETTINGS = settings(
 )
 
 
+SETTINGS_OF = {
+    "smoke": SETTINGS,
+    "smoke-2048": settings(
+        campaign__iterations=1,
+        campaign__seed=7,
+        self_play__games_per_iteration=48,
+        self_play__games_per_shard=12,
+        self_play__max_plies_first=60,
+        self_play__max_plies_last=60,
+        training__presentations=1.0,
+        evaluation__opponents='["random", "expectimax:1"]',
+        evaluation__num_openings=3,
+        evaluation__max_plies=60,
+        execution__workers=2,
+    ),
+}
+"""By preset: one game each of two players and of one."""
+
+
 @pytest.fixture(scope="module")
-def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A finished campaign with SETTINGS, all of it played in this process."""
-    wanted = [text.removeprefix("--set=") for text in SETTINGS]
-    path = tmp_path_factory.mktemp("undisturbed") / "c"
-    folder = CampaignFolder.create(path, load_config("smoke", settings=wanted))
-    prepare_first_generation(folder)
-    play_iteration(folder, 0)
-    return path
+def undisturbed_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """Gives a finished campaign of SETTINGS_OF, all of it played in this process."""
+
+    @cache
+    def played(preset: str) -> Path:
+        wanted = [text.removeprefix("--set=") for text in SETTINGS_OF[preset]]
+        path = tmp_path_factory.mktemp("undisturbed") / "c"
+        folder = CampaignFolder.create(path, load_config(preset, settings=wanted))
+        prepare_first_generation(folder)
+        play_iteration(folder, 0)
+        return path
+
+    return played
+
+
+@pytest.fixture(scope="module")
+def undisturbed(undisturbed_of: Callable[[str], Path]) -> Path:
+    return undisturbed_of("smoke")
 
 
 @pytest.mark.fault(1)
@@ -81,15 +111,17 @@ def test_killed_worker_is_told_and_costs_only_its_shard(tmp_path: Path, undistur
 
 @pytest.mark.slow
 @pytest.mark.fault(3, 5)
+@pytest.mark.parametrize("preset", SETTINGS_OF)
 def test_campaign_killed_in_every_stage_resumes_to_the_same_result(
-    tmp_path: Path, undisturbed: Path
+    tmp_path: Path, undisturbed_of: Callable[[str], Path], preset: str
 ) -> None:
     path, log = tmp_path / "c", tmp_path / "log"
     checkpoint = path / "checkpoints" / "gen-000001"
     num_shards = 4
 
     # The first shard of all is the one that it warms up with.
-    kill_where_held("start", "--dir", str(path), *SETTINGS, log=log, place="shard.renamed@2")
+    start = ("start", "--preset", preset, "--dir", str(path), *SETTINGS_OF[preset])
+    kill_where_held(*start, log=log, place="shard.renamed@2")
     before = identities(path)
     assert 1 <= len(before) < num_shards
 
@@ -106,7 +138,7 @@ def test_campaign_killed_in_every_stage_resumes_to_the_same_result(
     process = launch("resume", str(path), log=log)
     finish(process, log)
     assert identities(path) == before, "a committed shard was played again"
-    assert_same_campaign(path, undisturbed, iterations=1)
+    assert_same_campaign(path, undisturbed_of(preset), iterations=1)
 
 
 @pytest.mark.slow

@@ -47,7 +47,7 @@ class RunSettings:
     """Everything random derives from it: the same seed gives the same games and weights on one
     kind of device."""
     game: str = "chess"
-    """The game to learn."""
+    """The game to learn: `chess` or `2048`."""
 
     def __post_init__(self) -> None:
         check_range("campaign.iterations", self.iterations, ge=1, le=1_000_000)
@@ -129,19 +129,20 @@ class EvaluationSettings:
     """Players by name: `random`, `greedy`, `minimax:N`; UCI engines such as `stockfish@1000`; any
     of them with some moves at random, `stockfish:depth=1~75`."""
     num_openings: int = 20
-    """Openings a match; each is played with both colours."""
+    """Openings a match; each is played with both colours. In a game of one player: seeds, each
+    played by both players."""
     openings: OpeningSource = "book"
     """Where matches begin: `book`, short balanced lines that come with chess-snn, or `random`,
-    after `opening_plies` random plies."""
+    after `opening_plies` random plies. A game of one player has `random` ones, at its start."""
     opening_plies: int = 4
-    """Plies of a random opening."""
+    """Plies of a random opening; not looked at in a game of one player."""
     max_plies: int = 200
-    """Games are cut after this many plies and scored as drawn."""
+    """Games are cut after this many plies, and scored as drawn where there are two players."""
     simulations: int = 0
     """Simulations of the network at each of its moves; at 0 it plays without search."""
     won_positions: int = 32
     """Simple won positions that a new generation plays out against itself, as it would in
-    self-play; an alarm reads how many it wins."""
+    self-play; an alarm reads how many it wins. None in a game of one player."""
     climb: bool = False
     """Whether a new generation also climbs the ladder of players with known ratings that comes with
     chess-snn: it meets those it scores neither nearly all nor nearly nothing against, and its
@@ -178,7 +179,7 @@ class EvaluationSettings:
         check_range("evaluation.num_openings", self.num_openings, ge=1, le=100_000)
         check_choice("evaluation.openings", self.openings, get_args(OpeningSource))
         check_range("evaluation.opening_plies", self.opening_plies, ge=0, le=100)
-        check_range("evaluation.max_plies", self.max_plies, ge=1, le=10_000)
+        check_range("evaluation.max_plies", self.max_plies, ge=1, le=100_000)
         if not self.opponents:
             raise ConfigError("evaluation.opponents must name a player; try [\"random\"]")
         if len(set(self.opponents)) != len(self.opponents):
@@ -264,6 +265,8 @@ class CampaignConfig:
                 "evaluation.climb = false"
             )
         check_td_lambda(game.spec, self.training.td_lambda)
+        if game.spec.num_players == 1:
+            self._check_one_player(game.spec)
         self._check_policy_loss()
         self._check_ranks()
         self._check_tree_memory(game.spec)
@@ -282,6 +285,27 @@ class CampaignConfig:
         game = get_game(self.campaign.game)
         for opponent in self.evaluation.opponents:
             make_player(game, opponent)
+
+    def _check_one_player(self, spec: GameSpec) -> None:
+        """Refuse settings that need a second player."""
+        for kind in ("practice", "mismatch"):
+            for when in ("first", "last"):
+                share = getattr(self.self_play, f"{kind}_share_{when}")
+                if share:
+                    raise ConfigError(
+                        f"self_play.{kind}_share_{when} = {share:g} is for games of two players, "
+                        f"and {spec.name} has one; set it to 0"
+                    )
+        if self.self_play.resignation:
+            raise ConfigError(
+                f"self_play.resignation is for games of two players, and {spec.name} has one; set "
+                "self_play.resignation = false"
+            )
+        if self.supervised.games:
+            raise ConfigError(
+                f"supervised.games are games of chess, and the campaign learns {spec.name}; leave "
+                "them out"
+            )
 
     def _check_policy_loss(self) -> None:
         wanted = "advantage" if self.search.kind == "policy" else "search"

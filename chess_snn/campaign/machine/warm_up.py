@@ -1,19 +1,20 @@
 """Compile every kernel a campaign uses, and measure its network, once a machine."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from chess_snn.campaign.configuration.settings import CampaignConfig
 from chess_snn.campaign.machine.scratch_window import scratch_window
 from chess_snn.devices import find_devices, is_gpu
-from chess_snn.evaluation import SearchPlayer, make_player, play_match, random_openings
+from chess_snn.evaluation import SearchPlayer, choose_openings, make_player, play_match
 from chess_snn.games import get_game
 from chess_snn.nets import build_network, freeze, make_evaluator
 from chess_snn.nets.calibration import calibrate, is_calibrated
 from chess_snn.search import PolicySearch, make_search, make_tree_search
-from chess_snn.self_play import SelfPlaySettings, play_games
+from chess_snn.self_play import play_games
 from chess_snn.training import IterationPlan, Trainer
 
-_SETTINGS = SelfPlaySettings(max_plies_first=2, max_plies_last=2, random_start_plies=1)
 _SIMULATIONS = 2
 
 
@@ -29,11 +30,12 @@ def warm_up(config: CampaignConfig) -> None:
         search = make_search(
             game, evaluator, config.search, simulations=_SIMULATIONS, num_games=2
         )
-        records, _ = play_games(game, [search], _SETTINGS, num_games=2, seed=0)
+        settings = replace(config.self_play, max_plies_first=2, max_plies_last=2)
+        records, _ = play_games(game, [search], settings, num_games=2, seed=0)
         in_tree = make_tree_search(
             game, evaluator, config.search, simulations=_SIMULATIONS, num_games=2
         )
-        openings = random_openings(game, num_openings=1, num_plies=1, seed=0)
+        openings = choose_openings(game, "random", 1, num_plies=1, seed=0)
         for opponent in ("random", "greedy", *config.evaluation.opponents):
             play_match(
                 game, SearchPlayer(in_tree, "warm-up"), make_player(game, opponent), openings,

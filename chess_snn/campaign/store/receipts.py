@@ -4,7 +4,7 @@ An iteration is finished when its receipt exists. Everything that MLflow shows c
 the receipts again.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Final, Literal
@@ -17,6 +17,7 @@ from chess_snn.campaign.store.typed_json import from_json
 from chess_snn.data import StoredFormat, read_json, write_json
 from chess_snn.errors import ConfigError, CorruptDataError
 from chess_snn.evaluation import pair_interval
+from chess_snn.evaluation.solo import interval_text
 from chess_snn.self_play import SelfPlayStatistics, combine
 from chess_snn.types import Json
 
@@ -84,8 +85,8 @@ class EvaluationFacts:
 
     matches: list[Json]
     """Summaries with the ``name`` of each match."""
-    conversion: Json
-    """How it played out won positions."""
+    conversion: Json | None
+    """How it played out won positions; None in a game of one player."""
     climb: Json | None = None
     """What its climb came to, see :func:`chess_snn.campaign.strength.climbing.play_climb`; None
     where it does not climb."""
@@ -132,6 +133,9 @@ class PromotionFacts:
     elo_ahead_low: float | None = None
     elo_ahead_high: float | None = None
     """95 % interval; None where that end is not finite."""
+    points_ahead: Json | None = None
+    """In a game of one player: by how many points the candidate is ahead on a seed, as ``mean``,
+    ``low`` and ``high`` of the 95 % interval."""
 
     def metrics(self) -> dict[str, float]:
         """What is plotted."""
@@ -141,11 +145,14 @@ class PromotionFacts:
             "promotion/score": self.score,
             "promotion/verdict": VERDICT_NUMBERS[self.verdict],
             **({} if self.elo_ahead is None else {"promotion/elo_ahead": self.elo_ahead}),
+            **_interval_metrics("promotion/points_ahead", self.points_ahead),
         }
 
     def __str__(self) -> str:
         """The match in one line, its score with the 95 % interval."""
         ahead = "" if self.elo_ahead is None else f", {self.elo_ahead:+.0f} Elo by all games so far"
+        if self.points_ahead is not None:
+            ahead = f", ahead by {interval_text(self.points_ahead)} points{ahead}"
         low, high = pair_interval(np.array(self.pairs))
         return (
             f"generation {self.candidate} against champion {self.champion}: "
@@ -201,7 +208,8 @@ class Receipt:
     matches: list[Json]
     """Summaries of the candidate's matches; none where it is not evaluated."""
     conversion: Json | None
-    """How the candidate played out won positions; None where it is not evaluated."""
+    """How the candidate played out won positions; None where it is not evaluated, and in a game of
+    one player."""
     score: float | None
     """The candidate's mean score over the opponents, earlier generations left out, in [0, 1]; None
     where it is not evaluated."""
@@ -246,6 +254,7 @@ class Receipt:
             "train/window_positions": float(self.training.window_positions),
             **{f"evaluation/{figure}_{m['name']}".replace(":", "_"): float(m[figure])
                for m in self.matches for figure in _MATCH_METRICS},
+            **_points_metrics(self.matches),
             **({} if self.score is None else {"evaluation/score": self.score}),
             **_rating_metrics(self.rating, "evaluation/elo_own_games"),
             **_rating_metrics(self.climb, "evaluation/climb_elo"),
@@ -261,6 +270,35 @@ class Receipt:
             "campaign/elapsed_s": self.elapsed_s,
             **({"campaign/is_warm": 1.0} if self.is_warm else {}),
         }
+
+
+def _points_metrics(matches: Sequence[Json]) -> dict[str, float]:
+    """In a game of one player: the candidate's points, and how far ahead of each opponent it is.
+
+    Its games are the same in all matches, which have the same seeds.
+    """
+    found = {match["name"].replace(":", "_"): match["points"] for match in matches
+             if "points" in match}
+    if not found:
+        return {}
+    own = next(iter(found.values()))["a"]
+    metrics = _interval_metrics("evaluation/points", own, mean="_mean")
+    metrics |= {f"evaluation/points_{name}": own[name] for name in ("median", "best")}
+    metrics |= {f"evaluation/reached_{name}": share for name, share in own["reached"].items()}
+    for name, points in found.items():
+        metrics |= _interval_metrics(f"evaluation/points_ahead_{name}", points["ahead"])
+    return metrics
+
+
+def _interval_metrics(name: str, figures: Json | None, mean: str = "") -> dict[str, float]:
+    """``mean``, ``low`` and ``high`` of ``figures``, those that there are, under ``name``."""
+    if figures is None:
+        return {}
+    endings = {"mean": mean, "low": "_low", "high": "_high"}
+    return {
+        name + ending: figures[figure] for figure, ending in endings.items()
+        if figures[figure] is not None
+    }
 
 
 def _rating_metrics(rating: Json | None, name: str) -> dict[str, float]:

@@ -150,6 +150,7 @@ def finish_gate(directory: Path, match: ScheduledMatch) -> PromotionFacts:
         games=summary["num_games"], wins=summary["wins"], draws=summary["draws"],
         losses=summary["losses"], capped=summary["capped"],
         pairs=state.counts.tolist(), score=summary["score"],
+        points_ahead=summary["points"]["ahead"] if "points" in summary else None,
     )
 
 

@@ -4,9 +4,11 @@ A match of many openings is played in parts, so that all workers have something 
 part does not depend on who plays it; a part lies beside its match until all of them are there.
 """
 
+from collections.abc import Hashable
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Final
 
 from chess_snn.campaign.configuration.settings import OPENINGS_EACH
 from chess_snn.campaign.stages.networks import evaluator_of, game_of, match_search
@@ -17,6 +19,7 @@ from chess_snn.campaign.store.plans import ProgressPlan, read_plan, read_plans
 from chess_snn.campaign.store.receipts import is_summary
 from chess_snn.campaign.store.removals import is_removed
 from chess_snn.campaign.strength.reports import read_report, write_report
+from chess_snn.data import read_manifest
 from chess_snn.errors import CampaignError, CorruptDataError, UsageError
 from chess_snn.evaluation import (
     EngineSettings,
@@ -24,17 +27,20 @@ from chess_snn.evaluation import (
     Player,
     PlayerFacts,
     SearchPlayer,
+    SoloGames,
     choose_openings,
     conversion_rate,
     make_player,
+    paired_games,
     play_match,
+    play_seeds,
 )
 from chess_snn.evaluation.match_files import read_match_body, write_match
 from chess_snn.evaluation.match_result import DETAILS, identities_of
 from chess_snn.failpoints import failpoint
 from chess_snn.rng import derive_seed
 from chess_snn.search import make_search
-from chess_snn.types import Json, Progress
+from chess_snn.types import Json, Progress, UInt64Array
 
 FINAL = "final"
 """The event at the end of a campaign; ``final-1`` after it was extended once, and so on."""
@@ -51,6 +57,10 @@ BESIDE_MATCHES = (CONVERSION, CLIMB)
 """What is no match."""
 
 _BESIDE_SUMMARY = ("created", "facts_a", "facts_b", "digest", *DETAILS)
+
+_MOST_GAMES_KEPT: Final = 4
+"""Parts whose games in a game of one player are kept in memory."""
+_games_kept: dict[Hashable, tuple[str, SoloGames]] = {}
 
 EARLIER_SHARE = 2 / 3
 """How far the campaign was, as a share of what it has done up to now, when the earlier generation
@@ -116,6 +126,11 @@ class ScheduledMatch:
         ]
 
 
+def converts(folder: CampaignFolder) -> bool:
+    """Whether new generations play out won positions: where one of two players may win."""
+    return game_of(folder).spec.num_players == 2
+
+
 def event_of(generation: int) -> str:
     """The event in which ``generation`` is evaluated."""
     return f"gen-{generation:06d}"
@@ -177,14 +192,18 @@ def final_matches(folder: CampaignFolder) -> list[ScheduledMatch]:
     now = receipts[-1].elapsed_s if by_time else newest
     earlier = earlier_generation(plans, by_time=by_time, now=now)
     searching, event = NetworkPlayer(newest, budget), final_event(folder)
+    weakest, stronger = "random", "greedy"
+    if game_of(folder).spec.num_players == 1:  # nobody needs many games to beat these two
+        weakest = stronger = settings.opponents[-1]
+    planned: dict[str, tuple[NetworkPlayer, NetworkPlayer | str]] = {
+        f"{weakest}-0": (NetworkPlayer(newest, 0), weakest),
+        f"{weakest}-{budget}": (searching, weakest),
+        f"{stronger}-{budget}": (searching, stronger),
+        f"{EARLIER}-{budget}": (searching, NetworkPlayer(earlier, budget)),
+    }
     return [
         ScheduledMatch(event, name, player, opponent, settings.final_openings)
-        for name, player, opponent in (
-            ("random-0", NetworkPlayer(newest, 0), "random"),
-            (f"random-{budget}", searching, "random"),
-            (f"greedy-{budget}", searching, "greedy"),
-            (f"{EARLIER}-{budget}", searching, NetworkPlayer(earlier, budget)),
-        )
+        for name, (player, opponent) in planned.items()
     ]
 
 
@@ -240,21 +259,49 @@ def play_match_part(
         return
     game, settings = game_of(folder), folder.config.evaluation
     seed = derive_seed(folder.config.campaign.seed, *match.seed_path)
-    player, opponent = (
-        take_seat(folder, seat, 2 * len(openings), num_threads=num_threads, worker=worker)
-        for seat in (match.player, match.opponent)
-    )
     states = choose_openings(
         game, settings.openings, openings.stop, num_plies=settings.opening_plies, seed=seed,
         setting=f"match {match.event}/{match.name}",
     )[openings.start :]
-    result = play_match(
-        game, player, opponent, states,
-        seed=derive_seed(seed, "part", part), max_plies=settings.max_plies,
-        on_progress=on_progress,
-    )
+    if game.spec.num_players == 1:
+        sides = [
+            _games_alone(folder, seat, states, num_threads, worker)
+            for seat in (match.player, match.opponent)
+        ]
+        result = paired_games(game, states, *sides)
+        if on_progress is not None:
+            on_progress(result.num_games, result.num_games)
+    else:
+        player, opponent = (
+            take_seat(folder, seat, 2 * len(openings), num_threads=num_threads, worker=worker)
+            for seat in (match.player, match.opponent)
+        )
+        result = play_match(
+            game, player, opponent, states,
+            seed=derive_seed(seed, "part", part), max_plies=settings.max_plies,
+            on_progress=on_progress,
+        )
     failpoint("match.played")
     write_match(path, result)
+
+
+def _games_alone(
+    folder: CampaignFolder, seat: NetworkPlayer | str, seeds: UInt64Array, num_threads: int,
+    worker: int,
+) -> tuple[str, SoloGames]:
+    """Name and games of one player; those it played last are kept for its other matches."""
+    checkpoint = None if isinstance(seat, str) else folder.checkpoint(seat.generation)
+    digest = "" if checkpoint is None else str(read_manifest(checkpoint).meta["weights_digest"])
+    key = (folder.path, digest, seat, seeds.tobytes(), num_threads, worker)
+    if key not in _games_kept:
+        player = take_seat(folder, seat, len(seeds), num_threads=num_threads, worker=worker)
+        games = play_seeds(
+            game_of(folder), player, seeds, max_plies=folder.config.evaluation.max_plies
+        )
+        while len(_games_kept) >= _MOST_GAMES_KEPT:
+            _games_kept.pop(next(iter(_games_kept)))
+        _games_kept[key] = player.name, games
+    return _games_kept[key]
 
 
 def take_seat(

@@ -17,6 +17,7 @@ policy entropy not falling  ``self_play/entropy_ratio``
 newest not beating its      ``evaluation/score_earlier``: score of the newest generation against
 elder                       an earlier one
 score falling               ``evaluation/score``: mean score against the fixed opponents
+points falling              ``evaluation/points_mean``, in a game of one player
 won positions not           ``evaluation/conversion_rate``:
 converted                   :func:`chess_snn.evaluation.conversion_rate`
 training steps skipped      ``train/skipped_steps``: those that were not finite, whatever the loss
@@ -47,6 +48,7 @@ _SKIPPED = "train/skipped_steps"
 _WINDOW = "train/window_positions"
 _SCORE = "evaluation/score"
 _ELDER_SCORE = "evaluation/score_earlier"
+_POINTS = "evaluation/points_mean"
 _CONVERSION = "evaluation/conversion_rate"
 
 SOFT_START: Final = 0.9
@@ -65,6 +67,8 @@ ELDER_SCORE: Final = 0.5
 SCORE_DROP: Final = 0.1
 SCORE_WINDOW: Final = 3
 """Scores whose mean is compared: one alone is too noisy."""
+POINTS_DROP: Final = 0.2
+"""Of the best mean of points, as a share."""
 LEAST_CONVERSION: Final = 0.5
 CONVERSION_ITERATIONS: Final = 5
 """Iterations after which simple wins should be won."""
@@ -195,20 +199,34 @@ def _beaten_by_elder(history: Sequence[Metrics]) -> Alarm | None:
 
 
 def _score_falling(history: Sequence[Metrics]) -> Alarm | None:
-    measured = _measured(history, [_SCORE])
+    return _falling(history, _SCORE, "score falling", ".3f", lambda best: best - SCORE_DROP)
+
+
+def _points_falling(history: Sequence[Metrics]) -> Alarm | None:
+    return _falling(
+        history, _POINTS, "points falling", ",.0f", lambda best: best * (1 - POINTS_DROP)
+    )
+
+
+def _falling(
+    history: Sequence[Metrics], metric: str, name: str, form: str,
+    least: Callable[[float], float],
+) -> Alarm | None:
+    """Whether the newest mean of ``metric`` is below what ``least`` says of the best one."""
+    measured = _measured(history, [metric])
     scores = [score for _, (score,) in measured]
     means = [
         sum(scores[first : first + SCORE_WINDOW]) / SCORE_WINDOW
         for first in range(len(scores) - SCORE_WINDOW + 1)
     ]
-    if not means or means[-1] >= max(means) - SCORE_DROP:
+    if not means or means[-1] >= least(max(means)):
         return None
     best = means.index(max(means))
     since, _ = measured[best + SCORE_WINDOW]
     return Alarm(
-        "score falling", since,
-        f"the last {SCORE_WINDOW} scores have a mean of {means[-1]:.3f}, and before iteration "
-        f"{since} it was {means[best]:.3f}",
+        name, since,
+        f"the last {SCORE_WINDOW} have a mean of {means[-1]:{form}}, and before iteration "
+        f"{since} it was {means[best]:{form}}",
         "lower training.learning_rate or training.presentations, or raise "
         "training.window_positions",
     )
@@ -296,5 +314,6 @@ def _measured(history: Sequence[Metrics], names: Sequence[str]) -> list[tuple[in
 
 _DETECTORS: Final[tuple[Callable[[Sequence[Metrics]], Alarm | None], ...]] = (
     _hard_start, _draw_collapse, _value_stuck, _entropy_collapsed, _entropy_flat,
-    _beaten_by_elder, _score_falling, _unconverted, _steps_skipped, _replay_starving,
+    _beaten_by_elder, _score_falling, _points_falling, _unconverted, _steps_skipped,
+    _replay_starving,
 )

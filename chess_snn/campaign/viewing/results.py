@@ -1,28 +1,26 @@
 """Finished iterations as rows of one table, under column names that scripts may rely on.
 
-Which columns there are depends on the campaign's opponents alone: not on how far it is, nor on
-whether a generation was evaluated. A figure that was not measured is None.
+Which columns there are depends on the campaign's game and opponents alone: not on how far it is,
+nor on whether a generation was evaluated. A figure that was not measured is None.
 """
 
 import csv
 import io
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Final
 
 from chess_snn.campaign.configuration.settings import CampaignConfig
-from chess_snn.campaign.store.collection import AGREED, ENDINGS
 from chess_snn.campaign.store.folder import CampaignFolder
 from chess_snn.campaign.store.receipts import Receipt
 from chess_snn.campaign.strength.matches import EARLIER
+from chess_snn.games import GameSpec, get_game
+from chess_snn.self_play import PLY_CAP, RESIGNED
 from chess_snn.types import Json
 
+_ENDED: Final = "ended_"
 _WHERE: Final = ("iteration", "generation", "champion", "progress", "elapsed_s")
-
-_ENDED: Final = {
-    f"ended_{ending}": f"self_play/ended_{ending}" for ending in ENDINGS if ending != AGREED
-}
-"""Shares of games, which metrics leave out where they are 0."""
 
 _METRICS: Final = {
     "games": "self_play/games",
@@ -62,7 +60,8 @@ _METRICS: Final = {
     "device_memory_gib": "device/memory_gib",
     "plies_min": "self_play/plies_min",
     "plies_max": "self_play/plies_max",
-    **_ENDED,
+}
+_LATER_METRICS: Final = {
     "total_loss": "train/total_loss",
     "holdout_policy_loss_after": "train/holdout_policy_loss_after",
     "holdout_policy_accuracy_after": "train/holdout_policy_accuracy_after",
@@ -71,7 +70,19 @@ _METRICS: Final = {
     "ladder_elo_low": "evaluation/climb_elo_low",
     "ladder_elo_high": "evaluation/climb_elo_high",
 }
-"""Columns by the metric of :meth:`Receipt.metrics` that they show."""
+"""Columns by the metric of :meth:`Receipt.metrics` that they show; shares of endings stand between
+the two."""
+_POINTS: Final = {
+    "self_play_points": "self_play/points_mean",
+    "self_play_points_median": "self_play/points_median",
+    "points": "evaluation/points_mean",
+    "points_low": "evaluation/points_low",
+    "points_high": "evaluation/points_high",
+    "points_median": "evaluation/points_median",
+    "points_best": "evaluation/points_best",
+    "gate_points_ahead": "promotion/points_ahead",
+}
+"""Columns that a game of one player has as well."""
 
 _MATCH_FIELDS: Final = {"": "score", "_low": "score_low", "_high": "score_high"}
 """Endings of the three columns of an opponent: the score and its 95 % interval."""
@@ -93,7 +104,20 @@ def result_columns(config: CampaignConfig) -> list[str]:
         score_column(opponent) + ending
         for opponent in opponents_of(config) for ending in _MATCH_FIELDS
     ]
-    return [*_WHERE, *_METRICS, *scores]
+    return [*_WHERE, *_metrics_of(get_game(config.campaign.game).spec), *scores]
+
+
+def _metrics_of(spec: GameSpec) -> dict[str, str]:
+    """All columns that show a metric."""
+    resigned = (RESIGNED,) if spec.num_players == 2 else ()
+    endings = (*spec.terminations[1:], *resigned, PLY_CAP)
+    reached = {f"reached_{m}": f"evaluation/reached_{m}" for m in spec.milestones}
+    return {
+        **_METRICS,
+        **{_ENDED + ending: f"self_play/{_ENDED}{ending}" for ending in endings},
+        **_LATER_METRICS,
+        **(_POINTS | reached if spec.num_players == 1 else {}),
+    }
 
 
 def result_rows(config: CampaignConfig, receipts: Sequence[Receipt]) -> list[Json]:
@@ -104,12 +128,18 @@ def result_rows(config: CampaignConfig, receipts: Sequence[Receipt]) -> list[Jso
     ``policy_entropy`` in nats, ``*_s`` in seconds; ``progress`` and ``elapsed_s`` are those at the
     iteration's end.
     """
-    opponents = opponents_of(config)
-    return [result_row(receipt, opponents) for receipt in receipts]
+    columns, opponents = _metrics_of(get_game(config.campaign.game).spec), opponents_of(config)
+    return [result_row(receipt, columns, opponents) for receipt in receipts]
 
 
-def result_row(receipt: Receipt, opponents: Sequence[str] = ()) -> Json:
-    """One of the rows, with the columns of these opponents only."""
+def result_row(
+    receipt: Receipt, columns: Mapping[str, str] = MappingProxyType(_METRICS | _POINTS),
+    opponents: Sequence[str] = (),
+) -> Json:
+    """One of the rows, with these columns and those of these opponents.
+
+    ``columns`` has the metrics that they show; by default there are none of endings.
+    """
     metrics = receipt.metrics()
     row: Json = {
         "iteration": receipt.iteration,
@@ -117,8 +147,9 @@ def result_row(receipt: Receipt, opponents: Sequence[str] = ()) -> Json:
         "champion": receipt.champion,
         "progress": receipt.plan.progress_last,
         "elapsed_s": receipt.elapsed_s,
-        **{column: metrics.get(metric, 0.0 if column in _ENDED else None)
-           for column, metric in _METRICS.items()},
+        # Metrics leave out endings that did not occur.
+        **{column: metrics.get(metric, 0.0 if column.startswith(_ENDED) else None)
+           for column, metric in columns.items()},
     }
     matches = {match["name"]: match for match in receipt.matches}
     for opponent in opponents:

@@ -1,0 +1,114 @@
+"""``chess-snn scores``: what players come to in a game of one player, all on the same seeds."""
+
+from contextlib import ExitStack
+from dataclasses import asdict
+from typing import Annotated, Final
+
+import typer
+from rich.table import Table
+
+from chess_snn.cli.console import console, work_bar
+from chess_snn.cli.devices import NetworkDeviceOption
+from chess_snn.cli.players import GameOption, find_entrant, game_of_players
+from chess_snn.cli.report_file import JsonFile, check_writable
+from chess_snn.config import check_range
+from chess_snn.data import write_json
+from chess_snn.errors import UsageError
+from chess_snn.evaluation import (
+    KNOWN_PLAYERS,
+    SoloGames,
+    default_max_plies,
+    match_seeds,
+    paired_difference,
+    play_seeds,
+    point_figures,
+)
+from chess_snn.evaluation.solo import interval_text
+from chess_snn.games.base import GameSpec
+from chess_snn.types import Json
+
+_MOST_GAMES: Final = 1_000_000
+
+
+def scores_command(
+    players: Annotated[
+        list[str], typer.Argument(help=f"{', '.join(KNOWN_PLAYERS)}, or networks.")
+    ],
+    game_name: GameOption = "",
+    games: Annotated[int, typer.Option(help="Of each player, on the same seeds.")] = 1000,
+    simulations: Annotated[
+        int, typer.Option(help="Of a network at each move; 0 plays its policy without search.")
+    ] = 4,
+    max_plies: Annotated[int, typer.Option(help="Longer games are cut; 0: 100,000.")] = 0,
+    seed: Annotated[int, typer.Option(help="Names the seeds.")] = 0,
+    threads: Annotated[int, typer.Option(help="Of a network; 0 takes what is of use.")] = 0,
+    device: NetworkDeviceOption = "cpu",
+    json_file: JsonFile = None,
+) -> None:
+    """Let each player play complete games of a one-player game, and compare their points.
+
+    Every player gets the same starts and the same chance events. The table has the mean with its
+    95 % interval, median and most points, how many games reach each milestone, and moves a second;
+    the last column is the paired difference to the first player.
+
+    chess-snn scores --game 2048 random greedy expectimax:1 expectimax:2
+
+    chess-snn scores campaigns/cpu-2048-001:0 campaigns/cpu-2048-001:4 campaigns/cpu-2048-001:64
+    """
+    check_range("--games", games, ge=1, le=_MOST_GAMES)
+    check_range("--simulations", simulations, ge=0)
+    check_range("--max-plies", max_plies, ge=0)
+    check_range("--threads", threads, ge=0, le=1024)
+    check_range("--seed", seed, ge=0, le=2**63 - 1)
+    check_writable(json_file)
+    game = game_of_players(players, game_name)
+    if game.spec.num_players != 1:
+        raise UsageError(
+            f"{game.spec.name} is a game of two players; use chess-snn match, or --game 2048"
+        )
+    entrants = [find_entrant(game, text, simulations) for text in players]
+    seeds = match_seeds(seed, games)
+    played: dict[str, SoloGames] = {}
+    for entrant in entrants:
+        with ExitStack() as pools:
+            player = entrant.take_seat(game, games, threads or None, device, pools)
+            play_seeds(game, player, seeds[:1], max_plies=2)  # so that nothing is compiled later
+            with work_bar(player.name, "games over") as on_progress:
+                played[player.name] = play_seeds(
+                    game, player, seeds, max_plies=max_plies or default_max_plies(game.spec),
+                    on_progress=on_progress,
+                )
+    rows = {name: _figures(game.spec, done, next(iter(played.values())))
+            for name, done in played.items()}
+    console.print(_table(game.spec, games, rows))
+    if json_file is not None:
+        write_json(json_file, {"game": game.spec.name, "seed": seed, "players": rows})
+
+
+def _figures(spec: GameSpec, done: SoloGames, first: SoloGames) -> Json:
+    own = asdict(point_figures(spec, done.points, done.milestones, done.plies))
+    return own | {
+        "moves_per_s": float(done.plies.sum() / done.seconds),
+        "seconds": done.seconds,
+        "ahead_of_first": paired_difference(done.points, first.points),
+    }
+
+
+def _table(spec: GameSpec, games: int, rows: dict[str, Json]) -> Table:
+    milestones = [f"{milestone}" for milestone in spec.milestones]
+    table = Table(
+        title=f"{spec.name}: {games:,} games each; points, share of games by {spec.milestone_name}",
+        title_justify="left",
+    )
+    table.add_column("player")
+    for heading in ("mean (95 %)", "median", "most", "moves", "moves/s", *milestones,
+                    "ahead of the first"):
+        table.add_column(heading, justify="right")
+    for name, row in rows.items():
+        table.add_row(
+            name, interval_text(row), f"{row['median']:,.0f}", f"{row['best']:,.0f}",
+            f"{row['plies']:,.0f}", f"{row['moves_per_s']:,.0f}",
+            *(f"{row['reached'][milestone]:.1%}" for milestone in milestones),
+            interval_text(row["ahead_of_first"]),
+        )
+    return table

@@ -1,0 +1,175 @@
+"""A campaign of a one-player game, 2048: settings, receipts, results, audit, the same twice."""
+
+import json
+from dataclasses import replace
+
+import pytest
+from micro_campaign import SETTINGS_2048, micro_networks, play_campaign, play_iteration
+
+from chess_snn.campaign import CampaignFolder, load_config, read_receipts
+from chess_snn.campaign.keeping.verifying import verify_campaign
+from chess_snn.campaign.models.references import model_of_campaign
+from chess_snn.campaign.stages import prepare_first_generation
+from chess_snn.campaign.strength.matches import final_matches, read_final_matches
+from chess_snn.campaign.strength.ratings import rate_campaign
+from chess_snn.campaign.viewing.alarms import find_alarms
+from chess_snn.campaign.viewing.results import result_columns, result_rows, results_csv
+from chess_snn.cli.campaign_tables import (
+    LEARNING_COLUMNS,
+    columns_of,
+    iteration_line,
+    match_line,
+    matches_table,
+    rows_table,
+    strength_columns,
+)
+from chess_snn.data import read_shard
+from chess_snn.errors import ConfigError, UsageError
+from chess_snn.games import get_game
+from chess_snn.nets import NetConfig, build_network, save_network
+from chess_snn.self_play import SelfPlayStatistics, combine
+
+OPPONENTS = ["random", "expectimax:1", "earlier"]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    with micro_networks():
+        return play_campaign(tmp_path_factory.mktemp("2048") / "c", settings=SETTINGS_2048)
+
+
+def test_receipts_have_points_and_nothing_of_two_players(folder):
+    for receipt in read_receipts(folder):
+        metrics, statistics = receipt.metrics(), receipt.statistics
+        assert [match["name"] for match in receipt.matches] == OPPONENTS
+        assert receipt.conversion is None
+        assert not [name for name in metrics if "draw_rate" in name or "white" in name]
+        assert metrics["evaluation/points_low"] < metrics["evaluation/points_mean"]
+        assert metrics["evaluation/points_mean"] <= metrics["evaluation/points_best"]
+        assert metrics["evaluation/reached_2048"] == 0.0
+        for name in ("random", "expectimax_1", "earlier"):
+            low, mean, high = (
+                metrics[f"evaluation/points_ahead_{name}{end}"] for end in ("_low", "", "_high")
+            )
+            assert low <= mean <= high
+        assert metrics["self_play/points_mean"] > 0
+        assert sum(statistics.milestone_counts.values()) == statistics.ordinary_games
+        own = {match["points"]["a"]["mean"] for match in receipt.matches}
+        assert len(own) == 1, "the candidate's games differ between matches on the same seeds"
+
+
+def test_a_gate_tells_how_many_points_the_candidate_is_ahead(folder):
+    gate = read_receipts(folder)[1].promotion
+    assert gate.verdict in {"accept", "reject"}
+    assert gate.points_ahead["low"] <= gate.points_ahead["mean"] <= gate.points_ahead["high"]
+    assert "points" in str(gate)
+    assert {"promotion/points_ahead", "promotion/score"} <= gate.metrics().keys()
+
+
+def test_final_matches_are_with_and_without_search(folder):
+    assert [match.name for match in final_matches(folder)] == [
+        "expectimax:1-0", "expectimax:1-8", "earlier-8",
+    ]
+    for match in read_final_matches(folder):
+        assert match["points"]["a"]["games"] == 2
+        assert "points" in match_line(match)
+
+
+def test_results_have_a_column_for_each_figure(folder):
+    columns = result_columns(folder.config)
+    rows = result_rows(folder.config, read_receipts(folder))
+    assert all(sorted(row) == sorted(columns) for row in rows)
+    assert {"points", "points_low", "self_play_points", "reached_2048", "ended_no_moves"} <= set(
+        columns
+    )
+    assert "ended_checkmate" not in columns
+    assert rows[0]["draw_rate"] is None
+    assert results_csv(folder.config, rows).count("\n") == 3
+    json.dumps(rows, allow_nan=False)
+    assert "points" in iteration_line(rows[0])
+    for shown in (columns_of(folder.config, LEARNING_COLUMNS), strength_columns(folder.config)):
+        assert "points" in shown
+        assert rows_table("t", rows, shown).row_count == 2
+    assert matches_table("t", read_final_matches(folder)).row_count == 3
+
+
+def test_every_game_and_match_passes_the_audit(folder):
+    found = verify_campaign(folder)
+    assert found.found == []
+    assert found.num_match_games > 0
+
+
+def test_players_are_rated_by_the_seeds_they_won(folder):
+    rated = rate_campaign(folder)
+    assert {"random", "expectimax:1"} <= set(rated.ratings.players)
+    assert rated.ratings.of("expectimax:1").score > 0.5
+
+
+def test_nobody_wins_a_recorded_game(folder):
+    for shard in sorted((folder.path / "games").glob("*/*")):
+        records, _ = read_shard(shard)
+        assert not records.outcomes_white.any()
+        assert not records.cut_values_white.any()
+
+
+def test_the_same_seed_gives_the_same_campaign(folder, tmp_path):
+    with micro_networks():
+        again = CampaignFolder.create(tmp_path / "c", load_config(settings=SETTINGS_2048))
+        prepare_first_generation(again)
+        for iteration in range(2):
+            play_iteration(again, iteration)
+    for one, two in zip(read_receipts(folder), read_receipts(again), strict=True):
+        assert one.training.weights_digest == two.training.weights_digest
+        assert one.matches == two.matches
+        assert one.promotion == two.promotion
+
+
+def test_statistics_of_parts_add_up(folder):
+    receipt = read_receipts(folder)[0]
+    parts = [SelfPlayStatistics.from_json(shard.statistics) for shard in receipt.shards]
+    whole = combine(parts)
+    assert whole.num_players == 1
+    assert whole.ordinary_points == sum(part.ordinary_points for part in parts)
+    assert whole.reached[min(whole.reached, key=int)] == 1.0
+    assert min(p.points_mean for p in parts) <= whole.points_mean
+    assert SelfPlayStatistics.from_json(json.loads(json.dumps(whole.to_json()))) == whole
+
+
+def test_falling_points_raise_an_alarm():
+    falling = [{"evaluation/points_mean": value} for value in (900, 1000, 1100, 700, 600, 500)]
+    assert [alarm.name for alarm in find_alarms(falling)] == ["points falling"]
+    assert not find_alarms(falling[:3])
+
+
+@pytest.mark.parametrize(("change", "named"), [
+    ("self_play.practice_share_first=0.1", "self_play.practice_share_first"),
+    ("self_play.mismatch_share_last=0.1", "self_play.mismatch_share_last"),
+    ("self_play.resignation=true", "self_play.resignation"),
+    ("evaluation.climb=true", "evaluation.climb"),
+    ('evaluation.openings="book"', "random"),
+    ('evaluation.opponents=["minimax:2"]', "2048"),
+    ('evaluation.opponents=["stockfish@10"]', "chess"),
+    ('supervised.games="somewhere"', "supervised.games"),
+])
+def test_settings_that_need_two_players_are_refused_by_name(change, named):
+    with pytest.raises(ConfigError, match=named):
+        load_config(settings=[*SETTINGS_2048, change])
+
+
+@pytest.mark.parametrize("preset", ["smoke-2048", "cpu-2048"])
+def test_presets_of_2048_can_start(preset):
+    config = load_config(preset)
+    assert config.campaign.game == "2048"
+    assert config.self_play.restart_share_first == 0.25
+
+
+def test_a_network_of_another_game_is_refused_in_one_line(folder, tmp_path):
+    with pytest.raises(UsageError, match="plays 2048") as refused:
+        model_of_campaign(folder.path).load(get_game("chess"))
+    assert "\n" not in str(refused.value)
+    chess = get_game("chess")
+    path = tmp_path / "weights.safetensors"
+    save_network(path, build_network(chess.spec, NetConfig(blocks=1, channels=8), seed=0))
+    of_chess = replace(model_of_campaign(folder.path), weights=path)
+    with pytest.raises(UsageError, match="plays chess"):
+        of_chess.load(get_game("2048"))
