@@ -13,16 +13,14 @@ _WIDTH: Final = 7
 """Characters of a cell: the five digits of the largest tile, and one on either side."""
 _EMPTY: Final = "·"
 _EMPTY_ASCII: Final = "."
-_DARK, _LIGHT = "#776e65", "#f9f6f2"
+_DARK, _LIGHT = "#3c3a32", "#f9f6f2"
 _COLOURS: Final = (
     "", "#eee4da", "#ede0c8", "#f2b179", "#f59563", "#f67c5f", "#f65e3b", "#edcf72", "#edcc61",
     "#edc850", "#edc53f", "#edc22e", "#b784ab", "#9a5fa0", "#7a4d9f", "#503b8f",
 )
 """Of the tiles by exponent, as the game has them; it knows none behind 2048."""
-_LAST_DARK: Final = 2
-"""Exponent up to which the digits are dark."""
-_BRIGHT: Final = range(7, 12)
-"""Exponents of yellow tiles, whose digits are dark too: light ones can hardly be read there."""
+_LIGHT_DIGITS: Final = (5, 6, 12, 13, 14, 15)
+"""Exponents of the dark tiles."""
 
 
 def draw_tiles(state: UInt64Array, *, tall: bool, ascii_only: bool) -> Table:
@@ -46,8 +44,8 @@ def _cell(exponent: int, tall: bool, ascii_only: bool) -> Text:
     if exponent == 0:
         content, style = _EMPTY_ASCII if ascii_only else _EMPTY, "dim"
     else:
-        is_dark = exponent <= _LAST_DARK or exponent in _BRIGHT
         content = str(1 << exponent)
-        style = f"bold {_DARK if is_dark else _LIGHT} on {_COLOURS[exponent]}"
+        digits = _LIGHT if exponent in _LIGHT_DIGITS else _DARK
+        style = f"bold {digits} on {_COLOURS[exponent]}"
     lines = ["", content, ""] if tall else [content]
     return Text("\n".join(line.center(_WIDTH) for line in lines), style=style)
