@@ -16,6 +16,7 @@ from chess_snn.cli.devices import NetworkDeviceOption
 from chess_snn.cli.drawing import draw_position
 from chess_snn.cli.models import find_model, newest_or_untrained
 from chess_snn.cli.one_game import DEFAULT_GAME
+from chess_snn.cli.players import GameOption
 from chess_snn.cli.positions import read_position
 from chess_snn.cli.report_file import JsonFile, check_writable
 from chess_snn.config import check_range
@@ -23,7 +24,7 @@ from chess_snn.data import write_json
 from chess_snn.devices import find_device
 from chess_snn.errors import PositionError
 from chess_snn.evaluation import Analysis, analyse
-from chess_snn.games import GAME_NAMES, get_game
+from chess_snn.games import get_game
 from chess_snn.games.base import Game, GameBatch, ValueKind
 from chess_snn.games.chess import move_of_action, moves_of, to_board
 from chess_snn.nets import (
@@ -44,10 +45,7 @@ def analyse_command(
     ],
     simulations: Annotated[int, typer.Option(help="Descents of the search.")] = 200,
     model: Annotated[str | None, typer.Option(help=f"A network: {KNOWN_MODELS}.")] = None,
-    game: Annotated[
-        str | None,
-        typer.Option(help=f"{', '.join(GAME_NAMES)}; left out, the network's, or {DEFAULT_GAME}."),
-    ] = None,
+    game_name: GameOption = "",
     top: Annotated[int, typer.Option(help="Moves to show.")] = 8,
     device: NetworkDeviceOption = "cpu",
     json_file: JsonFile = None,
@@ -64,33 +62,36 @@ def analyse_command(
     check_range("--top", top, ge=1)
     check_writable(json_file)
     find_device(device)
-    chosen = newest_or_untrained(game or DEFAULT_GAME) if model is None else find_model(model, game)
-    rules = get_game(chosen.game or game or DEFAULT_GAME)
-    root = _set_up(rules, position)
+    if model is None:
+        chosen = newest_or_untrained(game_name or DEFAULT_GAME)
+    else:
+        chosen = find_model(model, game_name or None)
+    game = get_game(game_name or chosen.game or DEFAULT_GAME)
+    root = _set_up(game, position)
     if chosen.weights is None:
         print_message(
             "NO TRAINED NETWORK was found: these are the opinions of an untrained one, which knows "
             f"the rules alone. Give one with --model: {KNOWN_MODELS}."
         )
-    network = chosen.load(rules)
+    network = chosen.load(game)
     with make_evaluator(network, device=device, precision=chosen.precision) as evaluator:
         search = make_tree_search(
-            rules, evaluator, chosen.search, simulations=simulations, num_games=1
+            game, evaluator, chosen.search, simulations=simulations, num_games=1
         )
         start = time.perf_counter()
         with work_bar(f"{simulations:,} simulations"):
-            analysis = analyse(rules, search, root)
+            analysis = analyse(game, search, root)
         seconds = time.perf_counter() - start
-    has_points = rules.spec.value_kind is ValueKind.RETURN
+    has_points = game.spec.value_kind is ValueKind.RETURN
     facts = (
-        points_json(rules, root, analysis) if has_points
+        points_json(game, root, analysis) if has_points
         else _to_json(analysis, to_board(root.state[0]))
     )
     body: Json = {
         "model": chosen.label, "search": chosen.search.kind, "simulations": simulations,
-    } | facts | {"spikes": _spikes(rules, network, root), "seconds": round(seconds, 3)}
+    } | facts | {"spikes": _spikes(game, network, root), "seconds": round(seconds, 3)}
     if has_points:
-        console.print(draw_position(rules, root.state[0]))
+        console.print(draw_position(game, root.state[0]))
         print_points(body, top)
     else:
         _print(body, top)

@@ -8,7 +8,9 @@ DEFAULT_GAME: Final = "chess"
 """Of commands that neither a network nor an option tells which one."""
 ADVISER: Final = "expectimax:2"
 """Says what it would play in a game of one player, beside a network or without one."""
-_OF_ANY_GAME: Final = ("play", "analyse", "games show", "games stats", "results", "watch")
+_OF_ANY_GAME: Final = (
+    "play", "analyse", "match", "models compare", "games show", "games stats", "results", "watch",
+)
 """Commands that take every game."""
 
 

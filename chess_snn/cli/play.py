@@ -14,8 +14,8 @@ from chess_snn.campaign.models.references import KNOWN_MODELS
 from chess_snn.cli.console import console, print_message
 from chess_snn.cli.devices import NetworkDeviceOption
 from chess_snn.cli.models import newest_or_untrained
-from chess_snn.cli.one_game import ADVISER, DEFAULT_GAME
-from chess_snn.cli.players import Entrant, find_entrant
+from chess_snn.cli.one_game import ADVISER
+from chess_snn.cli.players import Entrant, GameOption, find_entrant, game_of_players
 from chess_snn.cli.positions import START, read_position
 from chess_snn.cli.solo_game import SoloGame, play_by_keys
 from chess_snn.cli.terminal_game import TerminalGame
@@ -23,7 +23,7 @@ from chess_snn.config import check_choice, check_range
 from chess_snn.devices import find_device
 from chess_snn.errors import UsageError
 from chess_snn.evaluation import KNOWN_PLAYERS, Player
-from chess_snn.games import GAME_NAMES, Game, get_game
+from chess_snn.games import Game
 from chess_snn.search import MAX_SIMULATIONS
 
 _COLORS = {"white": chess.WHITE, "black": chess.BLACK}
@@ -35,10 +35,7 @@ def play_command(
         typer.Option(help=f"Whom to play, or who gives hints: {', '.join(KNOWN_PLAYERS)}, or a "
                      "network."),
     ] = None,
-    game: Annotated[
-        str | None,
-        typer.Option(help=f"{', '.join(GAME_NAMES)}; left out, the network's, or {DEFAULT_GAME}."),
-    ] = None,
+    game_name: GameOption = "",
     simulations: Annotated[
         int, typer.Option(help="Of a network at each move; 0 plays its policy without search.")
     ] = 200,
@@ -73,7 +70,7 @@ def play_command(
     if seed is not None:
         check_range("--seed", seed, ge=0, le=2**63 - 1)
     find_device(device)
-    rules, entrant = _choose(game, model, simulations)
+    rules, entrant = _choose(game_name, model, simulations)
     seed = secrets.randbits(63) if seed is None else seed
     ascii_only = ascii_only or not _can_print_pieces()
     start = None if fen == START else fen
@@ -91,17 +88,12 @@ def play_command(
             print_message("")
 
 
-def _choose(name: str | None, model: str | None, simulations: int) -> tuple[Game, Entrant]:
+def _choose(game_name: str, model: str | None, simulations: int) -> tuple[Game, Entrant]:
     """What is played, and with whom."""
-    game = None if name is None else get_game(name)
-    if model is not None:
-        entrant = find_entrant(game, model, simulations)
-        of_network = None if entrant.model is None else entrant.model.game
-        return game or get_game(of_network or DEFAULT_GAME), entrant
-    game = game or get_game(DEFAULT_GAME)
-    if game.spec.num_players == 1:
-        return game, find_entrant(game, ADVISER, simulations)
-    return game, _newest(game, simulations)
+    game = game_of_players([] if model is None else [model], game_name)
+    if model is None and game.spec.num_players != 1:
+        return game, _newest(game, simulations)
+    return game, find_entrant(game, model or ADVISER, simulations)
 
 
 def _play_against(

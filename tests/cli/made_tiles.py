@@ -48,12 +48,7 @@ def played_games(num_games):
 
 def make_tiles_campaign(path, records):
     """A campaign of 2048 with ``records`` as its first shard."""
-    settings = (
-        'campaign.game="2048"', 'evaluation.opponents=["random"]', 'evaluation.openings="random"',
-        "evaluation.climb=false", "self_play.practice_share_first=0",
-        "self_play.practice_share_last=0",
-    )
-    folder = CampaignFolder.create(path, load_config(settings=settings))
+    folder = CampaignFolder.create(path, load_config("smoke-2048"))
     write_shard(folder.shard(0, 0), records, {
         "game": "2048", "iteration": 0, "shard": 0, "generation": 0,
     })
