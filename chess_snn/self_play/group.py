@@ -33,7 +33,9 @@ class GameGroup:
         num_rows: int,
     ) -> None:
         self._game, self._search, self._settings, self._plan = game, search, settings, plan
-        self._recorder = GameRecorder(len(plan), game.spec.record_words)
+        self._recorder = GameRecorder(
+            len(plan), game.spec.record_words, game.spec.value_range
+        )
         self._watch = ResignationWatch(plan.resignation_thresholds)
         self._outcomes_white = np.zeros(len(plan), np.int8)
         self._terminations = np.zeros(len(plan), np.uint8)

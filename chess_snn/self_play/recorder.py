@@ -35,6 +35,8 @@ class GameRecorder:
 
     num_games: int
     record_words: int
+    value_range: tuple[float, float] = (-1.0, 1.0)
+    """Of the game: a network may promise more than any game can bring."""
     _game: list[np.ndarray] = field(default_factory=list)
     _states: list[np.ndarray] = field(default_factory=list)
     _actions: list[np.ndarray] = field(default_factory=list)
@@ -51,7 +53,7 @@ class GameRecorder:
         self._game.append(games.copy())
         self._states.append(batch.state[:, : self.record_words].copy())
         self._actions.append(result.actions)
-        self._values.append(result.values_stm)
+        self._values.append(np.clip(result.values_stm, *self.value_range))
         self._surprises.append(result.surprises)
         self._target_counts.append(np.bincount(rows, minlength=len(games)))
         self._target_actions.append(batch.legal_actions[rows, slots])

@@ -80,23 +80,36 @@ def test_interleaved_plies_become_whole_games_in_index_order():
 
 def recorded_target(weights):
     """(actions, weights) that one position with these target weights leaves in the record."""
+    records = recorded(weights)
+    return records.target_actions.tolist(), records.target_weights
+
+
+def recorded(weights, value=0.0, **options):
+    """The record of one position with these target weights and this root value."""
     batch = GAME.allocate(1)
     batch.legal_actions[0] = np.arange(100, 100 + batch.legal_actions.shape[1])
     targets = np.zeros(batch.legal_actions.shape, np.float32)
     targets[0, : len(weights)] = weights
-    recorder = GameRecorder(1, record_words=5)
+    recorder = GameRecorder(1, record_words=5, **options)
     recorder.add_ply(np.zeros(1, np.int64), batch, SearchResult(
         actions=np.zeros(1, np.int16),
-        values_stm=np.zeros(1, np.float32),
+        values_stm=np.float32([value]),
         policy_targets=targets,
         prior_entropies=np.zeros(1, np.float32),
         surprises=np.zeros(1, np.float32),
     ))
-    records = recorder.finish(
+    return recorder.finish(
         outcomes_white=np.zeros(1, np.int8), terminations=np.ones(1, np.uint8),
         cut_values_white=np.zeros(1, np.float32), start_kinds=np.zeros(1, np.uint8),
     )
-    return records.target_actions.tolist(), records.target_weights
+
+
+@pytest.mark.parametrize(("value_range", "value", "wanted"), [
+    ((0.0, 1024.0), 1100.0, 1024.0), ((0.0, 1024.0), -0.5, 0.0), ((-1.0, 1.0), 0.7, 0.7),
+])
+def test_a_value_that_no_game_can_bring_is_bounded(value_range, value, wanted):
+    records = recorded([1.0], value, value_range=value_range)
+    assert records.values_stm[0] == np.float32(wanted)
 
 
 def test_tiny_weights_are_left_out_and_the_others_sum_to_1():
