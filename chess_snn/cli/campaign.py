@@ -17,6 +17,7 @@ from chess_snn.campaign import (
     read_receipts,
 )
 from chess_snn.campaign.configuration.loading import change_pace
+from chess_snn.campaign.configuration.settings import RunSettings
 from chess_snn.campaign.copies.mirror import check_store
 from chess_snn.campaign.keeping.extending import extend_campaign
 from chess_snn.campaign.keeping.forking import fork_campaign, fork_config
@@ -330,6 +331,12 @@ def _run(folder: CampaignFolder) -> None:
     _next_steps(folder)
 
 
+def _longer_preset(folder: CampaignFolder) -> str:
+    """Of the campaign's game: ``cpu``, or ``cpu-2048``."""
+    game, first = folder.config.campaign.game, RunSettings().game
+    return "cpu" if game == first else f"cpu-{game}"
+
+
 def _next_steps(folder: CampaignFolder) -> None:
     champion = champion_of(folder, read_receipts(folder))
     if champion is None:
@@ -340,5 +347,5 @@ def _next_steps(folder: CampaignFolder) -> None:
         f"  chess-snn campaign status {folder.path}  this table again\n"
         f"  chess-snn models list {folder.path}      every network and what is known of it\n"
         f"  chess-snn play --model {folder.path}     a game against its newest network\n"
-        "  chess-snn campaign start --preset cpu    a longer campaign"
+        f"  chess-snn campaign start --preset {_longer_preset(folder)}    a longer campaign"
     )

@@ -171,13 +171,11 @@ def rows_table(
 
 def matches_table(title: str, matches: Sequence[Json], *, lean: bool = False) -> Table:
     """A line a match, from summaries of matches; ``lean`` as in :func:`rows_table`."""
+    if any("points" in match for match in matches):
+        return _points_table(title, matches, lean)
     has_faults = any(map(is_faulty, matches))
     faults = ["forfeits\nof both", "void"] if has_faults else []
-    has_points = any("points" in match for match in matches)
-    points = ["points", "of the other", "ahead"] if has_points else []
-    headings = [
-        "player", "against", "W-D-L", "capped", *faults, "score", "95 % interval", *points
-    ]
+    headings = ["player", "against", "W-D-L", "capped", *faults, "score", "95 % interval"]
     table = _table(title, headings, lean)
     for match in matches:
         table.add_row(
@@ -188,7 +186,19 @@ def matches_table(title: str, matches: Sequence[Json], *, lean: bool = False) ->
             *(_faults(match) if has_faults else ()),
             f"{match['score']:.3f}",
             f"{match['score_low']:.3f} to {match['score_high']:.3f}",
-            *(interval_text(match["points"][side]) for side in ("a", "b", "ahead") if has_points),
+        )
+    return table
+
+
+def _points_table(title: str, matches: Sequence[Json], lean: bool) -> Table:
+    """Of matches in a game of one player: mean points of both, and how far ahead a is."""
+    table = _table(title, ["player", "against", "score", "points", "theirs", "ahead (95 %)"], lean)
+    for match in matches:
+        points = match["points"]
+        table.add_row(
+            match["player_a"], match["player_b"], f"{match['score']:.3f}",
+            f"{points['a']['mean']:,.0f}", f"{points['b']['mean']:,.0f}",
+            interval_text(points["ahead"]),
         )
     return table
 

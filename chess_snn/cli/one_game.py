@@ -9,7 +9,8 @@ DEFAULT_GAME: Final = "chess"
 ADVISER: Final = "expectimax:2"
 """Says what it would play in a game of one player, beside a network or without one."""
 _OF_ANY_GAME: Final = (
-    "play", "analyse", "match", "models compare", "games show", "games stats", "results", "watch",
+    "play", "analyse", "match", "scores", "models compare", "games show", "games stats", "results",
+    "watch",
 )
 """Commands that take every game."""
 

@@ -1,5 +1,6 @@
 """``chess-snn scores``: what players come to in a game of one player, all on the same seeds."""
 
+from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import asdict
 from typing import Annotated, Final
@@ -48,8 +49,8 @@ def scores_command(
     """Let each player play complete games of a one-player game, and compare their points.
 
     Every player gets the same starts and the same chance events. The table has the mean with its
-    95 % interval, median and most points, how many games reach each milestone, and moves a second;
-    the last column is the paired difference to the first player.
+    95 % interval, median and most points, the paired difference to the first player, moves a
+    second, and how many games reach each milestone.
 
     chess-snn scores --game 2048 random greedy expectimax:1 expectimax:2
 
@@ -95,20 +96,25 @@ def _figures(spec: GameSpec, done: SoloGames, first: SoloGames) -> Json:
 
 
 def _table(spec: GameSpec, games: int, rows: dict[str, Json]) -> Table:
-    milestones = [f"{milestone}" for milestone in spec.milestones]
+    """A column a player."""
     table = Table(
-        title=f"{spec.name}: {games:,} games each; points, share of games by {spec.milestone_name}",
+        title=f"{spec.name}: {games:,} games each; shares by {spec.milestone_name}",
         title_justify="left",
     )
-    table.add_column("player")
-    for heading in ("mean (95 %)", "median", "most", "moves", "moves/s", *milestones,
-                    "ahead of the first"):
-        table.add_column(heading, justify="right")
-    for name, row in rows.items():
-        table.add_row(
-            name, interval_text(row), f"{row['median']:,.0f}", f"{row['best']:,.0f}",
-            f"{row['plies']:,.0f}", f"{row['moves_per_s']:,.0f}",
-            *(f"{row['reached'][milestone]:.1%}" for milestone in milestones),
-            interval_text(row["ahead_of_first"]),
-        )
+    table.add_column("points")
+    for name in rows:
+        table.add_column(name, justify="right")
+    cells: dict[str, Callable[[Json], str]] = {
+        "mean (95 %)": interval_text,
+        "median": lambda row: f"{row['median']:,.0f}",
+        "most": lambda row: f"{row['best']:,.0f}",
+        "ahead": lambda row: interval_text(row["ahead_of_first"]),
+        "moves a game": lambda row: f"{row['plies']:,.0f}",
+        "moves/s": lambda row: f"{row['moves_per_s']:,.0f}",
+    }
+    for heading, cell in cells.items():
+        table.add_row(heading, *map(cell, rows.values()))
+    for milestone in map(str, spec.milestones):
+        shares = (f"{row['reached'][milestone]:.1%}" for row in rows.values())
+        table.add_row(f"≥ {milestone}", *shares)
     return table

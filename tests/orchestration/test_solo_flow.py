@@ -1,0 +1,97 @@
+"""A campaign of 2048 as a user runs it: receipts, results, MLflow's metrics, the served model."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytestmark = [pytest.mark.orchestration, pytest.mark.timeout(600)]
+pytest.importorskip("prefect")
+pytest.importorskip("mlflow")
+
+import pandas as pd  # noqa: E402
+from mlflow import pyfunc  # noqa: E402
+from mlflow.tracking import MlflowClient  # noqa: E402
+
+from chess_snn.campaign import CampaignFolder, read_receipts  # noqa: E402
+from chess_snn.campaign.keeping.verifying import verify_campaign  # noqa: E402
+from chess_snn.games import get_game  # noqa: E402
+from tasks.tracking import local_tracking_uri  # noqa: E402
+from tasks.tracking.facts import model_name  # noqa: E402
+
+SETTINGS = (
+    "campaign.iterations=2", "execution.workers=2", "self_play.games_per_iteration=16",
+    "self_play.games_per_shard=4", "self_play.max_plies_first=40", "self_play.max_plies_last=40",
+    "training.batch_size=32", 'evaluation.opponents=["random", "expectimax:1"]',
+    "evaluation.num_openings=3", "evaluation.max_plies=40", "evaluation.final_openings=2",
+    "evaluation.final_simulations=4", "promotion.max_openings=4", "promotion.openings_each=2",
+)
+
+
+def chess_snn(*arguments: str) -> subprocess.CompletedProcess:
+    command = [str(Path(sys.executable).with_name("chess-snn")), *arguments]
+    return subprocess.run(command, capture_output=True, text=True, timeout=500, check=False)
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    home = tmp_path_factory.mktemp("home")
+    directory = tmp_path_factory.mktemp("flow") / "small"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("CHESS_SNN_HOME", str(home))
+        patch.delenv("MLFLOW_TRACKING_URI", raising=False)
+        done = chess_snn(
+            "campaign", "start", "--preset", "smoke-2048", "--dir", str(directory),
+            *(f"--set={setting}" for setting in SETTINGS),
+        )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return CampaignFolder.open(directory), done.stdout, local_tracking_uri(home / "services")
+
+
+def test_every_stage_is_done_and_everything_is_whole(finished):
+    folder, output, _ = finished
+    receipts = read_receipts(folder)
+    assert [len(receipt.matches) for receipt in receipts] == [3, 3]
+    assert receipts[1].promotion is not None
+    assert receipts[1].promotion.points_ahead is not None
+    assert verify_campaign(folder).found == []
+    assert "points on average" in output
+    assert "--preset cpu-2048" in output
+
+
+def test_results_as_json_have_the_points(finished):
+    folder, _, _ = finished
+    done = chess_snn("results", str(folder.path), "--json")
+    rows = json.loads(done.stdout)["iterations"]
+    assert all(row["points"] > 0 and row["white_rate"] is None for row in rows)
+
+
+def test_mlflow_has_points_and_a_model_of_its_own(finished):
+    _, _, uri = finished
+    client = MlflowClient(uri)
+    name = model_name("2048")
+    versions = client.search_model_versions(f"name = '{name}'")
+    assert {version.tags["generation"] for version in versions} >= {"1", "2"}
+    metrics = client.get_run(versions[0].run_id).data.metrics
+    assert {
+        "evaluation/points_mean", "evaluation/points_low", "evaluation/points_ahead_random",
+        "evaluation/reached_2048", "self_play/points_mean", "promotion/points_ahead",
+    } <= metrics.keys()
+    assert "self_play/draw_rate" not in metrics
+
+
+def test_the_served_model_answers_boards(finished):
+    _, _, uri = finished
+    champion = MlflowClient(uri).get_model_version_by_alias(model_name("2048"), "champion")
+    game = get_game("2048")
+    board = game.format_state(game.initial_states(np.zeros(1, np.uint64))[0])
+    served = pyfunc.load_model(champion.source)
+    good, bad = served.predict(pd.DataFrame({"fen": [board, "nonsense"]}))
+    assert good["best_move"] in {"left", "up", "right", "down"}
+    assert sum(good["policy"].values()) == pytest.approx(1.0)
+    assert good["wdl_stm"] is None
+    assert bad["best_move"] is None
+    assert bad["error"]
