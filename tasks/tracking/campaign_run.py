@@ -79,7 +79,7 @@ def move_champion(
     known = find_version(client, run.info.run_id, generation)
     if known is None:
         raise TrackingError(
-            f"generation {generation} has no registered version to promote; "
+            f"generation {generation} has no version in the registry to promote; "
             "record its iteration first"
         )
     for name, value in tags.items():
