@@ -33,9 +33,6 @@ _ROWS_AT_ONCE = 65_536
 class Returns:
     """What the positions of some games are worth, in rewards."""
 
-    results: Float32Array
-    """float32[N]: the sum of all rewards to come, without discount; of a truncated game its last
-    root value stands for the rest."""
     returns: Float32Array
     """float32[N]: the lambda-returns G."""
     after: Float32Array
@@ -65,16 +62,12 @@ def returns_of(
     rewards = rewards_of(game, records)
     is_truncated = records.terminations == ONGOING
 
-    def of(discount: float, td_lambda: float) -> tuple[Float32Array, Float32Array]:
-        returns, after = np.empty_like(rewards), np.empty_like(rewards)
-        _sum_backwards(
-            rewards, records.values_stm, records.game_offsets, is_truncated, discount, td_lambda,
-            returns, after,
-        )
-        return returns, after
-
-    results, _ = of(1.0, 1.0)
-    return Returns(results, *of(discount, td_lambda))
+    returns, after = np.empty_like(rewards), np.empty_like(rewards)
+    _sum_backwards(
+        rewards, records.values_stm, records.game_offsets, is_truncated, discount, td_lambda,
+        returns, after,
+    )
+    return Returns(returns, after)
 
 
 def join_returns(parts: Sequence[Returns | None]) -> Returns | None:

@@ -34,7 +34,8 @@ class Samples:
     to move."""
     results_stm: Float32Array
     """float32[B]: the game's end, +1 won, 0 drawn, -1 lost by the side to move; of a game cut by
-    the ply cap, what it counts as. In a game with returns ``Returns.results``."""
+    the ply cap, what it counts as. In a game with returns ``outcomes_stm``: its network learns
+    means and says nothing of how far single games spread around them."""
     outcomes_stm: Float32Array
     """float32[B]: ``results_stm`` times the window's discount to the power of ``plies_left``, so
     that a quick win is worth more than a slow one. In a game with returns ``Returns.returns``."""
@@ -79,7 +80,7 @@ def gather(
     outcomes_stm = (results_stm * discount**plies_left).astype(np.float32)
     after_stm = np.zeros_like(outcomes_stm)
     if returns is not None:
-        results_stm, outcomes_stm = returns.results[rows], returns.returns[rows]
+        results_stm = outcomes_stm = returns.returns[rows]
         after_stm = returns.after[rows]
     starts = records.target_offsets[rows]
     lengths = records.target_offsets[rows + 1] - starts

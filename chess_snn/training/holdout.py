@@ -24,7 +24,8 @@ class HoldoutReport:
 
     positions: int
     value_loss: float
-    """Cross-entropy with how the games ended, without discount or root value, nats."""
+    """Cross-entropy with ``Samples.results_stm``, nats: how the games ended, without discount or
+    root value, and in a game with returns the lambda-returns."""
     policy_loss: float
     """Cross-entropy with the policy target, nats."""
     policy_accuracy: float
