@@ -9,6 +9,7 @@ depend on neither. What was measured is kept in the cache folder
 
 import itertools
 import json
+import math
 import os
 import platform
 import statistics
@@ -22,14 +23,15 @@ import torch
 
 from chess_snn.caches import cache_root
 from chess_snn.cores import num_cores
+from chess_snn.games.base import GameSpec
 from chess_snn.nets.config import NetConfig
 from chess_snn.nets.inference import InferenceNetwork, Precision
 from chess_snn.nets.planes import expand_planes
 from chess_snn.nets.torch_threads import single_torch_threads
 
-CHUNK_SIZES: Final = (32, 64, 128, 256)
-_DEFAULT: Final = 64
-_DEFAULT_NARROW: Final = 128
+_CHUNK_SQUARES: Final = (2048, 4096, 8192, 16384)
+_DEFAULT_SQUARES: Final = 4096
+_DEFAULT_SQUARES_NARROW: Final = 8192
 _NARROW_CHANNELS: Final = 32
 _ROUNDS: Final = 5
 _USUAL_NUM_LEGAL: Final = 32
@@ -43,33 +45,39 @@ class Calibration:
     """How to run one network on one machine."""
 
     chunk_size: int
-    """Positions of a chunk, one of ``CHUNK_SIZES``."""
+    """Positions of a chunk, one of :func:`chunk_sizes`."""
     num_threads: int
     """Threads that evaluate chunks side by side, in [1, cores]."""
 
     @classmethod
-    def from_json(cls, kept: object) -> Self | None:
+    def from_json(cls, kept: object, spec: GameSpec) -> Self | None:
         """What :func:`calibrate` kept; None where that is no calibration of this machine."""
         if not isinstance(kept, dict) or kept.keys() != {"chunk_size", "num_threads"}:
             return None
         chunk_size, num_threads = kept["chunk_size"], kept["num_threads"]
-        if chunk_size not in CHUNK_SIZES or num_threads not in range(1, num_cores() + 1):
+        if chunk_size not in chunk_sizes(spec) or num_threads not in range(1, num_cores() + 1):
             return None
         return cls(chunk_size, num_threads)
 
 
-def calibration_for(config: NetConfig, precision: Precision) -> Calibration:
+def chunk_sizes(spec: GameSpec) -> tuple[int, ...]:
+    """Positions of a chunk that are tried, rising: as many more as the game's board is smaller."""
+    return tuple(squares // math.prod(spec.board_shape) for squares in _CHUNK_SQUARES)
+
+
+def calibration_for(spec: GameSpec, config: NetConfig, precision: Precision) -> Calibration:
     """What was measured on this machine; without that, what is right on most."""
-    measured = Calibration.from_json(_read().get(_key(config, precision)))
+    measured = _measured(spec, config, precision)
     if measured is not None:
         return measured
     narrow = config.channels <= _NARROW_CHANNELS
-    return Calibration(_DEFAULT_NARROW if narrow else _DEFAULT, num_cores())
+    squares = _DEFAULT_SQUARES_NARROW if narrow else _DEFAULT_SQUARES
+    return Calibration(squares // math.prod(spec.board_shape), num_cores())
 
 
-def is_calibrated(config: NetConfig, precision: Precision) -> bool:
+def is_calibrated(spec: GameSpec, config: NetConfig, precision: Precision) -> bool:
     """Whether this machine has measured a network of this shape."""
-    return Calibration.from_json(_read().get(_key(config, precision))) is not None
+    return _measured(spec, config, precision) is not None
 
 
 def calibrate(network: InferenceNetwork) -> Calibration:
@@ -83,22 +91,25 @@ def calibrate(network: InferenceNetwork) -> Calibration:
     path = _path()
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    kept = _read() | {_key(network.config, network.precision): asdict(fastest)}
+    kept = _read() | {
+        _key(network.spec, network.config, network.precision): asdict(fastest)
+    }
     temporary.write_text(json.dumps(kept, indent=2, sort_keys=True) + "\n", encoding="utf-8")
     temporary.replace(path)
     return fastest
 
 
 def _fastest_chunk_size(network: InferenceNetwork) -> int:
-    rates: dict[int, list[float]] = {size: [] for size in CHUNK_SIZES}
+    sizes = chunk_sizes(network.spec)
+    rates: dict[int, list[float]] = {size: [] for size in sizes}
     with single_torch_threads(1, "calibration") as thread:
         # Sizes take turns, so that all meet what else is going on; the first turn compiles.
         for turn in range(_ROUNDS + 1):
-            for size in CHUNK_SIZES:
-                rate = _rate(network, size, max(CHUNK_SIZES) // size, thread, 1)
+            for size in sizes:
+                rate = _rate(network, size, max(sizes) // size, thread, 1)
                 if turn:
                     rates[size].append(rate)
-    return max(CHUNK_SIZES, key=lambda size: statistics.median(rates[size]))
+    return max(sizes, key=lambda size: statistics.median(rates[size]))
 
 
 def _fastest_thread_count(network: InferenceNetwork, chunk_size: int) -> int:
@@ -124,8 +135,9 @@ def _rate(
     """Positions/s of ``count`` threads that evaluate ``num_calls`` chunks each."""
     spec = network.spec
     words_BP = torch.randint(2**62, (chunk_size, spec.num_planes))
-    legal_actions_BL = torch.randint(spec.num_actions, (chunk_size, _USUAL_NUM_LEGAL))
-    num_legal_B = torch.full((chunk_size,), _USUAL_NUM_LEGAL)
+    num_legal = min(_USUAL_NUM_LEGAL, spec.num_actions)
+    legal_actions_BL = torch.randint(spec.num_actions, (chunk_size, num_legal))
+    num_legal_B = torch.full((chunk_size,), num_legal)
 
     @torch.inference_mode()
     def ask(_: int) -> None:
@@ -138,8 +150,14 @@ def _rate(
     return count * num_calls * chunk_size / (time.perf_counter() - start)
 
 
-def _key(config: NetConfig, precision: Precision) -> str:
+def _measured(spec: GameSpec, config: NetConfig, precision: Precision) -> Calibration | None:
+    return Calibration.from_json(_read().get(_key(spec, config, precision)), spec)
+
+
+def _key(spec: GameSpec, config: NetConfig, precision: Precision) -> str:
+    board = "x".join(map(str, spec.board_shape))
     shape = f"{config.blocks}x{config.channels} T{config.ticks} {config.activation} {precision}"
+    shape = f"board {board}, {shape}"
     return f"{_processor()}, {num_cores()} cores, torch {torch.__version__}, {shape}"
 
 

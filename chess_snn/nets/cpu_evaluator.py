@@ -50,7 +50,7 @@ class CpuEvaluator:
                 fastest, see :mod:`chess_snn.nets.calibration`.
             chunk_size: most positions a chunk; None likewise.
         """
-        measured = calibration_for(network.config, network.precision)
+        measured = calibration_for(network.spec, network.config, network.precision)
         num_threads = measured.num_threads if num_threads is None else num_threads
         chunk_size = measured.chunk_size if chunk_size is None else chunk_size
         check_range("num_threads", num_threads, ge=1, le=1024)

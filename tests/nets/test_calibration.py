@@ -5,12 +5,13 @@ import pytest
 from micro_campaign import MICRO
 
 from chess_snn.cores import num_cores
+from chess_snn.games import get_game
 from chess_snn.nets import build_network, freeze, make_evaluator, net_config
 from chess_snn.nets.calibration import (
-    CHUNK_SIZES,
     Calibration,
     calibrate,
     calibration_for,
+    chunk_sizes,
     is_calibrated,
 )
 
@@ -20,20 +21,29 @@ def _own_cache(tmp_path, monkeypatch):
     monkeypatch.setenv("CHESS_SNN_CACHE", str(tmp_path))
 
 
-def test_without_a_measurement_narrow_networks_take_larger_chunks():
-    assert not is_calibrated(MICRO, "bf16")
-    assert calibration_for(MICRO, "bf16") == Calibration(128, num_cores())
-    assert calibration_for(net_config("small"), "bf16") == Calibration(64, num_cores())
+def test_without_a_measurement_narrow_networks_take_larger_chunks(spec):
+    assert not is_calibrated(spec, MICRO, "bf16")
+    assert calibration_for(spec, MICRO, "bf16") == Calibration(128, num_cores())
+    assert calibration_for(spec, net_config("small"), "bf16") == Calibration(64, num_cores())
 
 
 def test_a_measurement_is_kept_for_its_network_alone(spec, positions):
     kept = calibrate(freeze(build_network(spec, MICRO, 0), "bf16"))
-    assert kept.chunk_size in CHUNK_SIZES
+    assert kept.chunk_size in chunk_sizes(spec)
     assert 1 <= kept.num_threads <= num_cores()
-    assert is_calibrated(MICRO, "bf16")
-    assert calibration_for(MICRO, "bf16") == kept
-    assert not is_calibrated(MICRO, "fp32")
-    assert not is_calibrated(replace(MICRO, ticks=4), "bf16")
+    assert is_calibrated(spec, MICRO, "bf16")
+    assert calibration_for(spec, MICRO, "bf16") == kept
+    assert not is_calibrated(spec, MICRO, "fp32")
+    assert not is_calibrated(spec, replace(MICRO, ticks=4), "bf16")
+
+
+def test_a_smaller_board_has_larger_chunks_and_a_measurement_of_its_own(spec):
+    calibrate(freeze(build_network(spec, MICRO, 0), "bf16"))
+    small = get_game("2048").spec
+    assert not is_calibrated(small, MICRO, "bf16")
+    assert calibration_for(small, MICRO, "bf16").chunk_size == 4 * 128
+    kept = calibrate(freeze(build_network(small, MICRO, 0), "bf16"))
+    assert kept.chunk_size in chunk_sizes(small)
 
 
 def test_what_was_kept_is_used(tmp_path, spec):
@@ -60,13 +70,13 @@ def test_what_cannot_have_been_measured_is_not_used(tmp_path, spec, damaged):
     path = tmp_path / "calibration.json"
     key, = json.loads(path.read_text())
     path.write_text(json.dumps({key: damaged}))
-    assert not is_calibrated(MICRO, "bf16")
-    assert calibration_for(MICRO, "bf16").chunk_size == 128
+    assert not is_calibrated(spec, MICRO, "bf16")
+    assert calibration_for(spec, MICRO, "bf16").chunk_size == 128
 
 
 @pytest.mark.parametrize("rubbish", ["", "{", "[1]", '{"a": 7}', "\xff\xfe"])
 def test_damaged_measurements_are_made_again(tmp_path, spec, rubbish):
     (tmp_path / "calibration.json").write_text(rubbish, encoding="latin-1")
-    assert calibration_for(MICRO, "bf16").chunk_size == 128
+    assert calibration_for(spec, MICRO, "bf16").chunk_size == 128
     calibrate(freeze(build_network(spec, MICRO, 0), "bf16"))
-    assert is_calibrated(MICRO, "bf16")
+    assert is_calibrated(spec, MICRO, "bf16")

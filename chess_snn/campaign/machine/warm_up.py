@@ -47,7 +47,7 @@ def warm_up(config: CampaignConfig) -> None:
         )
     precision, shape = config.net.precision, config.net.network()
     on_gpu = is_gpu(find_devices(config.execution.device)[0])
-    if not on_gpu and not is_calibrated(shape, precision):
+    if not on_gpu and not is_calibrated(game.spec, shape, precision):
         calibrate(freeze(network, precision))
     trainer = Trainer(game, network, config.training, seed=0)
     trainer.run(

@@ -148,7 +148,8 @@ def _automatic(
         wanted = count * workers_a_gpu(config, devices, len(machine.cores))
         number = min(wanted, most // count * count if most > count else most)
     else:
-        calibrated = calibration_for(config.net.network(), config.net.precision).num_threads
+        spec = get_game(config.campaign.game).spec
+        calibrated = calibration_for(spec, config.net.network(), config.net.precision).num_threads
         count, things = min(calibrated, len(machine.cores)), "cores"
         number = min(count, most)
     if number >= count:
