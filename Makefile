@@ -47,6 +47,8 @@ $(VENV)/.ready: $(VENV)/.installed
 	@$(PIP) install --quiet --constraint constraints.txt $(ORACLE_NEEDS)
 	@$(PIP) install --quiet --no-deps $(ORACLES) \
 	  || echo "WARNING: $(ORACLES) could not be installed; the tests that compare with them will say SKIPPED."
+	@# pgx brings its tests along as a package that would hide ours.
+	@rm -rf $(VENV)/lib/python*/site-packages/tests
 	@$(BIN)/python -c 'import triton' 2>/dev/null || $(PIP) install --quiet --no-deps $(TRITON) \
 	  || echo "WARNING: $(TRITON) could not be installed; the tests of the kernels for GPUs will say SKIPPED."
 	@$(PIP) install --quiet --constraint constraints.txt $(VALIDATORS) \

@@ -28,7 +28,7 @@ COMMANDS = (
     ),
     CommandEntry(
         "scores", "scores", "scores_command",
-        "Let players play games of a one-player game on the same seeds, and compare their points.",
+        "Let players play complete games of a one-player game, and compare their points.",
     ),
     CommandEntry(
         "analyse", "analyse", "analyse_command",

@@ -3,6 +3,7 @@
 from typing import Final
 
 from chess_snn.errors import UsageError
+from chess_snn.games import GAME_NAMES
 
 DEFAULT_GAME: Final = "chess"
 """Of commands that neither a network nor an option tells which one."""
@@ -23,6 +24,11 @@ def check_game(what: str, found: str, wanted: str) -> None:
     """
     if found == wanted:
         return
+    if found not in GAME_NAMES:
+        raise UsageError(
+            f"{what} is of the game {found}, which is not known here; known: "
+            f"{', '.join(GAME_NAMES)}"
+        )
     raise UsageError(
         f"{what} is of the game {found}, and this command needs {wanted} here; these work with "
         f"{found}: {', '.join(_OF_ANY_GAME)}"

@@ -46,7 +46,7 @@ def scores_command(
     device: NetworkDeviceOption = "cpu",
     json_file: JsonFile = None,
 ) -> None:
-    """Let each player play complete games of a one-player game, and compare their points.
+    """Let players play complete games of a one-player game, and compare their points.
 
     Every player gets the same starts and the same chance events. The table has the mean with its
     95 % interval, median and most points, the paired difference to the first player, moves a

@@ -42,7 +42,7 @@ def assert_refused(done, reason: str) -> None:
 
 
 @pytest.mark.parametrize(("arguments", "reason"), [
-    ((*START, "--preset", "huge"), "unknown preset 'huge'; known: cpu, gpu, smoke"),
+    ((*START, "--preset", "huge"), "unknown preset 'huge'; known: cpu, cpu-2048"),
     ((*START, "--set", "training.batch_sise=3"), "did you mean training.batch_size?"),
     ((*START, "--set", "trainin.batch_size=3"), "did you mean training?"),
     ((*START, "--set", "training.batch_size=-3"), "training.batch_size must be >= 2, got -3"),

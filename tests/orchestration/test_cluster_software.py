@@ -12,7 +12,7 @@ from tasks.cluster.software import differences, own_software, resource  # noqa: 
 def test_everything_that_must_be_the_same_is_compared():
     assert list(own_software()) == [
         "chess-snn", "sources", "python", "torch", "numpy", "numba", "distributed", "shards",
-        "chess",
+        "chess", "2048",
     ]
 
 

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import pytest
+from made_campaigns import begin, make_campaign, receipt_of
 
 pytestmark = pytest.mark.orchestration
 pytest.importorskip("prefect")
@@ -18,7 +19,6 @@ from tasks.summary_lines import (  # noqa: E402
     shard_line,
     training_line,
 )
-from tests.made_campaigns import begin, make_campaign, receipt_of  # noqa: E402
 
 GPU = "GPU 1 (NVIDIA H200) of box-a"
 CHALLENGE = PromotionFacts(

@@ -3,6 +3,7 @@
 import importlib
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 pytestmark = pytest.mark.orchestration
@@ -19,6 +20,8 @@ KNOWN_FILES = {
     "MLmodel", "artifacts/weights.safetensors", "conda.yaml", "input_example.json",
     "python_env.yaml", "requirements.txt", "served_model.py", "serving_input_example.json",
 }
+GAME = get_game("chess")
+START = GAME.initial_states(np.zeros(1, np.uint64))[0]
 DOCS = Path(__file__).parents[2] / "docs"
 
 
@@ -26,9 +29,9 @@ DOCS = Path(__file__).parents[2] / "docs"
 def stored(tmp_path_factory):
     folder = tmp_path_factory.mktemp("model")
     weights = folder / "weights.safetensors"
-    save_network(weights, build_network(get_game("chess").spec, NetConfig(1, 8), seed=1))
+    save_network(weights, build_network(GAME.spec, NetConfig(1, 8), seed=1))
     facts = ModelVersionFacts(generation=1, weights_path=weights)
-    _save_model(facts, folder / "stored", Model())
+    _save_model(facts, folder / "stored", GAME.format_state(START), Model())
     return folder / "stored"
 
 
