@@ -233,7 +233,7 @@ def test_a_campaign_a_tournament_and_an_import_run_to_their_ends(running, tmp_pa
     assert len(read_receipts(folder)) == 2, output + running.logs()
     with running.client() as client:
         runs = [run for run in client.read_flow_runs()
-                if run.name in (f"campaign-{directory}", "iteration-0", "iteration-1")]
+                if run.name in (directory.name, "iteration-0", "iteration-1")]
         assert Counter(run.state_name for run in runs) == {"Completed": 3}
         iteration = next(run for run in runs if run.name == "iteration-1")
         tasks = Counter(
@@ -300,7 +300,7 @@ def test_a_second_run_of_one_campaign_waits_for_the_first(running, tmp_path):
     said, _ = first.communicate(timeout=WAIT_S)
     with running.client() as client:
         runs = [run for run in client.read_flow_runs()
-                if run.name == f"campaign-{tmp_path / 'shared'}"]
+                if run.name == "shared"]
     assert Counter(run.state_name for run in runs) == {"Completed": 2}, said + second
     assert "waiting for it to end" in running.logs()
     assert max(run.start_time for run in runs) < min(run.end_time for run in runs), "side by side"
