@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-pytestmark = [pytest.mark.orchestration, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.orchestration, pytest.mark.slow, pytest.mark.timeout(600)]
 pytest.importorskip("prefect")
 pytest.importorskip("mlflow")
 
