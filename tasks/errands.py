@@ -18,7 +18,8 @@ from chess_snn.campaign.copies import needs
 from chess_snn.campaign.copies.needs import StageNeeds
 from chess_snn.campaign.copies.replica import Fetch, Outcome, Replica, take_in
 from chess_snn.campaign.strength.climbing import play_climb
-from chess_snn.campaign.strength.matches import ScheduledMatch, play_conversion
+from chess_snn.campaign.strength.conversions import play_conversion
+from chess_snn.campaign.strength.matches import ScheduledMatch
 from chess_snn.data import is_committed
 from chess_snn.errors import DamagedFolderError
 from tasks import remote

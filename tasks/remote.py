@@ -20,7 +20,7 @@ from chess_snn.campaign.machine.training_launch import RankTraining
 from chess_snn.campaign.stages import warm_start
 from chess_snn.campaign.store.folder import CONFIG_FILE
 from chess_snn.campaign.store.receipts import ShardFacts, TrainingFacts
-from chess_snn.campaign.strength import climbing, matches
+from chess_snn.campaign.strength import climbing, conversions, matches
 from chess_snn.campaign.strength.matches import FINAL, ScheduledMatch, is_final, is_gate
 from chess_snn.cores import num_cores, unbound
 from chess_snn.types import Json, Progress
@@ -95,8 +95,8 @@ def play_match_part(
 
 
 def play_conversion(directory: str, generation: int, num_threads: int) -> Json:
-    """See :func:`chess_snn.campaign.strength.matches.play_conversion`."""
-    return matches.play_conversion(
+    """See :func:`chess_snn.campaign.strength.conversions.play_conversion`."""
+    return conversions.play_conversion(
         _seen(directory), generation, num_threads=num_threads or _own_threads(),
         on_progress=_progress_events(generation - 1, "evaluate", "conversion"),
     )

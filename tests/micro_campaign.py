@@ -16,6 +16,7 @@ from chess_snn.campaign.store.dealing import num_shards
 from chess_snn.campaign.store.plans import begin_iteration
 from chess_snn.campaign.store.receipts import PromotionFacts, StageSeconds
 from chess_snn.campaign.strength.champions import choose_champion
+from chess_snn.campaign.strength.conversions import play_conversion
 from chess_snn.campaign.strength.gate import decide, finish_gate, gate_match, next_parts
 from chess_snn.campaign.strength.matches import (
     ScheduledMatch,
@@ -23,7 +24,6 @@ from chess_snn.campaign.strength.matches import (
     final_matches,
     finish_match,
     generation_matches,
-    play_conversion,
     play_match_part,
 )
 from chess_snn.campaign.strength.ratings import rate_campaign, rating_of

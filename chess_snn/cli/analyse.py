@@ -104,7 +104,7 @@ def _set_up(game: Game, text: str) -> GameBatch:
     """The position as a batch of one.
 
     Raises:
-        PositionError: the text is malformed or impossible, or nobody is to move there.
+        PositionError: the text is malformed or impossible, or it is an afterstate.
     """
     position = game.allocate(1)
     game.reset(position, np.zeros(1, np.int64), read_position(game, text)[None])

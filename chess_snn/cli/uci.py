@@ -38,7 +38,7 @@ def uci_command(
         model=model or "", simulations=simulations, threads=threads or num_cores(), device=device
     )
     if model is not None:
-        find_model(model, _GAME)  # what is not there is an error before a GUI is told anything else
+        find_model(model, _GAME)  # report a missing model before the UCI handshake
     # What comes in may be any bytes, and may be named in what goes out.
     if hasattr(sys.stdout, "reconfigure"):
         sys.stdout.reconfigure(errors="backslashreplace")

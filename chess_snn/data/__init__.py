@@ -33,7 +33,7 @@ from chess_snn.data.manifest import (
 )
 from chess_snn.data.records import START_KINDS, GameRecords, concatenate
 from chess_snn.data.restarts import restart_states
-from chess_snn.data.returns import check_td_lambda, state_rows
+from chess_snn.data.returns import check_td_lambda, play_actions, rewards_of, state_rows
 from chess_snn.data.samples import Samples
 from chess_snn.data.shard import check_shard, read_shard, read_shard_of, write_shard
 from chess_snn.data.window import GAMES_BEFORE, ReplayWindow, Subset
@@ -61,12 +61,14 @@ __all__ = [
     "is_committed",
     "is_own_digest",
     "link_folder",
+    "play_actions",
     "read_folder",
     "read_json",
     "read_manifest",
     "read_shard",
     "read_shard_of",
     "restart_states",
+    "rewards_of",
     "staged_folder",
     "state_rows",
     "sweep_temporaries",

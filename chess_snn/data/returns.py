@@ -21,9 +21,9 @@ import numpy as np
 from chess_snn.config import check_range
 from chess_snn.data.records import GameRecords
 from chess_snn.errors import ConfigError
-from chess_snn.games.base import ONGOING, Game, GameSpec, ValueKind
+from chess_snn.games.base import ONGOING, Game, GameBatch, GameSpec, ValueKind
 from chess_snn.jit import kernel
-from chess_snn.types import BoolArray, Float32Array, Int64Array, UInt64Array
+from chess_snn.types import BoolArray, Float32Array, Int16Array, Int64Array, UInt64Array
 
 _ROWS_AT_ONCE = 65_536
 """Positions whose rewards are computed in one call of the rules."""
@@ -59,7 +59,7 @@ def returns_of(
     """The returns of ``records``; None in a game whose value is win, draw and loss."""
     if game.spec.value_kind is not ValueKind.RETURN:
         return None
-    rewards = rewards_of(game, records)
+    rewards = rewards_of(game, records.states, records.actions)
     is_truncated = records.terminations == ONGOING
 
     returns, after = np.empty_like(rewards), np.empty_like(rewards)
@@ -80,22 +80,27 @@ def join_returns(parts: Sequence[Returns | None]) -> Returns | None:
     ))
 
 
-def rewards_of(game: Game, records: GameRecords) -> Float32Array:
-    """float32[N]: what the rules give for each action of ``records``."""
-    rewards = np.empty(records.num_positions, np.float32)
+def rewards_of(game: Game, states: UInt64Array, actions: Int16Array) -> Float32Array:
+    """float32[N]: what the rules give for ``actions`` int16[N] at ``states`` uint64[N, >= R]."""
+    rewards = np.empty(len(actions), np.float32)
     for start in range(0, len(rewards), _ROWS_AT_ONCE):
-        rows = slice(start, min(start + _ROWS_AT_ONCE, len(rewards)))
-        batch = game.allocate(rows.stop - start)
-        game.reset(batch, np.arange(len(batch)), state_rows(game.spec, records.states[rows]))
-        game.step(batch, records.actions[rows])
-        rewards[rows] = batch.reward
+        rows = slice(start, start + _ROWS_AT_ONCE)
+        rewards[rows] = play_actions(game, states[rows], actions[rows]).reward
     return rewards
 
 
+def play_actions(game: Game, states: UInt64Array, actions: Int16Array) -> GameBatch:
+    """The n positions after ``actions`` int16[n] at ``states`` uint64[n, >= R], without events."""
+    batch = game.allocate(len(actions))
+    game.reset(batch, np.arange(len(actions)), state_rows(game.spec, states))
+    game.step(batch, actions)
+    return batch
+
+
 def state_rows(spec: GameSpec, record_states: UInt64Array) -> UInt64Array:
-    """State rows uint64[n, W] of record rows uint64[n, R]; the words behind are 0."""
+    """State rows uint64[n, W] of record rows uint64[n, >= R]; the words behind R are 0."""
     states = np.zeros((len(record_states), spec.state_words), np.uint64)
-    states[:, : spec.record_words] = record_states
+    states[:, : spec.record_words] = record_states[:, : spec.record_words]
     return states
 
 

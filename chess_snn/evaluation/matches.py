@@ -113,7 +113,7 @@ def play_match(
 
 
 def default_max_plies(spec: GameSpec) -> int:
-    """Plies after which a game is cut where nobody says so."""
+    """Plies after which a game is cut by default."""
     return MOST_PLIES if spec.num_players == 1 else DEFAULT_MAX_PLIES
 
 
@@ -125,7 +125,7 @@ def _play_alone(
     a, b = (
         play_seeds(
             game, player, seeds, max_plies=max_plies,
-            on_progress=on_progress and partial(_report, on_progress, before, 2 * len(seeds)),
+            on_progress=on_progress and partial(report_after, on_progress, before, 2 * len(seeds)),
         )
         for player, before in ((player_a, 0), (player_b, len(seeds)))
     )
@@ -157,8 +157,8 @@ def paired_games(
     )
 
 
-def _report(on_progress: Progress, before: int, num_games: int, done: int, _: int) -> None:
-    """Tell of ``before`` games of the other player too."""
+def report_after(on_progress: Progress, before: int, num_games: int, done: int, _: int) -> None:
+    """Report ``done`` games of one player after ``before`` games of the other."""
     on_progress(before + done, num_games)
 
 

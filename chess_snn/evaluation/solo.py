@@ -1,7 +1,7 @@
 """Complete games of a one-player game, on seeds that every player gets alike.
 
 A seed names a game's start and all of its chance events: event n of a game is draw n of the seed's
-stream, whoever plays, beside which other games. Two players on the same seeds are compared with
+stream, for every player and in any batch. Two players on the same seeds are compared with
 less noise than on different ones.
 
 Dimensions: n games, G of them still going on.

@@ -114,6 +114,19 @@ class GameBatch:
     """float32[G]: of the last step, for the player who made it. A two-player game rewards the
     winning action with 1 and everything else with 0; a chance event is not rewarded."""
 
+    @classmethod
+    def empty(cls, spec: GameSpec, num_games: int) -> "GameBatch":
+        """Arrays of zeros for ``num_games`` games, to be reset."""
+        return cls(
+            state=np.zeros((num_games, spec.state_words), np.uint64),
+            history=np.zeros((num_games, spec.history_length), np.uint64),
+            ply=np.zeros(num_games, np.int32),
+            legal_actions=np.zeros((num_games, spec.max_legal), np.int16),
+            num_legal=np.zeros(num_games, np.int32),
+            termination=np.zeros(num_games, np.uint8),
+            reward=np.zeros(num_games, np.float32),
+        )
+
     def take(self, rows: Int64Array) -> "GameBatch":
         """A copy of ``rows`` (int64[n]), in that order; rows may repeat."""
         return GameBatch(*(getattr(self, field.name)[rows] for field in fields(self)))

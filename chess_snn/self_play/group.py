@@ -110,7 +110,7 @@ class GameGroup:
         games, batch = self._row_game[rows], self._batch
         self.num_finished += rows.size
         self._terminations[games] = batch.termination[rows]
-        if self._is_solo:  # nobody wins, and training goes by rewards
+        if self._is_solo:  # no winner: training uses rewards
             self.milestones[games] = self._game.milestones(batch.state[rows])
             return
         has_ended = batch.termination[rows] != ONGOING

@@ -58,7 +58,7 @@ class SelfPlayStatistics:
     network_seconds: float
     """The share of ``seconds`` spent waiting for the network."""
     num_players: int = 2
-    """Of the game. With one, nobody wins; the fields below are empty with two."""
+    """Of the game. With one there is no winner; the fields below are empty with two."""
     ordinary_points: float = 0.0
     """Sum of the points of ordinary games."""
     point_counts: dict[str, int] = field(default_factory=dict)
@@ -83,7 +83,7 @@ class SelfPlayStatistics:
 
     @property
     def draw_rate(self) -> float:
-        """Share of games nobody won, cut games included; NaN with one player."""
+        """Share of games without a winner, cut games included; NaN with one player."""
         return _ratio(self._contests - self.white_wins - self.black_wins, self._contests)
 
     @property
@@ -98,7 +98,7 @@ class SelfPlayStatistics:
 
     @property
     def ordinary_draw_rate(self) -> float:
-        """Share of ordinary games nobody won, cut games included; NaN with one player."""
+        """Share of ordinary games without a winner, cut games included; NaN with one player."""
         return _ratio(self.ordinary_draws, self.ordinary_games if self._contests else 0)
 
     @property

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from chess_snn.data import Samples, state_rows
+from chess_snn.data import Samples, play_actions
 from chess_snn.errors import CorruptDataError
 from chess_snn.games.base import NO_ACTION, ONGOING, Game
 from chess_snn.jit import kernel
@@ -117,11 +117,9 @@ def show_afterstates(game: Game, samples: Samples, chosen: BoolArray) -> Samples
     An afterstate has a value, and no policy: its row of the policy target is empty.
     """
     rows = np.flatnonzero(chosen)
-    batch = game.allocate(len(rows))
-    game.reset(batch, np.arange(len(rows)), state_rows(game.spec, samples.states[rows]))
-    game.step(batch, samples.actions[rows])
     states = samples.states.copy()
-    states[rows] = batch.state[:, : states.shape[1]]
+    played = play_actions(game, states[rows], samples.actions[rows])
+    states[rows] = played.state[:, : states.shape[1]]
     return replace(
         samples,
         states=states,

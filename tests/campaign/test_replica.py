@@ -19,7 +19,8 @@ from chess_snn.campaign.stages.window import iteration_shards
 from chess_snn.campaign.store.folder import CONFIG_FILE
 from chess_snn.campaign.store.plans import begin_iteration
 from chess_snn.campaign.store.quarantine import write_note
-from chess_snn.campaign.strength.matches import finish_match, generation_matches, play_conversion
+from chess_snn.campaign.strength.conversions import play_conversion
+from chess_snn.campaign.strength.matches import finish_match, generation_matches
 from chess_snn.campaign.strength.matches import play_match_part as play_part
 from chess_snn.data import MANIFEST_NAME, read_manifest, verify_folder, with_digest
 from chess_snn.errors import CampaignError, CorruptDataError, DamagedFolderError

@@ -96,13 +96,13 @@ def test_rewards_are_those_of_the_game():
     )
     expected = np.concatenate(rewards)
     assert expected.sum() > 0
-    np.testing.assert_array_equal(rewards_of(GAME, records), expected)
+    np.testing.assert_array_equal(rewards_of(GAME, records.states, records.actions), expected)
 
 
 def test_without_lambda_and_discount_a_return_is_the_score(records, shard):
     window = ReplayWindow.load(GAME, [shard], 100_000, holdout_every=4)
     samples = window.gather(np.arange(records.num_positions))
-    rewards = rewards_of(GAME, records)
+    rewards = rewards_of(GAME, records.states, records.actions)
     for game, (start, stop) in enumerate(
         zip(records.game_offsets, records.game_offsets[1:], strict=False)
     ):

@@ -38,15 +38,7 @@ class DoublingGame:
         return np.full((len(seeds), 1), self._rounds, np.uint64) | (np.uint64(1) << _VALUE_SHIFT)
 
     def allocate(self, num_games):
-        batch = GameBatch(
-            state=np.zeros((num_games, 1), np.uint64),
-            history=np.zeros((num_games, 0), np.uint64),
-            ply=np.zeros(num_games, np.int32),
-            legal_actions=np.zeros((num_games, 2), np.int16),
-            num_legal=np.zeros(num_games, np.int32),
-            termination=np.zeros(num_games, np.uint8),
-            reward=np.zeros(num_games, np.float32),
-        )
+        batch = GameBatch.empty(self.spec, num_games)
         rows = np.arange(num_games)
         self.reset(batch, rows, self.initial_states(rows))
         return batch

@@ -28,15 +28,7 @@ class SubtractionGame:
         return np.full((len(seeds), 1), self._heap, np.uint64)
 
     def allocate(self, num_games):
-        batch = GameBatch(
-            state=np.zeros((num_games, 1), np.uint64),
-            history=np.zeros((num_games, 0), np.uint64),
-            ply=np.zeros(num_games, np.int32),
-            legal_actions=np.zeros((num_games, 3), np.int16),
-            num_legal=np.zeros(num_games, np.int32),
-            termination=np.zeros(num_games, np.uint8),
-            reward=np.zeros(num_games, np.float32),
-        )
+        batch = GameBatch.empty(self.spec, num_games)
         rows = np.arange(num_games)
         self.reset(batch, rows, self.initial_states(rows))
         return batch

@@ -107,15 +107,7 @@ class Tiny2048:
         return batch
 
     def allocate(self, num_games):
-        batch = GameBatch(
-            state=np.zeros((num_games, 2), np.uint64),
-            history=np.zeros((num_games, 0), np.uint64),
-            ply=np.zeros(num_games, np.int32),
-            legal_actions=np.zeros((num_games, self.spec.max_legal), np.int16),
-            num_legal=np.zeros(num_games, np.int32),
-            termination=np.zeros(num_games, np.uint8),
-            reward=np.zeros(num_games, np.float32),
-        )
+        batch = GameBatch.empty(self.spec, num_games)
         self.reset(batch, np.arange(num_games), self.initial_states([0]).repeat(num_games, 0))
         return batch
 

@@ -93,7 +93,7 @@ def match_needs(folder: CampaignFolder, match: ScheduledMatch, part: int) -> Sta
 
 
 def conversion_needs(folder: CampaignFolder, generation: int) -> StageNeeds:
-    """Of :func:`chess_snn.campaign.strength.matches.play_conversion`."""
+    """Of :func:`chess_snn.campaign.strength.conversions.play_conversion`."""
     return StageNeeds(
         folders=(_weights(folder, generation),),
         files=_files(folder, folder.plan(generation - 1)),

@@ -26,7 +26,7 @@ OUTCOMES: Final = {"white": 1, "draw": 0, "black": -1}
 """By name, as in ``outcomes_white``."""
 _CHESS: Final = get_game("chess").spec
 ENDINGS: Final = (*_CHESS.terminations[1:], RESIGNED, PLY_CAP, AGREED)
-"""How games of chess end; resigned are all that somebody won without the rules."""
+"""How games of chess end; a game that a player won without a rule was resigned."""
 
 
 _SHARD: Final = re.compile(r"shard-[0-9]+")

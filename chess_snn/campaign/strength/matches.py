@@ -5,8 +5,9 @@ part does not depend on who plays it; a part lies beside its match until all of 
 """
 
 from collections.abc import Hashable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -15,10 +16,9 @@ from chess_snn.campaign.stages.networks import evaluator_of, game_of, match_sear
 from chess_snn.campaign.store.extensions import num_extensions
 from chess_snn.campaign.store.folder import PART_MARK, CampaignFolder
 from chess_snn.campaign.store.history import ReceiptHistory
-from chess_snn.campaign.store.plans import ProgressPlan, read_plan, read_plans
+from chess_snn.campaign.store.plans import ProgressPlan, read_plans
 from chess_snn.campaign.store.receipts import is_summary
 from chess_snn.campaign.store.removals import is_removed
-from chess_snn.campaign.strength.reports import read_report, write_report
 from chess_snn.data import read_manifest
 from chess_snn.errors import CampaignError, CorruptDataError, UsageError
 from chess_snn.evaluation import (
@@ -29,7 +29,6 @@ from chess_snn.evaluation import (
     SearchPlayer,
     SoloGames,
     choose_openings,
-    conversion_rate,
     make_player,
     paired_games,
     play_match,
@@ -37,9 +36,9 @@ from chess_snn.evaluation import (
 )
 from chess_snn.evaluation.match_files import read_match_body, write_match
 from chess_snn.evaluation.match_result import DETAILS, identities_of
+from chess_snn.evaluation.matches import report_after
 from chess_snn.failpoints import failpoint
 from chess_snn.rng import derive_seed
-from chess_snn.search import make_search
 from chess_snn.types import Json, Progress, UInt64Array
 
 FINAL = "final"
@@ -193,7 +192,7 @@ def final_matches(folder: CampaignFolder) -> list[ScheduledMatch]:
     earlier = earlier_generation(plans, by_time=by_time, now=now)
     searching, event = NetworkPlayer(newest, budget), final_event(folder)
     weakest, stronger = "random", "greedy"
-    if game_of(folder).spec.num_players == 1:  # nobody needs many games to beat these two
+    if game_of(folder).spec.num_players == 1:  # random and greedy lose every seed soon
         weakest = stronger = settings.opponents[-1]
     planned: dict[str, tuple[NetworkPlayer, NetworkPlayer | str]] = {
         f"{weakest}-0": (NetworkPlayer(newest, 0), weakest),
@@ -264,13 +263,14 @@ def play_match_part(
         setting=f"match {match.event}/{match.name}",
     )[openings.start :]
     if game.spec.num_players == 1:
-        sides = [
-            _games_alone(folder, seat, states, num_threads, worker)
-            for seat in (match.player, match.opponent)
-        ]
-        result = paired_games(game, states, *sides)
-        if on_progress is not None:
-            on_progress(result.num_games, result.num_games)
+        side_a, side_b = (
+            _games_alone(
+                folder, seat, states, num_threads, worker,
+                on_progress and partial(report_after, on_progress, before, 2 * len(states)),
+            )
+            for seat, before in ((match.player, 0), (match.opponent, len(states)))
+        )
+        result = paired_games(game, states, side_a, side_b)
     else:
         player, opponent = (
             take_seat(folder, seat, 2 * len(openings), num_threads=num_threads, worker=worker)
@@ -287,7 +287,7 @@ def play_match_part(
 
 def _games_alone(
     folder: CampaignFolder, seat: NetworkPlayer | str, seeds: UInt64Array, num_threads: int,
-    worker: int,
+    worker: int, on_progress: Progress | None,
 ) -> tuple[str, SoloGames]:
     """Name and games of one player; those it played last are kept for its other matches."""
     checkpoint = None if isinstance(seat, str) else folder.checkpoint(seat.generation)
@@ -296,11 +296,14 @@ def _games_alone(
     if key not in _games_kept:
         player = take_seat(folder, seat, len(seeds), num_threads=num_threads, worker=worker)
         games = play_seeds(
-            game_of(folder), player, seeds, max_plies=folder.config.evaluation.max_plies
+            game_of(folder), player, seeds, max_plies=folder.config.evaluation.max_plies,
+            on_progress=on_progress,
         )
         while len(_games_kept) >= _MOST_GAMES_KEPT:
             _games_kept.pop(next(iter(_games_kept)))
         _games_kept[key] = player.name, games
+    elif on_progress is not None:
+        on_progress(len(seeds), len(seeds))
     return _games_kept[key]
 
 
@@ -336,37 +339,6 @@ def finish_match(directory: Path, match: ScheduledMatch) -> Json:
     for part in parts:
         part.unlink(missing_ok=True)
     return _read_summary(path)
-
-
-def play_conversion(
-    directory: Path, generation: int, *, num_threads: int = 1, worker: int = 0,
-    on_progress: Progress | None = None,
-) -> Json:
-    """Let ``generation`` play out the suite of won positions, as it would in self-play.
-
-    Returns:
-        What came of it; it is kept, and not played again.
-    """
-    folder = CampaignFolder.open(directory)
-    path = folder.match(event_of(generation), CONVERSION)
-    if not path.exists():
-        config, progress = folder.config, read_plan(folder, generation - 1).progress_first
-        simulations = config.search.simulations(progress)
-        evaluator = evaluator_of(folder, generation, num_threads=num_threads, worker=worker)
-        search = make_search(
-            game_of(folder), evaluator, config.search,
-            simulations=simulations, num_games=config.evaluation.won_positions,
-        )
-        found = conversion_rate(
-            game_of(folder), search,
-            num_positions=config.evaluation.won_positions, on_progress=on_progress,
-        )
-        body = asdict(found) | {"rate": found.rate, "simulations": simulations}
-        # NaN is not JSON.
-        body["mean_plies_to_win"] = found.mean_plies_to_win if found.won else None
-        failpoint("conversion.played")
-        write_report(path, body)
-    return read_report(path)
 
 
 def _read_summary(path: Path) -> Json:

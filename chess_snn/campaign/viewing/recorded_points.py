@@ -9,10 +9,9 @@ from typing import Final
 import numpy as np
 
 from chess_snn.campaign.store.collection import CollectedGame, GameCollection
-from chess_snn.data import START_KINDS, GameRecords, state_rows
-from chess_snn.data.returns import rewards_of
+from chess_snn.data import START_KINDS, GameRecords, play_actions, rewards_of, state_rows
 from chess_snn.games.base import Game
-from chess_snn.types import Float64Array, Int16Array, Int64Array, UInt64Array
+from chess_snn.types import Float64Array, Int64Array, UInt64Array
 
 _MOVES_A_LINE: Final = 10
 
@@ -35,9 +34,9 @@ class ReplayedGame:
 
 def points_and_milestones(game: Game, records: GameRecords) -> tuple[Float64Array, Int64Array]:
     """float64[n] points and int64[n] milestones of each game since its recorded beginning."""
-    rewards = rewards_of(game, records).astype(np.float64)
+    rewards = rewards_of(game, records.states, records.actions).astype(np.float64)
     lasts = records.game_offsets[1:] - 1
-    ends = _after(game, state_rows(game.spec, records.states[lasts]), records.actions[lasts])
+    ends = play_actions(game, records.states[lasts], records.actions[lasts]).state
     points = game.spec.score_unit * np.add.reduceat(rewards, records.game_offsets[:-1])
     return points, game.milestones(ends)
 
@@ -49,8 +48,8 @@ def replay(
     records = found.records
     rows = slice(*records.game_offsets[found.index : found.index + 2])
     states, actions = state_rows(game.spec, records.states[rows]), records.actions[rows]
-    points = game.spec.score_unit * rewards_of(game, records)[rows].astype(np.float64)
-    end, num_plies = _after(game, states[-1:], actions[-1:]), len(actions)
+    points = game.spec.score_unit * rewards_of(game, states, actions).astype(np.float64)
+    end, num_plies = play_actions(game, states[-1:], actions[-1:]).state, len(actions)
     ply = num_plies if ply is None else ply
     spec, shard = game.spec, found.shard
     facts = {
@@ -76,11 +75,3 @@ def replay(
     return ReplayedGame(
         ply, num_plies, state, float(points[:ply].sum()), facts, "\n".join(moves)
     )
-
-
-def _after(game: Game, states: UInt64Array, actions: Int16Array) -> UInt64Array:
-    """uint64[n, W]: what stands behind ``actions`` int16[n], before the chance event."""
-    batch = game.allocate(len(actions))
-    game.reset(batch, np.arange(len(actions)), states)
-    game.step(batch, actions)
-    return batch.state

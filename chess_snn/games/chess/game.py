@@ -80,15 +80,7 @@ class ChessGame:
 
     def allocate(self, num_games: int) -> GameBatch:
         """Arrays for ``num_games`` games, all at the initial position."""
-        batch = GameBatch(
-            state=np.zeros((num_games, STATE_WORDS), dtype=np.uint64),
-            history=np.zeros((num_games, HISTORY_LENGTH), dtype=np.uint64),
-            ply=np.zeros(num_games, dtype=np.int32),
-            legal_actions=np.zeros((num_games, MAX_LEGAL), dtype=np.int16),
-            num_legal=np.zeros(num_games, dtype=np.int32),
-            termination=np.zeros(num_games, dtype=np.uint8),
-            reward=np.zeros(num_games, dtype=np.float32),
-        )
+        batch = GameBatch.empty(self.spec, num_games)
         seeds = np.zeros(num_games, dtype=np.uint64)
         self.reset(batch, np.arange(num_games), self.initial_states(seeds))
         return batch

@@ -85,15 +85,7 @@ class Twenty48Game:
 
     def allocate(self, num_games: int) -> GameBatch:
         """Arrays for ``num_games`` games, all at the initial position of seed 0."""
-        batch = GameBatch(
-            state=np.zeros((num_games, STATE_WORDS), dtype=np.uint64),
-            history=np.zeros((num_games, 0), dtype=np.uint64),
-            ply=np.zeros(num_games, dtype=np.int32),
-            legal_actions=np.zeros((num_games, MAX_LEGAL), dtype=np.int16),
-            num_legal=np.zeros(num_games, dtype=np.int32),
-            termination=np.zeros(num_games, dtype=np.uint8),
-            reward=np.zeros(num_games, dtype=np.float32),
-        )
+        batch = GameBatch.empty(self.spec, num_games)
         seeds = np.zeros(num_games, dtype=np.uint64)
         self.reset(batch, np.arange(num_games), self.initial_states(seeds))
         return batch
