@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
-from made_campaigns import make_campaign, play_shards
+from made_campaigns import begin, make_campaign, play_shards
 from tiny_campaign import TINY
 
 from chess_snn.campaign import CampaignFolder, load_config
@@ -177,6 +177,7 @@ def test_a_shard_that_was_dropped_meanwhile_is_in_no_window_here_bug(tmp_path):
     """Beside others, and alone of its iteration."""
     folder = make_campaign(tmp_path / "c")
     for iteration in range(2):
+        begin(folder, iteration)
         play_shards(folder, iteration)
     replica, road = Replica(tmp_path / "work", 100 * MIB), Road(folder)
 
@@ -184,7 +185,10 @@ def test_a_shard_that_was_dropped_meanwhile_is_in_no_window_here_bug(tmp_path):
         shards = [shard for i in range(2) for shard in iteration_shards(folder, i)]
         notes = {
             path.relative_to(folder.path).as_posix(): path.read_bytes()
-            for path in [folder.path / CONFIG_FILE, *folder.quarantine.glob("*.json")]
+            for path in [
+                folder.path / CONFIG_FILE, *map(folder.plan, range(2)),
+                *folder.quarantine.glob("*.json"),
+            ]
         }
         replica.bring(needs._needed(folder, shards), notes, road.fetch)
 
