@@ -1,7 +1,8 @@
-"""The interface of every search: root positions in, chosen actions and policy targets out.
+"""The interface of every search, and the search without a tree.
 
-Self-play, players and analysis call :meth:`Search.run` and do not know whether it asked the
-network once a position (:mod:`chess_snn.search.policy`) or grew a tree.
+Root positions go in; chosen actions and policy targets come out. Self-play, players and analysis
+call :meth:`Search.run` and do not know whether it asked the network once a position
+(:class:`PolicySearch`) or grew a tree.
 
 Dimensions: G games, M columns for legal actions.
 """
@@ -9,8 +10,12 @@ Dimensions: G games, M columns for legal actions.
 from dataclasses import dataclass
 from typing import Protocol
 
-from chess_snn.games.base import GameBatch
+import numpy as np
+
+from chess_snn.games.base import Game, GameBatch
+from chess_snn.jit import kernel
 from chess_snn.nets.evaluator import Evaluator
+from chess_snn.rng import random_unit, random_word
 from chess_snn.types import Float32Array, Int16Array, Int32Array, UInt64Array
 
 
@@ -56,3 +61,80 @@ class Search(Protocol):
             temperatures: float32[G] >= 0; 0 plays the best action.
         """
         ...
+
+
+class PolicySearch:
+    """Plays from the network's policy over the legal actions, at a temperature.
+
+    The policy target is the action played, with weight 1: training weighs it by its advantage.
+    """
+
+    def __init__(self, game: Game, evaluator: Evaluator) -> None:
+        self._game = game
+        self.evaluator = evaluator
+
+    def run(
+        self,
+        batch: GameBatch,
+        keys: UInt64Array,
+        plies: Int32Array,
+        temperatures: Float32Array,
+    ) -> SearchResult:
+        """See :meth:`Search.run`."""
+        evaluation = self.evaluator.evaluate(
+            self._game.planes(batch.state), batch.legal_actions, batch.num_legal
+        )
+        num_games = len(batch)
+        actions = np.empty(num_games, np.int16)
+        targets = np.zeros(batch.legal_actions.shape, np.float32)
+        entropies = np.empty(num_games, np.float32)
+        _draw_actions(
+            evaluation.legal_logits, batch.legal_actions, batch.num_legal,
+            keys, plies, temperatures, actions, targets, entropies,
+        )
+        return SearchResult(
+            actions=actions,
+            values_stm=evaluation.value_stm,
+            policy_targets=targets,
+            prior_entropies=entropies,
+            surprises=np.zeros(num_games, np.float32),
+        )
+
+
+@kernel
+def _draw_actions(
+    logits: Float32Array,
+    legal_actions: Int16Array,
+    num_legal: Int32Array,
+    keys: UInt64Array,
+    plies: Int32Array,
+    temperatures: Float32Array,
+    actions: Int16Array,
+    targets: Float32Array,
+    entropies: Float32Array,
+) -> None:
+    """Draw each game's action by the Gumbel-max trick (Gumbel 1954; Maddison et al. 2014, §2)."""
+    for g in range(len(num_legal)):
+        count = num_legal[g]
+        # One sub-stream a ply: draw j of it belongs to the j-th legal action.
+        stream = random_word(keys[g], np.uint64(plies[g]))
+        temperature = float(temperatures[g])
+        best_slot, best_score = 0, -np.inf
+        peak = -np.inf
+        for j in range(count):
+            logit = float(logits[g, j])
+            peak = max(peak, logit)
+            score = logit
+            if temperature > 0.0:
+                score = logit / temperature - np.log(-np.log(random_unit(stream, np.uint64(j))))
+            if score > best_score:
+                best_slot, best_score = j, score
+        actions[g] = legal_actions[g, best_slot]
+        targets[g, best_slot] = 1.0
+        total, weighted = 0.0, 0.0
+        for j in range(count):
+            shifted = float(logits[g, j]) - peak
+            weight = np.exp(shifted)
+            total += weight
+            weighted += weight * shifted
+        entropies[g] = np.log(total) - weighted / total if count else 0.0

@@ -15,14 +15,11 @@ from chess_snn.errors import ConfigError
 from chess_snn.games.base import Game, GameBatch
 from chess_snn.nets.evaluator import Evaluator
 from chess_snn.search.descent import PUCT_RULE, RULE_CHOOSES
-from chess_snn.search.gathering import gather, settle
-from chess_snn.search.growth import favour, plant
-from chess_snn.search.lines import Line, best_lines
-from chess_snn.search.proof import prove
-from chess_snn.search.rerooting import reroot
+from chess_snn.search.growth import favour, plant, reroot
+from chess_snn.search.report import Line, best_lines, prove
 from chess_snn.search.settings import SearchSettings
 from chess_snn.search.trees import NO_NODE, allocate_tree, check_wave_fits
-from chess_snn.search.wave import Wave
+from chess_snn.search.wave import Wave, gather, settle
 from chess_snn.types import Float32Array, Int16Array
 
 _ROOT_EDGES: Final = np.full(1, RULE_CHOOSES, np.int32)

@@ -6,8 +6,14 @@ Sampling without replacement by Gumbel noise makes the played action at least as
 expectation, as one drawn from the policy, from two simulations on; the target is the policy
 improved by completed values, not the visit counts.
 
+Sequential halving (Karnin, Koren & Somekh 2013, algorithm 1, as Danihelka et al. 2022, algorithm 2,
+use it) is a table: which visit count the next simulation goes to. All considered actions get equal
+visits, then the better half of them, and so on down to two.
+
 Dimensions: G games, E edges a game, M columns for legal actions.
 """
+
+from functools import lru_cache
 
 import numpy as np
 
@@ -21,7 +27,6 @@ from chess_snn.search.descent import (
     improved_weight,
     q_factor,
 )
-from chess_snn.search.halving import halving_table
 from chess_snn.search.trees import Trees
 from chess_snn.types import Float32Array, Int16Array, Int32Array, UInt64Array
 
@@ -132,3 +137,29 @@ def _best_edge_with(trees: Trees, rule: Rule, scores: Float32Array, g: int, want
         if best < 0 or score > best_score:
             best, best_score = edge, score
     return best
+
+
+@lru_cache(maxsize=64)
+def halving_table(most_considered: int, simulations: int) -> Int32Array:
+    """int32[most_considered + 1, simulations]: row m is the plan for m considered actions.
+
+    Entry t is the number of visits that an action must have had to be simulation t's choice; the
+    best of those is taken. Row 0 is not used.
+    """
+    rows = [_plan(considered, simulations) for considered in range(most_considered + 1)]
+    return np.array(rows, np.int32)
+
+
+def _plan(considered: int, simulations: int) -> list[int]:
+    if considered <= 1:
+        return list(range(simulations))
+    num_phases = (considered - 1).bit_length()
+    plan: list[int] = []
+    survivors, visits_so_far = considered, 0
+    while len(plan) < simulations:
+        rounds = max(1, simulations // (num_phases * survivors))
+        for _ in range(rounds):
+            plan += [visits_so_far] * survivors
+            visits_so_far += 1
+        survivors = max(2, survivors // 2)
+    return plan[:simulations]

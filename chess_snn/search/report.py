@@ -1,14 +1,22 @@
-"""What a search found at one root, for people to read.
+"""What a search found at one root: a report, what is proved, and the best lines.
 
-Dimensions: n legal actions of the root.
+A node is won as soon as one action leads to a lost one, and lost once all of them lead to won ones
+(Winands, Björnsson & Saito 2008, §3.1). For games of two players who take turns.
+
+Dimensions: N nodes, n legal actions of the root.
 """
 
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 
+from chess_snn.jit import kernel
 from chess_snn.search.trees import NO_NODE, Trees, is_chance_node
 from chess_snn.types import Float32Array, Int16Array, Int32Array
+
+UNPROVED: Final = 0
+_LOST_NOW: Final = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,3 +76,111 @@ def _principal_variation(trees: Trees, g: int, action: int) -> tuple[int, ...]:
         if not is_chance_node(trees.is_chance, g, node):
             line.append(int(trees.action[g, edge]))
     return tuple(line)
+
+
+@kernel
+def prove(
+    trees: Trees, proofs: Int32Array, heights: Int32Array, refuted: Int32Array, slowest: Int32Array
+) -> None:
+    """Fill ``proofs`` and ``heights`` int32[N] for every node of the one tree.
+
+    A proof is p + 1 where the side to move wins in p plies at best, -(p + 1) where it loses after
+    p plies at most, else ``UNPROVED``; a height is how many plies the tree goes on below the node.
+    ``refuted`` and ``slowest`` int32[N] are scratch.
+    """
+    used = trees.nodes_used[0]
+    proofs[:used] = UNPROVED
+    heights[:used] = 0
+    refuted[:used] = 0
+    slowest[:used] = 0
+    # Children come behind their parents: each node is complete when its turn comes.
+    for node in range(used - 1, -1, -1):
+        count = trees.num_edges[0, node]
+        if count == 0:
+            if trees.reward[0, node] > 0:
+                proofs[node] = _LOST_NOW
+        elif proofs[node] == UNPROVED and refuted[node] == count:
+            proofs[node] = -slowest[node]
+        if node == 0:
+            break
+        parent, proof = trees.parent[0, node], proofs[node]
+        heights[parent] = max(heights[parent], heights[node] + 1)
+        if proof < 0:
+            win = np.int32(1 - proof)
+            if proofs[parent] == UNPROVED or win < proofs[parent]:
+                proofs[parent] = win
+        elif proof > 0:
+            refuted[parent] += 1
+            slowest[parent] = max(slowest[parent], proof + 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """An action of the root, seen by the side to move there."""
+
+    actions: tuple[int, ...]
+    """The action, and then the best one of each node that follows; never empty."""
+    visits: int
+    prior: float
+    value_stm: float
+    """In [-1, 1]: the mean of the visits; without visits the network's value of the root."""
+    win_plies: int
+    """Plies to a proved end of the game: positive where the side to move wins with the action,
+    negative where it loses with it; 0 where nothing is proved."""
+
+
+def best_lines(trees: Trees, proofs: Int32Array, count: int | None) -> list[Line]:
+    """The ``count`` best lines of the one tree, or all of them, best first.
+
+    Proved wins come first, the fastest before others; proved losses last, the slowest before
+    others; what lies between by visits, then value, then prior.
+
+    Args:
+        trees: one tree, between waves.
+        proofs: int32[N], of :func:`prove`.
+        count: most lines; None: one for every action of the root.
+    """
+    ranked = sorted(_edges(trees, 0), key=lambda edge: _rank(trees, proofs, edge), reverse=True)
+    return [_line(trees, proofs, edge) for edge in ranked[:count]]
+
+
+def _line(trees: Trees, proofs: Int32Array, edge: int) -> Line:
+    visits = int(trees.visits[0, edge])
+    value = trees.value_sum[0, edge] / visits if visits else trees.value[0, 0]
+    return Line(
+        actions=tuple(_variation(trees, proofs, edge)),
+        visits=visits,
+        prior=float(trees.prior[0, edge]),
+        value_stm=float(value),
+        win_plies=_win_plies(trees, proofs, edge),
+    )
+
+
+def _variation(trees: Trees, proofs: Int32Array, edge: int) -> list[int]:
+    actions = [int(trees.action[0, edge])]
+    while (node := int(trees.child[0, edge])) != NO_NODE and trees.num_edges[0, node] > 0:
+        edge = max(_edges(trees, node), key=lambda edge: _rank(trees, proofs, edge))
+        if trees.visits[0, edge] == 0:
+            break
+        actions.append(int(trees.action[0, edge]))
+    return actions
+
+
+def _edges(trees: Trees, node: int) -> range:
+    first = int(trees.first_edge[0, node])
+    return range(first, first + int(trees.num_edges[0, node]))
+
+
+def _rank(trees: Trees, proofs: Int32Array, edge: int) -> tuple[int, float, float, float]:
+    plies = _win_plies(trees, proofs, edge)
+    if plies != 0:
+        return (1 if plies > 0 else -1, -float(plies), 0.0, 0.0)
+    visits = int(trees.visits[0, edge])
+    value = float(trees.value_sum[0, edge]) / visits if visits else 0.0
+    return (0, float(visits), value, float(trees.prior[0, edge]))
+
+
+def _win_plies(trees: Trees, proofs: Int32Array, edge: int) -> int:
+    """Of an edge, as ``Line.win_plies``: its player wins where the child is lost."""
+    child = int(trees.child[0, edge])
+    return UNPROVED if child == NO_NODE else -int(proofs[child])

@@ -14,8 +14,7 @@ import numpy as np
 from chess_snn.data.records import GameRecords, concatenate
 from chess_snn.games.base import Game, GameBatch
 from chess_snn.games.starts import Chooser
-from chess_snn.search.base import Search
-from chess_snn.search.policy import PolicySearch
+from chess_snn.search.base import PolicySearch, Search
 from chess_snn.self_play.group import GameGroup
 from chess_snn.self_play.plan import plan_games
 from chess_snn.self_play.settings import SelfPlaySettings

@@ -14,7 +14,7 @@ from chess_snn.evaluation import (
 )
 from chess_snn.games import get_game
 from chess_snn.nets.evaluator import Evaluation
-from chess_snn.search.policy import PolicySearch
+from chess_snn.search.base import PolicySearch
 
 CHECKMATED = "7k/6Q1/6K1/8/8/8/8/8 b - - 0 1"
 
