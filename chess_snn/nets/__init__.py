@@ -4,17 +4,21 @@
 :func:`load_network` keep it. The neuron's equations stand in :mod:`chess_snn.nets.neuron`.
 """
 
-from chess_snn.nets.allocator import keep_freed_memory
 from chess_snn.nets.config import SIZES, NetConfig, net_config
-from chess_snn.nets.cpu_evaluator import CpuEvaluator
+from chess_snn.nets.cpu_evaluator import CpuEvaluator, keep_freed_memory
 from chess_snn.nets.cuda_evaluator import CudaEvaluator
 from chess_snn.nets.evaluator import Evaluation, Evaluator, OwnedEvaluator
 from chess_snn.nets.inference import InferenceNetwork, InferenceOutput, Precision, freeze
 from chess_snn.nets.make_evaluator import make_evaluator
 from chess_snn.nets.network import LegalOutput, Network, NetworkOutput, build_network
-from chess_snn.nets.operations import Operations, count_operations
+from chess_snn.nets.operations import (
+    LayerSpikes,
+    Operations,
+    SpikeCounts,
+    count_operations,
+    count_spikes,
+)
 from chess_snn.nets.planes import expand_planes
-from chess_snn.nets.spike_rates import LayerSpikes, SpikeCounts, count_spikes
 from chess_snn.nets.values import read_value, value_target
 from chess_snn.nets.weights import (
     load_network,

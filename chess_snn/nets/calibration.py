@@ -13,6 +13,7 @@ import math
 import os
 import platform
 import statistics
+import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
@@ -27,7 +28,6 @@ from chess_snn.games.base import GameSpec
 from chess_snn.nets.config import NetConfig
 from chess_snn.nets.inference import InferenceNetwork, Precision
 from chess_snn.nets.planes import expand_planes
-from chess_snn.nets.torch_threads import single_torch_threads
 
 _CHUNK_SQUARES: Final = (2048, 4096, 8192, 16384)
 _DEFAULT_SQUARES: Final = 4096
@@ -180,3 +180,25 @@ def _read() -> dict[str, object]:
     except (OSError, ValueError):
         return {}
     return kept if isinstance(kept, dict) else {}
+
+
+def single_torch_threads(num_threads: int, name: str) -> ThreadPoolExecutor:
+    """A pool of ``num_threads`` threads called ``name``; what torch does elsewhere stays the same.
+
+    torch keeps its number of threads for each thread, but remembers the last one set for threads to
+    come. So all are started here, and what the caller's threads will see is set back.
+    """
+    before = torch.get_num_threads()
+    threads = ThreadPoolExecutor(
+        num_threads, thread_name_prefix=name, initializer=_use_one_torch_thread
+    )
+    all_started = threading.Barrier(num_threads)
+    list(threads.map(lambda _: all_started.wait(), range(num_threads)))
+    torch.set_num_threads(before)
+    return threads
+
+
+def _use_one_torch_thread() -> None:
+    torch.set_num_threads(1)
+    # A thread that has not asked yet takes the remembered number when it first does: ask now.
+    torch.get_num_threads()

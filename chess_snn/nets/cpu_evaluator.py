@@ -2,34 +2,49 @@
 
 A batch is cut into chunks that stay in the cache, and threads take whole chunks.
 
+A network's activations are allocated and freed in every call. glibc gives such large blocks back
+to the kernel at once, and the next call faults every page in again: 18,000 page faults for 256
+positions of `small`, and the kernel's lock makes threads wait for each other. Told to keep what is
+freed (:func:`keep_freed_memory`), it has none, at the price of memory that stays at its highest
+mark.
+
 Dimensions: B positions, P bitplanes, M columns for legal actions, L columns in use, X columns for
 win, draw and loss: 3 or 0.
 """
 
+import ctypes
+import sys
 import threading
 import time
 from collections.abc import Iterator
+from functools import cache
 from types import TracebackType
-from typing import Self
+from typing import Final, Self
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from chess_snn.config import check_range
-from chess_snn.nets.allocator import keep_freed_memory
-from chess_snn.nets.calibration import calibration_for
-from chess_snn.nets.evaluator import Evaluation
+from chess_snn.nets.calibration import calibration_for, single_torch_threads
+from chess_snn.nets.evaluator import Evaluation, RowLimit
 from chess_snn.nets.inference import InferenceNetwork
 from chess_snn.nets.planes import expand_planes
-from chess_snn.nets.row_limit import RowLimit
-from chess_snn.nets.torch_threads import single_torch_threads
 from chess_snn.nets.values import num_wdl, read_value
 from chess_snn.types import Float32Array, Int16Array, Int32Array, UInt64Array
 
 _MIN_IMAGES = 16
 """Fewest images (positions times ticks) in a call of the network. Below it, matrix products sum in
 another order in float32, and integer convolutions do not know a batch of one for channels-last."""
+_M_TRIM_THRESHOLD: Final = -1
+_M_TOP_PAD: Final = -2
+_M_MMAP_THRESHOLD: Final = -3
+"""Names of glibc's ``mallopt(3)``."""
+
+_KEEP_BYTES: Final = 1 << 30
+_GROW_BYTES: Final = 1 << 24
+_LARGEST_HEAP_BLOCK_BYTES: Final = 1 << 25
+"""The most that glibc accepts on 64-bit machines."""
 
 
 class CpuEvaluator:
@@ -151,3 +166,20 @@ def _pad(array: np.ndarray, num_rows: int) -> np.ndarray:
 
 def _tensor(array: np.ndarray) -> Tensor:
     return torch.from_numpy(np.ascontiguousarray(array))
+
+
+@cache
+def keep_freed_memory() -> bool:
+    """Set it once a process; whether this system has it (Linux with glibc)."""
+    if not sys.platform.startswith("linux"):
+        return False
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
+    if mallopt is None:
+        return False
+    wanted = (
+        (_M_TRIM_THRESHOLD, _KEEP_BYTES),
+        (_M_TOP_PAD, _GROW_BYTES),
+        (_M_MMAP_THRESHOLD, _LARGEST_HEAP_BLOCK_BYTES),
+    )
+    accepted = [mallopt(name, value) for name, value in wanted]
+    return all(accepted)

@@ -15,10 +15,8 @@ from torch.nn.functional import relu
 
 from chess_snn.nets import neuron_kernels
 from chess_snn.nets.config import NetConfig
-from chess_snn.nets.neuron import lif, like_ticks_of
+from chess_snn.nets.neuron import check_same_layout, has_triton, lif, like_ticks_of
 from chess_snn.nets.neuron_cpu import memory_of
-from chess_snn.nets.neuron_gpu import has_triton
-from chess_snn.nets.neuron_memory import check_same_layout
 
 NeuronKind = Literal["compiled", "fused", "reference", "relu"]
 

@@ -22,8 +22,8 @@ from chess_snn.nets.layers import (
     PolicyHead,
     ValueHead,
     initialise,
+    read_legal_policy,
 )
-from chess_snn.nets.legal_readout import read_legal_policy
 from chess_snn.nets.values import first_value_bias
 
 

@@ -14,8 +14,7 @@ import torch
 from torch import Tensor
 
 from chess_snn.nets import neuron_kernels
-from chess_snn.nets.neuron import lif, like_ticks_of
-from chess_snn.nets.neuron_memory import tick_memory
+from chess_snn.nets.neuron import lif, like_ticks_of, tick_memory
 
 
 def lif_cpu(current_TX: Tensor, decay: float, threshold: float, alpha: float = 2.0) -> Tensor:

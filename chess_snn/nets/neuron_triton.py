@@ -21,8 +21,7 @@ import triton
 from torch import Tensor
 
 from chess_snn.nets import neuron_triton_kernels as kernels
-from chess_snn.nets.neuron import like_ticks_of
-from chess_snn.nets.neuron_memory import check_same_layout, tick_memory
+from chess_snn.nets.neuron import check_same_layout, like_ticks_of, tick_memory
 
 _BLOCK = 1024
 """Neurons of a program: eight for each of the 128 threads, which are 16 bytes of bfloat16."""

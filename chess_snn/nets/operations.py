@@ -1,19 +1,24 @@
-"""What one evaluation costs, counted from a network's shape alone.
+"""What one evaluation costs, counted from a network's shape, and how much a network spikes.
 
-These are the passes of :class:`chess_snn.nets.inference.InferenceNetwork` over one position, with
-normalisation folded and all ticks together; the ordinary twin is the case of one tick. Zeros count
-like other numbers: no pass skips what did not spike.
-
-With the operations and the bandwidth of a device, they give the least time it can take.
+Operations are those of the passes of :class:`chess_snn.nets.inference.InferenceNetwork` over one
+position, with normalisation folded and all ticks together; the ordinary twin is the case of one
+tick. Zeros count like other numbers: no pass skips what did not spike. With the operations and the
+bandwidth of a device, they give the least time it can take.
 """
 
 import math
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final
 
+import torch
+from torch import Tensor, nn
+
 from chess_snn.games.base import GameSpec
 from chess_snn.nets.config import NetConfig
+from chess_snn.nets.layers import Neurons
+from chess_snn.nets.network import Network
 from chess_snn.nets.values import num_value_outputs
 
 POLICY_READOUT: Final = "policy.readout"
@@ -142,3 +147,79 @@ def _linear(name: str, features_in: int, features_out: int, times: int = 1) -> P
 
 def _neurons(name: str, numbers_read: int, numbers_written: int) -> Pass:
     return Pass(name, 0, numbers_read, numbers_written, parameters=0, is_neurons=True)
+
+
+@dataclass(frozen=True, slots=True)
+class LayerSpikes:
+    """What the neurons of one layer fired over some positions."""
+
+    spikes: float
+    chances: int
+    """Neurons times ticks times positions: as many spikes as there could have been."""
+
+    @property
+    def rate(self) -> float:
+        """Share of neurons and ticks that spiked, in [0, 1]."""
+        return self.spikes / self.chances
+
+
+@dataclass(frozen=True, slots=True)
+class SpikeCounts:
+    """What a network fired while it evaluated some positions; an ordinary twin fires nothing."""
+
+    layers: dict[str, LayerSpikes]
+    """By the layer's name."""
+    num_positions: int
+
+    @property
+    def per_evaluation(self) -> float:
+        """Mean number of spikes in the whole network when it evaluates one position."""
+        return sum(layer.spikes for layer in self.layers.values()) / self.num_positions
+
+    @property
+    def rate(self) -> float:
+        """Share of all neurons and ticks of the network that spiked, in [0, 1]; 0 for a twin."""
+        chances = sum(layer.chances for layer in self.layers.values())
+        return sum(layer.spikes for layer in self.layers.values()) / chances if chances else 0.0
+
+
+@torch.no_grad()
+def count_spikes(network: Network, planes_BPHW: Tensor) -> SpikeCounts:
+    """Count what ``network`` fires for B >= 1 positions.
+
+    It is evaluated with its running statistics and left as it was.
+    """
+    layers: dict[str, LayerSpikes] = {}
+    if network.config.is_spiking:
+        was_training = network.training
+        network.eval()
+        try:
+            with _counting(network) as layers:
+                network(planes_BPHW)
+        finally:
+            network.train(was_training)
+    return SpikeCounts(layers, len(planes_BPHW))
+
+
+@contextmanager
+def _counting(network: Network) -> Iterator[dict[str, LayerSpikes]]:
+    """Count what every layer of neurons fires while the context is open."""
+    counts: dict[str, LayerSpikes] = {}
+
+    def count(name: str, spikes: Tensor) -> None:
+        counts[name] = LayerSpikes(float(spikes.sum(dtype=torch.float64)), spikes.numel())
+
+    def watch(name: str, layer: Neurons) -> torch.utils.hooks.RemovableHandle:
+        def hook(_layer: nn.Module, _inputs: tuple[Tensor, ...], spikes: Tensor) -> None:
+            count(name, spikes)
+
+        return layer.register_forward_hook(hook)
+
+    handles = [
+        watch(name, layer) for name, layer in network.named_modules() if isinstance(layer, Neurons)
+    ]
+    try:
+        yield counts
+    finally:
+        for handle in handles:
+            handle.remove()

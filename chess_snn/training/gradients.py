@@ -20,7 +20,7 @@ import torch
 from torch import Tensor, nn
 
 from chess_snn.nets import Network
-from chess_snn.nets.torch_threads import single_torch_threads
+from chess_snn.nets.calibration import single_torch_threads
 from chess_snn.training.batch import TrainingBatch
 from chess_snn.training.loss_scale import LossScale
 from chess_snn.training.losses import Losses, compute_losses

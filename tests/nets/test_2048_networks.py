@@ -15,7 +15,7 @@ from chess_snn.nets import (
     net_config,
     read_value,
 )
-from chess_snn.nets.static_batch import StaticBatch
+from chess_snn.nets.cuda_evaluator import StaticBatch
 
 SPEC = get_game("2048").spec
 NETS = {"T2": net_config("tiny"), "T1": net_config("tiny", ticks=1),

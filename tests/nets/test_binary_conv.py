@@ -6,8 +6,8 @@ from torch import nn
 
 from chess_snn.errors import ConfigError
 from chess_snn.nets import build_network, freeze, net_config
-from chess_snn.nets.binary_conv import BinaryConv
 from chess_snn.nets.config import NetConfig
+from chess_snn.nets.inference import BinaryConv
 from chess_snn.nets.inference_neurons import CompiledNeurons
 
 

@@ -3,7 +3,7 @@ import time
 
 import pytest
 
-from chess_snn.nets.busy_clock import BusyClock
+from chess_snn.nets.cuda_evaluator import BusyClock
 
 
 def test_time_in_use_by_several_counts_once():

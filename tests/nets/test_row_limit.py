@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chess_snn.nets import build_network, make_evaluator, net_config
+from chess_snn.nets.evaluator import LEAST_ROWS, RowLimit
 from chess_snn.nets.inference import InferenceNetwork
-from chess_snn.nets.row_limit import LEAST_ROWS, RowLimit
 
 
 def small_device(room, seen):

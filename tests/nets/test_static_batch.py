@@ -6,8 +6,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chess_snn.nets import build_network, freeze, make_evaluator, net_config
-from chess_snn.nets.buckets import COLUMN_SIZES, ROW_SIZES, column_bucket, row_bucket
-from chess_snn.nets.static_batch import StaticBatch
+from chess_snn.nets.cuda_evaluator import (
+    COLUMN_SIZES,
+    ROW_SIZES,
+    StaticBatch,
+    column_bucket,
+    row_bucket,
+)
 
 
 @pytest.fixture(scope="module")
