@@ -101,7 +101,7 @@ SEED   ?= 0
 fuzz: $(VENV)/.ready          ## damaged inputs to every parser (INPUTS=n SEED=n), some minutes
 	$(BIN)/python tests/fuzz --inputs $(INPUTS) --seed $(SEED)
 
-faults: $(VENV)/.engines      ## inject every fault TIMES times; the table in docs/reliability.md (hours)
+faults: $(VENV)/.engines      ## inject every fault TIMES times and print a table (hours)
 	$(BIN)/python tests/faults/fault_table.py --times $(TIMES) --rows "$(ROWS)"
 
 bench: $(VENV)/.ready         ## every benchmark: a table each, and JSON under bench-results/
@@ -111,7 +111,7 @@ bench: $(VENV)/.ready         ## every benchmark: a table each, and JSON under b
 	  $(BIN)/chess-snn bench $$name --json-file bench-results/$$name.json || missed=1; done; \
 	  exit $$missed
 
-# `make soak MINUTES=30 SEED=1`: see docs/soak.md.
+# `make soak MINUTES=30 SEED=1`: see docs/reliability.md.
 MINUTES  ?= 30
 SEED     ?= 1
 SOAK_OUT ?= soak-results

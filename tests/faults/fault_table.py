@@ -1,9 +1,8 @@
-"""Run the tests of docs/reliability.md so many times, and make its table of what came of them.
+"""Run the tests of the faults in docs/reliability.md, and print how often each fault was survived.
 
-``python tests/faults/fault_table.py --times 10 --rows 1-5,12`` (``make faults TIMES=10 ROWS=...``)
-runs them and writes docs/reliability.json after each time, so that an interruption loses one.
-Figures of one test are of one state of the code: where that has changed, it begins to count anew.
-``--times 0`` makes the table from the file alone.
+``python tests/faults/fault_table.py --times 10 --rows 1-5,12`` (``make faults TIMES=10 ROWS=...``).
+Ctrl-C ends the runs early and prints the table of those that ended. The result of a release is
+stated in docs/reliability.md.
 """
 
 import argparse
@@ -14,16 +13,13 @@ import subprocess
 import sys
 import tempfile
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 import fault_recorder
 from fault_rows import ROWS
 
 ROOT = Path(__file__).parents[2]
-RESULTS = ROOT / "docs" / "reliability.json"
-PAGE = ROOT / "docs" / "reliability.md"
-BEGIN, END = "<!-- made by `make faults`: begin -->", "<!-- made by `make faults`: end -->"
 CODE = ("chess_snn", "flows", "tasks", "tests")
 RAN_AND_FAILED = 1
 RAN = (0, RAN_AND_FAILED)
@@ -32,15 +28,13 @@ RAN = (0, RAN_AND_FAILED)
 
 @dataclass
 class RunCount:
-    """How often one test was run, and what came of it, at one state of the code."""
+    """How often one test was run, and how it ended."""
 
     rows: list[int]
     runs: int = 0
     passed: int = 0
     skipped: int = 0
-    """Not counted as runs: the machine could not do it."""
-    code: str = ""
-    machine: str = ""
+    """Not counted as runs: the machine lacked what the test needs."""
 
     def count(self, outcome: str) -> None:
         self.skipped += outcome == "skipped"
@@ -48,87 +42,29 @@ class RunCount:
         self.passed += outcome == "passed"
 
 
-def read_counts(file: Path = RESULTS) -> dict[str, RunCount]:
-    """By the test's name."""
-    if not file.exists():
-        return {}
-    return {name: RunCount(**values) for name, values in json.loads(file.read_text()).items()}
-
-
-def write_counts(counts: dict[str, RunCount], file: Path = RESULTS) -> None:
-    body = {name: asdict(counts[name]) for name in sorted(counts)}
-    file.write_text(json.dumps(body, indent=1) + "\n")
-
-
-def add_entries(
-    counts: dict[str, RunCount], entries: list[dict], code: str, machine: str
-) -> None:
-    """Add what one run of the tests said to ``counts``."""
+def add_entries(counts: dict[str, RunCount], entries: list[dict]) -> None:
+    """Add one run of the tests to ``counts``, which are by the test's name."""
     for entry in entries:
-        known = counts.get(entry["test"])
-        if known is None or (entry["outcome"] is not None and known.code != code):
-            known = counts[entry["test"]] = RunCount(entry["rows"], code=code, machine=machine)
-        known.rows = entry["rows"]
+        count = counts.setdefault(entry["test"], RunCount(entry["rows"]))
         if entry["outcome"] is not None:
-            known.count(entry["outcome"])
+            count.count(entry["outcome"])
 
 
-def render(counts: dict[str, RunCount]) -> str:
-    """The table, and below it which states of the code the figures are of."""
-    lines = [
-        "| | fault | promise | how it is injected | tests run | runs | passed |",
-        "| --- | --- | --- | --- | --- | --- | --- |",
-    ]
-    not_run = 0
+def render(counts: dict[str, RunCount], rows: list[int]) -> str:
+    """A line for each fault of ``rows`` and a summary."""
+    lines = ["  #  tests   runs  passed  fault"]
     for row in ROWS:
-        collected = [count for count in counts.values() if row.number in count.rows]
-        found = [count for count in collected if count.runs]
-        not_run += not found
-        figures = f"{sum(c.runs for c in found):,}", f"{sum(c.passed for c in found):,}"
-        cells = [_run_of(found, collected), *figures] if found else ["not run", "", ""]
-        lines.append(
-            f"| {row.number} | {row.fault} | {row.promise} | {row.injection} | "
-            + " | ".join(cells) + " |"
-        )
-    lines += ["", _summary(counts, not_run)]
-    return "\n".join(lines) + "\n"
-
-
-def _run_of(run: list[RunCount], collected: list[RunCount]) -> str:
-    """How many tests were run, and of how many where that is not all."""
-    if len(run) == len(collected):
-        return f"{len(run):,}"
-    return f"{len(run):,} of {len(collected):,}"
-
-
-def _summary(counts: dict[str, RunCount], not_run: int) -> str:
+        if row.number in rows:
+            run = [count for count in counts.values() if row.number in count.rows and count.runs]
+            runs, passed = sum(c.runs for c in run), sum(c.passed for c in run)
+            lines.append(f"{row.number:3}{len(run):7,}{runs:7,}{passed:8,}  {row.fault}")
     run = [count for count in counts.values() if count.runs]
-    not_run_tests = [count for count in counts.values() if not count.runs]
-    skipped = [count for count in not_run_tests if count.skipped]
-    if not run:
-        return "None of these tests has been run yet."
     total, passed = sum(c.runs for c in run), sum(c.passed for c in run)
-    fewest, most = min(c.runs for c in run), max(c.runs for c in run)
-    times = f"{fewest} times each" if fewest == most else f"between {fewest} and {most} times each"
-    text = (
-        f"{len(run)} tests were run, {times}: {total:,} runs, of which {passed:,} passed, at "
-        f"{', '.join(sorted({c.code for c in run}))}, on "
-        f"{'; '.join(sorted({c.machine for c in run}))}."
+    skipped = sum(not c.runs and c.skipped > 0 for c in counts.values())
+    lines.append(
+        f"{len(run):,} tests, {total:,} runs, {passed:,} passed; {skipped:,} tests skipped"
     )
-    if not_run_tests:
-        text += f" Not run: {len(not_run_tests):,}"
-        text += f", of which {len(skipped):,} for want of what they need." if skipped else "."
-    if not_run:
-        text += f" No test of {not_run} of the {len(ROWS)} faults has been run."
-    return text
-
-
-def write_page(counts: dict[str, RunCount], page: Path = PAGE) -> None:
-    """Put the table between its marks."""
-    text = page.read_text()
-    head, rest = text.split(BEGIN)
-    _, tail = rest.split(END)
-    page.write_text(f"{head}{BEGIN}\n\n{render(counts)}\n{END}{tail}")
+    return "\n".join(lines)
 
 
 def run_tests(rows: list[int], pytest_arguments: list[str]) -> tuple[int, list[dict]]:
@@ -212,26 +148,23 @@ def main() -> None:
         rows = parse_rows(options.rows)
     except ValueError as error:
         parser.error(str(error))
-    code, machine, failed = code_state(), machine_name(), 0
-    for number in range(options.times):
-        began = time.monotonic()
-        exit_code, entries = run_tests(rows, options.pytest)
-        bad = what_failed(exit_code, entries)
-        if exit_code in RAN:
-            counts = read_counts()
-            if rows == parse_rows("") and not options.pytest:  # all there are were collected
-                collected = {entry["test"] for entry in entries}
-                counts = {name: counts[name] for name in counts if name in collected}
-            add_entries(counts, entries, code, machine)
-            write_counts(counts)
-            write_page(counts)
-        failed += len(bad)
-        print(
-            f"{number + 1} of {options.times} times, {time.monotonic() - began:.0f} s: "
-            + (f"failed: {', '.join(bad)}" if bad else "all passed"),
-            flush=True,
-        )
-    write_page(read_counts())
+    counts: dict[str, RunCount] = {}
+    failed = 0
+    try:
+        for number in range(options.times):
+            began = time.monotonic()
+            exit_code, entries = run_tests(rows, options.pytest)
+            bad = what_failed(exit_code, entries)
+            if exit_code in RAN:
+                add_entries(counts, entries)
+            failed += len(bad)
+            print(
+                f"{number + 1} of {options.times} times, {time.monotonic() - began:.0f} s: "
+                + (f"failed: {', '.join(bad)}" if bad else "all passed"),
+                flush=True,
+            )
+    finally:
+        print(f"{code_state()} on {machine_name()}", render(counts, rows), sep="\n")
     sys.exit(1 if failed else 0)
 
 

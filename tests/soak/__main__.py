@@ -1,4 +1,4 @@
-"""``python -m tests.soak``: see docs/soak.md."""
+"""``python -m tests.soak``: see docs/reliability.md."""
 
 import argparse
 import signal
