@@ -1,4 +1,4 @@
-"""Every fault has its row in docs/reliability.md and its tests, and no failed run goes uncounted."""
+"""Every fault has its row in docs/reliability.md and its tests; every failed run is counted."""
 
 import re
 from pathlib import Path
