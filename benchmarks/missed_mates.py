@@ -15,7 +15,7 @@ from chess_snn.games.base import NO_ACTION, ONGOING
 from chess_snn.games.sampling import random_legal_actions
 from chess_snn.games.starts import random_starts
 from chess_snn.nets import make_evaluator
-from chess_snn.self_play.streams import game_streams
+from chess_snn.self_play.starts import game_streams
 
 FIRST_PLIES = 4
 MOST_PLIES = 200

@@ -12,8 +12,8 @@ import numpy as np
 
 from chess_snn.bench.env import make_stepper
 from chess_snn.bench.report import BenchReport
-from chess_snn.games.twenty48.heuristic import line_values
-from chess_snn.games.twenty48.tables import slide_table
+from chess_snn.games.twenty48.expectimax import line_values
+from chess_snn.games.twenty48.layout import slide_table
 from chess_snn.games.twenty48.whole_games import play_planned_games, play_random_games
 from chess_snn.types import Int64Array, UInt64Array
 

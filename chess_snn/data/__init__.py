@@ -7,9 +7,14 @@
     samples = window.sample(256, rng)
 """
 
-from chess_snn.data.commit import StagedFolder, staged_folder
-from chess_snn.data.copies import FolderCopy, commit_copy, copy_folder, link_folder
-from chess_snn.data.digests import is_own_digest, with_digest
+from chess_snn.data.commit import (
+    FolderCopy,
+    StagedFolder,
+    commit_copy,
+    copy_folder,
+    link_folder,
+    staged_folder,
+)
 from chess_snn.data.files import (
     create_text,
     is_alive,
@@ -20,7 +25,7 @@ from chess_snn.data.files import (
     write_parts,
     write_text,
 )
-from chess_snn.data.formats import StoredFormat
+from chess_snn.data.formats import StoredFormat, is_own_digest, with_digest
 from chess_snn.data.manifest import (
     MANIFEST_NAME,
     Manifest,
@@ -33,8 +38,7 @@ from chess_snn.data.manifest import (
 )
 from chess_snn.data.records import START_KINDS, GameRecords, concatenate
 from chess_snn.data.restarts import restart_states
-from chess_snn.data.returns import check_td_lambda, play_actions, rewards_of, state_rows
-from chess_snn.data.samples import Samples
+from chess_snn.data.samples import Samples, check_td_lambda, play_actions, rewards_of, state_rows
 from chess_snn.data.shard import check_shard, read_shard, read_shard_of, write_shard
 from chess_snn.data.window import GAMES_BEFORE, ReplayWindow, Subset
 

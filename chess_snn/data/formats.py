@@ -2,22 +2,46 @@
 
 Whatever is kept on the disk says which version of its format it is. A program writes one version of
 each format and reads that and the ones before it for which there is an upgrade; anything else is
-refused by name, and never guessed at.
+refused by name, and never guessed at. JSON objects may carry a digest of themselves, so that no
+edit of them goes unnoticed.
 """
 
+import hashlib
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from chess_snn.data.digests import DIGEST, is_own_digest, with_digest
 from chess_snn.errors import CorruptDataError, UnknownVersionError
 from chess_snn.types import Json
 
+DIGEST: Final = "digest"
 _VERSION: Final = "schema"
 
 Upgrade = Callable[[Json], Json]
 """Makes of a body what the next version would have written in its place."""
+
+
+def digest_of(body: Json) -> str:
+    """SHA-256, in hex, of everything in ``body`` but its digest; key order does not matter."""
+    rest = {name: value for name, value in body.items() if name != DIGEST}
+    canonical = json.dumps(rest, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return hashlib.sha256(canonical.encode()).hexdigest()
+
+
+def with_digest(body: Json) -> Json:
+    """``body`` with its digest, which it must not have yet."""
+    assert DIGEST not in body
+    return body | {DIGEST: digest_of(body)}
+
+
+def is_own_digest(body: Json) -> bool:
+    """Whether the digest that ``body`` carries is its own."""
+    try:
+        return bool(body.get(DIGEST) == digest_of(body))
+    except ValueError:  # NaN, which this program never writes
+        return False
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,13 +12,12 @@ import json
 import re
 import stat
 from collections.abc import Collection, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from chess_snn.data.digests import is_own_digest, with_digest
 from chess_snn.data.files import parse_json, read_json, walk
-from chess_snn.data.formats import StoredFormat
+from chess_snn.data.formats import StoredFormat, is_own_digest, with_digest
 from chess_snn.errors import CorruptDataError, DamagedFolderError
 from chess_snn.types import Json
 
@@ -257,3 +256,21 @@ def _parse_file(folder: Path | None, path: Path, name: str, entry: object) -> St
 def _damaged(folder: Path | None, path: Path, fault: str) -> DamagedFolderError:
     way_out = "restore it from a copy, or delete its folder so that it is made again"
     return DamagedFolderError(f"{path}: {fault}; {way_out}", folder)
+
+
+def stored_bytes(path: Path) -> int:
+    """Bytes of a file, or of all files below a folder; what others remove meanwhile is 0.
+
+    Of a committed folder its manifest knows: one file to read instead of dozens to look at, which
+    on a cold disk makes the difference.
+    """
+    try:
+        facts = path.lstat()
+        if not stat.S_ISDIR(facts.st_mode):
+            return facts.st_size
+        with suppress(CorruptDataError):  # then its files are looked at
+            manifest = read_manifest(path)
+            return manifest.num_bytes + (path / MANIFEST_NAME).lstat().st_size
+        return sum(map(stored_bytes, path.iterdir()))
+    except FileNotFoundError:
+        return 0

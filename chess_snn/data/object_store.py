@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from chess_snn.data.copies import FolderCopy, commit_copy, copy_folder
+from chess_snn.data.commit import FolderCopy, commit_copy, copy_folder
 from chess_snn.data.manifest import (
     MANIFEST_NAME,
     Manifest,

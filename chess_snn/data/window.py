@@ -15,10 +15,16 @@ import numpy as np
 
 from chess_snn.config import check_choice, check_range
 from chess_snn.data.records import GameRecords, concatenate
-from chess_snn.data.returns import Returns, check_td_lambda, join_returns, returns_of
-from chess_snn.data.samples import Samples, gather
+from chess_snn.data.samples import (
+    Returns,
+    Samples,
+    SurpriseDraw,
+    check_td_lambda,
+    gather,
+    join_returns,
+    returns_of,
+)
 from chess_snn.data.shard import read_shard_of
-from chess_snn.data.surprise import SurpriseDraw
 from chess_snn.errors import UsageError
 from chess_snn.games.base import Game
 from chess_snn.rng import derive_seed
@@ -88,7 +94,7 @@ class ReplayWindow:
                 and its iteration's name; in a shard that does not note ``GAMES_BEFORE``, by a hash
                 of its place there and the shard's name.
             discount: factor of an outcome, or a reward, for each ply between it and a position.
-            td_lambda: see :mod:`chess_snn.data.returns`; 1 in a game without returns.
+            td_lambda: see :mod:`chess_snn.data.samples`; 1 in a game without returns.
             setting: what a user raises for a larger ``capacity``.
 
         Raises:
@@ -201,7 +207,7 @@ class ReplayWindow:
             batch_size: how many.
             rng: decides the draw.
             surprise_share: probability that a position is drawn by its surprise and not uniformly;
-                see :class:`chess_snn.data.surprise.SurpriseDraw`.
+                see :class:`chess_snn.data.samples.SurpriseDraw`.
             surprise_cap: most weight of one position there, in units of the mean surprise.
 
         Raises:

@@ -25,7 +25,6 @@ from chess_snn.games.chess.layout import (
     STATE_WORDS,
 )
 from chess_snn.games.chess.san import AMBIGUOUS
-from chess_snn.pgn.headers import RESULT_TEXTS, Header, parse_header
 from chess_snn.pgn.replay import PLAYED, replay
 from chess_snn.pgn.report import BadGame, ImportReport, RefusedGameError
 from chess_snn.pgn.scan import (
@@ -43,7 +42,7 @@ from chess_snn.pgn.scan import (
     ScanBuffers,
     scan,
 )
-from chess_snn.pgn.tokens import DRAWN, UNKNOWN_RESULT
+from chess_snn.pgn.tokens import DRAWN, RESULT_TEXTS, UNKNOWN_RESULT, Header, parse_header
 from chess_snn.types import (
     BoolArray,
     Int8Array,

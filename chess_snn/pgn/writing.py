@@ -1,6 +1,6 @@
 """From records to PGN, in the standard's export format, such that it imports to the same games.
 
-What PGN has no word for stands in tags of our own (:mod:`chess_snn.pgn.headers`). Root values and
+What PGN has no word for stands in tags of our own (:mod:`chess_snn.pgn.tokens`). Root values and
 policy targets are not written.
 """
 
@@ -12,18 +12,20 @@ import chess
 import numpy as np
 
 from chess_snn.data import START_KINDS, GameRecords
-from chess_snn.data.game_audit import start_fault
+from chess_snn.data.audit import start_fault
 from chess_snn.errors import CorruptDataError
 from chess_snn.games import ONGOING, get_game
-from chess_snn.pgn.headers import (
+from chess_snn.pgn.replay import LINE_LENGTH, OCTETS_A_PLY, write_movetext
+from chess_snn.pgn.tokens import (
+    BLACK_WON,
     CUT_VALUE_TAG,
+    DRAWN,
     PLAIN_START,
     POSITION_START,
     RESULT_TEXTS,
     START_KIND_TAG,
+    WHITE_WON,
 )
-from chess_snn.pgn.replay import LINE_LENGTH, OCTETS_A_PLY, write_movetext
-from chess_snn.pgn.tokens import BLACK_WON, DRAWN, WHITE_WON
 from chess_snn.types import Int16Array, UInt64Array
 
 _RESULTS: Final = {1: WHITE_WON, 0: DRAWN, -1: BLACK_WON}

@@ -10,8 +10,7 @@ from chess_snn.games.base import Game
 from chess_snn.games.starts import Chooser
 from chess_snn.self_play.resignation import game_thresholds
 from chess_snn.self_play.settings import SelfPlaySettings
-from chess_snn.self_play.starts import Starts, draw_starts
-from chess_snn.self_play.streams import game_streams
+from chess_snn.self_play.starts import Starts, draw_starts, game_streams
 from chess_snn.types import Float32Array, UInt64Array
 
 

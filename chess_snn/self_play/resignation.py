@@ -1,7 +1,10 @@
-"""Giving up lost games: when a side resigns, and how the threshold is found.
+"""How games end before the rules end them: by resignation or by the ply cap.
 
 A side resigns when the root values of its last two searches were both below the threshold. It still
 plays its move, so that a record replays to its end, and does not resign if that ended the game.
+
+A game that the ply cap ends gets a value of its own in training. Counted as a draw, it would teach
+that being a rook ahead is worth nothing, and most early games end so.
 
 Dimensions: n games, N positions in all, G games in play.
 """
@@ -13,14 +16,18 @@ import numpy as np
 
 from chess_snn.data.records import GameRecords
 from chess_snn.games.base import ONGOING, Game
-from chess_snn.self_play.streams import first_units, game_streams
+from chess_snn.self_play.starts import first_units, game_streams
 from chess_snn.types import (
     BoolArray,
     Float32Array,
     Int64Array,
     UInt8Array,
+    UInt64Array,
 )
 
+MATERIAL_SCALE: Final = 6.0
+"""The balance, in pawns, at which material counts as tanh(1) = 0.76: about a rook and a pawn, which
+wins as a rule. A pawn counts as 0.17, a queen as 0.91."""
 NEVER: Final = -math.inf
 """Threshold of a game in which nobody may resign: no value is below it."""
 
@@ -32,6 +39,26 @@ LEAST_RESIGNATIONS: Final = 50
 
 _SEARCHES: Final = 2
 _NUM_SIDES: Final = 2
+
+
+def cut_values_white(
+    game: Game, states: UInt64Array, root_values_white: Float32Array, *, material_share: float,
+    limit: float,
+) -> Float32Array:
+    """float32[G] in [-limit, limit]: material and the search's opinion, mixed; white's view.
+
+    Args:
+        game: whose :meth:`~chess_snn.games.base.Game.heuristic_stm` is the material.
+        states: uint64[G, W], the positions in which the games were cut.
+        root_values_white: float32[G] in [-1, 1], of each game's last search.
+        material_share: weight of material in [0, 1]; the rest is the root value's.
+        limit: the largest size of a value, in [0, 1].
+    """
+    material_stm = game.heuristic_stm(states)
+    material_white = np.where(game.side_to_move(states) == 0, material_stm, -material_stm)
+    material = np.tanh(material_white / MATERIAL_SCALE)
+    mixed = material_share * material + (1 - material_share) * root_values_white
+    return (limit * mixed).astype(np.float32)
 
 
 def game_thresholds(

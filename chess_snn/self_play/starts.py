@@ -1,7 +1,8 @@
-"""Where games begin: at the beginning, where one side should win, or in an earlier game.
+"""Where games begin, and the random streams of games.
 
-Games from the beginning alone teach little at first: hardly any is won. The other starts are nearer
-to decisions.
+Games start at the beginning, where one side should win, or in an earlier game. Games from the
+beginning alone teach little at first: hardly any is won. The other starts are nearer to decisions.
+Every game has a random stream of its own, whichever process plays it and beside whichever others.
 
 Dimensions: n games, m restarts, W words a state row, R words of it in a record.
 """
@@ -16,10 +17,10 @@ from chess_snn.data.records import START_KINDS
 from chess_snn.errors import ConfigError
 from chess_snn.games.base import ONGOING, Game
 from chess_snn.games.starts import Chooser, greedy_actions, mismatched_starts, random_starts
-from chess_snn.rng import random_words
+from chess_snn.jit import kernel
+from chess_snn.rng import derive_seed, random_unit, random_words
 from chess_snn.self_play.settings import SelfPlaySettings
-from chess_snn.self_play.streams import first_units, game_streams
-from chess_snn.types import BoolArray, UInt8Array, UInt64Array
+from chess_snn.types import BoolArray, Float64Array, UInt8Array, UInt64Array
 
 ORDINARY: Final = START_KINDS.index("ordinary")
 PRACTICE: Final = START_KINDS.index("practice")
@@ -27,6 +28,30 @@ RESTART: Final = START_KINDS.index("restart")
 MISMATCH: Final = START_KINDS.index("mismatch")
 
 _MAX_ATTEMPTS: Final = 100
+
+
+def game_streams(
+    seed: int, purpose: str, num_games: int, first_game: int = 0
+) -> UInt64Array:
+    """uint64[n]: the key of each game's stream for ``purpose``, which ``seed`` names too.
+
+    The games are number ``first_game`` and the following ones.
+    """
+    key = np.full(num_games, derive_seed(seed, purpose), np.uint64)
+    return random_words(key, first_game + np.arange(num_games, dtype=np.uint64))
+
+
+def first_units(keys: UInt64Array) -> Float64Array:
+    """float64[n] in (0, 1): draw 0 of each of the streams ``keys`` uint64[n]."""
+    units = np.empty(len(keys), np.float64)
+    _fill_units(keys, units)
+    return units
+
+
+@kernel
+def _fill_units(keys: UInt64Array, units: Float64Array) -> None:
+    for i in range(len(keys)):
+        units[i] = random_unit(keys[i], np.uint64(0))
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,17 +8,22 @@ from chess_snn.training.checkpoint import (
     load_weights_alone,
     save_checkpoint,
 )
-from chess_snn.training.course import Course, GivenShard, plan_course
-from chess_snn.training.holdout import HoldoutReport, measure_holdout
 from chess_snn.training.ranks import ALONE, RankPlace, Ranks, joined_ranks
-from chess_snn.training.report import StepListener, TrainingReport
-from chess_snn.training.schedule import IterationPlan
+from chess_snn.training.report import (
+    StepFigures,
+    StepLines,
+    StepListener,
+    StepLosses,
+    TrainingReport,
+    thin,
+)
+from chess_snn.training.schedule import Course, GivenShard, IterationPlan, plan_course
 from chess_snn.training.settings import SupervisedSettings, TrainingSettings
-from chess_snn.training.step_lines import StepLines
-from chess_snn.training.step_losses import StepFigures, StepLosses, thin
 from chess_snn.training.supervised import (
+    HoldoutReport,
     Points,
     check_newest,
+    measure_holdout,
     step_checkpoint,
     step_checkpoints,
     supervised_progress,

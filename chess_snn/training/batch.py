@@ -1,12 +1,16 @@
 """From packed samples to tensors for the device: bitboards and targets are built here, once a step.
 
+A thread prepares batches while the device trains on the one before.
+
 Dimensions: B positions, P planes, L columns for legal actions, K columns of the policy target.
 """
 
 import operator
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, fields, replace
-from typing import Self
+from typing import Self, TypeVar
 
 import numpy as np
 import torch
@@ -19,6 +23,8 @@ from chess_snn.jit import kernel
 from chess_snn.nets import expand_planes
 from chess_snn.training.losses import Targets
 from chess_snn.types import BoolArray, Float32Array, Int16Array, Int32Array, UInt8Array
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,3 +178,29 @@ def _spread_targets(
 def as_tensor(array: np.ndarray) -> Tensor:
     """A tensor over the memory of ``array``, or of a dense copy."""
     return torch.from_numpy(np.ascontiguousarray(array))
+
+
+def load_ahead(prepare: Callable[[], T], num_items: int, ahead: int) -> Iterator[T]:
+    """What ``num_items`` calls of ``prepare`` give, in their order.
+
+    ``prepare`` is called from one thread at a time, and ``num_items`` times in all where the
+    iterator is read to its end: whatever it draws from, it draws the same as without a thread.
+
+    Args:
+        prepare: makes one item.
+        num_items: how many are wanted.
+        ahead: items made while one is in use; 0 makes each when it is asked for.
+    """
+    if ahead == 0:
+        for _ in range(num_items):
+            yield prepare()
+        return
+    thread = ThreadPoolExecutor(1, thread_name_prefix="load-ahead")
+    try:
+        under_way: deque[Future[T]] = deque()
+        for index in range(num_items):
+            while len(under_way) <= ahead and index + len(under_way) < num_items:
+                under_way.append(thread.submit(prepare))
+            yield under_way.popleft().result()
+    finally:
+        thread.shutdown(cancel_futures=True)

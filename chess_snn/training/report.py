@@ -1,6 +1,11 @@
-"""What training steps come to: figures fetched from the device, and their means."""
+"""What training steps report: figures fetched from the device, their means, curves and lines.
+
+The losses by optimiser step are thinned to a curve that is small enough to keep. While a network
+trains, lines for people show how far it is, the latest losses, and the pace.
+"""
 
 import math
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -9,15 +14,85 @@ import torch
 from torch import Tensor
 
 from chess_snn.errors import TrainingDivergedError
-from chess_snn.training.gradients import LOSS_FIGURES
-from chess_snn.training.loss_scale import LEAST_SCALE
+from chess_snn.training.gradients import LEAST_SCALE, LOSS_FIGURES
 from chess_snn.training.step import FIGURES
-from chess_snn.training.step_losses import StepFigures, StepLosses, thin
 
+StepFigures = dict[str, float]
+"""One optimiser step: ``step``, counted from 1 since the network was untrained, ``learning_rate``,
+and the names of :data:`chess_snn.training.step.FIGURES`."""
+StepLosses = list[dict[str, float]]
+"""Points of a loss curve, rising by ``step``; see :func:`thin`."""
+
+MOST_POINTS: Final = 100
+_KEPT: Final = (
+    "total", "policy", "value", "plies_left", "entropy", "gradient_norm", "learning_rate",
+)
+_DIGITS: Final = 6
+_PERIOD_S: Final = 1.0
+_SHOWN: Final = ("total", "policy", "value")
 _WAY_OUT: Final = 'lower training.learning_rate or set training.precision = "fp32"'
 
 StepListener = Callable[[StepFigures], None]
 """Called with the figures of each step that was taken, when they have come from the device."""
+
+
+def thin(steps: Sequence[StepFigures]) -> StepLosses:
+    """At most 100 points, each the mean over a run of consecutive steps.
+
+    Args:
+        steps: those that were taken, in their order.
+
+    Returns:
+        For each run the ``step`` of its last step, and the means of ``total``, ``policy``,
+        ``value``, ``plies_left`` (losses), ``entropy`` (of the policy, nats), ``gradient_norm`` and
+        ``learning_rate``, rounded to 6 digits.
+    """
+    length = math.ceil(len(steps) / MOST_POINTS)
+    runs = [steps[first : first + length] for first in range(0, len(steps), max(1, length))]
+    return [
+        {"step": run[-1]["step"]} | {name: _mean(run, name) for name in _KEPT} for run in runs
+    ]
+
+
+def _mean(run: Sequence[StepFigures], name: str) -> float:
+    return float(f"{math.fsum(step[name] for step in run) / len(run):.{_DIGITS}g}")
+
+
+class StepLines:
+    """Says a line about once a second, and at the last step.
+
+    ``step 120/3000  loss 3.21 (policy 2.40, value 0.81)  4,800 samples/s``: losses are means over
+    the steps since the line before, and so is the pace.
+    """
+
+    def __init__(
+        self, say: Callable[[str], None], batch_size: int, period_s: float = _PERIOD_S
+    ) -> None:
+        """Say lines by ``say``; a step has ``batch_size`` samples."""
+        self._say, self._batch_size, self._period_s = say, batch_size, period_s
+        self._steps: list[StepFigures] = []
+        self._said_s: float | None = None
+
+    def on_step(self, figures: StepFigures) -> None:
+        """Note the losses of a step; to be given to training as ``on_step``."""
+        self._steps.append(figures)
+
+    def on_progress(self, done: int, total: int) -> None:
+        """Note that a step is done; to be given to training as ``on_progress``."""
+        now_s = time.monotonic()
+        if self._said_s is not None and now_s - self._said_s < self._period_s and done < total:
+            return
+        line = f"step {done}/{total}"
+        if self._steps:
+            loss, policy, value = (
+                sum(step[name] for step in self._steps) / len(self._steps) for name in _SHOWN
+            )
+            line += f"  loss {loss:.2f} (policy {policy:.2f}, value {value:.2f})"
+            if self._said_s is not None:  # the first step compiles and allocates
+                pace = len(self._steps) * self._batch_size / (now_s - self._said_s)
+                line += f"  {pace:,.0f} samples/s"
+        self._say(line)
+        self._steps, self._said_s = [], now_s
 
 
 @dataclass(frozen=True, slots=True)

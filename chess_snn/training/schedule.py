@@ -1,9 +1,17 @@
-"""The learning rate over a whole campaign, not over an iteration."""
+"""The learning rate over a campaign, and the order in which a network goes through given games.
+
+The learning rate follows the whole campaign, not an iteration. Given games come in epochs, cut into
+portions of whole shards; a portion is what is in memory at a time. The order follows from the games
+and a seed alone, so that training which was killed goes on where it stood.
+"""
 
 import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
-from chess_snn.training.settings import TrainingSettings
+from chess_snn.rng import generator
+from chess_snn.training.settings import SupervisedSettings, TrainingSettings
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,3 +37,75 @@ def learning_rate(settings: TrainingSettings, steps_done: int, progress: float) 
     floor = settings.final_learning_rate
     decay = floor + (1 - floor) * 0.5 * (1 + math.cos(math.pi * progress))
     return settings.learning_rate * warmup * decay
+
+
+@dataclass(frozen=True, slots=True)
+class GivenShard:
+    """One committed shard to learn from."""
+
+    path: Path
+    num_positions: int
+
+
+@dataclass(frozen=True, slots=True)
+class Portion:
+    """Some shards of one epoch."""
+
+    epoch: int
+    shards: tuple[Path, ...]
+    num_positions: int
+    num_steps: int
+    """Optimiser steps: as many as show every position once."""
+
+
+@dataclass(frozen=True, slots=True)
+class Course:
+    """Every portion, in order."""
+
+    portions: tuple[Portion, ...]
+
+    @property
+    def num_steps(self) -> int:
+        """Of all portions."""
+        return sum(portion.num_steps for portion in self.portions)
+
+    def plan(self, index: int) -> IterationPlan:
+        """Where portion ``index`` stands in the course."""
+        first = sum(portion.num_steps for portion in self.portions[:index])
+        num_steps, total = self.portions[index].num_steps, self.num_steps
+        return IterationPlan(num_steps, first / total, (first + num_steps) / total)
+
+
+def plan_course(
+    shards: Sequence[GivenShard], settings: SupervisedSettings, training: TrainingSettings,
+    seed: int,
+) -> Course:
+    """The course through ``shards``; each epoch has them in an order of its own.
+
+    Args:
+        shards: at least one.
+        settings: how many epochs, and how much in memory.
+        training: whose batch size divides the positions into steps.
+        seed: of the order.
+    """
+    return Course(tuple(
+        portion for epoch in range(settings.epochs)
+        for portion in _portions(shards, settings, training, seed, epoch)
+    ))
+
+
+def _portions(
+    shards: Sequence[GivenShard], settings: SupervisedSettings, training: TrainingSettings,
+    seed: int, epoch: int,
+) -> Iterator[Portion]:
+    held: list[Path] = []
+    size = 0
+    steps = settings.applied_to(training).num_steps
+    for index in generator(seed, "supervised", epoch).permutation(len(shards)):
+        shard = shards[index]
+        if held and size + shard.num_positions > settings.window_positions:
+            yield Portion(epoch, tuple(held), size, steps(size))
+            held, size = [], 0
+        held.append(shard.path)
+        size += shard.num_positions
+    yield Portion(epoch, tuple(held), size, steps(size))

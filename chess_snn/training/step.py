@@ -16,8 +16,7 @@ from torch import Tensor
 from chess_snn.nets import Network
 from chess_snn.training.batch import TrainingBatch
 from chess_snn.training.exchange import Exchange
-from chess_snn.training.gradients import LOSS_FIGURES, Gradients
-from chess_snn.training.loss_scale import make_loss_scale
+from chess_snn.training.gradients import LOSS_FIGURES, Gradients, make_loss_scale
 from chess_snn.training.ranks import ALONE, Ranks
 from chess_snn.training.settings import TrainingSettings
 

@@ -5,16 +5,19 @@
     <folder>/step-000001100/    the checkpoint before the newest; earlier ones are removed
     <folder>/step-000001200/    the newest one
 
-Which games, in which order, is a :class:`chess_snn.training.course.Course`. A checkpoint keeps the
-place in it, and all figures so far. However often the training is killed and begun again, it comes
-to the same weights; so it does from the one before, where the newest is damaged and taken away.
-Where several ranks train, each reads the checkpoint, and rank 0 alone writes.
+Which games, in which order, is a :class:`chess_snn.training.schedule.Course`. A checkpoint keeps
+the place in it, and all figures so far. However often the training is killed and begun again, it
+comes to the same weights; so it does from the one before, where the newest is damaged and taken
+away. Where several ranks train, each reads the checkpoint, and rank 0 alone writes. Games on which
+no step is made, the held-out ones, show what the network has learnt.
+
+Dimensions: B positions, L columns for legal actions.
 """
 
 import re
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
 
@@ -24,14 +27,18 @@ from chess_snn.data import ReplayWindow, read_manifest
 from chess_snn.data.files import remove
 from chess_snn.errors import CorruptDataError, DamagedFolderError, UsageError
 from chess_snn.games.base import Game
+from chess_snn.training.batch import as_tensor, assemble
 from chess_snn.training.checkpoint import load_trainer, load_weights, save_checkpoint
-from chess_snn.training.course import Course
-from chess_snn.training.holdout import measure_holdout
+from chess_snn.training.losses import log_policy, value_loss
 from chess_snn.training.ranks import ALONE, Ranks
 from chess_snn.training.report import StepListener, TrainingReport
+from chess_snn.training.schedule import Course
 from chess_snn.training.trainer import Trainer
 from chess_snn.types import Json, Progress
 
+MOST_POSITIONS: Final = 16_384
+"""The first so many held-out positions are enough for three digits."""
+_BATCH: Final = 1024
 Points = list[dict[str, float]]
 """Figures over time: ``step`` and ``epoch`` (fractional), means over the steps since the point
 before, ``loss_scale`` in fp16, and ``holdout_…`` at the beginning and at the end of a portion."""
@@ -45,6 +52,59 @@ _TRAINED_FIGURES: Final = (
     "total_loss", "value_loss", "policy_loss", "plies_left_loss", "policy_entropy",
     "gradient_norm", "learning_rate", "samples_per_s",
 )
+
+
+@dataclass(frozen=True, slots=True)
+class HoldoutReport:
+    """Means over held-out positions, in fp32, by running statistics."""
+
+    positions: int
+    value_loss: float
+    """Cross-entropy with ``Samples.results_stm``, nats: how the games ended, without discount or
+    root value, and in a game with returns the lambda-returns."""
+    policy_loss: float
+    """Cross-entropy with the policy target, nats."""
+    policy_accuracy: float
+    """Share of positions where the likeliest action has the most weight in the target: of games
+    without search, where it is the one that was played."""
+
+
+@torch.no_grad()
+@torch.backends.cudnn.flags(enabled=True, allow_tf32=False)
+def measure_holdout(trainer: Trainer, window: ReplayWindow) -> HoldoutReport | None:
+    """Measure the trainer's network on held-out games of ``window``; None where it has none.
+
+    Ranks take every so many batches each, and come to the same numbers.
+    """
+    network, ranks = trainer.network.eval(), trainer.ranks
+    totals = torch.zeros(3, dtype=torch.float64)
+    count = 0
+    for number, samples in enumerate(window.iterate(_BATCH, subset="holdout")):
+        if count >= MOST_POSITIONS:
+            break
+        count += len(samples)
+        if number % ranks.size != ranks.rank:
+            continue
+        batch = assemble(trainer.game, samples).to(trainer.device)
+        targets = batch.targets
+        output = network.legal_output(
+            batch.planes_BPHW, targets.legal_actions_BL, targets.num_legal_B
+        )
+        log_policy_BL = log_policy(output.legal_logits_BL, targets)
+        likeliest_B1 = log_policy_BL.argmax(dim=1, keepdim=True)
+        is_right_B = targets.policy_BL.gather(1, likeliest_B1)[:, 0] == targets.policy_BL.amax(1)
+        means = torch.stack([
+            value_loss(
+                trainer.game.spec, output.value_logits_BV,
+                as_tensor(samples.results_stm).to(trainer.device),
+            ),
+            -(targets.policy_BL * log_policy_BL).sum(dim=1).mean(),
+            is_right_B.float().mean(),
+        ])
+        totals += means.double().cpu() * len(batch)
+    totals = totals.to(trainer.device)
+    ranks.add_up(totals)
+    return HoldoutReport(count, *(totals / count).tolist()) if count else None
 
 
 def train_supervised(

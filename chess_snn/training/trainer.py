@@ -33,11 +33,11 @@ from chess_snn.training.batch import (
     TrainingBatch,
     as_tensor,
     assemble,
+    load_ahead,
     show_afterstates,
     transform,
 )
-from chess_snn.training.load_ahead import load_ahead
-from chess_snn.training.loss_scale import LossScale
+from chess_snn.training.gradients import LossScale
 from chess_snn.training.losses import value_loss
 from chess_snn.training.ranks import ALONE, Ranks
 from chess_snn.training.report import (

@@ -17,11 +17,9 @@ from chess_snn.games.chess import action_of_move
 from chess_snn.games.chess.notation import parse_uci
 from chess_snn.search import Line
 from chess_snn.types import Int16Array
-from chess_snn.uci.budget import UNLIMITED, Budget, budget_of
 from chess_snn.uci.engine import Engine, Tell
-from chess_snn.uci.limits import Limits
+from chess_snn.uci.limits import UNLIMITED, Budget, Limits, budget_of
 from chess_snn.uci.options import Options
-from chess_snn.uci.orders import Orders
 from chess_snn.uci.position import Position
 from chess_snn.uci.report import NO_MOVE, best_move, info_lines
 
@@ -30,6 +28,35 @@ _READ_PERIOD_S: Final = 0.25
 _READ_GROWTH: Final = 1.5
 """A small tree is looked at earlier: when it has grown so much."""
 _INFO_PERIOD_S: Final = 1.0
+
+
+class Orders:
+    """May the search answer, and must it?"""
+
+    def __init__(self, held: bool) -> None:
+        self.is_held = held
+        """Whether it must not answer yet."""
+        self.is_stopped = False
+        """Whether it must answer now."""
+        self.released_s: float | None = None
+        """``time.monotonic()`` of ``ponderhit``."""
+        self._changed = threading.Event()
+
+    def stop(self) -> None:
+        """Answer now."""
+        self.is_stopped = True
+        self._changed.set()
+
+    def release(self) -> None:
+        """Answer when the search is done; its time begins now."""
+        self.released_s = time.monotonic()
+        self.is_held = False
+        self._changed.set()
+
+    def wait(self) -> None:
+        """Wait while the search is held."""
+        while self.is_held and not self.is_stopped:
+            self._changed.wait()
 
 
 @dataclass(frozen=True, slots=True)

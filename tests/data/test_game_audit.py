@@ -7,7 +7,7 @@ import pytest
 
 from chess_snn.bench.store import play_random_games, with_search_targets
 from chess_snn.data import concatenate
-from chess_snn.data.game_audit import game_faults
+from chess_snn.data.audit import game_faults
 from chess_snn.games import ONGOING, get_game
 from chess_snn.games.chess.layout import FULLMOVE_SHIFT, META, REPETITIONS_SHIFT
 

@@ -7,9 +7,8 @@ import pytest
 
 from chess_snn.bench.store import play_random_games, with_search_targets
 from chess_snn.data import ReplayWindow, read_shard_of, restart_states, state_rows, write_shard
-from chess_snn.data.game_audit import game_faults
-from chess_snn.data.returns import check_td_lambda, returns_of, rewards_of
-from chess_snn.data.shard_audit import audit_shards
+from chess_snn.data.audit import audit_shards, game_faults
+from chess_snn.data.samples import check_td_lambda, returns_of, rewards_of
 from chess_snn.errors import ConfigError, CorruptDataError
 from chess_snn.games import ONGOING, get_game
 

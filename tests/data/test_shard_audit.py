@@ -7,8 +7,8 @@ from made_records import make_records
 
 from chess_snn.bench.store import play_random_games
 from chess_snn.data import with_digest, write_shard
+from chess_snn.data.audit import audit_shards
 from chess_snn.data.manifest import MANIFEST_NAME
-from chess_snn.data.shard_audit import audit_shards
 from chess_snn.games import get_game
 
 GAME = get_game("chess")

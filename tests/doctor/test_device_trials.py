@@ -7,8 +7,7 @@ import torch
 from chess_snn.cli.doctor import devices_to_try
 from chess_snn.devices import SIMULATED_GPUS, Device, processor, visible_gpus
 from chess_snn.doctor import Level
-from chess_snn.doctor.device_trial import TrialError, _check_answers
-from chess_snn.doctor.device_trials import try_devices
+from chess_snn.doctor.device_trials import TrialError, _check_answers, try_devices
 from chess_snn.errors import ConfigError
 from chess_snn.games import get_game
 from chess_snn.nets import build_network, make_evaluator, net_config

@@ -15,14 +15,16 @@ from chess_snn.doctor import Addresses, Level, check_network, check_software
 from chess_snn.doctor.machine import (
     available_bytes,
     check_autogroup,
+    check_cache,
+    check_disk,
     check_gpus,
     check_machine,
+    check_storage,
     cpu_quota,
     shared_memory_bytes,
 )
 from chess_snn.doctor.network import check_clock, check_ports
 from chess_snn.doctor.software import check_python, check_stockfish, package_fault
-from chess_snn.doctor.storage import check_cache, check_disk, check_storage
 
 GIB = 2**30
 NOW = time.mktime((2026, 12, 1, 0, 0, 0, 0, 0, 0))
@@ -148,12 +150,12 @@ def test_a_disk_that_does_not_exist_yet_is_looked_at_through_its_parent(tmp_path
 ])
 def test_room_on_the_disk(tmp_path, monkeypatch, free_gib, level):
     monkeypatch.setattr("shutil.disk_usage", lambda _: SimpleNamespace(free=free_gib * GIB))
-    monkeypatch.setattr("chess_snn.doctor.storage.sync_seconds", lambda _: 0.001)
+    monkeypatch.setattr("chess_snn.doctor.machine.sync_seconds", lambda _: 0.001)
     assert check_disk("disk", tmp_path).level is level
 
 
 def test_a_slow_disk(tmp_path, monkeypatch):
-    monkeypatch.setattr("chess_snn.doctor.storage.sync_seconds", lambda _: 2.0)
+    monkeypatch.setattr("chess_snn.doctor.machine.sync_seconds", lambda _: 2.0)
     monkeypatch.setattr("shutil.disk_usage", lambda _: SimpleNamespace(free=100 * GIB))
     finding = check_disk("disk", tmp_path)
     assert finding.level is Level.NOTE

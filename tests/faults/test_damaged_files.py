@@ -24,8 +24,8 @@ from chess_snn.campaign.store.quarantine import read_notes
 from chess_snn.campaign.store.removals import Removed, note_removal
 from chess_snn.cli.campaign import resume
 from chess_snn.data import read_manifest, read_shard
+from chess_snn.data.audit import audit_shards
 from chess_snn.data.manifest import MANIFEST_NAME, Manifest, describe_file
-from chess_snn.data.shard_audit import audit_shards
 from chess_snn.errors import (
     BeyondRepairError,
     CampaignError,

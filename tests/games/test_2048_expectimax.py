@@ -8,7 +8,7 @@ import twenty48_oracle as oracle
 
 from chess_snn.games import get_game
 from chess_snn.games.base import NO_ACTION
-from chess_snn.games.twenty48 import heuristic
+from chess_snn.games.twenty48 import expectimax
 from chess_snn.games.twenty48.layout import BOARD
 from chess_snn.rng import random_words
 
@@ -16,20 +16,20 @@ GAME = get_game("2048")
 
 
 def slow_heuristic(board):
-    """The formula of :mod:`chess_snn.games.twenty48.heuristic`, cell by cell."""
+    """The formula of :mod:`chess_snn.games.twenty48.expectimax`, cell by cell."""
     total = 0.0
     for line in (*board, *zip(*board, strict=True)):
         exponents = [tile.bit_length() - 1 if tile else 0 for tile in line]
-        powers = [e**heuristic.DISORDER_POWER for e in exponents]
+        powers = [e**expectimax.DISORDER_POWER for e in exponents]
         steps = [b - a for a, b in pairwise(powers)]
         climbs = sum(s for s in steps if s > 0), sum(-s for s in steps if s < 0)
         pairs = sum(a == b and 0 < a < 32768 for a, b in pairwise(line))
         total += (
-            heuristic.BASE
-            + heuristic.EMPTY * line.count(0)
-            + heuristic.PAIRS * pairs
-            - heuristic.DISORDER * min(climbs)
-            - heuristic.MASS * sum(e**heuristic.MASS_POWER for e in exponents)
+            expectimax.BASE
+            + expectimax.EMPTY * line.count(0)
+            + expectimax.PAIRS * pairs
+            - expectimax.DISORDER * min(climbs)
+            - expectimax.MASS * sum(e**expectimax.MASS_POWER for e in exponents)
         )
     return total
 

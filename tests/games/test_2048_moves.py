@@ -6,8 +6,7 @@ import twenty48_oracle as oracle
 
 from chess_snn.games import get_game
 from chess_snn.games.sampling import random_legal_actions
-from chess_snn.games.twenty48.layout import BOARD, NATURE
-from chess_snn.games.twenty48.tables import slide_table
+from chess_snn.games.twenty48.layout import BOARD, NATURE, slide_table
 from chess_snn.rng import random_words
 
 GAME = get_game("2048")

@@ -5,8 +5,8 @@ import numpy as np
 from chess_snn.bench import env_2048
 from chess_snn.games import get_game
 from chess_snn.games.sampling import random_legal_actions
-from chess_snn.games.twenty48.heuristic import line_values
-from chess_snn.games.twenty48.tables import slide_table
+from chess_snn.games.twenty48.expectimax import line_values
+from chess_snn.games.twenty48.layout import slide_table
 from chess_snn.games.twenty48.whole_games import (
     CHANCE_COUNTER,
     play_planned_games,

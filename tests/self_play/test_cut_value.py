@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from chess_snn.games import get_game
-from chess_snn.self_play.cut_value import cut_values_white
+from chess_snn.self_play.resignation import cut_values_white
 
 GAME = get_game("chess")
 QUEEN_AHEAD = "3qk3/8/8/8/8/8/8/QQ2K3 {} - - 3 40"  # white: two queens against one

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from chess_snn.data import GameRecords
 from chess_snn.games import get_game
 from chess_snn.search import SearchResult
-from chess_snn.self_play.recorder import GameRecorder
+from chess_snn.self_play.group import GameRecorder
 
 GAME = get_game("chess")
 LENGTHS = [3, 1, 4, 2, 5]

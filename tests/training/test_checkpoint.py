@@ -21,7 +21,7 @@ from chess_snn.training import (
     load_trainer,
     save_checkpoint,
 )
-from chess_snn.training.loss_scale import FIRST_SCALE
+from chess_snn.training.gradients import FIRST_SCALE
 
 FILES = ["MANIFEST.json", "optimizer.safetensors", "trainer.json", "weights.safetensors"]
 PLAN = IterationPlan(num_steps=8, progress_first=1 / 3, progress_last=2 / 3)

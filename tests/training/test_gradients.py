@@ -6,8 +6,7 @@ import torch
 
 from chess_snn.training import IterationPlan
 from chess_snn.training.batch import assemble
-from chess_snn.training.gradients import LOSS_FIGURES, Gradients, losses_of
-from chess_snn.training.loss_scale import LossScale
+from chess_snn.training.gradients import LOSS_FIGURES, Gradients, LossScale, losses_of
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@ import threading
 
 import pytest
 
-from chess_snn.training.load_ahead import load_ahead
+from chess_snn.training.batch import load_ahead
 
 AHEAD = pytest.mark.parametrize("ahead", [0, 1, 3])
 

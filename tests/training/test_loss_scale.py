@@ -13,7 +13,7 @@ from chess_snn.training import (
     load_trainer,
     save_checkpoint,
 )
-from chess_snn.training.loss_scale import (
+from chess_snn.training.gradients import (
     BACKOFF,
     FIRST_SCALE,
     GROWTH,

@@ -15,9 +15,9 @@ from chess_snn.nets.values import NUM_BINS, return_bins
 from chess_snn.training import Trainer, TrainingSettings
 from chess_snn.training.batch import assemble, show_afterstates, transform
 from chess_snn.training.gradients import losses_of
-from chess_snn.training.holdout import measure_holdout
 from chess_snn.training.losses import Targets, compute_losses
 from chess_snn.training.schedule import IterationPlan
+from chess_snn.training.supervised import measure_holdout
 
 GAME = get_game("2048")
 SPEC = GAME.spec

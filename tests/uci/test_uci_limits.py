@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from chess_snn.uci.engine import LONGEST_WAVE_S, Pace
 from chess_snn.uci.limits import Limits
-from chess_snn.uci.pace import LONGEST_WAVE_S, Pace
 
 times_ms = st.integers(0, 10**8)
 

@@ -11,7 +11,7 @@ from chess_snn.games import get_game
 from chess_snn.uci import Options
 from chess_snn.uci.options import declare, set_option
 from chess_snn.uci.position import Position
-from chess_snn.uci.score import centipawns, moves_to_mate, wdl_per_mille
+from chess_snn.uci.report import centipawns, moves_to_mate, wdl_per_mille
 
 GAME = get_game("chess")
 values = st.floats(-1, 1)

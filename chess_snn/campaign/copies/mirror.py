@@ -33,8 +33,8 @@ from chess_snn.data import (
     sweep_temporaries,
     write_text,
 )
-from chess_snn.data.digests import DIGEST
 from chess_snn.data.files import make_folder, parse_json, writing
+from chess_snn.data.formats import DIGEST
 from chess_snn.data.manifest import describe_bytes
 from chess_snn.data.object_store import ObjectStore
 from chess_snn.errors import CampaignError, CorruptDataError, StorageError

@@ -22,7 +22,7 @@ from chess_snn.campaign.strength.matches import NetworkPlayer, earlier_generatio
 from chess_snn.campaign.viewing.finish import is_finished
 from chess_snn.data import is_committed, read_manifest
 from chess_snn.data.files import dead_temporaries, remove
-from chess_snn.data.sizes import stored_bytes
+from chess_snn.data.manifest import stored_bytes
 from chess_snn.data.window import INHERITED
 from chess_snn.errors import CorruptDataError
 from chess_snn.types import Progress

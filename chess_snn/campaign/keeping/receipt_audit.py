@@ -12,7 +12,7 @@ from chess_snn.campaign.store.quarantine import Event, Note, read_notes
 from chess_snn.campaign.store.receipts import Receipt, ShardFacts, TrainingFacts
 from chess_snn.campaign.store.removals import Removed, read_removals
 from chess_snn.data import Manifest
-from chess_snn.data.shard_audit import ShardAudit
+from chess_snn.data.audit import ShardAudit
 from chess_snn.errors import CorruptDataError, UnknownVersionError
 from chess_snn.types import Json
 

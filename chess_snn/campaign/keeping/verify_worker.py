@@ -7,7 +7,7 @@ from dataclasses import asdict
 from multiprocessing.connection import Connection
 from pathlib import Path
 
-from chess_snn.data.shard_audit import ShardAudit, audit_shards
+from chess_snn.data.audit import ShardAudit, audit_shards
 from chess_snn.games import get_game
 from chess_snn.pgn.pool import serve
 from chess_snn.types import Json

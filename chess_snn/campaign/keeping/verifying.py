@@ -33,7 +33,7 @@ from chess_snn.campaign.store.preflight import check_settings
 from chess_snn.campaign.store.receipts import Receipt, read_receipt
 from chess_snn.campaign.strength.champions import read_hand_promotions
 from chess_snn.data import Manifest
-from chess_snn.data.shard_audit import ShardAudit, audit_shards
+from chess_snn.data.audit import ShardAudit, audit_shards
 from chess_snn.errors import CampaignError, CorruptDataError, UnknownVersionError
 from chess_snn.pgn.pool import worker_pool
 from chess_snn.training import check_checkpoint

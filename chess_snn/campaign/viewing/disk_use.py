@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from chess_snn.data.sizes import stored_bytes
+from chess_snn.data.manifest import stored_bytes
 
 _PERIOD_S: Final = 30.0
 """Between two counts."""

@@ -1,6 +1,6 @@
 """What can be done to one board, a ``uint64`` with 4 bits a cell: slide, spawn, turn round.
 
-``slides`` is :func:`chess_snn.games.twenty48.tables.slide_table` throughout.
+``slides`` is :func:`chess_snn.games.twenty48.layout.slide_table` throughout.
 """
 
 from typing import Final
@@ -8,8 +8,14 @@ from typing import Final
 import numpy as np
 
 from chess_snn.games.bits import ONE, ZERO, count_trailing_zeros, population_count
-from chess_snn.games.twenty48.layout import FOUR_PROBABILITY, NUM_ACTIONS, SIDE
-from chess_snn.games.twenty48.tables import LEFT_SHIFT, POINTS_SHIFT, RIGHT_SHIFT
+from chess_snn.games.twenty48.layout import (
+    FOUR_PROBABILITY,
+    LEFT_SHIFT,
+    NUM_ACTIONS,
+    POINTS_SHIFT,
+    RIGHT_SHIFT,
+    SIDE,
+)
 from chess_snn.jit import kernel
 from chess_snn.types import UInt64Array
 

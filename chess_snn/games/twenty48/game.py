@@ -8,8 +8,7 @@ from chess_snn.errors import ConfigError
 from chess_snn.games.base import NO_ACTION, GameBatch, GameSpec, ValueKind
 from chess_snn.games.twenty48 import notation
 from chess_snn.games.twenty48.boards import NUM_SYMMETRIES
-from chess_snn.games.twenty48.expectimax import plan_actions
-from chess_snn.games.twenty48.heuristic import line_values, write_values
+from chess_snn.games.twenty48.expectimax import line_values, plan_actions, write_values
 from chess_snn.games.twenty48.layout import (
     MAX_LEGAL,
     NUM_ACTIONS,
@@ -17,6 +16,7 @@ from chess_snn.games.twenty48.layout import (
     SIDE,
     STATE_WORDS,
     TERMINATIONS,
+    slide_table,
 )
 from chess_snn.games.twenty48.planes import (
     NUM_PLANES,
@@ -31,7 +31,6 @@ from chess_snn.games.twenty48.step import (
     write_probabilities,
     write_starts,
 )
-from chess_snn.games.twenty48.tables import slide_table
 from chess_snn.types import (
     Float32Array,
     Int16Array,
@@ -176,7 +175,7 @@ class Twenty48Game:
         return tiles
 
     def heuristic_stm(self, states: UInt64Array) -> Float32Array:
-        """float32[B]: see :mod:`chess_snn.games.twenty48.heuristic`; of uint64[B, 2]."""
+        """float32[B]: see :mod:`chess_snn.games.twenty48.expectimax`; of uint64[B, 2]."""
         values = np.empty(len(states), dtype=np.float32)
         write_values(np.ascontiguousarray(states), values, line_values())
         return values

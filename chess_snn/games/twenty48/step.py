@@ -1,7 +1,7 @@
 """The batched kernels behind ``step``, ``reset`` and ``legal_actions``: one call a batch.
 
 G games, B positions; the arrays are those of :class:`chess_snn.games.base.GameBatch`, and
-``slides`` is :func:`chess_snn.games.twenty48.tables.slide_table`.
+``slides`` is :func:`chess_snn.games.twenty48.layout.slide_table`.
 """
 
 from typing import Final

@@ -1,26 +1,61 @@
-"""Whether recorded games can have been played: each is replayed by the rules of its game.
+"""Whether recorded games can have been played, and whether shards are whole.
 
-All games advance together, a ply at a time, longest first: those still in play are the first rows
-of the batch. A record is only believed where the replay arrives at it by itself, so no stored
-position but the first of a game ever reaches the rules.
+A shard is whole if its digests, the ranges of its columns and all of its games are right. Each game
+is replayed by its rules. All games advance together, a ply at a time, longest first: those still in
+play are the first rows of the batch. A record is only believed where the replay arrives at it by
+itself, so no stored position but the first of a game ever reaches the rules.
 
 Dimensions: n games, k of them in play at a ply, N positions, R record words, M most legal actions.
 """
 
-from collections.abc import Callable
-from typing import Final
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Literal
 
 import numpy as np
 
-from chess_snn.data.listed import has_unlisted
-from chess_snn.data.records import GameRecords
-from chess_snn.errors import PositionError
+from chess_snn.data.records import GameRecords, concatenate
+from chess_snn.data.schema import spec_faults
+from chess_snn.data.shard import read_shard
+from chess_snn.errors import CorruptDataError, PositionError, UnknownVersionError
 from chess_snn.games.base import NO_ACTION, ONGOING, Game, ValueKind
-from chess_snn.types import BoolArray, Int64Array, UInt64Array
+from chess_snn.jit import kernel
+from chess_snn.types import BoolArray, Int16Array, Int32Array, Int64Array, Json, UInt64Array
 
 _FIRST_PLAYER: Final = 0
 _NO_POSITION: Final = (PositionError, LookupError, ValueError, AttributeError, AssertionError)
 """What a row of noise raises on its way to the game's notation, or back from there."""
+Verdict = Literal["whole", "damaged", "unknown version"]
+
+_TOLD_GAMES: Final = 3
+"""Faulty games of a shard that are described; the others are counted."""
+
+
+@kernel
+def has_unlisted(
+    legal_actions: Int16Array, num_legal: Int32Array, offsets: Int64Array, entries: Int16Array
+) -> BoolArray:
+    """bool[k]: whether an action of run i of ``entries`` is missing from legal list i.
+
+    Args:
+        legal_actions: int16[>= k, M], lists of legal actions.
+        num_legal: int32[>= k], their lengths.
+        offsets: int64[k + 1], where each run begins and the last one ends.
+        entries: int16[E], actions.
+    """
+    found = np.zeros(len(offsets) - 1, np.bool_)
+    for i in range(len(found)):
+        for j in range(offsets[i], offsets[i + 1]):
+            is_listed = False
+            for m in range(num_legal[i]):
+                if legal_actions[i, m] == entries[j]:
+                    is_listed = True
+                    break
+            if not is_listed:
+                found[i] = True
+                break
+    return found
 
 
 def game_faults(game: Game, records: GameRecords) -> dict[int, str]:
@@ -180,3 +215,75 @@ class _Replay:
             self.faults.setdefault(int(self._order[row]), describe(row))
             self._is_faulty[row] = True
 
+
+@dataclass(frozen=True, slots=True)
+class ShardAudit:
+    """What was found in one shard."""
+
+    verdict: Verdict
+    fault: str
+    """In words; empty of a whole one."""
+    num_games: int
+    """0 of a shard that cannot be read; as those below."""
+    num_positions: int
+    num_bytes: int
+    meta: Json
+    """Of its manifest."""
+
+
+def audit_shards(game: Game, folders: Sequence[Path]) -> list[ShardAudit]:
+    """Audit the shards in ``folders``; their games are replayed side by side."""
+    audits: list[ShardAudit] = []
+    readable: list[tuple[int, GameRecords]] = []
+    for number, folder in enumerate(folders):
+        try:
+            records, manifest = read_shard(folder)
+            _check_fit(game, records, manifest.meta)
+        except UnknownVersionError as error:
+            audits.append(_unread("unknown version", str(error)))
+        except CorruptDataError as error:
+            audits.append(_unread("damaged", str(error)))
+        except ValueError as error:
+            audits.append(_unread("damaged", f"{folder}: {error}"))
+        else:
+            readable.append((number, records))
+            audits.append(ShardAudit(
+                "whole", "", records.num_games, records.num_positions, manifest.num_bytes,
+                manifest.meta,
+            ))
+    return _with_faulty_games(game, folders, audits, readable)
+
+
+def _unread(verdict: Verdict, fault: str) -> ShardAudit:
+    return ShardAudit(verdict, fault, 0, 0, 0, {})
+
+
+def _check_fit(game: Game, records: GameRecords, meta: Json) -> None:
+    """Raise ValueError unless the records can be those of ``game``."""
+    spec = game.spec
+    if (found := meta.get("game")) != spec.name:
+        raise ValueError(f"must hold games of {spec.name}, found {found!r}")
+    if (width := records.states.shape[1]) != spec.record_words:
+        raise ValueError(f"records must have {spec.record_words} words, found {width}")
+    for fault in spec_faults(spec, records):
+        raise ValueError(fault)
+
+
+def _with_faulty_games(
+    game: Game, folders: Sequence[Path], audits: list[ShardAudit],
+    readable: Sequence[tuple[int, GameRecords]],
+) -> list[ShardAudit]:
+    if not readable:
+        return audits
+    faults = game_faults(game, concatenate([records for _, records in readable]))
+    ends = np.cumsum([records.num_games for _, records in readable])
+    by_shard: dict[int, list[str]] = {}
+    for index, fault in faults.items():
+        part = int(np.searchsorted(ends, index, side="right"))
+        first = int(ends[part]) - readable[part][1].num_games
+        by_shard.setdefault(readable[part][0], []).append(f"game {index - first}: {fault}")
+    for number, told in by_shard.items():
+        more = f"; and {len(told) - _TOLD_GAMES} more games" if len(told) > _TOLD_GAMES else ""
+        text = f"{folders[number]}: {'; '.join(told[:_TOLD_GAMES])}{more}"
+        audits[number] = _unread("damaged", text)
+    return audits
