@@ -111,7 +111,7 @@ def _contains_in_order(words: list[str], wanted: list[str]) -> bool:
 
 def test_the_campaign_tables_of_the_readme_are_those_of_status(clone, monkeypatch, capfd):
     """``make campaign`` ends with the tables that ``campaign status`` prints."""
-    table = SHOWN.search(README.read_text(), README.read_text().index("```text"))
+    table = SHOWN.search(README.read_text(), README.read_text().index("```text\ncampaign "))
     assert table is not None
     code, printed = run_here(
         "chess-snn campaign status campaigns/smoke-001", clone, monkeypatch, capfd
