@@ -108,7 +108,7 @@ bench: $(VENV)/.ready         ## every benchmark: a table each, and JSON under b
 	@$(PIP) install --quiet --constraint constraints.txt $(PEERS) \
 	  || echo "WARNING: $(PEERS) could not be installed; bench search will not compare with it."
 	@missed=0; for name in env import net search selfplay store train workers; do \
-	  $(BIN)/chess-snn bench $$name --json-file bench-results/$$name.json || missed=1; done; \
+	  $(BIN)/python -m benchmarks $$name --json-file bench-results/$$name.json || missed=1; done; \
 	  exit $$missed
 
 # `make soak MINUTES=30 SEED=1`: see docs/reliability.md.

@@ -1,69 +1,109 @@
-"""Games of ``chess-snn uci`` against another UCI engine, with clocks, under python-chess.
+"""Games of ``chess-snn uci`` with clocks against another UCI engine.
 
-    python benchmarks/uci_games.py --model campaigns/cpu-001 --opponent stockfish --nodes 100
-
-Plays with both colours from random openings of four plies, and counts results, illegal moves,
-losses on time and crashes; exits with 1 where there was any of those three.
+Plays with both colours from random openings of four plies. The manager of the games is
+python-chess, or XBoard (with Polyglot and Xvfb), which keeps the clocks and judges moves itself.
 """
 
-import argparse
 import collections
 import random
 import shlex
 import sys
 import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Final
 
 import chess
 import chess.engine
+import typer
 
-MOST_PLIES = 400
+from benchmarks.report import Report, benchmark
+from benchmarks.xboard import Conditions, play_under_xboard
+from chess_snn.errors import UsageError
+
+_MOST_PLIES: Final = 400
+_RESULTS: Final = ("won", "drawn", "lost")
 
 
-def main() -> None:
-    """Play and print."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--model", required=True)
-    parser.add_argument("--opponent", default="stockfish", help="command of the other engine")
-    parser.add_argument("--nodes", type=int, default=100, help="of the other engine, a move")
-    parser.add_argument("--games", type=int, default=20)
-    parser.add_argument("--clock-s", type=float, default=20.0)
-    parser.add_argument("--increment-s", type=float, default=0.1)
-    arguments = parser.parse_args()
-    ours = [sys.executable, "-m", "chess_snn", "uci", "--model", arguments.model]
+def run(
+    report: Report,
+    model: Annotated[str, typer.Option(help="Campaign, model or file of the network.")],
+    opponent: Annotated[str, typer.Option(help="Command of the other engine.")] = "stockfish",
+    nodes: Annotated[int, typer.Option(help="Of the other engine, a move.")] = 100,
+    games: Annotated[int, typer.Option(help="How many.")] = 20,
+    clock_s: Annotated[float, typer.Option(help="Clock of our engine.")] = 20.0,
+    increment_s: Annotated[float, typer.Option(help="Increment a move.")] = 0.1,
+    manager: Annotated[str, typer.Option(help="python-chess or xboard.")] = "python-chess",
+    pgn: Annotated[Path | None, typer.Option(help="File for XBoard's games.")] = None,
+) -> None:
+    """Games of `chess-snn uci` with clocks, under python-chess or XBoard.
+
+    Exits with 1 after an illegal move, a loss on time, a crash or a missing game.
+
+    python -m benchmarks uci-games --model campaigns/cpu-001 --manager xboard
+    """
+    ours = [sys.executable, "-m", "chess_snn", "uci", "--model", model]
+    conditions = Conditions(ours, opponent, nodes, games, clock_s, increment_s)
+    if manager == "xboard":
+        endings = play_under_xboard(conditions, [random_opening(k // 2) for k in range(games)], pgn)
+    elif manager == "python-chess":
+        endings = _play_all(conditions)
+    else:
+        raise UsageError(f"--manager must be one of python-chess, xboard, got {manager!r}")
     counts: collections.Counter[str] = collections.Counter()
+    for color, ending in endings:
+        counts[ending] += 1
+        report.progress(f"game {counts.total()}: {'white' if color else 'black'}, {ending}")
+    for result in _RESULTS:
+        report.add(result, counts[result], "games")
+    for fault in sorted(set(counts) - set(_RESULTS)):
+        report.add(fault, counts[fault], "games", at_most=0)
+    report.add("missing", games - counts.total(), "games", at_most=0)
+
+
+command = benchmark("uci-games", run)
+
+
+def random_opening(number: int) -> chess.Board:
+    """The position after four random plies, a function of ``number``."""
+    board, stream = chess.Board(), random.Random(number)
+    for _ in range(4):
+        board.push(stream.choice(list(board.legal_moves)))
+    return board
+
+
+def _play_all(conditions: Conditions) -> Iterator[tuple[chess.Color, str]]:
+    """Our colour and the ending of each game."""
     with (
-        chess.engine.SimpleEngine.popen_uci(ours, timeout=120) as engine,
-        chess.engine.SimpleEngine.popen_uci(shlex.split(arguments.opponent)) as opponent,
+        chess.engine.SimpleEngine.popen_uci(conditions.ours, timeout=120) as engine,
+        chess.engine.SimpleEngine.popen_uci(shlex.split(conditions.opponent)) as opponent,
     ):
-        engine.timeout = opponent.timeout = 60 + arguments.clock_s
-        engine.ping()  # kernels may have to be compiled, and no clock runs before readyok
-        for number in range(arguments.games):
+        engine.timeout = opponent.timeout = 60 + conditions.clock_s
+        engine.ping()  # compiles kernels; no clock runs before readyok
+        for number in range(conditions.games):
             color = number % 2 == 0
-            ending = _play(engine, opponent, color, number, arguments)
-            counts[ending] += 1
-            print(f"game {number + 1}: {'white' if color else 'black'}, {ending}", flush=True)
-    print(", ".join(f"{count} {ending}" for ending, count in counts.most_common()))
-    sys.exit(any(counts[fault] for fault in ("illegal move", "lost on time", "engine died")))
+            yield color, _play(engine, opponent, color, number, conditions)
 
 
 def _play(
-    engine: chess.engine.SimpleEngine, opponent: chess.engine.SimpleEngine, color: bool,
-    number: int, arguments: argparse.Namespace,
+    engine: chess.engine.SimpleEngine, opponent: chess.engine.SimpleEngine, color: chess.Color,
+    number: int, conditions: Conditions,
 ) -> str:
-    board, stream = chess.Board(), random.Random(number // 2)
-    for _ in range(4):
-        board.push(stream.choice(list(board.legal_moves)))
-    clock_s = arguments.clock_s
-    while not board.is_game_over(claim_draw=True) and board.ply() < MOST_PLIES:
+    board, clock_s = random_opening(number // 2), conditions.clock_s
+    while not board.is_game_over(claim_draw=True) and board.ply() < _MOST_PLIES:
         if board.turn != color:
-            limit = chess.engine.Limit(nodes=arguments.nodes)
-            board.push(opponent.play(board, limit, game=number).move)
+            limit = chess.engine.Limit(nodes=conditions.nodes)
+            theirs = opponent.play(board, limit, game=number).move
+            assert theirs is not None
+            board.push(theirs)
             continue
-        clock = {"white_clock": clock_s, "black_clock": clock_s,
-                 "white_inc": arguments.increment_s, "black_inc": arguments.increment_s}
+        limit = chess.engine.Limit(
+            white_clock=clock_s, black_clock=clock_s,
+            white_inc=conditions.increment_s, black_inc=conditions.increment_s,
+        )
         start = time.perf_counter()
         try:
-            result = engine.play(board, chess.engine.Limit(**clock), game=number)
+            move = engine.play(board, limit, game=number).move
         except chess.engine.EngineTerminatedError:
             return "engine died"
         except chess.engine.EngineError:
@@ -71,13 +111,11 @@ def _play(
         clock_s -= time.perf_counter() - start
         if clock_s < 0:
             return "lost on time"
-        clock_s += arguments.increment_s
-        board.push(result.move)
+        clock_s += conditions.increment_s
+        if move is None:
+            return "no move"
+        board.push(move)
     outcome = board.outcome(claim_draw=True)
     if outcome is None or outcome.winner is None:
         return "drawn"
     return "won" if outcome.winner == color else "lost"
-
-
-if __name__ == "__main__":
-    main()

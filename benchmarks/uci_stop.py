@@ -1,44 +1,48 @@
-"""How soon ``chess-snn uci`` answers ``stop``, as a GUI sees it.
+"""How soon ``chess-snn uci`` answers ``stop``, as a GUI sees it."""
 
-    taskset -c 0 python benchmarks/uci_stop.py --model campaigns/small-001 --times 200
-
-Stops searches of positions of one random game at random moments, and prints quantiles in
-milliseconds; exits with 1 where the slowest was later than the limit.
-"""
-
-import argparse
 import random
 import subprocess
 import sys
 import time
-from typing import IO
+from typing import IO, Annotated
 
 import chess
+import typer
+
+from benchmarks.report import Report, benchmark
+from chess_snn.errors import EngineError
 
 
-def main() -> None:
-    """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--model", required=True)
-    parser.add_argument("--times", type=int, default=100)
-    parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--limit-ms", type=float, default=100.0)
-    arguments = parser.parse_args()
+def run(
+    report: Report,
+    model: Annotated[str, typer.Option(help="Campaign, model or file of the network.")],
+    times: Annotated[int, typer.Option(help="Searches to stop.")] = 100,
+    threads: Annotated[int, typer.Option(help="Threads of the engine.")] = 1,
+    limit_ms: Annotated[float, typer.Option(help="Bar of the slowest answer.")] = 100.0,
+) -> None:
+    """How soon `chess-snn uci` answers `stop`.
+
+    Stops searches of positions of one random game at random moments.
+
+    taskset -c 0 python -m benchmarks uci-stop --model campaigns/small-001 --times 200
+    """
     command = [
-        sys.executable, "-m", "chess_snn", "uci", "--model", arguments.model,
-        "--threads", str(arguments.threads),
+        sys.executable, "-m", "chess_snn", "uci", "--model", model, "--threads", str(threads),
     ]
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1
     ) as engine:
         assert engine.stdin is not None
         assert engine.stdout is not None
-        delays_ms = sorted(_delays_ms(engine.stdin, engine.stdout, arguments.times))
+        delays_ms = sorted(_delays_ms(engine.stdin, engine.stdout, times))
         engine.stdin.write("quit\n")
     for share in (0.5, 0.9, 0.99, 1.0):
         rank = min(len(delays_ms) - 1, int(share * len(delays_ms)))
-        print(f"{share:>5.0%} of {len(delays_ms)} answered within {delays_ms[rank]:7.1f} ms")
-    sys.exit(delays_ms[-1] > arguments.limit_ms)
+        report.add(f"{share:.0%} answered within", delays_ms[rank], "ms",
+                   at_most=limit_ms if share == 1 else None)
+
+
+command = benchmark("uci-stop", run)
 
 
 def _delays_ms(commands: IO[str], answers: IO[str], times: int) -> list[float]:
@@ -63,8 +67,4 @@ def _read_until(answers: IO[str], start: str) -> None:
     for line in answers:
         if line.startswith(start):
             return
-    raise SystemExit(f"the engine died before it answered {start}")
-
-
-if __name__ == "__main__":
-    main()
+    raise EngineError(f"the engine died before it answered {start}")

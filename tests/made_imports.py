@@ -4,7 +4,7 @@ import hashlib
 from dataclasses import replace
 from pathlib import Path
 
-from chess_snn.bench.store import play_random_games
+from benchmarks.random_data import play_random_games
 from chess_snn.data import GameRecords, write_shard
 from chess_snn.games import get_game
 from chess_snn.pgn import ImportFolder, ImportReport

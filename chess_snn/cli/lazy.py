@@ -20,17 +20,18 @@ class CommandEntry:
 
     name: str
     module: str
-    """In the package of the command line."""
+    """In ``package``."""
     attribute: str
     """A function that is the command, or a Typer whose commands are below it."""
     summary: str
     """The first paragraph of its help, on one line."""
     context_settings: dict[str, Any] | None = None
     """For a function: how its arguments are read."""
+    package: str = _PACKAGE
 
     def load(self, like: TyperGroup) -> TyperCommand | TyperGroup:
         """Import the module and make the command as Typer makes one of ``like``."""
-        target = getattr(importlib.import_module(f"{_PACKAGE}.{self.module}"), self.attribute)
+        target = getattr(importlib.import_module(f"{self.package}.{self.module}"), self.attribute)
         app = typer.Typer(rich_markup_mode=like.rich_markup_mode)
         if isinstance(target, typer.Typer):
             app.add_typer(target, name=self.name)

@@ -1,7 +1,6 @@
 """Imports go one way, and the library can be used without what orchestrates it."""
 
 import importlib
-import importlib.util
 import pkgutil
 import subprocess
 import sys
@@ -16,13 +15,9 @@ REPOSITORY = Path(__file__).parents[2]
 ABOVE = {"chess_snn.cli"}
 """The command line may load flows; everything else is the library."""
 
-OPTIONAL = set() if importlib.util.find_spec("pyspiel") else {"chess_snn.bench.open_spiel_peer"}
-"""Modules that import a peer, and are imported only where it is installed."""
-
 LIBRARY = sorted(
     module.name for module in pkgutil.walk_packages(chess_snn.__path__, "chess_snn.")
-    if module.name not in OPTIONAL
-    and not any(module.name == name or module.name.startswith(f"{name}.") for name in ABOVE)
+    if not any(module.name == name or module.name.startswith(f"{name}.") for name in ABOVE)
 )
 COMMAND_LINE = sorted(
     module.name for module in pkgutil.walk_packages(chess_snn.__path__, "chess_snn.")

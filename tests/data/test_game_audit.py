@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from chess_snn.bench.store import play_random_games, with_search_targets
+from benchmarks.random_data import play_random_games, with_search_targets
 from chess_snn.data import concatenate
 from chess_snn.data.audit import game_faults
 from chess_snn.games import ONGOING, get_game

@@ -5,7 +5,7 @@ from dataclasses import fields, replace
 import numpy as np
 import pytest
 
-from chess_snn.bench.store import play_random_games, with_search_targets
+from benchmarks.random_data import play_random_games, with_search_targets
 from chess_snn.data import ReplayWindow, read_shard_of, restart_states, state_rows, write_shard
 from chess_snn.data.audit import audit_shards, game_faults
 from chess_snn.data.samples import check_td_lambda, returns_of, rewards_of

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from made_records import make_records
 
-from chess_snn.bench.store import play_random_games
+from benchmarks.random_data import play_random_games
 from chess_snn.data import with_digest, write_shard
 from chess_snn.data.audit import audit_shards
 from chess_snn.data.manifest import MANIFEST_NAME

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import torch
 
-from chess_snn.bench import spiking_peers
-from chess_snn.bench.spiking_peers import LAYOUTS, infer, installed_peers
-from chess_snn.bench.timing import torch_threads
+from benchmarks import spiking_peers
+from benchmarks.harness import torch_threads
+from benchmarks.spiking_peers import LAYOUTS, infer, installed_peers
 from chess_snn.games import get_game
 from chess_snn.games.starts import random_starts
 from chess_snn.nets import build_network, count_spikes, expand_planes, net_config

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from chess_snn.bench.store import play_random_games, with_search_targets
+from benchmarks.random_data import play_random_games, with_search_targets
 from chess_snn.data import GameRecords, ReplayWindow, concatenate, write_shard
 from chess_snn.games import ONGOING, get_game
 from chess_snn.nets import build_network, net_config
@@ -56,7 +56,7 @@ def new_trainer():
 @pytest.fixture(scope="session")
 def records():
     """Random games without search; some are decided, and the cut ones count as something."""
-    played = play_random_games(GAME, num_games=96, ply_cap=300)
+    played = play_random_games(GAME, num_games=96, max_plies=300)
     is_cut = played.terminations == ONGOING
     assert is_cut.any()
     assert not is_cut.all()

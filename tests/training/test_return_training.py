@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from chess_snn.bench.store import play_random_games, with_search_targets
+from benchmarks.random_data import play_random_games, with_search_targets
 from chess_snn.data import ReplayWindow, state_rows, write_shard
 from chess_snn.games import get_game
 from chess_snn.nets import LegalOutput, build_network, net_config, read_value

@@ -1,6 +1,6 @@
 """Whole games against Stockfish under two managers that have nothing in common.
 
-Full matches are ``benchmarks/uci_games.py`` and ``uci_xboard.py``; see docs/playing.md.
+Full matches: ``python -m benchmarks uci-games``; see docs/playing.md.
 """
 
 import os
@@ -26,11 +26,11 @@ def find_stockfish():
     return shutil.which("stockfish", path=f"{os.environ['PATH']}:/usr/games")
 
 
-def play(script, model, *arguments):
+def play(manager, model, *arguments):
     return subprocess.run(
-        [sys.executable, str(REPOSITORY / "benchmarks" / script), "--model", str(model),
-         "--opponent", find_stockfish(), "--nodes", "20", "--games", str(NUM_GAMES),
-         *map(str, arguments)],
+        [sys.executable, "-m", "benchmarks", "uci-games", "--manager", manager,
+         "--model", str(model), "--opponent", find_stockfish(), "--nodes", "20",
+         "--games", str(NUM_GAMES), "--clock-s", "10", *map(str, arguments)],
         capture_output=True, text=True, timeout=600, check=False, cwd=REPOSITORY,
         env=os.environ | {"PYTHONPATH": str(REPOSITORY)},
     )
@@ -39,17 +39,17 @@ def play(script, model, *arguments):
 @pytest.mark.slow
 @pytest.mark.timeout(700)
 def test_games_under_python_chess(model):
-    done = play("uci_games.py", model, "--clock-s", 10)
+    done = play("python-chess", model)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert sum(line.startswith("game ") for line in done.stdout.splitlines()) == NUM_GAMES
+    assert sum(line.startswith("game ") for line in done.stderr.splitlines()) == NUM_GAMES
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(700)
 @pytest.mark.skipif(not all(map(is_here, XBOARD_NEEDS)), reason="XBoard is not installed")
 def test_games_under_xboard(model, tmp_path):
-    done = play("uci_xboard.py", model, "--clock-s", 10, "--pgn", tmp_path / "games.pgn")
+    done = play("xboard", model, "--pgn", tmp_path / "games.pgn")
     assert done.returncode == 0, done.stdout + done.stderr
-    assert f"{NUM_GAMES} of {NUM_GAMES} games, 0 faults" in done.stdout
+    assert sum(line.startswith("game ") for line in done.stderr.splitlines()) == NUM_GAMES
     text = (tmp_path / "games.pgn").read_text()
     assert text.count('[White "chess-snn"]') == text.count('[Black "chess-snn"]') == 1

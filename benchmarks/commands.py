@@ -1,0 +1,44 @@
+"""The commands of ``python -m benchmarks``; a module is imported when its command is run."""
+
+from typing import Final
+
+import typer
+
+from chess_snn.cli.lazy import CommandEntry, LazyGroup
+
+_SUMMARIES: Final = {
+    "env": "Rules and bitplanes on one core: chess beside python-chess, or 2048.",
+    "folder": "Starting, watching and verifying a campaign of very many shards.",
+    "import": "From PGN to shards on two processes, beside python-chess.",
+    "net": "The network alone, beside its ReLU baseline, the machine's peak and other libraries.",
+    "search": "Tree search, alone and with a network, beside OpenSpiel's.",
+    "selfplay": "Self-play, beside one game at a time with a batch of one.",
+    "store": "Writing and reading shards, and sampling from the window.",
+    "train": "Training steps, spiking and ReLU, in both precisions, beside other libraries.",
+    "workers": "One worker beside two, the cost of orchestration, and thousands of shards.",
+    "gpu": "Every figure that needs a GPU: neurons, inference, training, self-play.",
+    "learn": "Train for some minutes without Prefect, then play matches.",
+    "ablations": "Campaigns of equal length, with one part of the recipe switched off in each.",
+    "mates": "How often a network without search takes a mate in one.",
+    "uci-stop": "How soon `chess-snn uci` answers `stop`.",
+    "uci-games": "Games of `chess-snn uci` with clocks, under python-chess or XBoard.",
+}
+_MODULES: Final = {
+    "import": "import_games", "selfplay": "self_play", "mates": "missed_mates",
+    "uci-stop": "uci_stop", "uci-games": "uci_games",
+}
+"""Where the module is not named like its command."""
+
+
+class _Benchmarks(LazyGroup):
+    table = tuple(
+        CommandEntry(name, _MODULES.get(name, name), "command", summary, package="benchmarks")
+        for name, summary in _SUMMARIES.items()
+    )
+
+
+app = typer.Typer(
+    cls=_Benchmarks, no_args_is_help=True,
+    help="Measure one part of the system, beside what it is compared with, in one run.\n\n"
+    "Exits with 1 if a figure misses its bar, except with --quick.",
+)

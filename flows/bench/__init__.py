@@ -1,1 +1,0 @@
-"""What ``chess-snn bench`` measures of the orchestration, and so cannot live in the library."""

@@ -1,0 +1,89 @@
+"""``chess-snn bench`` in a clone and without one; benchmarks print what programs can read."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from benchmarks import env
+from benchmarks.commands import app
+from chess_snn.cli import bench
+from chess_snn.errors import UsageError
+
+REPOSITORY = Path(__file__).parents[2]
+NAMES = [entry.name for entry in app.info.cls.table]
+QUICK = ["env", "import", "net", "selfplay", "store", "train", "workers"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_help(chess_snn, name):
+    assert name in chess_snn("bench", "--help").stdout
+    done = chess_snn("bench", name, "--help")
+    assert done.returncode == 0
+    assert f"Usage: chess-snn bench {name}" in done.stdout
+    assert "--json-file" in done.stdout
+
+
+def test_without_a_clone_the_fix_is_named(monkeypatch, tmp_path):
+    monkeypatch.setattr(bench, "_ROOT", tmp_path)
+    with pytest.raises(UsageError, match="python -m benchmarks"):
+        bench.load_benchmarks()
+
+
+def test_the_module_runs_the_same_commands():
+    done = subprocess.run(
+        [sys.executable, "-m", "benchmarks", "env", "--game", "go"], cwd=REPOSITORY,
+        capture_output=True, text=True, check=False,
+    )
+    assert done.returncode == 2
+    assert "--game must be one of chess, 2048, got 'go'" in done.stderr
+
+
+@pytest.mark.parametrize("options", [("workers", "--part", "x"), ("env", "--game", "go")])
+def test_an_unknown_part_or_game_is_refused(chess_snn, options):
+    done = chess_snn("bench", *options)
+    assert done.returncode == 2
+    assert f"{options[1]} must be one of" in done.stderr
+
+
+@pytest.mark.parametrize("place", [".", "file/report.json"])
+def test_a_report_that_cannot_be_written_is_refused_before_the_run_bug(
+    chess_snn, tmp_path, monkeypatch, place
+):
+    (tmp_path / "file").touch()
+    monkeypatch.setattr(env, "_measure_chess", lambda *_: pytest.fail("it ran"))
+    done = chess_snn("bench", "env", "--json-file", place)
+    assert done.returncode == 2
+    (line,) = done.stderr.splitlines()
+    assert line.startswith(f"error: cannot write {place}: ")
+    assert "--json-file" in line
+
+
+def test_a_missed_bar_is_exit_code_1_except_with_quick(chess_snn, tmp_path, monkeypatch):
+    monkeypatch.setattr(env, "_measure_chess", lambda report, _: report.add(
+        "ratio", 1, "x", at_least=100
+    ))
+    done = chess_snn("bench", "env", "--json", "--json-file", "out/report.json")
+    assert done.returncode == 1
+    assert "MISSED" in done.stderr
+    report = json.loads(done.stdout)
+    assert json.loads((tmp_path / "out" / "report.json").read_text()) == report
+    assert set(report) == {"name", "measurements", "notes", "started", "machine", "passes"}
+    assert set(report["measurements"][0]) == {
+        "name", "value", "unit", "at_least", "at_most", "passes"
+    }
+    done = chess_snn("bench", "env", "--quick")
+    assert done.returncode == 0
+    assert "MISSED" in done.stdout
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", QUICK)
+def test_a_quick_benchmark_measures(chess_snn_process, name):
+    done = chess_snn_process("bench", name, "--quick", "--json")
+    assert done.returncode == 0, done.stderr
+    measurements = json.loads(done.stdout)["measurements"]
+    assert measurements
+    assert all(row["value"] > 0 for row in measurements)
