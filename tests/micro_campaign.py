@@ -62,6 +62,14 @@ SETTINGS_2048 = (
 """The same for 2048: games of 40 moves at most."""
 
 
+SMALLEST_NETWORK = (
+    "net.blocks=1", "net.channels=4", "net.value_channels=1", "net.value_hidden=4",
+    "net.precision=int8", "training.precision=fp32",
+)
+"""Of 2,000 parameters. Unlike that of :func:`micro_networks` a campaign remembers it, and spikes
+are summed as integers."""
+
+
 @contextmanager
 def micro_networks() -> Iterator[None]:
     """Make networks of MICRO for the length of the block."""

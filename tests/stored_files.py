@@ -1,14 +1,24 @@
 """What is stored under tests/data/stored; see tests/data/make_stored_campaign.py."""
 
 import shutil
+import tarfile
 from pathlib import Path
 
 from chess_snn.campaign import CampaignFolder
 
 STORED = Path(__file__).parent / "data" / "stored"
+ARCHIVES = sorted(STORED.glob("*.tar.xz"))
+"""Finished campaigns, each as the program of its day wrote it: ``GAME-DATE.tar.xz``."""
 
 
 def copy_campaign(parent: Path) -> CampaignFolder:
     """A finished campaign of two iterations with two shards of three games each."""
     shutil.copytree(STORED / "campaign", parent / "campaign")
+    return CampaignFolder.open(parent / "campaign")
+
+
+def unpack(archive: Path, parent: Path) -> CampaignFolder:
+    """A finished campaign of two iterations; beside it, the games that it was pretrained on."""
+    with tarfile.open(archive) as packed:
+        packed.extractall(parent, filter="data")
     return CampaignFolder.open(parent / "campaign")

@@ -1,78 +1,131 @@
-"""Make what is stored under tests/data/stored: files as today's program writes them.
+"""Store finished campaigns of today's program, for later versions to open, verify and resume.
 
-Run once for each version of a format, from the root of the repository, and committed; later
-versions of the program must read it, or refuse it by name::
+Run it before a stored format changes, from the root of the repository, and commit the archives::
 
     PYTHONPATH=.:tests python tests/data/make_stored_campaign.py tests/data/stored
 
-It refuses to replace what is there: files of an old version cannot be made again.
+Archives that exist are never replaced: a later program cannot write the files of an earlier one.
 """
 
-import json
-import shutil
 import sys
+import tarfile
 import tempfile
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
-from micro_campaign import micro_networks, play_campaign
+from made_imports import make_import
+from micro_campaign import (
+    SETTINGS,
+    SETTINGS_2048,
+    SMALLEST_NETWORK,
+    play_iteration,
+    play_match,
+)
 
-from chess_snn.data import staged_folder, verify_folder
-from chess_snn.data.schema import columns_of
+from chess_snn.campaign import CampaignFolder, load_config, read_receipt, write_receipt
+from chess_snn.campaign.keeping.extending import extend_campaign
+from chess_snn.campaign.keeping.repairing import repair_campaign
+from chess_snn.campaign.keeping.verifying import verify_campaign
+from chess_snn.campaign.stages import play_shard, prepare_first_generation
+from chess_snn.campaign.stages.given_games import fix_given_games
+from chess_snn.campaign.stages.warm_start import train_first_generation
+from chess_snn.campaign.store.receipts import DeviceUse
+from chess_snn.campaign.store.removals import note_removal
+from chess_snn.campaign.strength.champions import promote_by_hand
+from chess_snn.campaign.strength.climbing import play_climb
+from chess_snn.campaign.strength.matches import final_matches
 
-CAMPAIGN = "campaign"
-OLD_SHARD = "shard-version-1"
-OLD_RECEIPT = "receipt-version-2.json"
-BEFORE_DIGESTS = {
-    "plan-version-1.json": "plans/iter-000000.json",
-    "match-version-2.json": "matches/gen-000001/random.json",
-    "report-version-1.json": "matches/gen-000001/conversion.json",
-}
-"""By its name, what an older file is made of."""
-
-
-def make(target: Path) -> None:
-    """Write a finished campaign, and files of older versions made of some of its own."""
-    target.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory() as scratch, micro_networks():
-        folder = play_campaign(Path(scratch, CAMPAIGN))
-        shutil.copytree(folder.path, target / CAMPAIGN)
-    make_old_shard(target / CAMPAIGN / "games/iter-000000/shard-0000", target / OLD_SHARD)
-    make_old_receipt(target / CAMPAIGN / "receipts/iter-000000.json", target / OLD_RECEIPT)
-    for name, source in BEFORE_DIGESTS.items():
-        remove_digest(target / CAMPAIGN / source, target / name)
-
-
-def make_old_shard(source: Path, target: Path) -> None:
-    """What version 1 would have written of the games of a shard: fewer columns."""
-    meta = dict(verify_folder(source).meta) | {"shard_version": 1}
-    with staged_folder(target) as stage:
-        for name in columns_of(1):
-            shutil.copytree(source / name, stage.path / name)
-        shutil.copy(source / "zarr.json", stage.path / "zarr.json")
-        stage.commit("shard", meta)
+CHESS = (
+    *SETTINGS, *SMALLEST_NETWORK, "campaign.iterations=1", "promotion.rule=sprt",
+    "promotion.max_openings=2", "promotion.openings_each=1", "evaluation.climb=true",
+    "evaluation.climb_games=2", "evaluation.climb_pairs=1", "training.batch_size=64",
+)
+GAME_2048 = (*SETTINGS_2048, *SMALLEST_NETWORK)
 
 
-def make_old_receipt(source: Path, target: Path) -> None:
-    """What version 2 would have written of an iteration, at first: no digest, fewer fields."""
-    body = json.loads(source.read_text())
-    for later in ("digest", "rating", "climb", "promotion", "is_warm"):
-        del body[later]
-    target.write_text(json.dumps(body | {"schema": 2}, indent=2) + "\n")
+def make_chess(root: Path) -> None:
+    """A campaign with every kind of file.
+
+    It is pretrained, has a rebuilt shard, was extended, has a champion chosen by hand, and notes
+    a removal.
+    """
+    games = make_import(root / "imported", 1)
+    folder = create(root, [*CHESS, f'supervised.games="{games}"'])
+    train_first_generation(folder.path)
+    finish_iteration(folder, 0)
+    play_final_matches(folder)
+    rebuild_a_shard(folder)
+    extend_campaign(folder, iterations=2)
+    finish_iteration(folder, 1)
+    play_final_matches(folder)
+    champion = read_receipt(folder, 1).champion
+    promote_by_hand(folder, 3 - champion, "ada", "to have a choice by hand")
+    note_removal(folder, [])
+    assert verify_campaign(folder).is_whole
 
 
-def remove_digest(source: Path, target: Path) -> None:
-    """What was written before files of that kind had digests, by the version before."""
-    body = json.loads(source.read_text())
-    del body["digest"]
-    body["schema"] -= 1
-    if body["schema"] == 1 and source.parent.name.startswith("gen-"):
-        del body["schema"]  # reports did not say that they were the first
-    target.write_text(json.dumps(body, indent=2) + "\n")
+def make_2048(root: Path) -> None:
+    """Played from nothing to its end."""
+    folder = create(root, GAME_2048)
+    prepare_first_generation(folder)
+    for iteration in range(2):
+        finish_iteration(folder, iteration)
+    play_final_matches(folder)
+    assert verify_campaign(folder).is_whole
+
+
+def create(root: Path, settings: Sequence[str]) -> CampaignFolder:
+    config = fix_given_games(load_config(settings=list(settings)))
+    return CampaignFolder.create(root / "campaign", config)
+
+
+def finish_iteration(folder: CampaignFolder, iteration: int) -> None:
+    """Play an iteration; its receipt has the fields that only a whole flow fills in."""
+    receipt = play_iteration(folder, iteration)
+    climb = None
+    if folder.config.evaluation.climb:
+        climb = play_climb(folder.path, iteration + 1)
+    write_receipt(folder, replace(
+        receipt, climb=climb, is_warm=bool(folder.config.supervised.games),
+        devices=DeviceUse(count=1.0, utilisation=0.5, memory_gib=1.0),
+    ))
+
+
+def play_final_matches(folder: CampaignFolder) -> None:
+    for match in final_matches(folder):
+        play_match(folder, match)
+
+
+def rebuild_a_shard(folder: CampaignFolder) -> None:
+    """Damage a shard, quarantine it, and play its games again."""
+    manifest = folder.shard(0, 0) / "MANIFEST.json"
+    manifest.write_bytes(manifest.read_bytes().replace(b'"sha256": "', b'"sha256": "0', 1))
+    repair_campaign(folder, verify_campaign(folder))
+    assert not folder.shard(0, 0).exists()
+    play_shard(folder.path, 0, 0)
+
+
+def store(root: Path, archive: Path) -> None:
+    """Pack the campaign, and the games that it was pretrained on."""
+    def without_owner(member: tarfile.TarInfo) -> tarfile.TarInfo | None:
+        member.uid = member.gid = 0
+        member.uname = member.gname = ""
+        return None if member.name.endswith(".lock") else member
+
+    with tarfile.open(archive, "w:xz", preset=9) as packed:
+        for name in sorted(path.name for path in root.iterdir()):
+            packed.add(root / name, arcname=name, filter=without_owner)
+    print(archive, archive.stat().st_size, "bytes", flush=True)
 
 
 if __name__ == "__main__":
-    destination = Path(sys.argv[1])
-    made = (CAMPAIGN, OLD_SHARD, OLD_RECEIPT, *BEFORE_DIGESTS)
-    if any((destination / name).exists() for name in made):
-        sys.exit(f"{destination} holds stored files already; give another folder")
-    make(destination)
+    today = datetime.now(UTC).date().isoformat()
+    for game, make in (("chess", make_chess), ("2048", make_2048)):
+        target = Path(sys.argv[1], f"{game}-{today}.tar.xz")
+        if target.exists():
+            sys.exit(f"{target} exists; stored files are never replaced")
+        with tempfile.TemporaryDirectory(prefix="chess-snn-stored-") as scratch:
+            make(Path(scratch))
+            store(Path(scratch), target)
