@@ -26,7 +26,8 @@ TIMES ?= 10
 ROWS  ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup stockfish campaign test test-all check audit fuzz faults bench soak clean
+.PHONY: help setup stockfish campaign test test-all check audit fuzz faults bench soak \
+        features size clean
 
 help:                ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/' | expand -t 14
@@ -118,6 +119,12 @@ SOAK_OUT ?= soak-results
 
 soak: $(VENV)/.ready          ## kill, freeze, fill and damage campaigns, then prove nothing is lost
 	$(BIN)/python -m tests.soak --minutes $(MINUTES) --seed $(SEED) --out $(SOAK_OUT)
+
+features: $(VENV)/.ready      ## list what users can do, and compare it with tests/data/features.txt
+	$(BIN)/python tests/features.py
+
+size:                ## print how large the source tree is
+	@$(PYTHON) benchmarks/source_size.py
 
 clean:               ## remove the environment and what tools left; campaigns stay
 	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis bench-results
