@@ -1,10 +1,4 @@
-"""What every settings class shares: range checks whose message names the setting.
-
-A settings class is a frozen dataclass owned by the component that reads it, with a sentence of
-documentation under each field, and calls :func:`check_range` or :func:`check_choice` in
-``__post_init__``. It can then be built by hand, by a test or by the campaign's loader, and says
-the same thing about a bad value in all three.
-"""
+"""Range checks of arguments and options, whose messages name them."""
 
 from collections.abc import Collection
 

@@ -10,7 +10,13 @@ from prefect import flow, get_client, get_run_logger, tags
 from prefect.runtime import flow_run
 
 from chess_snn.campaign import CampaignFolder, campaign_lock, load_config, read_receipts
-from chess_snn.campaign.configuration.loading import PACE_GROUPS, config_values, flat_values
+from chess_snn.campaign.configuration.loading import (
+    Setting,
+    changed_config,
+    config_values,
+    flat_values,
+)
+from chess_snn.campaign.configuration.pace import PACE_GROUPS
 from chess_snn.campaign.copies.mirror import check_store
 from chess_snn.campaign.keeping.mending import missing_generations
 from chess_snn.campaign.machine.warm_up import warm_up
@@ -47,7 +53,6 @@ from flows.one_a_folder import one_run_a_folder
 from flows.parameters import (
     AS_PRESET,
     CampaignName,
-    FormSettings,
     Games,
     Gpus,
     Hours,
@@ -57,6 +62,7 @@ from flows.parameters import (
     Seed,
     Simulations,
     Workers,
+    form_settings,
 )
 from flows.pipeline import run_iterations
 from flows.stale_runs import campaign_tag, close_stale_flow_runs
@@ -119,10 +125,10 @@ def campaign(
     Returns:
         The campaign folder.
     """
-    form = FormSettings(
+    form = form_settings(
         iterations, hours, games_per_iteration, network, simulations, gpus, workers, seed
     )
-    changes = [*form.texts(), *settings]
+    changes: list[Setting] = [*form, *settings]
     path = _directory_of(name, directory)
     found = None if path is None or not (path / CONFIG_FILE).exists() else CampaignFolder.open(path)
     folder = found or _create(path, preset, changes, start_from, with_games)
@@ -238,7 +244,7 @@ def _directory_of(name: str, directory: str) -> Path | None:
 
 
 def _create(
-    directory: Path | None, preset: str, settings: list[str], start_from: str,
+    directory: Path | None, preset: str, settings: list[Setting], start_from: str,
     with_games: bool,
 ) -> CampaignFolder:
     if with_games and not start_from:
@@ -259,13 +265,13 @@ def _name_this_run(name: str) -> None:
         client.update_flow_run(UUID(flow_run.id), name=name)
 
 
-def _resumed_with(folder: CampaignFolder, settings: list[str]) -> CampaignFolder:
+def _resumed_with(folder: CampaignFolder, settings: list[Setting]) -> CampaignFolder:
     """The campaign under ``settings``, of which only those of its pace may be new to it.
 
     Raises:
         ConfigError: one of the others differs.
     """
-    wanted = load_config(file=folder.path / CONFIG_FILE, settings=settings)
+    wanted = changed_config(folder.config, settings)
     before, after = (flat_values(config_values(config)) for config in (folder.config, wanted))
     changed = [name for name in after if after[name] != before[name]]
     frozen = [name for name in changed if name.partition(".")[0] not in PACE_GROUPS]

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from chess_snn.campaign import load_config
-from chess_snn.campaign.configuration.cluster_settings import is_loopback
+from chess_snn.campaign.configuration.pace import is_loopback
 from chess_snn.campaign.machine.places import this_machine
 from chess_snn.campaign.machine.workers import gpus_for, plan_workers
 from chess_snn.cli.console import print_message
@@ -114,7 +114,7 @@ def worker(
     check_range("--patience-s", patience_s, ge=0, le=1_000_000)
     security = load_cluster("security").security_of(address, certificates, "--certificates")
     pace = pace_settings(workers, workers_per_device, gpus, device, self_play_device, cluster="")
-    config = load_config(settings=[*pace, f"execution.worker_memory_mib={memory_mib}"])
+    config = load_config(settings=[*pace, ("execution.worker_memory_mib", memory_mib)])
     plan = plan_workers(config, this_machine(gpus_for(config), name), _MOST_WORKERS)
     for note in plan.notes:
         print_message(note)

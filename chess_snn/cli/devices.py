@@ -1,34 +1,33 @@
-"""Devices, workers and clusters as options of commands."""
+"""Settings as options of commands."""
 
-import json
-from typing import Annotated
+from collections.abc import Mapping
+from typing import Annotated, Any
 
 import typer
 
+from chess_snn.campaign.configuration.loading import Setting, setting_field
 from chess_snn.errors import ConfigError
+from chess_snn.settings import description
 
-WorkersOption = Annotated[
-    int | None,
-    typer.Option(help="Processes that play; with several devices lowered to the nearest multiple "
-                 "of their number. 0 chooses, as does leaving it out."),
-]
-WorkersPerDeviceOption = Annotated[int | None, typer.Option(help="The same for each device.")]
+
+def setting_option(setting: str, more: str = "") -> Any:
+    """An option for ``setting``, whose help is the setting's description and ``more``."""
+    return typer.Option(help=f"{description(setting_field(setting))} {more}".strip())
+
+
+WorkersOption = Annotated[int | None, setting_option("execution.workers")]
+WorkersPerDeviceOption = Annotated[int | None, setting_option("execution.workers_per_device")]
 GpusOption = Annotated[
     str,
-    typer.Option(help="Which GPUs, counted from 0 among those that CUDA_VISIBLE_DEVICES leaves: "
-                 "0,2,5, or all."),
+    setting_option("execution.gpus", "Give 0,2,5, or all; CUDA_VISIBLE_DEVICES hides the others."),
 ]
-DeviceOption = Annotated[
-    str, typer.Option(help="cpu, cuda, or auto: GPUs where there are any.")
-]
+DeviceOption = Annotated[str, setting_option("execution.device")]
 NetworkDeviceOption = Annotated[
     str,
     typer.Option("--device", help="Where networks run: cpu, cuda, cuda:N, or auto, a GPU where "
                  "there is one."),
 ]
-SelfPlayDeviceOption = Annotated[
-    str, typer.Option(help="cpu plays there, and leaves the GPUs to training; or same.")
-]
+SelfPlayDeviceOption = Annotated[str, setting_option("execution.self_play_device")]
 ClusterOption = Annotated[
     str,
     typer.Option(help="Whose workers: local, slurm, kubernetes, or the address of a scheduler such "
@@ -52,27 +51,25 @@ def parse_gpus(text: str) -> tuple[int, ...]:
     return tuple(map(int, parts))
 
 
+def given_settings(values: Mapping[str, object]) -> list[Setting]:
+    """The settings whose options were given."""
+    return [(name, value) for name, value in values.items() if value not in (None, "")]
+
+
 def pace_settings(
     workers: int | None, workers_per_device: int | None, gpus: str, device: str,
     self_play_device: str, cluster: str,
-) -> list[str]:
-    """The options that were given, as texts for ``--set``."""
-    settings = []
+) -> list[Setting]:
+    """The settings of the options that were given."""
     # One of the two takes the place of the other, also of one that a preset or a campaign has.
-    if workers is not None:
-        settings += [f"execution.workers={workers}"]
-        settings += ["execution.workers_per_device=0"] if workers_per_device is None else []
-    if workers_per_device is not None:
-        settings += [f"execution.workers_per_device={workers_per_device}"]
-        settings += ["execution.workers=0"] if workers is None else []
-    if gpus:
-        settings.append(f"execution.gpus={list(parse_gpus(gpus))}")
-    if device:
-        settings.append(f"execution.device={json.dumps(device)}")
-    if self_play_device:
-        settings.append(f"execution.self_play_device={json.dumps(self_play_device)}")
-    if "://" in cluster:
-        settings += ['cluster.kind="address"', f"cluster.address={json.dumps(cluster)}"]
-    elif cluster:
-        settings += [f"cluster.kind={json.dumps(cluster)}", 'cluster.address=""']
-    return settings
+    if workers is not None or workers_per_device is not None:
+        workers, workers_per_device = workers or 0, workers_per_device or 0
+    kind, address = ("address", cluster) if "://" in cluster else (cluster, "")
+    chosen: list[Setting] = [("cluster.kind", kind), ("cluster.address", address)]
+    return given_settings({
+        "execution.workers": workers,
+        "execution.workers_per_device": workers_per_device,
+        "execution.gpus": parse_gpus(gpus) if gpus else None,
+        "execution.device": device,
+        "execution.self_play_device": self_play_device,
+    }) + (chosen if cluster else [])

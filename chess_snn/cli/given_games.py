@@ -1,19 +1,16 @@
 """Games that commands are told to learn from, as settings, and looked at with a bar."""
 
-import json
 from pathlib import Path
 
 from chess_snn.campaign import CampaignConfig
+from chess_snn.campaign.configuration.loading import Setting
 from chess_snn.campaign.stages.given_games import fix_given_games
 from chess_snn.cli.console import work_bar
 
 
-def games_setting(directory: Path | None) -> list[str]:
-    """``--set`` for the folder of an option or argument; nothing where it is not given."""
-    if directory is None:
-        return []
-    # A string of JSON is one of TOML too.
-    return [f"supervised.games={json.dumps(str(directory), ensure_ascii=False)}"]
+def games_setting(directory: Path | None) -> list[Setting]:
+    """The setting for the folder of an option or argument; nothing where it is not given."""
+    return [] if directory is None else [("supervised.games", str(directory))]
 
 
 def check_given_games(config: CampaignConfig) -> CampaignConfig:

@@ -1,6 +1,5 @@
 """``chess-snn games learn``: a network from given games alone, without a campaign."""
 
-import json
 import os
 from pathlib import Path
 from typing import Annotated
@@ -13,7 +12,13 @@ from chess_snn.campaign.machine.training_launch import train_network_in_ranks
 from chess_snn.campaign.machine.training_ranks import training_gpus
 from chess_snn.campaign.stages.training_alone import TrainedNetwork, train_network
 from chess_snn.cli.console import console, print_message
-from chess_snn.cli.devices import DeviceOption, GpusOption, parse_gpus
+from chess_snn.cli.devices import (
+    DeviceOption,
+    GpusOption,
+    given_settings,
+    parse_gpus,
+    setting_option,
+)
 from chess_snn.cli.given_games import check_given_games, games_setting
 from chess_snn.cli.rank_options import (
     DEFAULT_TIMEOUT_S,
@@ -70,7 +75,7 @@ def learn_command(
         typer.Option(help="One setting of net, training or supervised. May be repeated."),
     ] = None,
     batch_size: BatchSizeOption = None,
-    learning_rate: Annotated[float | None, typer.Option(help="supervised.learning_rate.")] = None,
+    learning_rate: Annotated[float | None, setting_option("supervised.learning_rate")] = None,
     precision: PrecisionOption = "",
     device: DeviceOption = "",
     gpus: GpusOption = "",
@@ -106,7 +111,14 @@ def learn_command(
         nproc_per_node, nnodes, node_rank, rdzv_endpoint, local_addr, max_restarts,
         trust_network=trust_network,
     )
-    options = _settings(batch_size, learning_rate, precision, device, gpus, backend)
+    options = given_settings({
+        "training.batch_size": batch_size,
+        "supervised.learning_rate": learning_rate,
+        "training.precision": precision,
+        "execution.device": device,
+        "execution.gpus": parse_gpus(gpus) if gpus else None,
+        "execution.training_backend": backend,
+    })
     configuration = load_config(preset, config, [*(set or []), *options, *games_setting(games)])
     layout = fitting_layout(layout, nproc_per_node, configuration)
     divide(configuration.training, [1.0] * layout.per_node * layout.nodes)  # or refuse so many
@@ -119,22 +131,6 @@ def learn_command(
     _print_trained(trained)
     if json_file is not None:
         write_json(json_file, {"network": str(trained.path), "points": trained.points})
-
-
-def _settings(
-    batch_size: int | None, learning_rate: float | None, precision: str, device: str, gpus: str,
-    backend: str,
-) -> list[str]:
-    """The options that were given, as texts for ``--set``."""
-    given = {
-        "training.batch_size": batch_size,
-        "supervised.learning_rate": learning_rate,
-        "training.precision": precision or None,
-        "execution.device": device or None,
-        "execution.gpus": list(parse_gpus(gpus)) if gpus else None,
-        "execution.training_backend": backend or None,
-    }
-    return [f"{name}={json.dumps(value)}" for name, value in given.items() if value is not None]
 
 
 def _train(

@@ -8,6 +8,7 @@ import typer
 from chess_snn.campaign import CampaignConfig
 from chess_snn.campaign.machine.training_ranks import choose_ranks, training_gpus
 from chess_snn.cli.console import print_message
+from chess_snn.cli.devices import setting_option
 from chess_snn.config import check_range
 from chess_snn.errors import UsageError
 from chess_snn.training.rank_launch import RankLayout
@@ -37,12 +38,9 @@ MaxRestartsOption = Annotated[
 TimeoutOption = Annotated[
     float, typer.Option(help="How long a process may keep the others waiting.")
 ]
-BackendOption = Annotated[
-    str, typer.Option(help="What processes exchange by: nccl, gloo, or auto: NCCL where each has "
-                      "a GPU of its own.")
-]
-BatchSizeOption = Annotated[int | None, typer.Option(help="training.batch_size.")]
-PrecisionOption = Annotated[str, typer.Option(help="training.precision: fp32, bf16 or fp16.")]
+BackendOption = Annotated[str, setting_option("execution.training_backend")]
+BatchSizeOption = Annotated[int | None, setting_option("training.batch_size")]
+PrecisionOption = Annotated[str, setting_option("training.precision")]
 
 DEFAULT_TIMEOUT_S: Final = TIMEOUT_S
 

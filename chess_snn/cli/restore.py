@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from chess_snn.campaign import read_receipts
-from chess_snn.campaign.configuration.storage_settings import StorageSettings
+from chess_snn.campaign.configuration.pace import StorageSettings
 from chess_snn.campaign.copies.mirror import open_store
 from chess_snn.campaign.copies.mirror import restore as restore_campaign
 from chess_snn.cli.console import print_message, work_bar

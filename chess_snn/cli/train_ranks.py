@@ -1,6 +1,5 @@
 """``chess-snn train``: a campaign's next generation, by processes on one machine or several."""
 
-import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
@@ -12,7 +11,7 @@ from chess_snn.campaign.configuration.loading import change_pace
 from chess_snn.campaign.machine.training_launch import generation_training, run_in_ranks
 from chess_snn.campaign.stages.to_train import iteration_to_train
 from chess_snn.cli.console import print_message
-from chess_snn.cli.devices import GpusOption, parse_gpus
+from chess_snn.cli.devices import GpusOption, given_settings, parse_gpus, setting_option
 from chess_snn.cli.rank_options import (
     DEFAULT_TIMEOUT_S,
     BackendOption,
@@ -54,7 +53,7 @@ def train_command(
     gpus: GpusOption = "",
     backend: BackendOption = "",
     batch_size: BatchSizeOption = None,
-    learning_rate: Annotated[float | None, typer.Option(help="training.learning_rate.")] = None,
+    learning_rate: Annotated[float | None, setting_option("training.learning_rate")] = None,
     precision: PrecisionOption = "",
 ) -> None:
     """Train a campaign's next generation on the games that it has played.
@@ -81,9 +80,10 @@ def train_command(
         "training.batch_size": batch_size, "training.learning_rate": learning_rate,
         "training.precision": precision or None,
     })
-    settings = [f"execution.gpus={list(parse_gpus(gpus))}"] if gpus else []
-    settings += [f"execution.training_backend={json.dumps(backend)}"] if backend else []
-    config = change_pace(folder.config, settings)
+    config = change_pace(folder.config, given_settings({
+        "execution.gpus": parse_gpus(gpus) if gpus else None,
+        "execution.training_backend": backend,
+    }))
     layout = fitting_layout(layout, nproc_per_node, config)
     if node_rank:
         _train(folder, config, iteration, layout, threads, timeout_s)

@@ -66,7 +66,7 @@ from chess_snn.evaluation.solo import (
     play_seeds,
     point_figures,
 )
-from chess_snn.evaluation.sprt import SprtResult, SprtSettings, SprtState, sprt
+from chess_snn.evaluation.sprt import Elo, ErrorRate, SprtResult, SprtSettings, SprtState, sprt
 from chess_snn.evaluation.superiority import likelihood_of_superiority
 
 __all__ = [
@@ -81,9 +81,11 @@ __all__ = [
     "Conversion",
     "Crosstable",
     "DilutedPlayer",
+    "Elo",
     "EngineBudget",
     "EnginePlayer",
     "EngineSettings",
+    "ErrorRate",
     "Estimate",
     "GreedyPlayer",
     "HeldOutCheck",

@@ -13,14 +13,15 @@ Dimensions: 5 pair scores, see `pairs`; leading dimensions are free.
 
 import math
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Annotated, Final, Literal
 
 import numpy as np
+from pydantic import Field
 
-from chess_snn.config import check_range
 from chess_snn.errors import ConfigError
 from chess_snn.evaluation.elo import logistic_score
 from chess_snn.evaluation.pairs import PAIR_SCORES, check_pair_counts
+from chess_snn.settings import settings_class
 from chess_snn.types import Float64Array, Int64Array, Json
 
 SprtState = Literal["continue", "accept", "reject"]
@@ -29,28 +30,28 @@ _UNSEEN: Final = 1e-3
 """Pairs of a score that has not occurred: without any, a mean outside of what has occurred would
 be impossible. Public engine testing takes the same."""
 _NUM_BISECTIONS: Final = 60
-_MOST_ELO: Final = 1000.0
+
+Elo = Annotated[float, Field(ge=-1000, le=1000)]
+"""A hypothesis, in Elo points."""
+ErrorRate = Annotated[float, Field(gt=0, lt=0.5)]
+"""The probability of a wrong decision that a test allows."""
 
 
-@dataclass(frozen=True, slots=True)
+@settings_class("promotion")
 class SprtSettings:
     """What a candidate must show against the champion to replace it."""
 
-    elo0: float = 0.0
+    elo0: Elo = 0.0
     """A candidate no better than this, in Elo points above the champion, is to be rejected."""
-    elo1: float = 20.0
+    elo1: Elo = 20.0
     """A candidate at least this much better is to be accepted. The closer the two, the more games:
     half the distance takes four times as many."""
-    alpha: float = 0.05
+    alpha: ErrorRate = 0.05
     """Largest probability of accepting a candidate that is no better than `elo0`."""
-    beta: float = 0.05
+    beta: ErrorRate = 0.05
     """Largest probability of rejecting a candidate that is at least `elo1` better."""
 
     def __post_init__(self) -> None:
-        check_range("promotion.elo0", self.elo0, ge=-_MOST_ELO, le=_MOST_ELO)
-        check_range("promotion.elo1", self.elo1, ge=-_MOST_ELO, le=_MOST_ELO)
-        check_range("promotion.alpha", self.alpha, gt=0.0, lt=0.5)
-        check_range("promotion.beta", self.beta, gt=0.0, lt=0.5)
         if self.elo0 >= self.elo1:
             raise ConfigError(
                 f"promotion.elo1 must be above promotion.elo0 = {self.elo0:g}, got {self.elo1:g}"

@@ -4,7 +4,7 @@
 :func:`load_network` keep it. The neuron's equations stand in :mod:`chess_snn.nets.neuron`.
 """
 
-from chess_snn.nets.config import SIZES, NetConfig, net_config
+from chess_snn.nets.config import SIZES, Activation, NetConfig, Size, net_config
 from chess_snn.nets.cpu_evaluator import CpuEvaluator, keep_freed_memory
 from chess_snn.nets.cuda_evaluator import CudaEvaluator
 from chess_snn.nets.evaluator import Evaluation, Evaluator, OwnedEvaluator
@@ -30,6 +30,7 @@ from chess_snn.nets.weights import (
 
 __all__ = [
     "SIZES",
+    "Activation",
     "CpuEvaluator",
     "CudaEvaluator",
     "Evaluation",
@@ -44,6 +45,7 @@ __all__ = [
     "Operations",
     "OwnedEvaluator",
     "Precision",
+    "Size",
     "SpikeCounts",
     "build_network",
     "count_operations",

@@ -8,7 +8,7 @@ import hashlib
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import asdict, fields
+from dataclasses import asdict
 from pathlib import Path
 from typing import Final
 
@@ -87,7 +87,7 @@ def load_network(path: Path) -> Network:
         )
     try:
         spec = get_game(metadata["game"]).spec
-        config = _parse_config(metadata["config"])
+        config = NetConfig(**json.loads(metadata["config"]))
     except (KeyError, TypeError, ValueError, RecursionError, ConfigError) as error:
         raise CorruptDataError(f"{path} does not describe its network: {error}") from error
     with torch.device("meta"):  # where a network of any size takes no memory
@@ -148,18 +148,6 @@ def _metadata(content: bytes) -> dict[str, str]:
 def _header_end(content: bytes) -> int:
     """Where the header of a safetensors file ends and its tensors begin."""
     return _LENGTH_BYTES + int.from_bytes(content[:_LENGTH_BYTES], "little")
-
-
-def _parse_config(text: str) -> NetConfig:
-    """The config, every field of which has the type of its default."""
-    values = json.loads(text)
-    if not isinstance(values, dict):
-        raise TypeError(f"config must be an object, found {type(values).__name__}")
-    for field in fields(NetConfig):
-        value, kind = values.get(field.name, field.default), type(field.default)
-        if type(value) is not kind and not (kind is float and type(value) is int):
-            raise TypeError(f"net.{field.name} must be of type {kind.__name__}, found {value!r}")
-    return NetConfig(**values)
 
 
 def _check_fit(path: Path, stored: dict[str, Tensor], expected: dict[str, Tensor]) -> None:

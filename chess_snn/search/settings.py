@@ -1,9 +1,10 @@
 """The settings of search, and the searches that they make."""
 
-from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Literal
 
-from chess_snn.config import check_choice, check_range
+from pydantic import Field
+
+from chess_snn.config import check_range
 from chess_snn.games.base import Game
 from chess_snn.nets.evaluator import Evaluator
 from chess_snn.search.base import PolicySearch, Search
@@ -11,62 +12,49 @@ from chess_snn.search.descent import GUMBEL_RULE, PUCT_RULE, Rule
 from chess_snn.search.gumbel import GumbelRoot
 from chess_snn.search.puct import PuctRoot
 from chess_snn.search.tree_search import RootRule, TreeSearch
+from chess_snn.settings import settings_class
 
 SearchKind = Literal["gumbel", "puct", "policy"]
 
 MAX_SIMULATIONS = 100_000
 
 
-@dataclass(frozen=True, slots=True)
+@settings_class("search")
 class SearchSettings:
     """How an action is chosen with the network, in self-play and everywhere else."""
 
     kind: SearchKind = "gumbel"
     """`gumbel` (Gumbel AlphaZero) learns from few simulations; `puct` is for hundreds; `policy`
     asks the network once and grows no tree."""
-    simulations_first: int = 16
+    simulations_first: int = Field(default=16, ge=1, le=MAX_SIMULATIONS)
     """Simulations a position at the start of the campaign."""
-    simulations_last: int = 32
+    simulations_last: int = Field(default=32, ge=1, le=MAX_SIMULATIONS)
     """Simulations a position at its end; it changes on a straight line in between."""
-    considered_actions: int = 16
+    considered_actions: int = Field(default=16, ge=2, le=1024)
     """Gumbel: root actions that sequential halving starts from; one for every two simulations
     where that is more, so that a long search overlooks no mate."""
-    q_scale: float = 1.0
+    q_scale: float = Field(default=1.0, gt=0, le=100)
     """Gumbel: how far a better value moves the policy; c_scale of Danihelka et al. 2022, for values
     in [-1, 1]. In games of points the values met in a tree are stretched to [0, 1] first; mctx then
     takes 0.1."""
-    visit_offset: float = 50.0
+    visit_offset: float = Field(default=50.0, ge=0, le=1e6)
     """Gumbel: c_visit of Danihelka et al. 2022, added to the largest visit count."""
-    discount: float = 0.998
+    discount: float = Field(default=0.998, gt=0, le=1)
     """Value of a win one ply later, as a share of a win now; below 1 a faster mate is better."""
     finds_wins: bool = True
     """Whether a position that can be won at once (chess: mate in one) counts as won, without asking
     the network; the rules see it in less time."""
-    exploration: float = 1.5
+    exploration: float = Field(default=1.5, gt=0, le=100)
     """PUCT: weight of the prior against the value, of which `search.q_scale` says the range."""
-    unvisited_reduction: float = 0.25
+    unvisited_reduction: float = Field(default=0.25, ge=0, le=2)
     """PUCT: how much worse than its parent an action without visits is taken to be, times the root
     of the prior already visited."""
-    noise_alpha: float = 0.3
+    noise_alpha: float = Field(default=0.3, gt=0, le=100)
     """PUCT: concentration of the Dirichlet noise on the root's prior."""
-    noise_share: float = 0.25
+    noise_share: float = Field(default=0.25, ge=0, le=1)
     """PUCT: share of that noise; where the temperature is 0 there is none."""
-    memory_mib: int = 4096
+    memory_mib: int = Field(default=4096, ge=1)
     """Most memory for the trees of one search, in MiB; more is an error before it starts."""
-
-    def __post_init__(self) -> None:
-        check_choice("search.kind", self.kind, get_args(SearchKind))
-        for name in ("simulations_first", "simulations_last"):
-            check_range(f"search.{name}", getattr(self, name), ge=1, le=MAX_SIMULATIONS)
-        check_range("search.considered_actions", self.considered_actions, ge=2, le=1024)
-        check_range("search.q_scale", self.q_scale, gt=0, le=100)
-        check_range("search.visit_offset", self.visit_offset, ge=0, le=1e6)
-        check_range("search.discount", self.discount, gt=0, le=1)
-        check_range("search.exploration", self.exploration, gt=0, le=100)
-        check_range("search.unvisited_reduction", self.unvisited_reduction, ge=0, le=2)
-        check_range("search.noise_alpha", self.noise_alpha, gt=0, le=100)
-        check_range("search.noise_share", self.noise_share, ge=0, le=1)
-        check_range("search.memory_mib", self.memory_mib, ge=1)
 
     def rule(self, kind: int) -> Rule:
         """For trees whose edges below the root are chosen by ``GUMBEL_RULE`` or ``PUCT_RULE``."""

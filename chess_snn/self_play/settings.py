@@ -1,107 +1,88 @@
 """The settings of self-play, and what they come to at one moment of the campaign."""
 
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
+from pydantic import Field
 
-from chess_snn.config import check_range
 from chess_snn.errors import ConfigError
+from chess_snn.settings import settings_class
 from chess_snn.types import Float32Array, Int32Array
 
 SHARDS_A_WORKER: Final = 3
 """Workers that are slower, or begin later, than the others take fewer of them."""
 
 
-@dataclass(frozen=True, slots=True)
+@settings_class("self_play")
 class SelfPlaySettings:
     """How games are played for training.
 
     What is called first and last changes over the campaign, on a straight line.
     """
 
-    games_per_iteration: int = 400
+    games_per_iteration: int = Field(default=400, ge=1)
     """Games of one iteration, over all shards."""
-    games_per_shard: int = 100
+    games_per_shard: int = Field(default=100, ge=1)
     """Most games of one self-play task (shard). Every iteration is divided into as many shards as
     its workers need, several for each where the games suffice."""
-    concurrent_games: int = 256
+    concurrent_games: int = Field(default=256, ge=1)
     """Games in play at once on one worker; the batch of the network."""
-    max_plies_first: int = 150
+    max_plies_first: int = Field(default=150, ge=1, le=100_000)
     """Ply cap at the start of the campaign: games are cut there; `cut_value_limit` decides what
     they count as in training."""
-    max_plies_last: int = 200
+    max_plies_last: int = Field(default=200, ge=1, le=100_000)
     """Ply cap at its end."""
-    material_share_first: float = 1.0
+    material_share_first: float = Field(default=1.0, ge=0, le=1)
     """Weight of the material balance in what a cut game counts as in training; the rest is the
     value of the last search. At the start of the campaign, when values mean little."""
-    material_share_last: float = 0.2
+    material_share_last: float = Field(default=0.2, ge=0, le=1)
     """The same at its end."""
-    cut_value_limit: float = 0.8
+    cut_value_limit: float = Field(default=0.8, ge=0, le=1)
     """Largest size of what a cut game counts as; 0 makes every cut game a draw."""
-    random_start_plies: int = 8
+    random_start_plies: int = Field(default=8, ge=0, le=200)
     """A game starts after a uniformly drawn number of random plies between 0 and this."""
-    practice_share_first: float = 0.2
+    practice_share_first: float = Field(default=0.2, ge=0, le=1)
     """Share of games that start from simple won positions (queens, rooks or a pawn against a king),
     at the start of the campaign."""
-    practice_share_last: float = 0.15
+    practice_share_last: float = Field(default=0.15, ge=0, le=1)
     """The same at its end."""
-    restart_share_first: float = 0.2
+    restart_share_first: float = Field(default=0.2, ge=0, le=1)
     """Share of games that start in the middle of earlier games, at the start of the campaign."""
-    restart_share_last: float = 0.2
+    restart_share_last: float = Field(default=0.2, ge=0, le=1)
     """The same at its end."""
-    mismatch_share_first: float = 0.0
+    mismatch_share_first: float = Field(default=0.0, ge=0, le=1)
     """Share of games that start where one side has played for material against random moves, with
     many pieces against few: to learn to finish a game against somebody who cannot play. At the
     start of the campaign."""
-    mismatch_share_last: float = 0.0
+    mismatch_share_last: float = Field(default=0.0, ge=0, le=1)
     """The same at its end."""
-    mismatch_plies: int = 80
+    mismatch_plies: int = Field(default=80, ge=1, le=200)
     """Most plies played like that; a game starts after a uniformly drawn number from 1 to this."""
-    mismatch_policy_share: float = 0.0
+    mismatch_policy_share: float = Field(default=0.0, ge=0, le=1)
     """Share of those games in which the strong side is the network's policy without search instead:
     they begin where the policy alone gets to, and learn what it does not know there."""
-    restart_value_limit: float = 0.8
+    restart_value_limit: float = Field(default=0.8, ge=0, le=1)
     """Only positions whose root value is at most this in size are restarted from."""
-    temperature_first: float = 1.0
+    temperature_first: float = Field(default=1.0, ge=0, le=100)
     """Temperature of a game's first ply; 1 plays the policy as it is."""
-    temperature_last: float = 0.2
+    temperature_last: float = Field(default=0.2, ge=0, le=100)
     """Temperature from ply `temperature_plies` on; 0 plays the best action."""
-    temperature_plies: int = 30
+    temperature_plies: int = Field(default=30, ge=1)
     """Plies over which the temperature falls, on a straight line."""
     resignation: bool = False
     """Whether a side gives up when its root value stays below a threshold. The threshold is
     calibrated on games that are played on."""
-    resignation_error_limit: float = 0.025
+    resignation_error_limit: float = Field(default=0.025, gt=0, lt=1)
     """Most games that a resigning side would not have lost, as a share."""
-    resignation_played_on: float = 0.2
+    resignation_played_on: float = Field(default=0.2, gt=0, le=1)
     """Share of games in which nobody may resign, to calibrate on."""
 
     def __post_init__(self) -> None:
-        check_range("self_play.games_per_iteration", self.games_per_iteration, ge=1)
-        check_range("self_play.games_per_shard", self.games_per_shard, ge=1)
-        check_range("self_play.concurrent_games", self.concurrent_games, ge=1)
-        check_range("self_play.random_start_plies", self.random_start_plies, ge=0, le=200)
-        check_range("self_play.mismatch_plies", self.mismatch_plies, ge=1, le=200)
-        check_range("self_play.mismatch_policy_share", self.mismatch_policy_share, ge=0, le=1)
-        check_range("self_play.temperature_first", self.temperature_first, ge=0, le=100)
-        check_range("self_play.temperature_last", self.temperature_last, ge=0, le=100)
-        check_range("self_play.temperature_plies", self.temperature_plies, ge=1)
-        check_range("self_play.cut_value_limit", self.cut_value_limit, ge=0, le=1)
-        check_range("self_play.restart_value_limit", self.restart_value_limit, ge=0, le=1)
-        check_range("self_play.resignation_error_limit", self.resignation_error_limit, gt=0, lt=1)
-        check_range("self_play.resignation_played_on", self.resignation_played_on, gt=0, le=1)
         for when in ("first", "last"):
-            max_plies = self._at(when, "max_plies")
-            check_range(f"self_play.max_plies_{when}", max_plies, ge=1, le=100_000)
-            material_share = self._at(when, "material_share")
-            check_range(f"self_play.material_share_{when}", material_share, ge=0, le=1)
             shares = {
                 f"self_play.{kind}_share_{when}": self._at(when, f"{kind}_share")
                 for kind in ("practice", "restart", "mismatch")
             }
-            for name, share in shares.items():
-                check_range(name, share, ge=0, le=1)
             if sum(shares.values()) > 1:
                 listed = ", ".join(f"{name} = {share:g}" for name, share in shares.items())
                 raise ConfigError(f"{listed} add to more than 1; lower one of them")

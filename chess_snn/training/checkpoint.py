@@ -29,7 +29,7 @@ from chess_snn.data import (
     verify_folder,
     write_json,
 )
-from chess_snn.errors import CorruptDataError, UnknownVersionError
+from chess_snn.errors import ConfigError, CorruptDataError, UnknownVersionError
 from chess_snn.games.base import Game
 from chess_snn.nets import (
     Network,
@@ -55,7 +55,7 @@ _LOSS_SCALE = "loss_scale"
 """Names its tensors beside the numbers that name parameters."""
 _STEP = "step"
 """AdamW's name for the one entry of a parameter's state that has not the parameter's shape."""
-_MISFITS = (KeyError, TypeError, ValueError, IndexError)
+_MISFITS = (ConfigError, KeyError, TypeError, ValueError, IndexError)
 """What bytes raise that are intact and yet not the state of this trainer and network."""
 
 

@@ -1,11 +1,14 @@
 """The settings of training."""
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal
 
-from chess_snn.config import check_choice, check_range
+from pydantic import Field
+
+from chess_snn.config import check_range
 from chess_snn.errors import ConfigError
+from chess_snn.settings import settings_class
 
 Precision = Literal["fp32", "bf16", "fp16"]
 PolicyLoss = Literal["advantage", "search"]
@@ -13,59 +16,59 @@ Backend = Literal["auto", "nccl", "gloo"]
 """What ranks exchange by; ``auto`` is NCCL where each rank has a GPU of its own, else gloo."""
 
 
-@dataclass(frozen=True, slots=True)
+@settings_class("training")
 class TrainingSettings:
     """How a network learns from the replay window."""
 
-    batch_size: int = 256
+    batch_size: int = Field(default=256, ge=2)
     """Positions of one optimiser step."""
-    micro_batch: int = 128
+    micro_batch: int = Field(default=128, ge=2)
     """Positions of a step that are normalised together; CPU threads each take one such part at a
     time. What is learnt depends on it, and not on the number of threads."""
-    presentations: float = 4.0
+    presentations: float = Field(default=4.0, gt=0, le=1000)
     """How often each new position is shown in all; sets the steps of an iteration."""
-    learning_rate: float = 6e-3
+    learning_rate: float = Field(default=6e-3, gt=0, le=10)
     """Peak learning rate of AdamW. It dominates everything else; tune it for each network size and
     never share it between a spiking network and its ordinary twin."""
-    final_learning_rate: float = 0.1
+    final_learning_rate: float = Field(default=0.1, ge=0, le=1)
     """Learning rate at the end of the campaign, as a share of the peak."""
-    warmup_steps: int = 50
+    warmup_steps: int = Field(default=50, ge=0)
     """First steps of the campaign, over which the learning rate rises from zero."""
-    weight_decay: float = 1e-4
+    weight_decay: float = Field(default=1e-4, ge=0, le=1)
     """Decoupled weight decay; normalisation layers and biases have none."""
-    clip_norm: float = 1.0
+    clip_norm: float = Field(default=1.0, gt=0)
     """Largest norm of the whole gradient."""
-    skip_limit: int = 5
+    skip_limit: int = Field(default=5, ge=0, le=1000)
     """Steps in a row that may be skipped because their loss or gradient is not finite; one more
     halts the campaign, and the generation is given up. A skipped step changes nothing. Steps that
     overflow in fp16 because the loss is scaled too much are not counted."""
     policy_loss: PolicyLoss = "search"
     """`advantage`: the played action weighted by its clipped advantage over the value, for games
     played without search. `search`: cross-entropy with the search's policy target."""
-    advantage_clip: float = 1.0
+    advantage_clip: float = Field(default=1.0, gt=0)
     """Advantages are clipped to this size on both sides."""
-    entropy_bonus: float = 0.0
+    entropy_bonus: float = Field(default=0.0, ge=0)
     """Weight of the policy's entropy, which the loss rewards; for games without search."""
-    value_weight: float = 1.0
+    value_weight: float = Field(default=1.0, ge=0)
     """Weight of the value loss beside the policy loss."""
-    root_value_share: float = 0.25
+    root_value_share: float = Field(default=0.25, ge=0, le=1)
     """Share of the search's root value in the value target; the rest is the game's outcome."""
-    td_lambda: float = 1.0
+    td_lambda: float = Field(default=1.0, ge=0, le=1)
     """In a game with rewards, the weight of the rewards that were played in the value target; what
     is left to 1 goes to the root values along the way. 1 takes all rewards to the game's end."""
-    plies_left_weight: float = 0.1
+    plies_left_weight: float = Field(default=0.1, ge=0, le=10)
     """Weight of the auxiliary loss: plies from a position to the end of its game."""
-    window_positions: int = 250_000
+    window_positions: int = Field(default=250_000, ge=2)
     """Positions of the replay window while the campaign has not played more; c of `window_growth`.
-    The oldest games leave first."""
-    window_growth: float = 0.4
+    At least `batch_size`. The oldest games leave first."""
+    window_growth: float = Field(default=0.4, ge=0, le=10)
     """How the window grows when n > c positions were played: to c (1 + b ((n / c)^a - 1) / a), of
     which this is b; 0 keeps it at c."""
-    window_exponent: float = 0.7
+    window_exponent: float = Field(default=0.7, gt=0, le=1)
     """a of the same formula."""
-    surprise_share: float = 0.7
+    surprise_share: float = Field(default=0.7, ge=0, le=1)
     """Share of the samples drawn by how far the search moved the policy; the rest is uniform."""
-    surprise_cap: float = 2.0
+    surprise_cap: float = Field(default=2.0, ge=1, le=1000)
     """Most weight of one position in that draw, in units of the mean weight."""
     mirror: bool = True
     """Whether each sample is shown in a random view among those that the rules cannot tell apart
@@ -76,28 +79,7 @@ class TrainingSettings:
     GPUs; CPUs run it many times slower than fp32."""
 
     def __post_init__(self) -> None:
-        check_range("training.batch_size", self.batch_size, ge=2)
-        check_range("training.micro_batch", self.micro_batch, ge=2)
-        check_range("training.presentations", self.presentations, gt=0, le=1000)
-        check_range("training.learning_rate", self.learning_rate, gt=0, le=10)
-        check_range("training.final_learning_rate", self.final_learning_rate, ge=0, le=1)
-        check_range("training.warmup_steps", self.warmup_steps, ge=0)
-        check_range("training.weight_decay", self.weight_decay, ge=0, le=1)
-        check_range("training.clip_norm", self.clip_norm, gt=0)
-        check_range("training.skip_limit", self.skip_limit, ge=0, le=1000)
-        check_choice("training.policy_loss", self.policy_loss, ("advantage", "search"))
-        check_range("training.advantage_clip", self.advantage_clip, gt=0)
-        check_range("training.entropy_bonus", self.entropy_bonus, ge=0)
-        check_range("training.value_weight", self.value_weight, ge=0)
-        check_range("training.root_value_share", self.root_value_share, ge=0, le=1)
-        check_range("training.td_lambda", self.td_lambda, ge=0, le=1)
-        check_range("training.plies_left_weight", self.plies_left_weight, ge=0, le=10)
         check_range("training.window_positions", self.window_positions, ge=self.batch_size)
-        check_range("training.window_growth", self.window_growth, ge=0, le=10)
-        check_range("training.window_exponent", self.window_exponent, gt=0, le=1)
-        check_range("training.surprise_share", self.surprise_share, ge=0, le=1)
-        check_range("training.surprise_cap", self.surprise_cap, ge=1, le=1000)
-        check_choice("training.precision", self.precision, ("fp32", "bf16", "fp16"))
 
     @property
     def num_micro_batches(self) -> int:
@@ -118,7 +100,7 @@ class TrainingSettings:
         return max(1, round(num_new_positions * self.presentations / self.batch_size))
 
 
-@dataclass(frozen=True, slots=True)
+@settings_class("supervised")
 class SupervisedSettings:
     """Learning from given games, before a campaign's first iteration or by `chess-snn games learn`.
 
@@ -131,20 +113,16 @@ class SupervisedSettings:
     network that has learnt from them, otherwise with an untrained one."""
     digest: str = ""
     """Of these games; noted when a campaign starts. Others in that folder are refused."""
-    epochs: int = 1
+    epochs: int = Field(default=1, ge=0, le=10_000)
     """How often the network goes through the games; 0 leaves it untrained."""
-    learning_rate: float = 0.0
+    learning_rate: float = Field(default=0.0, ge=0, le=10)
     """Peak learning rate; 0 takes `training.learning_rate`."""
-    window_positions: int = 2_000_000
+    window_positions: int = Field(default=2_000_000, ge=1)
     """Positions in memory at a time. More are learnt from in portions of whole shards."""
-    checkpoint_minutes: float = 5.0
+    checkpoint_minutes: float = Field(default=5.0, gt=0, le=1440)
     """Training between two checkpoints: about the most that a kill costs."""
 
     def __post_init__(self) -> None:
-        check_range("supervised.epochs", self.epochs, ge=0, le=10_000)
-        check_range("supervised.learning_rate", self.learning_rate, ge=0, le=10)
-        check_range("supervised.window_positions", self.window_positions, ge=1)
-        check_range("supervised.checkpoint_minutes", self.checkpoint_minutes, gt=0, le=1440)
         if self.digest and not self.games:
             raise ConfigError(
                 f'supervised.digest = "{self.digest}" is that of games, and supervised.games names '

@@ -1,63 +1,58 @@
 """The engine's options, as ``uci`` lists them and ``setoption`` sets them."""
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Any, Final, Literal, get_args
+from dataclasses import replace
+from typing import Any, Final, Literal
 
-from chess_snn.config import check_choice, check_range
+from pydantic import Field
+from pydantic.fields import FieldInfo
+
+from chess_snn.config import check_choice
 from chess_snn.errors import ConfigError
 from chess_snn.nets import Precision
 from chess_snn.search import MAX_SIMULATIONS
+from chess_snn.settings import bounds, choices, setting_fields, settings_class
 
 PrecisionOption = Literal["model", Precision]
 
+_NO_TEXT: Final = "<empty>"
 
-@dataclass(frozen=True, slots=True)
+
+@settings_class("uci")
 class Options:
-    """What a user can set; each field's name in UCI stands in ``_KINDS``."""
+    """What a user can set; each field's name in UCI is its title."""
 
-    model: str = ""
+    model: str = Field(default="", title="Model")
     """The network, as text; empty: none yet."""
-    simulations: int = 800
+    simulations: int = Field(default=800, ge=1, le=MAX_SIMULATIONS, title="Simulations")
     """Of a ``go`` that does not say how long."""
-    temperature: float = 0.0
+    temperature: float = Field(default=0.0, ge=0, le=100, title="Temperature")
     """0 plays the best move; above, moves are drawn from visits to the power of 1 / temperature."""
-    threads: int = 1
+    threads: int = Field(default=1, ge=1, le=1024, title="Threads")
     """Of the network."""
-    device: str = "cpu"
+    device: str = Field(default="cpu", title="Device")
     """Where the network runs: ``cpu``, ``cuda``, ``cuda:N`` or ``auto``."""
-    ticks: int = 0
-    """Spiking time of one evaluation; 0: what the network was trained with."""
-    precision: PrecisionOption = "model"
-    """Of the network; ``model``: what it was trained with."""
-    multipv: int = 1
-    """Lines to report."""
-    show_wdl: bool = False
-    """Whether win, draw and loss are reported."""
-    ponder: bool = False
-    """The GUI's own: whether it will ponder. The engine can always."""
-    hash_mib: int = 256
+    hash_mib: int = Field(default=256, ge=1, le=32_768, title="Hash")
     """Memory of the tree."""
-    move_overhead_ms: int = 100
+    ticks: int = Field(default=0, ge=0, le=64, title="Ticks")
+    """Spiking time of one evaluation; 0: what the network was trained with."""
+    precision: PrecisionOption = Field(default="model", title="Precision")
+    """Of the network; ``model``: what it was trained with."""
+    multipv: int = Field(default=1, ge=1, le=218, title="MultiPV")
+    """Lines to report."""
+    show_wdl: bool = Field(default=False, title="UCI_ShowWDL")
+    """Whether win, draw and loss are reported."""
+    ponder: bool = Field(default=False, title="Ponder")
+    """The GUI's own: whether it will ponder. The engine can always."""
+    move_overhead_ms: int = Field(default=100, ge=0, le=10_000, title="Move Overhead")
     """Set aside of the clock at every move."""
-
-    def __post_init__(self) -> None:
-        check_range("Simulations", self.simulations, ge=1, le=MAX_SIMULATIONS)
-        check_range("Temperature", self.temperature, ge=0, le=_MOST_TEMPERATURE)
-        check_range("Threads", self.threads, ge=1, le=_MOST_THREADS)
-        check_range("Ticks", self.ticks, ge=0, le=_MOST_TICKS)
-        check_choice("Precision", self.precision, _PRECISIONS)
-        check_range("MultiPV", self.multipv, ge=1, le=_MOST_LINES)
-        check_range("Hash", self.hash_mib, ge=1, le=_MOST_HASH_MIB)
-        check_range("Move Overhead", self.move_overhead_ms, ge=0, le=_MOST_OVERHEAD_MS)
 
 
 def declare(options: Options) -> list[str]:
     """The lines that tell a GUI of every option, with ``options`` as the defaults."""
     return [
-        f"option name {name} {kind.declare(getattr(options, kind.field))}"
-        for name, kind in _KINDS.items()
+        f"option name {field.title} {_declared(field, getattr(options, name))}"
+        for name, field in setting_fields(Options).items()
     ]
 
 
@@ -67,87 +62,43 @@ def set_option(options: Options, name: str, value: str) -> Options:
     Raises:
         ConfigError: there is no such option, or it cannot have that value.
     """
-    for known, kind in _KINDS.items():
-        if known.lower() == name.lower():
-            return replace(options, **{kind.field: kind.parse(known, value)})
-    raise ConfigError(f"unknown option {name!r}; known: {', '.join(_KINDS)}")
+    fields = setting_fields(Options)
+    for key, field in fields.items():
+        if str(field.title).lower() == name.lower():
+            return replace(options, **{key: _parsed(field, value)})
+    known = ", ".join(str(field.title) for field in fields.values())
+    raise ConfigError(f"unknown option {name!r}; known: {known}")
 
 
-@dataclass(frozen=True, slots=True)
-class _Kind:
-    """How a field of :class:`Options` is declared and read."""
-
-    field: str
-    declare: Callable[[Any], str]
-    parse: Callable[[str, str], Any]
-
-
-def _spin(field: str, least: int, most: int) -> _Kind:
-    return _Kind(
-        field, lambda value: f"type spin default {value} min {least} max {most}", _parse_whole
-    )
+def _declared(field: FieldInfo, value: object) -> str:
+    if isinstance(value, bool):
+        return f"type check default {str(value).lower()}"
+    if isinstance(value, int):
+        limits = bounds(field)
+        return f"type spin default {value} min {limits['ge']} max {limits['le']}"
+    if named := choices(field):
+        return " ".join([f"type combo default {value}", *(f"var {choice}" for choice in named)])
+    # UCI has no type for fractions.
+    text = f"{value:g}" if isinstance(value, float) else value
+    return f"type string default {text or _NO_TEXT}"
 
 
-def _parse_whole(name: str, text: str) -> int:
-    try:
-        return int(text)
-    except ValueError:
-        raise ConfigError(f"{name} must be a whole number, got {text!r}") from None
-
-
-def _parse_real(name: str, text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
-    if not math.isfinite(value):
-        raise ConfigError(f"{name} must be a number, got {text!r}")
-    return value
-
-
-def _parse_check(name: str, text: str) -> bool:
-    check_choice(name, text.lower(), ("true", "false"))
-    return text.lower() == "true"
-
-
-def _declare_check(value: bool) -> str:
-    return f"type check default {str(value).lower()}"
-
-
-def _parse_text(_name: str, text: str) -> str:
+def _parsed(field: FieldInfo, text: str) -> Any:
+    name = field.title
+    if field.annotation is bool:
+        check_choice(str(name), text.lower(), ("true", "false"))
+        return text.lower() == "true"
+    if field.annotation is int:
+        try:
+            return int(text)
+        except ValueError:
+            raise ConfigError(f"{name} must be a whole number, got {text!r}") from None
+    if field.annotation is float:
+        try:
+            value = float(text)
+        except ValueError:
+            value = math.nan
+        if not math.isfinite(value):
+            raise ConfigError(f"{name} must be a number, got {text!r}")
+        return value
     return "" if text == _NO_TEXT else text
-
-
-def _declare_precision(value: str) -> str:
-    return " ".join(["type combo default", value, *(f"var {choice}" for choice in _PRECISIONS)])
-
-
-_NO_TEXT: Final = "<empty>"
-_PRECISIONS: Final = get_args(PrecisionOption)
-_MOST_TEMPERATURE: Final = 100.0
-_MOST_THREADS: Final = 1024
-_MOST_TICKS: Final = 64
-_MOST_LINES: Final = 218
-_MOST_HASH_MIB: Final = 32_768
-_MOST_OVERHEAD_MS: Final = 10_000
-
-_KINDS: Final = {
-    "Model": _Kind(
-        "model", lambda value: f"type string default {value or _NO_TEXT}", _parse_text
-    ),
-    "Simulations": _spin("simulations", 1, MAX_SIMULATIONS),
-    "Temperature": _Kind(
-        # UCI has no type for fractions.
-        "temperature", lambda value: f"type string default {value:g}", _parse_real
-    ),
-    "Threads": _spin("threads", 1, _MOST_THREADS),
-    "Device": _Kind("device", lambda value: f"type string default {value}", _parse_text),
-    "Hash": _spin("hash_mib", 1, _MOST_HASH_MIB),
-    "Ticks": _spin("ticks", 0, _MOST_TICKS),
-    "Precision": _Kind("precision", _declare_precision, lambda _name, text: text),
-    "MultiPV": _spin("multipv", 1, _MOST_LINES),
-    "UCI_ShowWDL": _Kind("show_wdl", _declare_check, _parse_check),
-    "Ponder": _Kind("ponder", _declare_check, _parse_check),
-    "Move Overhead": _spin("move_overhead_ms", 0, _MOST_OVERHEAD_MS),
-}
-"""By the name that UCI knows it by."""

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from chess_snn.campaign.configuration.execution_settings import ExecutionSettings
+from chess_snn.campaign.configuration.pace import ExecutionSettings
 
 PATIENCE_S: Final = 60
 """Workers whose scheduler is gone end after this long, and with them the job that they are in.

@@ -15,8 +15,7 @@ import kr8s
 from dask_kubernetes.operator import make_cluster_spec
 from kr8s.objects import new_class
 
-from chess_snn.campaign.configuration.cluster_settings import ClusterSettings
-from chess_snn.campaign.configuration.execution_settings import ExecutionSettings
+from chess_snn.campaign.configuration.pace import ClusterSettings, ExecutionSettings
 from chess_snn.errors import ClusterError, one_line
 from tasks.cluster.commands import scheduler_words, worker_words
 

@@ -7,7 +7,7 @@ from typing import Final
 import dask
 from distributed import Security
 
-from chess_snn.campaign.configuration.cluster_settings import check_address
+from chess_snn.campaign.configuration.pace import check_address
 from chess_snn.errors import ConfigError
 
 CERTIFICATES: Final = "CHESS_SNN_CERTIFICATES"

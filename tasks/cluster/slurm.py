@@ -7,8 +7,7 @@ from typing import Any, Final
 from distributed import Security
 from distributed.core import Status
 
-from chess_snn.campaign.configuration.cluster_settings import ClusterSettings
-from chess_snn.campaign.configuration.execution_settings import ExecutionSettings
+from chess_snn.campaign.configuration.pace import ClusterSettings, ExecutionSettings
 from chess_snn.interrupts import interrupt_kept
 from tasks.cluster.commands import worker_words
 from tasks.cluster.nannies import ANY_LOOPBACK_PORT

@@ -9,7 +9,7 @@ import dask
 from distributed import Security
 from distributed.utils import get_ip
 
-from chess_snn.campaign.configuration.cluster_settings import is_loopback
+from chess_snn.campaign.configuration.pace import is_loopback
 from chess_snn.campaign.machine.places import WorkerPlace
 from chess_snn.errors import ClusterError, ConfigError
 from tasks.cluster.ending import end_of_program

@@ -1,12 +1,11 @@
 """Each alarm rings when its trouble has lasted, names its figures, and is silent otherwise."""
 
-import dataclasses
 import math
 import re
 
 import pytest
 
-from chess_snn.campaign.configuration.reference import field_docs
+from chess_snn.campaign.configuration.loading import config_values, flat_values
 from chess_snn.campaign.configuration.settings import CampaignConfig
 from chess_snn.campaign.viewing.alarms import Alarm, find_alarms
 
@@ -135,12 +134,7 @@ def test_the_replay_may_be_short_of_several_things(figures, saw):
 
 
 def test_advice_names_settings_that_exist():
-    config = CampaignConfig()
-    known = {
-        f"{group.name}.{name}"
-        for group in dataclasses.fields(config)
-        for name in field_docs(type(getattr(config, group.name)))
-    }
+    known = set(flat_values(config_values(CampaignConfig())))
     alarms = [only_alarm(history(20, trouble, 12)) for trouble, _, _ in TROUBLES.values()]
     alarms.append(only_alarm([HEALTHY | {"self_play/entropy_ratio": 0.7}]))
     alarms.append(only_alarm([HEALTHY | {"evaluation/score": s} for s in (0.9,) * 3 + (0.2,) * 3]))

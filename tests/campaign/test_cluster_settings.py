@@ -3,7 +3,7 @@
 import pytest
 
 from chess_snn.campaign import load_config
-from chess_snn.campaign.configuration.cluster_settings import check_address, is_loopback
+from chess_snn.campaign.configuration.pace import check_address, is_loopback
 from chess_snn.errors import ConfigError
 
 

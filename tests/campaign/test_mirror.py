@@ -8,7 +8,7 @@ from made_campaigns import begin, finish, make_campaign, play_shards
 from s3_server import BUCKET, CREDENTIALS, running_server
 
 from chess_snn.campaign import CampaignFolder, read_receipts
-from chess_snn.campaign.configuration.storage_settings import StorageSettings
+from chess_snn.campaign.configuration.pace import StorageSettings
 from chess_snn.campaign.copies.mirror import Mirror, check_store, open_store, restore
 from chess_snn.data import MANIFEST_NAME, is_committed, staged_folder, write_json
 from chess_snn.errors import CampaignError, ConfigError, CorruptDataError, StorageError, UsageError

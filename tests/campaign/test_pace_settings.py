@@ -18,7 +18,7 @@ def test_execution_may_change_and_is_kept(new_folder):
 
 
 def test_what_results_depend_on_may_not_change():
-    with pytest.raises(ConfigError, match=r"--set training\.batch_size=8: a campaign keeps"):
+    with pytest.raises(ConfigError, match=r"training\.batch_size cannot change"):
         change_pace(load_config(), ["training.batch_size=8"])
 
 

@@ -9,16 +9,16 @@ pytest.importorskip("mlflow")
 from chess_snn.campaign import CampaignFolder, load_config  # noqa: E402
 from chess_snn.errors import ConfigError  # noqa: E402
 from flows.campaign import _directory_of, _resumed_with  # noqa: E402
-from flows.parameters import FormSettings  # noqa: E402
+from flows.parameters import form_settings  # noqa: E402
 
-FORM = FormSettings(
+FORM = form_settings(
     iterations=7, games_per_iteration=96, network="small", simulations=24, gpus=[0, 2], workers=4,
     seed=5,
 )
 
 
 def test_every_field_reaches_its_setting():
-    config = load_config("gpu", settings=FORM.texts())
+    config = load_config("gpu", settings=FORM)
     assert config.campaign.iterations == 7
     assert config.campaign.hours == 0, "the preset counts hours"
     assert config.campaign.seed == 5
@@ -30,13 +30,13 @@ def test_every_field_reaches_its_setting():
 
 
 def test_empty_fields_leave_the_preset_as_it_is():
-    assert load_config("gpu", settings=FormSettings().texts()) == load_config("gpu")
+    assert load_config("gpu", settings=form_settings()) == load_config("gpu")
 
 
 def test_hours_take_the_place_of_iterations():
-    assert load_config("smoke", settings=FormSettings(hours=0.5).texts()).campaign.hours == 0.5
+    assert load_config("smoke", settings=form_settings(hours=0.5)).campaign.hours == 0.5
     with pytest.raises(ConfigError, match=r"iterations = 3 and hours = 2 are both set"):
-        FormSettings(iterations=3, hours=2.0).texts()
+        form_settings(iterations=3, hours=2.0)
 
 
 def test_a_campaign_is_found_by_name_or_by_directory(tmp_path, monkeypatch):
@@ -51,16 +51,16 @@ def test_a_campaign_is_found_by_name_or_by_directory(tmp_path, monkeypatch):
 
 
 def test_the_same_form_resumes_its_campaign_as_a_schedule_does(tmp_path):
-    config = load_config("gpu", settings=FORM.texts())
+    config = load_config("gpu", settings=FORM)
     folder = CampaignFolder.create(tmp_path / "c", config)
-    assert _resumed_with(folder, FORM.texts()) == folder
+    assert _resumed_with(folder, FORM) == folder
 
 
 def test_a_resumed_campaign_may_change_its_pace_and_nothing_else(tmp_path):
     folder = CampaignFolder.create(tmp_path / "c", load_config("smoke"))
-    changed = _resumed_with(folder, FormSettings(workers=3).texts())
+    changed = _resumed_with(folder, form_settings(workers=3))
     assert changed.config.execution.workers == 3
     assert CampaignFolder.open(folder.path) == changed
     with pytest.raises(ConfigError, match=r"holds a campaign with campaign\.seed = 0 .*9"):
-        _resumed_with(folder, FormSettings(seed=9, workers=2).texts())
+        _resumed_with(folder, form_settings(seed=9, workers=2))
     assert CampaignFolder.open(folder.path) == changed, "nothing was changed"

@@ -4,29 +4,31 @@ Later sources win: defaults, preset, file, single settings. Nothing unknown is i
 """
 
 import ast
-import difflib
 import hashlib
 import json
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, fields, is_dataclass
-from functools import cache
+from dataclasses import asdict
+from datetime import date, time
 from importlib import resources
 from pathlib import Path
-from typing import Any, Final, get_type_hints
+from typing import Any, TypeAlias
 
 import tomli_w
-from pydantic import TypeAdapter, ValidationError
+from pydantic.fields import FieldInfo
+from pydantic_core import to_jsonable_python
 
+from chess_snn.campaign.configuration.pace import PACE_GROUPS
 from chess_snn.campaign.configuration.settings import CampaignConfig, NetworkSettings
 from chess_snn.errors import ConfigError
+from chess_snn.settings import setting_fields
 from chess_snn.types import Json
 
 _PRESETS = resources.files("chess_snn.campaign.configuration") / "presets"
 _DIGEST_LENGTH = 12
 
-PACE_GROUPS: Final = ("execution", "cluster", "storage")
-"""Settings that change the pace of a campaign, and never its result."""
+Setting: TypeAlias = str | tuple[str, object]
+"""A text such as ``training.batch_size=512``, or a dotted name and its value."""
 
 
 def preset_names() -> list[str]:
@@ -38,11 +40,11 @@ def preset_names() -> list[str]:
 def load_config(
     preset: str | None = None,
     file: Path | None = None,
-    settings: Sequence[str] = (),
+    settings: Sequence[Setting] = (),
     *,
     network: NetworkSettings | None = None,
 ) -> CampaignConfig:
-    """Build a configuration; ``settings`` are texts like ``"training.batch_size=512"``.
+    """Build a configuration; later sources and later ``settings`` win.
 
     With ``network`` the preset's settings of the network do not count, but those do.
 
@@ -56,9 +58,7 @@ def load_config(
         values["net"] = asdict(network)
     if file is not None:
         _merge(values, _read_file(file))
-    for text in settings:
-        _merge(values, _parse_setting(text))
-    return build_config(values)
+    return _with_settings(values, settings)
 
 
 def build_config(values: Mapping[str, Any]) -> CampaignConfig:
@@ -67,19 +67,17 @@ def build_config(values: Mapping[str, Any]) -> CampaignConfig:
     Raises:
         ConfigError: as :func:`load_config`.
     """
-    _refuse_unknown(values, CampaignConfig, prefix="")
+    owners = {name: field.annotation for name, field in setting_fields(CampaignConfig).items()}
+    groups = {}
     try:
-        # TOML has dates and JSON has not: as a text it is refused where a number is wanted.
-        text = json.dumps(values, default=str)
-    except (ValueError, RecursionError) as error:
-        raise ConfigError(f"a setting has a value that no setting takes: {error}") from error
-    try:
-        return _configurations().validate_json(text, strict=True)
-    except ValidationError as error:
-        first = error.errors()[0]
-        setting = ".".join(str(part) for part in first["loc"])
-        reason = first["msg"][:1].lower() + first["msg"][1:]
-        raise ConfigError(f"{setting} = {first['input']!r}: {reason}") from error
+        for name, group in values.items():
+            owner = owners.get(name)
+            if owner is not None and not isinstance(group, Mapping):
+                raise ConfigError(f"{name} is a group of settings; set one of them, {name}.…")
+            groups[name] = group if owner is None else owner(**group)
+        return CampaignConfig(**groups)
+    except RecursionError as error:
+        raise ConfigError("a setting is nested deeper than any setting is") from error
 
 
 def config_of_texts(texts: Mapping[str, str]) -> CampaignConfig:
@@ -98,40 +96,34 @@ def config_of_texts(texts: Mapping[str, str]) -> CampaignConfig:
     return build_config(values)
 
 
-def changed_config(config: CampaignConfig, settings: Sequence[str]) -> CampaignConfig:
-    """``config`` with other settings, as texts of :func:`load_config`.
+def changed_config(config: CampaignConfig, settings: Sequence[Setting]) -> CampaignConfig:
+    """``config`` with other settings.
 
     Raises:
         ConfigError: as of :func:`load_config`.
     """
-    values = config_values(config)
-    for text in settings:
-        _merge(values, _parse_setting(text))
-    return build_config(values)
+    return _with_settings(config_values(config), settings)
 
 
-def change_pace(config: CampaignConfig, settings: Sequence[str]) -> CampaignConfig:
-    """``config`` with other settings of ``PACE_GROUPS``, as texts of :func:`load_config`.
+def change_pace(config: CampaignConfig, settings: Sequence[Setting]) -> CampaignConfig:
+    """``config`` with other settings of ``PACE_GROUPS``.
 
     Raises:
         ConfigError: a setting of another group, or as of :func:`load_config`.
     """
-    values = config_values(config)
-    for text in settings:
-        parsed = _parse_setting(text)
-        if not parsed.keys() <= set(PACE_GROUPS):
-            may = ", ".join(f"[{name}]" for name in PACE_GROUPS)
+    for name, _ in map(_name_and_value, settings):
+        if name.partition(".")[0] not in PACE_GROUPS:
+            may = ", ".join(f"[{group}]" for group in PACE_GROUPS)
             raise ConfigError(
-                f"--set {text}: a campaign keeps the settings that its result depends on; those of "
-                f"{may} may change, and for others there is `campaign start`"
+                f"{name} cannot change in a campaign, because its result depends on it; only "
+                f"settings of {may} may change; for others use `campaign start` or `campaign fork`"
             )
-        _merge(values, parsed)
-    return build_config(values)
+    return changed_config(config, settings)
 
 
 def config_values(config: CampaignConfig) -> Json:
     """The nested values of ``config``, JSON- and TOML-able."""
-    values: Json = json.loads(json.dumps(asdict(config)))
+    values: Json = to_jsonable_python(asdict(config))
     return values
 
 
@@ -144,6 +136,12 @@ def flat_values(values: Mapping[str, Any], prefix: str = "") -> Json:
         else:
             flat[f"{prefix}{name}"] = value
     return flat
+
+
+def setting_field(name: str) -> FieldInfo:
+    """The field of a setting by its dotted ``name``."""
+    group, _, field = name.partition(".")
+    return setting_fields(setting_fields(CampaignConfig)[group].annotation)[field]
 
 
 def config_digest(config: CampaignConfig) -> str:
@@ -165,18 +163,32 @@ def read_toml(path: Path) -> Json:
     Raises:
         ConfigError: the file is missing, unreadable or not TOML.
     """
+    return parse_toml(read_text(path), path)
+
+
+def read_text(path: Path) -> str:
+    """The content of ``path``.
+
+    Raises:
+        ConfigError: the file is missing, unreadable or not text.
+    """
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "not text in UTF-8"
         raise ConfigError(f"cannot read {path}: {reason}") from error
+
+
+def parse_toml(text: str, path: Path) -> Json:
+    """The tables of ``text``, the content of ``path``.
+
+    Raises:
+        ConfigError: it is not TOML.
+    """
+    try:
+        return tomllib.loads(text)
     except (ValueError, RecursionError) as error:  # or a number of thousands of digits
         raise ConfigError(f"{path} is not TOML: {error}") from error
-
-
-@cache
-def _configurations() -> TypeAdapter[CampaignConfig]:
-    return TypeAdapter(CampaignConfig)
 
 
 def _read_preset(name: str) -> Json:
@@ -193,17 +205,27 @@ def _read_file(path: Path) -> Json:
     return values
 
 
-def _parse_setting(text: str) -> Json:
-    name, equals, value = text.partition("=")
+def _with_settings(values: Json, settings: Sequence[Setting]) -> CampaignConfig:
+    for setting in settings:
+        _merge(values, _nested(*_name_and_value(setting)))
+    return build_config(values)
+
+
+def _name_and_value(setting: Setting) -> tuple[str, object]:
+    if not isinstance(setting, str):
+        return setting
+    name, equals, value = setting.partition("=")
     if not equals or not name.strip():
-        raise ConfigError(f"--set takes name=value, got {text!r}; e.g. training.batch_size=512")
+        raise ConfigError(f"--set takes name=value, got {setting!r}; e.g. training.batch_size=512")
     try:
         table = tomllib.loads(f"value = {value}")
     except (ValueError, RecursionError):
         table = {"value": value.strip()}  # a bare word is a string
+    if isinstance(table["value"], date | time):  # no setting has one, but a name may look like one
+        table["value"] = value.strip()
     if len(table) > 1:
-        raise ConfigError(f"--set takes one setting, got {text!r}; repeat --set for another")
-    return _nested(name.strip(), table["value"])
+        raise ConfigError(f"--set takes one setting, got {setting!r}; repeat --set for another")
+    return name.strip(), table["value"]
 
 
 def _nested(name: str, value: object) -> Json:
@@ -228,18 +250,3 @@ def _merge(onto: Json, values: Mapping[str, Any]) -> None:
             _merge(onto[key], value)
         else:
             onto[key] = dict(value) if isinstance(value, Mapping) else value
-
-
-def _refuse_unknown(values: Mapping[str, Any], owner: type, prefix: str) -> None:
-    types = get_type_hints(owner)
-    known = [f.name for f in fields(owner)]
-    for key, value in values.items():
-        name = prefix + key
-        if key not in known:
-            close = difflib.get_close_matches(key, known, n=1)
-            hint = f"did you mean {prefix}{close[0]}?" if close else f"known: {', '.join(known)}"
-            raise ConfigError(f"unknown setting {name}; {hint}")
-        if is_dataclass(types[key]):
-            if not isinstance(value, Mapping):
-                raise ConfigError(f"{name} is a group of settings; set one of them, {name}.…")
-            _refuse_unknown(value, types[key], prefix=f"{name}.")

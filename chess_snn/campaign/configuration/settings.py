@@ -1,15 +1,20 @@
 """The settings of a campaign: those of every component, and the few that are its own."""
 
-from dataclasses import dataclass, field, fields, replace
-from typing import Final, Literal, get_args
+from dataclasses import fields, replace
+from typing import Final, Literal
 
-from chess_snn.campaign.configuration.cluster_settings import ClusterSettings
-from chess_snn.campaign.configuration.execution_settings import ExecutionSettings
-from chess_snn.campaign.configuration.storage_settings import StorageSettings
-from chess_snn.config import check_choice, check_range
+from pydantic import Field
+
+from chess_snn.campaign.configuration.pace import (
+    ClusterSettings,
+    ExecutionSettings,
+    StorageSettings,
+)
 from chess_snn.data import check_td_lambda
 from chess_snn.errors import ConfigError
 from chess_snn.evaluation import (
+    Elo,
+    ErrorRate,
     OpeningSource,
     SprtSettings,
     check_book,
@@ -17,9 +22,10 @@ from chess_snn.evaluation import (
     make_player,
 )
 from chess_snn.games import GameSpec, get_game
-from chess_snn.nets import NetConfig, Precision, net_config
+from chess_snn.nets import Activation, NetConfig, Precision, Size, net_config
 from chess_snn.search import MAX_SIMULATIONS, SearchSettings, check_memory
 from chess_snn.self_play import SelfPlaySettings
+from chess_snn.settings import settings_class
 from chess_snn.training import SupervisedSettings, TrainingSettings
 
 OPENINGS_EACH: Final = 50
@@ -34,54 +40,49 @@ PromotionRule = Literal["sprt", "score"]
 """What decides on the champion."""
 
 
-@dataclass(frozen=True, slots=True)
+@settings_class("campaign")
 class RunSettings:
     """How long the campaign runs, and from which seed."""
 
-    iterations: int = 20
+    iterations: int = Field(default=20, ge=1, le=1_000_000)
     """Passes of self-play, training and evaluation; not looked at where `hours` is set."""
-    hours: float = 0.0
+    hours: float = Field(default=0.0, ge=0, le=100_000)
     """Above 0, no iteration begins after this much time, and whatever changes over the campaign
     follows the clock. Time counts while the campaign runs; 0 counts iterations."""
-    seed: int = 0
+    seed: int = Field(default=0, ge=0, le=2**63 - 1)
     """Everything random derives from it: the same seed gives the same games and weights on one
     kind of device."""
     game: str = "chess"
     """The game to learn: `chess` or `2048`."""
 
-    def __post_init__(self) -> None:
-        check_range("campaign.iterations", self.iterations, ge=1, le=1_000_000)
-        check_range("campaign.hours", self.hours, ge=0, le=100_000)
-        check_range("campaign.seed", self.seed, ge=0, le=2**63 - 1)
 
-
-@dataclass(frozen=True, slots=True)
+@settings_class("net")
 class NetworkSettings:
     """Which network learns. A 0 takes the value of `net.size`."""
 
-    size: str = "tiny"
-    """`tiny`, `small`, `base`, `large`: 3 blocks of 32 channels, 6 of 64, 10 of 128, 20 of 256."""
-    activation: str = "lif"
+    size: Size = "tiny"
+    """In this order: 3 blocks of 32 channels, 6 of 64, 10 of 128, 20 of 256."""
+    activation: Activation = "lif"
     """`lif` spikes; `relu` is the ordinary twin, to which decay, threshold and surrogate do not
     apply."""
-    blocks: int = 0
+    blocks: int = Field(default=0, ge=0, le=100)
     """Residual blocks of two 3x3 convolutions each; 0: as `net.size` has it."""
-    channels: int = 0
+    channels: int = Field(default=0, ge=0, le=4096)
     """Channels of every 3x3 convolution; 0: as `net.size` has it."""
-    ticks: int = 0
+    ticks: int = Field(default=0, ge=0, le=64)
     """Spiking time of one evaluation; 0: as `net.size` has it."""
-    value_channels: int = 0
+    value_channels: int = Field(default=0, ge=0, le=4096)
     """Channels that the value head looks at; 0: 8."""
-    value_hidden: int = 0
+    value_hidden: int = Field(default=0, ge=0, le=65536)
     """Hidden neurons of the value head; 0: 64."""
-    decay: float = 0.0
+    decay: float = Field(default=0.0, ge=0, le=1)
     """Share of the membrane potential that is left after one tick; 0: 0.5. Without any left every
     tick would be the same, which is `net.ticks = 1`."""
-    threshold: float = 0.0
+    threshold: float = Field(default=0.0, ge=0, le=100)
     """Membrane potential from which a neuron spikes; 0: 0.5."""
-    surrogate_alpha: float = 0.0
+    surrogate_alpha: float = Field(default=0.0, ge=0, le=100)
     """Sharpness of the surrogate derivative in training; 0: 2."""
-    policy_gain: float = 0.5
+    policy_gain: float = Field(default=0.5, ge=0, le=100)
     """Initial scale of the policy. Small, so that an untrained network has no favourites among the
     legal actions; at 8 it has strong ones."""
     precision: Precision = "bf16"
@@ -89,17 +90,6 @@ class NetworkSettings:
     weights of 8 bits and exact sums of spikes, runs on CPUs, and is the fastest there."""
 
     def __post_init__(self) -> None:
-        check_range("net.blocks", self.blocks, ge=0, le=100)
-        check_range("net.channels", self.channels, ge=0, le=4096)
-        check_range("net.ticks", self.ticks, ge=0, le=64)
-        check_range("net.value_channels", self.value_channels, ge=0, le=4096)
-        check_range("net.value_hidden", self.value_hidden, ge=0, le=65536)
-        check_range("net.decay", self.decay, ge=0, le=1)
-        check_range("net.threshold", self.threshold, ge=0, le=100)
-        check_range("net.surrogate_alpha", self.surrogate_alpha, ge=0, le=100)
-        check_range("net.policy_gain", self.policy_gain, ge=0, le=100)
-        check_choice("net.activation", self.activation, ("lif", "relu"))
-        check_choice("net.precision", self.precision, get_args(Precision))
         if self.precision == "int8" and self.activation == "relu":
             raise ConfigError(
                 'net.precision = "int8" is for spikes, and net.activation = "relu" has none; use '
@@ -116,70 +106,57 @@ class NetworkSettings:
         return replace(config, **own)
 
 
-@dataclass(frozen=True, slots=True)
+@settings_class("evaluation")
 class EvaluationSettings:
     """The matches that new generations play, and those of the last one at the campaign's end.
 
     Networks play at temperature 0: they play their best move.
     """
 
-    every: int = 1
+    every: int = Field(default=1, ge=1)
     """Every so many generations one is evaluated; the others have no score."""
-    opponents: tuple[str, ...] = ("random", "greedy", "minimax:2")
+    opponents: tuple[str, ...] = Field(default=("random", "greedy", "minimax:2"), strict=False)
     """Players by name: `random`, `greedy`, `minimax:N`; UCI engines such as `stockfish@1000`; any
     of them with some moves at random, `stockfish:depth=1~75`."""
-    num_openings: int = 20
+    num_openings: int = Field(default=20, ge=1, le=100_000)
     """Openings a match; each is played with both colours. In a game of one player: seeds, each
     played by both players."""
     openings: OpeningSource = "book"
     """Where matches begin: `book`, short balanced lines that come with chess-snn, or `random`,
     after `opening_plies` random plies. A game of one player has `random` ones, at its start."""
-    opening_plies: int = 4
+    opening_plies: int = Field(default=4, ge=0, le=100)
     """Plies of a random opening; not looked at in a game of one player."""
-    max_plies: int = 200
+    max_plies: int = Field(default=200, ge=1, le=100_000)
     """Games are cut after this many plies, and scored as drawn where there are two players."""
-    simulations: int = 0
+    simulations: int = Field(default=0, ge=0, le=MAX_SIMULATIONS)
     """Simulations of the network at each of its moves; at 0 it plays without search."""
-    won_positions: int = 32
+    won_positions: int = Field(default=32, ge=1, le=10_000)
     """Simple won positions that a new generation plays out against itself, as it would in
     self-play; an alarm reads how many it wins. None in a game of one player."""
     climb: bool = False
     """Whether a new generation also climbs the ladder of players with known ratings that comes with
     chess-snn: it meets those it scores neither nearly all nor nearly nothing against, and its
     rating rests on them. Without Stockfish, on those of them that need no engine."""
-    climb_games: int = 120
+    climb_games: int = Field(default=120, ge=2, le=_MOST_CLIMB_GAMES)
     """Games of a climb at most."""
-    climb_pairs: int = 5
+    climb_pairs: int = Field(default=5, ge=1, le=_MOST_CLIMB_GAMES // 2)
     """Openings that are played, with both colours, before a climb decides whom it meets next."""
-    climb_interval: float = 150.0
+    climb_interval: float = Field(default=150.0, gt=0, le=10_000)
     """A climb ends when the 95 % interval of the generation's distance to the rung it met most is
     at most so many points wide, or when its games are spent."""
-    final_openings: int = 0
+    final_openings: int = Field(default=0, ge=0, le=100_000)
     """Openings of each match at the end of the campaign: against `random` without search and with
     it, `greedy`, and the network of a third of the campaign earlier; 0 plays none."""
-    final_simulations: int = 64
+    final_simulations: int = Field(default=64, ge=1, le=MAX_SIMULATIONS)
     """Simulations of the networks at each of their moves in those matches."""
 
     def __post_init__(self) -> None:
-        check_range("evaluation.every", self.every, ge=1)
-        check_range("evaluation.simulations", self.simulations, ge=0, le=MAX_SIMULATIONS)
-        check_range("evaluation.won_positions", self.won_positions, ge=1, le=10_000)
-        check_range("evaluation.climb_pairs", self.climb_pairs, ge=1, le=_MOST_CLIMB_GAMES // 2)
-        check_range("evaluation.climb_games", self.climb_games, ge=2, le=_MOST_CLIMB_GAMES)
         if self.climb_games < 2 * self.climb_pairs:
             raise ConfigError(
                 f"evaluation.climb_games = {self.climb_games} is less than the "
                 f"{2 * self.climb_pairs} games of evaluation.climb_pairs = {self.climb_pairs}; "
                 "raise the one or lower the other"
             )
-        check_range("evaluation.climb_interval", self.climb_interval, gt=0, le=10_000)
-        check_range("evaluation.final_openings", self.final_openings, ge=0, le=100_000)
-        check_range("evaluation.final_simulations", self.final_simulations, ge=1,
-                    le=MAX_SIMULATIONS)
-        check_range("evaluation.num_openings", self.num_openings, ge=1, le=100_000)
-        check_choice("evaluation.openings", self.openings, get_args(OpeningSource))
-        check_range("evaluation.opening_plies", self.opening_plies, ge=0, le=100)
-        check_range("evaluation.max_plies", self.max_plies, ge=1, le=100_000)
         if not self.opponents:
             raise ConfigError("evaluation.opponents must name a player; try [\"random\"]")
         if len(set(self.opponents)) != len(self.opponents):
@@ -188,7 +165,7 @@ class EvaluationSettings:
             )
 
 
-@dataclass(frozen=True, slots=True)
+@settings_class("promotion")
 class PromotionSettings:
     """When a candidate becomes the champion. Self-play always uses the newest network.
 
@@ -199,56 +176,49 @@ class PromotionSettings:
     """`sprt`: the candidate plays the champion until a sequential test ends the match or its
     openings are played; then it is promoted unless all games so far rate it below the champion.
     `score`: no games; the mean scores over the opponents are compared."""
-    elo0: float = -75.0
+    elo0: Elo = -75.0
     """The test ends the match early once the games speak clearly for a candidate so many Elo points
     above the champion (below, if negative) rather than `promotion.elo1`."""
-    elo1: float = 75.0
+    elo1: Elo = 75.0
     """The other hypothesis of the test; above `promotion.elo0`. Half the distance takes four times
     the games."""
-    alpha: float = 0.05
-    """Largest probability of ending in favour of `promotion.elo1` where `promotion.elo0` is true;
-    between 0 and 0.5."""
-    beta: float = 0.05
-    """Largest probability of ending in favour of `promotion.elo0` where `promotion.elo1` is true;
-    between 0 and 0.5."""
-    max_openings: int = 32
+    alpha: ErrorRate = 0.05
+    """Largest probability of deciding for `promotion.elo1` where `promotion.elo0` is true."""
+    beta: ErrorRate = 0.05
+    """Largest probability of deciding for `promotion.elo0` where `promotion.elo1` is true."""
+    max_openings: int = Field(default=32, ge=1, le=100_000)
     """Openings at most, each played with both colours."""
-    openings_each: int = 8
+    openings_each: int = Field(default=8, ge=1, le=1000)
     """Openings that one worker plays at a time; after each so many the test is looked at."""
-    simulations: int = 0
+    simulations: int = Field(default=0, ge=0, le=MAX_SIMULATIONS)
     """Simulations of both networks at each of their moves; 0 takes `evaluation.simulations`."""
-    margin: float = 0.0
+    margin: float = Field(default=0.0, ge=-1, le=1)
     """With `score`: a candidate is promoted when its mean score is at least the champion's plus
     this."""
 
     def __post_init__(self) -> None:
-        check_choice("promotion.rule", self.rule, get_args(PromotionRule))
-        check_range("promotion.max_openings", self.max_openings, ge=1, le=100_000)
-        check_range("promotion.openings_each", self.openings_each, ge=1, le=1000)
-        check_range("promotion.simulations", self.simulations, ge=0, le=MAX_SIMULATIONS)
-        check_range("promotion.margin", self.margin, ge=-1, le=1)
-        self.test()  # which has bounds of its own
+        self.test()  # refuses elo1 <= elo0
 
     def test(self) -> SprtSettings:
         """Hypotheses and error rates."""
         return SprtSettings(self.elo0, self.elo1, self.alpha, self.beta)
 
 
-@dataclass(frozen=True, slots=True)
+@settings_class("")
 class CampaignConfig:
     """Everything a campaign needs to know; frozen into its folder at the start."""
 
-    campaign: RunSettings = field(default_factory=RunSettings)
-    net: NetworkSettings = field(default_factory=NetworkSettings)
-    search: SearchSettings = field(default_factory=SearchSettings)
-    self_play: SelfPlaySettings = field(default_factory=SelfPlaySettings)
-    training: TrainingSettings = field(default_factory=TrainingSettings)
-    supervised: SupervisedSettings = field(default_factory=SupervisedSettings)
-    evaluation: EvaluationSettings = field(default_factory=EvaluationSettings)
-    promotion: PromotionSettings = field(default_factory=PromotionSettings)
-    execution: ExecutionSettings = field(default_factory=ExecutionSettings)
-    cluster: ClusterSettings = field(default_factory=ClusterSettings)
-    storage: StorageSettings = field(default_factory=StorageSettings)
+    campaign: RunSettings = Field(default_factory=RunSettings)
+    net: NetworkSettings = Field(default_factory=NetworkSettings)
+    search: SearchSettings = Field(default_factory=SearchSettings)
+    self_play: SelfPlaySettings = Field(default_factory=SelfPlaySettings)
+    training: TrainingSettings = Field(default_factory=TrainingSettings)
+    supervised: SupervisedSettings = Field(default_factory=SupervisedSettings)
+    evaluation: EvaluationSettings = Field(default_factory=EvaluationSettings)
+    promotion: PromotionSettings = Field(default_factory=PromotionSettings)
+    execution: ExecutionSettings = Field(default_factory=ExecutionSettings)
+    cluster: ClusterSettings = Field(default_factory=ClusterSettings)
+    storage: StorageSettings = Field(default_factory=StorageSettings)
 
     def __post_init__(self) -> None:
         game = get_game(self.campaign.game)

@@ -23,7 +23,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from chess_snn.campaign.configuration.storage_settings import StorageSettings
+from chess_snn.campaign.configuration.pace import StorageSettings
 from chess_snn.campaign.store.folder import CONFIG_FILE, PART_MARK, CampaignFolder
 from chess_snn.data import (
     StoredFile,

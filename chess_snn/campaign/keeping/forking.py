@@ -8,7 +8,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from chess_snn.campaign.configuration.loading import changed_config, config_values, flat_values
+from chess_snn.campaign.configuration.loading import (
+    Setting,
+    changed_config,
+    config_values,
+    flat_values,
+)
 from chess_snn.campaign.configuration.settings import CampaignConfig
 from chess_snn.campaign.keeping.things import (
     Thing,
@@ -35,7 +40,7 @@ _GAMES = ("self_play.games_per_iteration", "self_play.games_per_shard")
 
 
 def fork_config(
-    parent: CampaignFolder, at: int, settings: Sequence[str] = ()
+    parent: CampaignFolder, at: int, settings: Sequence[Setting] = ()
 ) -> CampaignConfig:
     """The settings of a fork of ``parent`` that goes its own way from iteration ``at`` on.
 

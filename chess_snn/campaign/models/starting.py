@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 
-from chess_snn.campaign.configuration.loading import load_config
+from chess_snn.campaign.configuration.loading import Setting, load_config
 from chess_snn.campaign.configuration.settings import CampaignConfig, NetworkSettings
 from chess_snn.campaign.models.exporting import MODEL_FILE, read_exported
 from chess_snn.campaign.models.references import (
@@ -34,7 +34,8 @@ class Start:
     origin: Origin
 
     def load_config(
-        self, preset: str | None = None, file: Path | None = None, settings: Sequence[str] = ()
+        self, preset: str | None = None, file: Path | None = None,
+        settings: Sequence[Setting] = (),
     ) -> CampaignConfig:
         """The settings of a new campaign, whose `net.…` are those of the network.
 

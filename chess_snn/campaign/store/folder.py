@@ -29,12 +29,15 @@ import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import lru_cache
 from pathlib import Path
 
 from chess_snn.campaign.configuration.loading import (
     build_config,
     config_values,
     format_toml,
+    parse_toml,
+    read_text,
     read_toml,
 )
 from chess_snn.campaign.configuration.settings import CampaignConfig
@@ -156,17 +159,7 @@ class CampaignFolder:
                 f"{path} holds no campaign ({CONFIG_FILE} is missing); start one with "
                 "`chess-snn campaign start`"
             )
-        values = read_toml(path / CONFIG_FILE)
-        identity = values.pop(_IDENTITY, {})
-        origin = values.pop(_ORIGIN, None)
-        known = str(identity.get("id", "")) if isinstance(identity, dict) else ""
-        if not _ID.fullmatch(known):
-            raise CampaignError(f"{path / CONFIG_FILE} has no identity.id; it was edited or cut")
-        # The first ones did not say their version.
-        FORMAT.check(identity.get("schema", 1), path / CONFIG_FILE)
-        return cls(
-            path, known, build_config(values), None if origin is None else read_origin(origin)
-        )
+        return _parsed(path, read_text(path / CONFIG_FILE))
 
     def with_config(self, config: CampaignConfig) -> "CampaignFolder":
         """The same campaign, from now on under ``config``; the caller holds its lock.
@@ -277,3 +270,20 @@ class CampaignFolder:
     def receipt(self, iteration: int) -> Path:
         """What one iteration committed."""
         return self.path / "receipts" / f"iter-{iteration:06d}.json"
+
+
+@lru_cache(maxsize=64)
+def _parsed(path: Path, text: str) -> CampaignFolder:
+    """The campaign in ``path``, whose configuration is ``text``; stages open it again and again."""
+    file = path / CONFIG_FILE
+    values = parse_toml(text, file)
+    identity = values.pop(_IDENTITY, {})
+    origin = values.pop(_ORIGIN, None)
+    known = str(identity.get("id", "")) if isinstance(identity, dict) else ""
+    if not _ID.fullmatch(known):
+        raise CampaignError(f"{file} has no identity.id; it was edited or cut")
+    # The first ones did not say their version.
+    FORMAT.check(identity.get("schema", 1), file)
+    return CampaignFolder(
+        path, known, build_config(values), None if origin is None else read_origin(origin)
+    )

@@ -8,12 +8,8 @@ the second.
 import os
 from typing import Any, Final
 
-from chess_snn.campaign.configuration.loading import (
-    PACE_GROUPS,
-    build_config,
-    config_values,
-    flat_values,
-)
+from chess_snn.campaign.configuration.loading import build_config, config_values, flat_values
+from chess_snn.campaign.configuration.pace import PACE_GROUPS
 from chess_snn.campaign.store.folder import CONFIG_FILE, CampaignFolder
 from chess_snn.campaign.store.sweep import KINDS
 from chess_snn.data import read_manifest

@@ -1,0 +1,231 @@
+"""The settings that change the pace of a campaign, and never its result.
+
+They say which devices do the work, whose workers, and where copies are kept.
+"""
+
+import ipaddress
+import re
+from typing import Annotated, Final, Literal
+from urllib.parse import urlsplit
+
+from pydantic import Field
+
+from chess_snn.config import check_choice, check_range
+from chess_snn.devices import DeviceChoice
+from chess_snn.errors import ConfigError
+from chess_snn.settings import settings_class
+from chess_snn.training.settings import Backend
+
+PACE_GROUPS: Final = ("execution", "cluster", "storage")
+
+TrainingShares = Literal["equal", "measured"]
+SelfPlayDevice = Literal["same", "cpu"]
+ClusterKind = Literal["local", "address", "slurm", "kubernetes"]
+
+_SCHEMES: Final = ("tcp", "tls")
+_URL: Final = re.compile(r"s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](/[\w.=@~-]+)*/?")
+
+
+@settings_class("execution")
+class ExecutionSettings:
+    """Where the work is done; it changes the pace, never the result, rounding aside.
+
+    These and those of `[cluster]` and `[storage]` may change when a campaign is resumed.
+    """
+
+    device: DeviceChoice = "auto"
+    """Where networks run: `cpu`, `cuda` for every GPU that is visible, or `auto`: GPUs where there
+    are any."""
+    gpus: tuple[Annotated[int, Field(ge=0)], ...] = Field(default=(), strict=False)
+    """Which of the visible GPUs, counted from 0; `[]` takes all of them."""
+    self_play_device: SelfPlayDevice = "same"
+    """Where games are played: on the `same` devices as training, or on the `cpu` while training
+    has the GPUs."""
+    workers: int = Field(default=0, ge=0, le=1024)
+    """Worker processes that play; with several devices lowered to the nearest multiple of their
+    number. 0 takes every device, as far as memory and an iteration's games suffice."""
+    workers_per_device: int = Field(default=0, ge=0, le=1024)
+    """The same for each device; 0 leaves it to `execution.workers`."""
+    worker_memory_mib: int = Field(default=0, ge=0)
+    """Most memory of a worker, which is ended above it; 0 deals the machine's memory out evenly."""
+    bind_cores: bool = True
+    """Whether each worker keeps to processor cores of its own; training uses all of them in any
+    case."""
+    training_ranks: int = Field(default=0, ge=0, le=1024)
+    """Processes that train a network together on a machine, each with a share of every step's
+    micro-batches. 0 takes one for each of the machine's GPUs, but no more than a step has
+    micro-batches, and one on a CPU. 1 trains in one of the workers. With
+    `cluster.training_machines` it is so many on each machine."""
+    training_backend: Backend = "auto"
+    """What these processes exchange by: `nccl`, `gloo`, or `auto`: NCCL where each has a GPU of its
+    own, else gloo."""
+    training_shares: TrainingShares = "equal"
+    """How a step's micro-batches are dealt to these processes: `equal`, or `measured` for devices
+    that are not equally fast, by the pace of each over the first steps."""
+    overlap: bool = True
+    """Whether a generation is evaluated while the next iteration plays."""
+    retries: int = Field(default=2, ge=0, le=100)
+    """How often a failed task is tried again. A killed worker's task is redone in any case."""
+
+    def __post_init__(self) -> None:
+        if self.device == "cpu" and self.training_backend == "nccl":
+            raise ConfigError(
+                'execution.training_backend = "nccl" needs GPUs, and execution.device = "cpu"; '
+                'set the backend to "gloo" or "auto"'
+            )
+        if self.workers and self.workers_per_device:
+            raise ConfigError(
+                f"execution.workers = {self.workers} and execution.workers_per_device = "
+                f"{self.workers_per_device} are both set; leave one of them out"
+            )
+        if len(set(self.gpus)) < len(self.gpus):
+            raise ConfigError(f"execution.gpus must be different numbers, got {list(self.gpus)}")
+
+
+@settings_class("cluster")
+class ClusterSettings:
+    """Whose workers do the work; like `[execution]` it changes the pace, never the result."""
+
+    kind: ClusterKind = "local"
+    """`local`: this machine's; `address`: those of a Dask scheduler that runs already; `slurm` and
+    `kubernetes`: those of jobs and pods that the campaign asks for, and ends."""
+    address: str = ""
+    """Of the scheduler, for `address`: `tls://box-a:8786`. Plain `tcp://` is for loopback alone."""
+    certificates: str = ""
+    """Folder that `chess-snn cluster certs` made for this host; empty takes
+    `CHESS_SNN_CERTIFICATES`, or else what Dask's own configuration says."""
+    shared_storage: bool = True
+    """Whether every worker sees the campaign folder under the same path. Without it, weights travel
+    to the workers, and shards back, by way of the campaign's process."""
+    training_machines: int = Field(default=1, ge=1, le=1024)
+    """Machines that train each generation together, each with the `execution.training_ranks`
+    processes of its own; where fewer are there, those train."""
+    trust_network: bool = False
+    """Needed for several: what passes between them is neither encrypted nor authenticated, and
+    whoever reaches their ports can run programs as you. Say it of a private network, or where a
+    firewall lets these machines alone through."""
+    wait_s: float = Field(default=300.0, gt=0, le=1_000_000)
+    """How long a campaign waits for its first worker before it gives up, in seconds; and for the
+    scheduler of its pods, for `kubernetes`."""
+    host: str = ""
+    """Name or address by which jobs reach this machine, for `slurm`; empty lets Dask find it."""
+    jobs: int = Field(default=1, ge=1, le=10_000)
+    """Jobs or pods to ask for, for `slurm` and `kubernetes`; each starts the workers of its
+    machine."""
+    job_cores: int = Field(default=8, ge=1, le=1024)
+    """Processor cores of each."""
+    job_gpus: int = Field(default=0, ge=0, le=64)
+    """GPUs of each."""
+    job_memory_gib: int = Field(default=32, ge=1, le=100_000)
+    """Memory of each, in GiB."""
+    job_hours: float = Field(default=12.0, gt=0, le=10_000)
+    """Longest time of a job, for `slurm`; afterwards its workers are gone, and the campaign goes on
+    with the others."""
+    queue: str = ""
+    """Partition, for `slurm`; empty takes the cluster's own default."""
+    account: str = ""
+    """Account that jobs are charged to, for `slurm`."""
+    directives: tuple[str, ...] = Field(default=(), strict=False)
+    """More options of each job, for `slurm`: `["--constraint=h200"]`."""
+    setup: tuple[str, ...] = Field(default=(), strict=False)
+    """Lines of shell that a job runs first, for `slurm`: `["source /shared/venv/bin/activate"]`."""
+    image: str = ""
+    """Container image with chess-snn, for `kubernetes`."""
+    namespace: str = "chess-snn"
+    """Where pods run, for `kubernetes`."""
+    volume_claim: str = ""
+    """Persistent volume claim with the campaign folders, mounted at `/data`, for `kubernetes`; with
+    none, set `cluster.shared_storage = false`."""
+    certificates_secret: str = ""
+    """Secret with `ca.pem`, `node.pem` and `node-key.pem`, for `kubernetes`."""
+
+    def __post_init__(self) -> None:
+        if self.training_machines > 1 and not self.trust_network:
+            raise ConfigError(
+                f"cluster.training_machines = {self.training_machines}: those that train together "
+                "take pickles from whoever reaches their ports, without a password; in a private "
+                "network, or behind a firewall, set cluster.trust_network = true, else "
+                "cluster.training_machines = 1"
+            )
+        if self.kind == "address":
+            check_address("cluster.address", self.address)
+        elif self.address:
+            raise ConfigError(
+                f'cluster.address = "{self.address}" is for cluster.kind = "address", and the kind '
+                f'is "{self.kind}"; set the kind, or leave the address out'
+            )
+        if self.kind == "kubernetes" and not (self.image and self.certificates_secret):
+            raise ConfigError(
+                'cluster.kind = "kubernetes" needs cluster.image and cluster.certificates_secret; '
+                "see docs/cluster.md"
+            )
+
+
+def check_address(setting: str, address: str) -> None:
+    """Raise ConfigError unless ``address`` is ``tls://HOST:PORT``, or ``tcp://`` on loopback."""
+    scheme, separator, rest = address.partition("://")
+    host, colon, port = rest.rpartition(":")
+    if not (separator and colon and host and port.isascii() and port.isdigit()):
+        raise ConfigError(
+            f'{setting} must be the address of a Dask scheduler such as "tls://box-a:8786", got '
+            f'"{address}"'
+        )
+    check_choice(f"scheme of {setting}", scheme, _SCHEMES)
+    check_range(f"port of {setting}", int(port), ge=1, le=65535)
+    if scheme == "tcp" and not is_loopback(host):
+        raise ConfigError(
+            f'{setting} = "{address}" leaves this machine, and tcp:// neither encrypts nor asks '
+            f"who is there; use tls://{rest}, with certificates from `chess-snn cluster certs`"
+        )
+
+
+def is_loopback(host: str) -> bool:
+    """Whether ``host`` is this machine, and cannot be reached from another."""
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+@settings_class("storage")
+class StorageSettings:
+    """Where games and checkpoints are kept beside the campaign folder; it changes no result.
+
+    Credentials are no settings: they come from the environment alone (`AWS_ACCESS_KEY_ID`,
+    `AWS_SECRET_ACCESS_KEY`, and `AWS_SESSION_TOKEN` where they are temporary).
+    """
+
+    object_store: str = ""
+    """Keeps a copy of what is committed, `s3://BUCKET/PREFIX`, from which
+    `chess-snn campaign restore` makes the folder anew; empty keeps none. A prefix holds one
+    campaign."""
+    endpoint: str = ""
+    """Address of a store that is not Amazon's: `https://minio.example:9000`; empty takes
+    `AWS_ENDPOINT_URL`, or else Amazon's for `AWS_REGION`."""
+    patience_s: float = Field(default=300.0, ge=0, le=1_000_000)
+    """How long a store that is away is asked again, in seconds; then the campaign stops, and
+    `resume` goes on with it."""
+    worker_cache_mib: int = Field(default=4096, ge=0, le=1 << 30)
+    """Where `cluster.shared_storage` is off: what a worker keeps on its disk of weights and games
+    that it was brought, in MiB. What a task needs at the moment is kept in any case."""
+
+    def __post_init__(self) -> None:
+        if self.object_store and not _URL.fullmatch(self.object_store):
+            raise ConfigError(
+                'storage.object_store must be like "s3://my-bucket/first-campaign", got '
+                f'"{self.object_store}"'
+            )
+        _check_endpoint(self.endpoint)
+
+
+def _check_endpoint(endpoint: str) -> None:
+    parts = urlsplit(endpoint)
+    if endpoint and (parts.scheme not in {"http", "https"} or not parts.hostname):
+        raise ConfigError(
+            f'storage.endpoint must be like "https://minio.example:9000", got "{endpoint}"'
+        )
+    if parts.username or parts.password:
+        raise ConfigError(
+            "storage.endpoint must not hold a user or a password; keys belong into "
+            "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
+        )
