@@ -29,7 +29,7 @@ def ladder_svg(ladder: Ladder, ratings: Sequence[LadderRating]) -> str:
         end for rated in ratings
         for end in (rated.rating.elo.value, rated.rating.elo.low, rated.rating.elo.high)
         if math.isfinite(end)
-    ] or [0.0]
+    ]
     low, high = min(ends) - _MARGIN, max(ends) + _MARGIN
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {_HEIGHT}" '
@@ -71,12 +71,11 @@ def _points(ratings: Sequence[LadderRating], low: float, high: float) -> Iterato
         for end, level in ((elo.low, bottom), (elo.high, top)):
             if math.isfinite(end):
                 yield _line(x - _CAP, level, x + _CAP, level, _COLOUR)
-        if math.isfinite(elo.value):
-            level = _level(elo.value, low, high)
-            middles.append((x, level))
-            yield f'<circle cx="{x:.1f}" cy="{level:.1f}" r="4" fill="{_COLOUR}"/>'
-            mark = "~" if rated.approximate else ""
-            yield _text(x + 8, level + 4, f"{mark}{elo.value:.0f}", "start")
+        level = _level(elo.value, low, high)
+        middles.append((x, level))
+        yield f'<circle cx="{x:.1f}" cy="{level:.1f}" r="4" fill="{_COLOUR}"/>'
+        mark = "~" if rated.approximate else ""
+        yield _text(x + 8, level + 4, f"{mark}{elo.value:.0f}", "start")
         short = name if len(name) <= _LONGEST_NAME else f"…{name[-_LONGEST_NAME + 1:]}"
         turn = f'transform="rotate(-20 {x:.1f} {_BOTTOM + 16})"'
         yield _text(x, _BOTTOM + 16, short, "end" if len(ratings) > 1 else "middle", turn)

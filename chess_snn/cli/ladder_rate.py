@@ -281,10 +281,9 @@ def _print(entrants: Sequence[Entrant], ratings: Sequence[LadderRating]) -> None
     for entrant, rated in zip(entrants, ratings, strict=True):
         elo = rated.rating.elo
         mark = "~" if rated.approximate else ""
-        value = elo.to_json()["value"]
         table.add_row(
             rated.rating.player, str(entrant.simulations),
-            "" if value is None else f"{mark}{value:.0f}", interval_text(elo.low, elo.high),
+            f"{mark}{elo.value:.0f}", interval_text(elo.low, elo.high),
             f"{rated.rating.num_games:,}", f"{rated.rating.score:.3f}",
         )
     console.print(table)

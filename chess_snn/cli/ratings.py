@@ -1,7 +1,6 @@
 """``chess-snn ratings``: everybody who has played in a campaign, by all of its games."""
 
 import json
-import math
 from pathlib import Path
 from typing import Annotated
 
@@ -42,22 +41,14 @@ def ratings_command(
         table.add_column(heading, justify="right" if heading != "player" else "left")
     for rating in ratings.table:
         table.add_row(
-            rating.player, _points(rating.elo.value),
+            rating.player, f"{rating.elo.value:.0f}",
             interval_text(rating.elo.low, rating.elo.high), f"{rating.num_games:,}",
             f"{rating.score:.3f}",
         )
     console.print(table)
     print_message(
-        f"Playing white is worth {_points(ratings.colour_advantage.value)} points; "
-        f"{_share(ratings.draw_rate.value)} of games between equals are drawn or cut."
+        f"Playing white is worth {ratings.colour_advantage.value:.0f} points; "
+        f"{ratings.draw_rate.value:.0%} of games between equals are drawn or cut."
     )
     if rated.notice is not None:
         print_message(rated.notice)
-
-
-def _share(value: float) -> str:
-    return f"{value:.0%}" if math.isfinite(value) else "an unknown share"
-
-
-def _points(value: float) -> str:
-    return f"{value:.0f}" if math.isfinite(value) else "unknown"

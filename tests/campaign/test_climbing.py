@@ -264,14 +264,13 @@ def engine_ladder(monkeypatch, tmp_path):
     write_engine(tmp_path, "sound").rename(tmp_path / "stockfish")
     monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
     monkeypatch.setattr(installed, "GAMES_FOLDER", str(tmp_path))
-    even = np.array([[2, 3, 6], [3, 4, 3], [6, 3, 2]])
+    better = np.array([[9, 5, 6], [5, 4, 3], [6, 1, 1]])
 
     def use(identity):
         ladder = Ladder.of_results(
             [
-                PairResults(ENGINE, "random", even, 0, 0),
-                PairResults("greedy", ENGINE, even, 0, 0),
-                PairResults("greedy", "random", even, 0, 0),
+                PairResults(ENGINE, "random", better, 0, 0),
+                PairResults("greedy", ENGINE, better, 0, 0),
             ],
             {ENGINE: identity}, max_plies=6, origin={},
         )

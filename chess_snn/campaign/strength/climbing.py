@@ -46,7 +46,6 @@ from chess_snn.evaluation.ladder import (
     next_rung,
     read_ladder,
     widened,
-    width,
 )
 from chess_snn.evaluation.match_files import read_match_body, write_match
 from chess_snn.rng import derive_seed
@@ -229,7 +228,7 @@ class _Climb:
         distance = distance_to_ladder(
             self.ladder, self._games(), self.player.name, self.players[most_met]
         )
-        return width(distance) <= points
+        return distance.width <= points
 
     def _elos(self) -> list[float]:
         return [self.ladder.rung(name).elo for name in self.players]

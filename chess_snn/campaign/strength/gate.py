@@ -160,8 +160,8 @@ def decide(
     """``facts`` with the final verdict: the candidate is accepted unless it is rated below.
 
     The ratings rest on the games of the gate and on those against all other players. The score of
-    the gate decides where they do not have both: the gate had a search budget of its own, no game
-    is against the random mover, or one of the two won or lost all its games.
+    the gate decides where they do not have both: the gate had a search budget of its own, or no
+    game is against the random mover.
 
     Args:
         config: of the campaign.
@@ -177,7 +177,7 @@ def decide(
         )
         if {candidate, champion} <= set(rated.ratings.players):
             ahead = rated.ratings.difference(candidate, champion)
-    if ahead is None or not math.isfinite(ahead.value):
+    if ahead is None:
         return replace(facts, verdict="accept" if facts.score >= _EVEN else "reject")
     low, high = (end if math.isfinite(end) else None for end in (ahead.low, ahead.high))
     return replace(

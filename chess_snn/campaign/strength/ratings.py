@@ -80,7 +80,7 @@ def rate_campaign(
         games += ladder.games()
     if not any(ANCHOR in (game.white, game.black) for game in games):
         return None
-    linked = linked_to(ANCHOR, games)
+    linked = linked_to(ANCHOR, ((game.white, game.black) for game in games))
     everybody = {name for game in games for name in (game.white, game.black)}
     try:
         ratings = fit_ratings(

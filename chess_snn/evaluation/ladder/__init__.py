@@ -8,7 +8,6 @@ from chess_snn.evaluation.ladder.climb import (
     distance_to_ladder,
     has_arrived,
     next_rung,
-    width,
 )
 from chess_snn.evaluation.ladder.games_file import LadderGames, pack_games, unpack_games
 from chess_snn.evaluation.ladder.ladder import (
@@ -69,5 +68,4 @@ __all__ = [
     "shipped_games",
     "unpack_games",
     "widened",
-    "width",
 ]

@@ -8,7 +8,6 @@ else: a climb that was stopped goes on as if it had not been.
 Rungs are numbered from 0, the weakest; ``elos`` are their ratings.
 """
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -21,8 +20,6 @@ ADVANCE_ABOVE: Final = 0.7
 RETREAT_BELOW: Final = 0.3
 NUM_BRACKETING: Final = 3
 """Rungs that are played in turns in the end."""
-_RESAMPLES: Final = 200
-"""For an interval that only decides whether to go on: it is asked for after every batch."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,14 +97,7 @@ def distance_to_ladder(
         rung: of the ladder, one that it met.
     """
     table = Crosstable.from_games([*ladder.games(), *games])
-    ratings = fit_ratings(table, num_resamples=_RESAMPLES)
-    return ratings.difference(player, rung)
-
-
-def width(estimate: Estimate) -> float:
-    """Of its interval; infinite where an end is."""
-    size = estimate.high - estimate.low
-    return math.inf if math.isnan(size) else size
+    return fit_ratings(table).difference(player, rung)
 
 
 def _walk_end(scores: Mapping[int, RungScore], start: int, num_rungs: int) -> int:

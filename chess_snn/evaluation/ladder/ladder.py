@@ -74,7 +74,7 @@ class Ladder:
         table = Crosstable.from_games(game for pairing in pairings for game in pairing.games())
         ratings = fit_ratings(table)
         for rating in ratings.table:
-            if not math.isfinite(rating.elo.value):
+            if not math.isfinite(rating.elo.width):
                 raise RatingError(
                     f"the results leave the rating of {rating.player!r} open: its score is "
                     f"{rating.score:.2f}; play more pairs, or put a player between"

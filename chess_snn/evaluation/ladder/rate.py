@@ -111,7 +111,7 @@ def rate_on_ladder(
         for batch in batches for game in match_games(batch)
     ]
     games += ladder.games()
-    linked = linked_to(ladder.players[0], games)
+    linked = linked_to(ladder.players[0], ((game.white, game.black) for game in games))
     ratings = fit_ratings(Crosstable.from_games(game for game in games if game.white in linked))
     found = []
     for player, opponents in played.items():
@@ -125,11 +125,8 @@ def rate_on_ladder(
 def widened(rating: Rating) -> Rating:
     """``rating`` with the interval that it has where approximate rungs were met."""
     elo = rating.elo
-    if math.isfinite(elo.value):
-        low, high = (
-            elo.value + math.copysign(math.hypot(end - elo.value, APPROXIMATE_ELO), sign)
-            for end, sign in ((elo.low, -1.0), (elo.high, 1.0))
-        )
-    else:
-        low, high = elo.low - APPROXIMATE_ELO, elo.high + APPROXIMATE_ELO
-    return replace(rating, elo=Estimate(elo.value, low, high))
+    return replace(rating, elo=Estimate(
+        elo.value,
+        elo.value - math.hypot(elo.value - elo.low, APPROXIMATE_ELO),
+        elo.value + math.hypot(elo.high - elo.value, APPROXIMATE_ELO),
+    ))

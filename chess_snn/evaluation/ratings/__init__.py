@@ -1,19 +1,17 @@
 """Ratings from all games at once, with intervals, and how well they predict."""
 
-from chess_snn.evaluation.ratings.connections import linked_to
-from chess_snn.evaluation.ratings.crosstable import Crosstable, RatedGame, match_games
-from chess_snn.evaluation.ratings.fit import DEFAULT_ANCHOR, DEFAULT_RESAMPLES, fit_ratings
-from chess_snn.evaluation.ratings.held_out import (
-    CalibrationBin,
-    HeldOutCheck,
-    held_out_check,
+from chess_snn.evaluation.ratings.crosstable import (
+    Crosstable,
+    RatedGame,
+    linked_to,
+    match_games,
 )
+from chess_snn.evaluation.ratings.fit import DEFAULT_ANCHOR, fit_ratings
+from chess_snn.evaluation.ratings.held_out import HeldOutCheck, held_out_check
 from chess_snn.evaluation.ratings.result import Estimate, Rating, Ratings, interval_text
 
 __all__ = [
     "DEFAULT_ANCHOR",
-    "DEFAULT_RESAMPLES",
-    "CalibrationBin",
     "Crosstable",
     "Estimate",
     "HeldOutCheck",

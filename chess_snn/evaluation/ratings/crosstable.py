@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from chess_snn.errors import RatingError
 from chess_snn.evaluation.match_result import MatchResult
-from chess_snn.types import Float64Array, Int64Array
+from chess_snn.types import BoolArray, Float64Array, Int64Array
 
 WIN: Final = 0
 DRAW: Final = 1
@@ -174,6 +174,37 @@ class Crosstable:
         scores = np.full(len(points), np.nan)
         np.divide(points, num_games, out=scores, where=num_games > 0)
         return num_games, scores
+
+
+def linked_to(anchor: str, pairs: Iterable[tuple[str, str]]) -> set[str]:
+    """The anchor, and everybody to whom a chain of ``pairs``, who met, leads from it."""
+    opponents: dict[str, set[str]] = {anchor: set()}
+    for one, other in pairs:
+        opponents.setdefault(one, set()).add(other)
+        opponents.setdefault(other, set()).add(one)
+    linked, new = {anchor}, {anchor}
+    while new:
+        new = {other for player in new for other in opponents[player]} - linked
+        linked |= new
+    return linked
+
+
+def scored_against(table: Crosstable) -> BoolArray:
+    """bool[P, P]: whether a chain of players, of whom each scored against the next, leads i to j.
+
+    Finite ratings of maximum likelihood need one both ways (Ford 1957; Hunter 2004, assumption 1).
+    True where i = j.
+    """
+    totals = table.totals()
+    draws = totals[..., DRAW].sum(axis=-1)
+    first, second = table.pairings.T
+    reach = np.eye(len(table.players), dtype=np.bool_)
+    reach[first, second] = totals[:, FIRST_WHITE, WIN] + totals[:, SECOND_WHITE, LOSS] + draws > 0
+    reach[second, first] = totals[:, FIRST_WHITE, LOSS] + totals[:, SECOND_WHITE, WIN] + draws > 0
+    for _ in range((len(table.players) - 1).bit_length()):
+        steps = reach.astype(np.float32)
+        reach = steps @ steps > 0
+    return reach
 
 
 def _check_games(

@@ -10,31 +10,34 @@ strengths p, colour advantage g and draw parameter v,
 
 Everything here is in nats: ratings r = ln p, colour c = ln g, log_draw d = ln v, and white's
 *advantage* a = r_white + c - r_black. The three log-odds are then a/2 : d : -a/2, an exponential
-family, whose log-likelihood is concave.
+family, whose log-likelihood is concave. A pairing has three *coordinates*, in which its log-odds
+are linear: how far the first player is ahead, c, and d.
 
-Dimensions: B fits at once, P players, K pairings.
+Dimensions: P players, K pairings.
 """
 
 from typing import Final
 
 import numpy as np
 
-from chess_snn.evaluation.ratings.crosstable import (
-    DRAW,
-    FIRST_WHITE,
-    LOSS,
-    SECOND_WHITE,
-    WIN,
-)
 from chess_snn.types import Float64Array, Int64Array
 
 COLOUR: Final = -2
 LOG_DRAW: Final = -1
-"""Columns of ``theta`` float64[B, P + 2]: the players' ratings, then these two.
-
-``LOG_DRAW`` is -inf where draws have probability 0."""
+"""Columns of ``theta`` float64[P + 2]: the players' ratings, then these two."""
 NUM_SHARED: Final = 2
 """Parameters that all players share."""
+
+FEATURES: Final[Float64Array] = np.array([
+    [[0.5, 0.5, 0.0], [0.0, 0.0, 1.0], [-0.5, -0.5, 0.0]],
+    [[-0.5, 0.5, 0.0], [0.0, 0.0, 1.0], [0.5, -0.5, 0.0]],
+])
+"""float64[2, 3, 3]: slope of the log-odds of white's (win, draw, loss) in the coordinates of the
+pairing, where the first player is white, and where the second is."""
+_COORDINATES: Final[Float64Array] = np.array(
+    [[1.0, 0.0, 0.0], [-1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
+)
+"""float64[4, 3]: slope of the coordinates in (first rating, second rating, c, d)."""
 
 
 def log_probabilities(
@@ -44,7 +47,7 @@ def log_probabilities(
 
     Args:
         advantage: float64[...], white's advantage in nats.
-        log_draw: float64 that broadcasts against it; -inf makes draws impossible.
+        log_draw: float64 that broadcasts against it.
 
     Returns:
         float64[..., 3]: ln P of white's (win, draw, loss).
@@ -57,91 +60,66 @@ def log_probabilities(
     return logs
 
 
-def advantages(theta: Float64Array, pairings: Int64Array) -> Float64Array:
-    """float64[B, K, 2]: white's advantage in each pairing, by colour."""
+def log_chances(theta: Float64Array, pairings: Int64Array) -> Float64Array:
+    """float64[K, 2, 3]: ln P of white's outcomes, with the first player white, and the second."""
     first, second = pairings.T
-    difference = theta[:, first] - theta[:, second]
-    return theta[:, None, None, COLOUR] + np.stack([difference, -difference], axis=-1)
+    difference = theta[first] - theta[second]
+    advantage = theta[COLOUR] + np.stack([difference, -difference], axis=-1)
+    return log_probabilities(advantage, theta[LOG_DRAW])
 
 
-def log_likelihood(
-    theta: Float64Array, counts: Float64Array, pairings: Int64Array
-) -> Float64Array:
-    """Log-likelihood of games.
+def log_likelihood(theta: Float64Array, counts: Float64Array, pairings: Int64Array) -> float:
+    """Log-likelihood of ``counts`` float64[K, 2, 3], games by colour and outcome, in nats."""
+    return float((counts * log_chances(theta, pairings)).sum())
 
-    Args:
-        theta: float64[B, P + 2], parameters.
-        counts: float64[B, K, 2, 3], games by colour and white's outcome; need not be whole.
-        pairings: int64[K, 2].
+
+def expected_features(
+    theta: Float64Array, pairings: Int64Array
+) -> tuple[Float64Array, Float64Array]:
+    """Mean and covariance of the features of one game.
 
     Returns:
-        float64[B], nats; -inf where something happened that ``theta`` calls impossible.
+        float64[K, 2, 3] and float64[K, 2, 3, 3], by pairing and colour.
     """
-    logs = log_probabilities(advantages(theta, pairings), theta[:, None, None, LOG_DRAW])
-    # What did not happen counts nothing, even where its logarithm is -inf.
-    terms = np.multiply(counts, logs, out=np.zeros_like(logs), where=counts > 0)
-    total: Float64Array = terms.sum(axis=(1, 2, 3))
+    chances = np.exp(log_chances(theta, pairings))
+    mean = np.einsum("kco,coi->kci", chances, FEATURES)
+    # Products of deviations: a difference of products would cancel where a result is certain.
+    deviation = FEATURES - mean[:, :, None, :]
+    return mean, np.einsum("kco,kcoi,kcoj->kcij", chances, deviation, deviation)
+
+
+def score(theta: Float64Array, counts: Float64Array, pairings: Int64Array) -> Float64Array:
+    """float64[K, 3]: slope of the log-likelihood of ``counts`` in each pairing's coordinates."""
+    mean, _ = expected_features(theta, pairings)
+    happened = np.einsum("kco,coi->ki", counts, FEATURES)
+    slopes: Float64Array = happened - np.einsum("kc,kci->ki", counts.sum(axis=-1), mean)
+    return slopes
+
+
+def information(theta: Float64Array, counts: Float64Array, pairings: Int64Array) -> Float64Array:
+    """float64[K, 3, 3]: minus the second derivatives of the log-likelihood, likewise."""
+    _, covariance = expected_features(theta, pairings)
+    blocks: Float64Array = np.einsum("kc,kcij->kij", counts.sum(axis=-1), covariance)
+    return blocks
+
+
+def gathered_vector(slopes: Float64Array, pairings: Int64Array, num_players: int) -> Float64Array:
+    """float64[P + 2]: ``slopes`` float64[K, 3] of all pairings, as those of ``theta``."""
+    total = np.zeros(num_players + NUM_SHARED)
+    np.add.at(total, _columns(pairings, num_players), slopes @ _COORDINATES.T)
     return total
 
 
-def derivatives(
-    theta: Float64Array, counts: Float64Array, pairings: Int64Array
-) -> tuple[Float64Array, Float64Array]:
-    """Gradient of the log-likelihood, and its information: minus the matrix of second derivatives.
-
-    Args:
-        theta: float64[B, P + 2], parameters.
-        counts: float64[B, K, 2, 3].
-        pairings: int64[K, 2].
-
-    Returns:
-        float64[B, P + 2] and float64[B, P + 2, P + 2], the latter positive semidefinite.
-    """
-    chances = np.exp(
-        log_probabilities(advantages(theta, pairings), theta[:, None, None, LOG_DRAW])
-    )
-    win, draw, loss = chances[..., WIN], chances[..., DRAW], chances[..., LOSS]
-    games = counts.sum(axis=-1)
-    slope = 0.5 * (counts[..., WIN] - counts[..., LOSS] - games * (win - loss))
-    draw_slope = counts[..., DRAW] - games * draw
-    # Variances and covariance of (half the sign of the result, whether drawn), products throughout:
-    # differences would cancel where a result is nearly certain.
-    curve = games * (win * loss + 0.25 * draw * (win + loss))
-    cross = 0.5 * games * draw * (loss - win)
-    draw_curve = games * draw * (win + loss)
-
-    num_players = theta.shape[1] - NUM_SHARED
-    signs = _signs(pairings, num_players)
-    gradient = np.empty_like(theta)
-    gradient[:, :num_players] = _by_colour(slope) @ signs
-    gradient[:, COLOUR] = slope.sum(axis=(1, 2))
-    gradient[:, LOG_DRAW] = draw_slope.sum(axis=(1, 2))
-
-    information = np.zeros((*theta.shape, theta.shape[1]))
-    first, second = pairings.T
-    meetings = curve.sum(axis=-1)
-    information[:, first, second] = information[:, second, first] = -meetings
-    players = np.arange(num_players)
-    information[:, players, players] = meetings @ np.abs(signs)
-    for column, values in ((COLOUR, curve), (LOG_DRAW, cross)):
-        shared = _by_colour(values) @ signs
-        information[:, :num_players, column] = information[:, column, :num_players] = shared
-    information[:, COLOUR, COLOUR] = curve.sum(axis=(1, 2))
-    information[:, LOG_DRAW, LOG_DRAW] = draw_curve.sum(axis=(1, 2))
-    information[:, COLOUR, LOG_DRAW] = information[:, LOG_DRAW, COLOUR] = cross.sum(axis=(1, 2))
-    return gradient, information
+def gathered_matrix(blocks: Float64Array, pairings: Int64Array, num_players: int) -> Float64Array:
+    """float64[P + 2, P + 2]: ``blocks`` float64[K, 3, 3] of all pairings, as those of ``theta``."""
+    total = np.zeros((num_players + NUM_SHARED,) * 2)
+    columns = _columns(pairings, num_players)
+    spread = _COORDINATES @ blocks @ _COORDINATES.T
+    np.add.at(total, (columns[:, :, None], columns[:, None, :]), spread)
+    return total
 
 
-def _by_colour(values: Float64Array) -> Float64Array:
-    """float64[B, K]: with the first player white, less with the second white."""
-    return values[..., FIRST_WHITE] - values[..., SECOND_WHITE]
-
-
-def _signs(pairings: Int64Array, num_players: int) -> Float64Array:
-    """float64[K, P]: +1 at each pairing's first player, -1 at its second."""
-    signs = np.zeros((len(pairings), num_players))
-    rows = np.arange(len(pairings))
-    first, second = pairings.T
-    signs[rows, first] = 1.0
-    signs[rows, second] = -1.0
-    return signs
+def _columns(pairings: Int64Array, num_players: int) -> Int64Array:
+    """int64[K, 4]: columns of ``theta`` that matter to each pairing."""
+    shared = np.broadcast_to(num_players + np.arange(NUM_SHARED), (len(pairings), NUM_SHARED))
+    return np.concatenate([pairings, shared], axis=1)

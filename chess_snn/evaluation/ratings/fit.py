@@ -1,10 +1,19 @@
-"""Ratings from all games at once.
+"""Ratings from all games at once: the likeliest ones under a weak prior, with their errors.
 
-One joint maximum-likelihood fit, never updates game by game: those depend on the order and carry
-no error bar. The model is in `davidson`, the climb in `maximum`, intervals in `bootstrap`, and
-what is said of players without a finite rating in `bounds`.
+One joint fit, never updates game by game: those depend on the order and carry no error bar. The
+model is in `davidson`.
 
-Dimensions: P players, R resamples, K pairings.
+The prior is :data:`PRIOR_GAMES` imagined games of every player, as in BayesElo and Ordo: they are
+spread over its opponents as its real games are, and over colours and outcomes evenly. With them
+every rating is finite, and ratings are hardly too far apart, as those of maximum likelihood are
+(Firth 1993, "Bias reduction of maximum likelihood estimates", Biometrika 80).
+
+Errors come from how much the results of openings vary (the sandwich of White 1982, "Maximum
+likelihood estimation of misspecified models", Econometrica 50, with openings as clusters), so two
+games of one opening may depend on each other in any way. Where a pairing's games say little, as
+those of a sweep do, its openings are taken to vary as if all games of one had the same result.
+
+Dimensions: P players, K pairings, U distinct results of an opening.
 """
 
 from typing import Final
@@ -12,153 +21,150 @@ from typing import Final
 import numpy as np
 
 from chess_snn.config import check_range
-from chess_snn.evaluation.elo import ELO_PER_NAT
-from chess_snn.evaluation.ratings.bootstrap import resampled_totals
-from chess_snn.evaluation.ratings.bounds import likelihood_bounds
-from chess_snn.evaluation.ratings.connections import check_connected
-from chess_snn.evaluation.ratings.crosstable import Crosstable
-from chess_snn.evaluation.ratings.davidson import COLOUR, LOG_DRAW
-from chess_snn.evaluation.ratings.maximum import Maximum, initial_theta, maximise
-from chess_snn.evaluation.ratings.result import (
-    Estimate,
-    Rating,
-    Ratings,
-    draw_rate_of,
-    interval_estimate,
-)
+from chess_snn.errors import RatingError
+from chess_snn.evaluation.ratings import davidson
+from chess_snn.evaluation.ratings.crosstable import Crosstable, linked_to, scored_against
+from chess_snn.evaluation.ratings.result import Ratings
 from chess_snn.types import Float64Array, Int64Array
 
 DEFAULT_ANCHOR: Final = "random"
 """The player at 0."""
-DEFAULT_RESAMPLES: Final = 500
+PRIOR_GAMES: Final = 0.5
+"""Imagined games of each player: between two alone, a third of a win, of a draw and of a loss."""
 
-_LARGEST_BATCH: Final = 2**23
-"""Elements of the matrices of second derivatives that are fitted at once: 64 MiB."""
+_TRUSTED_INFORMATION: Final = 0.5
+"""Nats^-2, two decided games between equals: with as much information about a difference, the
+variation that its openings show counts as much as the one that is assumed."""
+_MAX_ITERATIONS: Final = 100
+_TOLERANCE: Final = 1e-12
+"""Squared Newton decrement, about twice what the log-posterior still gains in nats."""
+_LONGEST_STEP: Final = 5.0
+"""Nats that a parameter moves at once: far from the maximum the curvature says little."""
+_MOST_NAMES: Final = 10
 
 
 def fit_ratings(
-    table: Crosstable,
-    anchor: str = DEFAULT_ANCHOR,
-    *,
-    confidence: float = 0.95,
-    num_resamples: int = DEFAULT_RESAMPLES,
-    seed: int = 0,
+    table: Crosstable, anchor: str = DEFAULT_ANCHOR, *, confidence: float = 0.95
 ) -> Ratings:
     """Rate every player of ``table`` by all its games.
 
-    The same table, ``seed`` and settings give the same ratings and intervals to the bit, in
-    whatever order the games came.
+    The same table gives the same ratings to the bit, in whatever order the games came.
 
     Args:
         table: the games.
         anchor: the player at 0.
         confidence: of the intervals, in (0, 1).
-        num_resamples: of the openings, for the intervals; >= 1. For 95 %, some 500.
-        seed: of the resampling.
 
     Raises:
-        ConfigError: a number is out of its range.
+        ConfigError: ``confidence`` is out of its range.
         RatingError: the anchor has no games, or players no chain of games to it.
     """
     check_range("confidence", confidence, gt=0.0, lt=1.0)
-    check_range("num_resamples", num_resamples, ge=1, le=1_000_000)
-    index = check_connected(table, anchor)
-    totals = table.totals()[None].astype(np.float64)
-    best = fit_totals(totals, table.pairings, index, initial_theta(totals, len(table.players)))
-    resampled, colours, log_draws = _refits(table, index, best, num_resamples, seed)
-    elo = ELO_PER_NAT * best.ratings(index)[0]
-    resampled_elo = ELO_PER_NAT * resampled
+    index = check_linked(table, anchor)
+    theta = most_likely(table, table.totals(), index)
+    num_games, scores = table.games_and_scores()
     return Ratings(
         anchor=anchor,
         confidence=confidence,
         players=table.players,
-        table=_rate(table, index, elo, resampled_elo, confidence),
-        colour_advantage=_interval_if(
-            best.is_determined[0, COLOUR],
-            ELO_PER_NAT * best.shared(COLOUR), ELO_PER_NAT * colours, confidence,
-        ),
-        draw_rate=_interval_if(
-            best.is_determined[0, LOG_DRAW],
-            draw_rate_of(best.shared(LOG_DRAW)), draw_rate_of(log_draws), confidence,
-        ),
-        resampled_elo=resampled_elo,
+        theta=theta,
+        covariance=_covariance(table, theta, index),
+        is_chained=scored_against(table),
+        num_games=num_games,
+        scores=scores,
     )
 
 
-def fit_totals(
-    totals: Float64Array, pairings: Int64Array, anchor: int, start: Float64Array
-) -> Maximum:
-    """Fit ``totals`` float64[B, K, 2, 3] from ``start`` float64[B, P + 2], the anchor staying."""
-    tied = np.zeros((len(totals), start.shape[1] + COLOUR), np.bool_)
-    tied[:, anchor] = True
-    return maximise(totals, pairings, tied, start)
+def check_linked(table: Crosstable, anchor: str) -> int:
+    """Index of the anchor among ``table.players``.
 
-
-def _refits(
-    table: Crosstable, anchor: int, best: Maximum, num_resamples: int, seed: int
-) -> tuple[Float64Array, Float64Array, Float64Array]:
-    """float64[R, P], float64[R], float64[R]: ratings, colour advantage, log_draw of resamples."""
-    totals = resampled_totals(table, num_resamples, seed)
-    # What the games left open has wandered off; the resamples begin where everybody is equal.
-    fresh = initial_theta(table.totals()[None].astype(np.float64), len(table.players))
-    start = np.where(best.is_determined & np.isfinite(best.theta), best.theta, fresh)
-    rows = max(1, _LARGEST_BATCH // start.shape[1] ** 2)
-    fits = [
-        fit_totals(part, table.pairings, anchor, np.repeat(start, len(part), axis=0))
-        for part in np.split(totals, range(rows, num_resamples, rows))
-    ]
-    return (
-        np.concatenate([fit.ratings(anchor) for fit in fits]),
-        np.concatenate([fit.shared(COLOUR) for fit in fits]),
-        np.concatenate([fit.shared(LOG_DRAW) for fit in fits]),
-    )
-
-
-def _rate(
-    table: Crosstable, anchor: int, elo: Float64Array, resampled_elo: Float64Array,
-    confidence: float,
-) -> tuple[Rating, ...]:
-    estimates = [
-        interval_estimate(float(elo[player]), resampled_elo[:, player], confidence)
-        for player in range(len(elo))
-    ]
-    unrated = np.flatnonzero(~np.isfinite(elo))
-    if len(unrated):
-        lows, highs = likelihood_bounds(table, anchor, unrated, confidence)
-        for player, low, high in zip(unrated, lows, highs, strict=True):
-            estimates[player] = _bounded(ELO_PER_NAT * float(low), ELO_PER_NAT * float(high))
-    num_games, scores = table.games_and_scores()
-    ratings = [
-        Rating(name, estimate, int(games), float(score))
-        for name, estimate, games, score in zip(
-            table.players, estimates, num_games, scores, strict=True
+    Raises:
+        RatingError: it has no games, or some players no chain of games to it; they are named.
+    """
+    if anchor not in table.players:
+        raise RatingError(
+            f"the anchor {anchor!r} has played no game; play one against it, or anchor the "
+            f"ratings at one of {_names(list(table.players))}"
         )
-    ]
-    return tuple(sorted(ratings, key=_strongest_first))
+    pairs = [(table.players[first], table.players[second]) for first, second in table.pairings]
+    linked = linked_to(anchor, pairs)
+    cut_off = [player for player in table.players if player not in linked]
+    if cut_off:
+        raise RatingError(
+            f"no chain of games leads from the anchor {anchor!r} to {_names(cut_off)}; let one of "
+            "them play somebody who is rated, or leave their games out"
+        )
+    return table.players.index(anchor)
 
 
-def _bounded(low: float, high: float) -> Estimate:
-    """What bounds alone say of a rating: it has no most likely value unless all but one side go."""
-    if np.isfinite(low) and np.isposinf(high):
-        return Estimate(np.inf, low, high)
-    if np.isneginf(low) and np.isfinite(high):
-        return Estimate(-np.inf, low, high)
-    return Estimate(np.nan, low, high)
+def most_likely(table: Crosstable, totals: Int64Array, anchor: int) -> Float64Array:
+    """The likeliest parameters, by Newton's method.
+
+    Args:
+        table: whose players and pairings they are.
+        totals: int64[K, 2, 3], games by colour and white's outcome.
+        anchor: the player who stays at 0.
+
+    Returns:
+        float64[P + 2], nats: ratings, colour advantage, log_draw.
+    """
+    counts, pairings = totals + _prior(table), table.pairings
+    theta = np.zeros(len(table.players) + davidson.NUM_SHARED)
+    reached = davidson.log_likelihood(theta, counts, pairings)
+    for _ in range(_MAX_ITERATIONS):
+        slopes = davidson.score(theta, counts, pairings)
+        gradient = davidson.gathered_vector(slopes, pairings, len(table.players))
+        step = _inverse(table, davidson.information(theta, counts, pairings), anchor) @ gradient
+        if gradient @ step <= _TOLERANCE:
+            return theta + step
+        step *= min(1.0, _LONGEST_STEP / np.abs(step).max())
+        while (found := davidson.log_likelihood(theta + step, counts, pairings)) < reached:
+            step /= 2.0
+        theta, reached = theta + step, found
+    return theta
 
 
-def _strongest_first(rating: Rating) -> tuple[bool, float, float, str]:
-    """Sorts by rating; equal infinite ones by their bounds, those that nothing tells about last."""
-    elo = rating.elo
-    if np.isnan(elo.value):
-        return True, 0.0, 0.0, rating.player
-    bound = elo.low if np.isposinf(elo.value) else elo.high
-    return False, -elo.value, -bound, rating.player
+def _prior(table: Crosstable) -> Float64Array:
+    """float64[K, 2, 3]: imagined games of each pairing, by colour and white's outcome."""
+    games = table.totals().sum(axis=(1, 2))
+    num_games, _ = table.games_and_scores()
+    first, second = table.pairings.T
+    imagined = PRIOR_GAMES * games * (1.0 / num_games[first] + 1.0 / num_games[second])
+    shape = davidson.FEATURES.shape[:2]
+    return np.broadcast_to(imagined[:, None, None] / np.prod(shape), (len(games), *shape))
 
 
-def _interval_if(
-    is_determined: np.bool_, value: Float64Array, resampled: Float64Array, confidence: float
-) -> Estimate:
-    """Of what all players share, ``value`` float64[1]; nothing is known where it is left open."""
-    if not is_determined:
-        return Estimate(np.nan, -np.inf, np.inf)
-    return interval_estimate(float(value[0]), resampled, confidence)
+def _covariance(table: Crosstable, theta: Float64Array, anchor: int) -> Float64Array:
+    """float64[P + 2, P + 2] nats^2, of ``theta``."""
+    totals, num_openings = table.totals().astype(np.float64), table.openings_of_pairings()
+    known = davidson.information(theta, totals, table.pairings)
+    imagined = davidson.information(theta, _prior(table), table.pairings)
+    results = table.results.astype(np.float64)
+    scores = davidson.score(theta, results, table.pairings[table.pairing_of])
+    shown = np.zeros_like(known)
+    np.add.at(
+        shown, table.pairing_of,
+        table.num_openings[:, None, None] * scores[:, :, None] * scores[:, None, :],
+    )
+    games_each = (totals.sum(axis=(1, 2)) / num_openings)[:, None, None]
+    trust = known[:, :1, :1] / (known[:, :1, :1] + _TRUSTED_INFORMATION)
+    varied = trust * shown + (1.0 - trust) * games_each * known
+    inverse = _inverse(table, known + imagined, anchor)
+    meat = davidson.gathered_matrix(varied + imagined, table.pairings, len(table.players))
+    return inverse @ meat @ inverse
+
+
+def _inverse(table: Crosstable, blocks: Float64Array, anchor: int) -> Float64Array:
+    """float64[P + 2, P + 2]: of the information of all pairings, 0 at the anchor."""
+    matrix = davidson.gathered_matrix(blocks, table.pairings, len(table.players))
+    free = np.delete(np.arange(len(matrix)), anchor)
+    inverse = np.zeros_like(matrix)
+    inverse[np.ix_(free, free)] = np.linalg.inv(matrix[np.ix_(free, free)])
+    return inverse
+
+
+def _names(players: list[str]) -> str:
+    """The first few, and how many more."""
+    shown = ", ".join(players[:_MOST_NAMES])
+    more = len(players) - _MOST_NAMES
+    return f"{shown} and {more} more" if more > 0 else shown

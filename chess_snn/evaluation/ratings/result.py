@@ -1,21 +1,19 @@
-"""Ratings as they are told: in Elo points, with how far they can be trusted.
+"""Ratings as people read them: in Elo points, with confidence intervals.
 
-Dimensions: P players, R resamples.
+Dimensions: P players.
 """
 
+import functools
 import math
 from dataclasses import dataclass
 from statistics import NormalDist
-from typing import Final
 
 import numpy as np
 
 from chess_snn.errors import RatingError
 from chess_snn.evaluation.elo import ELO_PER_NAT
-from chess_snn.evaluation.ratings.davidson import log_probabilities
-from chess_snn.types import Float64Array, Json
-
-_NORMAL: Final = NormalDist()
+from chess_snn.evaluation.ratings.davidson import COLOUR, LOG_DRAW, log_probabilities
+from chess_snn.types import BoolArray, Float64Array, Int64Array, Json
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,11 +21,16 @@ class Estimate:
     """A number with its confidence interval."""
 
     value: float
-    """Most likely; infinite where the likelihood rises without end, NaN where nothing tells."""
+    """Most likely."""
     low: float
     """-inf where nothing bounds it from below."""
     high: float
     """inf where nothing bounds it from above."""
+
+    @property
+    def width(self) -> float:
+        """Of the interval; infinite where an end is."""
+        return self.high - self.low
 
     def to_json(self) -> Json:
         """``value``, ``low`` and ``high``, null where not finite."""
@@ -52,8 +55,8 @@ class Rating:
     player: str
     elo: Estimate
     """Points above the anchor. One end of the interval is infinite where all chains of results
-    lead one way, as they do from a player who won every game; the other end is then a one-sided
-    bound by likelihood ratio."""
+    lead one way, as they do from a player who won every game; the other is then a one-sided
+    bound."""
     num_games: int
     score: float
     """Mean score in these games, in [0, 1]."""
@@ -67,7 +70,7 @@ class Rating:
         }
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Ratings:
     """All players on one scale.
 
@@ -82,15 +85,23 @@ class Ratings:
     """Of the intervals."""
     players: tuple[str, ...]
     """The P players, sorted by name."""
-    table: tuple[Rating, ...]
-    """A rating each, the strongest first; those that nothing tells about last."""
-    colour_advantage: Estimate
-    """Points that playing first is worth."""
-    draw_rate: Estimate
-    """Share of draws between equal players, colours apart, in [0, 1]."""
-    resampled_elo: Float64Array
-    """float64[R, P]: ratings from resampled openings; infinite or NaN where those games leave
-    them so."""
+    theta: Float64Array
+    """float64[P + 2], nats: ratings, colour advantage, logarithm of the draw parameter."""
+    covariance: Float64Array
+    """float64[P + 2, P + 2], of ``theta``."""
+    is_chained: BoolArray
+    """bool[P, P]: [i, j] whether a chain of players, of whom each scored against the next, leads
+    from i to j. Without one, j may be infinitely far above i."""
+    num_games: Int64Array
+    """int64[P]."""
+    scores: Float64Array
+    """float64[P], mean scores in [0, 1]."""
+
+    @functools.cached_property
+    def table(self) -> tuple[Rating, ...]:
+        """A rating each, the strongest first."""
+        ratings = map(self.of, self.players)
+        return tuple(sorted(ratings, key=lambda rating: (-rating.elo.value, rating.player)))
 
     def of(self, player: str) -> Rating:
         """The rating of a player.
@@ -98,37 +109,48 @@ class Ratings:
         Raises:
             RatingError: it has none.
         """
-        for rating in self.table:
-            if rating.player == player:
-                return rating
-        raise RatingError(
-            f"{player!r} is not rated; rated are {', '.join(self.players)}"
+        place = self._place(player)
+        return Rating(
+            player, self.difference(player, self.anchor), int(self.num_games[place]),
+            float(self.scores[place]),
         )
+
+    @property
+    def colour_advantage(self) -> Estimate:
+        """Points that playing first is worth."""
+        return self._points(self.theta[COLOUR], self.covariance[COLOUR, COLOUR])
+
+    @property
+    def draw_rate(self) -> Estimate:
+        """Share of draws between equal players, colours apart, in (0, 1)."""
+        ends = self._points(self.theta[LOG_DRAW], self.covariance[LOG_DRAW, LOG_DRAW])
+        equal = np.float64(0.0)
+        value, low, high = (
+            float(np.exp(log_probabilities(equal, np.float64(points / ELO_PER_NAT)))[1])
+            for points in (ends.value, ends.low, ends.high)
+        )
+        return Estimate(value, low, high)
 
     def difference(self, a: str, b: str) -> Estimate:
         """Points by which ``a`` is ahead of ``b``, with the interval of the difference.
 
-        It is narrower than the two intervals suggest. Where either rating is infinite, it is
-        unknown here: rate with one of the two as the anchor.
+        It is narrower than the two intervals suggest.
         """
-        elo_a, elo_b = self.of(a).elo.value, self.of(b).elo.value
-        if not (math.isfinite(elo_a) and math.isfinite(elo_b)):
-            return Estimate(math.nan, -math.inf, math.inf)
-        columns = self.resampled_elo[:, [self.players.index(a), self.players.index(b)]]
-        # inf - inf is NaN, which counts as no bound on either side.
-        with np.errstate(invalid="ignore"):
-            resampled = columns[:, 0] - columns[:, 1]
-        return interval_estimate(elo_a - elo_b, resampled, self.confidence)
+        first, second = self._place(a), self._place(b)
+        variances = self.covariance[np.ix_([first, second], [first, second])]
+        return self._points(
+            self.theta[first] - self.theta[second],
+            variances[0, 0] - variances[0, 1] - variances[1, 0] + variances[1, 1],
+            has_low=bool(self.is_chained[first, second]),
+            has_high=bool(self.is_chained[second, first]),
+        )
 
     def chances_of_white(self, white: str, black: str) -> tuple[float, float, float]:
-        """Chances of white's (win, draw, loss) in a game of the two; NaN where not finite."""
+        """Chances of white's (win, draw, loss) in a game of the two."""
         advantage = (
-            self.of(white).elo.value - self.of(black).elo.value + self.colour_advantage.value
-        ) / ELO_PER_NAT
-        if not math.isfinite(advantage) or math.isnan(self.draw_rate.value):
-            return math.nan, math.nan, math.nan
-        log_draw = log_draw_of(self.draw_rate.value)
-        win, draw, loss = np.exp(log_probabilities(np.float64(advantage), np.float64(log_draw)))
+            self.theta[self._place(white)] - self.theta[self._place(black)] + self.theta[COLOUR]
+        )
+        win, draw, loss = np.exp(log_probabilities(advantage, self.theta[LOG_DRAW]))
         return float(win), float(draw), float(loss)
 
     def to_json(self) -> Json:
@@ -141,35 +163,20 @@ class Ratings:
             "players": [rating.to_json() for rating in self.table],
         }
 
+    def _place(self, player: str) -> int:
+        if player not in self.players:
+            raise RatingError(f"{player!r} is not rated; rated are {', '.join(self.players)}")
+        return self.players.index(player)
 
-def draw_rate_of(log_draw: Float64Array) -> Float64Array:
-    """float64[...] in [0, 1]: share of draws between equals, v / (2 + v) for v = exp(log_draw)."""
-    return 1.0 / (1.0 + 2.0 * np.exp(-log_draw))
-
-
-def log_draw_of(draw_rate: float) -> float:
-    """Undoes :func:`draw_rate_of`; ``draw_rate`` in [0, 1)."""
-    if draw_rate == 0.0:
-        return -math.inf
-    return math.log(2.0 * draw_rate / (1.0 - draw_rate))
-
-
-def interval_estimate(value: float, resampled: Float64Array, confidence: float) -> Estimate:
-    """``value`` with the bias-corrected percentile interval of ``resampled`` float64[R].
-
-    Maximum likelihood puts players a little too far apart, and resamples do so once more; the
-    correction takes both away (Efron 1987, "Better bootstrap confidence intervals", JASA 82,
-    section 2). A NaN, a resample that leaves the number open, counts as lying beyond both ends.
-    """
-    is_open = np.isnan(resampled)
-    told = resampled[~is_open]
-    if not len(told):
-        return Estimate(value, -math.inf, math.inf)
-    below = np.count_nonzero(told < value) + 0.5 * np.count_nonzero(told == value)
-    # Half a resample keeps the share off 0 and 1, where its quantile is infinite.
-    bias = _NORMAL.inv_cdf((below + 0.5) / (len(told) + 1.0))
-    reach = _NORMAL.inv_cdf(0.5 * (1.0 + confidence))
-    low_share, high_share = (_NORMAL.cdf(2.0 * bias + end) for end in (-reach, reach))
-    low = np.quantile(np.where(is_open, -np.inf, resampled), low_share, method="lower")
-    high = np.quantile(np.where(is_open, np.inf, resampled), high_share, method="higher")
-    return Estimate(value, min(float(low), value), max(float(high), value))
+    def _points(
+        self, nats: float, variance: float, *, has_low: bool = True, has_high: bool = True
+    ) -> Estimate:
+        """The normal interval in points, one-sided where an end is missing."""
+        error = 1.0 - self.confidence
+        reach = NormalDist().inv_cdf(1.0 - (error / 2.0 if has_low and has_high else error))
+        value, half = (
+            float(ELO_PER_NAT * number) for number in (nats, reach * math.sqrt(max(0.0, variance)))
+        )
+        return Estimate(
+            value, value - half if has_low else -math.inf, value + half if has_high else math.inf
+        )
