@@ -1,17 +1,16 @@
 """Print how large and how scattered the source tree is: `make size`.
 
-Everything is counted from the files; nothing is imported. `--words` and `--types` print what two of
-the rows consist of.
+Everything is counted from the files; nothing is imported. `--details` prints what the last rows
+consist of. The records of docs/decisions stay as they are, and are not counted.
 """
 
 import argparse
 import ast
 import re
 import statistics
-import sys
 import tokenize
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
@@ -31,26 +30,28 @@ EVERYWHERE: Final = {
     "worker cache, backup": "replicas?", "rendezvous": "(rank )?meetings?",
     "adaptive ladder test": "climb(s|ed|ing|er)?", "gating match": "gates?|challengers?",
     "file proxy, handoff": "relay(s|ed)?", "truncated": "capped|ply caps?|cut (games?|value)",
-    "progress interval": "stretch(es)?", "integrity": "keeping|makers",
-    "nobody, somebody, whoever": "nobody|somebody|whoever", "is no": "is no",
-    "report, log": "told",
+    "progress interval": "stretch(es)?",
 }
 """Private words by the standard one, wherever they stand; parts of a name count as words."""
 
 IN_NAMES: Final = {
-    "registry client": "visits?", "worker slot": "places?", "inputs": "needs?|needed",
-    "outputs": "leaves", "artifacts": "things?", "schedule, chunk": "course|portions?",
-    "missing-artifact notes": "absences?", "worker group": "party", "backup": "mirror|copies",
-    "LogFn": "say|tell|news|waiting",
+    "registry client": "visits?", "worker slot": "(worker|rank) places?|places",
+    "inputs": "needs?|needed", "outputs": "leaves", "artifacts": "things?",
+    "schedule, chunk": "course|portions?", "missing-artifact notes": "absences?",
+    "worker group": "party", "backup": "mirror|copies", "integrity": "keeping|makers",
+    "LogFn": "Say|Tell|News|Waiting",
 }
 """The same where only a name is private: in sentences these words are ordinary."""
 
-STANDARD_IN: Final = {"visits?": "search/|uci/|cli/", "mirror|copies": "games/|training/|data/"}
+STANDARD_IN: Final = {
+    "visits?": "search/|uci/|cli/", "leaves": "search/", "mirror|copies": "games/|training/|data/",
+}
 """Where these names have their usual meaning."""
 
+PHRASES: Final = ("nobody", "somebody", "whoever", "is no", "is told", "comes to")  # to avoid
+
 NETWORK_TYPE: Final = re.compile(
-    r"(\w*(Network|Model)|NetworkVersion|ModelVersionFacts|RegisteredVersion|Entrant|NetworkPlayer"
-    r"|PlayerFacts|TrainingFacts)"
+    r"\w*(Network|Model|Version|VersionFacts|NetworkPlayer|Entrant|PlayerFacts|TrainingFacts)"
 )
 
 
@@ -60,8 +61,8 @@ def python_files(*folders: str) -> list[Path]:
 
 
 def prose_files() -> list[Path]:
-    """README and all documents."""
-    return [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+    """README and documents."""
+    return [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 
 def num_lines(path: Path) -> int:
@@ -135,23 +136,27 @@ def sentences(path: Path, tree: ast.Module) -> Iterator[str]:
                     if token.type == tokenize.COMMENT)
 
 
-def private_terms(trees: dict[Path, ast.Module]) -> tuple[Counter[str], Counter[str]]:
-    """How often each private word stands in names, and in messages and docs."""
-    in_names: Counter[str] = Counter()
-    in_texts: Counter[str] = Counter()
-    anywhere = {word: re.compile(rf"\b({word})\b") for word in EVERYWHERE.values()}
-    name_words = {word: re.compile(rf"\b({word})\b") for word in IN_NAMES.values()}
-    for path, tree in trees.items():
-        defined = [words_of(name) for name in sorted(set(names(path, tree)))]
-        for word, pattern in (anywhere | name_words).items():
-            if not re.search(STANDARD_IN.get(word, "$^"), path.as_posix()):
-                in_names[word] += sum(bool(pattern.search(name)) for name in defined)
+def all_text(trees: dict[Path, ast.Module]) -> str:
+    """Every sentence of the sources and the documents, in small letters, names as words."""
     texts = [text for path, tree in trees.items() for text in sentences(path, tree)]
-    for text in [*texts, *(path.read_text(encoding="utf-8") for path in prose_files())]:
-        lowered = words_of(" ".join(text.split()))
-        for word, pattern in anywhere.items():
-            in_texts[word] += len(pattern.findall(lowered))
-    return in_names, in_texts
+    texts += [path.read_text(encoding="utf-8") for path in prose_files()]
+    return words_of(" ".join(" ".join(texts).split()))
+
+
+def count_in_text(words: Iterable[str], text: str) -> Counter[str]:
+    """How often each of the patterns stands in ``text``."""
+    return Counter({word: len(re.findall(rf"\b({word})\b", text)) for word in words})
+
+
+def count_in_names(trees: dict[Path, ast.Module]) -> Counter[str]:
+    """How many names have each private word, a name counted once in a file."""
+    counts: Counter[str] = Counter()
+    for path, tree in trees.items():
+        defined = [f"{name} {words_of(name)}" for name in set(names(path, tree))]
+        for word in (*EVERYWHERE.values(), *IN_NAMES.values()):
+            if not re.search(STANDARD_IN.get(word, "$^"), path.as_posix()):
+                counts[word] += sum(bool(re.search(rf"\b({word})\b", name)) for name in defined)
+    return counts
 
 
 def network_types(trees: dict[Path, ast.Module]) -> list[str]:
@@ -163,20 +168,17 @@ def network_types(trees: dict[Path, ast.Module]) -> list[str]:
 
 
 def main() -> None:
-    """Print the table, or one of the lists."""
+    """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--words", action="store_true", help="count each private term")
-    parser.add_argument("--types", action="store_true", help="list the types of a network")
-    options = parser.parse_args()
+    parser.add_argument("--details", action="store_true", help="words and types, one by one")
     trees = {path: ast.parse(path.read_bytes()) for path in python_files(*PRODUCT)}
-    in_names, in_texts = private_terms(trees)
-    types = network_types(trees)
-    if options.types:
-        sys.exit("\n".join(types))
-    if options.words:
-        for word in in_names | in_texts:
-            print(f"{in_names[word]:6} {in_texts[word]:6}  {word}")
-        return
+    text, types = all_text(trees), network_types(trees)
+    in_names, in_text = count_in_names(trees), count_in_text(EVERYWHERE.values(), text)
+    phrases = count_in_text(PHRASES, text)
+    if parser.parse_args().details:
+        for word in [*in_names, *phrases]:
+            print(f"{in_names[word]:5} names {in_text[word] + phrases[word]:5} in text  {word}")
+        print(*types, sep="\n")
     lengths = [num_lines(path) for path in trees]
     rows = {
         "product lines": sum(lengths),
@@ -187,7 +189,8 @@ def main() -> None:
         "prose lines in docs and README": sum(map(num_lines, prose_files())),
         "types that represent a network": len(types),
         "private terms in names": in_names.total(),
-        "private terms in messages and docs": in_texts.total(),
+        "private terms in messages and docs": in_text.total(),
+        "phrases to avoid": phrases.total(),
     }
     for name, count in rows.items():
         print(f"{name:36} {count:8,}   {TARGETS.get(name, '')}")
