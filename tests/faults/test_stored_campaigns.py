@@ -1,0 +1,60 @@
+"""Finished campaigns of earlier programs are opened, verified, exported and resumed."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from micro_campaign import play_iteration, play_match
+from stored_files import ARCHIVES, unpack
+
+from chess_snn.campaign import CampaignFolder, read_receipts
+from chess_snn.campaign.keeping.extending import extend_campaign
+from chess_snn.campaign.keeping.verifying import verify_campaign
+from chess_snn.campaign.models.exporting import export_model, read_exported
+from chess_snn.campaign.models.references import model_of_campaign
+from chess_snn.campaign.stages import window_shards
+from chess_snn.campaign.stages.networks import game_of
+from chess_snn.campaign.strength.matches import final_matches
+from chess_snn.campaign.viewing.finish import is_finished
+from chess_snn.data import ReplayWindow, read_manifest
+
+pytestmark = pytest.mark.fault(25)
+
+
+@pytest.fixture(params=ARCHIVES, ids=lambda archive: archive.name.partition(".")[0])
+def stored(tmp_path: Path, request: pytest.FixtureRequest) -> CampaignFolder:
+    return unpack(request.param, tmp_path)
+
+
+def test_a_stored_campaign_is_whole_and_finished(stored: CampaignFolder) -> None:
+    findings = verify_campaign(stored)
+    assert findings.found == []
+    assert findings.checked["shard"] == 4
+    assert findings.checked["checkpoint"] == 3
+    assert findings.checked["receipt"] == findings.checked["plan"] == 2
+    assert findings.num_games == 12
+    assert findings.num_match_games > 0
+    assert is_finished(stored)
+
+
+def test_its_window_is_read(stored: CampaignFolder) -> None:
+    window = ReplayWindow.load(game_of(stored), window_shards(stored, 1), capacity=10_000)
+    assert len(window.sample(8, np.random.default_rng(0))) == 8
+
+
+def test_its_network_is_exported_and_plays(stored: CampaignFolder, tmp_path: Path) -> None:
+    version = export_model(stored, 2, tmp_path / "model")
+    assert read_exported(tmp_path / "model").generation == 2
+    assert version.digest == read_manifest(stored.checkpoint(2)).meta["weights_digest"]
+    model_of_campaign(stored.path).load(game_of(stored))
+
+
+def test_it_is_extended_and_resumed(stored: CampaignFolder) -> None:
+    extend_campaign(stored, iterations=3)
+    receipt = play_iteration(stored, 2)
+    for match in final_matches(stored):
+        play_match(stored, match)
+    assert receipt.training.generation == 3
+    assert len(read_receipts(stored)) == 3
+    assert is_finished(stored)
+    assert verify_campaign(stored).is_whole
