@@ -24,7 +24,7 @@ import tomllib
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, get_type_hints
+from typing import Any
 
 import typer
 import yaml
@@ -39,11 +39,8 @@ TESTS = Path(__file__).parent
 ROOT = TESTS.parent
 BASELINE = TESTS / "data" / "features.txt"
 SOURCES = ("chess_snn", "flows", "tasks")
-SIGNS = {
-    "minimum": ">=", "exclusiveMinimum": ">", "maximum": "<=", "exclusiveMaximum": "<",
-    "ge": ">=", "gt": ">", "le": "<=", "lt": "<",
-}
-"""Bounds, by the names of JSON Schema and of pydantic."""
+SIGNS = {"minimum": ">=", "exclusiveMinimum": ">", "maximum": "<=", "exclusiveMaximum": "<"}
+"""Bounds, by their names in a JSON schema."""
 
 
 def commands() -> Iterator[str]:
@@ -78,23 +75,12 @@ def settings() -> Iterator[str]:
     """Every setting with type, default and bounds."""
     schema = TypeAdapter(CampaignConfig).json_schema()
     defaults = flat(TypeAdapter(CampaignConfig).dump_python(CampaignConfig(), mode="json"))
-    for group, owner in get_type_hints(CampaignConfig).items():
-        checked = bounds_of_checks(owner)
+    for group in schema["properties"]:
         properties = resolved(schema["properties"][group], schema)["properties"]
         for name, field in properties.items():
             key = f"{group}.{name}"
-            facts = resolved(field, schema) | checked.get(key, {})
+            facts = resolved(field, schema)
             yield f"setting {key} {schema_text(facts)} default={json.dumps(defaults[key])}"
-
-
-def bounds_of_checks(owner: type) -> dict[str, dict[str, Any]]:
-    """Bounds that a settings class checks in ``__post_init__`` and does not declare."""
-    with contextlib.suppress(ImportError, AttributeError):
-        reference = importlib.import_module("chess_snn.campaign.configuration.reference")
-        ranges, choices = reference._checked(owner)
-        return {key: bounds | {"enum": list(choices[key])} if key in choices else bounds
-                for key, bounds in ({key: {} for key in choices} | ranges).items()}
-    return {}
 
 
 def resolved(node: dict[str, Any], schema: dict[str, Any]) -> dict[str, Any]:
