@@ -115,6 +115,7 @@ def test_a_damaged_receipt_is_named(chess_snn, places, command, text):
 
 @pytest.mark.fault(16)
 @pytest.mark.orchestration
+@pytest.mark.slow
 def test_a_campaign_that_is_being_written_is_left_to_its_writer(chess_snn_process, places):
     pytest.importorskip("prefect")
     folder = CampaignFolder.open(places / "made")

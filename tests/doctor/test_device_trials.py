@@ -16,6 +16,7 @@ GAME = get_game("chess")
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="the devices of this test do not exist")
+@pytest.mark.slow
 def test_each_device_that_fails_is_a_line_of_its_own():
     devices = [Device("cuda", index, str(index), "made up", 1 << 30) for index in (0, 1)]
     findings = sorted(try_devices(devices), key=lambda finding: finding.subject)

@@ -94,6 +94,7 @@ def undisturbed(undisturbed_of: Callable[[str], Path]) -> Path:
 
 
 @pytest.mark.fault(1)
+@pytest.mark.slow
 def test_killed_worker_is_told_and_costs_only_its_shard(tmp_path: Path, undisturbed: Path) -> None:
     path, log = tmp_path / "c", tmp_path / "log"
     process = launch("start", "--dir", str(path), *SETTINGS, log=log)

@@ -90,6 +90,7 @@ def test_a_folder_that_cannot_be_written_is_refused_before_any_work(
     slow_case("its services", "made/services", "prefect-server.log"),
     slow_case("with a log that may be written", "made/services", "prefect-server.json"),
 ])
+@pytest.mark.slow
 def test_a_campaign_that_may_only_be_read_is_not_served_bug(
     places: Path, closed: str, file: str
 ) -> None:

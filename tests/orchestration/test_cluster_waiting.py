@@ -37,6 +37,7 @@ def start_scheduler(stack: ExitStack, port: int) -> str:
     )).scheduler_address
 
 
+@pytest.mark.slow
 def test_one_that_comes_later_is_waited_for_and_people_are_told(port):
     said = []
     with ExitStack() as stack:

@@ -36,6 +36,7 @@ def play_shard(directory: str, iteration: int, shard: int) -> int:
 
 
 @pytest.mark.fault(14)
+@pytest.mark.slow
 def test_a_worker_without_memory_is_told_as_such_and_lives() -> None:
     compute.start()
     with (

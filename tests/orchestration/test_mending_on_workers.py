@@ -77,6 +77,7 @@ def mender_from_copies(folder: CampaignFolder, originals: Path, told: list[str])
     return Mender(folder, Makers(play_shard, unused, unused), told.append)
 
 
+@pytest.mark.slow
 def test_damage_that_workers_meet_is_mended_and_their_calls_are_made_again(
     folder: CampaignFolder, tmp_path: Path
 ) -> None:

@@ -114,6 +114,7 @@ def all_gone(processes: list) -> bool:
     return all(process.status() == psutil.STATUS_ZOMBIE for process in alive)
 
 
+@pytest.mark.slow
 def test_runs_and_mapped_tasks_are_completed_when_read_back(directory):
     waits = []
     with prefect_server(directory, progress=lambda *wait: waits.append(wait)) as api_url:
@@ -136,6 +137,8 @@ def test_runs_and_mapped_tasks_are_completed_when_read_back(directory):
 
 @pytest.mark.fault(3, 5)
 @pytest.mark.skipif(sys.platform != "linux", reason="the parent-death signal is Linux's")
+@pytest.mark.slow
+@pytest.mark.slow
 def test_a_killed_campaign_leaves_no_process_and_its_runs_can_be_closed(directory):
     script = directory / "killed_campaign.py"
     script.write_text(KILLED_CAMPAIGN)
