@@ -204,7 +204,7 @@ def test_facts_in_a_receipt_are_read_back(folder):
 
 
 @pytest.mark.parametrize(("setting", "reason"), [
-    ('promotion.rule="luck"', "promotion.rule = 'luck'"),
+    ('promotion.rule="luck"', "promotion.rule must be one of sprt, score, got 'luck'"),
     ("promotion.elo1=-1.0", "promotion.elo1 must be above promotion.elo0 = 0, got -1"),
     ("promotion.alpha=0.5", "promotion.alpha must be > 0 and < 0.5, got 0.5"),
     ("promotion.max_openings=0", "promotion.max_openings must be >= 1"),
