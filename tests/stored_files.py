@@ -7,13 +7,15 @@ from pathlib import Path
 from chess_snn.campaign import CampaignFolder
 
 STORED = Path(__file__).parent / "data" / "stored"
+OLDEST = STORED / "campaign"
+"""A finished campaign of two iterations with two shards of three games each."""
 ARCHIVES = sorted(STORED.glob("*.tar.xz"))
-"""Finished campaigns, each as the program of its day wrote it: ``GAME-DATE.tar.xz``."""
+"""Later ones, each as the program of its day wrote it: ``GAME-DATE.tar.xz``."""
 
 
 def copy_campaign(parent: Path) -> CampaignFolder:
-    """A finished campaign of two iterations with two shards of three games each."""
-    shutil.copytree(STORED / "campaign", parent / "campaign")
+    """A copy of the oldest campaign."""
+    shutil.copytree(OLDEST, parent / "campaign")
     return CampaignFolder.open(parent / "campaign")
 
 

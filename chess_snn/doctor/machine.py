@@ -215,7 +215,7 @@ def check_storage(home: Path) -> list[Finding]:
 
 
 def check_disk(subject: str, folder: Path) -> Finding:
-    """Whether ``folder`` may be written, has room, and keeps what it was told to."""
+    """Whether ``folder`` may be written, has room, and keeps what is written."""
     nearest = nearest_existing(folder)
     free_gib = shutil.disk_usage(nearest).free / _GIB
     fact = f"{free_gib:.1f} GiB free for {folder}"

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from micro_campaign import play_iteration, play_match
-from stored_files import ARCHIVES, unpack
+from stored_files import ARCHIVES, OLDEST, copy_campaign, unpack
 
 from chess_snn.campaign import CampaignFolder, read_receipts
 from chess_snn.campaign.keeping.extending import extend_campaign
@@ -13,16 +13,19 @@ from chess_snn.campaign.keeping.verifying import verify_campaign
 from chess_snn.campaign.models.exporting import export_model, read_exported
 from chess_snn.campaign.models.references import model_of_campaign
 from chess_snn.campaign.stages import window_shards
-from chess_snn.campaign.stages.networks import game_of
+from chess_snn.campaign.stages.networks import evaluator_of, game_of
 from chess_snn.campaign.strength.matches import final_matches
 from chess_snn.campaign.viewing.finish import is_finished
 from chess_snn.data import ReplayWindow, read_manifest
+from chess_snn.training import load_trainer
 
 pytestmark = pytest.mark.fault(25)
 
 
-@pytest.fixture(params=ARCHIVES, ids=lambda archive: archive.name.partition(".")[0])
+@pytest.fixture(params=[OLDEST, *ARCHIVES], ids=lambda path: path.name.partition(".")[0])
 def stored(tmp_path: Path, request: pytest.FixtureRequest) -> CampaignFolder:
+    if request.param == OLDEST:
+        return copy_campaign(tmp_path)
     return unpack(request.param, tmp_path)
 
 
@@ -37,9 +40,13 @@ def test_a_stored_campaign_is_whole_and_finished(stored: CampaignFolder) -> None
     assert is_finished(stored)
 
 
-def test_its_window_is_read(stored: CampaignFolder) -> None:
-    window = ReplayWindow.load(game_of(stored), window_shards(stored, 1), capacity=10_000)
+def test_its_window_and_newest_generation_are_read(stored: CampaignFolder) -> None:
+    newest = read_receipts(stored)[-1].training.generation
+    trainer = load_trainer(stored.checkpoint(newest), game_of(stored))
+    assert trainer.steps_done > 0
+    window = ReplayWindow.load(game_of(stored), window_shards(stored, newest - 1), capacity=10_000)
     assert len(window.sample(8, np.random.default_rng(0))) == 8
+    evaluator_of(stored, newest)
 
 
 def test_its_network_is_exported_and_plays(stored: CampaignFolder, tmp_path: Path) -> None:

@@ -102,7 +102,7 @@ class ClusterSettings:
     processes of its own; where fewer are there, those train."""
     trust_network: bool = False
     """Needed for several: what passes between them is neither encrypted nor authenticated, and
-    whoever reaches their ports can run programs as you. Say it of a private network, or where a
+    anyone who reaches their ports can run programs as you. Say it of a private network, or where a
     firewall lets these machines alone through."""
     wait_s: float = Field(default=300.0, gt=0, le=1_000_000)
     """How long a campaign waits for its first worker before it gives up, in seconds; and for the
@@ -143,8 +143,8 @@ class ClusterSettings:
         if self.training_machines > 1 and not self.trust_network:
             raise ConfigError(
                 f"cluster.training_machines = {self.training_machines}: those that train together "
-                "take pickles from whoever reaches their ports, without a password; in a private "
-                "network, or behind a firewall, set cluster.trust_network = true, else "
+                "take pickles from anyone who reaches their ports, without a password; in a "
+                "private network, or behind a firewall, set cluster.trust_network = true, else "
                 "cluster.training_machines = 1"
             )
         if self.kind == "address":

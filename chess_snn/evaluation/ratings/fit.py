@@ -92,7 +92,7 @@ def check_linked(table: Crosstable, anchor: str) -> int:
     if cut_off:
         raise RatingError(
             f"no chain of games leads from the anchor {anchor!r} to {_names(cut_off)}; let one of "
-            "them play somebody who is rated, or leave their games out"
+            "them play a rated player, or leave their games out"
         )
     return table.players.index(anchor)
 
