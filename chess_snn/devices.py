@@ -100,6 +100,11 @@ def name_devices(devices: Iterable[Device]) -> str:
     )
 
 
+def gpus_option(numbers: Sequence[int]) -> str:
+    """What ``--gpus`` takes for exactly these GPUs: ``"0,2"``, and ``"2,"`` for one."""
+    return ",".join(map(str, numbers)) + ("," if len(numbers) == 1 else "")
+
+
 def _runs(numbers: Sequence[int]) -> str:
     """``0-3, 6`` of rising ``numbers``."""
     firsts = [number for number in numbers if number - 1 not in numbers]

@@ -15,7 +15,7 @@ from chess_snn.campaign.machine.places import WorkerPlace
 from chess_snn.campaign.machine.training_ranks import choose_ranks, training_gpus
 from chess_snn.campaign.machine.workers import plan_here
 from chess_snn.cores import num_cores
-from chess_snn.devices import name_devices
+from chess_snn.devices import gpus_option, name_devices
 from chess_snn.errors import ClusterError, UsageError
 from flows.worker_watch import watched_workers
 from tasks import compute
@@ -148,7 +148,7 @@ def check_devices(client: Client, places: Sequence[WorkerPlace]) -> None:
     broken = {names[address] for address, fault in faults.items() if fault}
     lost = {place.device for place in places if place.name in broken}
     left = sorted({place.device for place in places} - lost, key=lambda device: device.index)
-    numbers = ",".join(str(device.index) for device in left)
+    numbers = gpus_option([device.index for device in left])
     way_out = f"or go on without it: --gpus {numbers}" if left else "or go on with: --device cpu"
     raise ClusterError(
         f"{next(filter(None, faults.values()))}; look at nvidia-smi and the kernel's log, {way_out}"

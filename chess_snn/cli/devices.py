@@ -19,7 +19,11 @@ WorkersOption = Annotated[int | None, setting_option("execution.workers")]
 WorkersPerDeviceOption = Annotated[int | None, setting_option("execution.workers_per_device")]
 GpusOption = Annotated[
     str,
-    setting_option("execution.gpus", "Give 0,2,5, or all; CUDA_VISIBLE_DEVICES hides the others."),
+    setting_option(
+        "execution.gpus",
+        "Give a number of GPUs such as 4, a list such as 0,2,5 (3, is GPU 3 alone), or all; "
+        "CUDA_VISIBLE_DEVICES hides the others.",
+    ),
 ]
 DeviceOption = Annotated[str, setting_option("execution.device")]
 NetworkDeviceOption = Annotated[
@@ -38,17 +42,23 @@ _ALL_GPUS = "all"
 
 
 def parse_gpus(text: str) -> tuple[int, ...]:
-    """``"0,2,5"`` as numbers; ``"all"``, and an empty text, have none.
+    """The indices that a text stands for.
+
+    ``"0,2,5"`` lists them, ``"3,"`` is GPU 3 alone, and ``"4"`` is the first four GPUs. ``"all"``,
+    and an empty text, have none.
 
     Raises:
-        ConfigError: it is no list of numbers.
+        ConfigError: it is neither a number of GPUs nor a list.
     """
     if text in ("", _ALL_GPUS):
         return ()
-    parts = [part.strip() for part in text.split(",")]
-    if not all(part.isascii() and part.isdigit() for part in parts):
-        raise ConfigError(f"--gpus must be numbers such as 0,2,5, or all, got {text!r}")
-    return tuple(map(int, parts))
+    parts = [part.strip() for part in text.removesuffix(",").split(",")]
+    is_count = "," not in text
+    if not all(part.isascii() and part.isdigit() for part in parts) or (is_count and text == "0"):
+        raise ConfigError(
+            f"--gpus must be a number of GPUs such as 4, a list such as 0,2,5, or all, got {text!r}"
+        )
+    return tuple(range(int(text))) if is_count else tuple(map(int, parts))
 
 
 def given_settings(values: Mapping[str, object]) -> list[Setting]:

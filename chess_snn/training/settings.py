@@ -56,6 +56,9 @@ class TrainingSettings:
     td_lambda: float = Field(default=1.0, ge=0, le=1)
     """In a game with rewards, the weight of the rewards that were played in the value target; what
     is left to 1 goes to the root values along the way. 1 takes all rewards to the game's end."""
+    final_td_lambda: float = Field(default=1.0, ge=0, le=1)
+    """`td_lambda` at the end of the campaign, as a share of what it is at the start. Long returns
+    carry news of a value far at once; short ones have less noise once values are known."""
     plies_left_weight: float = Field(default=0.1, ge=0, le=10)
     """Weight of the auxiliary loss: plies from a position to the end of its game."""
     window_positions: int = Field(default=250_000, ge=2)
@@ -85,6 +88,10 @@ class TrainingSettings:
     def num_micro_batches(self) -> int:
         """Parts of a step's batch; the last one may be short."""
         return -(-self.batch_size // self.micro_batch)
+
+    def td_lambda_at(self, progress: float) -> float:
+        """`td_lambda` after the share ``progress`` of the campaign: a straight line."""
+        return self.td_lambda * (1 + (self.final_td_lambda - 1) * progress)
 
     def window_capacity(self, num_played: int) -> int:
         """Positions of the window after ``num_played`` positions of self-play in all."""

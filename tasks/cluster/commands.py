@@ -3,6 +3,7 @@
 from typing import Final
 
 from chess_snn.campaign.configuration.pace import ExecutionSettings
+from chess_snn.devices import gpus_option
 
 PATIENCE_S: Final = 60
 """Workers whose scheduler is gone end after this long, and with them the job that they are in.
@@ -20,7 +21,7 @@ def worker_words(address: str, execution: ExecutionSettings, certificates: str) 
         "--patience-s", str(PATIENCE_S),
     ]
     if execution.gpus:
-        words += ["--gpus", ",".join(map(str, execution.gpus))]
+        words += ["--gpus", gpus_option(execution.gpus)]
     for name, value in (
         ("--workers", execution.workers),
         ("--workers-per-device", execution.workers_per_device),

@@ -32,7 +32,7 @@ def directory(tmp_path, monkeypatch) -> Path:
 
 
 def test_a_gpu_that_does_not_exist_is_named_before_a_folder_is_made(directory):
-    line = refused("campaign", "start", "--dir", str(directory), "--gpus", "7")
+    line = refused("campaign", "start", "--dir", str(directory), "--gpus", "7,")
     assert line.startswith("there is no GPU 7: torch sees none here;")
     assert not directory.exists()
 
@@ -70,8 +70,8 @@ def test_a_cluster_that_cannot_be_used_is_named(directory, cluster, said):
     (("worker", "tcp://box-a:8786"), "neither encrypts"),
     (("worker", "tls://box-a:8786"), "needs certificates"),
     (("worker", "box-a"), "must be the address"),
-    (("worker", "tcp://127.0.0.1:1", "--gpus", "seven"), "--gpus must be numbers"),
-    (("worker", "tcp://127.0.0.1:1", "--gpus", "7"), "there is no GPU 7"),
+    (("worker", "tcp://127.0.0.1:1", "--gpus", "seven"), "--gpus must be"),
+    (("worker", "tcp://127.0.0.1:1", "--gpus", "7,"), "there is no GPU 7"),
     (("worker", "tcp://127.0.0.1:1", "--host", "0.0.0.0"), "would listen on 0.0.0.0"),
     (("worker", "tcp://127.0.0.1:1", "--host", "box-b"), "would listen on box-b"),
     (("scheduler", "--host", "0.0.0.0"), "needs certificates"),
@@ -111,14 +111,16 @@ def test_certificates_are_made_and_the_next_step_is_said(tmp_path):
     assert (tmp_path / "certs" / "box-b" / "node-key.pem").is_file()
 
 
-@pytest.mark.parametrize(("text", "numbers"), [("", ()), ("all", ()), ("0, 2,5", (0, 2, 5))])
+@pytest.mark.parametrize(("text", "numbers"), [
+    ("", ()), ("all", ()), ("0, 2,5", (0, 2, 5)), ("4", (0, 1, 2, 3)), ("3,", (3,)), ("0,", (0,)),
+])
 def test_gpus_in_text(text, numbers):
     assert parse_gpus(text) == numbers
 
 
-@pytest.mark.parametrize("text", ["a", "1,,2", "-1", "1.5", "²"])
+@pytest.mark.parametrize("text", ["a", "1,,2", "-1", "1.5", "²", "0", ",", "1,,"])
 def test_what_is_no_list_of_gpus_is_shown_one(text):
-    with pytest.raises(ConfigError, match=r"--gpus must be numbers such as 0,2,5"):
+    with pytest.raises(ConfigError, match="--gpus must be"):
         parse_gpus(text)
 
 

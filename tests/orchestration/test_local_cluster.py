@@ -100,7 +100,7 @@ def test_a_gpu_that_disappears_before_its_worker_starts_is_one_line(monkeypatch)
     two = load_config(settings=["execution.gpus=[1,2]", "execution.workers=2"])
     planned = plan_here(two).places
     monkeypatch.setenv(SIMULATED_GPUS, "2")
-    reason = r"GPU 2 \(simulated\) of .* it is not there any more; .* --gpus 1$"
+    reason = r"GPU 2 \(simulated\) of .* it is not there any more; .* --gpus 1,$"
     with (
         local_cluster(planned) as cluster, Client(cluster) as client,
         pytest.raises(ClusterError, match=reason) as raised,

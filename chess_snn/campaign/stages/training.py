@@ -69,9 +69,11 @@ def train_generation(
     torch.set_num_threads(num_threads)
 
     shards = window_shards(folder, iteration)
+    stretch = read_plan(folder, iteration)
     window = ReplayWindow.load(
         game, shards, window_capacity(folder, iteration), discount=config.search.discount,
-        td_lambda=config.training.td_lambda, setting="training.window_positions",
+        td_lambda=config.training.td_lambda_at(stretch.progress_first),
+        setting="training.window_positions",
     )
     trainer = load_trainer(
         folder.checkpoint(iteration), game, device_of(folder, worker), ranks,
@@ -79,7 +81,6 @@ def train_generation(
         settings=config.training if _is_forked_at(folder, iteration) else None,
     )
     trainer.begin_iteration(iteration)
-    stretch = read_plan(folder, iteration)
     plan = IterationPlan(
         num_steps=config.training.num_steps(num_positions(folder, iteration)),
         progress_first=stretch.progress_first,
