@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Final, Literal
 
 import torch
@@ -112,6 +113,18 @@ def _runs(numbers: Sequence[int]) -> str:
     return ", ".join(
         str(first) if first == last else f"{first}-{last}"
         for first, last in zip(firsts, lasts, strict=True)
+    )
+
+
+@cache
+def processor_has_bfloat16() -> bool:
+    """Whether the processor computes in bfloat16: with AVX-512, AMX or AVX-VNNI 2.
+
+    On other processors torch's convolutions in bfloat16 are hundreds of times slower than in
+    float32.
+    """
+    return torch.backends.mkldnn.is_available() and bool(
+        torch.ops.mkldnn._is_mkldnn_bf16_supported()
     )
 
 

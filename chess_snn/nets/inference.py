@@ -8,6 +8,9 @@ integers as they stand: nothing is rounded but the weights, to 127 steps of each
 largest. Products are summed in 32-bit integers, exactly and in any order. On processors with
 integer dot products (AVX-512 VNNI, AMX) that is about twice as fast as bfloat16.
 
+Processors without bfloat16 (those with AVX2 alone) convolve in float32 and round the currents to
+bfloat16: the same numbers, but for the order of sums in bf16.
+
 Dimensions: T ticks, B batch, P planes, C channels, H and W board, L columns for legal actions, V
 outputs of the value head, X images.
 """
@@ -18,9 +21,11 @@ from typing import Any, Final, Literal
 
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import conv2d
 from torch.nn.utils.fusion import fuse_conv_bn_eval
 
 from chess_snn.config import check_choice
+from chess_snn.devices import processor_has_bfloat16
 from chess_snn.errors import ConfigError
 from chess_snn.nets.inference_neurons import InferenceNeurons, choose_neurons
 from chess_snn.nets.layers import (
@@ -67,12 +72,12 @@ class BinaryConv(nn.Module):
 
     def forward(self, x_XCHW: Tensor) -> Tensor:
         """Currents bfloat16[X, C, H, W]."""
+        dtype = torch.bfloat16 if processor_has_bfloat16() else torch.float32
         currents_XCHW: Tensor = _onednn().qconv2d_pointwise(
             x_XCHW, _NO_SCALE, _NO_ZERO_POINT, self._packed, self._scale_C, self._zero_points_C,
-            self._bias_C, *self._geometry, _NO_SCALE, _NO_ZERO_POINT, torch.bfloat16,
-            "none", [], "",
+            self._bias_C, *self._geometry, _NO_SCALE, _NO_ZERO_POINT, dtype, "none", [], "",
         )
-        return currents_XCHW
+        return currents_XCHW.bfloat16()
 
 
 def has_integer_convolutions() -> bool:
@@ -109,8 +114,14 @@ class FloatConv(nn.Module):
 
     def forward(self, x_XCHW: Tensor) -> Tensor:
         """Currents [X, C, H, W], but for a late bias."""
-        currents_XCHW: Tensor = self.conv(x_XCHW)
-        return currents_XCHW
+        conv = self.conv
+        if x_XCHW.dtype != torch.bfloat16 or x_XCHW.is_cuda or processor_has_bfloat16():
+            currents_XCHW: Tensor = conv(x_XCHW)
+            return currents_XCHW
+        bias_C = None if conv.bias is None else conv.bias.float()
+        return conv2d(
+            x_XCHW.float(), conv.weight.float(), bias_C, padding=conv.kernel_size[0] // 2
+        ).bfloat16()
 
 
 FoldedConv = FloatConv | BinaryConv

@@ -27,6 +27,7 @@ from typing import Final, Self
 import torch
 from torch import Tensor, nn
 
+from chess_snn.devices import processor_has_bfloat16
 from chess_snn.nets import Network
 from chess_snn.nets.calibration import single_torch_threads
 from chess_snn.training.batch import TrainingBatch
@@ -194,9 +195,10 @@ def losses_of(network: Network, batch: TrainingBatch, settings: TrainingSettings
     """Losses of ``batch`` in the network's present mode, with gradient."""
     planes_BPHW = batch.planes_BPHW
     device = planes_BPHW.device.type
+    is_slow = device == "cpu" and settings.precision == "bf16" and not processor_has_bfloat16()
     with torch.autocast(
         device, torch.float16 if settings.precision == "fp16" else torch.bfloat16,
-        enabled=settings.precision != "fp32",
+        enabled=settings.precision != "fp32" and not is_slow,
         # Copies of weights kept from an eager step would not be made again in a replay.
         cache_enabled=device == "cpu",
     ):

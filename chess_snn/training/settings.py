@@ -79,7 +79,7 @@ class TrainingSettings:
     precision: Precision = "bf16"
     """`bf16` and `fp16` run convolutions in 16 bits (autocast); weights, logits and losses stay
     fp32. `fp16` rounds 8 times finer, over a narrower range: the loss is scaled to fit. It is for
-    GPUs; CPUs run it many times slower than fp32."""
+    GPUs; CPUs run it many times slower than fp32. Processors without bfloat16 train in fp32."""
 
     def __post_init__(self) -> None:
         check_range("training.window_positions", self.window_positions, ge=self.batch_size)
