@@ -9,7 +9,7 @@ from rich.table import Table
 from chess_snn.campaign import CampaignFolder, load_config, preset_names, read_receipts
 from chess_snn.campaign.configuration.settings import CampaignConfig
 from chess_snn.campaign.machine.cost import (
-    TYPICAL_PLIES,
+    OPTIMISM,
     Cost,
     Pace,
     measure_pace,
@@ -33,8 +33,9 @@ def estimate(
         list[str] | None, typer.Option(help="One setting, such as net.size=small. Repeatable.")
     ] = None,
     plies: Annotated[
-        float, typer.Option(help="Mean length of a game.", min=1.0)
-    ] = TYPICAL_PLIES,
+        float | None,
+        typer.Option(help="Mean length of a game; by default that of the first hours.", min=1.0),
+    ] = None,
 ) -> None:
     """Measure this machine for some seconds, and say what an iteration takes.
 
@@ -75,13 +76,24 @@ def _print_costs(config: CampaignConfig, costs: tuple[Cost, Cost]) -> None:
         )
     console.print(table)
     mean_s = sum(cost.iteration_s for cost in costs) / len(costs)
-    run = config.campaign
+    run, games = config.campaign, config.self_play.games_per_iteration
+    low, high = OPTIMISM
     print_message(
-        f"About {run.hours * S_PER_HOUR / mean_s:,.0f} iterations in {run.hours:g} h."
-        if run.hours else
-        f"About {run.iterations * mean_s / 60:,.1f} min for {run.iterations:,} iterations."
+        f"In measured campaigns iterations took {low:g} to {high:g} times as long, and evaluation "
+        "comes on top where nothing hides it. So expect:"
     )
-    print_message("Evaluation, and starting up, come on top where nothing hides them.")
+    if run.hours:
+        fewest, most = (run.hours * S_PER_HOUR / (mean_s * factor) for factor in (high, low))
+        print_message(
+            f"{fewest:,.0f} to {most:,.0f} iterations and {fewest * games:,.0f} to "
+            f"{most * games:,.0f} games in {run.hours:g} h"
+        )
+    else:
+        quickest, slowest = (run.iterations * mean_s * factor / 60 for factor in OPTIMISM)
+        print_message(
+            f"{quickest:,.1f} to {slowest:,.1f} min for {run.iterations:,} iterations and "
+            f"{run.iterations * games:,} games"
+        )
 
 
 def _compare(folder: CampaignFolder, pace: Pace) -> None:

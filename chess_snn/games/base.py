@@ -76,6 +76,8 @@ class GameSpec:
     """Points of the game's score that a reward of 1 stands for."""
     value_limit: float = 1.0
     """Largest size of a value, in rewards."""
+    typical_plies: int = 100
+    """Mean length of a game in the first hours of learning, truncated ones among them."""
     milestone_name: str = ""
     """What :meth:`Game.milestones` measures (2048: the largest tile); empty without any."""
     milestones: tuple[int, ...] = ()

@@ -26,8 +26,9 @@ from chess_snn.self_play import play_games
 from chess_snn.training import IterationPlan, Trainer
 from chess_snn.types import Progress
 
-TYPICAL_PLIES: Final = 105
-"""Mean length of a game in the first hours of the presets, cut ones among them."""
+OPTIMISM: Final = (1.2, 2.3)
+"""How many times as long as predicted the iterations of measured campaigns took: the quickest and
+the slowest. Games at the end of a shard are few at once, and stages have to be started."""
 _MEASURED_PLIES, _WARM_PLIES = 8, 1
 _MEASURED_STEPS, _WARM_STEPS = 12, 3
 
@@ -141,9 +142,10 @@ def predict(config: CampaignConfig, pace: Pace, positions: float, simulations: i
 
 
 def predict_campaign(
-    config: CampaignConfig, pace: Pace, mean_plies: float = TYPICAL_PLIES
+    config: CampaignConfig, pace: Pace, mean_plies: float | None = None
 ) -> tuple[Cost, Cost]:
-    """The cost of a campaign's first iteration and of its last."""
+    """The cost of a campaign's first and last iteration; None takes games of the usual length."""
+    mean_plies = mean_plies or get_game(config.campaign.game).spec.typical_plies
     positions = config.self_play.games_per_iteration * mean_plies
     first, last = (predict(config, pace, positions, config.search.simulations(progress))
                    for progress in (0.0, 1.0))

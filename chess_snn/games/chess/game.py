@@ -56,6 +56,7 @@ CHESS_SPEC: Final = GameSpec(
     value_kind=ValueKind.WDL,
     terminations=TERMINATIONS,
     num_symmetries=2,
+    typical_plies=105,
 )
 
 

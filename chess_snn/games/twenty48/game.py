@@ -58,6 +58,7 @@ TWENTY48_SPEC: Final = GameSpec(
     num_symmetries=NUM_SYMMETRIES,
     score_unit=SCORE_UNIT,
     value_limit=1024.0,
+    typical_plies=700,
     milestone_name="largest tile",
     milestones=(512, 1024, 2048, 4096, 8192, 16384, 32768),
 )
