@@ -156,7 +156,8 @@ def _measured(spec: GameSpec, config: NetConfig, precision: Precision) -> Calibr
 
 def _key(spec: GameSpec, config: NetConfig, precision: Precision) -> str:
     board = "x".join(map(str, spec.board_shape))
-    shape = f"{config.blocks}x{config.channels} T{config.ticks} {config.activation} {precision}"
+    neurons = f"ilif{config.levels}" if config.activation == "ilif" else config.activation
+    shape = f"{config.blocks}x{config.channels} T{config.ticks} {neurons} {precision}"
     shape = f"board {board}, {shape}"
     return f"{_processor()}, {num_cores()} cores, torch {torch.__version__}, {shape}"
 

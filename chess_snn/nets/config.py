@@ -9,7 +9,7 @@ from chess_snn.config import check_choice
 from chess_snn.errors import ConfigError
 from chess_snn.settings import settings_class
 
-Activation = Literal["lif", "relu"]
+Activation = Literal["lif", "ilif", "relu"]
 Size = Literal["tiny", "small", "base", "large"]
 
 
@@ -22,9 +22,12 @@ class NetConfig:
     channels: int = Field(default=32, ge=1, le=4096)
     """Channels of every 3x3 convolution."""
     ticks: int = Field(default=2, ge=1, le=64)
-    """T: spiking time of one evaluation; 1 with `relu`."""
+    """T: spiking time of one evaluation; 1 with `ilif` and `relu`."""
     activation: Activation = "lif"
-    """`lif` spikes; `relu` is the ordinary twin, in which a value takes the place of T spikes."""
+    """`lif` spikes once a tick; `ilif` up to `levels` times in its one tick; `relu` is the ordinary
+    baseline, in which a value takes the place of spikes."""
+    levels: int = Field(default=4, ge=1, le=64)
+    """D: most spikes of an `ilif` neuron."""
     value_channels: int = Field(default=8, ge=1, le=4096)
     """Channels the value head looks at."""
     value_hidden: int = Field(default=64, ge=1, le=65536)
@@ -37,9 +40,9 @@ class NetConfig:
     """Sharpness of the surrogate derivative, which training alone uses."""
 
     def __post_init__(self) -> None:
-        if self.activation == "relu" and self.ticks != 1:
+        if self.activation != "lif" and self.ticks != 1:
             raise ConfigError(
-                f'net.ticks must be 1 with net.activation = "relu", got {self.ticks}; '
+                f'net.ticks must be 1 with net.activation = "{self.activation}", got {self.ticks}; '
                 "set net.ticks = 1"
             )
 
@@ -54,11 +57,21 @@ class NetConfig:
     @property
     def is_spiking(self) -> bool:
         """Whether the network has neurons that spike."""
-        return self.activation == "lif"
+        return self.activation != "relu"
+
+    @property
+    def most_spikes(self) -> int:
+        """Of one neuron in one tick."""
+        return self.levels if self.activation == "ilif" else 1
+
+    def with_activation(self, activation: Activation) -> "NetConfig":
+        """The same parameters with other neurons; those of one tick get one."""
+        ticks = self.ticks if activation == "lif" else 1
+        return replace(self, activation=activation, ticks=ticks)
 
     def twin(self) -> "NetConfig":
         """The ordinary network of the same shape: the same parameters, ReLU, one tick."""
-        return replace(self, activation="relu", ticks=1)
+        return self.with_activation("relu")
 
 
 SIZES: Final[dict[Size, NetConfig]] = {

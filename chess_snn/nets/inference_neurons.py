@@ -1,4 +1,4 @@
-"""What an inference network asks of its neurons, and the four that can answer.
+"""What an inference network asks of its neurons, and the implementations.
 
 The choice is made once, when the network is frozen, and recorded in its ``neurons.kind``; there is
 no falling back while it runs.
@@ -6,15 +6,16 @@ no falling back while it runs.
 Dimensions: T ticks, B batch, C channels, X anything; with a bias, X begins with C.
 """
 
-from typing import Final, Literal, Protocol
+from typing import Any, Final, Literal, Protocol
 
 import numpy as np
 import torch
 from torch import Tensor
 from torch.nn.functional import relu
 
-from chess_snn.nets import neuron_kernels
+from chess_snn.nets import integer_kernels, neuron_kernels
 from chess_snn.nets.config import NetConfig
+from chess_snn.nets.integer_neuron import integer_spikes
 from chess_snn.nets.neuron import check_same_layout, has_triton, lif, like_ticks_of
 from chess_snn.nets.neuron_cpu import memory_of
 
@@ -57,13 +58,13 @@ class InferenceNeurons(Protocol):
 
 
 class ReferenceNeurons:
-    """:func:`chess_snn.nets.neuron.lif` on any device."""
+    """The definitions, :func:`chess_snn.nets.neuron.lif` among them, on any device."""
 
     kind: Final = "reference"
     adds_bias_for_nothing: Final = False
 
     def __init__(self, config: NetConfig) -> None:
-        self._constants = config.decay, config.threshold
+        self._config = config
 
     def fire_static(self, current_BX: Tensor, ticks: int) -> Tensor:
         """Spikes [T, B, X] of unchanging currents."""
@@ -71,7 +72,10 @@ class ReferenceNeurons:
 
     def fire(self, current_TBX: Tensor, bias_C: Tensor | None = None) -> Tensor:
         """Spikes [T, B, X]."""
-        return lif(_add_bias(current_TBX, bias_C), *self._constants)
+        current_TBX, config = _add_bias(current_TBX, bias_C), self._config
+        if config.activation == "ilif":
+            return integer_spikes(current_TBX, config.threshold, config.levels)
+        return lif(current_TBX, config.decay, config.threshold)
 
     def add_and_fire(
         self, shortcut_TBX: Tensor, branch_TBX: Tensor, bias_C: Tensor | None = None
@@ -87,28 +91,35 @@ class ReferenceNeurons:
 
 
 class CompiledNeurons:
-    """The kernels of :mod:`chess_snn.nets.neuron_kernels` on CPU tensors, mostly in place."""
+    """The kernels of :mod:`chess_snn.nets.neuron_kernels` on CPU tensors, mostly in place.
+
+    Integer neurons have those of :mod:`chess_snn.nets.integer_kernels`.
+    """
 
     kind: Final = "compiled"
     adds_bias_for_nothing: Final = False
 
     def __init__(self, config: NetConfig, integer_spikes: bool = False) -> None:
         """Spikes are of the type of the currents, or uint8."""
-        self._constants = np.float32(config.decay), np.float32(config.threshold)
+        self._kernels: Any = neuron_kernels
+        self._constants: tuple[Any, ...] = np.float32(config.decay), np.float32(config.threshold)
+        if config.activation == "ilif":
+            self._kernels = integer_kernels
+            self._constants = np.float32(config.threshold), config.levels
         self._spike_dtype = torch.uint8 if integer_spikes else None
 
     def fire_static(self, current_BX: Tensor, ticks: int) -> Tensor:
         """Spikes [T, B, X] of unchanging currents."""
         spikes_TBX = self._spikes_like(current_BX.expand(ticks, *current_BX.shape))
         current = memory_of(current_BX.unsqueeze(0))
-        neuron_kernels.fire(current, memory_of(spikes_TBX), *self._constants)
+        self._kernels.fire(current, memory_of(spikes_TBX), *self._constants)
         return spikes_TBX
 
     def fire(self, current_TBX: Tensor, bias_C: Tensor | None = None) -> Tensor:
         """Spikes [T, B, X], in the memory of the currents where they are of one type."""
         current_TBX = _add_bias(current_TBX, bias_C)
         spikes_TBX = current_TBX if self._spike_dtype is None else self._spikes_like(current_TBX)
-        neuron_kernels.fire(memory_of(current_TBX), memory_of(spikes_TBX), *self._constants)
+        self._kernels.fire(memory_of(current_TBX), memory_of(spikes_TBX), *self._constants)
         return spikes_TBX
 
     def add_and_fire(
@@ -118,7 +129,7 @@ class CompiledNeurons:
         check_same_layout(shortcut_TBX, branch_TBX)
         branch_TBX = _add_bias(branch_TBX, bias_C)
         spikes_TBX = self._spikes_like(branch_TBX)
-        neuron_kernels.add_and_fire(
+        self._kernels.add_and_fire(
             memory_of(shortcut_TBX), memory_of(branch_TBX), memory_of(spikes_TBX), *self._constants
         )
         return branch_TBX, spikes_TBX
@@ -126,7 +137,7 @@ class CompiledNeurons:
     def mean_rate(self, current_TBX: Tensor, bias_C: Tensor | None = None) -> Tensor:
         """Mean over the ticks, float32[B, X]."""
         counts_BX = torch.empty_like(current_TBX[0], dtype=torch.float32)
-        neuron_kernels.count_spikes(
+        self._kernels.count_spikes(
             memory_of(_add_bias(current_TBX, bias_C)), memory_of(counts_BX.unsqueeze(0))[0],
             *self._constants,
         )
@@ -207,15 +218,17 @@ class ReluUnits:
 def choose_neurons(
     config: NetConfig, device: torch.device, integer_spikes: bool = False
 ) -> InferenceNeurons:
-    """ReLU for the twin; compiled on the CPU; on a GPU fused, or the reference without Triton.
+    """ReLU for the baseline; compiled on the CPU; on a GPU fused, or the reference.
 
-    Integer spikes, uint8 in {0, 1}, are for the CPU alone.
+    The reference serves where there is no Triton, and integer neurons, of which it is one pass.
+    Spikes as integers, uint8, are for the CPU alone.
     """
     if not config.is_spiking:
         return ReluUnits()
     if device.type == "cpu":
         return CompiledNeurons(config, integer_spikes)
-    return FusedNeurons(config) if has_triton() else ReferenceNeurons(config)
+    is_fused = config.activation == "lif" and has_triton()
+    return FusedNeurons(config) if is_fused else ReferenceNeurons(config)
 
 
 def _add_bias(current_TBX: Tensor, bias_C: Tensor | None) -> Tensor:

@@ -21,6 +21,7 @@ from torch.nn.functional import relu
 from chess_snn.games.base import GameSpec
 from chess_snn.jit import kernel
 from chess_snn.nets.config import NetConfig
+from chess_snn.nets.integer_neuron import integer_spikes
 from chess_snn.nets.neuron import lif_on_gpu
 from chess_snn.nets.neuron_cpu import lif_cpu
 from chess_snn.nets.values import num_value_outputs
@@ -40,17 +41,22 @@ _BEHIND = float("-inf")
 
 
 class Neurons(nn.Module):
-    """A layer of neurons: currents [T, B, X] to spikes [T, B, X], or ReLU in the ordinary twin."""
+    """A layer of neurons: currents [T, B, X] to spikes [T, B, X], or ReLU in the baseline."""
 
     def __init__(self, config: NetConfig) -> None:
         super().__init__()
         self.config = config
 
     def forward(self, current_TBX: Tensor) -> Tensor:
-        """Spikes in {0, 1}, or values >= 0 in the twin; the state starts at zero in every call."""
+        """Spikes in {0, 1}, integer neurons in {0, ..., levels}, or values >= 0 in the baseline.
+
+        The state starts at zero in every call.
+        """
         config = self.config
-        if not config.is_spiking:
+        if config.activation == "relu":
             return relu(current_TBX)
+        if config.activation == "ilif":
+            return integer_spikes(current_TBX, config.threshold, config.levels)
         # One definition, three implementations: the device decides.
         neuron = lif_cpu if current_TBX.device.type == "cpu" else lif_on_gpu()
         return neuron(current_TBX, config.decay, config.threshold, config.surrogate_alpha)

@@ -5,7 +5,7 @@ care what the n numbers are, so any layout will do. float32 arrays hold numbers;
 the bits of bfloat16, which is the upper half of a float32; uint8 arrays hold spikes as integers.
 The membrane is float32 in all, and the results are the reference's, bit for bit.
 
-A range of ``_BLOCK`` neurons stays in the first-level cache over all ticks, and each pass over it
+A range of ``BLOCK`` neurons stays in the first-level cache over all ticks, and each pass over it
 is a loop without branches, which LLVM turns into vector instructions.
 """
 
@@ -17,7 +17,7 @@ from numba.extending import overload
 from chess_snn.jit import kernel
 from chess_snn.types import Float32Array
 
-_BLOCK = 1024
+BLOCK = 1024
 _ZERO, _ONE = np.float32(0), np.float32(1)
 _HALF_WORD, _LOW_BIT, _ROUND = np.uint32(16), np.uint32(1), np.uint32(0x7FFF)
 
@@ -32,16 +32,16 @@ def fire(
     """
     ticks, num_neurons = spikes.shape
     static = len(current) == 1
-    charge = np.empty(_BLOCK, np.float32)
-    membrane = np.empty(_BLOCK, np.float32)
-    for lo in range(0, num_neurons, _BLOCK):
-        hi = min(lo + _BLOCK, num_neurons)
+    charge = np.empty(BLOCK, np.float32)
+    membrane = np.empty(BLOCK, np.float32)
+    for lo in range(0, num_neurons, BLOCK):
+        hi = min(lo + BLOCK, num_neurons)
         membrane[:] = _ZERO
         for tick in range(ticks):
-            _load(current[0 if static else tick, lo:hi], charge)
+            load_block(current[0 if static else tick, lo:hi], charge)
             _charge(charge, membrane, hi - lo, decay)
             _fire_and_reset(charge, membrane, hi - lo, threshold)
-            _store(charge, spikes[tick, lo:hi])
+            store_block(charge, spikes[tick, lo:hi])
 
 
 @kernel
@@ -52,23 +52,23 @@ def add_and_fire(
     """``branch`` [T, n] += ``shortcut`` [T or 1, n], and the spikes [T, n] of the sum."""
     ticks, num_neurons = branch.shape
     static = len(shortcut) == 1
-    total = np.empty(_BLOCK, np.float32)
-    charge = np.empty(_BLOCK, np.float32)
-    membrane = np.empty(_BLOCK, np.float32)
-    for lo in range(0, num_neurons, _BLOCK):
-        hi = min(lo + _BLOCK, num_neurons)
+    total = np.empty(BLOCK, np.float32)
+    charge = np.empty(BLOCK, np.float32)
+    membrane = np.empty(BLOCK, np.float32)
+    for lo in range(0, num_neurons, BLOCK):
+        hi = min(lo + BLOCK, num_neurons)
         membrane[:] = _ZERO
         for tick in range(ticks):
-            _load(shortcut[0 if static else tick, lo:hi], total)
-            _load(branch[tick, lo:hi], charge)
+            load_block(shortcut[0 if static else tick, lo:hi], total)
+            load_block(branch[tick, lo:hi], charge)
             for i in range(hi - lo):
                 total[i] += charge[i]
-            _store(total, branch[tick, lo:hi])
+            store_block(total, branch[tick, lo:hi])
             # Read again: neurons see the sum as rounded to the precision it is kept in.
-            _load(branch[tick, lo:hi], charge)
+            load_block(branch[tick, lo:hi], charge)
             _charge(charge, membrane, hi - lo, decay)
             _fire_and_reset(charge, membrane, hi - lo, threshold)
-            _store(charge, spikes[tick, lo:hi])
+            store_block(charge, spikes[tick, lo:hi])
 
 
 @kernel
@@ -77,15 +77,15 @@ def count_spikes(
 ) -> None:
     """How often each neuron of ``current`` [T, n] spikes: ``counts`` [n]."""
     ticks, num_neurons = current.shape
-    charge = np.empty(_BLOCK, np.float32)
-    membrane = np.empty(_BLOCK, np.float32)
-    for lo in range(0, num_neurons, _BLOCK):
-        hi = min(lo + _BLOCK, num_neurons)
+    charge = np.empty(BLOCK, np.float32)
+    membrane = np.empty(BLOCK, np.float32)
+    for lo in range(0, num_neurons, BLOCK):
+        hi = min(lo + BLOCK, num_neurons)
         membrane[:] = _ZERO
         counted = counts[lo:hi]
         counted[:] = _ZERO
         for tick in range(ticks):
-            _load(current[tick, lo:hi], charge)
+            load_block(current[tick, lo:hi], charge)
             _charge(charge, membrane, hi - lo, decay)
             _fire_and_reset(charge, membrane, hi - lo, threshold)
             for i in range(len(counted)):
@@ -100,17 +100,17 @@ def fire_and_keep_charge(
     """As :func:`fire`; also stores h [T, n] for :func:`backward`."""
     ticks, num_neurons = spikes.shape
     static = len(current) == 1
-    charge = np.empty(_BLOCK, np.float32)
-    membrane = np.empty(_BLOCK, np.float32)
-    for lo in range(0, num_neurons, _BLOCK):
-        hi = min(lo + _BLOCK, num_neurons)
+    charge = np.empty(BLOCK, np.float32)
+    membrane = np.empty(BLOCK, np.float32)
+    for lo in range(0, num_neurons, BLOCK):
+        hi = min(lo + BLOCK, num_neurons)
         membrane[:] = _ZERO
         for tick in range(ticks):
-            _load(current[0 if static else tick, lo:hi], charge)
+            load_block(current[0 if static else tick, lo:hi], charge)
             _charge(charge, membrane, hi - lo, decay)
-            _store(charge, charges[tick, lo:hi])
+            store_block(charge, charges[tick, lo:hi])
             _fire_and_reset(charge, membrane, hi - lo, threshold)
-            _store(charge, spikes[tick, lo:hi])
+            store_block(charge, spikes[tick, lo:hi])
 
 
 @kernel
@@ -120,24 +120,24 @@ def backward(
 ) -> None:
     """Gradient [T, n] of the currents; ``steepness`` is pi / 2 * alpha."""
     ticks, num_neurons = charges.shape
-    charge = np.empty(_BLOCK, np.float32)
-    spike = np.empty(_BLOCK, np.float32)
-    grad_spike = np.empty(_BLOCK, np.float32)
-    grad_charge = np.empty(_BLOCK, np.float32)
-    for lo in range(0, num_neurons, _BLOCK):
-        hi = min(lo + _BLOCK, num_neurons)
+    charge = np.empty(BLOCK, np.float32)
+    spike = np.empty(BLOCK, np.float32)
+    grad_spike = np.empty(BLOCK, np.float32)
+    grad_charge = np.empty(BLOCK, np.float32)
+    for lo in range(0, num_neurons, BLOCK):
+        hi = min(lo + BLOCK, num_neurons)
         grad_charge[:] = _ZERO
         for tick in range(ticks - 1, -1, -1):
-            _load(charges[tick, lo:hi], charge)
-            _load(spikes[tick, lo:hi], spike)
-            _load(grad_spikes[tick, lo:hi], grad_spike)
+            load_block(charges[tick, lo:hi], charge)
+            load_block(spikes[tick, lo:hi], spike)
+            load_block(grad_spikes[tick, lo:hi], grad_spike)
             for i in range(hi - lo):
                 scaled = steepness * (charge[i] - threshold)
                 # Not "/": its check for zero would keep this loop from becoming vector code.
                 slope = np.divide(half_alpha, _ONE + scaled * scaled)
                 kept = grad_charge[i] * decay * (_ONE - spike[i])
                 grad_charge[i] = slope * grad_spike[i] + kept
-            _store(grad_charge, grad_currents[tick, lo:hi])
+            store_block(grad_charge, grad_currents[tick, lo:hi])
 
 
 @kernel
@@ -161,17 +161,17 @@ def _fire_and_reset(
         charge[i] = _ONE if fired else _ZERO
 
 
-def _load(source: np.ndarray, block: Float32Array) -> None:
+def load_block(source: np.ndarray, block: Float32Array) -> None:
     """Fill the start of ``block`` from ``source``, float32 or the bits of bfloat16."""
     raise NotImplementedError("compiled code only")
 
 
-def _store(block: Float32Array, target: np.ndarray) -> None:
+def store_block(block: Float32Array, target: np.ndarray) -> None:
     """Fill ``target`` from the start of ``block``: float32, bits of bfloat16, or spikes uint8."""
     raise NotImplementedError("compiled code only")
 
 
-@overload(_load, inline="always")  # type: ignore[untyped-decorator]
+@overload(load_block, inline="always")  # type: ignore[untyped-decorator]
 def _compile_load(source: Any, block: Any) -> Any:
     def load_float32(source: Any, block: Any) -> None:
         for i in range(len(source)):
@@ -185,7 +185,7 @@ def _compile_load(source: Any, block: Any) -> Any:
     return load_float32 if source.dtype.bitwidth == 32 else load_bfloat16
 
 
-@overload(_store, inline="always")  # type: ignore[untyped-decorator]
+@overload(store_block, inline="always")  # type: ignore[untyped-decorator]
 def _compile_store(block: Any, target: Any) -> Any:
     def store_float32(block: Any, target: Any) -> None:
         for i in range(len(target)):

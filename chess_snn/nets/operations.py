@@ -155,7 +155,7 @@ class LayerSpikes:
 
     spikes: float
     chances: int
-    """Neurons times ticks times positions: as many spikes as there could have been."""
+    """As many spikes as there could have been: one a neuron, tick and position, or `levels`."""
 
     @property
     def rate(self) -> float:
@@ -207,7 +207,9 @@ def _counting(network: Network) -> Iterator[dict[str, LayerSpikes]]:
     counts: dict[str, LayerSpikes] = {}
 
     def count(name: str, spikes: Tensor) -> None:
-        counts[name] = LayerSpikes(float(spikes.sum(dtype=torch.float64)), spikes.numel())
+        counts[name] = LayerSpikes(float(spikes.sum(dtype=torch.float64)), most * spikes.numel())
+
+    most = network.config.most_spikes
 
     def watch(name: str, layer: Neurons) -> torch.utils.hooks.RemovableHandle:
         def hook(_layer: nn.Module, _inputs: tuple[Tensor, ...], spikes: Tensor) -> None:

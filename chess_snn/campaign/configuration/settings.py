@@ -63,8 +63,8 @@ class NetworkSettings:
     size: Size = "tiny"
     """In this order: 3 blocks of 32 channels, 6 of 64, 10 of 128, 20 of 256."""
     activation: Activation = "lif"
-    """`lif` spikes; `relu` is the ordinary twin, to which decay, threshold and surrogate do not
-    apply."""
+    """`lif` spikes once a tick; `ilif` up to `levels` times in its one tick, so that it needs one
+    convolution a layer; `relu` is the ordinary baseline. What other neurons have does not apply."""
     blocks: int = Field(default=0, ge=0, le=100)
     """Residual blocks of two 3x3 convolutions each; 0: as `net.size` has it."""
     channels: int = Field(default=0, ge=0, le=4096)
@@ -75,6 +75,8 @@ class NetworkSettings:
     """Channels that the value head looks at; 0: 8."""
     value_hidden: int = Field(default=0, ge=0, le=65536)
     """Hidden neurons of the value head; 0: 64."""
+    levels: int = Field(default=0, ge=0, le=64)
+    """Most spikes of an `ilif` neuron; 0: 4."""
     decay: float = Field(default=0.0, ge=0, le=1)
     """Share of the membrane potential that is left after one tick; 0: 0.5. Without any left every
     tick would be the same, which is `net.ticks = 1`."""
@@ -99,9 +101,7 @@ class NetworkSettings:
 
     def network(self) -> NetConfig:
         """The network's shape: the size's, but for what is set here."""
-        config = net_config(self.size)
-        if self.activation == "relu":
-            config = config.twin()
+        config = net_config(self.size).with_activation(self.activation)
         own = {name: getattr(self, name) for name in _SHAPE if getattr(self, name)}
         return replace(config, **own)
 
