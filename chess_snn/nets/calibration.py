@@ -51,7 +51,7 @@ class Calibration:
 
     @classmethod
     def from_json(cls, kept: object, spec: GameSpec) -> Self | None:
-        """What :func:`calibrate` kept; None where that is no calibration of this machine."""
+        """What :func:`calibrate` kept, or None if it is not a calibration of this machine."""
         if not isinstance(kept, dict) or kept.keys() != {"chunk_size", "num_threads"}:
             return None
         chunk_size, num_threads = kept["chunk_size"], kept["num_threads"]

@@ -286,7 +286,10 @@ def _spread_gradients(
     legal_actions: IntegerArray, num_legal: IntegerArray,
     grad_rates: Float32Array, grad_weights: Float32Array, grad_biases: Float32Array,
 ) -> None:
-    """Add to the last three, which begin at 0, what ``grad_logits`` float32[B, L] comes to."""
+    """Add the gradients that follow from ``grad_logits`` float32[B, L] to the last three.
+
+    These begin at 0.
+    """
     num_planes, channels = weights.shape
     for b in range(len(num_legal)):
         for j in range(num_legal[b]):

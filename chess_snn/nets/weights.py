@@ -79,7 +79,9 @@ def load_network(path: Path) -> Network:
     """
     tensors, metadata = read_tensors(path)
     if metadata.get("format") != FORMAT:
-        raise CorruptDataError(f"{path} is no {FORMAT} file; only files of save_network are loaded")
+        raise CorruptDataError(
+            f"{path} is not a {FORMAT} file; only files of save_network are loaded"
+        )
     if metadata.get("version") != VERSION:
         raise UnknownVersionError(
             f"{path} has version {metadata.get('version')!r} of the {FORMAT} format, this program "
@@ -103,11 +105,11 @@ def stored_game(path: Path) -> str:
 
     Raises:
         UsageError: there is no such file.
-        CorruptDataError: it is no network of this program.
+        CorruptDataError: it is not a network of this program.
     """
     _, metadata = read_tensors(path)
     if "game" not in metadata:
-        raise CorruptDataError(f"{path} is no {FORMAT} file; it does not name its game")
+        raise CorruptDataError(f"{path} is not a {FORMAT} file: it does not name its game")
     return metadata["game"]
 
 
@@ -125,7 +127,7 @@ def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
 
     Raises:
         UsageError: there is no such file.
-        CorruptDataError: it is no safetensors file, or damaged.
+        CorruptDataError: it is not a safetensors file, or corrupt.
     """
     if not path.is_file():
         raise UsageError(f"no network at {path}; give the file that save_network wrote")
@@ -135,7 +137,7 @@ def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
     except (SafetensorError, ValueError) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise CorruptDataError(
-            f"{path} is no safetensors file, or damaged ({reason}); use an earlier one"
+            f"{path} is not a safetensors file, or is corrupt ({reason}); use an earlier one"
         ) from error
 
 

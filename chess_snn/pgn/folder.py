@@ -158,7 +158,7 @@ def check_new(path: Path) -> None:
     """Say that an import cannot begin in ``path``.
 
     Raises:
-        UsageError: it is no folder, or not empty.
+        UsageError: it is not a folder, or not empty.
     """
     try:
         if path.exists() and any(path.iterdir()):

@@ -23,7 +23,7 @@ from chess_snn.jit import kernel
 from chess_snn.types import UInt8Array
 
 UNREADABLE: Final = -1
-"""Instead of a word: this is no move."""
+"""Instead of a word: this is not a move."""
 
 _END: Final = 0
 """Read past the text; no octet of a move is 0."""

@@ -215,7 +215,7 @@ def _read_token(
         return _read_tag(text, at, games, state)
     result, end = read_result(text, at)
     if result != NO_RESULT:
-        if state[_MODE] != _BETWEEN:  # a second result is nobody's
+        if state[_MODE] != _BETWEEN:  # a second result belongs to no game
             games[state[_NUM_GAMES] - 1, RESULT] = result
         state[_MODE] = _BETWEEN
         return end

@@ -1,6 +1,6 @@
 """Reading a PGN file piece by piece, packed or not, in bounded memory.
 
-What a file is packed with is told by its first octets, not by its name.
+A file's compression follows from its first bytes, not from its name.
 """
 
 import hashlib

@@ -42,7 +42,7 @@ _NULL_ZEROS: Final = 4
 START_KIND_TAG: Final = "StartKind"
 """Our own: one of ``START_KINDS``, where a game's beginning is known."""
 CUT_VALUE_TAG: Final = "CutValueWhite"
-"""Our own: what a game cut by a ply cap counts as in training, in [-1, 1], white's view."""
+"""Our own: what a truncated game counts as in training, in [-1, 1], white's view."""
 
 RESULT_TEXTS: Final = {
     WHITE_WON: "1-0", BLACK_WON: "0-1", DRAWN: "1/2-1/2", UNKNOWN_RESULT: "*",
@@ -196,7 +196,7 @@ class Header:
 PLAIN_START: Final = START_KINDS.index("ordinary")
 """Of a game from the initial position."""
 POSITION_START: Final = START_KINDS.index("restart")
-"""Of a game from a FEN: the middle of a game that nobody knows."""
+"""Of a game from a FEN, the beginning of which is unknown."""
 
 
 def parse_header(tags: bytes) -> Header:

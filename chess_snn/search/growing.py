@@ -1,4 +1,4 @@
-"""One tree that grows for as long as somebody has time, and follows its game from move to move.
+"""One tree that grows for as long as there is time, and follows its game from move to move.
 
 PUCT without noise, whatever search the network was trained with: the other searches need to know
 their number of simulations beforehand.

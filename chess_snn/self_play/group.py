@@ -190,7 +190,7 @@ class GameGroup:
         self, rows: Int64Array, white_moved: BoolArray, resigns: BoolArray,
         root_values_white: Float32Array,
     ) -> None:
-        """Note how the games in ``rows`` ended: by the rules, else by resignation, else cut."""
+        """Note how the games in ``rows`` ended: by the rules, by resignation, or truncated."""
         games, batch = self._row_game[rows], self._batch
         self.num_finished += rows.size
         self._terminations[games] = batch.termination[rows]

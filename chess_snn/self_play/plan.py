@@ -27,9 +27,9 @@ class GamePlan:
     resignation_thresholds: Float32Array
     """float32[n]: the root value below which a side gives up."""
     max_plies: int
-    """Ply cap."""
+    """Most plies of a game."""
     material_share: float
-    """Weight of material in the value of a game that is cut."""
+    """Weight of material in the value of a truncated game."""
 
     def __len__(self) -> int:
         """Number of games, n."""

@@ -47,7 +47,8 @@ def play_games(
         settings: how to play.
         num_games: games of all groups together.
         seed: of the games.
-        progress: share of the campaign done, in [0, 1]; settles starts, ply cap and cut values.
+        progress: share of the campaign done, in [0, 1]; settles starts, the most plies of a game,
+            and values of truncated games.
         restarts: uint64[m, R], record rows of earlier games to restart from. Without any, the
             share of restarted games is played from ordinary starts.
         resignation_threshold: root value in [-1, 0) below which a side gives up, see

@@ -1,9 +1,9 @@
-"""How games end before the rules end them: by resignation or by the ply cap.
+"""How games end before the rules end them: by resignation or by truncation at a number of plies.
 
 A side resigns when the root values of its last two searches were both below the threshold. It still
 plays its move, so that a record replays to its end, and does not resign if that ended the game.
 
-A game that the ply cap ends gets a value of its own in training. Counted as a draw, it would teach
+A truncated game gets a value of its own in training. Counted as a draw, it would teach
 that being a rook ahead is worth nothing, and most early games end so.
 
 Dimensions: n games, N positions in all, G games in play.
@@ -29,7 +29,7 @@ MATERIAL_SCALE: Final = 6.0
 """The balance, in pawns, at which material counts as tanh(1) = 0.76: about a rook and a pawn, which
 wins as a rule. A pawn counts as 0.17, a queen as 0.91."""
 NEVER: Final = -math.inf
-"""Threshold of a game in which nobody may resign: no value is below it."""
+"""Threshold of a game without resignation: no value is below it."""
 
 THRESHOLDS: Final = tuple(-hundredths / 100 for hundredths in range(50, 100))
 """The thresholds that :func:`calibrate_threshold` tries, highest first."""
@@ -49,7 +49,7 @@ def cut_values_white(
 
     Args:
         game: whose :meth:`~chess_snn.games.base.Game.heuristic_stm` is the material.
-        states: uint64[G, W], the positions in which the games were cut.
+        states: uint64[G, W], the positions in which the games were truncated.
         root_values_white: float32[G] in [-1, 1], of each game's last search.
         material_share: weight of material in [0, 1]; the rest is the root value's.
         limit: the largest size of a value, in [0, 1].
@@ -67,7 +67,7 @@ def game_thresholds(
     """float32[n]: the threshold of each game, ``NEVER`` in the share ``played_on`` of them.
 
     Which games are played on follows from ``seed`` and the game's number, which is ``first_game``
-    for the first of them. With ``threshold`` None nobody resigns in any.
+    for the first of them. With ``threshold`` None no side resigns in any.
     """
     if threshold is None:
         return np.full(num_games, NEVER, np.float32)
@@ -109,10 +109,10 @@ def is_resigned(records: GameRecords) -> BoolArray:
 def calibrate_threshold(game: Game, records: GameRecords, error_limit: float) -> float | None:
     """The highest of ``THRESHOLDS`` at which resigning is seldom a mistake.
 
-    It looks at the games that nobody resigned. At a threshold, some of them would have been
-    resigned; where the side that gives up did not go on to lose (a cut game counts as not lost),
-    that was a mistake. Above the threshold the games were played with, these are not a fair sample,
-    but one with too many mistakes in it, so the error is on the careful side.
+    It looks at the games that were played to their end. At a threshold, some of them would have
+    been resigned; where the side that gives up did not go on to lose (a truncated game counts as
+    not lost), that was a mistake. Above the threshold the games were played with, these are not a
+    fair sample, but one with too many mistakes in it, so the error is on the careful side.
 
     Args:
         game: whose records they are.

@@ -28,17 +28,17 @@ class SelfPlaySettings:
     concurrent_games: int = Field(default=256, ge=1)
     """Games in play at once on one worker; the batch of the network."""
     max_plies_first: int = Field(default=150, ge=1, le=100_000)
-    """Ply cap at the start of the campaign: games are cut there; `cut_value_limit` decides what
-    they count as in training."""
+    """Most plies of a game at the start of the campaign; longer games are truncated, and
+    `cut_value_limit` decides what they count as in training."""
     max_plies_last: int = Field(default=200, ge=1, le=100_000)
-    """Ply cap at its end."""
+    """Most plies of a game at its end."""
     material_share_first: float = Field(default=1.0, ge=0, le=1)
-    """Weight of the material balance in what a cut game counts as in training; the rest is the
-    value of the last search. At the start of the campaign, when values mean little."""
+    """Weight of the material balance in what a truncated game counts as in training; the rest is
+    the value of the last search. At the start of the campaign, when values mean little."""
     material_share_last: float = Field(default=0.2, ge=0, le=1)
     """The same at its end."""
     cut_value_limit: float = Field(default=0.8, ge=0, le=1)
-    """Largest size of what a cut game counts as; 0 makes every cut game a draw."""
+    """Largest size of what a truncated game counts as; 0 makes each of them a draw."""
     random_start_plies: int = Field(default=8, ge=0, le=200)
     """A game starts after a uniformly drawn number of random plies between 0 and this."""
     practice_share_first: float = Field(default=0.2, ge=0, le=1)
@@ -52,7 +52,7 @@ class SelfPlaySettings:
     """The same at its end."""
     mismatch_share_first: float = Field(default=0.0, ge=0, le=1)
     """Share of games that start where one side has played for material against random moves, with
-    many pieces against few: to learn to finish a game against somebody who cannot play. At the
+    many pieces against few: to learn to finish a game against a player who cannot play. At the
     start of the campaign."""
     mismatch_share_last: float = Field(default=0.0, ge=0, le=1)
     """The same at its end."""
@@ -75,7 +75,7 @@ class SelfPlaySettings:
     resignation_error_limit: float = Field(default=0.025, gt=0, lt=1)
     """Most games that a resigning side would not have lost, as a share."""
     resignation_played_on: float = Field(default=0.2, gt=0, le=1)
-    """Share of games in which nobody may resign, to calibrate on."""
+    """Share of games without resignation, to calibrate on."""
 
     def __post_init__(self) -> None:
         for when in ("first", "last"):
@@ -111,11 +111,11 @@ class SelfPlaySettings:
         return schedule.astype(np.float32)
 
     def max_plies(self, progress: float) -> int:
-        """Ply cap when ``progress`` in [0, 1] of the campaign is done."""
+        """Most plies of a game when ``progress`` in [0, 1] of the campaign is done."""
         return round(self._between("max_plies", progress))
 
     def material_share(self, progress: float) -> float:
-        """Weight of material in the value of a cut game."""
+        """Weight of material in the value of a truncated game."""
         return self._between("material_share", progress)
 
     def practice_share(self, progress: float) -> float:

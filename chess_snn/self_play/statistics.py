@@ -15,7 +15,7 @@ from chess_snn.self_play.starts import ORDINARY, PRACTICE
 from chess_snn.types import Float64Array, Int64Array, Json
 
 PLY_CAP: Final = "ply_cap"
-"""Name of the termination of a game that was cut."""
+"""Name of the termination of a truncated game."""
 RESIGNED: Final = "resigned"
 """Name of the termination of a game that a side gave up."""
 
@@ -34,11 +34,11 @@ class SelfPlayStatistics:
     white_wins: int
     black_wins: int
     terminations: dict[str, int]
-    """Games by the way they ended; ``ply_cap`` are the ones cut, ``resigned`` the ones given up."""
+    """Games by the way they ended; ``ply_cap`` are truncated ones, ``resigned`` given up."""
     ordinary_games: int
     """Games that began at the beginning; the counts below are comparable over a campaign."""
     ordinary_draws: int
-    """Those of them that nobody won, cut games included."""
+    """Those of them without a winner, truncated games included."""
     ordinary_positions: int
     """Positions of ordinary games."""
     practice_games: int
@@ -83,12 +83,12 @@ class SelfPlayStatistics:
 
     @property
     def draw_rate(self) -> float:
-        """Share of games without a winner, cut games included; NaN with one player."""
+        """Share of games without a winner, truncated games included; NaN with one player."""
         return _ratio(self._contests - self.white_wins - self.black_wins, self._contests)
 
     @property
     def cut_rate(self) -> float:
-        """Share of games the ply cap cut."""
+        """Share of truncated games."""
         return self.terminations.get(PLY_CAP, 0) / self.games
 
     @property
@@ -98,7 +98,7 @@ class SelfPlayStatistics:
 
     @property
     def ordinary_draw_rate(self) -> float:
-        """Share of ordinary games without a winner, cut games included; NaN with one player."""
+        """Share of ordinary games without a winner or truncated; NaN with one player."""
         return _ratio(self.ordinary_draws, self.ordinary_games if self._contests else 0)
 
     @property

@@ -77,8 +77,8 @@ def load_weights(folder: Path) -> Network:
 
     Raises:
         DamagedFolderError: a file is missing or damaged.
-        UnknownVersionError: it is no checkpoint, or of a version that is not read.
-        CorruptDataError: all digests are right, and yet it is no network.
+        UnknownVersionError: it is not a checkpoint, or of a version that cannot be read.
+        CorruptDataError: all digests are right, but it is not a network.
     """
     _verify(folder)
     return load_network(folder / WEIGHTS)
@@ -165,7 +165,7 @@ def _check_kind(folder: Path, manifest: Manifest) -> None:
 def _readable(folder: Path) -> Iterator[None]:
     """Take what does not fit, though all digests are right, for what another version wrote.
 
-    It is no damage, which would be set aside and made again: somebody may need it.
+    This is not corruption, which would be quarantined and rebuilt: the file may be needed.
     """
     try:
         yield

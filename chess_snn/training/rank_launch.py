@@ -73,7 +73,7 @@ class RankLayout:
     def agent_arguments(self, run_id: str, scratch: Path) -> list[str]:
         """What ``torchrun`` is given; ranks of one ``run_id`` belong together.
 
-        Agents meet at a server of torch's, which takes pickles from whoever reaches it, on every
+        Agents meet at a server of torch's, which unpickles what any client sends, on every
         network. One machine alone has a file in ``scratch`` instead.
         """
         is_first = "true" if self.node_rank == 0 else "false"

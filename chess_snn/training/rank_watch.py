@@ -3,7 +3,7 @@
 Collective operations of torch say that something timed out, not who kept it waiting, and NCCL's say
 nothing at all. So every rank puts a sign of life into the store that the ranks met at, from a
 thread: how often it did so, and how many exchanges it has begun. A rank whose signs stop is dead or
-frozen; one that is behind the others for long hangs. Whoever notices, names it.
+frozen; one that is behind the others for long hangs. The rank that notices names it.
 """
 
 import contextlib
@@ -129,7 +129,7 @@ class RankWatch:
         self._ended.set()
         self._thread.join()
         if error is None:
-            with contextlib.suppress(RuntimeError):  # whoever kept the store has finished too
+            with contextlib.suppress(RuntimeError):  # the rank that kept the store has finished too
                 self._store.set(_life_key(self._rank), _LEFT)
 
     def begin_exchange(self) -> None:

@@ -29,14 +29,14 @@ from chess_snn.training.settings import Backend
 TIMEOUT_S: Final = 300.0
 """How long ranks wait for one of them by default."""
 _NAMED_FIRST: Final = 2.0
-"""torch's own timeout, which names nobody, is this many times ours."""
+"""torch's own timeout, which names no rank, is this many times ours."""
 _AGENT_KEEPS_STORE: Final = "TORCHELASTIC_USE_AGENT_STORE"
 AGENT_PID: Final = "CHESS_SNN_AGENT_PID"
 """Variable by which our launcher tells ranks its process id."""
 
 
 def end_with_launcher() -> None:
-    """Have this rank killed when what launched it dies: nobody else would end it then.
+    """Have this rank killed when its launcher dies: nothing else would end it then.
 
     A rank whose launcher has died already exits, where it was told who that is.
     """
@@ -87,7 +87,7 @@ class RankPlace:
 
 
 class Ranks:
-    """One process alone: nothing to exchange, and nobody to wait for."""
+    """One process alone: nothing to exchange, and no rank to wait for."""
 
     rank = 0
     size = 1
@@ -178,7 +178,7 @@ def joined_ranks(
     device = torch.device(device)
     with ExitStack() as stack:
         store = _store(place, timeout_s, keeps_it=place.keeps_store)
-        # One connection for whoever waits, another for the signs of life.
+        # One connection for waiting, another for the signs of life.
         signs = _store(place, timeout_s)
         cards = meet(signs, place.rank, place.size, timeout_s)
         watch = stack.enter_context(RankWatch(signs, place.rank, cards, timeout_s))
@@ -237,7 +237,7 @@ def _store(place: RankPlace, timeout_s: float, keeps_it: bool = False) -> Store:
 def _loopback_listener(place: RankPlace) -> int | None:
     """A socket for a store that is kept on loopback; None where others are to reach it.
 
-    torch itself would listen on every network, and asks nobody who they are.
+    torch itself would listen on every network, without authentication.
     """
     try:
         if not ipaddress.IPv4Address(place.address).is_loopback:
@@ -259,5 +259,5 @@ def _number(environment: Mapping[str, str], name: str, default: int | None = Non
         return default
     text = _text(environment, name)
     if not text.isdecimal():
-        raise UsageError(f"{name} = {text!r} is no number; start ranks with torchrun")
+        raise UsageError(f"{name} = {text!r} is not a number; start ranks with torchrun")
     return int(text)

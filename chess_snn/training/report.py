@@ -157,7 +157,7 @@ class TrainingReport:
 class FigureLog:
     """The figures of steps, fetched from the device ``every`` so many steps at a time.
 
-    Whoever asks a GPU for a number waits for all it has to do.
+    Reading a number from a GPU waits for all its work.
     """
 
     def __init__(

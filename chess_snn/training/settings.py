@@ -29,7 +29,7 @@ class TrainingSettings:
     """How often each new position is shown in all; sets the steps of an iteration."""
     learning_rate: float = Field(default=6e-3, gt=0, le=10)
     """Peak learning rate of AdamW. It dominates everything else; tune it for each network size and
-    never share it between a spiking network and its ordinary twin."""
+    never share it between a spiking network and its ReLU baseline."""
     final_learning_rate: float = Field(default=0.1, ge=0, le=1)
     """Learning rate at the end of the campaign, as a share of the peak."""
     warmup_steps: int = Field(default=50, ge=0)

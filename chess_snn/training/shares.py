@@ -51,7 +51,7 @@ def divide(settings: TrainingSettings, paces: Sequence[float]) -> Division:
         )
     counts = [1] * num_ranks
     for _ in range(num_parts - num_ranks):
-        # Whoever would be done with one more the earliest takes it.
+        # The rank that would finish one more the earliest takes it.
         taker = min(range(num_ranks), key=lambda rank: (counts[rank] + 1) / paces[rank])
         counts[taker] += 1
     return Division(settings.batch_size, settings.micro_batch, tuple(counts))

@@ -303,7 +303,7 @@ class Trainer:
     def holdout_value_loss(self, window: ReplayWindow, batch_size: int = 1024) -> float:
         """Mean value loss over the window's held-out games, nats; NaN where it has none.
 
-        It is measured against how the games ended (of a cut game, what it counts as), without
+        It is measured against how the games ended (of a truncated game, what it counts as), without
         discount or root value, so that it means the same whatever the value target is made of.
         Ranks take every so many batches each.
         """

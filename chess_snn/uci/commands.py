@@ -48,7 +48,7 @@ class Go:
 
 @dataclass(frozen=True, slots=True)
 class Nonsense:
-    """A line that is no command; an empty ``fault`` asks for no comment."""
+    """An unknown line; with an empty ``fault`` it gets no answer."""
 
     fault: str
 

@@ -94,7 +94,7 @@ class Engine:
 
     @property
     def refusal(self) -> str:
-        """Why what was last asked for could not be had, and the way out; empty where it could."""
+        """Why the last request failed, and the fix; empty where it succeeded."""
         return self._refusal
 
     @property
@@ -114,7 +114,7 @@ class Engine:
     def prepare(self, options: Options) -> None:
         """Have the network that ``options`` ask for, loaded and warm.
 
-        What cannot be had is told, and what was there before stays. The same model is not tried
+        A failure is reported, and what was there before stays. The same model is not tried
         again until another one was asked for, or :meth:`forget` was called.
         """
         if options.model not in (self._model_text, self._refused_text):

@@ -114,7 +114,7 @@ def budget_of(limits: Limits, options: Options, *, white_to_move: bool, num_move
 
     Where they name neither nodes, nor depth, nor a time for the side to move, ``Simulations`` does.
     A depth alone is sought with ``MAX_SIMULATIONS`` at most: where all moves end the game, no line
-    ever comes to it.
+    ever happens.
     """
     seconds = limits.seconds(white_to_move, options.move_overhead_ms / 1000)
     simulations = limits.nodes

@@ -45,7 +45,7 @@ class Options:
     ponder: bool = Field(default=False, title="Ponder")
     """The GUI's own: whether it will ponder. The engine can always."""
     move_overhead_ms: int = Field(default=100, ge=0, le=10_000, title="Move Overhead")
-    """Set aside of the clock at every move."""
+    """Reserved of the clock at every move."""
 
 
 def declare(options: Options) -> list[str]:

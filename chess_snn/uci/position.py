@@ -65,7 +65,7 @@ class Position:
             self._begin_row()
 
     def actions_since(self, earlier: "Position") -> list[int] | None:
-        """The actions from ``earlier`` to here; None where this is no continuation of it."""
+        """The actions from ``earlier`` to here; None where this does not continue it."""
         count = len(earlier._actions)
         if (
             earlier._start != self._start

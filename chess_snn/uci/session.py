@@ -159,7 +159,7 @@ _WORDS: Final = {
 
 
 class _Output:
-    """Whole lines, from any thread, for as long as somebody reads them."""
+    """Whole lines, from any thread, until the reader closes."""
 
     def __init__(self, tell: Tell) -> None:
         self._tell = tell

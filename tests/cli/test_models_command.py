@@ -248,7 +248,7 @@ def test_a_comparison_goes_where_it_is_told_to(chess_snn, folder, tmp_path):
     (("compare", "runs/a@1", "runs/a@1", *QUICK), "both players of the match are named 'runs/a@1"),
     (("compare", "runs/a@1", "nowhere"), "unknown player 'nowhere'"),
     (("compare", "runs/a@1", "runs/a@2", "--games", "3"), "--games must be even, got 3"),
-    (("compare", "runs/a@1", "broken.safetensors", *QUICK), "broken.safetensors is no safetensors"),
+    (("compare", "runs/a@1", "broken.safetensors", *QUICK), "broken.safetensors is not a safeten"),
     (("compare", "runs/a@1", "go.safetensors", *QUICK), "go.safetensors is of the game go"),
 ])
 def test_bad_input_is_one_line(chess_snn, folder, tmp_path, arguments, reason):

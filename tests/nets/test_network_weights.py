@@ -143,7 +143,7 @@ def test_a_pickle_is_refused_and_not_run(stored, tmp_path, save):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"format": "something"}, "is no chess-snn network file"),
+        ({"format": "something"}, "is not a chess-snn network file"),
         ({"version": "1"}, "has version '1'"),
         ({"game": "checkers"}, "unknown game 'checkers'"),
         ({"config": "{"}, "does not describe its network"),
@@ -167,7 +167,7 @@ def test_other_types_and_numbers_are_refused(stored):
     save_file(tensors | {name: torch.full_like(tensors[name], torch.nan)}, stored, metadata)
     assert "not finite" in assert_refused(stored)
     save_file(tensors, stored)
-    assert "is no chess-snn network file" in assert_refused(stored)
+    assert "is not a chess-snn network file" in assert_refused(stored)
 
 
 def test_a_missing_file_is_named(tmp_path):

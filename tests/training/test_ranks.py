@@ -256,8 +256,8 @@ def test_without_a_launcher_there_is_no_place():
 
 @pytest.mark.parametrize(("changes", "message"), [
     ({"RANK": "4"}, "RANK = 4 does not fit WORLD_SIZE = 4"),
-    ({"RANK": "-1"}, "RANK = '-1' is no number"),
-    ({"WORLD_SIZE": "many"}, "WORLD_SIZE = 'many' is no number"),
+    ({"RANK": "-1"}, "RANK = '-1' is not a number"),
+    ({"WORLD_SIZE": "many"}, "WORLD_SIZE = 'many' is not a number"),
     ({"LOCAL_RANK": "2"}, "LOCAL_RANK = 2 does not fit"),
     ({"LOCAL_WORLD_SIZE": "5"}, "LOCAL_WORLD_SIZE = 5 does not fit"),
 ])

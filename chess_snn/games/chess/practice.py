@@ -1,9 +1,9 @@
 """Won endings against a bare king, to practise on: drawn at random from a seed.
 
 Of 16 positions, 4 have a queen, 3 a rook, 7 two of them, 2 a pawn. Two pieces mate by themselves,
-even by chance, and stalemate as easily: who can do that comes to the endings where the king must
-help. Either colour is the strong side and either side is to move. No piece can be taken, and a pawn
-wins by one of two textbook rules:
+even by chance, and stalemate as easily: a player who can do that reaches the endings where the
+king must help. Either colour is the strong side and either side is to move. No piece can be taken,
+and a pawn wins by one of two textbook rules:
 
 - it outruns the king (rule of the square): the weak king is farther from the promotion square than
   the pawn, counting the move, and the strong king does not stand in the way; or
@@ -85,7 +85,7 @@ def write_practice_states(seeds: UInt64Array, states: UInt64Array) -> None:
 
 @kernel
 def _arrange(row: UInt64Array, ending: np.uint64, word: np.uint64) -> bool:
-    """Put the pieces where ``word`` says, unless that position is no good; KEY is left out.
+    """Put the pieces where ``word`` says, unless that position is invalid; KEY is left out.
 
     Squares are the strong side's view, so its pawn goes up. A stalemate may pass.
     """

@@ -70,7 +70,7 @@ class Twenty48Game:
     """2048; state rows are described in :mod:`chess_snn.games.twenty48.layout`.
 
     A game begins with two tiles. A move slides all tiles and merges equal neighbours in pairs; it
-    is rewarded with the sum of the merged tiles, in units of 1024 points. Then a tile comes to an
+    is rewarded with the sum of the merged tiles, in units of 1024 points. Then a tile appears in an
     empty cell, each with the same probability: a 2 with probability 0.9, else a 4. The game ends
     where no move changes the board. Two 32768 do not merge: the board has no 65536.
     """

@@ -14,7 +14,7 @@ leftmost cell the lowest 4::
 NATURE is 0 where the player is to move and 1 in an *afterstate*, where a tile is still to come.
 
 Actions are 0 left, 1 up, 2 right, 3 down. The events of an afterstate are 2 * cell + k: a 2 (k = 0)
-or a 4 (k = 1) comes to that empty cell.
+or a 4 (k = 1) appears in that empty cell.
 
 Two 32768 do not merge, because 4 bits cannot hold a 65536; a game that comes so far goes on with
 two tiles that block each other.
