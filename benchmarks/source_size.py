@@ -48,7 +48,10 @@ STANDARD_IN: Final = {
 }
 """Where these names have their usual meaning."""
 
-PHRASES: Final = ("nobody", "somebody", "whoever", "is no", "is told", "comes to")  # to avoid
+PHRASES: Final = (
+    "nobody", "somebody", "whoever", "(?<!there )is no(?! longer| more)", "is told", "comes to",
+)
+"""To avoid. "There is no such file" is plain; "it is no file" is not."""
 
 NETWORK_TYPE: Final = re.compile(
     r"\w*(Network|Model|Version|VersionFacts|NetworkPlayer|Entrant|PlayerFacts|TrainingFacts)"
