@@ -41,8 +41,6 @@ class Rule(NamedTuple):
     visit_offset: float
     exploration: float
     unvisited_reduction: float
-    values_action: bool = False
-    """Gumbel: whether a root is worth what the action played is, or the mean of the policy."""
 
 
 class CompletedValues(NamedTuple):

@@ -93,11 +93,11 @@ def conclude(
     trees: Trees, rule: Rule, scores: Float32Array, actions: Int16Array,
     values_stm: Float32Array, targets: Float32Array,
 ) -> None:
-    """Action: the best of the most visited. Target: the improved policy. Value: see the rule."""
+    """Action: the best of the most visited. Target: the improved policy. Value: its mean."""
     for g in range(len(actions)):
         first, count = trees.first_edge[g, 0], trees.num_edges[g, 0]
-        chosen = _best_edge_with(trees, rule, scores, g, _most_visits(trees, g))
-        actions[g] = trees.action[g, chosen]
+        most = _most_visits(trees, g)
+        actions[g] = trees.action[g, _best_edge_with(trees, rule, scores, g, most)]
         values = complete_values(trees, rule, g, 0)
         total, value = np.float32(0), np.float32(0)
         for j in range(count):
@@ -109,8 +109,6 @@ def conclude(
             targets[g, j] /= total
         targets[g, count:] = 0.0
         values_stm[g] = value / total
-        if rule.values_action:
-            values_stm[g] = completed_value(trees, g, chosen, values.mixed)
 
 
 @kernel

@@ -15,7 +15,6 @@ from chess_snn.search.tree_search import RootRule, TreeSearch
 from chess_snn.settings import settings_class
 
 SearchKind = Literal["gumbel", "puct", "policy"]
-RootValue = Literal["policy", "action"]
 
 MAX_SIMULATIONS = 100_000
 
@@ -40,9 +39,6 @@ class SearchSettings:
     takes 0.1."""
     visit_offset: float = Field(default=50.0, ge=0, le=1e6)
     """Gumbel: c_visit of Danihelka et al. 2022, added to the largest visit count."""
-    root_value: RootValue = "policy"
-    """Gumbel: what a position is worth after its search: the mean over the improved `policy`, or
-    the value of the `action` that is played, which suits games played without temperature."""
     discount: float = Field(default=0.998, gt=0, le=1)
     """Value of a win one ply later, as a share of a win now; below 1 a faster mate is better."""
     finds_wins: bool = True
@@ -65,7 +61,6 @@ class SearchSettings:
         return Rule(
             kind=kind, q_scale=self.q_scale, visit_offset=self.visit_offset,
             exploration=self.exploration, unvisited_reduction=self.unvisited_reduction,
-            values_action=self.root_value == "action",
         )
 
     def num_considered(self, simulations: int) -> int:
