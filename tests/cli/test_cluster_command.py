@@ -5,10 +5,13 @@ import sys
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from chess_snn.cli.devices import pace_settings, parse_gpus
 from chess_snn.cli.main import app
+from chess_snn.devices import gpus_option
 from chess_snn.errors import ConfigError
 
 pytestmark = pytest.mark.orchestration
@@ -116,6 +119,11 @@ def test_certificates_are_made_and_the_next_step_is_said(tmp_path):
 ])
 def test_gpus_in_text(text, numbers):
     assert parse_gpus(text) == numbers
+
+
+@given(st.lists(st.integers(0, 99), min_size=1, max_size=8, unique=True))
+def test_an_option_for_gpus_names_exactly_these(numbers):
+    assert parse_gpus(gpus_option(numbers)) == tuple(numbers)
 
 
 @pytest.mark.parametrize("text", ["a", "1,,2", "-1", "1.5", "²", "0", ",", "1,,"])

@@ -5,7 +5,8 @@ import torch
 from torch import nn
 
 from chess_snn.errors import ConfigError
-from chess_snn.nets import build_network, freeze, net_config
+from chess_snn.games import get_game
+from chess_snn.nets import build_network, freeze, inference, net_config
 from chess_snn.nets.config import NetConfig
 from chess_snn.nets.inference import BinaryConv
 from chess_snn.nets.inference_neurons import CompiledNeurons
@@ -40,6 +41,26 @@ def test_sums_are_those_of_the_rounded_weights(channels_in, channels_out, kernel
     assert currents.is_contiguous(memory_format=torch.channels_last)
     # One rounding to the eight digits of bfloat16.
     torch.testing.assert_close(currents.double(), expected, rtol=2**-8, atol=1e-6)
+
+
+@pytest.mark.parametrize("has_bfloat16", [False, True])
+def test_processors_with_and_without_bfloat16_give_the_same_bits(monkeypatch, has_bfloat16):
+    layer, fired = BinaryConv(conv(32, 32, 3)), spikes(2, 32, 4, 4)
+    expected = layer(fired)
+    monkeypatch.setattr(inference, "processor_has_bfloat16", lambda: has_bfloat16)
+    assert torch.equal(layer(fired), expected)
+
+
+def test_without_bfloat16_a_network_in_bf16_answers_as_with_it(monkeypatch):
+    game = get_game("2048")
+    network = build_network(game.spec, net_config("tiny"), seed=0).eval()
+    planes = torch.rand(4, game.spec.num_planes, 4, 4).lt(0.1).float()
+    answers = []
+    for has_bfloat16 in (False, True):
+        monkeypatch.setattr(inference, "processor_has_bfloat16", lambda has=has_bfloat16: has)
+        answers.append(freeze(network, "bf16")(planes).policy_logits_BA)
+    # Sums may round otherwise, and then a spike may fall otherwise.
+    assert torch.corrcoef(torch.stack([answer.flatten() for answer in answers]))[0, 1] > 0.99
 
 
 def test_a_channel_without_weights_gives_its_bias():

@@ -62,3 +62,11 @@ def test_the_window_grows_from_its_first_size_by_the_formula():
 def test_a_window_without_growth_keeps_its_size():
     settings = TrainingSettings(window_positions=1000, window_growth=0.0)
     assert settings.window_capacity(10**9) == 1000
+
+
+def test_lambda_falls_on_a_straight_line():
+    settings = TrainingSettings(td_lambda=0.9, final_td_lambda=0.5)
+    assert [settings.td_lambda_at(progress) for progress in (0.0, 0.5, 1.0)] == pytest.approx(
+        [0.9, 0.675, 0.45]
+    )
+    assert TrainingSettings(td_lambda=0.9).td_lambda_at(1.0) == 0.9
