@@ -25,9 +25,13 @@ from chess_snn.campaign.strength.matches import (
     read_final_matches,
 )
 from chess_snn.campaign.viewing.alarms import Alarm, find_alarms
-from chess_snn.campaign.viewing.disk_use import DiskMeter, DiskUse
 from chess_snn.campaign.viewing.live import Live, read_live
-from chess_snn.campaign.viewing.process_use import ProcessMeter, ProcessUse
+from chess_snn.campaign.viewing.machine_use import (
+    DiskMeter,
+    DiskUse,
+    ProcessMeter,
+    ProcessUse,
+)
 from chess_snn.campaign.viewing.results import result_rows
 from chess_snn.campaign.viewing.under_way import (
     FINAL_MATCHES,

@@ -1,7 +1,7 @@
 """Who writes a campaign, seen from outside and without touching its lock.
 
-To try the lock would be simpler, and would now and then have a campaign refused that begins at the
-same instant. So the holder's name is read from the file, and whether it still holds it from /proc.
+Trying the lock would be simpler, but a campaign that begins at the same instant would be refused. So
+the process is read from the file; whether it still runs the campaign is read from its open files.
 """
 
 import json
@@ -10,14 +10,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
 from pathlib import Path
-from typing import Final
+
+import psutil
 
 from chess_snn.campaign.store.folder import CampaignFolder
 from chess_snn.config import check_range
-from chess_snn.data import is_alive
 from chess_snn.errors import ConfigError
-
-PROC: Final = Path("/proc")
 
 
 class WriterState(Enum):
@@ -64,27 +62,19 @@ def find_writer(folder: CampaignFolder) -> Writer | None:
 
 def _has_open(pid: int, path: Path) -> bool:
     """Whether the process is alive and has ``path`` open, as far as this user may know."""
-    if not is_alive(pid) or _is_zombie(pid):
+    try:
+        process = psutil.Process(pid)
+        if process.status() == psutil.STATUS_ZOMBIE:  # in containers it can stay one
+            return False
+        return any(_is_same(file.path, path) for file in process.open_files())
+    except psutil.NoSuchProcess:
         return False
-    descriptors = PROC / str(pid) / "fd"
+    except psutil.AccessDenied:
+        return True  # another user's process: that it lives is all that can be known
+
+
+def _is_same(name: str, path: Path) -> bool:
     try:
-        return any(_is_same(entry, path) for entry in descriptors.iterdir())
-    except (FileNotFoundError, PermissionError):
-        # Another user's process, or a system without /proc: alive is all that can be told.
-        return is_alive(pid)
-
-
-def _is_zombie(pid: int) -> bool:
-    """Whether it has ended, and nobody has asked how; in containers that can stay so."""
-    try:
-        line = (PROC / str(pid) / "stat").read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return False
-    return line.rpartition(")")[2].split()[0] == "Z"
-
-
-def _is_same(descriptor: Path, path: Path) -> bool:
-    try:
-        return descriptor.samefile(path)
+        return path.samefile(name)
     except OSError:  # closed meanwhile
         return False

@@ -8,9 +8,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from chess_snn.campaign.viewing import disk_use
-from chess_snn.campaign.viewing.disk_use import DiskMeter
-from chess_snn.campaign.viewing.process_use import ProcessMeter
+from chess_snn.campaign.viewing import machine_use
+from chess_snn.campaign.viewing.machine_use import DiskMeter, ProcessMeter
 
 BUSY_PARENT = """
 import subprocess, sys
@@ -24,7 +23,7 @@ def walked(path: Path) -> int:
 
 
 def test_disk_use_follows_a_walk(tmp_path, monkeypatch):
-    monkeypatch.setattr(disk_use, "_PERIOD_S", 0.0)
+    monkeypatch.setattr(machine_use, "_COUNT_PERIOD_S", 0.0)
     meter = DiskMeter(tmp_path)
     assert meter.look().used_bytes == 0
     (tmp_path / "campaign.toml").write_bytes(b"x" * 10)
@@ -50,7 +49,6 @@ def test_disk_use_is_not_counted_at_every_look(tmp_path):
     assert meter.look().used_bytes == 0
 
 
-@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc")
 def test_a_busy_child_counts_with_its_parent():
     parent = subprocess.Popen([sys.executable, "-c", BUSY_PARENT], stdout=subprocess.PIPE)
     family = [psutil.Process(parent.pid)]
