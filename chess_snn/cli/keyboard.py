@@ -1,4 +1,4 @@
-"""Single keys from a terminal, without a line feed behind them."""
+"""Single keys from a terminal, read at once and without Enter."""
 
 import os
 import re
@@ -19,6 +19,19 @@ _ESCAPE: Final = "\x1b"
 _ESCAPE_S: Final = 0.05
 """After which the first character of an arrow is a key of its own."""
 _MOST_AT_ONCE: Final = 1024
+
+
+def has_keyboard() -> bool:
+    """Whether standard input is a terminal whose keys this process may read.
+
+    The terminal stops a process in the background that reads them.
+    """
+    if not sys.stdin.isatty():
+        return False
+    try:
+        return os.tcgetpgrp(sys.stdin.fileno()) == os.getpgrp()
+    except OSError:  # not the terminal that controls this process: it has no background
+        return True
 
 
 class Keyboard:

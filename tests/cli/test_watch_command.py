@@ -10,6 +10,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import termios
 import threading
 import time
 from dataclasses import replace
@@ -247,6 +248,29 @@ def test_in_a_terminal_the_picture_is_drawn_and_the_cursor_comes_back(folder):
         os.close(ours)
     assert "champion gen 1" in shown
     assert "Traceback" not in shown
+
+
+def test_the_key_q_ends_the_watch_and_restores_the_terminal(folder):
+    made.finish(folder, 0)
+    ours, theirs = pty.openpty()
+    before = termios.tcgetattr(theirs)
+    watching = subprocess.Popen(
+        [*COMMAND, folder.path, "--every", "60"], cwd=SOURCES, stdin=theirs, stdout=theirs,
+        stderr=theirs, env=os.environ | {"TERM": "xterm", "COLUMNS": "100", "LINES": "50"},
+        start_new_session=True,
+    )
+    try:
+        shown = read_until(ours, "q or Ctrl-C ends this view")
+        os.write(ours, b"q")
+        shown += read_until(ours, "\x1b[?25h")
+        assert watching.wait(timeout=PATIENCE_S) == 0
+        assert termios.tcgetattr(theirs) == before
+    finally:
+        watching.kill()
+        watching.wait()
+        os.close(ours)
+        os.close(theirs)
+    assert "champion gen 1" in shown
 
 
 def read_until(descriptor: int, wanted: str, seconds: float = PATIENCE_S) -> str:

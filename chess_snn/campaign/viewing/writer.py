@@ -1,7 +1,7 @@
 """Who writes a campaign, seen from outside and without touching its lock.
 
-Trying the lock would be simpler, but a campaign that begins at the same instant would be refused. So
-the process is read from the file; whether it still runs the campaign is read from its open files.
+Trying the lock would be simpler, but a campaign that begins at the same instant would be refused.
+So the process is read from the file; whether it still runs the campaign, from its open files.
 """
 
 import json
