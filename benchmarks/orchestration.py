@@ -5,7 +5,7 @@ is the time in which no worker plays, trains or evaluates.
 """
 
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
@@ -14,17 +14,14 @@ import dask
 from distributed import Scheduler, SchedulerPlugin
 
 from benchmarks.report import Report
-from chess_snn.campaign import CampaignFolder, Receipt, load_config, read_receipts
+from chess_snn.campaign import CampaignFolder, load_config, read_receipts
 from chess_snn.campaign.machine.warm_up import warm_up
 from chess_snn.campaign.stages import prepare_first_generation
 from chess_snn.campaign.store.plans import begin_iteration
-from chess_snn.campaign.viewing.alarms import Alarm
-from chess_snn.campaign.viewing.live import WorkerProgress
 from chess_snn.cores import num_cores
 from flows.cluster import campaign_crew
 from flows.launch import launch_campaign
 from tasks import compute, remote
-from tasks.progress import StageProgress
 
 LEAST_RATIO: Final = 1.8
 MOST_SHARE: Final = 0.05
@@ -115,7 +112,7 @@ def measure_orchestration(
         f"self_play.games_per_shard={-(-games // _ITERATION_SHARDS)}",
     )))
     with noted_busy_times() as intervals:
-        launch_campaign(folder, _Silent(), lambda server, seconds: None)
+        launch_campaign(folder, lambda event: None, lambda server, seconds: None)
     receipts = read_receipts(folder)
     # From the first plan to the last receipt: servers and workers ran before.
     span_s = receipts[-1].elapsed_s - receipts[0].plan.elapsed_s
@@ -130,22 +127,6 @@ def measure_orchestration(
         f"The share is of {len(receipts)} iterations of a campaign with its Prefect server, MLflow "
         f"store and 2 workers: time in which no worker worked, of {len(intervals)} calls."
     )
-
-
-class _Silent:
-    """A listener that prints nothing; see :class:`tasks.progress.Listener`."""
-
-    def message(self, text: str) -> None:
-        """Ignore it."""
-
-    def stage(self, progress: StageProgress) -> None:
-        """Ignore it."""
-
-    def workers(self, workers: Sequence[WorkerProgress]) -> None:
-        """Ignore it."""
-
-    def iteration_finished(self, receipt: Receipt, alarms: Sequence[Alarm]) -> None:
-        """Ignore it."""
 
 
 _noted: list[Interval] = []

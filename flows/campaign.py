@@ -23,7 +23,7 @@ from chess_snn.campaign.machine.warm_up import warm_up
 from chess_snn.campaign.models.starting import create_campaign, find_start
 from chess_snn.campaign.stages import first_entropy_ratio, prepare_first_generation
 from chess_snn.campaign.stages.given_games import course_through, fix_given_games, fixed_games
-from chess_snn.campaign.stages.warm_start import SUPERVISED, is_warm
+from chess_snn.campaign.stages.warm_start import is_warm
 from chess_snn.campaign.store.folder import CONFIG_FILE
 from chess_snn.campaign.store.naming import campaigns_home, claim_campaign_path
 from chess_snn.campaign.store.plans import CampaignClock
@@ -31,7 +31,8 @@ from chess_snn.campaign.store.preflight import check_before_run
 from chess_snn.campaign.store.receipts import recorded_seconds
 from chess_snn.campaign.store.sweep import sweep_leftovers
 from chess_snn.campaign.strength.climbing import climb_notice
-from chess_snn.campaign.strength.matches import FINAL, final_matches
+from chess_snn.campaign.strength.matches import final_matches
+from chess_snn.campaign.viewing.events import FINAL_MATCHES, SUPERVISED_TRAINING
 from chess_snn.campaign.viewing.finish import is_finished
 from chess_snn.data import is_committed
 from chess_snn.errors import ConfigError
@@ -39,13 +40,15 @@ from chess_snn.interrupts import listen_again
 from flows.cluster import campaign_crew, check_crew
 from flows.context import CampaignRun
 from flows.iteration import show_in_mlflow, task_options
+from flows.iteration_table import iteration_table
 from flows.links import flow_run_link
 from flows.listeners import (
-    ArtifactListener,
-    LiveListener,
-    LogListener,
+    alarm_events,
     campaign_log,
     extra_listeners,
+    live_file,
+    log_lines,
+    progress_artifact,
 )
 from flows.mending import mender_of
 from flows.mirroring import open_mirror, send_to_store
@@ -148,12 +151,11 @@ def run_campaign(folder: CampaignFolder) -> None:
     listen_again()  # Prefect has taken SIGTERM
     check_before_run(folder)
     clock = CampaignClock(recorded_seconds(folder))
-    board = ProgressBoard(
-        [
-            *extra_listeners(), LogListener(get_run_logger()), LogListener(campaign_log(folder)),
-            ArtifactListener(), LiveListener(folder),
-        ]
-    )
+    uri = tracking_uri()
+    board = ProgressBoard([
+        *extra_listeners(), log_lines(get_run_logger()), log_lines(campaign_log(folder)),
+        progress_artifact(), live_file(folder), iteration_table(folder, uri), alarm_events(folder),
+    ])
     if closed := close_stale_flow_runs(folder.campaign_id):
         board.message(f"closed {closed} flow runs that a killed process had left open")
     sweep_leftovers(folder)
@@ -164,7 +166,6 @@ def run_campaign(folder: CampaignFolder) -> None:
     if (notice := climb_notice(folder.config)) is not None:
         board.message(notice)
     with ExitStack() as stack:
-        uri = tracking_uri()
         stack.enter_context(tracked_run(folder, uri, board.message, flow_run_link(folder)))
         crew = stack.enter_context(campaign_crew(folder, board.message))
         board.watch_workers(lambda: crew.watch.states)
@@ -199,7 +200,7 @@ def _train_first_generation(run: CampaignRun) -> None:
     num_steps = course_through(given, folder.config).num_steps
     with (
         compute.stopped_by_errors(), untagged_tasks(),
-        board.stage(0, SUPERVISED, "steps", num_steps),
+        board.stage(0, SUPERVISED_TRAINING, "steps", num_steps),
     ):
         trained = train_supervised.with_options(**task_options(folder.config)).submit(
             str(folder.path), run.crew.num_cores
@@ -220,7 +221,7 @@ def _play_final_matches(run: CampaignRun) -> None:
     num_games = sum(match.num_games for match in matches)
     with (
         compute.stopped_by_errors(), untagged_tasks(),
-        run.board.stage(last, FINAL, "games", num_games),
+        run.board.stage(last, FINAL_MATCHES, "games", num_games),
     ):
         played = evaluate_final.with_options(**task_options(folder.config)).submit(
             directory, last, run.crew.threads_each

@@ -3,6 +3,7 @@
 Promotion waits for the iteration before: the candidate plays the champion that one left.
 """
 
+import contextvars
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,9 +18,15 @@ from chess_snn.campaign.store.dealing import num_shards
 from chess_snn.campaign.store.receipts import PromotionFacts, StageSeconds
 from chess_snn.campaign.strength.gate import gate_match
 from chess_snn.campaign.strength.matches import converts, generation_matches, is_evaluated
+from chess_snn.campaign.viewing.events import (
+    EVALUATION,
+    GATING_MATCH,
+    SELF_PLAY,
+    TRAINING,
+    IterationFinished,
+)
 from flows.context import CampaignRun, IterationRun, current_iteration
-from flows.iteration_table import show_table
-from flows.links import mlflow_link
+from flows.iteration_table import worker_shares
 from flows.mirroring import send_to_store
 from flows.tagging import untagged_tasks
 from tasks import compute
@@ -83,7 +90,7 @@ def _stages(run: IterationRun, directory: str, number: int) -> Receipt:
     use_before = crew.watch.use.totals
 
     with board.stage(
-        number, "self_play", "games", config.self_play.games_per_iteration
+        number, SELF_PLAY, "games", config.self_play.games_per_iteration
     ), _stopwatch() as self_play_clock:
         shards = self_play.with_options(**options).map(
             unmapped(directory), unmapped(number), range(num_shards(folder, number)),
@@ -96,7 +103,7 @@ def _stages(run: IterationRun, directory: str, number: int) -> Receipt:
         relay.wait_for_predecessor()
     new_positions = sum(done.result.statistics["positions"] for done in played)
     num_steps = config.training.num_steps(new_positions)
-    with board.stage(number, "train", "steps", num_steps), _stopwatch() as training_clock:
+    with board.stage(number, TRAINING, "steps", num_steps), _stopwatch() as training_clock:
         trained = train.with_options(**options).submit(
             directory, number, crew.num_cores, wait_for=shards
         )
@@ -106,7 +113,7 @@ def _stages(run: IterationRun, directory: str, number: int) -> Receipt:
     last_task, evaluation = trained, None
     with _stopwatch() as evaluation_clock:
         if is_evaluated(folder, number + 1):
-            with board.stage(number, "evaluate", "games", _num_games(folder, number + 1)):
+            with board.stage(number, EVALUATION, "games", _num_games(folder, number + 1)):
                 last_task = evaluate.with_options(**options).submit(
                     directory, number + 1, crew.threads_each, wait_for=[trained]
                 )
@@ -130,7 +137,8 @@ def _stages(run: IterationRun, directory: str, number: int) -> Receipt:
     )
     receipt: Receipt = promoted.result()
     show_in_mlflow(campaign, number, after=promoted)
-    show_table(folder, receipt, played, mlflow_link(folder, campaign.tracking_uri))
+    # In this flow run, so that Prefect shows the iteration's table on its page.
+    board.tell(IterationFinished(receipt, worker_shares(played)), contextvars.copy_context())
     send_to_store(campaign, number, after=promoted)
     return receipt
 
@@ -142,7 +150,7 @@ def _challenge(run: IterationRun, directory: str, generation: int) -> PromotionF
     if match is None:
         return None
     # How many games it takes is not known before.
-    with run.campaign.board.stage(generation - 1, "challenge", "games", total=0):
+    with run.campaign.board.stage(generation - 1, GATING_MATCH, "games", total=0):
         played = challenge.with_options(**task_options(folder.config)).submit(
             directory, match, crew.num_workers, crew.threads_each
         )

@@ -1,4 +1,4 @@
-"""The table of an iteration on Prefect's page: its results, and the throughput of each worker."""
+"""A listener that shows each iteration as a table in Prefect: its results and workers."""
 
 import logging
 import re
@@ -8,10 +8,12 @@ from typing import Final
 import httpx
 from prefect.artifacts import create_table_artifact
 
-from chess_snn.campaign import CampaignFolder, Receipt
+from chess_snn.campaign import CampaignFolder
 from chess_snn.campaign.store.receipts import ShardFacts
+from chess_snn.campaign.viewing.events import Event, IterationFinished, Listener, WorkerShare
 from chess_snn.evaluation.solo import interval_text
 from chess_snn.self_play import SelfPlayStatistics, combine
+from flows.links import mlflow_link
 from tasks.cluster.attempts import Done
 from tasks.summary_lines import outcomes_text, promotion_line, was_played_now
 
@@ -44,39 +46,40 @@ def artifact_key(folder: CampaignFolder) -> str:
     return f"campaign-{name}-{folder.campaign_id[:8]}"
 
 
-def show_table(
-    folder: CampaignFolder, receipt: Receipt, played: Sequence[Done[ShardFacts]], mlflow: str
-) -> None:
-    """Create the artifact; only inside a flow run. A server that is away goes without.
+def iteration_table(folder: CampaignFolder, tracking_uri: str) -> Listener:
+    """Creates the artifact when an iteration has finished; without it if Prefect is unreachable.
 
-    Args:
-        folder: the campaign.
-        receipt: of the iteration.
-        played: its shards, and who played them.
-        mlflow: where MLflow has the campaign, in Markdown.
+    The event must be told in the context of a flow run, to which the table then belongs.
     """
-    try:
-        create_table_artifact(
-            table=[dict(row) for row in table_rows(receipt, played)],
-            key=artifact_key(folder),
-            description=(
-                f"**{folder.name}, iteration {receipt.iteration}**: {promotion_line(receipt)}\n\n"
-                f"MLflow: {mlflow}"
-            ),
-        )
-    except httpx.HTTPError as error:
-        _logger.warning("the iteration's table is not shown in Prefect: %s", error)
+    def listen(event: Event) -> None:
+        if not isinstance(event, IterationFinished):
+            return
+        receipt = event.receipt
+        try:
+            create_table_artifact(
+                table=[dict(row) for row in table_rows(event)],
+                key=artifact_key(folder),
+                description=(
+                    f"**{folder.name}, iteration {receipt.iteration}**: {promotion_line(receipt)}"
+                    f"\n\nMLflow: {mlflow_link(folder, tracking_uri)}"
+                ),
+            )
+        except httpx.HTTPError as error:
+            _logger.warning("the iteration's table is not shown in Prefect: %s", error)
+
+    return listen
 
 
-def table_rows(receipt: Receipt, played: Sequence[Done[ShardFacts]]) -> list[Row]:
+def table_rows(finished: IterationFinished) -> list[Row]:
     """Three columns: the part of the iteration, the figure's name, the figure."""
+    receipt = finished.receipt
     games, metrics = receipt.statistics, receipt.metrics()
     return [
         _row("self-play", "games", f"{games.games:,}"),
         _row("self-play", "outcomes", outcomes_text(games)),
         _row("self-play", "plies a game", f"{games.plies_mean:.1f}"),
         _row("self-play", "games/s", f"{metrics['self_play/games_per_s']:.2f}"),
-        *_worker_rows(played),
+        *_worker_rows(finished.shares),
         *(_row(part, name, f"{metrics[metric]:,.3f}".removesuffix(".000"))
           for metric, (part, name) in _FIGURES.items() if metric in metrics),
         *(_row("evaluation", f"score against {match['name']}",
@@ -89,22 +92,25 @@ def table_rows(receipt: Receipt, played: Sequence[Done[ShardFacts]]) -> list[Row
     ]
 
 
-def _worker_rows(played: Sequence[Done[ShardFacts]]) -> list[Row]:
+def _worker_rows(shares: Sequence[WorkerShare]) -> list[Row]:
     """A row for each worker: games, games/s, and its share of the games."""
-    by_worker: dict[str, list[SelfPlayStatistics]] = {}
-    for done in played:
-        name = f"{done.worker}, {done.device}" if was_played_now(done) else "an earlier run"
-        by_worker.setdefault(name, []).append(SelfPlayStatistics.from_json(done.result.statistics))
-    total = sum(part.games for parts in by_worker.values() for part in parts)
-    rows = []
-    for name, parts in sorted(by_worker.items()):
-        own = combine(parts)
-        rows.append(_row(
-            name, "games, games/s, share",
-            f"{own.games:,}, {own.games / own.seconds:.2f}/s, {own.games / total:.0%}",
-        ))
-    return rows
+    total = sum(share.games for share in shares)
+    return [
+        _row(share.worker, "games, games/s, share",
+             f"{share.games:,}, {share.games_per_s:.2f}/s, {share.games / total:.0%}")
+        for share in shares
+    ]
 
 
 def _row(part: str, figure: str, value: str) -> Row:
     return {"part": part, "figure": figure, "value": value}
+
+
+def worker_shares(played: Sequence[Done[ShardFacts]]) -> list[WorkerShare]:
+    """Who played the shards of an iteration, by name."""
+    by_worker: dict[str, list[SelfPlayStatistics]] = {}
+    for done in played:
+        name = f"{done.worker}, {done.device}" if was_played_now(done) else "an earlier run"
+        by_worker.setdefault(name, []).append(SelfPlayStatistics.from_json(done.result.statistics))
+    combined = {name: combine(parts) for name, parts in sorted(by_worker.items())}
+    return [WorkerShare(name, own.games, own.games / own.seconds) for name, own in combined.items()]

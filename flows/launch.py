@@ -6,12 +6,12 @@ from prefect import tags
 
 from chess_snn.campaign import CampaignFolder, campaign_lock
 from chess_snn.campaign.store.preflight import check_before_run
+from chess_snn.campaign.viewing.events import Listener, Message
 from chess_snn.campaign.viewing.finish import is_finished
 from flows.campaign import campaign
 from flows.listeners import listening
 from flows.servers import has_prefect_server, prefect_server
 from flows.stale_runs import campaign_tag, close_stale_flow_runs
-from tasks.progress import Listener
 from tasks.record import open_tracker, record_missing
 from tasks.tracking import tracking_uri
 
@@ -23,7 +23,7 @@ def launch_campaign(
 
     Args:
         folder: the campaign.
-        listener: is told how it goes.
+        listener: receives its events.
         on_wait: called with (server, seconds waited) while a server starts.
 
     Raises:
@@ -33,7 +33,9 @@ def launch_campaign(
     with campaign_lock(folder):
         check_before_run(folder)  # before a server is started; the flow takes the lock for good
     with (
-        prefect_server(folder.services, progress=on_wait, tell=listener.message),
+        prefect_server(
+            folder.services, progress=on_wait, tell=lambda text: listener(Message(text))
+        ),
         tags(campaign_tag(folder.campaign_id)),
         listening(listener),
     ):
@@ -41,7 +43,7 @@ def launch_campaign(
 
 
 def record_campaign(
-    folder: CampaignFolder, listener: Listener, on_wait: Callable[[str, float], None]
+    folder: CampaignFolder, tell: Callable[[str], object], on_wait: Callable[[str, float], None]
 ) -> int:
     """Tell both views what they lack of a campaign, without running any of it.
 
@@ -50,7 +52,7 @@ def record_campaign(
 
     Args:
         folder: the campaign.
-        listener: receives a message that names the Prefect server in use.
+        tell: receives a message that names the Prefect server in use.
         on_wait: called with (server, seconds waited) while a server starts.
 
     Returns:
@@ -63,7 +65,7 @@ def record_campaign(
     with campaign_lock(folder):
         num_missing = _record_in_mlflow(folder)
         if has_prefect_server(folder.services):
-            with prefect_server(folder.services, progress=on_wait, tell=listener.message):
+            with prefect_server(folder.services, progress=on_wait, tell=tell):
                 close_stale_flow_runs(folder.campaign_id)
     return num_missing
 

@@ -1,33 +1,43 @@
-"""Who hears of progress: the flow's log, a Prefect artifact, a file, whoever starts the flow."""
+"""The listeners of a campaign's events: two logs, Prefect's pages, and the file of ``watch``.
+
+Each is a function of one event (:mod:`chess_snn.campaign.viewing.events`).
+"""
 
 import logging
-import math
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from datetime import datetime
 from pathlib import Path
+from typing import Final
 
-from chess_snn.campaign import CampaignFolder, Receipt
-from chess_snn.campaign.viewing.alarms import Alarm
-from chess_snn.campaign.viewing.live import PERIOD_S, Live, WorkerProgress, summary, write_live
+from prefect.events import emit_event
+
+from chess_snn.campaign import CampaignFolder
+from chess_snn.campaign.viewing.events import (
+    AlarmRaised,
+    Event,
+    Listener,
+    StageProgress,
+    WorkersProgress,
+)
+from chess_snn.campaign.viewing.lines import NowAndThen, event_lines
+from chess_snn.campaign.viewing.live import PERIOD_S, Live, write_live
 from chess_snn.errors import UsageError
 from flows.progress_artifact import ProgressArtifact
-from tasks.progress import Listener, StageProgress
+
+ALARM_EVENT: Final = "chess-snn.alarm"
+"""Begins the name of the Prefect event: ``chess-snn.alarm.draw-collapse``."""
 
 _logger = logging.getLogger(__name__)
 
 _extra: ContextVar[tuple[Listener, ...]] = ContextVar("listeners", default=())
 
-_LOG_PERIOD_S = 15.0
-_WORKERS_PERIOD_S = 60.0
-_MOST_LINES = 16
-
 
 @contextmanager
 def listening(listener: Listener) -> Iterator[None]:
-    """Let ``listener`` hear every campaign that runs in the block."""
+    """Pass ``listener`` the events of every campaign that runs in the block."""
     token = _extra.set((*_extra.get(), listener))
     try:
         yield
@@ -40,58 +50,17 @@ def extra_listeners() -> list[Listener]:
     return list(_extra.get())
 
 
-def describe(progress: StageProgress) -> str:
-    """One line for people."""
-    total = f"/{progress.total:,}" if progress.total else ""
-    line = (
-        f"iteration {progress.iteration} {progress.stage}: {progress.done:,}{total} "
-        f"{progress.unit}, {progress.per_s:,.1f}/s"
-    )
-    left = progress.seconds_left
-    return line if left is None else f"{line}, {left:,.0f} s left"
+def log_lines(logger: logging.Logger | logging.LoggerAdapter[logging.Logger]) -> Listener:
+    """Writes lines to ``logger``; those of progress now and then."""
+    is_due = NowAndThen()
 
+    def listen(event: Event) -> None:
+        if is_due(event):
+            level = logging.WARNING if isinstance(event, AlarmRaised) else logging.INFO
+            for line in event_lines(event):
+                logger.log(level, "%s", line)
 
-class LogListener:
-    """Lines in the flow run's log."""
-
-    def __init__(self, logger: logging.Logger | logging.LoggerAdapter[logging.Logger]) -> None:
-        self._logger = logger
-        self._next_line = 0.0
-        self._next_workers = time.monotonic() + _WORKERS_PERIOD_S
-
-    def message(self, text: str) -> None:
-        """Log it."""
-        self._logger.info("%s", text)
-
-    def stage(self, progress: StageProgress) -> None:
-        """Log a line now and then."""
-        now = time.monotonic()
-        if now >= self._next_line:
-            self._next_line = now + _LOG_PERIOD_S
-            self._logger.info("%s", describe(progress))
-
-    def workers(self, workers: Sequence[WorkerProgress]) -> None:
-        """Log a line of all together, and of each where they are few, now and then."""
-        now = time.monotonic()
-        if now < self._next_workers or not workers:
-            return
-        self._next_workers = now + _WORKERS_PERIOD_S
-        self._logger.info("%s", summary(workers))
-        for worker in workers if len(workers) <= _MOST_LINES else ():
-            self._logger.info("%s", worker)
-
-    def iteration_finished(self, receipt: Receipt, alarms: Sequence[Alarm]) -> None:
-        """Log the figures that matter, and each new alarm."""
-        self._logger.info(
-            "iteration %d, %.0f%% of the campaign: draw rate %.2f, held-out value loss %.3f, "
-            "score %s%s",
-            receipt.iteration, 100 * receipt.plan.progress_last, receipt.statistics.draw_rate,
-            receipt.training.metrics.get("holdout_value_loss", math.nan),
-            "none" if receipt.score is None else f"{receipt.score:.3f}",
-            "" if receipt.promotion is None else f"; {receipt.promotion}",
-        )
-        for alarm in alarms:
-            self._logger.warning("ALARM %s", alarm)
+    return listen
 
 
 def campaign_log(folder: CampaignFolder) -> logging.Logger:
@@ -122,61 +91,63 @@ class _LogFile(logging.Handler):
             self._has_warned = True
 
 
-class ArtifactListener:
-    """One progress artifact, for the Prefect UI: a stage, and under it the workers."""
+def progress_artifact() -> Listener:
+    """Shows a stage as a progress artifact in Prefect, and under it the workers.
 
-    def __init__(self) -> None:
-        """Create it; only inside a flow run."""
-        self._artifact = ProgressArtifact("iteration-progress")
-        self._workers = ""
+    Call it inside a flow run, to which the artifact then belongs.
+    """
+    artifact, live = ProgressArtifact("iteration-progress"), Live()
 
-    def message(self, text: str) -> None:
-        """The log has it."""
+    def listen(event: Event) -> None:
+        nonlocal live
+        live = live.after(event)
+        if isinstance(event, StageProgress):
+            lines = [str(event), *event_lines(WorkersProgress(live.workers))]
+            artifact.show(event.share, "\n\n".join(lines), is_last=event.has_ended)
 
-    def stage(self, progress: StageProgress) -> None:
-        """Update the artifact now and then, and when the stage is done."""
-        text = f"{describe(progress)}{self._workers}"
-        self._artifact.show(progress.share, text, is_last=progress.has_ended)
-
-    def workers(self, workers: Sequence[WorkerProgress]) -> None:
-        """Keep it for the next update."""
-        lines = [summary(workers), *map(str, workers[:_MOST_LINES])] if workers else []
-        self._workers = "".join(f"\n\n{line}" for line in lines)
-
-    def iteration_finished(self, receipt: Receipt, alarms: Sequence[Alarm]) -> None:
-        """The log has it."""
+    return listen
 
 
-class LiveListener:
-    """A file for `chess-snn watch`, among the campaign's services."""
+def live_file(folder: CampaignFolder) -> Listener:
+    """Writes the newest progress to the file that ``chess-snn watch`` reads, now and then."""
+    live, next_s = Live(), 0.0
 
-    def __init__(self, folder: CampaignFolder) -> None:
-        self._folder = folder
-        self._stages: dict[tuple[int, str], str] = {}
-        self._next_s = 0.0
-
-    def message(self, text: str) -> None:
-        """The log has it."""
-
-    def stage(self, progress: StageProgress) -> None:
-        """Keep it for the next writing."""
-        key = (progress.iteration, progress.stage)
-        if progress.has_ended:
-            self._stages.pop(key, None)
-        else:
-            self._stages[key] = describe(progress)
-
-    def workers(self, workers: Sequence[WorkerProgress]) -> None:
-        """Write now and then."""
-        now = time.monotonic()
-        if now < self._next_s:
+    def listen(event: Event) -> None:
+        nonlocal live, next_s
+        live = live.after(event)
+        if not isinstance(event, WorkersProgress) or time.monotonic() < next_s:
             return
-        self._next_s = now + PERIOD_S
+        next_s = time.monotonic() + PERIOD_S
         try:
-            write_live(self._folder, Live(tuple(self._stages.values()), tuple(workers)))
+            write_live(folder, live)
         except UsageError as error:
-            # A view may lag; what cannot be written for good stops the campaign elsewhere.
+            # The view may lag; a disk that stays full stops the campaign elsewhere.
             _logger.warning("workers are not shown by chess-snn watch: %s", error)
 
-    def iteration_finished(self, receipt: Receipt, alarms: Sequence[Alarm]) -> None:
-        """The receipt has it."""
+    return listen
+
+
+def alarm_events(folder: CampaignFolder) -> Listener:
+    """Emits a Prefect event for each alarm, so that automations can react to it.
+
+    Prefect relates it to the flow run that the alarm is told in. Prefect sends events from a thread
+    of its own; an unreachable server delays nothing.
+    """
+    def listen(event: Event) -> None:
+        if not isinstance(event, AlarmRaised):
+            return
+        alarm = event.alarm
+        emit_event(
+            event=f"{ALARM_EVENT}.{alarm.name.replace(' ', '-')}",
+            resource={
+                "prefect.resource.id": f"chess-snn.campaign.{folder.campaign_id}",
+                "prefect.resource.name": folder.name,
+            },
+            payload={
+                "campaign": folder.name, "directory": str(folder.path), "alarm": alarm.name,
+                "since_iteration": alarm.since_iteration, "saw": alarm.saw,
+                "advice": alarm.advice,
+            },
+        )
+
+    return listen

@@ -9,12 +9,12 @@ from prefect.futures import PrefectFuture
 
 from chess_snn.campaign import CampaignFolder, campaign_lock
 from chess_snn.campaign.copies.mirror import Mirror, Sent, check_store, open_store
+from chess_snn.campaign.viewing.events import BACKUP
 from chess_snn.types import Progress
 from flows.context import CampaignRun
 from tasks import compute
 from tasks.mirror import mirror
 
-STAGE: Final = "mirror"
 _NEWS_PERIOD_S: Final = 30.0
 
 
@@ -61,10 +61,10 @@ def send_to_store(run: CampaignRun, iteration: int, after: PrefectFuture[Any]) -
 
     def show(done: int, total: int) -> None:
         del total  # a stage has one from its beginning, or none
-        board.count(iteration, STAGE, STAGE, done)
+        board.count(iteration, BACKUP, BACKUP, done)
 
     send = partial(run.mender.mended, partial(run.mirror.send_missing, show))
-    with board.stage(iteration, STAGE, "folders", total=0):
+    with board.stage(iteration, BACKUP, "folders", total=0):
         mirror.submit(send, iteration, wait_for=[after]).result()
 
 

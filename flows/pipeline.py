@@ -18,7 +18,7 @@ from chess_snn.campaign.store.plans import begin_iteration
 from chess_snn.campaign.store.receipts import num_finished_iterations, read_receipt
 from chess_snn.campaign.store.sweep import sweep_leftovers
 from chess_snn.campaign.viewing.alarms import Alarm, find_alarms
-from flows.alarm_events import emit_alarms
+from chess_snn.campaign.viewing.events import AlarmRaised
 from flows.context import CampaignRun, IterationRun, running
 from flows.iteration import iteration, waiting_tasks
 from flows.prefect_errors import await_server
@@ -75,9 +75,8 @@ def _run_iteration(run: CampaignRun, relay: Relay) -> Receipt:
             return read_receipt(run.folder, number)
         receipt = _call_flow(run, relay)
         sweep_leftovers(run.folder)  # of workers that were killed meanwhile
-        alarms = _new_alarms(run)
-        run.board.iteration_finished(receipt, alarms)
-        emit_alarms(run.folder, alarms)
+        for alarm in _new_alarms(run):
+            run.board.tell(AlarmRaised(alarm))
     except BaseException as error:
         relay.fail(error)
         raise

@@ -13,13 +13,14 @@ from chess_snn.campaign import CampaignFolder, campaign_lock, read_receipts
 from chess_snn.campaign.stages.networks import game_of
 from chess_snn.campaign.strength.matches import NetworkPlayer, ScheduledMatch
 from chess_snn.campaign.strength.ratings import rate_campaign
+from chess_snn.campaign.viewing.events import EVALUATION
 from chess_snn.data import is_committed
 from chess_snn.errors import ConfigError
 from chess_snn.evaluation import check_book, make_player
 from chess_snn.types import Json
 from flows.cluster import campaign_crew
 from flows.iteration import task_options
-from flows.listeners import ArtifactListener, LogListener, extra_listeners
+from flows.listeners import extra_listeners, log_lines, progress_artifact
 from flows.one_a_folder import one_run_a_folder
 from flows.parameters import Count, CountOrNone
 from tasks import compute
@@ -116,7 +117,7 @@ def _name(opponent: NetworkPlayer | str) -> str:
 
 
 def _play_all(folder: CampaignFolder, matches: Sequence[ScheduledMatch]) -> None:
-    board = ProgressBoard([*extra_listeners(), LogListener(get_run_logger()), ArtifactListener()])
+    board = ProgressBoard([*extra_listeners(), log_lines(get_run_logger()), progress_artifact()])
     num_games = sum(match.num_games for match in matches)
     iteration = len(read_receipts(folder))
     board.message(f"{len(matches)} matches of {matches[0].num_games} games each")
@@ -128,7 +129,7 @@ def _play_all(folder: CampaignFolder, matches: Sequence[ScheduledMatch]) -> None
     ):
         board.watch_workers(lambda: crew.watch.states)
         crew.client.subscribe_topic(PROGRESS_TOPIC, board.handle_event)
-        with board.running(), board.stage(iteration, "evaluate", "games", num_games):
+        with board.running(), board.stage(iteration, EVALUATION, "games", num_games):
             played = play.with_options(**task_options(folder.config)).map(
                 unmapped(str(folder.path)), list(matches), unmapped(iteration),
                 unmapped(crew.threads_each),

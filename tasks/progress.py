@@ -1,9 +1,9 @@
-"""Progress that crosses processes: workers send events, one board adds them up, listeners show it.
+"""Makes the events of a running campaign, and passes each to its listeners.
 
-Events name a stage of an iteration and a part of it (a shard, a match), and carry how much of the
-part is done. The board keeps the latest of each part, so a lost or repeated event changes nothing.
-Stages may overlap. A listener may hang, as where a server does: it keeps neither the others nor who
-tells waiting.
+Workers send how much of a part (a shard, a match) of a stage is done. The board adds the parts up;
+it keeps the newest count of each part, so a lost or repeated message changes nothing. Stages may
+overlap. A listener may hang, for example while its server hangs: it delays neither the other
+listeners nor the campaign.
 """
 
 import contextlib
@@ -15,164 +15,61 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, wait
 from dataclasses import dataclass, field, replace
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
-from chess_snn.campaign import Receipt
-from chess_snn.campaign.viewing.alarms import Alarm
-from chess_snn.campaign.viewing.live import WorkerProgress
+from chess_snn.campaign.viewing.events import (
+    STAGES_OF_STEPS,
+    Event,
+    Listener,
+    Message,
+    StageProgress,
+    WorkerProgress,
+    WorkersProgress,
+)
 from tasks.cluster.device_use import WorkerState
-from tasks.worker_board import WorkerBoard
 
 _WORKERS_PERIOD_S: Final = 2.0
 _PATIENCE_S: Final = 2.0
-"""With a listener; then it is told later, by itself."""
-_JOIN_S: Final = 5.0
+"""With a listener; after that it receives its events later."""
+_END_PATIENCE_S: Final = 5.0
+"""With late listeners, and with threads, when everything ends."""
+_PACE_S: Final = 60.0
+"""Length of the window that a worker's pace is measured in."""
+_LEAST_PACE_S: Final = 1.0
+"""A pace over a shorter time is not shown."""
 
 _logger = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class StageProgress:
-    """How far one stage of an iteration is."""
-
-    iteration: int
-    stage: str
-    """``supervised``, ``self_play``, ``train``, ``evaluate``, ``challenge`` or ``final``."""
-    unit: str
-    """What is counted: games or steps."""
-    done: int
-    total: int
-    """0 while it is not known."""
-    seconds: float
-    """Since the stage began."""
-    has_ended: bool = False
-    """Whether this is the last that is told of the stage."""
-
-    @property
-    def per_s(self) -> float:
-        """Pace since the stage began."""
-        return self.done / self.seconds if self.seconds > 0 else 0.0
-
-    @property
-    def seconds_left(self) -> float | None:
-        """At this pace; None while there is none, or no total."""
-        if not self.total or not self.done:
-            return None
-        return max(0.0, (self.total - self.done) / self.per_s)
-
-    @property
-    def share(self) -> float:
-        """Done over total, in [0, 1]."""
-        return min(1.0, self.done / self.total) if self.total else 0.0
-
-
-class Listener(Protocol):
-    """Somebody who is told how a campaign goes, from several threads, but one at a time."""
-
-    def message(self, text: str) -> None:
-        """Something happened: a server is up, a worker died."""
-        ...
-
-    def stage(self, progress: StageProgress) -> None:
-        """A stage began, went on (about twice a second) or ended."""
-        ...
-
-    def workers(self, workers: Sequence[WorkerProgress]) -> None:
-        """How every worker fares, about every two seconds; none before there are any."""
-        ...
-
-    def iteration_finished(self, receipt: Receipt, alarms: Sequence[Alarm]) -> None:
-        """An iteration committed its receipt; ``alarms`` are those that are new."""
-        ...
-
-
-_News = Callable[[Listener], object]
-
-
-class _Mailbox:
-    """Tells one listener, in the order of posting, from a thread that lasts while there is news."""
-
-    def __init__(self, listener: Listener) -> None:
-        self.is_late = False
-        """Whether somebody has waited in vain, and there is still news to be told."""
-        self._listener = listener
-        # Prefect keeps the address of its server there.
-        self._context = contextvars.copy_context()
-        self._changing = threading.Lock()
-        self._letters: deque[tuple[_News, Future[None]]] = deque()
-        self._is_telling = False
-
-    def post(self, news: _News) -> Future[None]:
-        """Have the listener told, after whatever was posted before."""
-        letter: Future[None] = Future()
-        with self._changing:
-            self._letters.append((news, letter))
-            if not self._is_telling:
-                threading.Thread(target=self._deliver, name="listener", daemon=True).start()
-        return letter
-
-    def wait_for(self, letter: Future[None]) -> None:
-        """Return once that is told, raising what the listener does, or when it takes too long."""
-        if not self.is_late:
-            wait([letter], _PATIENCE_S)
-        with self._changing:
-            if not letter.done():
-                self.is_late = True
-                return
-        letter.result()
-
-    def _deliver(self) -> None:
-        with self._changing:
-            if self._is_telling:  # by another thread, which was posted to a moment before
-                return
-            self._is_telling = True
-        while True:
-            with self._changing:
-                if not self._letters:
-                    self._is_telling = self.is_late = False
-                    return
-                news, letter = self._letters.popleft()
-            try:
-                self._context.run(news, self._listener)
-            except Exception as error:  # noqa: BLE001  # whoever waits for it gets it
-                if self.is_late:  # nobody waits for it
-                    _logger.warning("%s: %s", type(self._listener).__name__, error)
-                letter.set_exception(error)
-            else:
-                letter.set_result(None)
-
-
-_Posted = tuple[_Mailbox, Future[None]]
-
-
 class ProgressBoard:
-    """Adds up the events of the stages that are under way and tells the listeners."""
+    """Adds up the progress of stages and workers, and tells the listeners what happens."""
 
-    def __init__(self, listeners: list[Listener], period_s: float = 0.5) -> None:
+    def __init__(self, listeners: Sequence[Listener], period_s: float = 0.5) -> None:
         self._mailboxes = [_Mailbox(listener) for listener in listeners]
         self._period_s = period_s
         self._counting = threading.Lock()
         self._posting = threading.Lock()
-        """Never held while a listener is told."""
+        """Never held while a listener is called."""
         self._stages: dict[tuple[int, str], _Stage] = {}
         self._workers: WorkerBoard | None = None
 
     def watch_workers(self, states: Callable[[], Sequence[WorkerState]]) -> None:
-        """From now on tell of the workers too, which ``states`` knows."""
+        """From now on also report the workers that ``states`` returns."""
         self._workers = WorkerBoard(states)
 
     @contextlib.contextmanager
     def running(self) -> Iterator[None]:
-        """Tell of the stages under way every ``period_s``, from a thread, until the block ends."""
+        """Report the stages under way every ``period_s``, from a thread, until the block ends."""
         ended = threading.Event()
 
         def repeat() -> None:
             next_workers_s = time.monotonic()
             while not ended.wait(self._period_s):
                 self._tell_of_stages()
-                if time.monotonic() >= next_workers_s:
+                if self._workers is not None and time.monotonic() >= next_workers_s:
                     next_workers_s = time.monotonic() + _WORKERS_PERIOD_S
-                    self._tell_of_workers()
+                    workers = WorkersProgress(tuple(self._workers.progress()))
+                    self._tell([workers], is_passing=True)
 
         # In a copy of this context: Prefect keeps the address of its server there.
         run = contextvars.copy_context().run
@@ -182,7 +79,8 @@ class ProgressBoard:
             yield
         finally:
             ended.set()
-            thread.join(_JOIN_S)
+            thread.join(_END_PATIENCE_S)
+            wait([mailbox.newest for mailbox in self._mailboxes], _END_PATIENCE_S)
 
     def handle_event(self, event: tuple[float, Mapping[str, Any]]) -> None:
         """Take a Dask event, ``(time, body)``; :mod:`tasks.remote` says what the body has."""
@@ -198,63 +96,124 @@ class ProgressBoard:
             if watched is not None:
                 watched.done[part] = done
 
-    def message(self, text: str) -> None:
-        """Tell every listener."""
-        self._tell(lambda listener: listener.message(text))
+    def tell(self, event: Event, context: contextvars.Context | None = None) -> None:
+        """Pass ``event`` to every listener.
 
-    def iteration_finished(self, receipt: Receipt, alarms: Sequence[Alarm]) -> None:
-        """Tell every listener."""
-        self._tell(lambda listener: listener.iteration_finished(receipt, alarms))
+        Args:
+            event: that happened.
+            context: in which the listeners are called, by default the one that the board was made
+                in. Prefect keeps there which flow run an artifact belongs to.
+        """
+        self._tell([event], context=context)
+
+    def message(self, text: str) -> None:
+        """Tell every listener that something has happened."""
+        self.tell(Message(text))
 
     @contextlib.contextmanager
     def stage(self, iteration: int, stage: str, unit: str, total: int) -> Iterator[None]:
-        """Watch one stage for the length of the block."""
+        """Report one stage for the length of the block."""
         watched = _Stage(iteration, stage, unit, total)
         with self._counting:
             self._stages[iteration, stage] = watched
-        first = watched.progress()
-        self._tell(lambda listener: listener.stage(first))
+        self.tell(watched.progress())
         completed = False
         try:
             yield
             completed = True
         finally:
-            with self._posting, self._counting:  # so that nothing is posted of it after its last
+            with self._posting, self._counting:  # so that its last event is really the last
                 del self._stages[iteration, stage]
-            last = watched.last_progress(completed)
-            self._tell(lambda listener: listener.stage(last))
+            self.tell(watched.last_progress(completed))
 
     def _tell_of_stages(self) -> None:
         with self._posting:
             with self._counting:
-                told = [stage.progress() for stage in self._stages.values()]
-
-            def show(listener: Listener) -> None:
-                for progress in told:
-                    listener.stage(progress)
-
-            posted = self._post(show, is_passing=True)
+                progress = [stage.progress() for stage in self._stages.values()]
+            posted = self._post(progress, is_passing=True)
         self._wait_for(posted)
 
-    def _tell_of_workers(self) -> None:
-        if self._workers is not None:
-            told = self._workers.progress()
-            self._tell(lambda listener: listener.workers(told), is_passing=True)
-
-    def _tell(self, news: _News, is_passing: bool = False) -> None:
+    def _tell(
+        self, events: Sequence[Event], is_passing: bool = False,
+        context: contextvars.Context | None = None,
+    ) -> None:
         with self._posting:
-            posted = self._post(news, is_passing)
+            posted = self._post(events, is_passing, context)
         self._wait_for(posted)
 
-    def _post(self, news: _News, is_passing: bool = False) -> list[_Posted]:
-        """To all, what is passing only to those that keep up."""
+    def _post(
+        self, events: Sequence[Event], is_passing: bool, context: contextvars.Context | None = None
+    ) -> "list[_Posted]":
+        """To all listeners; events that are passing, only to those that keep up."""
         mailboxes = [each for each in self._mailboxes if not (is_passing and each.is_late)]
-        return [(mailbox, mailbox.post(news)) for mailbox in mailboxes]
+        return [
+            (mailbox, mailbox.post(event, context)) for mailbox in mailboxes for event in events
+        ]
 
     @staticmethod
-    def _wait_for(posted: list[_Posted]) -> None:
-        for mailbox, letter in posted:
-            mailbox.wait_for(letter)
+    def _wait_for(posted: "list[_Posted]") -> None:
+        for mailbox, delivered in posted:
+            mailbox.wait_for(delivered)
+
+
+class _Mailbox:
+    """Calls one listener, in the order of posting, from a thread that lasts while there is mail."""
+
+    def __init__(self, listener: Listener) -> None:
+        self.is_late = False
+        """Whether a caller has waited in vain, and events are still to be delivered."""
+        self.newest: Future[None] = Future()
+        """Done when everything posted is delivered."""
+        self.newest.set_result(None)
+        self._listener = listener
+        self._context = contextvars.copy_context()
+        self._changing = threading.Lock()
+        self._letters: deque[tuple[Event, contextvars.Context, Future[None]]] = deque()
+        self._is_delivering = False
+
+    def post(self, event: Event, context: contextvars.Context | None) -> Future[None]:
+        """Have the listener called after everything posted before."""
+        delivered: Future[None] = Future()
+        own = self._context if context is None else context.copy()
+        with self._changing:
+            self._letters.append((event, own, delivered))
+            self.newest = delivered
+            if not self._is_delivering:
+                threading.Thread(target=self._deliver, name="listener", daemon=True).start()
+        return delivered
+
+    def wait_for(self, delivered: Future[None]) -> None:
+        """Return once that is delivered, raising what the listener raised; or if it is late."""
+        if not self.is_late:
+            wait([delivered], _PATIENCE_S)
+        with self._changing:
+            if not delivered.done():
+                self.is_late = True
+                return
+        delivered.result()
+
+    def _deliver(self) -> None:
+        with self._changing:
+            if self._is_delivering:  # by another thread, started a moment before
+                return
+            self._is_delivering = True
+        while True:
+            with self._changing:
+                if not self._letters:
+                    self._is_delivering = self.is_late = False
+                    return
+                event, context, delivered = self._letters.popleft()
+            try:
+                context.run(self._listener, event)
+            except Exception as error:  # noqa: BLE001  # the caller that waits for it raises it
+                if self.is_late:  # no caller waits for it
+                    _logger.warning("a listener failed: %s: %s", type(error).__name__, error)
+                delivered.set_exception(error)
+            else:
+                delivered.set_result(None)
+
+
+_Posted = tuple[_Mailbox, Future[None]]
 
 
 @dataclass(slots=True)
@@ -267,15 +226,85 @@ class _Stage:
     total: int
     done: dict[str, int] = field(default_factory=dict)
     """By part."""
-    began: float = field(default_factory=time.monotonic)
+    begun_s: float = field(default_factory=time.time)
+    _clock_s: float = field(default_factory=time.monotonic)
 
     def progress(self) -> StageProgress:
+        done, seconds = sum(self.done.values()), time.monotonic() - self._clock_s
         return StageProgress(
-            self.iteration, self.name, self.unit, sum(self.done.values()), self.total,
-            time.monotonic() - self.began,
+            self.iteration, self.name, self.unit, done, self.total,
+            per_s=done / seconds if seconds > 0 else 0.0, begun_s=self.begun_s,
         )
 
     def last_progress(self, completed: bool) -> StageProgress:
         last = self.progress()
         done = self.total if completed and self.total else last.done
         return replace(last, done=done, has_ended=True)
+
+
+class WorkerBoard:
+    """Counts the games of each worker; one thread may report while another one asks."""
+
+    def __init__(
+        self, states: Callable[[], Sequence[WorkerState]],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Of the workers that ``states`` returns; ``clock`` counts seconds."""
+        self._states, self._clock = states, clock
+        self._lock = threading.Lock()
+        self._tallies: dict[str, _Tally] = {}
+
+    def handle_event(self, body: Mapping[str, Any]) -> None:
+        """Take what a worker sent: see :func:`tasks.remote.progress_events`."""
+        with self._lock:
+            tally = self._tallies.setdefault(str(body["sender"]), _Tally())
+            tally.add(body, self._clock())
+
+    def progress(self) -> list[WorkerProgress]:
+        """Of all workers that are connected, by name."""
+        now_s = self._clock()
+        with self._lock:
+            return [
+                self._tallies.get(state.name, _Tally()).progress(state, now_s)
+                for state in sorted(self._states(), key=lambda state: state.name)
+            ]
+
+
+@dataclass(slots=True)
+class _Tally:
+    """What one worker has sent."""
+
+    games: int = 0
+    doing: str = ""
+    heard_s: float = 0.0
+    part: tuple[Any, ...] = ()
+    done: int = 0
+    """Of the part."""
+    recent: deque[tuple[float, int]] = field(default_factory=deque)
+    """Of the last minute: when, and how many games."""
+
+    def add(self, body: Mapping[str, Any], now_s: float) -> None:
+        part = (body["iteration"], body["stage"], body["part"])
+        # A part that is begun again counts from its beginning.
+        before = self.done if part == self.part and body["done"] >= self.done else 0
+        self.part, self.done, self.heard_s = part, body["done"], now_s
+        if body["stage"] not in STAGES_OF_STEPS:
+            self.games += body["done"] - before
+            self.recent.append((now_s, body["done"] - before))
+        self.doing = "" if body["done"] >= body["total"] else (
+            f"iteration {part[0]} {part[1]}, {part[2]}: {body['done']:,} of {body['total']:,}"
+        )
+
+    def progress(self, state: WorkerState, now_s: float) -> WorkerProgress:
+        while self.recent and now_s - self.recent[0][0] > _PACE_S:
+            self.recent.popleft()
+        seconds = now_s - self.recent[0][0] if self.recent else 0.0
+        # The games of the oldest entry were played before the time that is counted.
+        games = sum(number for _, number in self.recent) - (self.recent[0][1] if seconds else 0)
+        return WorkerProgress(
+            state.name, state.device, self.doing, self.games,
+            games / seconds if seconds > _LEAST_PACE_S else 0.0,
+            min(state.quiet_s, now_s - self.heard_s) if self.heard_s else state.quiet_s,
+            state.cores, state.memory_bytes, state.gpu_share, state.gpu_memory_bytes,
+            state.gpu_memory_total_bytes,
+        )

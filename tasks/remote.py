@@ -17,11 +17,18 @@ from chess_snn.campaign import stages
 from chess_snn.campaign.machine import training_launch
 from chess_snn.campaign.machine.places import own_place
 from chess_snn.campaign.machine.training_launch import RankTraining
-from chess_snn.campaign.stages import warm_start
 from chess_snn.campaign.store.folder import CONFIG_FILE
 from chess_snn.campaign.store.receipts import ShardFacts, TrainingFacts
 from chess_snn.campaign.strength import climbing, conversions, matches
-from chess_snn.campaign.strength.matches import FINAL, ScheduledMatch, is_final, is_gate
+from chess_snn.campaign.strength.matches import ScheduledMatch, is_final, is_gate
+from chess_snn.campaign.viewing.events import (
+    EVALUATION,
+    FINAL_MATCHES,
+    GATING_MATCH,
+    SELF_PLAY,
+    SUPERVISED_TRAINING,
+    TRAINING,
+)
 from chess_snn.cores import num_cores, unbound
 from chess_snn.types import Json, Progress
 from tasks.cluster import rank_meeting
@@ -38,7 +45,7 @@ def play_shard(directory: str, iteration: int, shard: int, num_threads: int) -> 
     """See :func:`chess_snn.campaign.stages.play_shard`."""
     return stages.play_shard(
         _seen(directory), iteration, shard, num_threads=num_threads or _own_threads(),
-        on_progress=_progress_events(iteration, "self_play", f"shard {shard}"),
+        on_progress=_progress_events(iteration, SELF_PLAY, f"shard {shard}"),
     )
 
 
@@ -47,7 +54,7 @@ def train_generation(directory: str, iteration: int, num_threads: int) -> Traini
     with unbound():
         return training_launch.train_as_configured(
             _seen(directory), iteration, num_threads=num_threads or num_cores(),
-            on_progress=_progress_events(iteration, "train", "steps"),
+            on_progress=_progress_events(iteration, TRAINING, "steps"),
         )
 
 
@@ -60,7 +67,7 @@ def train_share(
     """
     return _train_share(
         training_launch.generation_training(_seen(directory), iteration), num_threads, meeting,
-        _progress_events(iteration, "train", "steps"),
+        _progress_events(iteration, TRAINING, "steps"),
     )
 
 
@@ -69,7 +76,7 @@ def train_first_generation(directory: str, num_threads: int) -> Json:
     with unbound():
         return training_launch.train_first_as_configured(
             _seen(directory), num_threads=num_threads or num_cores(),
-            on_progress=_progress_events(0, warm_start.SUPERVISED, "steps"),
+            on_progress=_progress_events(0, SUPERVISED_TRAINING, "steps"),
         )
 
 
@@ -77,7 +84,7 @@ def train_first_share(directory: str, num_threads: int, meeting: str) -> Json | 
     """As :func:`train_share`, of generation 0 from given games."""
     return _train_share(
         training_launch.first_training(_seen(directory)), num_threads, meeting,
-        _progress_events(0, warm_start.SUPERVISED, "steps"),
+        _progress_events(0, SUPERVISED_TRAINING, "steps"),
     )
 
 
@@ -85,9 +92,9 @@ def play_match_part(
     directory: str, iteration: int, match: ScheduledMatch, part: int, num_threads: int
 ) -> None:
     """See :func:`chess_snn.campaign.strength.matches.play_match_part`."""
-    stage = "challenge" if is_gate(match.name) else "evaluate"
+    stage = GATING_MATCH if is_gate(match.name) else EVALUATION
     if is_final(match.event):
-        stage = FINAL
+        stage = FINAL_MATCHES
     matches.play_match_part(
         _seen(directory), match, part, num_threads=num_threads or _own_threads(),
         on_progress=_progress_events(iteration, stage, f"{match.name} {part}"),
@@ -98,7 +105,7 @@ def play_conversion(directory: str, generation: int, num_threads: int) -> Json:
     """See :func:`chess_snn.campaign.strength.conversions.play_conversion`."""
     return conversions.play_conversion(
         _seen(directory), generation, num_threads=num_threads or _own_threads(),
-        on_progress=_progress_events(generation - 1, "evaluate", "conversion"),
+        on_progress=_progress_events(generation - 1, EVALUATION, "conversion"),
     )
 
 
@@ -106,7 +113,7 @@ def play_climb(directory: str, generation: int, num_threads: int) -> Json:
     """See :func:`chess_snn.campaign.strength.climbing.play_climb`."""
     return climbing.play_climb(
         _seen(directory), generation, num_threads=num_threads or _own_threads(),
-        on_progress=_progress_events(generation - 1, "evaluate", "climb"),
+        on_progress=_progress_events(generation - 1, EVALUATION, "climb"),
     )
 
 

@@ -35,7 +35,7 @@ from chess_snn.campaign.strength.champions import champion_of
 from chess_snn.campaign.strength.matches import read_final_matches
 from chess_snn.campaign.viewing.alarms import find_alarms
 from chess_snn.campaign.viewing.finish import is_finished
-from chess_snn.cli.campaign_terminal import TerminalListener, print_summary
+from chess_snn.cli.campaign_terminal import campaign_terminal, print_summary
 from chess_snn.cli.compare_campaigns import compare
 from chess_snn.cli.console import announce_once, print_message, work_bar
 from chess_snn.cli.devices import (
@@ -297,9 +297,7 @@ def _run(folder: CampaignFolder) -> None:
             f"{folder.path}: all {len(read_receipts(folder))} iterations are finished."
         )
         # MLflow may have been away, or its store deleted; the folder has all it lacks.
-        recorded = load_flows("launch").record_campaign(
-            folder, TerminalListener(), announce_once()
-        )
+        recorded = load_flows("launch").record_campaign(folder, print_message, announce_once())
         if recorded:
             print_message(f"recorded {recorded} of them in MLflow, which lacked them")
         with work_bar("sending to the object store", "folders") as on_progress:
@@ -315,11 +313,10 @@ def _run(folder: CampaignFolder) -> None:
         f"campaign {folder.path}: {describe_length(folder)}, from iteration "
         f"{len(read_receipts(folder))} on"
     )
-    listener = TerminalListener()
     try:
         with interruptible():
             launch = load_flows("launch")
-            with listener.live():
+            with campaign_terminal() as listener:
                 launch.launch_campaign(folder, listener, announce_once())
     except KeyboardInterrupt:
         print_message(

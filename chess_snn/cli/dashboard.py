@@ -1,5 +1,6 @@
-"""A campaign that is watched, as one picture in a terminal."""
+"""A campaign as a picture in a terminal: what runs now, and the figures of its iterations."""
 
+import math
 import time
 from collections.abc import Callable, Sequence
 from typing import Final
@@ -10,20 +11,20 @@ from rich.table import Table
 from rich.text import Text
 
 from chess_snn.campaign.store.plans import describe_length
-from chess_snn.campaign.viewing.results import opponents_of, score_column
-from chess_snn.campaign.viewing.under_way import (
+from chess_snn.campaign.viewing.events import (
     EVALUATION,
-    GATE,
+    GATING_MATCH,
     SELF_PLAY,
     TRAINING,
-    StageUnderWay,
+    StageProgress,
+    WorkerProgress,
+    WorkersProgress,
 )
+from chess_snn.campaign.viewing.lines import MOST_WORKERS, duration, elo_interval, interval
+from chess_snn.campaign.viewing.results import opponents_of, score_column
 from chess_snn.campaign.viewing.watching import CampaignView
 from chess_snn.campaign.viewing.writer import WriterState
-from chess_snn.cli.campaign_tables import duration, elo_interval, interval, matches_table
-from chess_snn.cli.sparkline import BLOCKS, PLAIN, sparkline
-from chess_snn.cli.watch_lines import describe_writer
-from chess_snn.cli.workers_table import workers_table
+from chess_snn.cli.campaign_tables import matches_table
 from chess_snn.types import Json
 
 _FIGURES: Final = (
@@ -45,6 +46,7 @@ _FIGURES: Final = (
 """What is drawn over the iterations: label, column of a row, format of the newest."""
 
 _BAR_WIDTH: Final = 30
+_STAGE_BAR_WIDTH: Final = 20
 _LABEL_WIDTH: Final = 20
 _MOST_POINTS: Final = 60
 _BESIDE_CURVE: Final = _LABEL_WIDTH + 30
@@ -54,13 +56,17 @@ _ROOMY_LINES: Final = 38
 
 _STAGE_SECONDS: Final = {
     SELF_PLAY: "self_play_s", TRAINING: "training_s", EVALUATION: "evaluation_s",
-    GATE: "gate_s",
+    GATING_MATCH: "gate_s",
 }
-_STAGE_FIGURES: Final = {EVALUATION: "score", GATE: "gate_verdict"}
+_STAGE_FIGURES: Final = {EVALUATION: "score", GATING_MATCH: "gate_verdict"}
 """Of stages that not every iteration has: a figure that it has then."""
 _STATE_STYLES: Final = {
     WriterState.RUNNING: "green", WriterState.STOPPED: "red", WriterState.ELSEWHERE: "yellow",
 }
+BLOCKS: Final = "▁▂▃▄▅▆▇█"
+PLAIN: Final = "_.-=+*%#"
+"""Levels of a curve, and those for a terminal whose encoding lacks them."""
+_GIB: Final = 2**30
 _UNITS: Final = ("B", "KiB", "MiB", "GiB", "TiB")
 _UNIT_STEP: Final = 1024
 
@@ -83,8 +89,7 @@ def dashboard(view: CampaignView, console: Console) -> RenderableType:
         parts.append(_scores(view, draw, with_bounds=console.height >= _ROOMY_LINES))
     if view.final_matches:
         parts.append(matches_table("at the end of the campaign", view.final_matches, lean=True))
-    if view.live is not None:
-        parts.append(workers_table(view.live.workers))
+    parts.append(workers_table(view.workers))
     parts.append(_resources(view))
     return Group(*parts)
 
@@ -113,23 +118,64 @@ def _header(view: CampaignView) -> RenderableType:
 
 
 def _stages(view: CampaignView) -> RenderableType:
-    lines = [Text(f"  {_stage_line(view, stage)}") for stage in view.stages]
-    if view.live is not None:
-        lines += [Text(f"  {told}", style="dim") for told in view.live.stages]
+    parts = [stage_bars(view.stages, [_history(view, stage) for stage in view.stages])]
     if not view.is_finished and not view.is_running:
         quiet_s = max(0.0, time.time() - view.last_sign_s)
-        lines.append(Text(f"  last written to {duration(quiet_s)} ago", style="dim"))
-    return Group(*lines)
+        parts.append(Text(f"  last written to {duration(quiet_s)} ago", style="dim"))
+    return Group(*parts)
 
 
-def _stage_line(view: CampaignView, stage: StageUnderWay) -> str:
-    line = str(stage)
+def _history(view: CampaignView, stage: StageProgress) -> str:
+    """How long the stage has run, and how long it took in the last iteration that had it."""
+    text = ""
     if view.is_running and view.writer is not None:
-        begun_s = max(stage.since_s, view.writer.since.timestamp())
-        line += f", for {duration(max(0.0, time.time() - begun_s))}"
-    if (known := _last_seconds(view.rows, stage.name)) is not None:
-        line += f" (last time {duration(known)} in all)"
-    return line
+        begun_s = max(stage.begun_s, view.writer.since.timestamp())
+        text += f", for {duration(max(0.0, time.time() - begun_s))}"
+    if (known := _last_seconds(view.rows, stage.stage)) is not None:
+        text += f" (last time {duration(known)} in all)"
+    return text
+
+
+def stage_bars(stages: Sequence[StageProgress], more: Sequence[str] = ()) -> RenderableType:
+    """A line a stage: a bar where something is counted, its progress, and its text in ``more``."""
+    grid = Table.grid(padding=(0, 1))
+    for stage, rest in zip(stages, more or [""] * len(stages), strict=True):
+        is_pulsing = not stage.total
+        bar = ProgressBar(
+            total=stage.total or None, completed=stage.done, width=_STAGE_BAR_WIDTH,
+            pulse=is_pulsing,
+        ) if stage.unit else ""
+        grid.add_row("", bar, Text(f"{stage}{rest}"))
+    return grid
+
+
+def workers_table(workers: Sequence[WorkerProgress]) -> RenderableType:
+    """One line for all together and, if they are few, a row for each; nothing without any."""
+    if not workers:
+        return Group()
+    line = Text(str(WorkersProgress(tuple(workers))), style="dim")
+    if len(workers) > MOST_WORKERS:
+        return line
+    table = Table.grid(padding=(0, 2))
+    for column in range(7):
+        table.add_column(no_wrap=True, justify="left" if column in (0, 6) else "right")
+    for worker in workers:
+        table.add_row(
+            Text(f"  {worker.name}"), f"{worker.games:,} games", f"{worker.games_per_s:,.1f}/s",
+            worker.gpu_text,
+            f"{worker.cores:.1f} cores, {worker.memory_bytes / _GIB:.1f} GiB",
+            f"seen {worker.quiet_s:.0f} s ago", Text(worker.doing or "idle", style="dim"),
+        )
+    return Group(line, table)
+
+
+def describe_writer(view: CampaignView) -> str:
+    """Whether a process runs the campaign, and which one."""
+    if view.writer is None:
+        return "not begun: no process has run it yet"
+    if view.writer.state is WriterState.STOPPED:
+        return f"{view.writer}; go on with it: chess-snn campaign resume {view.folder.path}"
+    return str(view.writer)
 
 
 def _last_seconds(rows: Sequence[Json], stage: str) -> float | None:
@@ -183,6 +229,35 @@ def _scores(view: CampaignView, draw: Draw, *, with_bounds: bool) -> RenderableT
         grid.add_row(Text("Elo"), Text(draw(elo, None, None), style="cyan"),
                      Text(elo_interval(newest)))
     return grid
+
+
+def sparkline(
+    values: Sequence[float], width: int, *, low: float | None = None, high: float | None = None,
+    levels: str = BLOCKS,
+) -> str:
+    """The newest ``width`` of ``values``, one character each, the oldest first.
+
+    Args:
+        values: those that are not finite are left out.
+        width: most characters.
+        low: the value of the lowest level; by default the least of those shown.
+        high: the value of the highest level; by default the greatest of those shown.
+        levels: the characters, lowest first.
+    """
+    shown = [value for value in values if math.isfinite(value)][-width:]
+    if not shown:
+        return ""
+    bottom, top = min(shown) if low is None else low, max(shown) if high is None else high
+    span = top - bottom
+    middle = (len(levels) - 1) // 2
+    return "".join(
+        levels[_level((value - bottom) / span, len(levels)) if span > 0 else middle]
+        for value in shown
+    )
+
+
+def _level(share: float, num_levels: int) -> int:
+    return min(num_levels - 1, max(0, math.floor(share * num_levels)))
 
 
 def _measured(rows: Sequence[Json], column: str) -> list[float]:

@@ -12,11 +12,11 @@ from rich.table import Table
 from chess_snn.campaign import CampaignFolder, read_receipts
 from chess_snn.campaign.store.absence import absence_notices
 from chess_snn.campaign.strength.matches import read_final_matches
+from chess_snn.campaign.viewing.lines import is_faulty
 from chess_snn.campaign.viewing.results import result_rows, results_csv, results_json
 from chess_snn.cli.campaign_tables import (
     LEARNING_COLUMNS,
     columns_of,
-    is_faulty,
     matches_table,
     rows_table,
     strength_columns,

@@ -10,15 +10,25 @@ from rich.console import Group
 from rich.live import Live
 from rich.text import Text
 
+from chess_snn.campaign.store.plans import describe_length
+from chess_snn.campaign.viewing.events import (
+    AlarmRaised,
+    Event,
+    IterationFinished,
+    Message,
+    WorkersProgress,
+)
+from chess_snn.campaign.viewing.lines import NowAndThen, duration, event_lines, match_line
 from chess_snn.campaign.viewing.watching import CampaignView, CampaignWatch
 from chess_snn.cli.console import console, print_message
-from chess_snn.cli.dashboard import dashboard
+from chess_snn.cli.dashboard import dashboard, describe_writer
 from chess_snn.cli.keyboard import Keyboard, has_keyboard
-from chess_snn.cli.watch_lines import WatchLines
 from chess_snn.config import check_range
 
 _LEAVE_KEYS: Final = ("q", "Q")
 _FOOTER: Final = "{keys} ends this view; the campaign goes on"
+_MORE_GAMES: Final = 1.5
+"""Workers are shown again once they have played so many times the games."""
 
 Wait = Callable[[float], bool]
 """Waits for some seconds; False ends the watch."""
@@ -82,10 +92,11 @@ def _wait_for_key(keyboard: Keyboard, seconds: float) -> bool:
 
 
 def _print_lines(views: Iterator[CampaignView]) -> None:
-    lines = WatchLines()
+    events = FolderEvents()
     for view in views:
-        for line in lines.news(view):
-            print_message(line)
+        for event in events.since_last(view):
+            for line in event_lines(event):
+                print_message(line)
 
 
 def _draw(views: Iterator[CampaignView], footer: str) -> None:
@@ -95,3 +106,46 @@ def _draw(views: Iterator[CampaignView], footer: str) -> None:
             if not view.is_finished:
                 picture = Group(picture, Text(footer, style="dim"))
             live.update(picture, refresh=True)
+
+
+class FolderEvents:
+    """The events that must have happened between one view of a campaign and the next."""
+
+    def __init__(self) -> None:
+        self._before: CampaignView | None = None
+        self._writer = ""
+        self._is_due = NowAndThen()
+        self._worker_games = 0
+
+    def since_last(self, view: CampaignView) -> Iterator[Event]:
+        """Those up to ``view``; of the first view its state, newest iteration and alarms."""
+        before, self._before = self._before, view
+        if before is None:
+            yield Message(f"campaign {view.folder.path}: {describe_length(view.folder)}")
+        if not view.is_finished and (writer := describe_writer(view)) != self._writer:
+            self._writer = writer
+            yield Message(writer)
+        # Fewer than before if receipts were removed, so that iterations are done again.
+        num_known = max(0, len(view.receipts) - 1) if before is None else len(before.receipts)
+        yield from map(IterationFinished, view.receipts[num_known:])
+        known = set() if before is None else {(a.name, a.since_iteration) for a in before.alarms}
+        yield from (AlarmRaised(alarm) for alarm in view.alarms
+                    if (alarm.name, alarm.since_iteration) not in known)
+        counts = {} if before is None else {stage.key: stage.done for stage in before.stages}
+        for stage in view.stages:
+            # The campaign's process reports a new count at every look.
+            if counts.get(stage.key) != stage.done and (not stage.per_s or self._is_due(stage)):
+                yield stage
+        yield from self._workers(view, [] if before is None else [w.name for w in before.workers])
+        if view.is_finished and (before is None or not before.is_finished):
+            yield from map(Message, map(match_line, view.final_matches))
+            yield Message(
+                f"finished: {len(view.receipts)} iterations in {duration(view.elapsed_s)}"
+            )
+
+    def _workers(self, view: CampaignView, names_before: list[str]) -> Iterator[Event]:
+        """All of them if one has come or gone, or they have played half as many games again."""
+        names, games = [w.name for w in view.workers], sum(w.games for w in view.workers)
+        if names and (names != names_before or games > _MORE_GAMES * self._worker_games):
+            self._worker_games = games
+            yield WorkersProgress(tuple(view.workers))

@@ -7,14 +7,13 @@ from dataclasses import asdict, replace
 
 import pytest
 
-from chess_snn.campaign.viewing.live import (
-    Live,
+from chess_snn.campaign.viewing.events import (
+    Message,
+    StageProgress,
     WorkerProgress,
-    live_file,
-    read_live,
-    summary,
-    write_live,
+    WorkersProgress,
 )
+from chess_snn.campaign.viewing.live import Live, live_file, read_live, write_live
 
 WORKER = WorkerProgress(
     "box-a/gpu0-0", "GPU 0 (NVIDIA H200) of box-a", "iteration 3 self-play, shard 2: 40 of 100",
@@ -28,7 +27,8 @@ def folder(new_folder):
 
 
 def test_what_was_written_is_read_for_a_while(folder):
-    live = Live(("iteration 3 self_play: 120/400 games",), (WORKER, replace(WORKER, name="b")))
+    stage = StageProgress(3, "self-play", "games", 120, 400, per_s=3.0, begun_s=1.7e9)
+    live = Live((stage,), (WORKER, replace(WORKER, name="b")))
     assert read_live(folder) is None
     write_live(folder, live)
     assert read_live(folder) == live
@@ -38,8 +38,19 @@ def test_what_was_written_is_read_for_a_while(folder):
         assert read_live(folder) is None, "written long ago, or before the clock was set back"
 
 
+def test_it_has_the_newest_progress_of_each_stage_under_way():
+    play, train = (StageProgress(3, name, "games", 0, 400) for name in ("self-play", "training"))
+    live = Live()
+    for event in (play, train, Message("a worker died"), replace(play, done=7)):
+        live = live.after(event)
+    assert live.stages == (replace(play, done=7), train)
+    live = live.after(WorkersProgress((WORKER,))).after(replace(play, done=400, has_ended=True))
+    assert live == Live((train,), (WORKER,))
+
+
 @pytest.mark.parametrize("text", [
-    "", "{}", '{"stages": [], "workers": [{"name": "x"}]}', "[]", '{"stages": "x", "workers": []}',
+    "", "[{}]", "{", '{"stages": [], "workers": [{"name": "x"}]}', "[]",
+    '{"stages": "x", "workers": []}', '{"stages": ["iteration 3"], "workers": []}',
     json.dumps({"stages": [], "workers": [asdict(WORKER) | {"games": "120"}]}),
 ])
 def test_what_is_damaged_or_of_another_version_says_nothing(folder, text):
@@ -61,9 +72,9 @@ def test_all_workers_in_a_line_count_each_gpu_once():
         replace(WORKER, name="box-a/gpu0-1"),
         replace(WORKER, name="box-b/gpu0-0", device="another", gpu_share=0.47, quiet_s=20.0),
     ]
-    assert summary([WORKER, *others]) == (
+    assert str(WorkersProgress((WORKER, *others))) == (
         "3 workers: 360 games, 9.4/s, 3.1 cores, GPUs 67%, 24.0 GiB of their memory, "
         "silent: box-b/gpu0-0"
     )
     on_cpu = replace(WORKER, gpu_share=None, gpu_memory_bytes=None)
-    assert summary([on_cpu]) == "1 worker: 120 games, 3.1/s, 1.0 cores"
+    assert str(WorkersProgress((on_cpu,))) == "1 worker: 120 games, 3.1/s, 1.0 cores"

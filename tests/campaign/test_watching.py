@@ -69,9 +69,9 @@ def test_games_against_the_champion_follow_the_evaluation(tmp_path):
         made.evaluate(folder, iteration + 1)
     assert stage_texts(watch) == ["iteration 0 receipt", "iteration 1 receipt"], "who is champion?"
     write_receipt(folder, made.receipt_of(folder, 0))
-    assert stage_texts(watch) == ["iteration 1 gate: 0 of 20 games at most"]
+    assert stage_texts(watch) == ["iteration 1 gating match: 0 of 20 games at most"]
     write_json(folder.match_part(event_of(2), "champion-000001", 0), {})
-    assert stage_texts(watch) == ["iteration 1 gate: 16 of 20 games at most"]
+    assert stage_texts(watch) == ["iteration 1 gating match: 16 of 20 games at most"]
     write_json(folder.match(event_of(2), "champion-000001"), {})
     assert stage_texts(watch) == ["iteration 1 receipt"]
 

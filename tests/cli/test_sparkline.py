@@ -2,7 +2,7 @@
 
 import math
 
-from chess_snn.cli.sparkline import BLOCKS, PLAIN, sparkline
+from chess_snn.cli.dashboard import BLOCKS, PLAIN, sparkline
 
 
 def test_levels_follow_the_values():

@@ -22,9 +22,10 @@ from rich.console import Console
 
 from chess_snn.campaign import CampaignFolder, campaign_lock, write_receipt
 from chess_snn.campaign.store.receipts import PromotionFacts
-from chess_snn.campaign.viewing.watching import CampaignWatch
+from chess_snn.campaign.viewing.lines import event_lines
+from chess_snn.campaign.viewing.watching import CampaignView, CampaignWatch
 from chess_snn.cli.dashboard import dashboard
-from chess_snn.cli.watch_lines import WatchLines
+from chess_snn.cli.watch import FolderEvents
 
 COMMAND = [sys.executable, "-c", "from chess_snn.cli import main; main()", "watch"]
 """The command line of these sources, wherever another one may be installed."""
@@ -50,11 +51,15 @@ def picture(folder: CampaignFolder, width: int = 100, height: int = 60) -> str:
     return text.getvalue()
 
 
+def lines_of(view: CampaignView, events: FolderEvents) -> list[str]:
+    return [line for event in events.since_last(view) for line in event_lines(event)]
+
+
 def test_every_change_is_one_line_and_told_once(folder):
-    watch, lines = CampaignWatch(folder.path), WatchLines()
+    watch, events = CampaignWatch(folder.path), FolderEvents()
 
     def news() -> list[str]:
-        return list(lines.news(watch.look()))
+        return lines_of(watch.look(), events)
 
     assert news() == [
         f"campaign {folder.path}: 4 iterations", "not begun: no process has run it yet",
@@ -91,10 +96,10 @@ def test_every_change_is_one_line_and_told_once(folder):
 def test_an_alarm_is_told_when_it_is_new(folder, monkeypatch):
     monkeypatch.setattr(made, "training_metrics", lambda _: {"steps": 1.0, "samples": 100_000.0,
                                                              "holdout_value_loss_after": 1.0})
-    watch, lines = CampaignWatch(folder.path), WatchLines()
+    watch, events = CampaignWatch(folder.path), FolderEvents()
     for iteration in range(2):
         made.finish(folder, iteration)
-        told = [line for line in lines.news(watch.look()) if line.startswith("ALARM")]
+        told = [line for line in lines_of(watch.look(), events) if line.startswith("ALARM")]
         assert len(told) == (1 if iteration == 0 else 0)
     assert "ALARM replay starving since iteration 0" in picture(folder)
 
@@ -113,7 +118,7 @@ def test_what_a_candidate_came_to_is_told(folder, chess_snn):
         "(0.156 to 0.402), log-likelihood ratio -3.20 of -3.00 to +3.00"
     )
     assert f"last candidate: {told}" in picture(folder, width=200)
-    lines = list(WatchLines().news(CampaignWatch(folder.path).look()))
+    lines = lines_of(CampaignWatch(folder.path).look(), FolderEvents())
     (line,) = [line for line in lines if line.startswith("iteration 1 (")]
     assert line.endswith("score 0.550, against the champion rejected 0.344 (32)")
     assert f"The last candidate: {told}.\n" in chess_snn("campaign", "status", folder.path).stdout

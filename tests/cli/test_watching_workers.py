@@ -8,21 +8,27 @@ import pytest
 from rich.console import Console
 
 from chess_snn.campaign import campaign_lock
-from chess_snn.campaign.viewing.live import Live, WorkerProgress, write_live
+from chess_snn.campaign.viewing.events import (
+    Message,
+    StageProgress,
+    WorkerProgress,
+    WorkersProgress,
+)
+from chess_snn.campaign.viewing.lines import MOST_WORKERS, event_lines
+from chess_snn.campaign.viewing.live import Live, write_live
 from chess_snn.campaign.viewing.watching import CampaignWatch
 from chess_snn.cli import campaign_terminal
 from chess_snn.cli import console as console_module
-from chess_snn.cli.campaign_terminal import TerminalListener
-from chess_snn.cli.dashboard import dashboard
-from chess_snn.cli.watch_lines import WatchLines
-from chess_snn.cli.workers_table import MOST_ROWS, workers_table
+from chess_snn.cli.campaign_terminal import campaign_terminal as terminal_listener
+from chess_snn.cli.dashboard import dashboard, workers_table
+from chess_snn.cli.watch import FolderEvents
 
 FIRST = WorkerProgress(
     "box-a/cpu-0", "the processor of box-a", "iteration 0 self-play, shard 1: 40 of 100", 148, 3.1,
     0.4, 0.98, 1 << 29, None,
 )
 SECOND = replace(FIRST, name="box-b/gpu0-0", device="GPU 0 of box-b", doing="", gpu_share=0.87)
-STAGE = "iteration 0 self_play: 296/400 games, 6.2/s, 17 s left"
+STAGE = StageProgress(0, "self-play", "games", 296, 400, per_s=6.2)
 
 
 @pytest.fixture
@@ -48,7 +54,8 @@ def test_the_picture_has_a_row_for_each_worker(folder):
     assert "workers" not in picture(folder)
     write_live(folder, Live((STAGE,), (FIRST, SECOND)))
     lines = picture(folder).splitlines()
-    assert any(STAGE in line for line in lines)
+    (stage,) = [line for line in lines if "iteration 0 self-play: " in line]
+    assert "iteration 0 self-play: 296 of 400 games, 6.2/s, 17 s left, for 0:0" in stage
     assert any("2 workers: 296 games, 6.2/s, 2.0 cores, GPUs 87%" in line for line in lines)
     (first,) = [line for line in lines if "box-a/cpu-0" in line]
     for told in ("148 games", "3.1/s", "0.5 GiB", "seen 0 s ago", "shard 1: 40 of 100"):
@@ -66,12 +73,12 @@ def test_after_the_campaign_has_stopped_nobody_is_at_work(folder, tmp_path):
 
 
 def test_lines_tell_of_workers_when_they_change_and_now_and_then(folder):
-    watch, lines = CampaignWatch(folder.path), WatchLines()
-    list(lines.news(watch.look()))
+    watch, events = CampaignWatch(folder.path), FolderEvents()
+    list(events.since_last(watch.look()))
 
     def news(*workers) -> list[str]:
         write_live(folder, Live((), workers))
-        return list(lines.news(watch.look()))
+        return [line for event in events.since_last(watch.look()) for line in event_lines(event)]
 
     assert news(FIRST) == ["1 worker: 148 games, 3.1/s, 1.0 cores", str(FIRST)]
     assert news(replace(FIRST, games=150)) == []
@@ -80,9 +87,9 @@ def test_lines_tell_of_workers_when_they_change_and_now_and_then(folder):
 
 
 def test_many_workers_are_told_of_together():
-    many = [replace(FIRST, name=f"box-{i}/cpu-0") for i in range(MOST_ROWS + 1)]
+    many = [replace(FIRST, name=f"box-{i}/cpu-0") for i in range(MOST_WORKERS + 1)]
     assert drawn(workers_table(many)).splitlines() == [
-        f"{MOST_ROWS + 1} workers: {148 * (MOST_ROWS + 1):,} games, 52.7/s, 16.7 cores"
+        f"{MOST_WORKERS + 1} workers: {148 * (MOST_WORKERS + 1):,} games, 52.7/s, 16.7 cores"
     ]
 
 
@@ -91,8 +98,9 @@ def test_the_terminal_shows_workers_beneath_its_bars(monkeypatch):
     terminal = Console(file=text, width=140, force_terminal=True, color_system=None)
     for module in (console_module, campaign_terminal):
         monkeypatch.setattr(module, "console", terminal)
-    listener = TerminalListener()
-    with listener.live():
-        listener.workers([FIRST])
-    assert "box-a/cpu-0" in text.getvalue()
-    assert "shard 1: 40 of 100" in text.getvalue()
+    with terminal_listener() as listen:
+        listen(STAGE)
+        listen(WorkersProgress((FIRST,)))
+        listen(Message("a worker died"))
+    for part in (str(STAGE), "box-a/cpu-0", "shard 1: 40 of 100", "a worker died"):
+        assert part in text.getvalue()

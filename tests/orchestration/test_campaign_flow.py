@@ -382,7 +382,7 @@ def test_the_run_says_what_made_it_and_has_its_files(finished, tracking):
     }
     lines = finished.folder.log_file.read_text().splitlines()
     assert all(datetime.fromisoformat(line.partition(" ")[0]) for line in lines)
-    assert sum("iteration 1, 100% of the campaign: draw rate" in line for line in lines) == 1
+    assert sum("iteration 1 (100% of the campaign): " in line for line in lines) == 1
     rows = (kept / "results.csv").read_text().splitlines()
     assert len(rows) == 1 + NUM_ITERATIONS
     assert (kept / "sample-games.pgn").read_text().count("[Event ") == 10

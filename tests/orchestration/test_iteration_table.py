@@ -10,7 +10,8 @@ pytest.importorskip("prefect")
 pytest.importorskip("mlflow")
 
 from chess_snn.campaign.store.receipts import PromotionFacts, ShardFacts  # noqa: E402
-from flows.iteration_table import artifact_key, table_rows  # noqa: E402
+from chess_snn.campaign.viewing.events import IterationFinished  # noqa: E402
+from flows.iteration_table import artifact_key, table_rows, worker_shares  # noqa: E402
 from tasks.cluster.attempts import Done  # noqa: E402
 from tasks.summary_lines import (  # noqa: E402
     first_training_line,
@@ -93,7 +94,8 @@ def test_the_decision_names_the_champion_and_the_verdict(receipt):
 
 def test_the_table_has_results_each_worker_and_the_decision(receipt):
     facts, other = receipt.shards
-    rows = table_rows(receipt, [played(facts, "b"), played(other, "a"), played(other, "a")])
+    shares = worker_shares([played(facts, "b"), played(other, "a"), played(other, "a")])
+    rows = table_rows(IterationFinished(receipt, shares))
     assert all(set(row) == {"part", "figure", "value"} for row in rows)
     values = {(row["part"], row["figure"]): row["value"] for row in rows}
     assert values["self-play", "games"] == f"{receipt.statistics.games:,}"

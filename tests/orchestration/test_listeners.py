@@ -13,17 +13,22 @@ import psutil  # noqa: E402
 from prefect import flow, get_client  # noqa: E402
 
 from chess_snn.campaign import CampaignFolder, load_config  # noqa: E402
-from chess_snn.campaign.viewing.live import WorkerProgress  # noqa: E402
-from flows.listeners import ArtifactListener, LogListener, campaign_log  # noqa: E402
+from chess_snn.campaign.viewing.events import (  # noqa: E402
+    Message,
+    StageProgress,
+    WorkerProgress,
+    WorkersProgress,
+)
+from flows.listeners import campaign_log, log_lines, progress_artifact  # noqa: E402
 from flows.servers import prefect_server  # noqa: E402
-from tasks.progress import ProgressBoard, StageProgress  # noqa: E402
+from tasks.progress import ProgressBoard  # noqa: E402
 
-WORKERS = [
+WORKERS = WorkersProgress((
     WorkerProgress("box-a/gpu0-1", "GPU 0 of box-a", "", 90, 2.5, 0.0, 1.0, 2**30, 0.87),
     WorkerProgress("box-b/cpu-1", "CPU of box-b", "", 30, 0.5, 30.0, 0.0, 2**29, None),
-]
-UNDER_WAY = StageProgress(3, "self_play", "games", 120, 400, 40.0)
-ENDED = StageProgress(3, "self_play", "games", 400, 400, 133.0, has_ended=True)
+))
+UNDER_WAY = StageProgress(3, "self-play", "games", 120, 400, per_s=3.0)
+ENDED = StageProgress(3, "self-play", "games", 400, 400, per_s=3.0, has_ended=True)
 
 
 def artifact() -> tuple[float, list[str]]:
@@ -35,11 +40,11 @@ def artifact() -> tuple[float, list[str]]:
 
 @flow
 def campaign():
-    listener = ArtifactListener()
-    listener.workers(WORKERS)
-    listener.stage(UNDER_WAY)
+    listen = progress_artifact()
+    listen(WORKERS)
+    listen(UNDER_WAY)
     under_way = artifact()
-    listener.stage(ENDED)
+    listen(ENDED)
     return under_way, artifact()
 
 
@@ -54,17 +59,17 @@ def test_the_artifact_has_pace_time_left_and_a_line_for_each_worker(tmp_path, mo
         "box-b/cpu-1: 30 games, 0.5/s, 0.0 cores, 0.5 GiB, silent for 30 s",
     ]
     assert share == pytest.approx(30.0)
-    assert lines == ["iteration 3 self_play: 120/400 games, 3.0/s, 93 s left", *workers]
+    assert lines == ["iteration 3 self-play: 120 of 400 games, 3.0/s, 93 s left", *workers]
     assert last_share == pytest.approx(100.0)
-    assert last_lines == ["iteration 3 self_play: 400/400 games, 3.0/s, 0 s left", *workers]
+    assert last_lines == ["iteration 3 self-play: 400 of 400 games, 3.0/s", *workers]
 
 
 @flow
 def campaign_whose_server_freezes(logger):
     """How long three lines and the end of a stage take, in seconds, while it is frozen."""
-    board = ProgressBoard([ArtifactListener(), LogListener(logger)], period_s=0.1)
+    board = ProgressBoard([progress_artifact(), log_lines(logger)], period_s=0.1)
     servers = psutil.Process().children(recursive=True)
-    with board.running(), board.stage(0, "self_play", "games", 10):
+    with board.running(), board.stage(0, "self-play", "games", 10):
         for server in servers:
             server.suspend()
         start_s = time.monotonic()
@@ -94,7 +99,7 @@ def test_a_server_that_freezes_keeps_nobody_waiting_bug(tmp_path, monkeypatch, c
 def test_the_log_file_has_a_line_a_message_and_its_time(tmp_path):
     folder = CampaignFolder.create(tmp_path / "campaign", load_config("smoke"))
     for text in ("it begins", "two\nlines"):
-        LogListener(campaign_log(folder)).message(text)
+        log_lines(campaign_log(folder))(Message(text))
     times, lines = zip(
         *(line.split(" ", 1) for line in folder.log_file.read_text().splitlines()), strict=True
     )
@@ -105,8 +110,8 @@ def test_the_log_file_has_a_line_a_message_and_its_time(tmp_path):
 def test_a_log_file_that_cannot_be_written_is_told_once_and_ends_nothing(tmp_path, caplog):
     folder = CampaignFolder.create(tmp_path / "campaign", load_config("smoke"))
     folder.log_file.mkdir()
-    listener = LogListener(campaign_log(folder))
+    listen = log_lines(campaign_log(folder))
     with caplog.at_level(logging.WARNING):
-        listener.message("it begins")
-        listener.message("it goes on")
+        listen(Message("it begins"))
+        listen(Message("it goes on"))
     assert caplog.text.count("campaign.log lacks lines") == 1

@@ -12,7 +12,13 @@ import pytest
 pytestmark = [pytest.mark.orchestration, pytest.mark.timeout(120)]
 pytest.importorskip("distributed")
 
-from tasks.progress import ProgressBoard, StageProgress  # noqa: E402
+from chess_snn.campaign.viewing.events import (  # noqa: E402
+    Event,
+    Message,
+    StageProgress,
+    WorkersProgress,
+)
+from tasks.progress import ProgressBoard  # noqa: E402
 
 TOLD_WITHIN_S = 10.0
 """Of a worker that dies, however it goes with the servers."""
@@ -27,17 +33,17 @@ class Ear:
         self.stages: list[StageProgress] = []
         self.num_workers = 0
 
-    def message(self, text: str) -> None:
-        self.lines.append(text)
+    def __call__(self, event: Event) -> None:
+        if isinstance(event, StageProgress):
+            self.stage(event)
+        elif isinstance(event, WorkersProgress):
+            self.num_workers += 1
+        else:
+            assert isinstance(event, Message)
+            self.lines.append(event.text)
 
     def stage(self, progress: StageProgress) -> None:
         self.stages.append(progress)
-
-    def workers(self, workers: object) -> None:
-        self.num_workers += 1
-
-    def iteration_finished(self, receipt: object, alarms: object) -> None:
-        self.lines.append("finished")
 
 
 class Caller(Ear):
@@ -126,10 +132,9 @@ def test_all_is_told_when_a_call_returns_and_nothing_of_a_stage_after_its_last()
 
 
 def test_what_a_listener_raises_is_raised_where_it_is_told() -> None:
-    class Failing(Ear):
-        def message(self, text: str) -> None:
-            raise ArithmeticError(text)
+    def fail(event: Event) -> None:
+        raise ArithmeticError(event)
 
-    board = ProgressBoard([Failing()])
+    board = ProgressBoard([fail])
     with pytest.raises(ArithmeticError, match="the disk"):
         board.message("the disk")

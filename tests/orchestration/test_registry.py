@@ -28,7 +28,6 @@ from flows import registry  # noqa: E402
 from flows.launch import record_campaign  # noqa: E402
 from flows.servers import prefect_server  # noqa: E402
 from flows.stale_runs import campaign_tag  # noqa: E402
-from tasks.progress import ProgressBoard  # noqa: E402
 from tasks.record import record_missing  # noqa: E402
 from tasks.tracking import (  # noqa: E402
     EXPERIMENT,
@@ -234,9 +233,7 @@ def test_a_run_left_open_by_a_finished_campaign_is_closed_when_it_is_resumed_bug
             killed_after_its_last_commit, state=Running(), tags=[campaign_tag(folder.campaign_id)]
         )
     waits = []
-    assert record_campaign(folder, ProgressBoard([]), lambda *wait: waits.append(wait)) == (
-        NUM_FINISHED
-    )
+    assert record_campaign(folder, print, lambda *wait: waits.append(wait)) == NUM_FINISHED
     with prefect_server(folder.services), get_client(sync_client=True) as client:
         assert client.read_flow_run(left_open.id).state_name == "Crashed"
     assert waits

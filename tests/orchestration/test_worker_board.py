@@ -6,7 +6,7 @@ pytestmark = pytest.mark.orchestration
 pytest.importorskip("distributed")
 
 from tasks.cluster.device_use import WorkerState  # noqa: E402
-from tasks.worker_board import WorkerBoard  # noqa: E402
+from tasks.progress import WorkerBoard  # noqa: E402
 
 
 class Clock:
@@ -16,7 +16,7 @@ class Clock:
         return self.now
 
 
-def event(done, worker="a/cpu-0", part="shard 0", stage="self_play", total=100):
+def event(done, worker="a/cpu-0", part="shard 0", stage="self-play", total=100):
     return {"iteration": 2, "stage": stage, "part": part, "done": done, "total": total,
             "sender": worker}
 
@@ -62,10 +62,10 @@ def test_a_shard_that_is_begun_again_counts_the_games_that_are_played(board):
 
 
 def test_steps_are_no_games(board):
-    board.handle_event(event(200, stage="train", part="steps", total=400))
+    board.handle_event(event(200, stage="training", part="steps", total=400))
     (worker, _) = board.progress()
     assert worker.games == 0
-    assert worker.doing == "iteration 2 train, steps: 200 of 400"
+    assert worker.doing == "iteration 2 training, steps: 200 of 400"
 
 
 def test_who_has_finished_has_nothing_to_do(board):

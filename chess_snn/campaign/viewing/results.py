@@ -133,7 +133,8 @@ def result_rows(config: CampaignConfig, receipts: Sequence[Receipt]) -> list[Jso
 
 
 def result_row(
-    receipt: Receipt, columns: Mapping[str, str] = MappingProxyType(_METRICS | _POINTS),
+    receipt: Receipt,
+    columns: Mapping[str, str] = MappingProxyType(_METRICS | _LATER_METRICS | _POINTS),
     opponents: Sequence[str] = (),
 ) -> Json:
     """One of the rows, with these columns and those of these opponents.

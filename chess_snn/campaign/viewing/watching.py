@@ -7,7 +7,7 @@ new; only after a new receipt is anything computed from all of them.
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -25,6 +25,7 @@ from chess_snn.campaign.strength.matches import (
     read_final_matches,
 )
 from chess_snn.campaign.viewing.alarms import Alarm, find_alarms
+from chess_snn.campaign.viewing.events import FINAL_MATCHES, StageProgress, WorkerProgress
 from chess_snn.campaign.viewing.live import Live, read_live
 from chess_snn.campaign.viewing.machine_use import (
     DiskMeter,
@@ -33,13 +34,7 @@ from chess_snn.campaign.viewing.machine_use import (
     ProcessUse,
 )
 from chess_snn.campaign.viewing.results import result_rows
-from chess_snn.campaign.viewing.under_way import (
-    FINAL_MATCHES,
-    StageFinder,
-    StageUnderWay,
-    changed_s,
-    num_games_played,
-)
+from chess_snn.campaign.viewing.under_way import StageFinder, changed_s, num_games_played
 from chess_snn.campaign.viewing.writer import Writer, WriterState, find_writer
 from chess_snn.errors import CampaignError
 from chess_snn.types import Json
@@ -61,8 +56,9 @@ class CampaignView:
     champion: int | None
     """Generation, chosen by games or by hand; None before the first receipt."""
     alarms: Sequence[Alarm]
-    stages: Sequence[StageUnderWay]
-    """Under way, or left where they were; the oldest first."""
+    stages: Sequence[StageProgress]
+    """Under way, or left where they were; the oldest first. With the pace that the campaign's own
+    process has measured, if it runs."""
     final_matches: Sequence[Json]
     """Summaries; none until all are played."""
     writer: Writer | None
@@ -78,8 +74,8 @@ class CampaignView:
     disk: DiskUse
     processes: ProcessUse | None
     """Of the campaign and its workers; None unless they run on this host."""
-    live: Live | None
-    """Of its workers, wherever they are; None where nobody has told of them lately."""
+    workers: Sequence[WorkerProgress]
+    """Of all machines; none unless the campaign's process has reported them within seconds."""
 
     @property
     def is_running(self) -> bool:
@@ -148,13 +144,14 @@ class CampaignWatch:
         last_sign_s = self._last_sign_s(stages)
         elapsed_s = self._elapsed_s(writer, last_sign_s)
         is_running = writer is not None and writer.state is WriterState.RUNNING
+        live = read_live(self._folder) if writer and writer.state in _MAY_RUN else None
         return CampaignView(
             folder=self._folder,
             receipts=tuple(self._receipts.entries),
             rows=tuple(self._rows),
             champion=champion_of(self._folder, self._receipts.entries),
             alarms=tuple(self._alarms),
-            stages=stages,
+            stages=stages if live is None else _with_live(stages, live),
             final_matches=tuple(self._final_summaries),
             writer=writer,
             is_finished=not stages and self._final is not None,
@@ -163,7 +160,7 @@ class CampaignWatch:
             last_sign_s=last_sign_s,
             disk=self._disk.look(),
             processes=self._processes.look(writer.pid) if writer and is_running else None,
-            live=read_live(self._folder) if writer and writer.state in _MAY_RUN else None,
+            workers=() if live is None else live.workers,
         )
 
     def _refresh(self) -> None:
@@ -174,7 +171,7 @@ class CampaignWatch:
             self._alarms = find_alarms([receipt.metrics() for receipt in receipts])
             self._final, self._final_summaries = None, []
 
-    def _find_stages(self) -> list[StageUnderWay]:
+    def _find_stages(self) -> list[StageProgress]:
         num_finished, num_begun = len(self._receipts.entries), len(self._plans.entries)
         if num_begun > num_finished:
             return [self._stages.of_iteration(i) for i in range(num_finished, num_begun)]
@@ -185,7 +182,7 @@ class CampaignWatch:
             return []
         return self._final_stage()
 
-    def _final_stage(self) -> list[StageUnderWay]:
+    def _final_stage(self) -> list[StageProgress]:
         if self._final is None:
             self._final = final_matches(self._folder)
         total = sum(match.num_games for match in self._final)
@@ -193,12 +190,12 @@ class CampaignWatch:
         if done < total:
             newest = self._receipts.entries[-1].iteration
             begun_s = changed_s(self._folder.receipt(newest))
-            return [StageUnderWay(newest, FINAL_MATCHES, "games", done, total, begun_s)]
+            return [StageProgress(newest, FINAL_MATCHES, "games", done, total, begun_s=begun_s)]
         if self._final and not self._final_summaries:
             self._final_summaries = read_final_matches(self._folder)
         return []
 
-    def _last_sign_s(self, stages: Sequence[StageUnderWay]) -> float:
+    def _last_sign_s(self, stages: Sequence[StageProgress]) -> float:
         """The newest time of the folders that something is put into while the campaign runs."""
         folder = self._folder
         places = [folder.receipt(0).parent, folder.plan(0).parent, folder.checkpoint(0).parent,
@@ -239,3 +236,15 @@ class CampaignWatch:
         pace_s = (newest[-1].elapsed_s - before) / len(newest)
         left_s = (run.iterations - len(receipts)) * pace_s - (elapsed_s - newest[-1].elapsed_s)
         return max(0.0, left_s)
+
+
+def _with_live(stages: Sequence[StageProgress], live: Live) -> list[StageProgress]:
+    """``stages`` of the folder, replaced or followed by those that are in ``live``."""
+    reported = {stage.key: stage for stage in live.stages}
+    newer = []
+    for stage in stages:
+        found = reported.pop(stage.key, stage)
+        if not found.total and stage.total:  # known from the folder alone
+            found = replace(found, unit=stage.unit, total=stage.total)
+        newer.append(found)
+    return [*newer, *reported.values()]
