@@ -4,7 +4,7 @@ from typing import Final
 
 import typer
 
-from chess_snn.cli.lazy import CommandEntry, LazyGroup
+from chess_snn.cli.main import CommandEntry, LazyGroup
 
 _SUMMARIES: Final = {
     "env": "Rules and bitplanes on one core: chess beside python-chess, or 2048.",

@@ -9,7 +9,7 @@ import numpy as np
 import typer
 
 from benchmarks.report import Report, benchmark
-from chess_snn.cli.models import find_model
+from chess_snn.cli.players import find_model
 from chess_snn.games import get_game
 from chess_snn.games.base import NO_ACTION, ONGOING
 from chess_snn.games.sampling import random_legal_actions

@@ -12,7 +12,7 @@ from typing import Annotated, TextIO
 
 import typer
 
-from chess_snn.cli.report_file import JsonFile, check_writable
+from chess_snn.cli.options import JsonFile, check_writable
 from chess_snn.cores import num_cores
 from chess_snn.data import write_text
 

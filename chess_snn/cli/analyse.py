@@ -7,23 +7,24 @@ import chess
 import numpy as np
 import torch
 import typer
-from rich.table import Table
 
 from chess_snn.campaign.models.references import KNOWN_MODELS
-from chess_snn.cli.analyse_points import points_json, print_points
-from chess_snn.cli.console import console, print_message, work_bar
-from chess_snn.cli.devices import NetworkDeviceOption
+from chess_snn.cli.console import console, make_table, print_message, work_bar
 from chess_snn.cli.drawing import draw_position
-from chess_snn.cli.models import find_model, newest_or_untrained
-from chess_snn.cli.one_game import DEFAULT_GAME
-from chess_snn.cli.players import GameOption
-from chess_snn.cli.positions import read_position
-from chess_snn.cli.report_file import JsonFile, check_writable
+from chess_snn.cli.options import JsonFile, NetworkDeviceOption, check_writable
+from chess_snn.cli.players import (
+    ADVISER,
+    DEFAULT_GAME,
+    GameOption,
+    find_model,
+    newest_or_untrained,
+    read_position,
+)
 from chess_snn.config import check_range
 from chess_snn.data import write_json
 from chess_snn.devices import find_device
 from chess_snn.errors import PositionError
-from chess_snn.evaluation import Analysis, analyse
+from chess_snn.evaluation import Analysis, analyse, make_player
 from chess_snn.games import get_game
 from chess_snn.games.base import Game, GameBatch, ValueKind
 from chess_snn.games.chess import move_of_action, moves_of, to_board
@@ -169,9 +170,10 @@ def _print(body: Json, top: int) -> None:
         f"{body['network_value_stm']:+.3f} before; the network expects "
         f"{_percent(body['wdl_stm'])} (win/draw/loss)."
     )
-    table = Table()
-    for heading in ("move", "UCI", "visits", "prior", "policy", "Q", "win/draw/loss"):
-        table.add_column(heading, justify="left" if heading in {"move", "UCI"} else "right")
+    table = make_table(
+        None, "move", "UCI", "visits", "prior", "policy", "Q", "win/draw/loss",
+        left=("move", "UCI"),
+    )
     for move in body["candidates"][:top]:
         q_stm = "" if move["q_stm"] is None else f"{move['q_stm']:+.3f}"
         table.add_row(
@@ -197,3 +199,56 @@ def _print_spikes(spikes: Json | None) -> None:
 
 def _percent(wdl: list[float]) -> str:
     return "/".join(f"{100 * share:.0f}" for share in wdl) + " %"
+
+
+def points_json(game: Game, position: GameBatch, analysis: Analysis) -> Json:
+    """The one row of ``position`` and its moves, best first; all values in points of the score."""
+    report, state, unit = analysis.report, position.state[0], game.spec.score_unit
+    advised = make_player(game, ADVISER).choose(
+        position, np.zeros(1, np.uint64), np.zeros(1, np.int32)
+    )[0]
+    return {
+        "game": game.spec.name,
+        "position": game.format_state(state),
+        "score_to_go": unit * report.value_stm,
+        "network_score_to_go": unit * report.network_value_stm,
+        # Events are left out of the line, so later actions are named as at the root.
+        "principal_variation": [
+            game.format_action(state, action) for action in report.principal_variation
+        ],
+        "candidates": [
+            {
+                "move": game.format_action(state, int(report.actions[i])),
+                "visits": int(report.visits[i]),
+                "prior": float(report.priors[i]),
+                "policy": float(report.target[i]),
+                "q_points": unit * float(report.q_stm[i]) if report.visits[i] else None,
+                "network_points": unit * float(analysis.actions_value_stm[i]),
+                "is_advised": bool(report.actions[i] == advised),
+            }
+            for i in analysis.ranking()
+        ],
+    }
+
+
+def print_points(body: Json, top: int) -> None:
+    """Print what :func:`points_json` found, with the model and the seconds of the search."""
+    print_message(
+        f"{body['model']}, {body['simulations']:,} simulations in {body['seconds']:.1f} s."
+    )
+    print_message(
+        f"Expected score to go: {body['score_to_go']:,.0f} after the search, "
+        f"{body['network_score_to_go']:,.0f} before."
+    )
+    table = make_table(
+        None, "move", "visits", "prior", "policy", "Q (points)", "network alone", ADVISER,
+        left=("move",),
+    )
+    for move in body["candidates"][:top]:
+        q_points = "" if move["q_points"] is None else f"{move['q_points']:,.0f}"
+        table.add_row(
+            move["move"], f"{move['visits']:,}", f"{move['prior']:.1%}", f"{move['policy']:.1%}",
+            q_points, f"{move['network_points']:,.0f}", "plays it" if move["is_advised"] else "",
+        )
+    console.print(table)
+    print_message(f"Principal variation: {' '.join(body['principal_variation'])}")

@@ -35,23 +35,27 @@ from chess_snn.campaign.strength.champions import champion_of
 from chess_snn.campaign.strength.matches import read_final_matches
 from chess_snn.campaign.viewing.alarms import find_alarms
 from chess_snn.campaign.viewing.finish import is_finished
-from chess_snn.cli.campaign_terminal import campaign_terminal, print_summary
+from chess_snn.cli.campaign_tables import print_summary
 from chess_snn.cli.compare_campaigns import compare
 from chess_snn.cli.console import announce_once, print_message, work_bar
-from chess_snn.cli.devices import (
+from chess_snn.cli.estimate import estimate
+from chess_snn.cli.keeping import restore
+from chess_snn.cli.options import (
+    AsJsonOption,
+    CampaignArgument,
     ClusterOption,
     DeviceOption,
     GpusOption,
     SelfPlayDeviceOption,
     WorkersOption,
     WorkersPerDeviceOption,
+    check_given_games,
+    games_setting,
     pace_settings,
 )
-from chess_snn.cli.estimate import estimate
-from chess_snn.cli.given_games import check_given_games, games_setting
-from chess_snn.cli.models import fetch_model
 from chess_snn.cli.orchestration import load_flows
-from chess_snn.cli.restore import restore
+from chess_snn.cli.players import fetch_model
+from chess_snn.cli.watch import campaign_terminal
 from chess_snn.errors import CampaignError, UsageError
 from chess_snn.interrupts import EXIT_INTERRUPTED, interruptible
 
@@ -63,8 +67,6 @@ app = typer.Typer(
 app.command()(estimate)
 app.command()(restore)
 app.command()(compare)
-
-Directory = Annotated[Path, typer.Argument(help="The campaign folder.")]
 
 
 @app.command()
@@ -136,7 +138,7 @@ def start(
 
 @app.command()
 def resume(
-    directory: Directory,
+    directory: CampaignArgument,
     set: Annotated[  # the option's name
         list[str] | None,
         typer.Option(help="A setting of [execution], [cluster] or [storage]; others stay."),
@@ -174,7 +176,7 @@ def resume(
 
 @app.command()
 def fork(
-    directory: Directory,
+    directory: CampaignArgument,
     at: Annotated[
         int, typer.Option(help="The first iteration that the new campaign plays itself.")
     ],
@@ -210,7 +212,7 @@ def fork(
 
 @app.command()
 def extend(
-    directory: Directory,
+    directory: CampaignArgument,
     iterations: Annotated[
         int | None, typer.Option(help="Iterations in all, those that are done included.")
     ] = None,
@@ -239,8 +241,8 @@ def extend(
 
 @app.command()
 def status(
-    directory: Directory,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead.")] = False,
+    directory: CampaignArgument,
+    as_json: AsJsonOption = False,
 ) -> None:
     """Show what a campaign has done, from its folder alone."""
     folder = CampaignFolder.open(directory)

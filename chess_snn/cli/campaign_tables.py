@@ -7,8 +7,12 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
+from chess_snn.campaign import CampaignFolder, Receipt
 from chess_snn.campaign.configuration.settings import CampaignConfig
+from chess_snn.campaign.strength.matches import read_final_matches
+from chess_snn.campaign.viewing.alarms import find_alarms
 from chess_snn.campaign.viewing.lines import (
+    climb_line,
     elo_interval,
     faults_text,
     figure,
@@ -17,7 +21,8 @@ from chess_snn.campaign.viewing.lines import (
     is_faulty,
     points_interval,
 )
-from chess_snn.campaign.viewing.results import opponents_of
+from chess_snn.campaign.viewing.results import opponents_of, result_rows
+from chess_snn.cli.console import console, print_message
 from chess_snn.evaluation.solo import interval_text
 from chess_snn.games import get_game
 from chess_snn.types import Json
@@ -164,3 +169,29 @@ def _table(title: str, headings: Sequence[str], lean: bool) -> Table:
     for heading in headings:
         table.add_column(heading, justify="right")
     return table
+
+
+def print_summary(folder: CampaignFolder, receipts: Sequence[Receipt]) -> None:
+    """The finished iterations as a table, the newest matches as another, and the alarms."""
+    if not receipts:
+        return
+    rows = result_rows(folder.config, receipts)
+    columns = columns_of(folder.config, SHORT_COLUMNS)
+    console.print(rows_table(f"campaign {folder.name}", rows, columns, lean=True))
+    evaluated = [receipt for receipt in receipts if receipt.matches]
+    if evaluated:
+        title = f"generation {evaluated[-1].training.generation}"
+        console.print(matches_table(title, evaluated[-1].matches))
+        if (climb := evaluated[-1].climb) is not None:
+            print_message(climb_line(climb))
+    if gates := [receipt.promotion for receipt in receipts if receipt.promotion is not None]:
+        print_message(f"The last candidate: {gates[-1]}.")
+    if finals := read_final_matches(folder):
+        console.print(matches_table("at the end of the campaign", finals))
+    print_message(
+        "Value loss on held-out games: "
+        f"{figure(rows[0], 'holdout_value_loss_before', '.3f')} before the first training, "
+        f"{figure(rows[-1], 'holdout_value_loss_after', '.3f')} after the last."
+    )
+    for alarm in find_alarms([receipt.metrics() for receipt in receipts]):
+        print_message(f"ALARM {alarm}")

@@ -10,7 +10,7 @@ from chess_snn.campaign.configuration.pace import is_loopback
 from chess_snn.campaign.machine.places import this_machine
 from chess_snn.campaign.machine.workers import gpus_for, plan_workers
 from chess_snn.cli.console import print_message
-from chess_snn.cli.devices import (
+from chess_snn.cli.options import (
     DeviceOption,
     GpusOption,
     SelfPlayDeviceOption,

@@ -12,9 +12,7 @@ from rich.table import Table
 
 from chess_snn.campaign import CampaignFolder
 from chess_snn.campaign.models.references import KNOWN_MODELS
-from chess_snn.cli.comparison_plot import comparison_svg
 from chess_snn.cli.console import console, print_message
-from chess_snn.cli.devices import NetworkDeviceOption
 from chess_snn.cli.match import (
     MaxPliesOption,
     OpeningsOption,
@@ -26,9 +24,15 @@ from chess_snn.cli.match import (
     games_pgn,
     play_entrants,
 )
+from chess_snn.cli.options import (
+    NetworkDeviceOption,
+    SimulationsOption,
+    ThreadsOption,
+    check_writable,
+)
 from chess_snn.cli.orchestration import load_flows
 from chess_snn.cli.players import Entrant, GameOption, find_entrant, game_of_players
-from chess_snn.cli.report_file import check_writable
+from chess_snn.cli.plots import comparison_svg
 from chess_snn.data import staged_folder, write_parts, write_text
 from chess_snn.data.manifest import describe_file
 from chess_snn.errors import ChessSnnError, UsageError
@@ -52,13 +56,11 @@ def compare(
     b: Annotated[str, typer.Argument(help="The other one, written the same way.")],
     game_name: GameOption = "",
     games: Annotated[int, typer.Option(help="Even: each opening is played twice.")] = 200,
-    simulations: Annotated[
-        int, typer.Option(help="At each move; 0 plays the policy without search.")
-    ] = 64,
+    simulations: SimulationsOption = 64,
     max_plies: MaxPliesOption = None,
     openings: OpeningsOption = "",
     seed: Annotated[int, typer.Option(help="Of openings and games.")] = 0,
-    threads: Annotated[int, typer.Option(help="Of a network; 0 takes what is of use.")] = 0,
+    threads: ThreadsOption = 0,
     device: NetworkDeviceOption = "cpu",
     out: Annotated[
         Path | None, typer.Option(help="New folder for table, plot and games.")

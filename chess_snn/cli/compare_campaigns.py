@@ -5,15 +5,14 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.table import Table
 
 from chess_snn.campaign import CampaignFolder
 from chess_snn.campaign.strength.measured_points import Point, common_points, milestones
-from chess_snn.cli.campaign_curves import campaign_curves_svg
-from chess_snn.cli.console import console, print_message
+from chess_snn.cli.console import console, make_table, print_message
 from chess_snn.cli.match import check_match_options, find_openings, play_entrants
+from chess_snn.cli.options import AsJsonOption, SimulationsOption, ThreadsOption, check_writable
 from chess_snn.cli.players import find_entrant
-from chess_snn.cli.report_file import check_writable
+from chess_snn.cli.plots import campaign_curves_svg
 from chess_snn.data import write_text
 from chess_snn.errors import UsageError
 from chess_snn.evaluation import DEFAULT_MAX_PLIES, Comparison
@@ -29,17 +28,15 @@ def compare(
         int, typer.Option(help="Matches of each measure; 1 is as far as both campaigns are.")
     ] = 1,
     games: Annotated[int, typer.Option(help="Of each match. Even: openings are paired.")] = 100,
-    simulations: Annotated[
-        int, typer.Option(help="At each move; 0 plays the policy without search.")
-    ] = 64,
+    simulations: SimulationsOption = 64,
     max_plies: Annotated[int, typer.Option(help="Longer games are cut.")] = DEFAULT_MAX_PLIES,
     seed: Annotated[int, typer.Option(help="Of openings and games.")] = 0,
-    threads: Annotated[int, typer.Option(help="Of a network; 0 takes what is of use.")] = 0,
+    threads: ThreadsOption = 0,
     device: Annotated[str, typer.Option(help="cpu, cuda or cuda:N.")] = "cpu",
     plot: Annotated[
         Path | None, typer.Option(help="Write both curves to this file (SVG).")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead.")] = False,
+    as_json: AsJsonOption = False,
 ) -> None:
     """Play matches of two campaigns' networks at equal iteration, equal games and equal time.
 
@@ -94,9 +91,10 @@ def _row(point: Point, comparison: Comparison) -> Json:
 
 
 def _print(folders: list[CampaignFolder], rows: list[Json]) -> None:
-    table = Table(title=f"A is {folders[0].name}, B is {folders[1].name}")
-    for heading in ("at equal", "A", "B", "score of A (95 %)", "A is better"):
-        table.add_column(heading, justify="right")
+    table = make_table(
+        f"A is {folders[0].name}, B is {folders[1].name}",
+        "at equal", "A", "B", "score of A (95 %)", "A is better",
+    )
     for row in rows:
         table.add_row(
             f"{row['value']:,.0f} {row['measure']}",

@@ -1,21 +1,32 @@
-"""The terminal: lines for people, and bars for what takes its time."""
+"""The terminal: lines, tables and bars."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from contextlib import contextmanager
+from typing import Final
 
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
 
 console = Console(highlight=False)
 
-LINE_PERIOD_S = 10.0
+_LINE_PERIOD_S: Final = 10.0
 """Between lines of progress, where there is no terminal for a bar."""
 
 
 def print_message(text: str) -> None:
     """One line for people; one line in a log file too, however long."""
     console.print(text, markup=False, soft_wrap=True)
+
+
+def make_table(title: str | None, *headings: str, left: Container[str] = ()) -> Table:
+    """A table without rows. Columns are aligned to the right, or if in ``left`` to the left."""
+    table = Table(title=None if title is None else escape(title), title_justify="left")
+    for heading in headings:
+        table.add_column(heading, justify="left" if heading in left else "right")
+    return table
 
 
 def announce_once() -> Callable[[str, float], None]:
@@ -48,12 +59,12 @@ def work_bar(label: str, unit: str = "") -> Iterator[Callable[[int, int], None]]
 
 
 def _line_now_and_then(label: str, unit: str) -> Callable[[int, int], None]:
-    next_s = time.monotonic() + LINE_PERIOD_S
+    next_s = time.monotonic() + _LINE_PERIOD_S
 
     def tell(done: int, total: int) -> None:
         nonlocal next_s
         if time.monotonic() >= next_s:
-            next_s = time.monotonic() + LINE_PERIOD_S
+            next_s = time.monotonic() + _LINE_PERIOD_S
             print_message(f"{label}: {done:,}/{total:,} {unit}")
 
     return tell

@@ -1,29 +1,183 @@
-"""Positions of any game, drawn for people."""
+"""Positions for people: in characters, as tiles in colour, as SVG and PNG."""
 
-import importlib
+from dataclasses import dataclass
 from typing import Final
 
+import chess
+import chess.svg
+from rich import box
 from rich.console import RenderableType
+from rich.table import Table
+from rich.text import Text
 
+from chess_snn.data import GameRecords
+from chess_snn.errors import UsageError
 from chess_snn.games.base import Game
+from chess_snn.games.chess import move_of_action, to_board
+from chess_snn.games.twenty48.layout import BOARD, MAX_EXPONENT, NUM_CELLS, SIDE
 from chess_snn.types import UInt64Array
 
-_DRAWERS: Final = {"2048": ("chess_snn.cli.tiles", "draw_tiles")}
-"""Module and function of each game that has one, imported on first use. Chess, whose boards show
-the last move too, draws :mod:`chess_snn.cli.board_text`."""
+_TILE_WIDTH: Final = 7
+"""Characters of a cell: the five digits of the largest tile, and one on either side."""
+_DARK, _LIGHT = "#3c3a32", "#f9f6f2"
+_TILE_COLOURS: Final = (
+    "", "#eee4da", "#ede0c8", "#f2b179", "#f59563", "#f67c5f", "#f65e3b", "#edcf72", "#edcc61",
+    "#edc850", "#edc53f", "#edc22e", "#b784ab", "#9a5fa0", "#7a4d9f", "#503b8f",
+)
+"""By exponent. The original game defines them up to 2048."""
+_LIGHT_DIGITS: Final = (5, 6, 12, 13, 14, 15)
+"""Exponents of the dark tiles."""
+
+_PNG_PIXELS: Final = 480
+"""Width and height."""
 
 
 def draw_position(
     game: Game, state: UInt64Array, *, tall: bool = False, ascii_only: bool = False
 ) -> RenderableType:
-    """The position uint64[W] as its game draws it, else in the game's notation.
+    """The position uint64[W] as tiles where the game has them, else in the game's notation.
 
-    ``tall`` takes more lines and is easier to see; ``ascii_only`` draws lines with ``+-|``.
+    ``tall`` takes more lines and is easier to see; ``ascii_only`` draws lines with ``+-|``. For
+    chess, :func:`draw_board` also shows the last move.
     """
-    if game.spec.name not in _DRAWERS:
+    draw = _DRAWERS.get(game.spec.name)
+    if draw is None:
         return game.format_state(state)
-    module, name = _DRAWERS[game.spec.name]
-    drawn: RenderableType = getattr(importlib.import_module(module), name)(
-        state, tall=tall, ascii_only=ascii_only
+    return draw(state, tall=tall, ascii_only=ascii_only)
+
+
+def draw_board(board: chess.Board, bottom: chess.Color, ascii_only: bool) -> str:
+    """Eight ranks and the files below them, seen by the side ``bottom``.
+
+    Capital letters are white in ASCII; the last move's origin is marked ``( )``, its target too.
+    """
+    ranks = range(7, -1, -1) if bottom == chess.WHITE else range(8)
+    files = range(8) if bottom == chess.WHITE else range(7, -1, -1)
+    last = board.move_stack[-1] if board.move_stack else chess.Move.null()
+    marked = {last.from_square, last.to_square} if last else set()
+    rows = [
+        f"{rank + 1}  " + "".join(
+            _square(board, chess.square(file, rank), marked, ascii_only) for file in files
+        )
+        for rank in ranks
+    ]
+    return "\n".join([*rows, "   " + "".join(f" {chess.FILE_NAMES[file]} " for file in files)])
+
+
+def _square(board: chess.Board, square: chess.Square, marked: set[int], ascii_only: bool) -> str:
+    piece = board.piece_at(square)
+    symbol = "."
+    if piece is not None:
+        symbol = piece.symbol() if ascii_only else piece.unicode_symbol()
+    return f"({symbol})" if square in marked else f" {symbol} "
+
+
+def draw_tiles(state: UInt64Array, *, tall: bool, ascii_only: bool) -> Table:
+    """The board of ``state`` uint64[2]; a cell is three lines high if ``tall``, else one."""
+    board = int(state[BOARD])
+    cells = [
+        _tile(board >> 4 * cell & MAX_EXPONENT, tall, ascii_only) for cell in range(NUM_CELLS)
+    ]
+    grid = Table(
+        box=box.ASCII2 if ascii_only else box.ROUNDED, show_header=False, show_lines=True,
+        padding=0, border_style="dim",
     )
-    return drawn
+    for _ in range(SIDE):
+        grid.add_column(width=_TILE_WIDTH)
+    for first in range(0, NUM_CELLS, SIDE):
+        grid.add_row(*cells[first : first + SIDE])
+    return grid
+
+
+def _tile(exponent: int, tall: bool, ascii_only: bool) -> Text:
+    if exponent == 0:
+        content, style = "." if ascii_only else "·", "dim"
+    else:
+        content = str(1 << exponent)
+        digits = _LIGHT if exponent in _LIGHT_DIGITS else _DARK
+        style = f"bold {digits} on {_TILE_COLOURS[exponent]}"
+    lines = ["", content, ""] if tall else [content]
+    return Text("\n".join(line.center(_TILE_WIDTH) for line in lines), style=style)
+
+
+_DRAWERS: Final = {"2048": draw_tiles}
+"""Of the games that have one, by the game's name."""
+
+
+@dataclass(frozen=True, slots=True)
+class ShownPosition:
+    """A board and how it came about."""
+
+    board: chess.Board
+    ply: int
+    num_plies: int
+    """Of the whole game."""
+    last_move: chess.Move | None
+
+
+def position_of(records: GameRecords, game: int, ply: int | None) -> ShownPosition:
+    """The position after ``ply`` plies of a game, or at its end.
+
+    Raises:
+        UsageError: the game has fewer plies.
+    """
+    first, end = map(int, records.game_offsets[game : game + 2])
+    num_plies = end - first
+    ply = num_plies if ply is None else ply
+    check_ply(ply, num_plies)
+    if ply == 0:
+        return ShownPosition(to_board(records.states[first]), 0, num_plies, None)
+    board = to_board(records.states[first + ply - 1])
+    move = move_of_action(board, int(records.actions[first + ply - 1]))
+    board.push(move)
+    return ShownPosition(board, ply, num_plies, move)
+
+
+def check_ply(ply: int, num_plies: int) -> None:
+    """Refuse a ``ply`` that a game of ``num_plies`` does not have.
+
+    Raises:
+        UsageError: it does not.
+    """
+    if not 0 <= ply <= num_plies:
+        raise UsageError(f"--ply must be >= 0 and <= {num_plies} in this game, got {ply}")
+
+
+def board_text(position: ShownPosition) -> str:
+    """The board in letters, white's pieces large, the last move marked, and its FEN."""
+    mover = "White" if position.board.turn == chess.WHITE else "Black"
+    return "\n".join([
+        f"After {position.ply} of {position.num_plies} plies, {mover} to move:", "",
+        draw_board(position.board, chess.WHITE, ascii_only=True), "", position.board.fen(),
+    ])
+
+
+def board_svg(position: ShownPosition) -> str:
+    """The board as SVG, the last move marked."""
+    board = position.board
+    check = board.king(board.turn) if board.is_check() else None
+    return chess.svg.board(board, lastmove=position.last_move, check=check)
+
+
+def board_png(position: ShownPosition) -> bytes:
+    """The same picture as PNG.
+
+    Raises:
+        UsageError: CairoSVG, which is an extra, or the library that it draws with is missing.
+    """
+    try:
+        import cairosvg  # noqa: PLC0415 - it is an extra
+    except ImportError as error:
+        raise UsageError(
+            "--png needs CairoSVG; install it with: pip install 'chess-snn[png]', or use --svg"
+        ) from error
+    except OSError as error:
+        raise UsageError(
+            "--png needs the library cairo, which CairoSVG does not find; install it with the "
+            "system's packages (apt install libcairo2, dnf install cairo, brew install cairo), or "
+            "use --svg"
+        ) from error
+    picture: bytes = cairosvg.svg2png(
+        board_svg(position), output_width=_PNG_PIXELS, output_height=_PNG_PIXELS
+    )
+    return picture

@@ -4,7 +4,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.table import Table
 
 from chess_snn.campaign import CampaignFolder, load_config, preset_names, read_receipts
 from chess_snn.campaign.configuration.settings import CampaignConfig
@@ -17,7 +16,7 @@ from chess_snn.campaign.machine.cost import (
     predict_receipt,
 )
 from chess_snn.campaign.store.extensions import S_PER_HOUR
-from chess_snn.cli.console import console, print_message, work_bar
+from chess_snn.cli.console import console, make_table, print_message, work_bar
 from chess_snn.errors import CampaignError
 
 
@@ -66,9 +65,10 @@ def _measure(config: CampaignConfig) -> Pace:
 
 
 def _print_costs(config: CampaignConfig, costs: tuple[Cost, Cost]) -> None:
-    table = Table(title=f"an iteration of {config.self_play.games_per_iteration:,} games")
-    for name in ("", "simulations", "self-play s", "training s", "iteration s", "positions/s"):
-        table.add_column(name, justify="right" if name else "left")
+    table = make_table(
+        f"an iteration of {config.self_play.games_per_iteration:,} games",
+        "", "simulations", "self-play s", "training s", "iteration s", "positions/s", left=("",),
+    )
     for name, progress, cost in zip(("first", "last"), (0.0, 1.0), costs, strict=True):
         table.add_row(
             name, str(config.search.simulations(progress)), f"{cost.self_play_s:,.1f}",
@@ -97,9 +97,10 @@ def _print_costs(config: CampaignConfig, costs: tuple[Cost, Cost]) -> None:
 
 
 def _compare(folder: CampaignFolder, pace: Pace) -> None:
-    table = Table(title=f"{folder.name}: what its iterations should take and took")
-    for name in ("iter", "self-play s", "took", "training s", "took", "both, took / should"):
-        table.add_column(name, justify="right")
+    table = make_table(
+        f"{folder.name}: what its iterations should take and took",
+        "iter", "self-play s", "took", "training s", "took", "both, took / should",
+    )
     for receipt in read_receipts(folder):
         cost, took = predict_receipt(folder.config, pace, receipt), receipt.seconds
         ratio = (took.self_play + took.training) / cost.iteration_s

@@ -24,12 +24,18 @@ from chess_snn.campaign.store.folder import CONFIG_FILE
 from chess_snn.campaign.strength.match_games import match_games_pgn
 from chess_snn.campaign.viewing.collection_report import collection_figures, to_pgn
 from chess_snn.campaign.viewing.recorded_points import replay
-from chess_snn.cli.board import board_png, board_svg, board_text, check_ply, position_of
-from chess_snn.cli.console import console, print_message, work_bar
-from chess_snn.cli.drawing import draw_position
+from chess_snn.cli.console import console, make_table, print_message, work_bar
+from chess_snn.cli.drawing import (
+    board_png,
+    board_svg,
+    board_text,
+    check_ply,
+    draw_position,
+    position_of,
+)
 from chess_snn.cli.learn import learn_command
-from chess_snn.cli.one_game import check_game
-from chess_snn.cli.report_file import JsonFile, check_writable
+from chess_snn.cli.options import AsJsonOption, JsonFile, check_writable
+from chess_snn.cli.players import check_game
 from chess_snn.config import check_choice
 from chess_snn.cores import num_cores
 from chess_snn.data import write_bytes, write_json, write_parts, write_text
@@ -201,7 +207,7 @@ def _show_alone(collection: GameCollection, found: CollectedGame, ply: int | Non
 @app.command()
 def stats(
     directory: Directory,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead.")] = False,
+    as_json: AsJsonOption = False,
 ) -> None:
     """Show what games there are, how they began and how they ended."""
     collection = _open(directory)
@@ -271,9 +277,10 @@ def _print_import(imported: Imported, out: Path) -> None:
 
 
 def _refused_table(report: ImportReport) -> Table:
-    table = Table(title=f"{report.games_refused:,} games refused", title_justify="left")
-    for heading in ("kind", "games", "first", "meaning"):
-        table.add_column(heading, justify="right" if heading == "games" else "left")
+    table = make_table(
+        f"{report.games_refused:,} games refused", "kind", "games", "first", "meaning",
+        left=("kind", "first", "meaning"),
+    )
     for kind, meaning in FAULT_KINDS.items():
         if kind in report.refused:
             first = str(report.examples[kind]).replace("[", r"\[")
@@ -282,9 +289,7 @@ def _refused_table(report: ImportReport) -> Table:
 
 
 def _print_figures(figures: Json, milestone_name: str) -> None:
-    table = Table(title=str(figures["name"]), title_justify="left")
-    for heading in ("", "games", "%"):
-        table.add_column(heading, justify="left" if not heading else "right")
+    table = make_table(str(figures["name"]), "", "games", "%", left=("",))
     num_games = figures["games"]
     labels = {
         "results": "result", "milestones": milestone_name, "endings": "ending", "starts": "start",

@@ -1,4 +1,4 @@
-"""``chess-snn verify`` and ``chess-snn gc``: is a campaign whole, and what of it may go."""
+"""``chess-snn verify``, ``gc`` and ``campaign restore``: check, shrink and fetch a campaign."""
 
 import json
 from collections import Counter
@@ -8,30 +8,31 @@ from pathlib import Path
 from typing import Annotated, Final
 
 import typer
-from rich.table import Table
 
-from chess_snn.campaign import CampaignFolder, campaign_lock
+from chess_snn.campaign import CampaignFolder, campaign_lock, read_receipts
+from chess_snn.campaign.configuration.pace import StorageSettings
+from chess_snn.campaign.copies.mirror import open_store
+from chess_snn.campaign.copies.mirror import restore as restore_campaign
 from chess_snn.campaign.keeping.disposal import SORTS, Disposable, dispose, find_disposable
 from chess_snn.campaign.keeping.findings import DAMAGE, KINDS, STATE_WORDS, Findings
 from chess_snn.campaign.keeping.repairing import Repair, repair_campaign
 from chess_snn.campaign.keeping.verifying import verify_campaign
-from chess_snn.cli.console import console, print_message, work_bar
+from chess_snn.cli.console import console, make_table, print_message, work_bar
+from chess_snn.cli.options import AsJsonOption, CampaignArgument
 from chess_snn.config import check_choice
 from chess_snn.cores import num_cores
 
 EXIT_DAMAGED: Final = 1
 _MIB: Final = 1 << 20
 
-Directory = Annotated[Path, typer.Argument(help="The campaign folder.")]
-
 
 def verify_command(
-    directory: Directory,
+    directory: CampaignArgument,
     repair: Annotated[
         bool,
         typer.Option("--repair", help="Set aside what is damaged; not while the campaign runs."),
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead.")] = False,
+    as_json: AsJsonOption = False,
     workers: Annotated[int, typer.Option(help="Processes; 0 takes every core.")] = 0,
 ) -> None:
     """Check every byte, every game and every receipt of a campaign.
@@ -71,7 +72,7 @@ def verify_command(
 
 
 def gc_command(
-    directory: Directory,
+    directory: CampaignArgument,
     yes: Annotated[
         bool, typer.Option("--yes", help="Remove it; without this it is only shown.")
     ] = False,
@@ -79,7 +80,7 @@ def gc_command(
         list[str] | None,
         typer.Option(help=f"What to leave alone: {', '.join(SORTS)}. May be repeated."),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead.")] = False,
+    as_json: AsJsonOption = False,
 ) -> None:
     """Show what a campaign can do without, and how much room that takes; remove it with --yes.
 
@@ -128,10 +129,9 @@ def gc_command(
 
 
 def _print_findings(folder: CampaignFolder, findings: Findings) -> None:
-    table = Table(title=f"verify {folder.name}", title_justify="left")
-    table.add_column("")
-    for heading in ("checked", "damaged", "accounted for"):
-        table.add_column(heading, justify="right")
+    table = make_table(
+        f"verify {folder.name}", "", "checked", "damaged", "accounted for", left=("",)
+    )
     accounted = STATE_WORDS.keys() - DAMAGE
     for kind in KINDS:
         table.add_row(
@@ -173,11 +173,10 @@ def _print_verdict(
 def _print_disposable(folder: CampaignFolder, disposable: list[Disposable]) -> None:
     if not disposable:
         return
-    table = Table(title=f"gc {folder.name}", title_justify="left")
-    for heading in ("what", "from", "to", "why"):
-        table.add_column(heading)
-    for heading in ("how many", "MiB"):
-        table.add_column(heading, justify="right")
+    table = make_table(
+        f"gc {folder.name}", "what", "from", "to", "why", "how many", "MiB",
+        left=("what", "from", "to", "why"),
+    )
     groups: dict[tuple[str, str], list[Disposable]] = {}
     for entry in disposable:
         groups.setdefault((entry.sort, entry.why), []).append(entry)
@@ -191,3 +190,26 @@ def _print_disposable(folder: CampaignFolder, disposable: list[Disposable]) -> N
 
 def _mib(disposable: list[Disposable]) -> str:
     return f"{sum(entry.num_bytes for entry in disposable) / _MIB:,.1f} MiB"
+
+
+def restore(
+    url: Annotated[str, typer.Argument(help="Of the copy: s3://BUCKET/PREFIX.")],
+    dir: Annotated[Path, typer.Option(help="New folder.")],  # the option's name
+    endpoint: Annotated[
+        str, typer.Option(help="Of a store that is not Amazon's; else $AWS_ENDPOINT_URL.")
+    ] = "",
+) -> None:
+    """Make a campaign folder from the copy that storage.object_store keeps.
+
+    Every byte is compared with its digest. What an interrupted call has fetched is not fetched
+    again. Keys come from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY in the environment.
+
+    chess-snn campaign restore s3://my-bucket/first --dir campaigns/first
+    """
+    store = open_store(StorageSettings(object_store=url, endpoint=endpoint))
+    with work_bar(f"restoring {url}", "folders") as on_progress:
+        folder = restore_campaign(store, dir, on_progress)
+    print_message(
+        f"{folder.path}: {len(read_receipts(folder))} iterations are restored. Go on with it: "
+        f"chess-snn campaign resume {folder.path}"
+    )

@@ -2,26 +2,34 @@
 
 import json
 import tempfile
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Final
 
 import typer
+from rich.table import Table
 
 from chess_snn import __version__
-from chess_snn.cli.console import console, print_message, work_bar
+from chess_snn.cli.console import console, make_table, print_message, work_bar
 from chess_snn.cli.ladder_rate import rate
-from chess_snn.cli.ladder_tables import checked_table, ladder_facts, ladder_table
-from chess_snn.cli.report_file import check_writable, refuse_in_campaign
+from chess_snn.cli.options import AsJsonOption, check_writable, refuse_in_campaign
 from chess_snn.config import check_range
 from chess_snn.data import read_json, write_bytes, write_json, write_parts
 from chess_snn.errors import UsageError
-from chess_snn.evaluation import DEFAULT_MAX_PLIES, EngineSettings, PlayerFacts, match_pgn
+from chess_snn.evaluation import (
+    DECREED_RATINGS,
+    DEFAULT_MAX_PLIES,
+    EngineSettings,
+    PlayerFacts,
+    match_pgn,
+)
 from chess_snn.evaluation.ladder import (
     GAMES_FILE,
     LADDER_FILE,
     LADDER_PLAYERS,
+    CheckedScore,
     Ladder,
     LadderGames,
     LadderPlan,
@@ -37,7 +45,9 @@ from chess_snn.evaluation.ladder import (
     shipped_games,
     unpack_games,
 )
+from chess_snn.evaluation.ratings import interval_text
 from chess_snn.games import get_game
+from chess_snn.types import Json
 
 app = typer.Typer(
     help="Players of known strength: see their ratings and games, rate networks among them.",
@@ -131,7 +141,7 @@ def show_command(
     ladder: Annotated[
         Path | None, typer.Option(help="A ladder.json; left out, the one that is shipped.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead.")] = False,
+    as_json: AsJsonOption = False,
 ) -> None:
     """Print the ladder: players, measured ratings, and where they have some, decreed ones.
 
@@ -246,3 +256,63 @@ def _show(ladder: Ladder) -> None:
     console.print(ladder_table(ladder))
     for line in ladder_facts(ladder):
         print_message(line)
+
+
+def ladder_table(ladder: Ladder) -> Table:
+    """The players, the strongest first, with their ratings and intervals."""
+    table = make_table(
+        "Elo above random", "player", "Elo", "95 % interval", "games", "decreed", left=("player",)
+    )
+    for rung in reversed(ladder.rungs):
+        decreed = DECREED_RATINGS.get(rung.player)
+        table.add_row(
+            rung.player, f"{rung.elo:.0f}", interval_text(rung.elo_low, rung.elo_high),
+            f"{rung.num_games:,}",
+            "" if decreed is None else str(decreed),
+        )
+    return table
+
+
+def ladder_facts(ladder: Ladder) -> Iterator[str]:
+    """Lines on how the ladder was made, and how far it can be trusted."""
+    origin, ratings = ladder.origin, ladder.ratings
+    yield (
+        f"{ladder.num_games:,} games of {len(ladder.pairings)} pairings, cut after "
+        f"{ladder.max_plies} plies; {origin['date'][:10]}, {ladder.engine or 'no engine'}, "
+        f"{origin['command']}"
+    )
+    yield (
+        f"Playing white is worth {ratings['colour_advantage']['value']:.0f} points; "
+        f"{ratings['draw_rate']['value']:.0%} of games between equals are drawn or cut."
+    )
+    yield from _prediction(ladder.held_out)
+    if any(name in ladder.players for name in DECREED_RATINGS):
+        yield (
+            "Decreed: what published systems call these opponents, on a scale of their own where "
+            f"random is {DECREED_RATINGS['random']}."
+        )
+
+
+def checked_table(rows: Sequence[CheckedScore]) -> Table:
+    """Scores of a check beside the ladder's, and whether they are within their intervals."""
+    table = make_table(
+        "check of the ladder", "player", "against", "pairs", "ladder", "now", "must lie in", "",
+        left=("player", "against", ""),
+    )
+    for row in rows:
+        table.add_row(
+            row.player, row.opponent or "all", f"{row.num_pairs:,}", f"{row.ladder_score:.3f}",
+            f"{row.score:.3f}", f"{row.low:.3f} to {row.high:.3f}",
+            "ok" if row.is_within else "OUTSIDE",
+        )
+    return table
+
+
+def _prediction(held_out: Json) -> Iterator[str]:
+    loss, constant = held_out["log_loss"], held_out["constant_log_loss"]
+    if loss is None or constant is None:
+        return
+    yield (
+        f"Of {held_out['num_predicted']:,} games that were held out, ratings of the others predict "
+        f"each with a loss of {loss:.3f} nats; always the same chances, {constant:.3f}."
+    )

@@ -14,12 +14,18 @@ import typer
 from rich.table import Table
 
 from chess_snn.campaign.models.references import KNOWN_MODELS
-from chess_snn.cli.console import console, print_message, work_bar
-from chess_snn.cli.devices import NetworkDeviceOption
-from chess_snn.cli.ladder_plot import ladder_svg
+from chess_snn.cli.console import console, make_table, print_message, work_bar
 from chess_snn.cli.match import games_pgn
+from chess_snn.cli.options import (
+    AsJsonOption,
+    JsonFile,
+    NetworkDeviceOption,
+    SimulationsOption,
+    check_writable,
+    refuse_in_campaign,
+)
 from chess_snn.cli.players import Entrant, find_entrant
-from chess_snn.cli.report_file import JsonFile, check_writable, refuse_in_campaign
+from chess_snn.cli.plots import ladder_svg
 from chess_snn.config import check_range
 from chess_snn.data import read_json, write_json, write_parts, write_text
 from chess_snn.data.manifest import describe_file
@@ -66,9 +72,7 @@ def rate(
     games: Annotated[
         int, typer.Option(help="Of each network; with --against, of each of its pairings.")
     ] = 100,
-    simulations: Annotated[
-        int, typer.Option(help="At each move; 0 plays the policy without search.")
-    ] = 64,
+    simulations: SimulationsOption = 64,
     against: Annotated[
         str, typer.Option(help="Play these players instead of rungs near the network's strength: "
                                "names with commas between.")
@@ -88,7 +92,7 @@ def rate(
     ] = None,
     plot: Annotated[Path | None, typer.Option(help="Write the plot (SVG) to this file.")] = None,
     json_file: JsonFile = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead.")] = False,
+    as_json: AsJsonOption = False,
 ) -> None:
     """Rate networks on the ladder's scale: Elo above random moves, with 95 % intervals.
 
@@ -275,9 +279,10 @@ def _to_json(
 
 
 def _print(entrants: Sequence[Entrant], ratings: Sequence[LadderRating]) -> None:
-    table = Table(title=_SCALE)
-    for heading in ("network", "simulations", "Elo", "95 % interval", "games", "score"):
-        table.add_column(heading, justify="left" if heading == "network" else "right")
+    table = make_table(
+        _SCALE, "network", "simulations", "Elo", "95 % interval", "games", "score",
+        left=("network",),
+    )
     for entrant, rated in zip(entrants, ratings, strict=True):
         elo = rated.rating.elo
         mark = "~" if rated.approximate else ""
@@ -298,9 +303,10 @@ def _print(entrants: Sequence[Entrant], ratings: Sequence[LadderRating]) -> None
 
 def _score_table(rated: LadderRating) -> Table:
     """Scores of one player against each opponent."""
-    table = Table(title=rated.rating.player)
-    for heading in ("against", "games", "W-D-L", "cut", "score", "95 % interval"):
-        table.add_column(heading, justify="left" if heading == "against" else "right")
+    table = make_table(
+        rated.rating.player, "against", "games", "W-D-L", "cut", "score", "95 % interval",
+        left=("against",),
+    )
     for match in rated.matches:
         low, high = match.interval()
         mark = "~" if match.player_b in rated.approximate else ""

@@ -11,16 +11,19 @@ from chess_snn.campaign import CampaignConfig, load_config, preset_names
 from chess_snn.campaign.machine.training_launch import train_network_in_ranks
 from chess_snn.campaign.machine.training_ranks import training_gpus
 from chess_snn.campaign.stages.training_alone import TrainedNetwork, train_network
-from chess_snn.cli.console import console, print_message
-from chess_snn.cli.devices import (
+from chess_snn.cli.console import console, make_table, print_message
+from chess_snn.cli.options import (
     DeviceOption,
     GpusOption,
+    JsonFile,
+    check_given_games,
+    check_writable,
+    games_setting,
     given_settings,
     parse_gpus,
     setting_option,
 )
-from chess_snn.cli.given_games import check_given_games, games_setting
-from chess_snn.cli.rank_options import (
+from chess_snn.cli.train import (
     DEFAULT_TIMEOUT_S,
     BackendOption,
     BatchSizeOption,
@@ -36,7 +39,6 @@ from chess_snn.cli.rank_options import (
     fitting_layout,
     rank_layout,
 )
-from chess_snn.cli.report_file import JsonFile, check_writable
 from chess_snn.config import check_range
 from chess_snn.cores import num_cores
 from chess_snn.data import write_json
@@ -166,9 +168,7 @@ def _points_table(points: Points) -> Table:
     last = len(points) - 1
     num_rows = min(len(points), _MOST_ROWS)
     rows = sorted({round(k * last / max(1, num_rows - 1)) for k in range(num_rows)})
-    table = Table()
-    for heading in _COLUMNS:
-        table.add_column(heading, justify="right")
+    table = make_table(None, *_COLUMNS)
     for row in rows:
         table.add_row(*(
             format(points[row][name], form) if name in points[row] else ""

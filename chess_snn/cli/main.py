@@ -1,19 +1,81 @@
-"""The commands in one tree, and what an error or Ctrl-C looks like from outside."""
+"""The commands in one tree, each loaded when it is used; errors and Ctrl-C as users see them.
+
+The modules of commands load torch and numba, which takes seconds; the list of commands needs
+neither.
+"""
 
 import errno
+import importlib
 import os
 import sys
-from typing import Annotated
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar, Final
 
 import typer
 from rich.console import Console
+from typer.core import TyperCommand, TyperGroup
+from typer.main import get_group
 
 from chess_snn import __version__
-from chess_snn.cli.lazy import CommandEntry, LazyGroup
 from chess_snn.errors import ChessSnnError
 from chess_snn.interrupts import EXIT_INTERRUPTED
 
 EXIT_BAD_INPUT = 2
+_PACKAGE: Final = "chess_snn.cli"
+
+
+@dataclass(frozen=True, slots=True)
+class CommandEntry:
+    """Where a command stands, and what is said of it before it is loaded."""
+
+    name: str
+    module: str
+    """In ``package``."""
+    attribute: str
+    """A function that is the command, or a Typer whose commands are below it."""
+    summary: str
+    """The first paragraph of its help, on one line."""
+    context_settings: dict[str, Any] | None = None
+    """For a function: how its arguments are read."""
+    package: str = _PACKAGE
+
+    def load(self, like: TyperGroup) -> TyperCommand | TyperGroup:
+        """Import the module and make the command as Typer makes one of ``like``."""
+        target = getattr(importlib.import_module(f"{self.package}.{self.module}"), self.attribute)
+        app = typer.Typer(rich_markup_mode=like.rich_markup_mode)
+        if isinstance(target, typer.Typer):
+            app.add_typer(target, name=self.name)
+        else:
+            app.command(self.name, context_settings=self.context_settings)(target)
+        command = get_group(app).commands[self.name]
+        assert isinstance(command, TyperCommand | TyperGroup)
+        return command
+
+
+class LazyGroup(TyperGroup):
+    """The commands of a table; a subclass names the table, for Typer makes the group itself.
+
+    The group's own ``commands`` hold a name and a summary each: enough for the list of commands,
+    and for what is said of a name that is none of them.
+    """
+
+    table: ClassVar[tuple[CommandEntry, ...]] = ()
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        self._entries = {entry.name: entry for entry in self.table}
+        for entry in self.table:
+            self.add_command(TyperCommand(entry.name, help=entry.summary))
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """The command itself, loaded; None where there is none of that name."""
+        entry = self._entries.get(cmd_name)
+        return super().get_command(ctx, cmd_name) if entry is None else entry.load(like=self)
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write the list of commands from the table."""
+        TyperGroup(commands=dict(self.commands)).format_commands(ctx, formatter)
+
 
 COMMANDS = (
     CommandEntry(
@@ -43,7 +105,7 @@ COMMANDS = (
         "Play a game against a network, or against any other player, in the terminal.",
     ),
     CommandEntry(
-        "ratings", "ratings", "ratings_command",
+        "ratings", "results", "ratings_command",
         "Rate a campaign's generations and opponents from all their games at once.",
     ),
     CommandEntry(
@@ -51,7 +113,7 @@ COMMANDS = (
         "Show every finished iteration of a campaign, from its folder alone.",
     ),
     CommandEntry(
-        "train", "train_ranks", "train_command",
+        "train", "train", "train_command",
         "Train a campaign's next generation on the games that it has played.",
     ),
     CommandEntry(

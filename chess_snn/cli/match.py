@@ -12,7 +12,7 @@ from typing import Annotated, Final
 import typer
 
 from chess_snn.cli.console import print_message, work_bar
-from chess_snn.cli.devices import NetworkDeviceOption
+from chess_snn.cli.options import JsonFile, NetworkDeviceOption, check_writable
 from chess_snn.cli.players import (
     DEFAULT_ENGINE_S,
     Entrant,
@@ -20,7 +20,6 @@ from chess_snn.cli.players import (
     find_entrant,
     game_of_players,
 )
-from chess_snn.cli.report_file import JsonFile, check_writable
 from chess_snn.config import check_range
 from chess_snn.data import write_parts
 from chess_snn.errors import UsageError

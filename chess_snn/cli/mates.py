@@ -7,9 +7,8 @@ import typer
 
 from chess_snn.campaign.models.references import KNOWN_MODELS
 from chess_snn.cli.console import print_message, work_bar
-from chess_snn.cli.devices import NetworkDeviceOption
-from chess_snn.cli.models import find_model
-from chess_snn.cli.report_file import JsonFile, check_writable
+from chess_snn.cli.options import JsonFile, NetworkDeviceOption, check_writable
+from chess_snn.cli.players import find_model
 from chess_snn.config import check_range
 from chess_snn.data import write_json
 from chess_snn.devices import find_device

@@ -12,11 +12,17 @@ from rich.console import RenderableType
 
 from chess_snn.campaign.models.references import KNOWN_MODELS
 from chess_snn.cli.console import console, print_message
-from chess_snn.cli.devices import NetworkDeviceOption
-from chess_snn.cli.models import newest_or_untrained
-from chess_snn.cli.one_game import ADVISER
-from chess_snn.cli.players import Entrant, GameOption, find_entrant, game_of_players
-from chess_snn.cli.positions import START, read_position
+from chess_snn.cli.options import NetworkDeviceOption, ThreadsOption
+from chess_snn.cli.players import (
+    ADVISER,
+    START,
+    Entrant,
+    GameOption,
+    find_entrant,
+    game_of_players,
+    newest_or_untrained,
+    read_position,
+)
 from chess_snn.cli.solo_game import SoloGame, play_by_keys
 from chess_snn.cli.terminal_game import TerminalGame
 from chess_snn.config import check_choice, check_range
@@ -49,7 +55,7 @@ def play_command(
     ascii_only: Annotated[
         bool, typer.Option("--ascii", help="Letters and signs of ASCII alone.")
     ] = False,
-    threads: Annotated[int, typer.Option(help="Of a network; 0 takes what is of use.")] = 0,
+    threads: ThreadsOption = 0,
     device: NetworkDeviceOption = "cpu",
 ) -> None:
     """Play a game against a network, or against any other player, in the terminal.

@@ -1,25 +1,33 @@
-"""The players of ``chess-snn match``: fixed ones by name, networks with a search budget."""
+"""What commands take as text: players, networks, positions, and the game that they are of."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Final
 
+import numpy as np
 import typer
 
+from chess_snn.campaign import CampaignFolder
+from chess_snn.campaign.configuration.settings import NetworkSettings
+from chess_snn.campaign.models import references
 from chess_snn.campaign.models.references import (
     KNOWN_MODELS,
     Model,
+    generations_there,
     is_registered,
     looking_for,
+    model_of_campaign,
     split_generation,
 )
-from chess_snn.cli.models import find_model
-from chess_snn.cli.one_game import DEFAULT_GAME
+from chess_snn.campaign.store.folder import CONFIG_FILE
+from chess_snn.campaign.store.naming import campaigns_home
+from chess_snn.cli.console import print_message
+from chess_snn.cli.orchestration import load_flows
 from chess_snn.config import check_range
-from chess_snn.errors import UsageError
+from chess_snn.errors import ChessSnnError, PositionError, UsageError
 from chess_snn.evaluation import (
     KNOWN_PLAYERS,
     DilutedPlayer,
@@ -34,7 +42,8 @@ from chess_snn.evaluation import (
 from chess_snn.games import GAME_NAMES, get_game
 from chess_snn.games.base import Game
 from chess_snn.nets import make_evaluator
-from chess_snn.search import MAX_SIMULATIONS, make_match_search
+from chess_snn.search import MAX_SIMULATIONS, SearchSettings, make_match_search
+from chess_snn.types import UInt64Array
 
 DEFAULT_ENGINE_S: Final = EngineSettings().answer_s
 """Seconds that an engine may take for a move."""
@@ -43,6 +52,19 @@ GameOption = Annotated[
     str, typer.Option("--game", help=f"{' or '.join(GAME_NAMES)}; by default the networks' game.")
 ]
 _BUDGET = re.compile(r"(?P<model>.+):(?P<simulations>[0-9]{1,12})")
+
+DEFAULT_GAME: Final = "chess"
+"""Of commands that neither a network nor an option tells which one."""
+ADVISER: Final = "expectimax:2"
+"""Says what it would play in a game of one player, beside a network or without one."""
+_OF_ANY_GAME: Final = (
+    "play", "analyse", "match", "scores", "models compare", "games show", "games stats", "results",
+    "watch",
+)
+"""Commands that take every game."""
+
+START: Final = "startpos"
+"""Stands for the position in which a game begins."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,3 +158,90 @@ def _network(game: Game | None, text: str, simulations: int) -> Entrant:
         )
     model = find_model(text, None if game is None else game.spec.name)
     return Entrant(f"{model.label}:{simulations}", model, simulations)
+
+
+def find_model(text: str, game: str | None = None) -> Model:
+    """The model that ``text`` names; a registered one is fetched.
+
+    Args:
+        text: see ``KNOWN_MODELS``.
+        game: name of the game that it must play; None: any.
+
+    Raises:
+        UsageError, ChessSnnError: as :func:`chess_snn.campaign.models.references.find_model`; or
+            it plays another game.
+    """
+    model = references.find_model(text, fetch_model)
+    if game is not None and model.game is not None:
+        check_game(model.label, model.game, game)
+    return model
+
+
+def fetch_model(address: str) -> Path:
+    """The folder of a registered model; see :func:`flows.registry.fetch_model`."""
+    folder: Path = load_flows("registry").fetch_model(address)
+    return folder
+
+
+def newest_or_untrained(game: str = DEFAULT_GAME) -> Model:
+    """The newest network of ``game`` in ``./campaigns`` and in the user's; else an untrained one.
+
+    The user's campaigns are those of :func:`chess_snn.campaign.store.naming.campaigns_home`.
+    """
+    checkpoints = [
+        (folder.checkpoint(generation).stat().st_mtime, path, generation)
+        for path, folder in _campaigns() if folder.config.campaign.game == game
+        for generation in generations_there(folder)[-1:]
+    ]
+    if checkpoints:
+        _, path, generation = max(checkpoints)
+        return model_of_campaign(path, generation)
+    return Model("untrained", None, NetworkSettings().precision, SearchSettings())
+
+
+def _campaigns() -> Iterator[tuple[Path, CampaignFolder]]:
+    for parent in dict.fromkeys((Path("campaigns"), campaigns_home())):
+        for config in sorted(parent.glob(f"*/{CONFIG_FILE}")):
+            try:
+                folder = CampaignFolder.open(config.parent)
+            except ChessSnnError as error:
+                print_message(f"left out: {error}")
+                continue
+            yield config.parent, folder
+
+
+def check_game(what: str, found: str, wanted: str) -> None:
+    """Refuse ``what``, of the game called ``found``, in a command that needs the game ``wanted``.
+
+    Raises:
+        UsageError: the games differ; the message names both, and what works instead.
+    """
+    if found == wanted:
+        return
+    if found not in GAME_NAMES:
+        raise UsageError(
+            f"{what} is of the game {found}, which is not known here; known: "
+            f"{', '.join(GAME_NAMES)}"
+        )
+    raise UsageError(
+        f"{what} is of the game {found}, and this command needs {wanted} here; these work with "
+        f"{found}: {', '.join(_OF_ANY_GAME)}"
+    )
+
+
+def read_position(game: Game, text: str) -> UInt64Array:
+    """State row uint64[W] of ``text``: ``START`` (of seed 0), or the game's notation.
+
+    Raises:
+        PositionError: it is malformed, cannot occur, or nature is to move there.
+    """
+    if text == START:
+        start: UInt64Array = game.initial_states(np.zeros(1, np.uint64))[0]
+        return start
+    state = game.parse_state(text)
+    if game.event_probabilities(state[None]).any():
+        raise PositionError(
+            f"a chance event is still to come in {text!r}; give a position in which a player is to "
+            "move"
+        )
+    return state

@@ -21,8 +21,9 @@ from chess_snn.campaign.store.receipts import VERDICT_WORDS
 from chess_snn.campaign.strength.champions import HandPromotion, promote_by_hand, roll_back
 from chess_snn.cli.compare import compare
 from chess_snn.cli.console import console, print_message
-from chess_snn.cli.models import find_model
+from chess_snn.cli.options import AsJsonOption, CampaignArgument
 from chess_snn.cli.orchestration import load_flows
+from chess_snn.cli.players import find_model
 from chess_snn.errors import ChessSnnError, UsageError
 from chess_snn.types import Json
 
@@ -35,12 +36,9 @@ app = typer.Typer(
 )
 
 app.command()(compare)
-
-Directory = Annotated[Path, typer.Argument(help="The campaign folder.")]
 Version = Annotated[
     str, typer.Argument(help="CAMPAIGN@GENERATION, or CAMPAIGN@champion; CAMPAIGN is its newest.")
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead.")]
 Why = Annotated[str, typer.Option(help="The reason, for those who ask later; needed.")]
 Who = Annotated[
     str | None, typer.Option(help="Who decides; by default the name of this user.")
@@ -48,7 +46,7 @@ Who = Annotated[
 
 
 @app.command("list")
-def list_versions(directory: Directory, as_json: AsJson = False) -> None:
+def list_versions(directory: CampaignArgument, as_json: AsJsonOption = False) -> None:
     """Every network of a campaign's finished iterations, from its folder alone.
 
     Elo points are above the random mover, with a 95 % interval, for the search budget in the title;
@@ -68,7 +66,7 @@ def list_versions(directory: Directory, as_json: AsJson = False) -> None:
 
 
 @app.command()
-def show(model: Version, as_json: AsJson = False) -> None:
+def show(model: Version, as_json: AsJsonOption = False) -> None:
     """Everything that is known of one network: rating, size, spikes, games it was trained on.
 
     Where MLflow is installed and has the campaign, its version and aliases there too. An exported
@@ -119,7 +117,7 @@ def promote(
 
 
 @app.command()
-def rollback(directory: Directory, why: Why, who: Who = None) -> None:
+def rollback(directory: CampaignArgument, why: Why, who: Who = None) -> None:
     """Make the champion before the present one champion again.
 
     Done again, it goes back one more. As with promote, the campaign must not be running.

@@ -1,6 +1,7 @@
-"""``chess-snn results``: every finished iteration of a campaign, for people and for scripts."""
+"""``chess-snn results`` and ``ratings``: the iterations of a campaign, and its players."""
 
 import io
+import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
@@ -12,6 +13,7 @@ from rich.table import Table
 from chess_snn.campaign import CampaignFolder, read_receipts
 from chess_snn.campaign.store.absence import absence_notices
 from chess_snn.campaign.strength.matches import read_final_matches
+from chess_snn.campaign.strength.ratings import ANCHOR, rate_campaign
 from chess_snn.campaign.viewing.lines import is_faulty
 from chess_snn.campaign.viewing.results import result_rows, results_csv, results_json
 from chess_snn.cli.campaign_tables import (
@@ -21,11 +23,12 @@ from chess_snn.cli.campaign_tables import (
     rows_table,
     strength_columns,
 )
-from chess_snn.cli.console import console, print_message
-from chess_snn.cli.report_file import check_writable
+from chess_snn.cli.console import console, make_table, print_message
+from chess_snn.cli.options import AsJsonOption, CampaignArgument, check_writable
 from chess_snn.config import check_range
 from chess_snn.data import write_text
-from chess_snn.errors import UsageError
+from chess_snn.errors import CampaignError, UsageError
+from chess_snn.evaluation.ratings import interval_text
 from chess_snn.types import Json
 
 _FILE_WIDTH = 240
@@ -33,7 +36,7 @@ _FILE_WIDTH = 240
 
 
 def results_command(
-    directory: Annotated[Path, typer.Argument(help="The campaign folder.")],
+    directory: CampaignArgument,
     last: Annotated[
         int | None, typer.Option(help="Show only so many iterations, the newest.")
     ] = None,
@@ -114,3 +117,44 @@ def _table_text(tables: Sequence[Table]) -> str:
     for table in tables:
         wide.print(table)
     return text.getvalue()
+
+
+def ratings_command(
+    directory: CampaignArgument,
+    as_json: AsJsonOption = False,
+) -> None:
+    """Rate a campaign's generations and opponents from all their games at once.
+
+    Elo points above the random mover, which is 0, with 95 % intervals; who won or lost every game
+    has a bound. The search budget is part of a name: gen-000012@64 had 64 simulations a move.
+
+    chess-snn ratings campaigns/cpu-001
+    """
+    folder = CampaignFolder.open(directory)
+    rated = rate_campaign(folder)
+    if rated is None:
+        raise CampaignError(
+            f"{folder.path} has no match against {ANCHOR} yet; one is played every "
+            f"{folder.config.evaluation.every} generations"
+        )
+    if as_json:
+        typer.echo(json.dumps(rated.to_json(), indent=2))
+        return
+    ratings = rated.ratings
+    table = make_table(
+        f"{folder.name}: Elo above {ANCHOR}", "player", "Elo", "95 % interval", "games", "score",
+        left=("player",),
+    )
+    for rating in ratings.table:
+        table.add_row(
+            rating.player, f"{rating.elo.value:.0f}",
+            interval_text(rating.elo.low, rating.elo.high), f"{rating.num_games:,}",
+            f"{rating.score:.3f}",
+        )
+    console.print(table)
+    print_message(
+        f"Playing white is worth {ratings.colour_advantage.value:.0f} points; "
+        f"{ratings.draw_rate.value:.0%} of games between equals are drawn or cut."
+    )
+    if rated.notice is not None:
+        print_message(rated.notice)

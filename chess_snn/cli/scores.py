@@ -9,9 +9,8 @@ import typer
 from rich.table import Table
 
 from chess_snn.cli.console import console, work_bar
-from chess_snn.cli.devices import NetworkDeviceOption
+from chess_snn.cli.options import JsonFile, NetworkDeviceOption, ThreadsOption, check_writable
 from chess_snn.cli.players import GameOption, find_entrant, game_of_players
-from chess_snn.cli.report_file import JsonFile, check_writable
 from chess_snn.config import check_range
 from chess_snn.data import write_json
 from chess_snn.errors import UsageError
@@ -42,7 +41,7 @@ def scores_command(
     ] = 4,
     max_plies: Annotated[int, typer.Option(help="Longer games are cut; 0: 100,000.")] = 0,
     seed: Annotated[int, typer.Option(help="Names the seeds.")] = 0,
-    threads: Annotated[int, typer.Option(help="Of a network; 0 takes what is of use.")] = 0,
+    threads: ThreadsOption = 0,
     device: NetworkDeviceOption = "cpu",
     json_file: JsonFile = None,
 ) -> None:

@@ -9,8 +9,8 @@ import chess
 import chess.pgn
 import numpy as np
 
-from chess_snn.cli.board_text import draw_board
-from chess_snn.cli.report_file import refuse_in_campaign
+from chess_snn.cli.drawing import draw_board
+from chess_snn.cli.options import refuse_in_campaign
 from chess_snn.data import write_text
 from chess_snn.errors import EngineError, IllegalMoveError, UsageError
 from chess_snn.evaluation import Player

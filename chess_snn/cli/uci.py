@@ -7,8 +7,8 @@ from typing import Annotated, Final
 import typer
 
 from chess_snn.campaign.models.references import KNOWN_MODELS
-from chess_snn.cli.devices import NetworkDeviceOption
-from chess_snn.cli.models import find_model
+from chess_snn.cli.options import NetworkDeviceOption
+from chess_snn.cli.players import find_model
 from chess_snn.cores import num_cores
 from chess_snn.devices import find_device
 from chess_snn.games import get_game

@@ -1,13 +1,13 @@
-"""``chess-snn watch``: how a campaign goes, while it does."""
+"""A campaign while it runs: in the terminal that runs it, and in ``chess-snn watch``."""
 
 import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
+from contextlib import contextmanager
 from typing import Annotated, Final
 
 import typer
-from rich.console import Group
-from rich.live import Live
+from rich.console import Group, RenderableType
+from rich.live import Live as LivePicture
 from rich.text import Text
 
 from chess_snn.campaign.store.plans import describe_length
@@ -15,14 +15,18 @@ from chess_snn.campaign.viewing.events import (
     AlarmRaised,
     Event,
     IterationFinished,
+    Listener,
     Message,
+    StageProgress,
     WorkersProgress,
 )
 from chess_snn.campaign.viewing.lines import NowAndThen, duration, event_lines, match_line
+from chess_snn.campaign.viewing.live import Live
 from chess_snn.campaign.viewing.watching import CampaignView, CampaignWatch
 from chess_snn.cli.console import console, print_message
-from chess_snn.cli.dashboard import dashboard, describe_writer
+from chess_snn.cli.dashboard import dashboard, describe_writer, stage_bars, workers_table
 from chess_snn.cli.keyboard import Keyboard, has_keyboard
+from chess_snn.cli.options import CampaignArgument
 from chess_snn.config import check_range
 
 _LEAVE_KEYS: Final = ("q", "Q")
@@ -34,8 +38,35 @@ Wait = Callable[[float], bool]
 """Waits for some seconds; False ends the watch."""
 
 
+@contextmanager
+def campaign_terminal() -> Iterator[Listener]:
+    """A listener that shows a campaign for the length of the block.
+
+    On a terminal, bars of the stages and a table of the workers stay below the lines of what has
+    happened; elsewhere their progress is a line now and then.
+    """
+    live, is_due = Live(), NowAndThen()
+
+    def listen(event: Event) -> None:
+        nonlocal live
+        live = live.after(event)
+        is_drawn = console.is_terminal and isinstance(event, StageProgress | WorkersProgress)
+        if not is_drawn and is_due(event):
+            for line in event_lines(event):
+                print_message(line)
+
+    def picture() -> RenderableType:
+        return Group(stage_bars(live.stages), workers_table(live.workers))
+
+    if console.is_terminal:
+        with LivePicture(console=console, transient=True, get_renderable=picture):
+            yield listen
+    else:
+        yield listen
+
+
 def watch_command(
-    directory: Annotated[Path, typer.Argument(help="The campaign folder.")],
+    directory: CampaignArgument,
     simple: Annotated[
         bool,
         typer.Option("--simple", help="Plain lines, one a change; always so without a terminal."),
@@ -100,7 +131,7 @@ def _print_lines(views: Iterator[CampaignView]) -> None:
 
 
 def _draw(views: Iterator[CampaignView], footer: str) -> None:
-    with Live(console=console, auto_refresh=False) as live:
+    with LivePicture(console=console, auto_refresh=False) as live:
         for view in views:
             picture = dashboard(view, console)
             if not view.is_finished:

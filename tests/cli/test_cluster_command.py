@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from chess_snn.cli.devices import pace_settings, parse_gpus
 from chess_snn.cli.main import app
+from chess_snn.cli.options import pace_settings, parse_gpus
 from chess_snn.devices import gpus_option
 from chess_snn.errors import ConfigError
 

@@ -6,7 +6,7 @@ import pytest
 from made_networks import make_campaign, make_weights, small_network
 
 from chess_snn.campaign.store.naming import HOME_VARIABLE
-from chess_snn.cli.models import find_model, newest_or_untrained
+from chess_snn.cli.players import find_model, newest_or_untrained
 from chess_snn.errors import CorruptDataError, UsageError
 from chess_snn.games import get_game
 from chess_snn.nets import network_digest

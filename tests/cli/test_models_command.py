@@ -15,7 +15,7 @@ from chess_snn.campaign import CampaignFolder, campaign_lock, read_receipts, wri
 from chess_snn.campaign.store.naming import HOME_VARIABLE
 from chess_snn.campaign.store.receipts import PromotionFacts
 from chess_snn.campaign.strength.champions import champion_of, read_hand_promotions
-from chess_snn.cli.models import find_model
+from chess_snn.cli.players import find_model
 from chess_snn.games import get_game
 from chess_snn.nets import build_network, net_config, network_digest
 

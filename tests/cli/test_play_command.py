@@ -12,7 +12,7 @@ import pytest
 from made_networks import make_campaign, make_weights
 
 from chess_snn.campaign.store.naming import HOME_VARIABLE
-from chess_snn.cli.board_text import draw_board
+from chess_snn.cli.drawing import draw_board
 from chess_snn.cli.terminal_game import TerminalGame, parse_move
 from chess_snn.errors import EngineError, IllegalMoveError, UsageError
 from chess_snn.evaluation import FORFEIT, VOID

@@ -17,11 +17,10 @@ from chess_snn.campaign.viewing.events import (
 from chess_snn.campaign.viewing.lines import MOST_WORKERS, event_lines
 from chess_snn.campaign.viewing.live import Live, write_live
 from chess_snn.campaign.viewing.watching import CampaignWatch
-from chess_snn.cli import campaign_terminal
 from chess_snn.cli import console as console_module
-from chess_snn.cli.campaign_terminal import campaign_terminal as terminal_listener
+from chess_snn.cli import watch as watch_module
 from chess_snn.cli.dashboard import dashboard, workers_table
-from chess_snn.cli.watch import FolderEvents
+from chess_snn.cli.watch import FolderEvents, campaign_terminal
 
 FIRST = WorkerProgress(
     "box-a/cpu-0", "the processor of box-a", "iteration 0 self-play, shard 1: 40 of 100", 148, 3.1,
@@ -96,9 +95,9 @@ def test_many_workers_are_told_of_together():
 def test_the_terminal_shows_workers_beneath_its_bars(monkeypatch):
     text = io.StringIO()
     terminal = Console(file=text, width=140, force_terminal=True, color_system=None)
-    for module in (console_module, campaign_terminal):
+    for module in (console_module, watch_module):
         monkeypatch.setattr(module, "console", terminal)
-    with terminal_listener() as listen:
+    with campaign_terminal() as listen:
         listen(STAGE)
         listen(WorkersProgress((FIRST,)))
         listen(Message("a worker died"))

@@ -7,7 +7,7 @@ import pytest
 from stored_files import copy_campaign
 
 from chess_snn.campaign.store.folder import CONFIG_FILE, campaign_around
-from chess_snn.cli.report_file import check_writable
+from chess_snn.cli.options import check_writable
 from chess_snn.errors import UsageError
 
 

@@ -6,7 +6,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from chess_snn.cli.comparison_plot import comparison_svg
+from chess_snn.cli.plots import comparison_svg
 from chess_snn.evaluation import MatchResult, compare, likelihood_of_superiority
 from chess_snn.games import get_game
 

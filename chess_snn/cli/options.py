@@ -1,0 +1,147 @@
+"""Options that several commands share, most of them settings of a campaign."""
+
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from chess_snn.campaign import CampaignConfig
+from chess_snn.campaign.configuration.loading import Setting, setting_field
+from chess_snn.campaign.stages.given_games import fix_given_games
+from chess_snn.campaign.store.folder import campaign_around
+from chess_snn.cli.console import work_bar
+from chess_snn.errors import ConfigError, UsageError
+from chess_snn.settings import description
+
+NetworkDeviceOption = Annotated[
+    str,
+    typer.Option("--device", help="Where networks run: cpu, cuda, cuda:N, or auto, a GPU where "
+                 "there is one."),
+]
+ClusterOption = Annotated[
+    str,
+    typer.Option(help="Whose workers: local, slurm, kubernetes, or the address of a scheduler such "
+                 "as tls://box-a:8786."),
+]
+CampaignArgument = Annotated[Path, typer.Argument(help="The campaign folder.")]
+ThreadsOption = Annotated[int, typer.Option(help="Of a network; 0 takes what is of use.")]
+SimulationsOption = Annotated[
+    int, typer.Option(help="At each move; 0 plays the policy without search.")
+]
+AsJsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead.")]
+JsonFile = Annotated[Path | None, typer.Option(help="Write what was found to this file as well.")]
+
+_ALL_GPUS = "all"
+
+
+def setting_option(setting: str, more: str = "") -> Any:
+    """An option for ``setting``, whose help is the setting's description and ``more``."""
+    return typer.Option(help=f"{description(setting_field(setting))} {more}".strip())
+
+
+WorkersOption = Annotated[int | None, setting_option("execution.workers")]
+WorkersPerDeviceOption = Annotated[int | None, setting_option("execution.workers_per_device")]
+GpusOption = Annotated[
+    str,
+    setting_option(
+        "execution.gpus",
+        "Give a number of GPUs such as 4, a list such as 0,2,5 (3, is GPU 3 alone), or all; "
+        "CUDA_VISIBLE_DEVICES hides the others.",
+    ),
+]
+DeviceOption = Annotated[str, setting_option("execution.device")]
+SelfPlayDeviceOption = Annotated[str, setting_option("execution.self_play_device")]
+
+
+def parse_gpus(text: str) -> tuple[int, ...]:
+    """The indices that a text stands for.
+
+    ``"0,2,5"`` lists them, ``"3,"`` is GPU 3 alone, and ``"4"`` is the first four GPUs. ``"all"``,
+    and an empty text, have none.
+
+    Raises:
+        ConfigError: it is neither a number of GPUs nor a list.
+    """
+    if text in ("", _ALL_GPUS):
+        return ()
+    parts = [part.strip() for part in text.removesuffix(",").split(",")]
+    is_count = "," not in text
+    if not all(part.isascii() and part.isdigit() for part in parts) or (is_count and text == "0"):
+        raise ConfigError(
+            f"--gpus must be a number of GPUs such as 4, a list such as 0,2,5, or all, got {text!r}"
+        )
+    return tuple(range(int(text))) if is_count else tuple(map(int, parts))
+
+
+def given_settings(values: Mapping[str, object]) -> list[Setting]:
+    """The settings whose options were given."""
+    return [(name, value) for name, value in values.items() if value not in (None, "")]
+
+
+def pace_settings(
+    workers: int | None, workers_per_device: int | None, gpus: str, device: str,
+    self_play_device: str, cluster: str,
+) -> list[Setting]:
+    """The settings of the options that were given."""
+    # One of the two takes the place of the other, also of one that a preset or a campaign has.
+    if workers is not None or workers_per_device is not None:
+        workers, workers_per_device = workers or 0, workers_per_device or 0
+    kind, address = ("address", cluster) if "://" in cluster else (cluster, "")
+    chosen: list[Setting] = [("cluster.kind", kind), ("cluster.address", address)]
+    return given_settings({
+        "execution.workers": workers,
+        "execution.workers_per_device": workers_per_device,
+        "execution.gpus": parse_gpus(gpus) if gpus else None,
+        "execution.device": device,
+        "execution.self_play_device": self_play_device,
+    }) + (chosen if cluster else [])
+
+
+def games_setting(directory: Path | None) -> list[Setting]:
+    """The setting for the folder of an option or argument; nothing where it is not given."""
+    return [] if directory is None else [("supervised.games", str(directory))]
+
+
+def check_given_games(config: CampaignConfig) -> CampaignConfig:
+    """``config`` with its games fixed; see :func:`fix_given_games`."""
+    if not config.supervised.games:
+        return config
+    with work_bar("looking at the games to learn from", "shards") as on_progress:
+        return fix_given_games(config, on_progress)
+
+
+def check_writable(path: Path | None, option: str = "--json-file") -> None:
+    """Say before the work, not after it, that the file of ``option`` cannot be written.
+
+    Raises:
+        UsageError: ``path`` is a folder, or lies in a campaign, or where this user may not write.
+    """
+    if path is None:
+        return
+    nearest = next(parent for parent in path.absolute().parents if parent.exists())
+    try:
+        if path.is_dir():
+            raise IsADirectoryError(0, "it is a folder")
+        with tempfile.TemporaryFile(dir=nearest):
+            pass
+    except OSError as error:
+        raise UsageError(
+            f"cannot write {path}: {error.strerror}; choose another {option}"
+        ) from error
+    refuse_in_campaign(path, option)
+
+
+def refuse_in_campaign(path: Path, option: str) -> None:
+    """Keep what a user has written out of campaigns, whose files it would take the place of.
+
+    Raises:
+        UsageError: ``path`` lies in a campaign's folder; names another place for ``option``.
+    """
+    campaign = campaign_around(path)
+    if campaign is not None:
+        raise UsageError(
+            f"cannot write {path}: it lies in the campaign {campaign}, whose files are its own; "
+            f"choose another {option}, outside of it"
+        )
