@@ -40,16 +40,7 @@ from chess_snn.interrupts import listen_again
 from flows.cluster import campaign_crew, check_crew
 from flows.context import CampaignRun
 from flows.iteration import show_in_mlflow, task_options
-from flows.iteration_table import iteration_table
-from flows.links import flow_run_link
-from flows.listeners import (
-    alarm_events,
-    campaign_log,
-    extra_listeners,
-    live_file,
-    log_lines,
-    progress_artifact,
-)
+from flows.listeners import campaign_log, extra_listeners, live_file, log_lines
 from flows.mending import mender_of
 from flows.mirroring import open_mirror, send_to_store
 from flows.one_a_folder import one_run_a_folder
@@ -68,6 +59,7 @@ from flows.parameters import (
     form_settings,
 )
 from flows.pipeline import run_iterations
+from flows.prefect_pages import alarm_events, flow_run_link, iteration_table, progress_artifact
 from flows.stale_runs import campaign_tag, close_stale_flow_runs
 from flows.tagging import untagged_tasks
 from tasks import compute

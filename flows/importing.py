@@ -10,7 +10,7 @@ from chess_snn.errors import ConfigError
 from chess_snn.pgn import FAULT_KINDS, ImportReport, import_pgn
 from chess_snn.types import Json
 from flows.parameters import CountOrNone
-from flows.progress_artifact import ProgressArtifact
+from flows.prefect_pages import ProgressArtifact
 
 
 @flow(name="import", flow_run_name="import-{file}")

@@ -26,8 +26,8 @@ from chess_snn.campaign.viewing.events import (
     IterationFinished,
 )
 from flows.context import CampaignRun, IterationRun, current_iteration
-from flows.iteration_table import worker_shares
 from flows.mirroring import send_to_store
+from flows.prefect_pages import worker_shares
 from flows.tagging import untagged_tasks
 from tasks import compute
 from tasks.cancelling import cancelled_by_stop

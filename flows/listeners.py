@@ -1,6 +1,7 @@
-"""The listeners of a campaign's events: two logs, Prefect's pages, and the file of ``watch``.
+"""Listeners of a campaign's events: logs, and the file that ``watch`` reads.
 
-Each is a function of one event (:mod:`chess_snn.campaign.viewing.events`).
+Each is a function of one event (:mod:`chess_snn.campaign.viewing.events`). Those of Prefect's pages
+are in :mod:`flows.prefect_pages`.
 """
 
 import logging
@@ -10,25 +11,17 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from datetime import datetime
 from pathlib import Path
-from typing import Final
-
-from prefect.events import emit_event
 
 from chess_snn.campaign import CampaignFolder
 from chess_snn.campaign.viewing.events import (
     AlarmRaised,
     Event,
     Listener,
-    StageProgress,
     WorkersProgress,
 )
 from chess_snn.campaign.viewing.lines import NowAndThen, event_lines
 from chess_snn.campaign.viewing.live import PERIOD_S, Live, write_live
 from chess_snn.errors import UsageError
-from flows.progress_artifact import ProgressArtifact
-
-ALARM_EVENT: Final = "chess-snn.alarm"
-"""Begins the name of the Prefect event: ``chess-snn.alarm.draw-collapse``."""
 
 _logger = logging.getLogger(__name__)
 
@@ -91,23 +84,6 @@ class _LogFile(logging.Handler):
             self._has_warned = True
 
 
-def progress_artifact() -> Listener:
-    """Shows a stage as a progress artifact in Prefect, and under it the workers.
-
-    Call it inside a flow run, to which the artifact then belongs.
-    """
-    artifact, live = ProgressArtifact("iteration-progress"), Live()
-
-    def listen(event: Event) -> None:
-        nonlocal live
-        live = live.after(event)
-        if isinstance(event, StageProgress):
-            lines = [str(event), *event_lines(WorkersProgress(live.workers))]
-            artifact.show(event.share, "\n\n".join(lines), is_last=event.has_ended)
-
-    return listen
-
-
 def live_file(folder: CampaignFolder) -> Listener:
     """Writes the newest progress to the file that ``chess-snn watch`` reads, now and then."""
     live, next_s = Live(), 0.0
@@ -123,31 +99,5 @@ def live_file(folder: CampaignFolder) -> Listener:
         except UsageError as error:
             # The view may lag; a disk that stays full stops the campaign elsewhere.
             _logger.warning("workers are not shown by chess-snn watch: %s", error)
-
-    return listen
-
-
-def alarm_events(folder: CampaignFolder) -> Listener:
-    """Emits a Prefect event for each alarm, so that automations can react to it.
-
-    Prefect relates it to the flow run that the alarm is told in. Prefect sends events from a thread
-    of its own; an unreachable server delays nothing.
-    """
-    def listen(event: Event) -> None:
-        if not isinstance(event, AlarmRaised):
-            return
-        alarm = event.alarm
-        emit_event(
-            event=f"{ALARM_EVENT}.{alarm.name.replace(' ', '-')}",
-            resource={
-                "prefect.resource.id": f"chess-snn.campaign.{folder.campaign_id}",
-                "prefect.resource.name": folder.name,
-            },
-            payload={
-                "campaign": folder.name, "directory": str(folder.path), "alarm": alarm.name,
-                "since_iteration": alarm.since_iteration, "saw": alarm.saw,
-                "advice": alarm.advice,
-            },
-        )
 
     return listen

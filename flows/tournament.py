@@ -20,9 +20,10 @@ from chess_snn.evaluation import check_book, make_player
 from chess_snn.types import Json
 from flows.cluster import campaign_crew
 from flows.iteration import task_options
-from flows.listeners import extra_listeners, log_lines, progress_artifact
+from flows.listeners import extra_listeners, log_lines
 from flows.one_a_folder import one_run_a_folder
 from flows.parameters import Count, CountOrNone
+from flows.prefect_pages import progress_artifact
 from tasks import compute
 from tasks.folder_access import folder_access
 from tasks.progress import ProgressBoard

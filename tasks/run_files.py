@@ -9,7 +9,7 @@ from chess_snn.campaign.stages.networks import game_of
 from chess_snn.campaign.store.collection import GameFilter, games_of_iteration
 from chess_snn.campaign.store.folder import CONFIG_FILE
 from chess_snn.campaign.strength.matches import read_final_matches
-from chess_snn.campaign.viewing.collection_report import to_pgn
+from chess_snn.campaign.viewing.recorded_games import to_pgn
 from chess_snn.campaign.viewing.results import result_rows, results_csv, results_json
 from chess_snn.errors import CorruptDataError
 

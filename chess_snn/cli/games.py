@@ -22,8 +22,7 @@ from chess_snn.campaign.store.collection import (
 )
 from chess_snn.campaign.store.folder import CONFIG_FILE
 from chess_snn.campaign.strength.match_games import match_games_pgn
-from chess_snn.campaign.viewing.collection_report import collection_figures, to_pgn
-from chess_snn.campaign.viewing.recorded_points import replay
+from chess_snn.campaign.viewing.recorded_games import collection_figures, replay, to_pgn
 from chess_snn.cli.console import console, make_table, print_message, work_bar
 from chess_snn.cli.drawing import (
     board_png,

@@ -9,7 +9,7 @@ import pytest
 
 from chess_snn.campaign import CampaignFolder, load_config
 from chess_snn.campaign.store.collection import GameCollection, GameFilter, open_collection
-from chess_snn.campaign.viewing.collection_report import collection_figures
+from chess_snn.campaign.viewing.recorded_games import collection_figures
 from chess_snn.data import GameRecords, write_shard
 from chess_snn.errors import CorruptDataError, UsageError
 

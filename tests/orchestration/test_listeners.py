@@ -19,7 +19,8 @@ from chess_snn.campaign.viewing.events import (  # noqa: E402
     WorkerProgress,
     WorkersProgress,
 )
-from flows.listeners import campaign_log, log_lines, progress_artifact  # noqa: E402
+from flows.listeners import campaign_log, log_lines  # noqa: E402
+from flows.prefect_pages import progress_artifact  # noqa: E402
 from flows.servers import prefect_server  # noqa: E402
 from tasks.progress import ProgressBoard  # noqa: E402
 
