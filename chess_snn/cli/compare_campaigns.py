@@ -10,7 +10,13 @@ from chess_snn.campaign import CampaignFolder
 from chess_snn.campaign.strength.measured_points import Point, common_points, milestones
 from chess_snn.cli.console import console, make_table, print_message
 from chess_snn.cli.match import check_match_options, find_openings, play_entrants
-from chess_snn.cli.options import AsJsonOption, SimulationsOption, ThreadsOption, check_writable
+from chess_snn.cli.options import (
+    AsJsonOption,
+    NetworkDeviceOption,
+    SimulationsOption,
+    ThreadsOption,
+    check_writable,
+)
 from chess_snn.cli.players import find_entrant
 from chess_snn.cli.plots import campaign_curves_svg
 from chess_snn.data import write_text
@@ -32,7 +38,7 @@ def compare(
     max_plies: Annotated[int, typer.Option(help="Longer games are cut.")] = DEFAULT_MAX_PLIES,
     seed: Annotated[int, typer.Option(help="Of openings and games.")] = 0,
     threads: ThreadsOption = 0,
-    device: Annotated[str, typer.Option(help="cpu, cuda or cuda:N.")] = "cpu",
+    device: NetworkDeviceOption = "cpu",
     plot: Annotated[
         Path | None, typer.Option(help="Write both curves to this file (SVG).")
     ] = None,

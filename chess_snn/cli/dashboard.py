@@ -140,12 +140,9 @@ def stage_bars(stages: Sequence[StageProgress], more: Sequence[str] = ()) -> Ren
     """A line a stage: a bar where something is counted, its progress, and its text in ``more``."""
     grid = Table.grid(padding=(0, 1))
     for stage, rest in zip(stages, more or [""] * len(stages), strict=True):
-        is_pulsing = not stage.total
-        bar = ProgressBar(
-            total=stage.total or None, completed=stage.done, width=_STAGE_BAR_WIDTH,
-            pulse=is_pulsing,
-        ) if stage.unit else ""
-        grid.add_row("", bar, Text(f"{stage}{rest}"))
+        total = stage.total or None  # without a total the bar pulses
+        bar = ProgressBar(total=total, completed=stage.done, width=_STAGE_BAR_WIDTH)
+        grid.add_row("", bar if stage.unit else "", Text(f"{stage}{rest}"))
     return grid
 
 

@@ -15,7 +15,9 @@ from chess_snn.campaign.store.plans import begin_iteration
 from chess_snn.campaign.strength.champions import promote_by_hand
 from chess_snn.campaign.strength.matches import event_of, final_matches
 from chess_snn.campaign.viewing.alarms import find_alarms
+from chess_snn.campaign.viewing.events import BACKUP, GATING_MATCH, SELF_PLAY, StageProgress
 from chess_snn.campaign.viewing.finish import is_finished
+from chess_snn.campaign.viewing.live import Live, write_live
 from chess_snn.campaign.viewing.watching import CampaignWatch
 from chess_snn.data import write_json
 from chess_snn.errors import CampaignError, CorruptDataError
@@ -74,6 +76,31 @@ def test_games_against_the_champion_follow_the_evaluation(tmp_path):
     assert stage_texts(watch) == ["iteration 1 gating match: 16 of 20 games at most"]
     write_json(folder.match(event_of(2), "champion-000001"), {})
     assert stage_texts(watch) == ["iteration 1 receipt"]
+
+
+def test_the_pace_that_the_campaign_has_measured_replaces_the_counts_of_the_folder(tmp_path):
+    folder = made.make_campaign(
+        tmp_path / "c", "evaluation.every=1", "promotion.max_openings=10"
+    )
+    made.finish(folder, 0)
+    made.begin(folder, 1)
+    watch = CampaignWatch(folder.path)
+    playing = StageProgress(1, SELF_PLAY, "games", 30, 200, per_s=10.0)
+    write_live(folder, Live((playing, StageProgress(0, BACKUP, "folders", 3, 0)), ()))
+    assert stage_texts(watch) == ["iteration 1 self-play: 0 of 2 shards"], "nobody runs it"
+    with campaign_lock(folder):
+        assert stage_texts(watch) == [
+            "iteration 1 self-play: 30 of 200 games, 10.0/s, 17 s left",
+            "iteration 0 backup: 3 folders",
+        ]
+        made.play_shards(folder, 1)
+        made.commit(folder.checkpoint(2))
+        made.evaluate(folder, 2)
+        playing = StageProgress(1, GATING_MATCH, "games", 5, 0, per_s=1.0)
+        write_live(folder, Live((playing,), ()))
+        assert stage_texts(watch) == [
+            "iteration 1 gating match: 5 of 20 games at most, 1.0/s, 15 s left"
+        ]
 
 
 def test_a_champion_by_hand_is_seen_at_the_next_look(folder):
