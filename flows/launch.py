@@ -43,7 +43,7 @@ def launch_campaign(
 
 
 def record_campaign(
-    folder: CampaignFolder, tell: Callable[[str], object], on_wait: Callable[[str, float], None]
+    folder: CampaignFolder, tell: Callable[[str], None], on_wait: Callable[[str, float], None]
 ) -> int:
     """Tell both views what they lack of a campaign, without running any of it.
 
