@@ -12,6 +12,7 @@ from rich.console import RenderableType
 
 from chess_snn.campaign.models.references import KNOWN_MODELS
 from chess_snn.cli.console import console, print_message
+from chess_snn.cli.keyboard import has_keyboard
 from chess_snn.cli.options import NetworkDeviceOption, ThreadsOption
 from chess_snn.cli.players import (
     ADVISER,
@@ -123,7 +124,7 @@ def _play_alone(
         seed=seed, ascii_only=ascii_only,
     )
     print_message(f"{game.spec.name} with seed {seed}; hints come from {adviser.name}.")
-    if sys.stdin.isatty() and console.is_terminal and not console.is_dumb_terminal:
+    if has_keyboard() and console.is_terminal and not console.is_dumb_terminal:
         play_by_keys(table, console)
     else:
         print_message("help lists what you can type.")
