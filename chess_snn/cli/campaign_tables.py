@@ -3,9 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from rich import box
 from rich.table import Table
-from rich.text import Text
 
 from chess_snn.campaign import CampaignFolder, Receipt
 from chess_snn.campaign.configuration.settings import CampaignConfig
@@ -22,7 +20,7 @@ from chess_snn.campaign.viewing.lines import (
     points_interval,
 )
 from chess_snn.campaign.viewing.results import opponents_of, result_rows
-from chess_snn.cli.console import console, print_message
+from chess_snn.cli.console import console, make_table, print_message
 from chess_snn.evaluation.solo import interval_text
 from chess_snn.games import get_game
 from chess_snn.types import Json
@@ -117,21 +115,21 @@ def strength_columns(config: CampaignConfig) -> Columns:
 def rows_table(
     title: str, rows: Sequence[Json], columns: Columns, *, lean: bool = False
 ) -> Table:
-    """A line a row; ``lean`` is without lines between columns, so that more fit side by side."""
-    table = _table(title, list(columns), lean)
+    """A line a row; ``lean`` as in :func:`make_table`."""
+    table = make_table(title, *columns, lean=lean)
     for row in rows:
         table.add_row(*(cell(row) for cell in columns.values()))
     return table
 
 
 def matches_table(title: str, matches: Sequence[Json], *, lean: bool = False) -> Table:
-    """A line a match, from summaries of matches; ``lean`` as in :func:`rows_table`."""
+    """A line a match, from summaries of matches; ``lean`` as in :func:`make_table`."""
     if any("points" in match for match in matches):
         return _points_table(title, matches, lean)
     has_faults = any(map(is_faulty, matches))
     faults = ["forfeits\nof both", "void"] if has_faults else []
     headings = ["player", "against", "W-D-L", "capped", *faults, "score", "95 % interval"]
-    table = _table(title, headings, lean)
+    table = make_table(title, *headings, lean=lean)
     for match in matches:
         table.add_row(
             match["player_a"],
@@ -147,7 +145,9 @@ def matches_table(title: str, matches: Sequence[Json], *, lean: bool = False) ->
 
 def _points_table(title: str, matches: Sequence[Json], lean: bool) -> Table:
     """Of matches in a game of one player: mean points of both, and how far ahead a is."""
-    table = _table(title, ["player", "against", "score", "points", "theirs", "ahead (95 %)"], lean)
+    table = make_table(
+        title, "player", "against", "score", "points", "theirs", "ahead (95 %)", lean=lean
+    )
     for match in matches:
         points = match["points"]
         table.add_row(
@@ -155,19 +155,6 @@ def _points_table(title: str, matches: Sequence[Json], lean: bool) -> Table:
             f"{points['a']['mean']:,.0f}", f"{points['b']['mean']:,.0f}",
             interval_text(points["ahead"]),
         )
-    return table
-
-
-def _table(title: str, headings: Sequence[str], lean: bool) -> Table:
-    # Text, so that brackets in a folder's name are not taken for markup.
-    table = Table(
-        title=Text(title),
-        title_justify="left",
-        box=box.SIMPLE_HEAD if lean else box.HEAVY_HEAD,
-        padding=(0, 0, 0, 1) if lean else (0, 1),
-    )
-    for heading in headings:
-        table.add_column(heading, justify="right")
     return table
 
 

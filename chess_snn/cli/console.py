@@ -5,10 +5,11 @@ from collections.abc import Callable, Container, Iterator
 from contextlib import contextmanager
 from typing import Final
 
+from rich import box
 from rich.console import Console
-from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
+from rich.text import Text
 
 console = Console(highlight=False)
 
@@ -21,9 +22,19 @@ def print_message(text: str) -> None:
     console.print(text, markup=False, soft_wrap=True)
 
 
-def make_table(title: str | None, *headings: str, left: Container[str] = ()) -> Table:
-    """A table without rows. Columns are aligned to the right, or if in ``left`` to the left."""
-    table = Table(title=None if title is None else escape(title), title_justify="left")
+def make_table(
+    title: str | None, *headings: str, left: Container[str] = (), lean: bool = False
+) -> Table:
+    """A table without rows. Columns are aligned to the right, or if in ``left`` to the left.
+
+    ``lean`` is without lines between columns, so that more fit side by side.
+    """
+    table = Table(
+        title=None if title is None else Text(title),  # brackets in a name are no markup
+        title_justify="left",
+        box=box.SIMPLE_HEAD if lean else box.HEAVY_HEAD,
+        padding=(0, 0, 0, 1) if lean else (0, 1),
+    )
     for heading in headings:
         table.add_column(heading, justify="left" if heading in left else "right")
     return table

@@ -8,7 +8,7 @@ from typing import Annotated, Final
 import typer
 from rich.table import Table
 
-from chess_snn.cli.console import console, work_bar
+from chess_snn.cli.console import console, make_table, work_bar
 from chess_snn.cli.options import JsonFile, NetworkDeviceOption, ThreadsOption, check_writable
 from chess_snn.cli.players import GameOption, find_entrant, game_of_players
 from chess_snn.config import check_range
@@ -96,13 +96,8 @@ def _figures(spec: GameSpec, done: SoloGames, first: SoloGames) -> Json:
 
 def _table(spec: GameSpec, games: int, rows: dict[str, Json]) -> Table:
     """A column a player."""
-    table = Table(
-        title=f"{spec.name}: {games:,} games each; shares by {spec.milestone_name}",
-        title_justify="left",
-    )
-    table.add_column("points")
-    for name in rows:
-        table.add_column(name, justify="right")
+    title = f"{spec.name}: {games:,} games each; shares by {spec.milestone_name}"
+    table = make_table(title, "points", *rows, left=("points",))
     cells: dict[str, Callable[[Json], str]] = {
         "mean (95 %)": interval_text,
         "median": lambda row: f"{row['median']:,.0f}",
