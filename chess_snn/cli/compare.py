@@ -31,7 +31,7 @@ from chess_snn.cli.options import (
     check_writable,
 )
 from chess_snn.cli.orchestration import load_flows
-from chess_snn.cli.players import Entrant, GameOption, find_entrant, game_of_players
+from chess_snn.cli.players import Entrant, GameOption, find_network_entrant, game_of_players
 from chess_snn.cli.plots import comparison_svg
 from chess_snn.data import staged_folder, write_parts, write_text
 from chess_snn.data.manifest import describe_file
@@ -84,7 +84,7 @@ def compare(
     if out is not None and out.exists():
         raise UsageError(f"{out} exists already; choose a new folder with --out")
     check_writable(out, "--out")
-    entrants = [_find_network(game, text, simulations) for text in (a, b)]
+    entrants = [find_network_entrant(game, text, simulations) for text in (a, b)]
     starts = find_openings(game, openings, games // 2, seed)
     start = time.perf_counter()
     result = play_entrants(
@@ -106,16 +106,6 @@ def compare(
     print_message(f"Kept in {target}: {', '.join(kept)}.")
     for campaign in campaigns:
         _tell_mlflow(campaign, target)
-
-
-def _find_network(game: Game, text: str, simulations: int) -> Entrant:
-    entrant = find_entrant(game, text, simulations)
-    if entrant.model is None:
-        raise UsageError(
-            f"{text!r} is a player and no network; compare networks ({KNOWN_MODELS}), and play "
-            "others by chess-snn match"
-        )
-    return entrant
 
 
 def _campaigns(entrants: Sequence[Entrant]) -> list[CampaignFolder]:

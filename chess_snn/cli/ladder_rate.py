@@ -24,7 +24,7 @@ from chess_snn.cli.options import (
     check_writable,
     refuse_in_campaign,
 )
-from chess_snn.cli.players import Entrant, find_entrant
+from chess_snn.cli.players import Entrant, find_network_entrant
 from chess_snn.cli.plots import ladder_svg
 from chess_snn.config import check_range
 from chess_snn.data import read_json, write_json, write_parts, write_text
@@ -168,12 +168,7 @@ def rate(
 
 def _find_network(text: str, simulations: int) -> Entrant:
     """The entrant, under a name that tells all that makes it another player."""
-    entrant = find_entrant(get_game("chess"), text, simulations)
-    if entrant.model is None:
-        raise UsageError(
-            f"{text!r} is a player and no network; name networks ({KNOWN_MODELS}), and players "
-            "with --against"
-        )
+    entrant = find_network_entrant(get_game("chess"), text, simulations)
     percent = entrant.random_percent
     return entrant if percent is None else replace(entrant, name=f"{entrant.name}~{percent:g}")
 

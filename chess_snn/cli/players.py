@@ -130,6 +130,18 @@ def find_entrant(game: Game | None, text: str, simulations: int) -> Entrant:
         return _network(game, text, simulations)
 
 
+def find_network_entrant(game: Game, text: str, simulations: int) -> Entrant:
+    """As :func:`find_entrant`, for a command that takes networks alone.
+
+    Raises:
+        UsageError: as there; or the player is not a network.
+    """
+    entrant = find_entrant(game, text, simulations)
+    if entrant.model is None:
+        raise UsageError(f"{text!r} is a player and not a network; give a network: {KNOWN_MODELS}")
+    return entrant
+
+
 def game_of_players(texts: Sequence[str], wanted: str) -> Game:
     """The game called ``wanted``; where that is empty, the one that a network among them plays.
 

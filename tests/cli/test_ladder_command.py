@@ -175,7 +175,7 @@ def test_a_network_is_rated_against_chosen_players(made, chess_snn, tmp_path):
 
 
 @pytest.mark.parametrize(("arguments", "message"), [
-    (("greedy",), "'greedy' is a player and no network"),
+    (("greedy",), "'greedy' is a player and not a network"),
     (("a", "a"), "a network is named twice"),
     (("b",), "unknown player 'b'"),
     (("a@7",), "has no generation 7"),

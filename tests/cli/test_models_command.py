@@ -244,7 +244,7 @@ def test_a_comparison_goes_where_it_is_told_to(chess_snn, folder, tmp_path):
     (("rollback", "runs/fresh", "--why", "x"), "no champion before its first iteration"),
     (("export", "runs/a@3", "--out", "runs"), "runs exists already; choose a new folder"),
     (("export", "loose.safetensors", "--out", "x"), "has no generation"),
-    (("compare", "runs/a@1", "greedy"), "'greedy' is a player and no network"),
+    (("compare", "runs/a@1", "greedy"), "'greedy' is a player and not a network"),
     (("compare", "runs/a@1", "runs/a@1", *QUICK), "both players of the match are named 'runs/a@1"),
     (("compare", "runs/a@1", "nowhere"), "unknown player 'nowhere'"),
     (("compare", "runs/a@1", "runs/a@2", "--games", "3"), "--games must be even, got 3"),
