@@ -13,12 +13,11 @@ from chess_snn.campaign.stages import prepare_first_generation
 from chess_snn.campaign.strength.matches import final_matches, read_final_matches
 from chess_snn.campaign.strength.ratings import rate_campaign
 from chess_snn.campaign.viewing.alarms import find_alarms
+from chess_snn.campaign.viewing.lines import iteration_line, match_line
 from chess_snn.campaign.viewing.results import result_columns, result_rows, results_csv
 from chess_snn.cli.campaign_tables import (
     LEARNING_COLUMNS,
     columns_of,
-    iteration_line,
-    match_line,
     matches_table,
     rows_table,
     strength_columns,

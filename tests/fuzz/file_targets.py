@@ -16,9 +16,9 @@ from mutation import change_value, json_values, octets, one_of, to_json
 from chess_snn.campaign.store.plans import read_plan
 from chess_snn.campaign.store.receipts import FORMAT, read_receipt, read_receipts
 from chess_snn.campaign.strength.champions import champion_of, read_hand_promotions
+from chess_snn.campaign.viewing.lines import iteration_line
 from chess_snn.campaign.viewing.results import result_rows
 from chess_snn.campaign.viewing.writer import find_writer
-from chess_snn.cli.campaign_tables import iteration_line
 from chess_snn.data import MANIFEST_NAME, read_json, read_manifest, read_shard, verify_folder
 from chess_snn.data.manifest import describe_file
 from chess_snn.evaluation import pair_counts
