@@ -1,4 +1,4 @@
-"""Which stages of a campaign are under way, and how far, as its folder tells."""
+"""Which stages of a campaign are under way, and how far they are, read from its folder."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -30,7 +30,7 @@ from chess_snn.training import supervised_progress
 
 
 class StageFinder:
-    """Looks at one campaign again and again."""
+    """Finds the stages of one campaign again and again."""
 
     def __init__(self, folder: CampaignFolder) -> None:
         self._folder = folder
@@ -77,7 +77,7 @@ class StageFinder:
         )
 
     def _gate(self, iteration: int, trained_s: float) -> StageProgress | None:
-        """Games against the champion, once that is known and until they are put together."""
+        """The gating match, from when its champion is known until its result is written."""
         folder = self._folder
         if iteration > 0 and not folder.receipt(iteration - 1).exists():
             return None
@@ -90,14 +90,14 @@ class StageFinder:
         )
 
     def _matches_of(self, generation: int) -> list[ScheduledMatch]:
-        """Which they are is settled once the generation is there; asking reads all plans."""
+        """Cached: they are fixed once the generation exists, and finding them reads all plans."""
         if generation not in self._matches:
             self._matches[generation] = generation_matches(self._folder, generation)
         return self._matches[generation]
 
 
 def num_games_played(folder: CampaignFolder, matches: Sequence[ScheduledMatch]) -> int:
-    """Games of ``matches`` that are on the disk, those of single parts too."""
+    """Games of ``matches`` that are on the disk, with those of finished parts."""
     return sum(_num_played(folder, match) for match in matches)
 
 
@@ -111,7 +111,7 @@ def _num_played(folder: CampaignFolder, match: ScheduledMatch) -> int:
 
 
 def changed_s(path: Path) -> float:
-    """When ``path`` was written last, seconds since 1970; 0 where it is missing."""
+    """When ``path`` was last written, in seconds since 1970; 0 if it is missing."""
     try:
         return path.stat().st_mtime
     except (FileNotFoundError, NotADirectoryError):

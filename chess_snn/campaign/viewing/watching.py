@@ -1,8 +1,8 @@
-"""How a campaign goes, from its folder alone, asked again and again at next to no cost.
+"""The state of a campaign, read from its folder alone, again and again at little cost.
 
-Works beside the campaign, on another machine that shares the disk, and after it has ended or died.
-Nothing is written, and no lock is taken. A look stats a few dozen files and reads those that are
-new; only after a new receipt is anything computed from all of them.
+This works beside the campaign, on another machine that shares the disk, and after the campaign has
+ended or died. It writes nothing and takes no lock. A look stats a few dozen files and reads the new
+ones; only after a new receipt it computes anything from all receipts.
 """
 
 import time
@@ -40,7 +40,7 @@ from chess_snn.errors import CampaignError
 from chess_snn.types import Json
 
 PACE_ITERATIONS: Final = 5
-"""The newest iterations, from whose length the time left is told."""
+"""The time left is computed from the mean length of so many newest iterations."""
 
 _MAY_RUN: Final = (WriterState.RUNNING, WriterState.ELSEWHERE)
 
@@ -54,7 +54,7 @@ class CampaignView:
     rows: Sequence[Json]
     """Of :func:`chess_snn.campaign.viewing.results.result_rows`, one a receipt."""
     champion: int | None
-    """Generation, chosen by games or by hand; None before the first receipt."""
+    """Generation, chosen by a gating match or by hand; None before the first receipt."""
     alarms: Sequence[Alarm]
     stages: Sequence[StageProgress]
     """Under way, or left where they were; the oldest first. With the pace that the campaign's own
@@ -62,13 +62,13 @@ class CampaignView:
     final_matches: Sequence[Json]
     """Summaries; none until all are played."""
     writer: Writer | None
-    """None where nobody has begun to run it."""
+    """None if no process has run it yet."""
     is_finished: bool
     elapsed_s: float
-    """Seconds it has run, pauses left out; of a campaign on another host, up to its last sign."""
+    """Seconds it has run, without pauses; for a campaign on another host, until its last write."""
     seconds_left: float | None
-    """By the clock, or at the pace of the newest iterations; without the final matches. None where
-    that is not known."""
+    """By the clock, or at the pace of the newest iterations; without the final matches. None if
+    unknown."""
     last_sign_s: float
     """When something was last written, seconds since 1970."""
     disk: DiskUse
@@ -79,12 +79,12 @@ class CampaignView:
 
     @property
     def is_running(self) -> bool:
-        """Whether a process of this host is at it; one of another host cannot be seen."""
+        """Whether a process of this host runs it; processes of other hosts are invisible."""
         return self.writer is not None and self.writer.state is WriterState.RUNNING
 
     @property
     def progress(self) -> float:
-        """Share of the campaign that is done, in [0, 1], the final matches left out."""
+        """Share of the campaign that is done, in [0, 1], without the final matches."""
         if self.is_finished:
             return 1.0
         run = campaign_length(self.folder)
@@ -94,7 +94,7 @@ class CampaignView:
 
 
 class CampaignWatch:
-    """Looks at one campaign again and again."""
+    """Reads the state of one campaign again and again."""
 
     def __init__(self, directory: Path) -> None:
         """Of the campaign in ``directory``.

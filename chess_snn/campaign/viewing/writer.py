@@ -19,17 +19,17 @@ from chess_snn.errors import ConfigError
 
 
 class WriterState(Enum):
-    """What can be said of the process that a lock file names; the value is for people."""
+    """The state of the process that a lock file names; the value is for people."""
 
     RUNNING = "running"
     STOPPED = "stopped"
     ELSEWHERE = "on another host"
-    """So that its processes cannot be seen from here."""
+    """Its processes are invisible from here."""
 
 
 @dataclass(frozen=True, slots=True)
 class Writer:
-    """The process that holds a campaign's lock, or was the last to hold it."""
+    """The process that holds a campaign's lock, or held it last."""
 
     host: str
     pid: int
@@ -44,7 +44,7 @@ class Writer:
 
 
 def find_writer(folder: CampaignFolder) -> Writer | None:
-    """The writer that the lock file names; None where there is none yet, or it is just starting."""
+    """The writer that the lock file names; None if there is none yet, or it is just starting."""
     try:
         body = json.loads(folder.lock_file.read_bytes())
         host, pid, since = str(body["host"]), int(body["pid"]), str(body["since"])
