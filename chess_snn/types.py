@@ -21,3 +21,6 @@ Json: TypeAlias = dict[str, Any]
 
 Progress: TypeAlias = Callable[[int, int], None]
 """Called often, while something takes long, with how much is done and how much there is in all."""
+
+LogFn: TypeAlias = Callable[[str], None]
+"""Called with a line for people."""

@@ -1,7 +1,7 @@
 """The workers of a campaign, wherever they are."""
 
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from typing import Final
@@ -17,6 +17,7 @@ from chess_snn.campaign.machine.workers import plan_here
 from chess_snn.cores import num_cores
 from chess_snn.devices import gpus_option, name_devices
 from chess_snn.errors import ClusterError, UsageError
+from chess_snn.types import LogFn
 from flows.worker_watch import watched_workers
 from tasks import compute
 from tasks.cluster.crew_watch import CrewWatch
@@ -30,8 +31,6 @@ _OWN: Final = 0
 """As a number of threads: as many as the worker's place has."""
 
 _CERTIFICATES: Final = "cluster.certificates"
-
-Say = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +66,7 @@ class Crew:
 
 
 @contextmanager
-def campaign_crew(folder: CampaignFolder, say: Say) -> Iterator[Crew]:
+def campaign_crew(folder: CampaignFolder, say: LogFn) -> Iterator[Crew]:
     """Have the campaign's workers for the length of the block.
 
     Local ones, jobs and pods end with it; those of a scheduler that runs already stay there.
@@ -112,7 +111,7 @@ def check_crew(config: CampaignConfig) -> None:
             )
 
 
-def _open_local(folder: CampaignFolder, stack: ExitStack, say: Say) -> Crew:
+def _open_local(folder: CampaignFolder, stack: ExitStack, say: LogFn) -> Crew:
     measure_where_unknown(folder.config, say)
     plan = plan_here(folder.config)
     for note in plan.notes:
@@ -155,14 +154,14 @@ def check_devices(client: Client, places: Sequence[WorkerPlace]) -> None:
     )
 
 
-def _open_address(folder: CampaignFolder, stack: ExitStack, say: Say) -> Crew:
+def _open_address(folder: CampaignFolder, stack: ExitStack, say: LogFn) -> Crew:
     settings = folder.config.cluster
     security = security_of(settings.address, settings.certificates, _CERTIFICATES)
     check_scheduler(settings.address, security)
     return _at_scheduler(settings.address, security, folder, stack, say)
 
 
-def _open_slurm(folder: CampaignFolder, stack: ExitStack, say: Say) -> Crew:
+def _open_slurm(folder: CampaignFolder, stack: ExitStack, say: LogFn) -> Crew:
     settings = folder.config.cluster
     security = find_security('cluster.kind = "slurm"', settings.certificates, _CERTIFICATES)
     certificates = certificates_folder(settings.certificates)
@@ -182,7 +181,7 @@ def _open_slurm(folder: CampaignFolder, stack: ExitStack, say: Say) -> Crew:
     return _with_workers(client, folder, stack, say)
 
 
-def _open_kubernetes(folder: CampaignFolder, stack: ExitStack, say: Say) -> Crew:
+def _open_kubernetes(folder: CampaignFolder, stack: ExitStack, say: LogFn) -> Crew:
     settings = folder.config.cluster
     security = find_security('cluster.kind = "kubernetes"', settings.certificates, _CERTIFICATES)
     try:
@@ -199,13 +198,13 @@ def _open_kubernetes(folder: CampaignFolder, stack: ExitStack, say: Say) -> Crew
 
 
 def _at_scheduler(
-    address: str, security: Security | None, folder: CampaignFolder, stack: ExitStack, say: Say
+    address: str, security: Security | None, folder: CampaignFolder, stack: ExitStack, say: LogFn
 ) -> Crew:
     client = stack.enter_context(Client(address, security=security))
     return _with_workers(client, folder, stack, say)
 
 
-def _with_workers(client: Client, folder: CampaignFolder, stack: ExitStack, say: Say) -> Crew:
+def _with_workers(client: Client, folder: CampaignFolder, stack: ExitStack, say: LogFn) -> Crew:
     """Wait for a worker that can be used; others may follow at any time."""
     wait_s, address = folder.config.cluster.wait_s, client.scheduler.address
     crew = _watched(client, stack, say, _OWN, _OWN)
@@ -230,7 +229,7 @@ def _with_workers(client: Client, folder: CampaignFolder, stack: ExitStack, say:
 
 
 def _watched(
-    client: Client, stack: ExitStack, say: Say, threads_each: int, cores: int
+    client: Client, stack: ExitStack, say: LogFn, threads_each: int, cores: int
 ) -> Crew:
     watch = CrewWatch(client, say)
     stack.enter_context(watch.running())

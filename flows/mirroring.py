@@ -1,7 +1,6 @@
 """The object store of a running campaign: found fit before it begins, and filled as it goes."""
 
 import time
-from collections.abc import Callable
 from functools import partial
 from typing import Any, Final
 
@@ -10,7 +9,7 @@ from prefect.futures import PrefectFuture
 from chess_snn.campaign import CampaignFolder, campaign_lock
 from chess_snn.campaign.copies.mirror import Mirror, Sent, check_store, open_store
 from chess_snn.campaign.viewing.events import BACKUP
-from chess_snn.types import Progress
+from chess_snn.types import LogFn, Progress
 from flows.context import CampaignRun
 from tasks import compute
 from tasks.mirror import mirror
@@ -18,7 +17,7 @@ from tasks.mirror import mirror
 _NEWS_PERIOD_S: Final = 30.0
 
 
-def open_mirror(folder: CampaignFolder, say: Callable[[str], None]) -> Mirror | None:
+def open_mirror(folder: CampaignFolder, say: LogFn) -> Mirror | None:
     """The campaign's copy in the object store; None where it keeps none.
 
     Raises:
@@ -35,7 +34,7 @@ def open_mirror(folder: CampaignFolder, say: Callable[[str], None]) -> Mirror | 
 
 
 def send_rest(
-    folder: CampaignFolder, say: Callable[[str], None], on_progress: Progress
+    folder: CampaignFolder, say: LogFn, on_progress: Progress
 ) -> Sent:
     """Send what the store, if there is one, lacks of a campaign that is not running.
 
@@ -68,7 +67,7 @@ def send_to_store(run: CampaignRun, iteration: int, after: PrefectFuture[Any]) -
         mirror.submit(send, iteration, wait_for=[after]).result()
 
 
-def _tell_now_and_then(say: Callable[[str], None]) -> Callable[[str], None]:
+def _tell_now_and_then(say: LogFn) -> LogFn:
     next_s = 0.0
 
     def tell(text: str) -> None:

@@ -1,7 +1,7 @@
 """What is wrong with a Prefect server, in one line: before anything rests on it, and later."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
 
@@ -16,6 +16,7 @@ from prefect.settings import (
 )
 
 from chess_snn.errors import ChessSnnError, UsageError
+from chess_snn.types import LogFn
 from tasks import compute
 
 ASK_TIMEOUT_S: Final = 15.0
@@ -60,7 +61,7 @@ def check_server(api_url: str) -> None:
             ) from error
 
 
-def await_server(tell: Callable[[str], None]) -> None:
+def await_server(tell: LogFn) -> None:
     """Return once the server answers, for a run that is to begin.
 
     Prefect's clients wait about a minute for a server that they were connected to, and not at all

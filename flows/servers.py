@@ -5,7 +5,6 @@ is given: a Prefect server by ``PREFECT_API_URL``, an MLflow server by its track
 """
 
 import os
-import sys
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -35,30 +34,13 @@ from prefect.settings import (
 )
 
 from chess_snn.errors import without_credentials
-from flows.child_process import (
-    HOST,
-    ORIGINS_VARIABLE,
-    Progress,
-    ServerSpec,
-    Tell,
-    free_port,
-    own_origins,
-    running_server,
-)
+from chess_snn.types import LogFn
 from flows.prefect_errors import answering, check_server
-from tasks.tracking import artifact_directory, is_server, tracking_uri
+from flows.server_processes import OnWait, free_port, running_server
+from flows.server_specs import HOME_VARIABLE, PREFECT_DATABASE, home_in, mlflow_spec, prefect_spec
+from tasks.tracking import is_server, tracking_uri
 
-PREFECT_DATABASE = "prefect.db"
 API_URL_VARIABLE = "PREFECT_API_URL"
-HOME_VARIABLE = "PREFECT_HOME"
-
-UNUSED_SERVICES = (
-    "CANCELLATION_CLEANUP", "CLEANUP_RECONCILER", "FOREMAN", "LATE_RUNS", "PAUSE_EXPIRATIONS",
-    "REPOSSESSOR", "SCHEDULER", "TRIGGERS",
-)
-"""They watch deployments, work pools, schedules and automations, which an embedded run has none of.
-The event persister and the task-run recorder stay: task-run states arrive through them."""
-
 PREFECT_START_TIMEOUT_S = 600.0
 """The first start creates the database, which takes about 8 s on a quick machine, and minutes where
 many others compute. A server that died is noticed at once."""
@@ -78,12 +60,12 @@ def has_prefect_server(directory: Path) -> bool:
 
 def is_embedded(directory: Path) -> bool:
     """Whether this process uses the server that :func:`prefect_server` runs on ``directory``."""
-    return bool(PREFECT_HOME.value() == _home_in(directory))
+    return bool(PREFECT_HOME.value() == home_in(directory))
 
 
 @contextmanager
 def prefect_server(
-    directory: Path, *, progress: Progress | None = None, tell: Tell | None = None,
+    directory: Path, *, progress: OnWait | None = None, tell: LogFn | None = None,
     start_timeout_s: float = PREFECT_START_TIMEOUT_S,
 ) -> Iterator[str]:
     """Have a Prefect server for the length of the block, and yield its API URL.
@@ -122,7 +104,7 @@ def prefect_server(
 @contextmanager
 def mlflow_server(
     directory: Path, port: int | None = None, *, store: str | None = None,
-    progress: Progress | None = None, tell: Tell | None = None,
+    progress: OnWait | None = None, tell: LogFn | None = None,
     start_timeout_s: float = MLFLOW_START_TIMEOUT_S,
 ) -> Iterator[str]:
     """Have MLflow's web pages for the length of the block, and yield their URL.
@@ -144,67 +126,17 @@ def mlflow_server(
     if is_server(store):
         yield store
         return
-    spec = _mlflow_spec(directory.resolve(), port or free_port(), store)
+    spec = mlflow_spec(directory.resolve(), port or free_port(), store)
     with running_server(
         spec, progress=progress, tell=tell, start_timeout_s=start_timeout_s
     ) as url:
         yield url
 
 
-def prefect_spec(directory: Path, port: int) -> ServerSpec:
-    """How to run a Prefect server on loopback, with all it keeps in ``directory``."""
-    database = f"sqlite+aiosqlite:///{directory / PREFECT_DATABASE}"
-    environment = {
-        HOME_VARIABLE: str(_home_in(directory)),
-        "PREFECT_API_DATABASE_CONNECTION_URL": database,
-        "PREFECT_API_BLOCKS_REGISTER_ON_START": "false",
-        "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
-        "PREFECT_UI_API_URL": f"http://{HOST}:{port}/api",
-        ORIGINS_VARIABLE: own_origins(HOST, port),
-        "DO_NOT_TRACK": "1",
-    } | {f"PREFECT_SERVER_SERVICES_{service}_ENABLED": "false" for service in UNUSED_SERVICES}
-    return ServerSpec(
-        name="Prefect server",
-        command=[sys.executable, "-m", "flows.prefect_app", HOST, str(port)],
-        environment=environment,
-        url=f"http://{HOST}:{port}/api",
-        port=port,
-        health_path="/api/health",
-        log_file=directory / "prefect-server.log",
-        record_file=directory / "prefect-server.json",
-    )
-
-
-def _mlflow_spec(directory: Path, port: int, store: str) -> ServerSpec:
-    return ServerSpec(
-        name="MLflow server",
-        command=[
-            sys.executable, "-m", "mlflow", "server", "--host", HOST, "--port", str(port),
-            "--workers", "1", "--artifacts-destination", artifact_directory(store).as_uri(),
-        ],
-        environment={
-            # Not an option: the address of a database may hold a password.
-            "MLFLOW_BACKEND_STORE_URI": store,
-            "MLFLOW_DISABLE_TELEMETRY": "true",
-            # Seven job runners that nothing here uses, and that outlive the server's parent.
-            "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false",
-        },
-        url=f"http://{HOST}:{port}",
-        port=port,
-        health_path="/health",
-        log_file=directory / "mlflow-server.log",
-        record_file=directory / "mlflow-server.json",
-    )
-
-
-def _home_in(directory: Path) -> Path:
-    return directory.resolve() / "prefect-home"
-
-
 @contextmanager
 def _prefect_client_settings(api_url: str, directory: Path) -> Iterator[None]:
     """Point this process, and those it starts, at the embedded server."""
-    home = _home_in(directory)
+    home = home_in(directory)
     with (
         _environment({API_URL_VARIABLE: api_url, HOME_VARIABLE: str(home)}),
         temporary_settings({

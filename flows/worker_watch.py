@@ -12,13 +12,14 @@ import queue
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
 
 from distributed import Client
 
+from chess_snn.types import LogFn
 from tasks.nanny_setup import EXIT_TOPIC
 
 FROZEN_AFTER_S: Final = 60.0
@@ -31,8 +32,6 @@ _JOIN_S: Final = 5.0
 _REDONE: Final = "what it was doing is done again"
 
 _logger = logging.getLogger(__name__)
-
-Tell = Callable[[str], None]
 
 
 @dataclass(slots=True)
@@ -77,7 +76,7 @@ class SilenceLog:
 
 @contextmanager
 def watched_workers(
-    client: Client, tell: Tell, frozen_after_s: float = FROZEN_AFTER_S
+    client: Client, tell: LogFn, frozen_after_s: float = FROZEN_AFTER_S
 ) -> Iterator[None]:
     """Watch the workers for the length of the block, and ``tell`` what happens to them.
 

@@ -22,6 +22,7 @@ from chess_snn.errors import (
     WorkersLostError,
 )
 from chess_snn.failpoints import failpoint
+from chess_snn.types import LogFn
 from tasks.cluster.attempts import BEGUN_TOPIC, Done, attempt, device_of
 from tasks.cluster.crew_watch import CrewWatch
 from tasks.cluster.software import resource
@@ -294,7 +295,7 @@ def is_worth_retrying(task: object, task_run: object, state: State[Any]) -> bool
 
 
 def tried_again(
-    work: Callable[[], _Result], retries: int, tell: Callable[[str], None]
+    work: Callable[[], _Result], retries: int, tell: LogFn
 ) -> _Result:
     """What ``work`` returns, tried again as a task of Prefect's is; for what is none.
 

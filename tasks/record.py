@@ -23,7 +23,7 @@ from chess_snn.data import is_committed
 from chess_snn.errors import CorruptDataError
 from chess_snn.failpoints import failpoint
 from chess_snn.sources import provenance
-from chess_snn.types import Json
+from chess_snn.types import Json, LogFn
 from tasks.run_files import write_run_files
 from tasks.tracking import (
     CampaignTracker,
@@ -187,7 +187,7 @@ def _parameters(config: CampaignConfig) -> Json:
 
 @contextmanager
 def tracked_run(
-    folder: CampaignFolder, tracking_uri: str, warn: Callable[[str], None],
+    folder: CampaignFolder, tracking_uri: str, warn: LogFn,
     flow_run: str = "",
 ) -> Iterator[None]:
     """The campaign's MLflow run, running in the block and ended with its outcome after it.

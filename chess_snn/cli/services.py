@@ -59,7 +59,7 @@ def up_command(
         print_message(f"already up, by process {running.pid}")
         _print_addresses(running)
         return
-    load_flows("services.ports").check_ports(settings)
+    services.check_ports(settings)
     if foreground:
         _run(directory, settings)
     else:
@@ -101,7 +101,7 @@ def deploy_command() -> None:
     if credentials is not None:
         environment["PREFECT_API_AUTH_STRING"] = credentials.text
     with _waiting("registering deployments"):
-        registered = load_flows("services.deploying").deploy(environment)
+        registered = load_flows("services.prefect_service").deploy(environment)
     for deployment in registered:
         print_message(f"{deployment.name}: {deployment.summary}")
 
@@ -141,7 +141,7 @@ def _print_addresses(running: Any) -> None:
             " MLFLOW_TRACKING_USERNAME=${CHESS_SNN_CREDENTIALS%%:*}"
             " MLFLOW_TRACKING_PASSWORD=${CHESS_SNN_CREDENTIALS#*:}"
         )
-    pages = load_flows("services.mlflow_pages").service_pages(
+    pages = load_flows("services.mlflow_service").service_pages(
         running.mlflow_url, load_flows("services").read_credentials()
     )
     links = "".join(f"  {name}  {address}\n" for name, address in pages.items())

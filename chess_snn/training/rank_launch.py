@@ -4,7 +4,6 @@ The agent and its ranks end with this process, however it ends: the kernel tells
 """
 
 import os
-import signal
 import subprocess
 import sys
 import tempfile
@@ -15,19 +14,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from chess_snn import errors, reaped
+from chess_snn import errors, processes
 from chess_snn.config import check_range
 from chess_snn.data import read_json
 from chess_snn.errors import ChessSnnError, RankLostError, UsageError
 from chess_snn.training import rank_agent
 from chess_snn.training.interfaces import interface_of
+from chess_snn.types import LogFn
 
 _LOOPBACK: Final = "127.0.0.1"
 _MEETING_FILE: Final = "meeting"
 """Where the agent of one machine alone keeps what agents of several would meet at."""
 _STOP_S: Final = 10
 """Seconds from SIGTERM to SIGKILL, of ranks by the agent; the agent itself has twice as long."""
-_LOG_TAIL_LINES: Final = 15
 _LOOK_S: Final = 0.5
 """How often it is asked whether ranks are still wanted."""
 
@@ -92,7 +91,7 @@ class RankLayout:
 
 def run_ranks(
     layout: RankLayout, run_id: str, module: str, arguments: Sequence[str],
-    on_line: Callable[[str], None], is_wanted: Callable[[], bool] | None = None,
+    on_line: LogFn, is_wanted: Callable[[], bool] | None = None,
     environment: Mapping[str, str] | None = None,
 ) -> None:
     """Run ``python -m module arguments`` once for each rank of this machine, to their end.
@@ -115,7 +114,6 @@ def run_ranks(
     with tempfile.TemporaryDirectory(prefix="chess-snn-ranks-") as scratch:
         failure, log = Path(scratch, rank_agent.FAILURE), Path(scratch, "log")
         command = [
-            sys.executable, "-I", reaped.__file__, str(os.getpid()),
             sys.executable, "-m", rank_agent.__name__, scratch,
             *layout.agent_arguments(run_id, Path(scratch)), "--log-dir", scratch, "-m", module,
             *arguments,
@@ -128,7 +126,7 @@ def run_ranks(
         ):
             assert agent.stdout is not None
             for line in agent.stdout:
-                on_line(line.rstrip("\n"))
+                on_line(line.decode(errors="replace").rstrip("\n"))
             code = agent.wait()
         if code:
             raise _error(code, failure, log)
@@ -137,7 +135,7 @@ def run_ranks(
 @contextmanager
 def _running(
     layout: RankLayout, command: Sequence[str], stderr: int, further: Mapping[str, str]
-) -> Iterator[subprocess.Popen[str]]:
+) -> "Iterator[subprocess.Popen[bytes]]":
     environment = {
         "OMP_NUM_THREADS": "1", "TORCH_ELASTIC_SHUTDOWN_TIMEOUT": str(_STOP_S)
     } | os.environ | dict(further)
@@ -148,9 +146,8 @@ def _running(
         # The agent's store would listen on every network, where rank 0 keeps one on loopback; and
         # it would still hold, when all start again, what the ranks before them said.
         environment["TORCH_DISABLE_SHARE_RDZV_TCP_STORE"] = "1"
-    agent = subprocess.Popen(
-        command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=stderr,
-        text=True, start_new_session=True,
+    agent = processes.start(
+        command, environment=environment, stdout=subprocess.PIPE, stderr=stderr
     )
     try:
         yield agent
@@ -158,19 +155,15 @@ def _running(
         _stop(agent)
 
 
-def _stop(agent: subprocess.Popen[str]) -> None:
-    """End it and its ranks; may be called again, and by two threads."""
-    agent.send_signal(signal.SIGTERM)
-    try:
-        agent.wait(2 * _STOP_S)
-    except subprocess.TimeoutExpired:
-        agent.kill()  # and its ranks with it
-        agent.wait()
+def _stop(agent: "subprocess.Popen[bytes]") -> None:
+    """Stop it, and so its ranks; may be called again, and by two threads."""
+    if agent.poll() is None:
+        processes.stop(agent, 2 * _STOP_S)
 
 
 @contextmanager
 def _ended_when_unwanted(
-    agent: subprocess.Popen[str], is_wanted: Callable[[], bool] | None
+    agent: "subprocess.Popen[bytes]", is_wanted: Callable[[], bool] | None
 ) -> Iterator[None]:
     if is_wanted is None:
         yield
@@ -195,9 +188,10 @@ def _ended_when_unwanted(
 def _error(code: int, failure: Path, log: Path) -> ChessSnnError:
     """The error of the rank that failed first, or of the agent."""
     if not failure.exists():
-        tail = "\n".join(log.read_text(errors="replace").splitlines()[-_LOG_TAIL_LINES:])
-        how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"exited with {code}"
-        return RankLostError(f"the launcher of the ranks {how}; the end of its log:\n{tail}")
+        return RankLostError(
+            f"the launcher of the ranks {processes.describe_exit(code)}; the end of its log:\n"
+            f"{processes.log_tail(log)}"
+        )
     told = read_json(failure)
     kind, message = str(told["kind"]), str(told["message"])
     of_ours = getattr(errors, kind, None)

@@ -22,7 +22,7 @@ from torch import Tensor
 from torch.distributed import Store, TCPStore  # type: ignore[attr-defined]
 
 from chess_snn.errors import RankLostError, UsageError
-from chess_snn.reaped import end_with_parent
+from chess_snn.processes import end_with_parent
 from chess_snn.training.rank_watch import RankCard, RankWatch, gather_texts, meet
 from chess_snn.training.settings import Backend
 

@@ -16,6 +16,7 @@ from torch import Tensor
 from chess_snn.errors import TrainingDivergedError
 from chess_snn.training.gradients import LEAST_SCALE, LOSS_FIGURES
 from chess_snn.training.step import FIGURES
+from chess_snn.types import LogFn
 
 StepFigures = dict[str, float]
 """One optimiser step: ``step``, counted from 1 since the network was untrained, ``learning_rate``,
@@ -66,7 +67,7 @@ class StepLines:
     """
 
     def __init__(
-        self, say: Callable[[str], None], batch_size: int, period_s: float = _PERIOD_S
+        self, say: LogFn, batch_size: int, period_s: float = _PERIOD_S
     ) -> None:
         """Say lines by ``say``; a step has ``batch_size`` samples."""
         self._say, self._batch_size, self._period_s = say, batch_size, period_s

@@ -1,15 +1,19 @@
-"""Where the services listen, and who may talk to them."""
+"""Where the services listen, and who may talk to them: ports, and the password in its file."""
 
-import ipaddress
+import errno
 import os
+import socket
+import stat
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Self
 
+import psutil
+
+from chess_snn.campaign.configuration.pace import is_loopback
 from chess_snn.config import check_range
-from chess_snn.errors import ConfigError
-from flows.child_process import HOST
-from flows.services.secret_file import read_secret
+from chess_snn.errors import ConfigError, UsageError
+from flows.server_processes import HOST
 
 POOL: Final = "chess"
 """The work pool of ``deployments/prefect.yaml``."""
@@ -23,8 +27,12 @@ CREDENTIALS_FILE_VARIABLE: Final = "CHESS_SNN_CREDENTIALS_FILE"
 SHORTEST_PASSWORD: Final = 12
 """Characters; MLflow takes no shorter one."""
 
-DEFAULT_PREFECT_PORT: Final = 4200
-DEFAULT_MLFLOW_PORT: Final = 5000
+_OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
+_MOST_BYTES: Final = 4096
+"""Of a file with credentials."""
+
+_LONGEST_COMMAND: Final = 60
+"""Characters of a command in a message."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +66,7 @@ class Credentials:
 
 
 def read_credentials() -> Credentials | None:
-    """Those of the environment, or of the file that it names, if it has any.
+    """The credentials in the environment, or in the file that it names, if it has any.
 
     Raises:
         ConfigError: they are malformed, or others can read the file.
@@ -69,8 +77,45 @@ def read_credentials() -> Credentials | None:
             f"{CREDENTIALS_VARIABLE} and {CREDENTIALS_FILE_VARIABLE} are both set; unset one"
         )
     if file:
-        text = read_secret(Path(file), CREDENTIALS_FILE_VARIABLE)
+        text = _read_secret(Path(file))
     return Credentials.parse(text) if text else None
+
+
+def _read_secret(path: Path) -> str:
+    """The first line of a regular file of this user, of mode 0600 or less.
+
+    Raises:
+        ConfigError: it cannot be read, or others may read or change it; shows no content.
+    """
+    named = f"{path}, which {CREDENTIALS_FILE_VARIABLE} names,"
+    try:
+        # The open file is checked and read, even if the path changes meanwhile.
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise ConfigError(f"cannot read {named.rstrip(',')}: {reason}") from error
+    try:
+        _check_owner_only(named, path, os.fstat(descriptor))
+        line = os.read(descriptor, _MOST_BYTES).partition(b"\n")[0]
+    finally:
+        os.close(descriptor)
+    try:
+        return line.decode().strip()
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{named} is not UTF-8 text; write user:password") from error
+
+
+def _check_owner_only(named: str, path: Path, facts: os.stat_result) -> None:
+    mode = stat.S_IMODE(facts.st_mode)
+    if not stat.S_ISREG(facts.st_mode):
+        raise ConfigError(f"{named} is not a regular file; give a regular file")
+    if facts.st_uid != os.getuid():
+        raise ConfigError(f"{named} belongs to user {facts.st_uid}; give a file of your own")
+    if mode & _OTHERS:
+        raise ConfigError(
+            f"{named} has mode {mode:04o}, by which others may read or change it; run chmod 600 "
+            f"{path}, and choose another password if they did"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,9 +124,9 @@ class ServiceSettings:
 
     host: str = HOST
     """Address of this machine that the servers listen on; off loopback they demand credentials."""
-    prefect_port: int = DEFAULT_PREFECT_PORT
+    prefect_port: int = 4200
     """Of the Prefect server."""
-    mlflow_port: int = DEFAULT_MLFLOW_PORT
+    mlflow_port: int = 5000
     """Of the MLflow server."""
     runs: int = 1
     """Runs of deployments at once; a campaign alone takes every core or GPU."""
@@ -132,9 +177,58 @@ class ServiceSettings:
             )
 
 
-def is_loopback(host: str) -> bool:
-    """Whether ``host`` is this machine as only it sees itself."""
+def check_ports(settings: ServiceSettings) -> None:
+    """Return if both servers could listen now.
+
+    Raises:
+        UsageError: one could not; says why.
+    """
+    check_port(settings.host, settings.prefect_port, "Prefect server", "--prefect-port")
+    check_port(settings.host, settings.mlflow_port, "MLflow server", "--mlflow-port")
+
+
+def check_port(host: str, port: int, server: str, option: str) -> None:
+    """Return if ``server`` could listen on the port now.
+
+    Raises:
+        UsageError: it could not; names which process has it, and the way out.
+    """
     try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
+        with socket.socket() as probe:
+            # As servers do: a port whose last connections are still closing is free.
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind((host, port))
+    except socket.gaierror as error:
+        raise UsageError(
+            f"--host {host} is not known: {error.strerror}; give an address of this machine"
+        ) from error
+    except OSError as error:
+        raise UsageError(_reason(error, host, port, server, option)) from error
+
+
+def _reason(error: OSError, host: str, port: int, server: str, option: str) -> str:
+    if error.errno == errno.EADDRINUSE:
+        return (
+            f"port {port} of {host}, for the {server}, is in use by {port_holder(port)}; end that, "
+            f"or choose another port with {option}"
+        )
+    if error.errno == errno.EADDRNOTAVAIL:
+        return f"--host {host} is no address of this machine; give one that it has"
+    if error.errno == errno.EACCES:
+        return f"port {port} is for administrators; choose one from 1024 on with {option}"
+    return f"cannot listen on port {port} of {host}: {error.strerror}; choose another by {option}"
+
+
+def port_holder(port: int) -> str:
+    """Who listens on ``port``, for people."""
+    try:
+        pids = [
+            connection.pid for connection in psutil.net_connections("tcp")
+            if connection.status == psutil.CONN_LISTEN and connection.laddr.port == port
+        ]
+        if pids and pids[0] is not None:
+            command = " ".join(psutil.Process(pids[0]).cmdline())[:_LONGEST_COMMAND]
+            return f"process {pids[0]} ({command})"
+    except (psutil.AccessDenied, psutil.NoSuchProcess):
+        pass  # another user's, or ended
+    return "a process of another user"

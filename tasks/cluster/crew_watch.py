@@ -5,7 +5,7 @@ import logging
 import queue
 import threading
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -13,6 +13,7 @@ from typing import Any, Final
 from distributed import Client
 
 from chess_snn.devices import Device, processor
+from chess_snn.types import LogFn
 from tasks.cluster.device_health import STRIKES, DeviceHealth
 from tasks.cluster.device_use import UseMeter, WorkerState
 from tasks.cluster.identity import tell_identity
@@ -26,8 +27,6 @@ _JOIN_S: Final = 5.0
 _PERCENT: Final = 100.0
 
 _logger = logging.getLogger(__name__)
-
-Say = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +54,7 @@ class Member:
 class CrewWatch:
     """Follows the workers of one scheduler, in a thread of its own."""
 
-    def __init__(self, client: Client, say: Say) -> None:
+    def __init__(self, client: Client, say: LogFn) -> None:
         """Of the scheduler of ``client``; ``say`` takes a line for people."""
         self.client = client
         self._say = say

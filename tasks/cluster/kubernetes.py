@@ -6,7 +6,7 @@ of the cluster, then talks to the scheduler by TLS.
 """
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, Final
 
@@ -17,6 +17,7 @@ from kr8s.objects import new_class
 
 from chess_snn.campaign.configuration.pace import ClusterSettings, ExecutionSettings
 from chess_snn.errors import ClusterError, one_line
+from chess_snn.types import LogFn
 from tasks.cluster.commands import scheduler_words, worker_words
 
 _PORT: Final = 8786
@@ -37,14 +38,13 @@ _REFUSALS: Final = (
     ValueError,  # no credentials
 )
 
-Say = Callable[[str], None]
 
 _DaskCluster = new_class("DaskCluster", version="kubernetes.dask.org/v1", namespaced=True)
 
 
 @contextmanager
 def kubernetes_cluster(
-    name: str, settings: ClusterSettings, execution: ExecutionSettings, say: Say
+    name: str, settings: ClusterSettings, execution: ExecutionSettings, say: LogFn
 ) -> Iterator[str]:
     """Have a scheduler and ``settings.jobs`` pods of workers for the block; its address.
 
@@ -78,7 +78,7 @@ def kubernetes_cluster(
             say(f"{place} is not deleted, and its pods stay: {reason}; {way_out}")
 
 
-def _create(resource: Any, place: str, say: Say) -> None:
+def _create(resource: Any, place: str, say: LogFn) -> None:
     """Create ``resource``, in the stead of one of its name."""
     if _is_created(resource):
         return

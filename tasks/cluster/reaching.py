@@ -3,7 +3,6 @@
 import asyncio
 import sys
 import time
-from collections.abc import Callable
 from typing import Any, Final
 
 import dask
@@ -12,6 +11,7 @@ from distributed import Security, rpc
 from distributed.comm.core import CommClosedError
 
 from chess_snn.errors import ClusterError
+from chess_snn.types import LogFn
 
 TIMEOUT_S: Final = 10.0
 _RETRY_S: Final = 1.0
@@ -46,7 +46,7 @@ def check_scheduler(address: str, security: Security | None, timeout_s: float = 
 
 
 def wait_for_scheduler(
-    address: str, security: Security | None, wait_s: float, say: Callable[[str], None]
+    address: str, security: Security | None, wait_s: float, say: LogFn
 ) -> None:
     """As :func:`check_scheduler`, of one that is not up yet.
 

@@ -3,12 +3,12 @@
 import asyncio
 import errno
 import socket
-from collections.abc import Callable
 
 import dask
 from distributed import Scheduler, Security
 
 from chess_snn.errors import UsageError
+from chess_snn.types import LogFn
 from tasks.cluster.ending import end_of_program
 from tasks.cluster.liveness import DASK_SETTINGS, quiet_dask
 
@@ -17,7 +17,7 @@ _STATUS_PAGE = "127.0.0.1:0"
 
 
 def run_scheduler(
-    host: str, port: int, security: Security | None, on_ready: Callable[[str], None]
+    host: str, port: int, security: Security | None, on_ready: LogFn
 ) -> None:
     """Be a scheduler until SIGINT or SIGTERM.
 
@@ -60,7 +60,7 @@ def check_can_listen(host: str, port: int) -> None:
 
 
 async def _run(
-    host: str, port: int, security: Security | None, on_ready: Callable[[str], None]
+    host: str, port: int, security: Security | None, on_ready: LogFn
 ) -> None:
     protocol = "tcp" if security is None else "tls"
     async with Scheduler(

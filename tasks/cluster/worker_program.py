@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 import dask
@@ -12,6 +12,7 @@ from distributed.utils import get_ip
 from chess_snn.campaign.configuration.pace import is_loopback
 from chess_snn.campaign.machine.places import WorkerPlace
 from chess_snn.errors import ClusterError, ConfigError
+from chess_snn.types import LogFn
 from tasks.cluster.ending import end_of_program
 from tasks.cluster.liveness import DASK_SETTINGS, quiet_dask
 from tasks.cluster.nannies import AttentiveNanny, nanny_options
@@ -19,13 +20,10 @@ from tasks.cluster.reaching import check_scheduler
 
 _RETRY_S: Final = 3.0
 
-News = Callable[[str], None]
-"""Takes a line for people."""
-
 
 def run_workers(
     address: str, places: Sequence[WorkerPlace], security: Security | None, *,
-    host: str = "", patience_s: float, on_news: News,
+    host: str = "", patience_s: float, on_news: LogFn,
 ) -> None:
     """Work for the campaigns of a scheduler until SIGINT or SIGTERM, or until all are dismissed.
 
@@ -64,7 +62,7 @@ def _own_host(address: str, host: str) -> str:
 
 async def _run(
     address: str, places: Sequence[WorkerPlace], security: Security | None, host: str,
-    patience_s: float, on_news: News,
+    patience_s: float, on_news: LogFn,
 ) -> None:
     keepers = [
         asyncio.ensure_future(_keep(address, place, security, host, patience_s, on_news))
@@ -83,7 +81,7 @@ async def _run(
 
 async def _keep(
     address: str, place: WorkerPlace, security: Security | None, host: str, patience_s: float,
-    on_news: News,
+    on_news: LogFn,
 ) -> None:
     """Have a worker in ``place`` again and again, until it is dismissed."""
     seen_s = time.monotonic()

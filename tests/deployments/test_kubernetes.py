@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 import yaml
 
+from chess_snn.processes import KILL_TIMEOUT_S
+
 MANIFESTS = Path(__file__).parents[2] / "deployments" / "kubernetes"
 KUBERNETES_VERSION = "1.30"
 
@@ -83,10 +85,9 @@ def test_no_container_is_root_or_can_become_it(objects):
 
 
 def test_a_worker_has_longer_to_end_than_its_guard_takes(objects):
-    guard = pytest.importorskip("flows.guard")
-    specs = pytest.importorskip("flows.services.specs")
+    services = pytest.importorskip("flows.services.control")
     grace_s = pods(objects)["worker"]["terminationGracePeriodSeconds"]
-    assert grace_s > specs.WORKER_GRACE_S + guard.KILL_TIMEOUT_S
+    assert grace_s > services.WORKER_GRACE_S + KILL_TIMEOUT_S
 
 
 def test_the_overlay_for_gpus_asks_for_them(objects, request):

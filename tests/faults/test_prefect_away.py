@@ -25,13 +25,14 @@ from campaign_driver import (  # noqa: E402
     wait_until,
 )
 
-from flows.child_process import (  # noqa: E402
+from flows.server_processes import (  # noqa: E402
     free_port,
     start_child,
     stop_child,
     wait_until_healthy,
 )
-from flows.servers import API_URL_VARIABLE, prefect_spec  # noqa: E402
+from flows.server_specs import prefect_spec  # noqa: E402
+from flows.servers import API_URL_VARIABLE  # noqa: E402
 
 AWAY_S = 15.0
 

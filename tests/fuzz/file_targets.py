@@ -25,7 +25,7 @@ from chess_snn.evaluation import pair_counts
 from chess_snn.evaluation.match_result import MatchResult
 from chess_snn.nets import load_network, network_digest
 from chess_snn.pgn.folder import IMPORT_FILE, REPORT_FILE, ImportFolder
-from flows.services.record import RECORD_FILE, read_record
+from flows.services.control import RECORD_FILE, read_record
 
 ZARR_FILE = "target_weights/zarr.json"
 
@@ -140,7 +140,7 @@ def try_services(data: bytes) -> Verdict:
     if record is None:
         return REFUSED
     assert isinstance(record.prefect_page, str)
-    assert record.supervisor is None
+    assert not record.is_alive
     return ACCEPTED
 
 

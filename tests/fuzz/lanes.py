@@ -14,7 +14,7 @@ from guards import Mailbox, bounded_inputs
 from targets import TARGETS
 
 from chess_snn.errors import ChessSnnError
-from chess_snn.reaped import end_with_parent
+from chess_snn.processes import end_with_parent
 
 _POLL_S = 0.5
 

@@ -29,15 +29,16 @@ from prefect.settings import (  # noqa: E402
 )
 
 from chess_snn.errors import UsageError  # noqa: E402
-from flows.child_process import (  # noqa: E402
+from flows.prefect_errors import ServerGoneError  # noqa: E402
+from flows.server_processes import (  # noqa: E402
     free_port,
     start_child,
     stop_child,
     wait_until_healthy,
 )
-from flows.prefect_errors import ServerGoneError  # noqa: E402
-from flows.servers import mlflow_server, prefect_server, prefect_spec  # noqa: E402
-from flows.services import deploying  # noqa: E402
+from flows.server_specs import prefect_spec  # noqa: E402
+from flows.servers import mlflow_server, prefect_server  # noqa: E402
+from flows.services import prefect_service  # noqa: E402
 from flows.stale_runs import campaign_tag, close_stale_flow_runs  # noqa: E402
 from tasks.tracking import local_tracking_uri, prepare_store  # noqa: E402
 
@@ -212,11 +213,11 @@ def test_a_given_prefect_server_that_wants_a_password_says_so(directory, tmp_pat
 
 
 def test_deployments_that_take_too_long_are_one_line(directory, monkeypatch):
-    monkeypatch.setattr(deploying, "DEPLOY_TIMEOUT_S", 0.1)
+    monkeypatch.setattr(prefect_service, "DEPLOY_TIMEOUT_S", 0.1)
     with prefect_server(directory) as url:
         told = f"could not be registered at {url} within 0 s; see by `chess-snn doctor`"
         with pytest.raises(UsageError, match=told):
-            deploying.deploy({"PREFECT_API_URL": url})
+            prefect_service.deploy({"PREFECT_API_URL": url})
 
 
 def test_a_flow_that_begins_when_its_server_has_gone_is_one_line(directory, tmp_path, monkeypatch):

@@ -10,12 +10,11 @@ from dataclasses import replace
 import pytest
 
 pytestmark = pytest.mark.orchestration
-psutil = pytest.importorskip("psutil")
 pytest.importorskip("prefect")
 pytest.importorskip("mlflow")
 
 from chess_snn.errors import ConfigError, UsageError  # noqa: E402
-from flows.process_identity import start_of  # noqa: E402
+from chess_snn.processes import start_of  # noqa: E402
 from flows.services import (  # noqa: E402
     Credentials,
     ServiceSettings,
@@ -24,15 +23,19 @@ from flows.services import (  # noqa: E402
     read_credentials,
     stop_services,
 )
-from flows.services.ports import check_port, check_ports  # noqa: E402
-from flows.services.record import RECORD_FILE, services_lock, write_record  # noqa: E402
-from flows.services.specs import (  # noqa: E402
-    RECORDS,
+from flows.services.control import (  # noqa: E402
+    CHILD_RECORDS,
+    RECORD_FILE,
+    services_lock,
+    write_record,
+)
+from flows.services.mlflow_service import mlflow_spec  # noqa: E402
+from flows.services.prefect_service import (  # noqa: E402
     client_environment,
-    mlflow_spec,
     prefect_spec,
     worker_spec,
 )
+from flows.services.settings import check_port, check_ports  # noqa: E402
 
 SECRET = "canary-password"
 CREDENTIALS = Credentials("me", SECRET)
@@ -49,7 +52,8 @@ def record_of(pid: int, started: str, machine: str | None = None) -> ServicesRec
 
 
 def sleeper() -> subprocess.Popen:
-    return subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
+    sleep = [sys.executable, "-c", "import time; time.sleep(60)"]
+    return subprocess.Popen(sleep, start_new_session=True)
 
 
 @pytest.mark.parametrize(("changes", "reason"), [
@@ -90,7 +94,7 @@ def test_a_password_may_have_colons(monkeypatch):
 
 
 def test_a_secret_is_in_no_command_file_or_text(tmp_path, monkeypatch):
-    monkeypatch.setattr("flows.services.specs.find_spec", lambda _: True)
+    monkeypatch.setattr("flows.services.mlflow_service.find_spec", lambda _: True)
     settings = ServiceSettings(host="192.0.2.7", credentials=CREDENTIALS)
     specs = [prefect_spec(tmp_path, settings), mlflow_spec(tmp_path, settings),
              worker_spec(tmp_path, settings)]
@@ -104,7 +108,7 @@ def test_a_secret_is_in_no_command_file_or_text(tmp_path, monkeypatch):
 
 
 def test_without_mlflows_extra_a_password_is_refused_beforehand(tmp_path, monkeypatch):
-    monkeypatch.setattr("flows.services.specs.find_spec", lambda _: None)
+    monkeypatch.setattr("flows.services.mlflow_service.find_spec", lambda _: None)
     with pytest.raises(UsageError, match="pip install 'chess-snn"):
         mlflow_spec(tmp_path, ServiceSettings(credentials=CREDENTIALS))
 
@@ -174,15 +178,16 @@ def test_services_of_another_machine_are_left_to_it(tmp_path):
 def test_down_ends_the_supervisor_and_what_a_killed_one_left(tmp_path):
     supervisor, orphan = sleeper(), sleeper()
     write_record(tmp_path, record_of(supervisor.pid, start_of(supervisor.pid)))
-    (tmp_path / RECORDS[1]).write_text(json.dumps({
+    (tmp_path / CHILD_RECORDS[1]).write_text(json.dumps({
         "pid": orphan.pid, "started": start_of(orphan.pid),
         "owner_pid": os.getpid(), "owner_started": EARLIER, "url": "",
+        "machine": socket.gethostname(),
     }))
     waits = []
     try:
         assert stop_services(tmp_path, waits.append) is True
-        assert not psutil.pid_exists(supervisor.pid)  # it took leave of both
-        assert not psutil.pid_exists(orphan.pid)
+        assert supervisor.poll() is not None
+        assert orphan.poll() is not None
     finally:
         for process in (supervisor, orphan):
             process.kill()

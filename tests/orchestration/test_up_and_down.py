@@ -28,7 +28,7 @@ from prefect.client.orchestration import get_client  # noqa: E402
 from prefect.settings import PREFECT_API_URL, temporary_settings  # noqa: E402
 
 from chess_snn.campaign import CampaignFolder, read_receipts  # noqa: E402
-from flows.child_process import HOST, free_port  # noqa: E402
+from flows.server_processes import HOST, free_port  # noqa: E402
 
 ROOT = Path(__file__).parents[2]
 SETTINGS = [
@@ -316,7 +316,8 @@ def test_a_service_that_dies_is_started_again(running):
         "it was not started again",
     )
     wait_for(lambda: _answers(f"{running.mlflow_url}/health"), "it does not answer")
-    assert "MLflow server ended with code" in (running.path / "services/up.log").read_text()
+    log = (running.path / "services/up.log").read_text()
+    assert "MLflow server was killed by SIGKILL; starting it again" in log
 
 
 def _answers(url: str) -> bool:

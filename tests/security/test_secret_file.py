@@ -9,7 +9,7 @@ pytest.importorskip("psutil")
 
 from chess_snn.errors import ChessSnnError, ConfigError, without_credentials
 from flows.services import Credentials, read_credentials
-from flows.services.record import services_lock
+from flows.services.control import services_lock
 
 SECRET = "canary-password"
 
@@ -49,9 +49,9 @@ def test_both_at_once_are_refused(secret_file, monkeypatch):
 
 def test_what_is_no_secret_file_is_named(secret_file, tmp_path, monkeypatch):
     secret_file.write_bytes(b"\xff\xfe")
-    with pytest.raises(ConfigError, match="no text in UTF-8"):
+    with pytest.raises(ConfigError, match="not UTF-8 text"):
         read_credentials()
-    for path, reason in ((tmp_path / "absent", "No such file"), (tmp_path, "is no file")):
+    for path, reason in ((tmp_path / "absent", "No such file"), (tmp_path, "not a regular file")):
         monkeypatch.setenv("CHESS_SNN_CREDENTIALS_FILE", str(path))
         with pytest.raises(ConfigError, match=reason) as refused:
             read_credentials()

@@ -5,9 +5,9 @@ import signal
 import subprocess
 from pathlib import Path
 
-from flows.child_process import free_port, start_child, stop_child, wait_until_healthy
+from flows.server_processes import free_port, start_child, stop_child, wait_until_healthy
+from flows.services.mlflow_service import mlflow_spec
 from flows.services.settings import ServiceSettings
-from flows.services.specs import mlflow_spec
 
 START_TIMEOUT_S = 300.0
 """It takes half a minute on a machine that has nothing else to do."""

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import psutil
 
-from chess_snn import reaped
+from chess_snn import processes
 
 MARK = "CHESS_SNN_SOAK"
 """Environment variable that every process of a soak's campaigns inherits, orphans too."""
@@ -28,7 +28,7 @@ class RunningCampaign:
     ) -> None:
         """Start it; its output is appended to ``log``, and it ends with this process."""
         inherited = {k: v for k, v in os.environ.items() if not k.startswith(("PREFECT", "MLFLOW"))}
-        launcher = [sys.executable, "-I", reaped.__file__, str(os.getpid())]
+        launcher = [sys.executable, "-I", processes.__file__, str(os.getpid())]
         with log.open("ab") as output:
             self._process = subprocess.Popen(
                 [*launcher, sys.executable, "-m", "chess_snn", "campaign", *arguments],

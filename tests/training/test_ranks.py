@@ -8,8 +8,8 @@ import torch
 from rank_driver import SETTINGS, Case, case_network, learn, train
 from rank_group import free_port, read_outcomes, run_group, start_rank, write_task
 
-from chess_snn import reaped
 from chess_snn.errors import UsageError
+from chess_snn.processes import PARENT_IS_DEAD
 from chess_snn.training import RankPlace, step_checkpoints
 from chess_snn.training.rank_watch import RankCard
 from chess_snn.training.ranks import _common_backend
@@ -232,7 +232,7 @@ def test_a_rank_whose_launcher_died_before_it_came_ends(searched_shard, tmp_path
     stranger = os.getppid()
     rank = start_rank(file, 0, 2, free_port(), CHESS_SNN_AGENT_PID=str(stranger))
     rank.communicate(timeout=120)
-    assert rank.returncode == reaped.PARENT_IS_DEAD
+    assert rank.returncode == PARENT_IS_DEAD
 
 
 ENVIRONMENT = {

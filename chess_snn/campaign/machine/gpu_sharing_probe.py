@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import ExitStack
 from typing import Final, Self
 
@@ -22,12 +22,13 @@ from chess_snn.campaign.machine.workers import gpus_for
 from chess_snn.cores import num_cores
 from chess_snn.devices import ASSIGNED_KIND, VISIBLE_GPUS, Device, choose_devices
 from chess_snn.errors import ChessSnnError
+from chess_snn.types import LogFn
 
 _READY: Final = "ready"
 _TIMEOUT_S: Final = 120.0
 
 
-def measure_where_unknown(config: CampaignConfig, say: Callable[[str], None]) -> None:
+def measure_where_unknown(config: CampaignConfig, say: LogFn) -> None:
     """Measure how many workers a GPU of this machine takes, unless that is known or settled.
 
     Args:

@@ -36,9 +36,8 @@ from chess_snn.errors import RankLostError
 from chess_snn.training import check_newest
 from chess_snn.training.rank_launch import RankLayout, run_ranks
 from chess_snn.training.ranks import TIMEOUT_S
-from chess_snn.types import Json, Progress
+from chess_snn.types import Json, LogFn, Progress
 
-OnLine = Callable[[str], None]
 Result = TypeVar("Result")
 
 _RUN_ID_LENGTH: Final = 16
@@ -134,7 +133,7 @@ def train_in_ranks(
 
 def train_network_in_ranks(
     config: CampaignConfig, out: Path, layout: RankLayout, *, num_threads: int = 0,
-    timeout_s: float = TIMEOUT_S, on_line: OnLine | None = None,
+    timeout_s: float = TIMEOUT_S, on_line: LogFn | None = None,
 ) -> TrainedNetwork:
     """Train a network on given games by ranks, or go on with that; see :func:`run_in_ranks`.
 
@@ -153,7 +152,7 @@ def train_network_in_ranks(
 def run_in_ranks(
     training: RankTraining[Result], layout: RankLayout, *, num_threads: int = 0,
     timeout_s: float = TIMEOUT_S, on_progress: Progress | None = None,
-    on_line: OnLine | None = None,
+    on_line: LogFn | None = None,
 ) -> Result:
     """Train by ranks, of which this machine starts its own.
 
@@ -220,7 +219,7 @@ def _train_here(
 
 def _run(
     training: RankTraining[Result], layout: RankLayout, num_threads: int, timeout_s: float,
-    on_line: OnLine, is_wanted: Callable[[], bool] | None = None,
+    on_line: LogFn, is_wanted: Callable[[], bool] | None = None,
 ) -> None:
     try:
         run_ranks(
@@ -242,7 +241,7 @@ def _visible(config: CampaignConfig) -> Mapping[str, str]:
     return {VISIBLE_GPUS: ",".join(gpus)} if gpus else {}
 
 
-def _hear(on_progress: Progress | None, on_line: OnLine | None = None) -> OnLine:
+def _hear(on_progress: Progress | None, on_line: LogFn | None = None) -> LogFn:
     def hear(line: str) -> None:
         if on_line is not None:
             on_line(line)

@@ -15,8 +15,7 @@ pytestmark = [
 ]
 psutil = pytest.importorskip("psutil")
 
-from chess_snn import reaped  # noqa: E402
-from flows import guard  # noqa: E402
+from chess_snn import processes  # noqa: E402
 
 GONE_WITHIN_S = 5.0
 """What is promised."""
@@ -45,8 +44,8 @@ def start_family(tmp_path, end="time.sleep(60)", grace_s=1.0):
     mark = tmp_path / "up"
     command = [sys.executable, "-c", FAMILY.format(end=end), str(mark)]
     started = subprocess.Popen(
-        [sys.executable, "-I", reaped.__file__, str(os.getpid()),
-         sys.executable, "-I", guard.__file__, str(grace_s), *command],
+        [sys.executable, "-I", processes.__file__, str(os.getpid()), "--tree", str(grace_s),
+         *command],
         start_new_session=True,
     )
     deadline = time.monotonic() + 60
@@ -65,7 +64,7 @@ def test_told_to_stop_it_ends_the_command_and_all_its_descendants(tmp_path):
     started, family = start_family(tmp_path)
     assert len(family) == 4, "the command, two children, and an orphan that the guard took over"
     started.send_signal(signal.SIGTERM)
-    assert started.wait(GONE_WITHIN_S) == guard.EXIT_TOLD_TO_STOP
+    assert started.wait(GONE_WITHIN_S) == processes.EXIT_STOPPED
     assert not alive(family)
 
 
@@ -89,7 +88,7 @@ def test_a_killed_command_leaves_nothing(tmp_path):
 def test_a_killed_owner_leaves_nothing_however_long_the_grace(tmp_path):
     code = (
         "import sys; sys.path.insert(0, sys.argv[2]); from pathlib import Path\n"
-        "from test_guard import start_family\n"
+        "from test_process_trees import start_family\n"
         "import time; start_family(Path(sys.argv[1]), grace_s=600); print('up', flush=True)\n"
         "time.sleep(60)"
     )
