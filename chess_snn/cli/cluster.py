@@ -30,31 +30,25 @@ app = typer.Typer(
 
 Certificates = Annotated[
     str,
-    typer.Option(help="Folder of this host that `cluster certs` made; else "
+    typer.Option(help="Folder that `cluster certs` made; else "
                  "$CHESS_SNN_CERTIFICATES. Off loopback they are demanded."),
 ]
 
 
 @app.command()
 def certs(
-    directory: Annotated[Path, typer.Argument(help="Of the authority, made where it is missing.")],
-    host: Annotated[
-        list[str], typer.Option(help="A machine's name or address. May be repeated.")
-    ],
-    days: Annotated[int, typer.Option(help="How long they are valid.")] = 730,
+    directory: Annotated[Path, typer.Argument(help="Folder for them; it is created.")],
 ) -> None:
-    """Make a certificate authority, and a certificate for each host.
+    """Make the certificates of a cluster: one key for all its hosts, valid for a year.
 
-    Copy DIR/HOST to that host, and to no other. The authority's key, DIR/ca-key.pem, stays where it
-    is: with it the same command makes certificates for more hosts.
+    Copy DIR to each host. A process that has the key may run programs on all of them.
 
-    chess-snn cluster certs ~/chess-snn-certs --host box-a --host box-b
+    chess-snn cluster certs ~/chess-snn-certs
     """
-    check_range("--days", days, ge=1, le=3650)
-    for folder in load_cluster("certificates").make_certificates(directory, host, days):
-        print_message(f"{folder}: certificate, key and authority of {folder.name}")
+    load_cluster("security").make_certificates(directory)
     print_message(
-        "Copy each folder to its host, and name it there: export CHESS_SNN_CERTIFICATES=FOLDER"
+        f"{directory}: certificates and their key. Copy the folder to each host, and name it "
+        "there: export CHESS_SNN_CERTIFICATES=FOLDER"
     )
 
 

@@ -86,7 +86,7 @@ async def _packages(
     except (OSError, TimeoutError, CommClosedError) as error:
         raise _NobodyThereError(
             f"cannot reach a scheduler at {address}: {_reason(error)}; is `chess-snn cluster "
-            "scheduler` running there, is the port open, and are the certificates of one authority?"
+            "scheduler` running there, is the port open, and are the certificates the same?"
         ) from error
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise ClusterError(

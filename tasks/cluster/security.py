@@ -1,4 +1,9 @@
-"""TLS between the processes of a cluster: each shows a certificate of one common authority."""
+"""TLS between the processes of a cluster: all hosts share one key and its certificate.
+
+A process with the key is let in, and no other. Dask does not check the names in certificates, so a
+key for each host would not restrict what its holder may do. Folders from an authority that made a
+key for each host have the same three files and work as well.
+"""
 
 import os
 from pathlib import Path
@@ -8,10 +13,10 @@ import dask
 from distributed import Security
 
 from chess_snn.campaign.configuration.pace import check_address
-from chess_snn.errors import ConfigError
+from chess_snn.errors import ConfigError, UsageError
 
 CERTIFICATES: Final = "CHESS_SNN_CERTIFICATES"
-"""Folder with this host's certificate, its key and the authority's certificate."""
+"""Variable with the folder of the certificate, its key and the authority's certificate."""
 
 AUTHORITY_FILE: Final = "ca.pem"
 CERTIFICATE_FILE: Final = "node.pem"
@@ -19,6 +24,37 @@ KEY_FILE: Final = "node-key.pem"
 
 _ROLES: Final = ("scheduler", "worker", "client")
 _OTHERS_MAY: Final = 0o077
+_OWNER_ONLY: Final = 0o600
+_FOLDER_OF_OWNER: Final = 0o700
+
+
+def make_certificates(folder: Path) -> None:
+    """Make a key and its certificate, valid for a year, for all hosts of a cluster.
+
+    Raises:
+        UsageError: ``folder`` has certificates, or cannot be written.
+    """
+    made = Security.temporary()
+    texts = {
+        AUTHORITY_FILE: made.tls_ca_file, CERTIFICATE_FILE: made.tls_worker_cert,
+        KEY_FILE: made.tls_worker_key,
+    }
+    try:
+        folder.mkdir(parents=True, exist_ok=True, mode=_FOLDER_OF_OWNER)
+        for name, text in texts.items():
+            # Readable by its owner alone from the first byte on.
+            descriptor = os.open(folder / name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _OWNER_ONLY)
+            with os.fdopen(descriptor, "w") as file:
+                file.write(text)
+    except FileExistsError as error:
+        raise UsageError(
+            f"{error.filename} exists: hosts that have a copy would be locked out; delete {folder} "
+            "to make all certificates anew"
+        ) from error
+    except OSError as error:
+        raise UsageError(
+            f"cannot write certificates to {folder}: {error.strerror} ({error.filename})"
+        ) from error
 
 
 def security_of(address: str, certificates: str, setting: str) -> Security | None:
@@ -43,8 +79,8 @@ def find_security(what: str, certificates: str, setting: str) -> Security:
 
     Args:
         what: needs them, for messages.
-        certificates: folder that `chess-snn cluster certs` made for this host; empty takes that of
-            the environment, or else Dask's own configuration.
+        certificates: folder that `chess-snn cluster certs` made; empty takes that of the
+            environment, or else Dask's own configuration.
         setting: what the folder is called by who gives it, for messages.
 
     Raises:
@@ -59,11 +95,11 @@ def find_security(what: str, certificates: str, setting: str) -> Security:
         return _usable(
             Security(require_encryption=True),
             "what Dask's configuration names under distributed.comm.tls",
-            f"mend it there, or give the folder of this host by {setting} or {CERTIFICATES}",
+            f"correct it there, or give a folder of certificates by {setting} or {CERTIFICATES}",
         )
     raise ConfigError(
-        f"{what} needs certificates: make them with `chess-snn cluster certs DIR --host …`, and "
-        f"give the folder of this host by {setting} or {CERTIFICATES}"
+        f"{what} needs certificates: make them with `chess-snn cluster certs DIR`, and give the "
+        f"folder by {setting} or {CERTIFICATES}"
     )
 
 
@@ -83,8 +119,7 @@ def read_certificates(folder: Path) -> Security:
     for path in paths.values():
         if not path.is_file():
             raise ConfigError(
-                f"{path} is missing; {folder} must be a folder of a host that `chess-snn cluster "
-                "certs DIR --host …` made"
+                f"{path} is missing; {folder} must be a folder that `chess-snn cluster certs` made"
             )
     key = paths[KEY_FILE]
     # A secret that Kubernetes mounts is a link to a file of the group.
@@ -99,8 +134,7 @@ def read_certificates(folder: Path) -> Security:
     )
     return _usable(
         security, f"{', '.join(paths)} in {folder}",
-        "copy the whole folder of this host again, or make it anew with `chess-snn cluster certs "
-        "DIR --host …`",
+        "copy the whole folder again, or make it anew with `chess-snn cluster certs DIR`",
     )
 
 

@@ -79,7 +79,6 @@ def test_a_cluster_that_cannot_be_used_is_named(directory, cluster, said):
     (("worker", "tcp://127.0.0.1:1", "--host", "box-b"), "would listen on box-b"),
     (("scheduler", "--host", "0.0.0.0"), "needs certificates"),
     (("scheduler", "--port", "0"), "--port must be"),
-    (("certs", "DIR", "--host", "box-a", "--days", "0"), "--days must be"),
 ])
 def test_what_cannot_be_done_is_said(directory, arguments, said):
     assert said in refused("cluster", *arguments)
@@ -92,13 +91,10 @@ def test_what_cannot_be_done_is_said(directory, arguments, said):
 ], ids=["worker", "scheduler", "campaign"])
 def test_half_renewed_certificates_are_one_line(directory, arguments):
     pytest.importorskip("prefect")
-    authority = directory.parent / "certs"
-    certs = ["cluster", "certs", str(authority), "--host", "box-a"]
-    assert CliRunner().invoke(app, certs).exit_code == 0
-    folder = authority / "box-a"
-    certificate = (folder / "node.pem").read_bytes()
-    assert CliRunner().invoke(app, certs).exit_code == 0
-    (folder / "node.pem").write_bytes(certificate)
+    folder, other = directory.parent / "certs", directory.parent / "others"
+    for made in (folder, other):
+        assert CliRunner().invoke(app, ["cluster", "certs", str(made)]).exit_code == 0
+    (folder / "node.pem").write_bytes((other / "node.pem").read_bytes())
     setting = "cluster.certificates=" if "--set" in arguments else ""
     words = [str(directory) if word == "DIR" else word for word in arguments]
     line = refused(*words, f"{setting}{folder}")
@@ -107,11 +103,10 @@ def test_half_renewed_certificates_are_one_line(directory, arguments):
 
 
 def test_certificates_are_made_and_the_next_step_is_said(tmp_path):
-    result = CliRunner().invoke(
-        app, ["cluster", "certs", str(tmp_path / "certs"), "--host", "box-a", "--host", "box-b"]
-    )
+    result = CliRunner().invoke(app, ["cluster", "certs", str(tmp_path / "certs")])
     assert result.exit_code == 0, result.output
-    assert (tmp_path / "certs" / "box-b" / "node-key.pem").is_file()
+    assert "export CHESS_SNN_CERTIFICATES" in result.output
+    assert (tmp_path / "certs" / "node-key.pem").is_file()
 
 
 @pytest.mark.parametrize(("text", "numbers"), [
@@ -149,7 +144,7 @@ def test_the_command_for_workers_loads_neither_prefect_nor_mlflow():
     program = (
         "import sys, chess_snn.cli.cluster, tasks.remote, tasks.worker_setup\n"
         "import tasks.cluster.worker_program, tasks.cluster.scheduler_program\n"
-        "import tasks.cluster.attempts, tasks.cluster.identity, tasks.cluster.certificates\n"
+        "import tasks.cluster.attempts, tasks.cluster.identity, tasks.cluster.security\n"
         "print(sorted({name.partition('.')[0] for name in sys.modules} "
         "& {'prefect', 'mlflow', 'flows'}))"
     )

@@ -77,18 +77,13 @@ def made_site(base: Path) -> Iterator[Site]:
     hidden = {name: [campaigns] for name in names[1:]}
     with own_hosts(names, base, hidden) as hosts:
         site = Site(base, hosts, campaigns / "c")
-        certify(site)
+        command = [*CHESS_SNN, "cluster", "certs", certificates(site)]
+        subprocess.run(command, check=True, capture_output=True)
         yield site
 
 
-def certify(site: Site) -> None:
-    options = [f"--host={host.address}" for host in site.hosts.values()]
-    command = [*CHESS_SNN, "cluster", "certs", str(site.base / "certs"), *options]
-    subprocess.run(command, check=True, capture_output=True)
-
-
-def certificates(site: Site, host: Host) -> str:
-    return str(site.base / "certs" / host.address)
+def certificates(site: Site) -> str:
+    return str(site.base / "certs")
 
 
 def address(site: Site) -> str:
@@ -100,13 +95,13 @@ def start_cluster(site: Site, environment: Mapping[str, str] = MappingProxyType(
     first = site.hosts["box-a"]
     first.start(
         *CHESS_SNN, "cluster", "scheduler", f"--host={first.address}", f"--port={PORT}",
-        f"--certificates={certificates(site, first)}", log=site.log("scheduler"),
+        f"--certificates={certificates(site)}", log=site.log("scheduler"),
     )
     site.wait_for("the scheduler", lambda: "scheduler at" in site.log("scheduler").read_text())
     for host in site.workers:
         host.start(
             *CHESS_SNN, "cluster", "worker", address(site), "--workers=1", "--device=cpu",
-            f"--certificates={certificates(site, host)}", log=site.log(host.name),
+            f"--certificates={certificates(site)}", log=site.log(host.name),
             environment=environment,
         )
     site.wait_for("both workers", lambda: all(site.is_up(host) for host in site.workers))
@@ -119,7 +114,7 @@ def start_campaign(
     first = site.hosts["box-a"]
     settings = [
         *wanted, "cluster.kind=address", f"cluster.address={address(site)}",
-        f"cluster.certificates={certificates(site, first)}", "cluster.shared_storage=false",
+        f"cluster.certificates={certificates(site)}", "cluster.shared_storage=false",
     ]
     site.campaign = first.start(
         *CHESS_SNN, "campaign", "start", "--dir", str(site.folder),

@@ -16,7 +16,7 @@ pytest.importorskip("mlflow")
 
 from chess_snn.campaign import CampaignFolder, read_receipts  # noqa: E402
 from flows.servers import free_port  # noqa: E402
-from tasks.cluster.certificates import make_certificates  # noqa: E402
+from tasks.cluster.security import make_certificates  # noqa: E402
 
 SETTINGS = (
     "campaign.iterations=2", "self_play.games_per_iteration=12", "self_play.games_per_shard=3",
@@ -86,7 +86,8 @@ def start(tmp_path):
 
 @pytest.fixture
 def certificates(tmp_path) -> str:
-    return str(make_certificates(tmp_path / "certs", ["127.0.0.1"], days=2)[0])
+    make_certificates(tmp_path / "certs")
+    return str(tmp_path / "certs")
 
 
 def packages(folder: Path, **modules: str) -> Path:

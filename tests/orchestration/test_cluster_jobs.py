@@ -12,8 +12,7 @@ pytestmark = pytest.mark.orchestration
 pytest.importorskip("distributed")
 
 from chess_snn.campaign import load_config  # noqa: E402
-from tasks.cluster.certificates import make_certificates  # noqa: E402
-from tasks.cluster.security import read_certificates  # noqa: E402
+from tasks.cluster.security import make_certificates, read_certificates  # noqa: E402
 
 SLURM = (
     "cluster.kind=slurm", "cluster.jobs=3", "cluster.job_cores=32", "cluster.job_gpus=4",
@@ -32,8 +31,8 @@ KUBERNETES = (
 
 @pytest.fixture
 def certificates(tmp_path):
-    (folder,) = make_certificates(tmp_path / "certs", ["127.0.0.1"], days=2)
-    return folder
+    make_certificates(tmp_path / "certs")
+    return tmp_path / "certs"
 
 
 @pytest.fixture

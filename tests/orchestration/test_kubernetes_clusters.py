@@ -17,7 +17,7 @@ from chess_snn.campaign import CampaignFolder, load_config  # noqa: E402
 from chess_snn.errors import ClusterError  # noqa: E402
 from flows.cluster import campaign_crew  # noqa: E402
 from tasks.cluster import kubernetes  # noqa: E402
-from tasks.cluster.certificates import make_certificates  # noqa: E402
+from tasks.cluster.security import make_certificates  # noqa: E402
 
 SETTINGS = (
     "cluster.kind=kubernetes", "cluster.image=registry/chess-snn-worker:0.1.0", "cluster.jobs=5",
@@ -148,7 +148,8 @@ def asked(api):
 
 @pytest.fixture
 def folder(tmp_path):
-    (certificates,) = make_certificates(tmp_path / "certs", ["127.0.0.1"], days=2)
+    certificates = tmp_path / "certs"
+    make_certificates(certificates)
     return CampaignFolder.create(tmp_path / "campaign", load_config(settings=[
         *SETTINGS, f"cluster.certificates={certificates}", "cluster.wait_s=6",
     ]))

@@ -14,10 +14,9 @@ from distributed import LocalCluster  # noqa: E402
 
 from chess_snn.errors import ClusterError, UsageError  # noqa: E402
 from tasks.cluster import reaching  # noqa: E402
-from tasks.cluster.certificates import make_certificates  # noqa: E402
 from tasks.cluster.reaching import check_scheduler  # noqa: E402
 from tasks.cluster.scheduler_program import check_can_listen  # noqa: E402
-from tasks.cluster.security import read_certificates  # noqa: E402
+from tasks.cluster.security import make_certificates, read_certificates  # noqa: E402
 
 LOOPBACK = "127.0.0.1"
 
@@ -74,14 +73,13 @@ def test_another_kind_of_server_is_no_scheduler():
         server.server_close()
 
 
-def test_certificates_of_one_authority_are_needed(tmp_path):
-    ours, theirs = (
-        read_certificates(make_certificates(tmp_path / name, [LOOPBACK], days=2)[0])
-        for name in ("ours", "theirs")
-    )
+def test_other_certificates_are_refused(tmp_path):
+    for name in ("ours", "theirs"):
+        make_certificates(tmp_path / name)
+    ours, theirs = (read_certificates(tmp_path / name) for name in ("ours", "theirs"))
     with scheduler(ours) as address:
         check_scheduler(address, ours)
-        with pytest.raises(ClusterError, match="certificates of one authority"):
+        with pytest.raises(ClusterError, match="certificates the same"):
             check_scheduler(address, theirs, timeout_s=3.0)
 
 

@@ -92,7 +92,7 @@ class ClusterSettings:
     address: str = ""
     """Of the scheduler, for `address`: `tls://box-a:8786`. Plain `tcp://` is for loopback alone."""
     certificates: str = ""
-    """Folder that `chess-snn cluster certs` made for this host; empty takes
+    """Folder that `chess-snn cluster certs` made; empty takes
     `CHESS_SNN_CERTIFICATES`, or else what Dask's own configuration says."""
     shared_storage: bool = True
     """Whether every worker sees the campaign folder under the same path. Without it, weights travel
