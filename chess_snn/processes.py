@@ -123,7 +123,12 @@ def log_tail(log_file: Path) -> str:
 
 def describe_exit(code: int) -> str:
     """How a process with this ``returncode`` ended: ``was killed by SIGKILL``."""
-    return f"was killed by {signal.Signals(-code).name}" if code < 0 else f"exited with code {code}"
+    if code >= 0:
+        return f"exited with code {code}"
+    try:
+        return f"was killed by {signal.Signals(-code).name}"
+    except ValueError:  # a real-time signal
+        return f"was killed by signal {-code}"
 
 
 def end_with_parent(parent_pid: int, signal_number: int = signal.SIGTERM) -> None:

@@ -37,13 +37,18 @@ from chess_snn.campaign.viewing.finish import is_finished
 from chess_snn.data import is_committed
 from chess_snn.errors import ConfigError
 from chess_snn.interrupts import listen_again
+from flows.campaign_runs import (
+    campaign_tag,
+    close_stale_flow_runs,
+    one_run_a_folder,
+    untagged_tasks,
+)
 from flows.cluster import campaign_crew, check_crew
 from flows.context import CampaignRun
 from flows.iteration import show_in_mlflow, task_options
 from flows.listeners import campaign_log, extra_listeners, live_file, log_lines
 from flows.mending import mender_of
 from flows.mirroring import open_mirror, send_to_store
-from flows.one_a_folder import one_run_a_folder
 from flows.parameters import (
     AS_PRESET,
     CampaignName,
@@ -60,16 +65,13 @@ from flows.parameters import (
 )
 from flows.pipeline import run_iterations
 from flows.prefect_pages import alarm_events, flow_run_link, iteration_table, progress_artifact
-from flows.stale_runs import campaign_tag, close_stale_flow_runs
-from flows.tagging import untagged_tasks
 from tasks import compute
-from tasks.evaluate import evaluate_final
 from tasks.folder_access import folder_access
 from tasks.progress import ProgressBoard
 from tasks.record import record, tracked_run
 from tasks.remote import PROGRESS_TOPIC
+from tasks.stages import evaluate_final, train_supervised
 from tasks.tracking import fetch_model, tracking_uri
-from tasks.train import train_supervised
 
 
 def _run_name() -> str:

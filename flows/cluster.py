@@ -18,14 +18,14 @@ from chess_snn.cores import num_cores
 from chess_snn.devices import gpus_option, name_devices
 from chess_snn.errors import ClusterError, UsageError
 from chess_snn.types import LogFn
-from flows.worker_watch import watched_workers
 from tasks import compute
 from tasks.cluster.crew_watch import CrewWatch
 from tasks.cluster.identity import device_fault
 from tasks.cluster.liveness import DASK_SETTINGS
-from tasks.cluster.local import local_cluster
+from tasks.cluster.nannies import local_cluster
 from tasks.cluster.reaching import check_scheduler, wait_for_scheduler
 from tasks.cluster.security import certificates_folder, find_security, security_of
+from tasks.cluster.worker_watch import watched_workers
 
 _OWN: Final = 0
 """As a number of threads: as many as the worker's place has."""

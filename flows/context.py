@@ -1,18 +1,63 @@
-"""What the flows of one campaign share and Prefect parameters cannot carry: live connections."""
+"""What the flows of one campaign share and Prefect parameters cannot carry: live connections.
+
+One iteration hands over to the next, which begins before it has ended::
+
+    iteration 4   self-play  train  evaluate ──────── promote
+                                 └▶ trained               └▶ finished
+    iteration 5                     self-play ─────────────── train  evaluate ── promote
+"""
 
 import threading
+import time
 from collections.abc import Iterator
+from concurrent.futures import Future
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 
-from chess_snn.campaign import CampaignFolder
+from chess_snn.campaign import CampaignFolder, Receipt
 from chess_snn.campaign.copies.mirror import Mirror
 from chess_snn.campaign.keeping.mending import Mender
-from chess_snn.campaign.store.plans import CampaignClock
+from chess_snn.campaign.store.plans import CampaignClock, ProgressPlan
 from flows.cluster import Crew
-from flows.relay import Relay
 from tasks.progress import ProgressBoard
+
+
+@dataclass(slots=True, eq=False)
+class Relay:
+    """One iteration's side of it; the futures belong to different threads."""
+
+    plan: ProgressPlan
+    """Of the iteration."""
+    predecessor: "Future[Receipt] | None"
+    """The receipt of the iteration before, if that one runs in this process."""
+    trained: "Future[None]" = field(default_factory=Future)
+    """Done when the next iteration may begin."""
+    _successor_began: float | None = None
+
+    def hand_over(self) -> None:
+        """The network is trained: let the next iteration begin."""
+        self.trained.set_result(None)
+
+    def fail(self, error: BaseException) -> None:
+        """The iteration will not get any further."""
+        if not self.trained.done():
+            self.trained.set_exception(error)
+
+    def wait_for_predecessor(self) -> None:
+        """Return once the iteration before has its receipt; raise its error if it failed."""
+        if self.predecessor is not None:
+            self.predecessor.result()
+
+    def successor_begins(self) -> None:
+        """The next iteration is under way from now on."""
+        self._successor_began = time.monotonic()
+
+    def hidden_seconds(self, began: float, ended: float) -> float:
+        """How much of the time from ``began`` to ``ended`` the next iteration was under way."""
+        if self._successor_began is None:
+            return 0.0
+        return max(0.0, ended - max(began, self._successor_began))
 
 
 @dataclass(frozen=True, slots=True)

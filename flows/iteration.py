@@ -25,17 +25,13 @@ from chess_snn.campaign.viewing.events import (
     TRAINING,
     IterationFinished,
 )
+from flows.campaign_runs import untagged_tasks
 from flows.context import CampaignRun, IterationRun, current_iteration
 from flows.mirroring import send_to_store
 from flows.prefect_pages import worker_shares
-from flows.tagging import untagged_tasks
 from tasks import compute
-from tasks.cancelling import cancelled_by_stop
-from tasks.evaluate import evaluate
-from tasks.promote import challenge, promote
 from tasks.record import record
-from tasks.self_play import self_play
-from tasks.train import train
+from tasks.stages import cancelled_by_stop, challenge, evaluate, promote, self_play, train
 
 _WAITING_TASKS_AHEAD = 64
 """Threads that wait for shards, beyond one a worker: whoever is done finds the next one there."""

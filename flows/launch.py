@@ -9,9 +9,9 @@ from chess_snn.campaign.store.preflight import check_before_run
 from chess_snn.campaign.viewing.events import Listener, Message
 from chess_snn.campaign.viewing.finish import is_finished
 from flows.campaign import campaign
+from flows.campaign_runs import campaign_tag, close_stale_flow_runs
 from flows.listeners import listening
 from flows.servers import has_prefect_server, prefect_server
-from flows.stale_runs import campaign_tag, close_stale_flow_runs
 from tasks.record import open_tracker, record_missing
 from tasks.tracking import tracking_uri
 

@@ -11,7 +11,7 @@ from flows.cluster import Crew
 from tasks import compute, remote
 from tasks.compute import TRAINER, run_on_device
 from tasks.progress import ProgressBoard
-from tasks.train import train_first
+from tasks.stages import train_first
 
 
 def mender_of(folder: CampaignFolder, crew: Crew, board: ProgressBoard) -> Mender:

@@ -12,7 +12,7 @@ from chess_snn.campaign.viewing.events import BACKUP
 from chess_snn.types import LogFn, Progress
 from flows.context import CampaignRun
 from tasks import compute
-from tasks.mirror import mirror
+from tasks.stages import mirror
 
 _NEWS_PERIOD_S: Final = 30.0
 

@@ -19,10 +19,9 @@ from chess_snn.campaign.store.receipts import num_finished_iterations, read_rece
 from chess_snn.campaign.store.sweep import sweep_leftovers
 from chess_snn.campaign.viewing.alarms import Alarm, find_alarms
 from chess_snn.campaign.viewing.events import AlarmRaised
-from flows.context import CampaignRun, IterationRun, running
+from flows.context import CampaignRun, IterationRun, Relay, running
 from flows.iteration import iteration, waiting_tasks
 from flows.prefect_errors import await_server
-from flows.relay import Relay
 from tasks import compute
 
 _MOST_ALIVE = 2

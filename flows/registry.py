@@ -8,8 +8,8 @@ from pathlib import Path
 
 from chess_snn.campaign import CampaignFolder
 from tasks import tracking
+from tasks.mlflow_content import champion_tags
 from tasks.tracking import RegisteredVersion
-from tasks.version_facts import champion_tags
 
 
 def registered(folder: CampaignFolder) -> dict[int, RegisteredVersion]:

@@ -26,10 +26,11 @@ from chess_snn.campaign.store.typed_json import from_json
 from chess_snn.data import read_json, write_json
 from chess_snn.data.files import writing
 from chess_snn.errors import ChessSnnError, CorruptDataError, UsageError
+from chess_snn.ports import LOOPBACK
 from chess_snn.processes import is_running, log_tail, start_of, stop_leftover
 from chess_snn.types import LogFn
 
-HOST = "127.0.0.1"
+HOST = LOOPBACK
 """Embedded servers listen on loopback only: they ask nobody for a password."""
 
 POLL_INTERVAL_S = 0.1
@@ -87,14 +88,6 @@ class ChildRecord:
     url: str
     machine: str
     """Host name of both."""
-
-
-def free_port() -> int:
-    """A TCP port on loopback that was free a moment ago."""
-    with socket.socket() as probe:
-        probe.bind((HOST, 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 @contextmanager

@@ -34,9 +34,10 @@ from prefect.settings import (
 )
 
 from chess_snn.errors import without_credentials
+from chess_snn.ports import free_port
 from chess_snn.types import LogFn
 from flows.prefect_errors import answering, check_server
-from flows.server_processes import OnWait, free_port, running_server
+from flows.server_processes import OnWait, running_server
 from flows.server_specs import HOME_VARIABLE, PREFECT_DATABASE, home_in, mlflow_spec, prefect_spec
 from tasks.tracking import is_server, tracking_uri
 
@@ -112,7 +113,7 @@ def mlflow_server(
     Args:
         directory: where the log goes.
         port: on loopback; a free one by default.
-        store: to show; by default :func:`tasks.tracking.places.tracking_uri`. Where it is a
+        store: to show; by default :func:`tasks.tracking.facts.tracking_uri`. Where it is a
             server's address already, that is yielded and nothing started.
         progress: called while the server starts.
         tell: is told whose it is, where another process runs one already.

@@ -18,17 +18,17 @@ from chess_snn.data import is_committed
 from chess_snn.errors import ConfigError
 from chess_snn.evaluation import check_book, make_player
 from chess_snn.types import Json
+from flows.campaign_runs import one_run_a_folder
 from flows.cluster import campaign_crew
 from flows.iteration import task_options
 from flows.listeners import extra_listeners, log_lines
-from flows.one_a_folder import one_run_a_folder
 from flows.parameters import Count, CountOrNone
 from flows.prefect_pages import progress_artifact
 from tasks import compute
 from tasks.folder_access import folder_access
 from tasks.progress import ProgressBoard
 from tasks.remote import PROGRESS_TOPIC
-from tasks.tournament import play
+from tasks.stages import play_match
 
 DEFAULT_OPPONENTS: Final = ("random", "greedy")
 
@@ -131,7 +131,7 @@ def _play_all(folder: CampaignFolder, matches: Sequence[ScheduledMatch]) -> None
         board.watch_workers(lambda: crew.watch.states)
         crew.client.subscribe_topic(PROGRESS_TOPIC, board.handle_event)
         with board.running(), board.stage(iteration, EVALUATION, "games", num_games):
-            played = play.with_options(**task_options(folder.config)).map(
+            played = play_match.with_options(**task_options(folder.config)).map(
                 unmapped(str(folder.path)), list(matches), unmapped(iteration),
                 unmapped(crew.threads_each),
             )

@@ -23,11 +23,10 @@ from chess_snn.errors import (
 )
 from chess_snn.failpoints import failpoint
 from chess_snn.types import LogFn
-from tasks.cluster.attempts import BEGUN_TOPIC, Done, attempt, device_of
+from tasks.cluster.attempts import BEGUN_TOPIC, Call, Done, attempt, device_of, plain_error
 from tasks.cluster.crew_watch import CrewWatch
-from tasks.cluster.software import resource
+from tasks.cluster.identity import resource
 from tasks.errands import received, sent
-from tasks.failures import Call, plain_error
 from tasks.run_state import pending
 
 _Result = TypeVar("_Result")

@@ -23,7 +23,7 @@ from chess_snn.campaign.strength.matches import ScheduledMatch
 from chess_snn.data import is_committed
 from chess_snn.errors import DamagedFolderError
 from tasks import remote
-from tasks.failures import Call
+from tasks.cluster.attempts import Call
 from tasks.file_relay import fetch_through
 
 

@@ -26,7 +26,7 @@ from chess_snn.campaign.viewing.events import (
     WorkerProgress,
     WorkersProgress,
 )
-from tasks.cluster.device_use import WorkerState
+from tasks.cluster.devices import WorkerState
 
 _WORKERS_PERIOD_S: Final = 2.0
 _PATIENCE_S: Final = 2.0

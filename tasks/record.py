@@ -24,14 +24,13 @@ from chess_snn.errors import CorruptDataError
 from chess_snn.failpoints import failpoint
 from chess_snn.sources import provenance
 from chess_snn.types import Json, LogFn
-from tasks.run_files import write_run_files
+from tasks.mlflow_content import champion_tags, version_facts, write_run_files
 from tasks.tracking import (
     CampaignTracker,
     DatasetFacts,
     ModelVersionFacts,
     TrackingError,
 )
-from tasks.version_facts import champion_tags, version_facts
 
 _LOSSES: Final = ("total", "policy", "value", "plies_left")
 """Of :func:`chess_snn.campaign.stages.step_losses`, which has other figures too."""

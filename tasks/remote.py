@@ -31,7 +31,7 @@ from chess_snn.campaign.viewing.events import (
 )
 from chess_snn.cores import num_cores, unbound
 from chess_snn.types import Json, Progress
-from tasks.cluster import rank_meeting
+from tasks.cluster import rendezvous
 
 _Result = TypeVar("_Result")
 
@@ -63,7 +63,7 @@ def train_share(
 ) -> TrainingFacts | None:
     """See :func:`chess_snn.campaign.machine.training_launch.train_share`.
 
-    The campaign tells this machine's place at ``meeting`` (:mod:`tasks.cluster.rank_meeting`).
+    The campaign tells this machine's place at ``meeting`` (:mod:`tasks.cluster.rendezvous`).
     """
     return _train_share(
         training_launch.generation_training(_seen(directory), iteration), num_threads, meeting,
@@ -120,10 +120,10 @@ def play_climb(directory: str, generation: int, num_threads: int) -> Json:
 def _train_share(
     training: RankTraining[_Result], num_threads: int, meeting: str, on_progress: Progress
 ) -> _Result | None:
-    is_wanted = rank_meeting.own_call_wanted()
+    is_wanted = rendezvous.own_call_wanted()
     with unbound():
         return training_launch.train_share(
-            training, lambda: rank_meeting.wait_for_place(meeting, is_wanted),
+            training, lambda: rendezvous.wait_for_place(meeting, is_wanted),
             num_threads=num_threads or num_cores(), is_wanted=is_wanted, on_progress=on_progress,
         )
 

@@ -29,12 +29,10 @@ from chess_snn.campaign.machine.training_ranks import deal_ranks
 from chess_snn.errors import ChessSnnError, RankLostError
 from chess_snn.training.rank_launch import RankLayout
 from tasks import compute
-from tasks.cluster.attempts import Done, attempt
+from tasks.cluster.attempts import Call, Done, attempt, plain_error
 from tasks.cluster.crew_watch import CrewWatch, Member
-from tasks.cluster.rank_meeting import READY_TOPIC, ReadyMachine, tell_place
-from tasks.cluster.training_machines import choose_machines
+from tasks.cluster.rendezvous import READY_TOPIC, ReadyMachine, choose_machines, tell_place
 from tasks.errands import received, sent
-from tasks.failures import Call, plain_error
 
 _POLL_S: Final = 0.2
 _LEFT_OUT_AFTER_S: Final = 600.0

@@ -72,7 +72,7 @@ def scheduler(
     security = load_cluster("security").security_of(
         f"{scheme}://{written}:{port}", certificates, "--certificates"
     )
-    load_cluster("scheduler_program").run_scheduler(host, port, security, _print_ready)
+    load_cluster("programs").run_scheduler(host, port, security, _print_ready)
 
 
 @app.command()
@@ -112,7 +112,7 @@ def worker(
     plan = plan_workers(config, this_machine(gpus_for(config), name), _MOST_WORKERS)
     for note in plan.notes:
         print_message(note)
-    load_cluster("worker_program").run_workers(
+    load_cluster("programs").run_workers(
         address, plan.places, security, host=host, patience_s=patience_s, on_news=print_message
     )
 

@@ -7,7 +7,6 @@ its process was killed, the agent, which ends with it, removes it.
 
 import os
 import shutil
-import signal
 import sys
 from pathlib import Path
 from typing import Final
@@ -18,6 +17,7 @@ from torch.distributed.elastic.rendezvous import RendezvousError
 from torch.distributed.run import main as torchrun
 
 from chess_snn.data import write_json
+from chess_snn.processes import describe_exit
 from chess_snn.training.ranks import AGENT_PID
 from chess_snn.types import Json
 
@@ -62,11 +62,8 @@ def _launch(folder: Path, arguments: list[str]) -> int:
 def _describe(rank: int, failure: ProcessFailure) -> Json:
     """What the first rank that failed said, or how it died."""
     if failure.exitcode < 0:
-        name = signal.Signals(-failure.exitcode).name
-        return {
-            "kind": _DIED,
-            "message": f"rank {rank} (process {failure.pid}) was killed by {name}",
-        }
+        how = describe_exit(failure.exitcode)
+        return {"kind": _DIED, "message": f"rank {rank} (process {failure.pid}) {how}"}
     told: object = failure.message  # of the agent's making, or what a rank has told
     text = str(told["message"]) if isinstance(told, dict) else str(told)
     kind, _, message = text.partition(": ")

@@ -1,18 +1,15 @@
 """Where the services listen, and who may talk to them: ports, and the password in its file."""
 
-import errno
 import os
-import socket
 import stat
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Self
 
-import psutil
-
 from chess_snn.campaign.configuration.pace import is_loopback
 from chess_snn.config import check_range
-from chess_snn.errors import ConfigError, UsageError
+from chess_snn.errors import ConfigError
+from chess_snn.ports import check_port
 from flows.server_processes import HOST
 
 POOL: Final = "chess"
@@ -30,9 +27,6 @@ SHORTEST_PASSWORD: Final = 12
 _OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
 _MOST_BYTES: Final = 4096
 """Of a file with credentials."""
-
-_LONGEST_COMMAND: Final = 60
-"""Characters of a command in a message."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,50 +179,3 @@ def check_ports(settings: ServiceSettings) -> None:
     """
     check_port(settings.host, settings.prefect_port, "Prefect server", "--prefect-port")
     check_port(settings.host, settings.mlflow_port, "MLflow server", "--mlflow-port")
-
-
-def check_port(host: str, port: int, server: str, option: str) -> None:
-    """Return if ``server`` could listen on the port now.
-
-    Raises:
-        UsageError: it could not; names which process has it, and the way out.
-    """
-    try:
-        with socket.socket() as probe:
-            # As servers do: a port whose last connections are still closing is free.
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            probe.bind((host, port))
-    except socket.gaierror as error:
-        raise UsageError(
-            f"--host {host} is not known: {error.strerror}; give an address of this machine"
-        ) from error
-    except OSError as error:
-        raise UsageError(_reason(error, host, port, server, option)) from error
-
-
-def _reason(error: OSError, host: str, port: int, server: str, option: str) -> str:
-    if error.errno == errno.EADDRINUSE:
-        return (
-            f"port {port} of {host}, for the {server}, is in use by {port_holder(port)}; end that, "
-            f"or choose another port with {option}"
-        )
-    if error.errno == errno.EADDRNOTAVAIL:
-        return f"--host {host} is no address of this machine; give one that it has"
-    if error.errno == errno.EACCES:
-        return f"port {port} is for administrators; choose one from 1024 on with {option}"
-    return f"cannot listen on port {port} of {host}: {error.strerror}; choose another by {option}"
-
-
-def port_holder(port: int) -> str:
-    """Who listens on ``port``, for people."""
-    try:
-        pids = [
-            connection.pid for connection in psutil.net_connections("tcp")
-            if connection.status == psutil.CONN_LISTEN and connection.laddr.port == port
-        ]
-        if pids and pids[0] is not None:
-            command = " ".join(psutil.Process(pids[0]).cmdline())[:_LONGEST_COMMAND]
-            return f"process {pids[0]} ({command})"
-    except (psutil.AccessDenied, psutil.NoSuchProcess):
-        pass  # another user's, or ended
-    return "a process of another user"

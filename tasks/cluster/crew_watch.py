@@ -14,10 +14,8 @@ from distributed import Client
 
 from chess_snn.devices import Device, processor
 from chess_snn.types import LogFn
-from tasks.cluster.device_health import STRIKES, DeviceHealth
-from tasks.cluster.device_use import UseMeter, WorkerState
-from tasks.cluster.identity import tell_identity
-from tasks.cluster.software import differences, resource
+from tasks.cluster.devices import STRIKES, DeviceHealth, UseMeter, WorkerState
+from tasks.cluster.identity import differences, resource, tell_identity
 
 _ALL: Final = "all"
 """Dask's topic of workers that come and go."""
@@ -227,7 +225,7 @@ class CrewWatch:
         if said_good_bye or event.get("expected"):
             self._say(f"worker {member.name} has left")
             return
-        # How its process ended, its nanny tells (tasks.nanny_setup), where its machine is there.
+        # Its nanny reports how its process ended (worker_watch), if its machine is there.
         left = len(self.members)
         self._say(
             f"worker {member.name} is lost; {left} other {'goes' if left == 1 else 'go'} on"

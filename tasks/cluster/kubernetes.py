@@ -18,7 +18,7 @@ from kr8s.objects import new_class
 from chess_snn.campaign.configuration.pace import ClusterSettings, ExecutionSettings
 from chess_snn.errors import ClusterError, one_line
 from chess_snn.types import LogFn
-from tasks.cluster.commands import scheduler_words, worker_words
+from tasks.cluster.programs import scheduler_words, worker_words
 
 _PORT: Final = 8786
 _ALL_ADDRESSES: Final = "0.0.0.0"  # noqa: S104 - of the pod, where TLS asks who is there

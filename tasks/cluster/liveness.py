@@ -13,12 +13,12 @@ from typing import Final
 from distributed import batched
 from tornado.ioloop import IOLoop
 
-from tasks import nanny_setup
+from tasks.cluster import worker_watch
 
 DASK_SETTINGS: Final = {
-    # By the wall clock, which may jump; campaigns end frozen workers (flows.worker_watch).
+    # By the wall clock, which may jump; campaigns end frozen workers (tasks.cluster.worker_watch).
     "distributed.scheduler.worker-ttl": None,
-    "distributed.nanny.preload": [nanny_setup.__name__],
+    "distributed.nanny.preload": [worker_watch.__name__],
     "distributed.comm.timeouts.connect": "30s",
     # One that died is started again by its nanny. So long after, Dask would look whether it is
     # there, and close the nanny of one that happens to be starting just then, once more.

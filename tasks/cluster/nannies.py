@@ -1,23 +1,31 @@
-"""A worker process in its place, under a Dask nanny that starts it again when it dies."""
+"""Worker processes under Dask nannies, and the cluster of a campaign on this machine."""
 
+import asyncio
 import logging
+from collections.abc import Sequence
 from typing import Any, Final
 
-from distributed import Nanny
+from distributed import Nanny, Scheduler, Security, SpecCluster
 from distributed.core import Status
 
 from chess_snn.campaign.machine.places import WorkerPlace
+from chess_snn.errors import ClusterError
 from tasks import worker_setup
-from tasks.cluster.software import resource
+from tasks.cluster.identity import resource
 
 ANY_LOOPBACK_PORT: Final = "127.0.0.1:0"
-"""For pages of Dask's that nobody here reads."""
+"""For Dask's own pages, which ask nobody for a password, and which nobody here reads."""
 
 _STARTS: Final = 4
 """Of a process that dies before it is up; more often, and something kills every one."""
 
 _DISMISSAL: Final = "scheduler-close-worker"
 """What Dask gives as the reason where a client has retired a worker."""
+
+_LOOPBACK: Final = "127.0.0.1"
+_GOODBYE: Final = "Closed comm"
+"""Begins what Dask's scheduler says, with a traceback, where it was about to write to somebody who
+has just left, as at the end of a campaign. Connections that break are told by the campaign."""
 
 
 def nanny_options(place: WorkerPlace) -> dict[str, Any]:
@@ -59,3 +67,63 @@ class AttentiveNanny(Nanny):  # type: ignore[misc]  # distributed has no types
     def is_dismissed(self) -> bool:
         """Whether a campaign has told its worker to go, rather than lost it."""
         return self.farewell == _DISMISSAL
+
+
+class OwnCluster(SpecCluster):  # type: ignore[misc]  # distributed has no types
+    """A cluster that can be stopped while its workers start, and leaves none of them then."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        """As of the base class, which closes itself after errors, and not after Ctrl-C."""
+        try:
+            super().__init__(**kwargs)
+        except BaseException:
+            if hasattr(self, "status"):  # else there is nothing to close yet
+                self.close()
+            raise
+
+    async def _close(self) -> None:
+        # The base class knows of workers once they are up.
+        starting = [each for each in self._created if each not in self.workers.values()]
+        await asyncio.gather(*(each.close() for each in starting), return_exceptions=True)
+        await super()._close()
+
+
+def _is_no_goodbye(record: logging.LogRecord) -> bool:
+    return not str(record.msg).startswith(_GOODBYE)
+
+
+def local_cluster(places: Sequence[WorkerPlace]) -> OwnCluster:
+    """A cluster with a worker in each of ``places``; it is up when this returns.
+
+    Its processes know one another by a certificate that is made for them and kept in memory: who
+    may talk to Dask may run programs, and loopback is open to every user of the machine.
+
+    Raises:
+        ClusterError: a worker does not come up.
+    """
+    security = Security.temporary()
+    logging.getLogger("distributed.scheduler").addFilter(_is_no_goodbye)
+    try:
+        return OwnCluster(
+            security=security,
+            scheduler={
+                "cls": Scheduler,
+                "options": {
+                    "host": _LOOPBACK, "port": 0, "dashboard_address": ANY_LOOPBACK_PORT,
+                    "security": security,
+                },
+            },
+            workers={
+                place.name: {
+                    "cls": AttentiveNanny,
+                    "options": {"host": _LOOPBACK, "security": security, **nanny_options(place)},
+                }
+                for place in places
+            },
+            silence_logs=logging.ERROR,
+        )
+    except RuntimeError as error:
+        raise ClusterError(
+            f"a worker does not come up: {error.__cause__ or error}; look at the machine's memory, "
+            "and take fewer workers: execution.workers"
+        ) from error

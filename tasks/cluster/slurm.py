@@ -9,8 +9,8 @@ from distributed.core import Status
 
 from chess_snn.campaign.configuration.pace import ClusterSettings, ExecutionSettings
 from chess_snn.interrupts import interrupt_kept
-from tasks.cluster.commands import worker_words
 from tasks.cluster.nannies import ANY_LOOPBACK_PORT
+from tasks.cluster.programs import worker_words
 
 with interrupt_kept():  # its import has Ctrl-C end the process where it stands
     from dask_jobqueue import SLURMCluster

@@ -19,26 +19,24 @@ from tasks.tracking.facts import (
     ModelVersionFacts,
     RegisteredVersion,
     TrackingError,
-    experiment_pages,
-)
-from tasks.tracking.places import (
     artifact_directory,
     existing_store,
+    experiment_pages,
     is_server,
     local_tracking_uri,
     tracking_uri,
 )
 
 if TYPE_CHECKING:
-    from tasks.tracking.fetching import fetch_model
-    from tasks.tracking.recorder import CampaignTracker
-    from tasks.tracking.store import prepare_store
-    from tasks.tracking.visits import (
+    from tasks.tracking.campaign_run import (
         campaign_pages,
         keep_artifacts,
         promote_registered,
         registered_versions,
     )
+    from tasks.tracking.fetching import fetch_model
+    from tasks.tracking.recorder import CampaignTracker
+    from tasks.tracking.store import prepare_store
 
 __all__ = [
     "EXPERIMENT",
@@ -70,12 +68,12 @@ os.environ.setdefault("MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR", "false")
 
 _HOMES = {
     "CampaignTracker": "tasks.tracking.recorder",
-    "campaign_pages": "tasks.tracking.visits",
+    "campaign_pages": "tasks.tracking.campaign_run",
     "fetch_model": "tasks.tracking.fetching",
-    "keep_artifacts": "tasks.tracking.visits",
+    "keep_artifacts": "tasks.tracking.campaign_run",
     "prepare_store": "tasks.tracking.store",
-    "promote_registered": "tasks.tracking.visits",
-    "registered_versions": "tasks.tracking.visits",
+    "promote_registered": "tasks.tracking.campaign_run",
+    "registered_versions": "tasks.tracking.campaign_run",
 }
 
 

@@ -1,11 +1,20 @@
-"""What the rest of the project tells the tracker, free of MLflow."""
+"""What the rest of the project tells the tracker, and where MLflow's store is; free of MLflow.
 
+There is one store for all campaigns of a home, ``$CHESS_SNN_HOME/services``, by default
+``~/chess-snn/services``, or the one that the user names: a SQLite database and beside it the folder
+of artifacts. The database names artifacts relative to that folder (``mlflow-artifacts:/…``), so
+that a server on this store can hand them to other machines.
+"""
+
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
 from chess_snn.campaign.configuration.settings import RunSettings
+from chess_snn.campaign.store.naming import services_directory
 from chess_snn.errors import ChessSnnError
 
 EXPERIMENT = "chess-snn"
@@ -28,6 +37,14 @@ CHAMPION = "champion"
 last."""
 _ID_DIGITS = 8
 """Of a campaign's id, enough to tell those of one store apart."""
+
+URI_VARIABLE = "MLFLOW_TRACKING_URI"
+"""Names a store to use instead of the home's."""
+
+RELATIVE_ARTIFACTS = "mlflow-artifacts:/"
+"""Scheme of places that are relative to a store's folder of artifacts."""
+
+_SQLITE = "sqlite:///"
 
 
 def model_name(game: str) -> str:
@@ -94,3 +111,46 @@ class ModelVersionFacts:
     """Markdown, for people."""
     dataset: DatasetFacts | None = None
     """What it was trained on last."""
+
+
+def tracking_uri() -> str:
+    """URI of the store of ``MLFLOW_TRACKING_URI``, or else of the home's; it may not exist."""
+    return os.environ.get(URI_VARIABLE) or local_tracking_uri(services_directory())
+
+
+def local_tracking_uri(directory: Path) -> str:
+    """URI of the SQLite store in ``directory``."""
+    return f"{_SQLITE}{directory.resolve() / 'mlflow.db'}"
+
+
+def database_file(uri: str) -> Path | None:
+    """The file of a SQLite store; None where ``uri`` names another kind."""
+    return Path(uri.removeprefix(_SQLITE)) if uri.startswith(_SQLITE) else None
+
+
+def existing_store() -> str | None:
+    """:func:`tracking_uri`; None where that is a SQLite file that is not there."""
+    uri = tracking_uri()
+    database = database_file(uri)
+    return None if database is not None and not database.is_file() else uri
+
+
+def artifact_directory(uri: str) -> Path:
+    """Folder of the artifacts of a store without a server: beside its SQLite file."""
+    database = database_file(uri)
+    return (services_directory() if database is None else database.resolve().parent) / "mlartifacts"
+
+
+def artifact_folder(uri: str, artifact_uri: str) -> Path | None:
+    """The folder that ``artifact_uri`` names in a store without a server.
+
+    None where MLflow's own client finds it: behind a server, or at an absolute place.
+    """
+    if is_server(uri) or not artifact_uri.startswith(RELATIVE_ARTIFACTS):
+        return None
+    return artifact_directory(uri) / unquote(urlsplit(artifact_uri).path).lstrip("/")
+
+
+def is_server(uri: str) -> bool:
+    """Whether ``uri`` is the address of a server rather than a database."""
+    return uri.startswith(("http://", "https://"))

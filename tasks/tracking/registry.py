@@ -21,8 +21,7 @@ from mlflow.utils.validation import MAX_PARAM_VAL_LENGTH
 from chess_snn.campaign import CampaignFolder
 from chess_snn.campaign.stages.networks import game_of
 from tasks.tracking.campaign_run import find_version, move_champion
-from tasks.tracking.facts import CANDIDATE, ModelVersionFacts, model_name
-from tasks.tracking.places import artifact_folder
+from tasks.tracking.facts import CANDIDATE, ModelVersionFacts, artifact_folder, model_name
 from tasks.tracking.store import store_files
 
 MOST_DESCRIPTION = 5000

@@ -15,9 +15,11 @@ from mlflow.tracking import MlflowClient
 from sqlalchemy.exc import SQLAlchemyError
 
 from chess_snn.campaign.store.naming import services_directory
-from tasks.tracking.facts import EXPERIMENT, EXPERIMENT_TAGS, TrackingError
-from tasks.tracking.places import (
+from tasks.tracking.facts import (
+    EXPERIMENT,
+    EXPERIMENT_TAGS,
     RELATIVE_ARTIFACTS,
+    TrackingError,
     artifact_directory,
     artifact_folder,
     database_file,
@@ -42,7 +44,7 @@ def prepare_store(uri: str | None = None) -> str:
     """Make the tracking store ready, where it is not, and return its URI.
 
     Args:
-        uri: of the store; by default :func:`tasks.tracking.places.tracking_uri`.
+        uri: of the store; by default :func:`tasks.tracking.facts.tracking_uri`.
 
     Raises:
         TrackingError: the store cannot be reached or opened.

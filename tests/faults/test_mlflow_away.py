@@ -20,7 +20,8 @@ from campaign_driver import (  # noqa: E402
 from mlflow.tracking import MlflowClient  # noqa: E402
 
 from chess_snn.campaign import CampaignFolder, load_config  # noqa: E402
-from flows.server_processes import HOST, free_port  # noqa: E402
+from chess_snn.ports import free_port  # noqa: E402
+from flows.server_processes import HOST  # noqa: E402
 from flows.servers import mlflow_server  # noqa: E402
 from tasks.tracking import EXPERIMENT, MODEL_NAME, local_tracking_uri  # noqa: E402
 

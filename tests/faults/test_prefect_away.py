@@ -25,8 +25,8 @@ from campaign_driver import (  # noqa: E402
     wait_until,
 )
 
+from chess_snn.ports import free_port  # noqa: E402
 from flows.server_processes import (  # noqa: E402
-    free_port,
     start_child,
     stop_child,
     wait_until_healthy,

@@ -15,7 +15,7 @@ pytest.importorskip("prefect")
 pytest.importorskip("mlflow")
 
 from chess_snn.campaign import CampaignFolder, read_receipts  # noqa: E402
-from flows.servers import free_port  # noqa: E402
+from chess_snn.ports import free_port  # noqa: E402
 from tasks.cluster.security import make_certificates  # noqa: E402
 
 SETTINGS = (

@@ -5,8 +5,8 @@ import pytest
 pytestmark = pytest.mark.orchestration
 pytest.importorskip("distributed")
 
-from tasks.cluster import software  # noqa: E402
-from tasks.cluster.software import differences, own_software, resource  # noqa: E402
+from tasks.cluster import identity  # noqa: E402
+from tasks.cluster.identity import differences, own_software, resource  # noqa: E402
 
 
 def test_everything_that_must_be_the_same_is_compared():
@@ -30,7 +30,7 @@ def test_each_difference_is_named_with_both_sides(name):
 
 def test_another_build_of_torch_is_the_same_software(monkeypatch):
     found = {"torch": "2.13.0+cpu", "numpy": "2.4", "numba": "0.68", "distributed": "2026.8.0"}
-    monkeypatch.setattr(software.metadata, "version", found.__getitem__)
+    monkeypatch.setattr(identity.metadata, "version", found.__getitem__)
     cpu = own_software.__wrapped__()
     found["torch"] = "2.13.0+cu130"
     assert own_software.__wrapped__() == cpu
@@ -40,5 +40,5 @@ def test_another_build_of_torch_is_the_same_software(monkeypatch):
 def test_a_device_is_called_by_its_role_and_software(monkeypatch):
     ours = resource("play")
     assert ours != resource("train")
-    monkeypatch.setattr(software, "own_software", lambda: {"chess-snn": "0.0.1"})
+    monkeypatch.setattr(identity, "own_software", lambda: {"chess-snn": "0.0.1"})
     assert resource("play") != ours

@@ -21,9 +21,9 @@ from chess_snn.campaign.machine.workers import plan_here  # noqa: E402
 from chess_snn.devices import SIMULATED_GPUS  # noqa: E402
 from tasks import compute  # noqa: E402
 from tasks.cluster.crew_watch import CrewWatch  # noqa: E402
-from tasks.cluster.device_health import STRIKES  # noqa: E402
+from tasks.cluster.devices import STRIKES  # noqa: E402
 from tasks.cluster.liveness import DASK_SETTINGS  # noqa: E402
-from tasks.cluster.local import local_cluster  # noqa: E402
+from tasks.cluster.nannies import local_cluster  # noqa: E402
 
 # Workers cannot import this module.
 cloudpickle.register_pickle_by_value(sys.modules[__name__])

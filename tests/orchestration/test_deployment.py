@@ -29,7 +29,8 @@ from prefect.states import Cancelling  # noqa: E402
 
 from chess_snn.campaign import CampaignFolder, campaign_lock, read_receipts  # noqa: E402
 from chess_snn.data import verify_folder  # noqa: E402
-from flows.server_processes import HOST, free_port  # noqa: E402
+from chess_snn.ports import free_port  # noqa: E402
+from flows.server_processes import HOST  # noqa: E402
 from tasks.tracking import EXPERIMENT, local_tracking_uri  # noqa: E402
 
 REPOSITORY = Path(__file__).parents[2]

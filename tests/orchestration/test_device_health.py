@@ -5,7 +5,7 @@ import pytest
 pytestmark = pytest.mark.orchestration
 pytest.importorskip("distributed")
 
-from tasks.cluster.device_health import STRIKES, DeviceHealth  # noqa: E402
+from tasks.cluster.devices import STRIKES, DeviceHealth  # noqa: E402
 
 THREE = {"GPU 0", "GPU 1", "GPU 2"}
 

@@ -11,7 +11,7 @@ from distributed.diagnostics import nvml  # noqa: E402
 from distributed.system_monitor import SystemMonitor  # noqa: E402
 
 from tasks.cluster.crew_watch import Member, _state  # noqa: E402
-from tasks.cluster.device_use import UseMeter, UseTotals, WorkerState  # noqa: E402
+from tasks.cluster.devices import UseMeter, UseTotals, WorkerState  # noqa: E402
 
 GIB = 1 << 30
 ON_GPU = WorkerState(

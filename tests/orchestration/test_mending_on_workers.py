@@ -24,7 +24,7 @@ from chess_snn.errors import (  # noqa: E402
 )
 from flows import mending  # noqa: E402
 from flows.cluster import Crew  # noqa: E402
-from tasks import compute, remote, train  # noqa: E402
+from tasks import compute, remote, stages  # noqa: E402
 from tasks.cluster.crew_watch import CrewWatch  # noqa: E402
 from tasks.compute import (  # noqa: E402
     DEVICE,
@@ -169,9 +169,9 @@ def test_what_is_damaged_on_the_way_to_generation_0_is_mended_here_too_bug(
             raise failure
         return {"done": True}
 
-    monkeypatch.setattr(train, "workers_see", lambda directory: False)
-    monkeypatch.setattr(train, "default_client", lambda: SimpleNamespace(log_event=None))
-    monkeypatch.setattr(train, "train_first_as_configured", train_first_generation)
+    monkeypatch.setattr(stages, "workers_see", lambda directory: False)
+    monkeypatch.setattr(stages, "default_client", lambda: SimpleNamespace(log_event=None))
+    monkeypatch.setattr(stages, "train_first_as_configured", train_first_generation)
     with mended_by(lambda *told: met.append(told)):
-        assert train.train_first(str(tmp_path), 1).result == {"done": True}
+        assert stages.train_first(str(tmp_path), 1).result == {"done": True}
     assert met == [(error, 0)]

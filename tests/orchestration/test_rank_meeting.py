@@ -11,8 +11,8 @@ pytest.importorskip("distributed")
 from distributed import Client, LocalCluster  # noqa: E402
 
 from chess_snn.training.rank_launch import RankLayout  # noqa: E402
-from tasks.cluster import rank_meeting  # noqa: E402
-from tasks.cluster.rank_meeting import READY_TOPIC, tell_place  # noqa: E402
+from tasks.cluster import rendezvous  # noqa: E402
+from tasks.cluster.rendezvous import READY_TOPIC, tell_place  # noqa: E402
 
 PATIENT_S = 60.0
 
@@ -38,7 +38,7 @@ def ready(client):
 
 
 def wait(meeting: str) -> RankLayout:
-    return rank_meeting.wait_for_place(meeting, rank_meeting.own_call_wanted())
+    return rendezvous.wait_for_place(meeting, rendezvous.own_call_wanted())
 
 
 def test_a_machine_says_that_it_is_ready_and_is_told_its_place(client, ready):
@@ -59,7 +59,7 @@ def test_a_call_that_is_cancelled_notices(client, ready):
     ready.get(timeout=PATIENT_S)
     future.cancel()
     deadline = time.monotonic() + PATIENT_S
-    while rank_meeting._places:
+    while rendezvous._places:
         assert time.monotonic() < deadline
         time.sleep(0.05)
     # So the worker is free for other work.
@@ -72,6 +72,6 @@ def test_a_call_whose_client_is_gone_notices(client, ready):
         ready.get(timeout=PATIENT_S)
         assert not future.done()
     deadline = time.monotonic() + PATIENT_S
-    while rank_meeting._places:
+    while rendezvous._places:
         assert time.monotonic() < deadline
         time.sleep(0.05)

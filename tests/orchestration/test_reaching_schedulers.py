@@ -13,9 +13,9 @@ pytest.importorskip("distributed")
 from distributed import LocalCluster  # noqa: E402
 
 from chess_snn.errors import ClusterError, UsageError  # noqa: E402
+from chess_snn.ports import check_port  # noqa: E402
 from tasks.cluster import reaching  # noqa: E402
 from tasks.cluster.reaching import check_scheduler  # noqa: E402
-from tasks.cluster.scheduler_program import check_can_listen  # noqa: E402
 from tasks.cluster.security import make_certificates, read_certificates  # noqa: E402
 
 LOOPBACK = "127.0.0.1"
@@ -85,7 +85,7 @@ def test_other_certificates_are_refused(tmp_path):
 
 def test_a_port_in_use_is_named():
     with listening_port() as port, pytest.raises(UsageError, match=f"port {port} of .* is in use"):
-        check_can_listen(LOOPBACK, port)
+        check_port(LOOPBACK, port, "scheduler", "--port")
 
 
 @pytest.mark.parametrize(("host", "said"), [
@@ -93,4 +93,4 @@ def test_a_port_in_use_is_named():
 ])
 def test_a_host_that_is_not_this_machine_is_named(host, said):
     with pytest.raises(UsageError, match=said):
-        check_can_listen(host, 8786)
+        check_port(host, 8786, "scheduler", "--port")

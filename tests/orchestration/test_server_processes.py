@@ -22,12 +22,12 @@ psutil = pytest.importorskip("psutil")
 
 from chess_snn import processes  # noqa: E402
 from chess_snn.errors import UsageError  # noqa: E402
+from chess_snn.ports import free_port  # noqa: E402
 from chess_snn.processes import is_running, start_of  # noqa: E402
 from flows.server_processes import (  # noqa: E402
     HOST,
     ServerSpec,
     ServerStartError,
-    free_port,
     is_healthy,
     remove_stale,
     running_server,

@@ -29,9 +29,10 @@ from prefect.settings import (  # noqa: E402
 )
 
 from chess_snn.errors import UsageError  # noqa: E402
+from chess_snn.ports import free_port  # noqa: E402
+from flows.campaign_runs import campaign_tag, close_stale_flow_runs  # noqa: E402
 from flows.prefect_errors import ServerGoneError  # noqa: E402
 from flows.server_processes import (  # noqa: E402
-    free_port,
     start_child,
     stop_child,
     wait_until_healthy,
@@ -39,7 +40,6 @@ from flows.server_processes import (  # noqa: E402
 from flows.server_specs import prefect_spec  # noqa: E402
 from flows.servers import mlflow_server, prefect_server  # noqa: E402
 from flows.services import prefect_service  # noqa: E402
-from flows.stale_runs import campaign_tag, close_stale_flow_runs  # noqa: E402
 from tasks.tracking import local_tracking_uri, prepare_store  # noqa: E402
 
 GONE_WITHIN_S = 5.0
@@ -50,7 +50,7 @@ import sys, time
 from pathlib import Path
 from prefect import flow, tags, task
 from flows.servers import prefect_server
-from flows.stale_runs import campaign_tag
+from flows.campaign_runs import campaign_tag
 
 @task
 def play(shard):

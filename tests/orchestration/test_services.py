@@ -14,6 +14,7 @@ pytest.importorskip("prefect")
 pytest.importorskip("mlflow")
 
 from chess_snn.errors import ConfigError, UsageError  # noqa: E402
+from chess_snn.ports import check_port  # noqa: E402
 from chess_snn.processes import start_of  # noqa: E402
 from flows.services import (  # noqa: E402
     Credentials,
@@ -35,7 +36,7 @@ from flows.services.prefect_service import (  # noqa: E402
     prefect_spec,
     worker_spec,
 )
-from flows.services.settings import check_port, check_ports  # noqa: E402
+from flows.services.settings import check_ports  # noqa: E402
 
 SECRET = "canary-password"
 CREDENTIALS = Credentials("me", SECRET)

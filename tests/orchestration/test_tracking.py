@@ -38,7 +38,8 @@ from chess_snn.nets import (  # noqa: E402
     net_config,
     save_network,
 )
-from flows.server_processes import HOST, ServerSpec, free_port, running_server  # noqa: E402
+from chess_snn.ports import free_port  # noqa: E402
+from flows.server_processes import HOST, ServerSpec, running_server  # noqa: E402
 from flows.servers import mlflow_server  # noqa: E402
 from tasks.record import open_tracker, tracked_run  # noqa: E402
 from tasks.tracking import (  # noqa: E402

@@ -35,7 +35,7 @@ from chess_snn.training.rank_launch import RankLayout  # noqa: E402
 from tasks import compute, remote, train_together  # noqa: E402
 from tasks.cluster.crew_watch import CrewWatch  # noqa: E402
 from tasks.cluster.liveness import DASK_SETTINGS  # noqa: E402
-from tasks.cluster.local import local_cluster  # noqa: E402
+from tasks.cluster.nannies import local_cluster  # noqa: E402
 from tasks.compute import TRAINER, StoppedError  # noqa: E402
 from tasks.folder_access import folder_access  # noqa: E402
 from tasks.remote import PROGRESS_TOPIC  # noqa: E402

@@ -28,7 +28,8 @@ from prefect.client.orchestration import get_client  # noqa: E402
 from prefect.settings import PREFECT_API_URL, temporary_settings  # noqa: E402
 
 from chess_snn.campaign import CampaignFolder, read_receipts  # noqa: E402
-from flows.server_processes import HOST, free_port  # noqa: E402
+from chess_snn.ports import free_port  # noqa: E402
+from flows.server_processes import HOST  # noqa: E402
 
 ROOT = Path(__file__).parents[2]
 SETTINGS = [

@@ -5,7 +5,7 @@ import pytest
 pytestmark = pytest.mark.orchestration
 pytest.importorskip("distributed")
 
-from tasks.cluster.device_use import WorkerState  # noqa: E402
+from tasks.cluster.devices import WorkerState  # noqa: E402
 from tasks.progress import WorkerBoard  # noqa: E402
 
 

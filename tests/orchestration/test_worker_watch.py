@@ -17,9 +17,9 @@ import psutil  # noqa: E402
 from dask.utils import parse_timedelta  # noqa: E402
 from distributed import Client, LocalCluster  # noqa: E402
 
-from flows.worker_watch import SilenceLog, describe_exit, watched_workers  # noqa: E402
-from tasks import nanny_setup  # noqa: E402
+from tasks.cluster import worker_watch  # noqa: E402
 from tasks.cluster.liveness import DASK_SETTINGS  # noqa: E402
+from tasks.cluster.worker_watch import SilenceLog, describe_exit, watched_workers  # noqa: E402
 
 
 def workers(**last_seen: float) -> dict[str, dict[str, object]]:
@@ -80,8 +80,8 @@ def test_an_end_is_told_in_words(values: dict[str, object], text: str) -> None:
 def test_a_kill_by_the_kernel_for_want_of_memory_is_told_as_such(tmp_path: Path) -> None:
     vmstat = tmp_path / "vmstat"
     vmstat.write_text("nr_free_pages 1\noom_kill 41\noom_kill_disable 0\n")
-    assert nanny_setup.count_oom_kills(vmstat) == 41
-    assert nanny_setup.count_oom_kills(tmp_path / "missing") == 0
+    assert worker_watch.count_oom_kills(vmstat) == 41
+    assert worker_watch.count_oom_kills(tmp_path / "missing") == 0
     told = describe_exit(
         {"worker": 0, "exit_code": -9, "oom_kills": 1, "is_over_budget": False}
     )
@@ -108,7 +108,7 @@ def test_who_is_told_of_an_end_may_hang_and_dask_goes_on_bug() -> None:
         deadline = time.monotonic() + 30
         while not is_told.wait(0.1):  # the scheduler may hear first of the event, then of the watch
             assert time.monotonic() < deadline
-            client.log_event(nanny_setup.EXIT_TOPIC, event)
+            client.log_event(worker_watch.EXIT_TOPIC, event)
         try:
             assert client.submit(len, "abc").result(timeout=10) == 3
         finally:

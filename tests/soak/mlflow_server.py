@@ -5,7 +5,8 @@ import signal
 import subprocess
 from pathlib import Path
 
-from flows.server_processes import free_port, start_child, stop_child, wait_until_healthy
+from chess_snn.ports import free_port
+from flows.server_processes import start_child, stop_child, wait_until_healthy
 from flows.services.mlflow_service import mlflow_spec
 from flows.services.settings import ServiceSettings
 

@@ -7,9 +7,8 @@ process, however that ends::
           │                                │ at the end of its input kills
           └────────────▶ engine ◀──────────┘ the groups that are left
 
-A parent-death signal (:mod:`chess_snn.processes`) would not do: it comes at the end of the thread
-that started the engine, which a match has for one move alone, and does not reach what a script
-started.
+A parent-death signal (:mod:`chess_snn.reaped`) would not do: it comes at the end of the thread that
+started the engine, which a match has for one move alone, and does not reach what a script started.
 
 The file is run by its path and imports nothing of this project: it costs one bare interpreter.
 """

@@ -1,13 +1,22 @@
-"""How busy the devices of the workers are, over a stretch of time."""
+"""The devices of a campaign's workers: how busy they are, and which ones are at fault.
+
+A device that fails at once takes shard after shard from those that work. So a call that fails on
+one device is tried on another: if it succeeds there, the first device gets a strike; if it fails
+there too, the call itself is at fault. A worker that dies over its work is a strike as well. A
+success takes all strikes away.
+"""
 
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from chess_snn.campaign.store.receipts import DeviceUse
 
 _GIB: Final = 2**30
+
+STRIKES: Final = 3
+"""In a row, after which a device is retired."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,3 +109,34 @@ def _cpus(states: Sequence[WorkerState]) -> list[tuple[float, int]]:
             min(1.0, cores / here[0].host_cores), sum(state.memory_bytes for state in here)
         ))
     return found
+
+
+@dataclass(slots=True)
+class DeviceHealth:
+    """Counts for the devices of one campaign; may be told by several threads."""
+
+    retired: set[str] = field(default_factory=set)
+    _strikes: dict[str, int] = field(default_factory=dict)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def succeeded(self, device: str) -> None:
+        """Work was done on ``device``."""
+        with self._lock:
+            self._strikes.pop(device, None)
+
+    def failed(self, device: str, others: set[str]) -> bool:
+        """A failure that is the device's own; whether it is to be retired now.
+
+        Args:
+            device: that failed.
+            others: devices that are there, with or without it; the last one is never retired.
+        """
+        with self._lock:
+            if device in self.retired:
+                return False
+            self._strikes[device] = self._strikes.get(device, 0) + 1
+            left = others - self.retired - {device}
+            if self._strikes[device] < STRIKES or not left:
+                return False
+            self.retired.add(device)
+            return True

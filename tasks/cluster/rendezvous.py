@@ -1,13 +1,13 @@
-"""The worker's side of training on several machines: ready, told its place, wanted no more.
+"""Training on several machines: which ones, and the rendezvous from the worker's side.
 
-A worker that has all that training reads says so, and names a port that is free on its machine. The
-campaign tells each its place once all are ready (:mod:`tasks.train_together`). A call that nobody
-waits for any more is noticed here: Dask cannot end one that runs.
+A worker that has all inputs of training says so, and names a port that is free on its machine. The
+campaign tells each its place once all are ready (:mod:`tasks.train_together`). A call that is no
+longer wanted is noticed here: Dask cannot end one that runs.
 """
 
 import queue
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence, Sized
 from contextlib import contextmanager
 from typing import Final, TypedDict
 
@@ -16,6 +16,7 @@ from distributed.comm import get_address_host
 
 from chess_snn.errors import RankLostError
 from chess_snn.training.rank_launch import RankLayout
+from tasks.cluster.crew_watch import Member
 
 READY_TOPIC: Final = "training-ready"
 """Dask topic of :class:`ReadyMachine`."""
@@ -24,6 +25,31 @@ _POLL_S: Final = 0.5
 
 _places: dict[str, "queue.SimpleQueue[RankLayout]"] = {}
 """Of the meetings that a call of this process waits at: its place, once it is told."""
+
+
+def choose_machines(
+    trainers: Sequence[Member], tasks: Mapping[str, Sized], most: int
+) -> list[Member]:
+    """At most ``most`` workers, each on another machine; by the names of these.
+
+    Where there are GPUs, those of GPUs alone: ranks on GPUs and on processors exchange in different
+    ways. Machines, and the workers of each, are taken that have least to do.
+
+    Args:
+        trainers: workers that may train.
+        tasks: what each has to do already, by its address.
+        most: >= 1.
+    """
+    with_gpus = [member for member in trainers if not member.shares_cores]
+
+    def pressure(member: Member) -> tuple[int, str, str]:
+        return len(tasks.get(member.address, ())), member.host, member.name
+
+    by_host: dict[str, Member] = {}
+    for member in sorted(with_gpus or trainers, key=pressure):
+        by_host.setdefault(member.host, member)
+    chosen = list(by_host.values())[:most]
+    return sorted(chosen, key=lambda member: member.host)
 
 
 class ReadyMachine(TypedDict):

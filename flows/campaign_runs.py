@@ -1,11 +1,17 @@
-"""Close what a killed process left open in Prefect.
+"""A campaign's runs in Prefect: found by a tag, one at a time, and closed after a kill.
 
-A flow killed with -9 outside a worker stays "Running" for ever: nobody is left to report it. The
-campaign's lock says that no other process is writing the campaign, so whatever of it is still open
-when a new process takes over has crashed.
+The folder's lock refuses a second writer; a run that was started on Prefect's page waits instead.
+So each campaign has a concurrency limit of one in Prefect, with the name of its tag.
+
+A flow killed with -9 outside a worker stays "Running" for ever, because no process is left to
+report it. The campaign's lock says that no other process writes the campaign, so whatever of it is
+still open when a new process takes over has crashed.
 """
 
+import logging
 from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
 from uuid import UUID
 
 from prefect.client.orchestration import SyncPrefectClient, get_client
@@ -20,7 +26,9 @@ from prefect.client.schemas.filters import (
 )
 from prefect.client.schemas.objects import FlowRun, StateType, TaskRun
 from prefect.client.schemas.sorting import FlowRunSort, TaskRunSort
-from prefect.runtime import flow_run as current_flow_run
+from prefect.concurrency.sync import concurrency
+from prefect.context import TagsContext
+from prefect.runtime import deployment, flow_run
 from prefect.states import Crashed
 
 OPEN_STATES = (StateType.PENDING, StateType.RUNNING, StateType.CANCELLING)
@@ -30,6 +38,9 @@ PAGE_SIZE = 200
 """Most objects the API returns at once."""
 
 CRASH_MESSAGE = "The process that ran this was killed; the campaign was resumed by another one."
+
+LEASE_S: Final = 60.0
+"""A run that was killed holds its place for so long, at most."""
 
 
 def campaign_tag(campaign_id: str) -> str:
@@ -64,7 +75,7 @@ def close_stale_flow_runs(campaign_id: str) -> int:
 def _current_run_and_parents() -> set[UUID]:
     """The flow runs that this very code runs in; empty outside a flow."""
     names = (
-        current_flow_run.id, current_flow_run.parent_flow_run_id, current_flow_run.root_flow_run_id
+        flow_run.id, flow_run.parent_flow_run_id, flow_run.root_flow_run_id
     )
     return {UUID(name) for name in names if name is not None}
 
@@ -110,3 +121,49 @@ def _close_task_runs(client: SyncPrefectClient, flow_runs: list[UUID]) -> None:
 def _pages(ids: list[UUID]) -> Iterator[list[UUID]]:
     for start in range(0, len(ids), PAGE_SIZE):
         yield ids[start : start + PAGE_SIZE]
+
+
+@contextmanager
+def one_run_a_folder(
+    campaign_id: str, logger: "logging.Logger | logging.LoggerAdapter[logging.Logger]"
+) -> Iterator[None]:
+    """Enter the block once no other deployed run of the campaign is in it.
+
+    Where the run is of no deployment, nothing is waited for: a terminal wants to be told.
+    """
+    if deployment.id is None:
+        yield
+        return
+    name = campaign_tag(campaign_id)
+    with get_client(sync_client=True) as client:
+        client.upsert_global_concurrency_limit_by_name(name, limit=1)
+        if client.read_global_concurrency_limit_by_name(name).active_slots:
+            logger.info("another run has this campaign; waiting for it to end")
+    with concurrency(
+        name, lease_duration=LEASE_S,
+        # The server may be away for a while; the folder's lock still keeps others out.
+        raise_on_lease_renewal_failure=False,
+    ):
+        _tag_this_run(name)
+        yield
+
+
+def _tag_this_run(tag: str) -> None:
+    """Let a later run find this one, should it be killed and stay open; not before its turn.
+
+    See :func:`flows.campaign_runs.close_stale_flow_runs`, which takes open runs for killed ones.
+    """
+    with get_client(sync_client=True) as client:
+        client.update_flow_run(UUID(flow_run.id), tags=sorted({*flow_run.tags, tag}))
+
+
+@contextmanager
+def untagged_tasks() -> Iterator[None]:
+    """Leave tags out of the runs that are submitted in the block.
+
+    For each task run that has one, Prefect asks its server for a place among those of that tag
+    before it begins. A task is found by its flow run as well, and on a machine that computes the
+    answer took about two seconds, in which a worker waited for its next shard.
+    """
+    with TagsContext(current_tags=set()):
+        yield

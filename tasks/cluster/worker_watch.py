@@ -1,26 +1,37 @@
-"""Tells of workers that die, and ends those that freeze, while Dask has their work done again.
+"""Reports workers that die, and ends those that freeze, while Dask has their work done again.
 
-Dask has a time-to-live for workers of its own, measured by the wall clock: where that is put
-forward, every worker is suddenly silent, and all are ended. Here silence is added up from one look
-to the next, by the monotonic clock, and a look that comes late counts little: a laptop that slept
-has not seen its workers freeze.
+The nanny of a worker reports how its process ended: Dask imports this module in the nanny and calls
+:func:`dask_setup` (``distributed.nanny.preload``), because the scheduler sees no exit code.
+
+Dask has a time-to-live for workers of its own, measured by the wall clock: if that is put forward,
+every worker is suddenly silent, and all are ended. Here silence is added up from one look to the
+next, by the monotonic clock, and a look that comes late counts little: a laptop that slept has not
+seen its workers freeze.
 """
 
 import contextvars
 import logging
 import queue
-import signal
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final
 
-from distributed import Client
+from distributed import Client, Nanny
+from distributed.core import Status
 
+from chess_snn import processes
 from chess_snn.types import LogFn
-from tasks.nanny_setup import EXIT_TOPIC
+
+EXIT_TOPIC: Final = "worker-exit"
+"""Dask topic of an event ``{"worker", "exit_code", "oom_kills", "is_over_budget"}`` for each
+process of a worker that ended."""
+
+_VMSTAT: Final = Path("/proc/vmstat")
+_OOM_KILLS: Final = "oom_kill "
 
 FROZEN_AFTER_S: Final = 60.0
 """On a busy machine a worker may be silent for half of it while it loads kernels."""
@@ -32,6 +43,46 @@ _JOIN_S: Final = 5.0
 _REDONE: Final = "what it was doing is done again"
 
 _logger = logging.getLogger(__name__)
+
+
+def dask_setup(nanny: Nanny) -> None:
+    """Tell of every end of its worker's process while others are to follow."""
+    go_on: Callable[[int], None] = nanny._on_worker_exit_sync
+    oom_kills, ended_by_nanny = count_oom_kills(), _ended_by(nanny)
+
+    def tell(exit_code: int) -> None:
+        nonlocal oom_kills, ended_by_nanny
+        kills_before, oom_kills = oom_kills, count_oom_kills()
+        ended_before, ended_by_nanny = ended_by_nanny, _ended_by(nanny)
+        if nanny.status is Status.running:
+            event: dict[str, Any] = {
+                "worker": nanny.name, "exit_code": exit_code,
+                "oom_kills": oom_kills - kills_before,
+                "is_over_budget": ended_by_nanny != ended_before,
+            }
+            nanny.log_event(EXIT_TOPIC, event)
+        go_on(exit_code)
+
+    nanny._on_worker_exit_sync = tell
+
+
+def _ended_by(nanny: Nanny) -> int:
+    """The last process that the nanny ended because it took more memory than its share."""
+    pid: int = nanny.memory_manager._last_terminated_pid
+    return pid
+
+
+def count_oom_kills(vmstat: Path = _VMSTAT) -> int:
+    """Processes that the kernel has killed for want of memory since the machine started.
+
+    0 where the kernel does not tell, as before Linux 4.13.
+    """
+    try:
+        lines = vmstat.read_text().splitlines()
+    except OSError:
+        return 0
+    found = (line for line in lines if line.startswith(_OOM_KILLS))
+    return int(next(found, "oom_kill 0").split()[1])
 
 
 @dataclass(slots=True)
@@ -136,17 +187,9 @@ def watched_workers(
 
 def describe_exit(event: Mapping[str, Any]) -> str:
     """One line for people on the end of a worker's process, from an event of ``EXIT_TOPIC``."""
-    code = int(event["exit_code"])
-    how = f"exited with code {code}" if code >= 0 else f"was killed by {_signal_name(-code)}"
+    how = processes.describe_exit(int(event["exit_code"]))
     if event["is_over_budget"]:
         how += " because it took over 95 % of its share of the machine's memory"
     elif event["oom_kills"]:
         how += "; the machine is out of memory, and the kernel ended it or another (oom_kill)"
     return f"worker {event['worker']} {how}; another is started, and {_REDONE}"
-
-
-def _signal_name(number: int) -> str:
-    try:
-        return signal.Signals(number).name
-    except ValueError:  # a real-time signal
-        return f"signal {number}"

@@ -1,0 +1,304 @@
+"""One Prefect task for each stage of a campaign: play, train, evaluate, gate, promote, back up."""
+
+import socket
+import time
+from collections.abc import Callable, Sequence
+from functools import partial, wraps
+from pathlib import Path
+from typing import Any, ParamSpec, TypeVar
+
+from distributed import default_client
+from prefect import get_run_logger, task
+from prefect.cache_policies import NO_CACHE
+from prefect.states import Cancelled
+
+from chess_snn.campaign import CampaignFolder, Receipt, write_receipt
+from chess_snn.campaign.copies.mirror import Sent
+from chess_snn.campaign.machine.training_launch import train_first_as_configured
+from chess_snn.campaign.stages.warm_start import SUPERVISED, is_warm
+from chess_snn.campaign.store.plans import ProgressPlan
+from chess_snn.campaign.store.receipts import (
+    DeviceUse,
+    EvaluationFacts,
+    PromotionFacts,
+    ShardFacts,
+    StageSeconds,
+    TrainingFacts,
+)
+from chess_snn.campaign.strength.champions import choose_champion
+from chess_snn.campaign.strength.gate import decide, finish_gate, next_parts
+from chess_snn.campaign.strength.matches import (
+    CLIMB,
+    CONVERSION,
+    EARLIER,
+    ScheduledMatch,
+    converts,
+    final_matches,
+    finish_match,
+    generation_matches,
+    unplayed_parts,
+)
+from chess_snn.campaign.strength.ratings import rate_campaign, rating_of
+from chess_snn.cores import num_cores
+from chess_snn.failpoints import failpoint
+from chess_snn.types import Json
+from tasks import remote
+from tasks.cluster.attempts import Call, Done
+from tasks.compute import (
+    BACKGROUND,
+    TRAINER,
+    StoppedError,
+    done_on_device,
+    mended,
+    run_all_on_devices,
+    watching_crew,
+)
+from tasks.errands import workers_see
+from tasks.summary_lines import (
+    evaluation_line,
+    first_training_line,
+    matches_line,
+    promotion_line,
+    shard_line,
+    training_line,
+)
+from tasks.train_together import SharedTraining, train_together
+
+_Parameters = ParamSpec("_Parameters")
+_Result = TypeVar("_Result")
+
+
+def cancelled_by_stop(function: Callable[_Parameters, _Result]) -> Callable[_Parameters, _Result]:
+    """Decorate the function of a task or flow: on StoppedError its run is Cancelled.
+
+    A caller that asks for the run's result gets the StoppedError.
+    """
+
+    @wraps(function)
+    def run(*args: _Parameters.args, **kwargs: _Parameters.kwargs) -> Any:
+        try:
+            return function(*args, **kwargs)
+        except StoppedError as error:
+            return Cancelled(message=str(error), data=error)
+
+    return run
+
+
+@task(name="self_play", task_run_name="self_play-{iteration}-{shard}")
+@cancelled_by_stop
+def self_play(directory: str, iteration: int, shard: int, num_threads: int) -> Done[ShardFacts]:
+    """Play shard ``shard`` of ``iteration`` on a worker and commit it."""
+    done = done_on_device(remote.play_shard, directory, iteration, shard, num_threads)
+    get_run_logger().info("%s", shard_line(done))
+    return done
+
+
+@task(name="train", task_run_name="train-{iteration}")
+@cancelled_by_stop
+def train(directory: str, iteration: int, num_threads: int) -> TrainingFacts:
+    """Train on the replay window of ``iteration`` and commit the next generation."""
+    done: Done[TrainingFacts] = _train(
+        CampaignFolder.open(Path(directory)), iteration + 1,
+        share=(remote.train_share, directory, iteration, num_threads),
+        alone=(remote.train_generation, directory, iteration, num_threads),
+    )
+    get_run_logger().info("%s", training_line(done))
+    return done.result
+
+
+@task(name="train_supervised", task_run_name="train_supervised")
+def train_supervised(directory: str, num_threads: int) -> Json:
+    """Train generation 0 on given games and commit it."""
+    done = train_first(directory, num_threads)
+    get_run_logger().info("%s", first_training_line(done))
+    return done.result
+
+
+def train_first(directory: str, num_threads: int) -> Done[Json]:
+    """The same outside a task.
+
+    Where workers do not see the campaign folder they do not see the games either, which may be
+    many: then it is trained here, on the campaign's own machine.
+    """
+    if workers_see(directory):
+        return _train(
+            CampaignFolder.open(Path(directory)), 0,
+            share=(remote.train_first_share, directory, num_threads),
+            alone=(remote.train_first_generation, directory, num_threads),
+        )
+    began, machine = time.monotonic(), socket.gethostname()
+    facts = mended(partial(
+        train_first_as_configured, Path(directory), num_threads=num_threads or num_cores(),
+        on_progress=remote.progress_events(
+            default_client().log_event, machine, 0, SUPERVISED, "steps"
+        ),
+    ))
+    return Done(facts, machine, "", time.monotonic() - began)
+
+
+def _train(folder: CampaignFolder, generation: int, share: Call, alone: Call) -> Done[Any]:
+    """On the machines that ``cluster.training_machines`` asks for, or on one worker's machine."""
+    crew, is_trained = watching_crew(), folder.checkpoint(generation).exists()
+    if folder.config.cluster.training_machines > 1 and crew is not None and not is_trained:
+        return train_together(SharedTraining(folder.config, generation, share, alone), crew)
+    done: Done[Any] = done_on_device(*alone, device=TRAINER)
+    return done
+
+
+@task(name="evaluate", task_run_name="evaluate-{generation}")
+@cancelled_by_stop
+def evaluate(directory: str, generation: int, num_threads: int) -> EvaluationFacts:
+    """Play a new generation's matches, its climb and the suite of won positions, side by side.
+
+    Self-play of the next iteration goes first wherever both wait for a device.
+    """
+    folder = CampaignFolder.open(Path(directory))
+    matches = generation_matches(folder, generation)
+    # The climb's batches wait for one another: it takes longest and is begun first.
+    beside = {
+        CLIMB: (remote.play_climb, folder.config.evaluation.climb),
+        CONVERSION: (remote.play_conversion, converts(folder)),
+    }
+    whole: dict[str, Call] = {
+        name: (function, directory, generation, num_threads)
+        for name, (function, is_wanted) in beside.items() if is_wanted
+    }
+    parts = _part_calls(directory, generation - 1, matches, num_threads)
+    found = dict(zip(
+        whole, run_all_on_devices([*whole.values(), *parts], priority=BACKGROUND), strict=False,
+    ))
+    facts = EvaluationFacts(
+        [finish_match(Path(directory), match) for match in matches],
+        found.get(CONVERSION), found.get(CLIMB),
+    )
+    get_run_logger().info("%s", evaluation_line(facts))
+    return facts
+
+
+@task(name="evaluate_final", task_run_name="evaluate_final")
+@cancelled_by_stop
+def evaluate_final(directory: str, iteration: int, num_threads: int) -> list[Json]:
+    """Play the matches at the end of the campaign, whose last one is ``iteration``."""
+    matches = final_matches(CampaignFolder.open(Path(directory)))
+    run_all_on_devices(_part_calls(directory, iteration, matches, num_threads))
+    played = [finish_match(Path(directory), match) for match in matches]
+    get_run_logger().info("%s", matches_line(played))
+    return played
+
+
+def _part_calls(
+    directory: str, iteration: int, matches: Sequence[ScheduledMatch], num_threads: int
+) -> list[Call]:
+    folder = CampaignFolder.open(Path(directory))
+    return [
+        (remote.play_match_part, directory, iteration, match, part, num_threads)
+        for match in matches for part in unplayed_parts(folder, match)
+    ]
+
+
+@task(name="challenge", task_run_name="challenge-{match.event}")
+@cancelled_by_stop
+def challenge(
+    directory: str, match: ScheduledMatch, num_workers: int, num_threads: int
+) -> PromotionFacts:
+    """Let a candidate play the champion until the test is over, a part a worker at a time.
+
+    Self-play of the next iteration goes first wherever both wait for a device.
+    """
+    folder = CampaignFolder.open(Path(directory))
+    iteration = match.player.generation - 1
+    while parts := next_parts(folder, match, most=num_workers):
+        run_all_on_devices(
+            [
+                (remote.play_match_part, directory, iteration, match, part, num_threads)
+                for part in parts
+            ],
+            priority=BACKGROUND,
+        )
+    facts = finish_gate(Path(directory), match)
+    get_run_logger().info("%s", facts)
+    return facts
+
+
+@task(name="promote", task_run_name="promote-{plan.iteration}")
+def promote(
+    directory: str,
+    plan: ProgressPlan,
+    shards: list[ShardFacts],
+    training: TrainingFacts,
+    evaluation: EvaluationFacts | None,
+    promotion: PromotionFacts | None,
+    seconds: StageSeconds,
+    elapsed_s: float,
+    devices: DeviceUse | None,
+) -> Receipt:
+    """Commit the receipt of the iteration, which names the champion from now on.
+
+    All earlier iterations have theirs.
+    """
+    folder, iteration = CampaignFolder.open(Path(directory)), plan.iteration
+    score = None if evaluation is None else _mean_score(evaluation)
+    rated = None if evaluation is None else rate_campaign(folder, training.generation)
+    if promotion is not None:
+        promotion = decide(folder.config, promotion, rated)
+    receipt = Receipt(
+        iteration=iteration,
+        plan=plan,
+        shards=shards,
+        training=training,
+        matches=[] if evaluation is None else evaluation.matches,
+        conversion=None if evaluation is None else evaluation.conversion,
+        score=score,
+        champion=choose_champion(folder, iteration, score, promotion),
+        seconds=seconds,
+        elapsed_s=elapsed_s,
+        rating=rating_of(rated, training.generation, folder.config.evaluation.simulations),
+        climb=None if evaluation is None else evaluation.climb,
+        promotion=promotion,
+        is_warm=is_warm(folder),
+        devices=devices,
+    )
+    failpoint("receipt.begins")
+    write_receipt(folder, receipt)
+    failpoint("receipt.committed")
+    get_run_logger().info("%s", promotion_line(receipt))
+    return receipt
+
+
+def _mean_score(evaluation: EvaluationFacts) -> float:
+    """Over the fixed opponents: an earlier generation is a different one each time."""
+    scores: list[float] = [
+        match["score"] for match in evaluation.matches if match["name"] != EARLIER
+    ]
+    return sum(scores) / len(scores)
+
+
+@task(name="match", task_run_name="{match.name}")
+def play_match(directory: str, match: ScheduledMatch, iteration: int, num_threads: int) -> Json:
+    """Play one match, part by part on all devices; one that was played is read.
+
+    Args:
+        directory: the campaign folder.
+        match: of its generations.
+        iteration: that progress is told of.
+        num_threads: of each worker.
+
+    Returns:
+        The match's summary.
+    """
+    folder = CampaignFolder.open(Path(directory))
+    run_all_on_devices([
+        (remote.play_match_part, directory, iteration, match, part, num_threads)
+        for part in unplayed_parts(folder, match)
+    ])
+    return finish_match(Path(directory), match)
+
+
+@task(name="mirror", task_run_name="mirror-{iteration}", cache_policy=NO_CACHE)
+def mirror(send: Callable[[], Sent], iteration: int) -> Sent:
+    """Have ``send`` send everything that is committed; ``iteration`` is the last that is finished.
+
+    A store that is away is waited for as long as the settings say. Not tried again by Prefect.
+    """
+    del iteration  # names the task's run
+    return send()
