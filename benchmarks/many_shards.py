@@ -1,8 +1,8 @@
 """A campaign of very many tiny shards, in minutes instead of days.
 
 The campaign's own code writes configuration, plans, receipts and manifests, with correct content
-for every shard and checkpoint. The data files are those of a few real shards and one real
-checkpoint, hard-linked under all names.
+for every shard and checkpoint. The data are those of a few real shards, copied, and of one real
+checkpoint, whose files are hard-linked under all names.
 """
 
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from benchmarks.random_data import play_random_games
 from chess_snn.campaign import CampaignFolder, Receipt, load_config, write_receipt
 from chess_snn.campaign.store.plans import begin_iteration
 from chess_snn.campaign.store.receipts import ShardFacts, StageSeconds, TrainingFacts
-from chess_snn.data import MANIFEST_NAME, Manifest, write_shard
+from chess_snn.data import MANIFEST_NAME, Manifest, archive, write_shard
 from chess_snn.games import Game, get_game
 from chess_snn.nets import build_network, net_config
 from chess_snn.self_play.statistics import SelfPlayStatistics, statistics_of
@@ -39,16 +39,24 @@ _TRAINING_METRICS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class _Template:
-    """A committed folder that is linked under other names."""
+    """A committed folder or Zip file that is made under other names too."""
 
     path: Path
     manifest: Manifest
 
-    def link(self, target: Path, meta: Json) -> Manifest:
-        """Commit ``target`` with the files of this one, and ``meta`` over its own.
+    def copy(self, target: Path, meta: Json) -> Manifest:
+        """Commit the Zip file ``target`` with the content of this one, and ``meta`` over its own.
 
-        Nothing is synced: the folder need not survive a crash.
+        Nothing is synced: it need not survive a crash.
         """
+        manifest = replace(self.manifest, meta=dict(self.manifest.meta) | meta)
+        zipped = bytes(archive.split(self.path.read_bytes())[0]) + archive.NO_COMMENT
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(archive.with_comment(zipped, manifest.to_text().encode()))
+        return manifest
+
+    def link(self, target: Path, meta: Json) -> Manifest:
+        """Commit the folder ``target`` as :meth:`copy` does a file, with links to these files."""
         for name in self.manifest.files:
             path = target / name
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -115,7 +123,7 @@ def _link_shard(
     folder: CampaignFolder, template: _Template, iteration: int, shard: int
 ) -> ShardFacts:
     target = folder.shard(iteration, shard)
-    manifest = template.link(
+    manifest = template.copy(
         target, {"iteration": iteration, "shard": shard, "generation": iteration}
     )
     statistics = SelfPlayStatistics.from_json(manifest.meta["statistics"]).to_json()

@@ -16,6 +16,7 @@ from typing import Final
 from benchmarks.random_data import TARGET_ENTRIES, play_random_games, with_search_targets
 from benchmarks.report import Quick, Report, benchmark
 from chess_snn.data import GameRecords, ReplayWindow, read_shard, write_shard
+from chess_snn.data.manifest import stored_bytes
 from chess_snn.games import Game, get_game
 from chess_snn.rng import generator
 
@@ -59,7 +60,7 @@ def _measure_shards(
     write = [_seconds(partial(write_shard, folder, records, meta)) for folder in folders]
     read = [_seconds(partial(read_shard, folder)) for folder in folders]
     N = records.num_positions
-    num_bytes = sum(file.stat().st_size for file in folders[0].rglob("*") if file.is_file())
+    num_bytes = stored_bytes(folders[0])
     at_most = BYTES_BAR if bars else None
     report.add(f"on the disk{name}", num_bytes / N, "bytes/position", at_most=at_most)
     at_least = WRITE_BAR if bars else None

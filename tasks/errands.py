@@ -68,7 +68,7 @@ def sent(call: Call) -> Call:
         wanted = _NEEDS[function](folder, *arguments)
     except DamagedFolderError as error:
         return (stumble, error)
-    if _is_there(folder.path / wanted.leaves[-1]):
+    if is_committed(folder.path / wanted.leaves[-1]):
         return (known, _RECALL[function](folder.path, *arguments))
     return (run_errand, Errand(
         campaign_id=folder.campaign_id,
@@ -136,10 +136,6 @@ def stumble(error: DamagedFolderError) -> None:
 def workers_see(directory: str) -> bool:
     """Whether workers see the campaign folder themselves, as its settings say."""
     return CampaignFolder.open(Path(directory)).config.cluster.shared_storage
-
-
-def _is_there(place: Path) -> bool:
-    return is_committed(place) or place.is_file()
 
 
 @cache

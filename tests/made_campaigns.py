@@ -7,6 +7,7 @@ from chess_snn.campaign.store.plans import begin_iteration
 from chess_snn.campaign.store.receipts import ShardFacts, StageSeconds, TrainingFacts
 from chess_snn.campaign.strength.matches import CONVERSION, event_of
 from chess_snn.data import staged_folder, write_json
+from chess_snn.data.commit import commit_archive
 from chess_snn.types import Json
 
 SETTINGS = (
@@ -37,7 +38,7 @@ def commit(path: Path) -> None:
 
 def play_shards(folder: CampaignFolder, iteration: int, count: int = 2) -> None:
     for shard in range(count):
-        commit(folder.shard(iteration, shard))
+        commit_archive(folder.shard(iteration, shard), {}, "test", {})
 
 
 def evaluate(folder: CampaignFolder, generation: int) -> None:

@@ -8,6 +8,7 @@
 """
 
 from chess_snn.data.commit import (
+    CommittedCopy,
     FolderCopy,
     StagedFolder,
     commit_copy,
@@ -46,6 +47,7 @@ __all__ = [
     "GAMES_BEFORE",
     "MANIFEST_NAME",
     "START_KINDS",
+    "CommittedCopy",
     "FolderCopy",
     "GameRecords",
     "Manifest",

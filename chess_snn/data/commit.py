@@ -3,6 +3,7 @@
 Write into a temporary sibling, sync every file and folder, write MANIFEST.json last, sync it,
 rename the sibling onto its target, sync the parent. A process killed at any instant leaves at most
 a temporary folder, which nobody reads and :func:`chess_snn.data.sweep_temporaries` removes.
+A Zip file that stands for a folder is committed in the same order.
 
 Committed folders are copied in memory, on their way from one disk to another, or on one disk::
 
@@ -19,21 +20,30 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import BinaryIO
 
+from chess_snn.data import archive
 from chess_snn.data.files import (
     make_folder,
+    sync_file,
     sync_folder,
+    take_name,
     temporary_sibling,
     walk,
     write_synced,
     writing,
 )
 from chess_snn.data.manifest import (
+    ARCHIVE_NAME,
     MANIFEST_NAME,
     Manifest,
     StoredFile,
+    describe_bytes,
     describe_file,
+    is_archive,
     is_committed,
+    parse_archive,
+    read_archive,
     read_folder,
     read_manifest,
     verify_folder,
@@ -64,8 +74,7 @@ class StagedFolder:
         Raises:
             CorruptDataError: the target exists, and not as a committed folder.
         """
-        created = datetime.now(UTC).isoformat(timespec="seconds")
-        manifest = Manifest(kind, created, meta, _sync_tree(self.path))
+        manifest = Manifest(kind, _now(), meta, _sync_tree(self.path))
         failpoint(f"{kind}.staged")
         write_synced(self.path / MANIFEST_NAME, [manifest.to_text()])
         sync_folder(self.path)
@@ -141,17 +150,64 @@ def _sync_tree(folder: Path) -> dict[str, StoredFile]:
         for name in sorted(names):
             path = Path(parent, name)
             files[path.relative_to(folder).as_posix()] = describe_file(path)
-            _sync_file(path)
+            sync_file(path)
         sync_folder(Path(parent))
     return files
 
 
-def _sync_file(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+def commit_archive(target: Path, files: Mapping[str, bytes], kind: str, meta: Json) -> Manifest:
+    """Commit ``files``, by name, as the Zip file ``target``.
+
+    Other arguments and the result are those of :meth:`StagedFolder.commit`.
+
+    Raises:
+        UsageError: the disk is full or the place may not be written; nothing is left behind.
+        CorruptDataError: the target exists, and is not committed.
+        ValueError: there are too many bytes, or ``meta`` is too long.
+    """
+    zipped = archive.pack(files)
+    manifest = Manifest(kind, _now(), meta, {ARCHIVE_NAME: describe_bytes(zipped)})
+    sealed = archive.with_comment(zipped, manifest.to_text().encode())
+    with _staged_file(target) as stage:
+        with stage.open("xb") as file:
+            file.write(zipped)
+            _sync(file)
+            failpoint(f"{kind}.staged")
+            end = len(zipped) - len(archive.NO_COMMENT)
+            file.seek(end)
+            file.write(sealed[end:])
+            _sync(file)
+        failpoint(f"{kind}.sealed")
+        return _put_file_in_place(stage, target, manifest)
+
+
+@contextmanager
+def _staged_file(target: Path) -> Iterator[Path]:
+    """A temporary name beside ``target``; a file there is removed at the end."""
+    with writing(target):
+        make_folder(target.parent)
+        stage = temporary_sibling(target)
+        try:
+            yield stage
+        finally:
+            stage.unlink(missing_ok=True)
+
+
+def _put_file_in_place(stage: Path, target: Path, manifest: Manifest) -> Manifest:
+    if not take_name(stage, target):
+        return adopt(target)
+    failpoint(f"{manifest.kind}.renamed")
+    sync_folder(target.parent)
+    return manifest
+
+
+def _sync(file: BinaryIO) -> None:
+    file.flush()
+    os.fsync(file.fileno())
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,17 +225,23 @@ class FolderCopy:
         return len(self.manifest) + sum(map(len, self.files.values()))
 
 
-def copy_folder(folder: Path) -> FolderCopy:
+CommittedCopy = FolderCopy | bytes
+"""A committed folder, or the bytes of a committed Zip file."""
+
+
+def copy_folder(folder: Path) -> CommittedCopy:
     """The content of the committed ``folder``.
 
     Raises:
         CorruptDataError: it is not what was committed.
     """
+    if is_archive(folder):
+        return read_archive(folder)[1]
     manifest = (folder / MANIFEST_NAME).read_bytes() if is_committed(folder) else b""
     return FolderCopy(manifest, read_folder(folder)[1])
 
 
-def commit_copy(target: Path, copy: FolderCopy) -> Manifest:
+def commit_copy(target: Path, copy: CommittedCopy) -> Manifest:
     """Commit ``copy`` as ``target``; where that is committed already, it stays as it is.
 
     Returns:
@@ -192,6 +254,8 @@ def commit_copy(target: Path, copy: FolderCopy) -> Manifest:
     """
     if is_committed(target):
         return read_manifest(target)
+    if isinstance(copy, bytes):
+        return _commit_archive_copy(target, copy)
     with staged_folder(target) as stage:
         for name, content in ((MANIFEST_NAME, copy.manifest), *copy.files.items()):
             path = (stage.path / name).resolve()
@@ -204,6 +268,18 @@ def commit_copy(target: Path, copy: FolderCopy) -> Manifest:
         except CorruptDataError as error:
             raise CorruptDataError(f"the copy of {target} did not arrive whole: {error}") from error
         return stage.commit_copy(manifest)
+
+
+def _commit_archive_copy(target: Path, content: bytes) -> Manifest:
+    try:
+        manifest = parse_archive(content, str(target))
+    except CorruptDataError as error:
+        raise CorruptDataError(f"the copy of {target} did not arrive whole: {error}") from error
+    with _staged_file(target) as stage:
+        with stage.open("xb") as file:
+            file.write(content)
+            _sync(file)
+        return _put_file_in_place(stage, target, manifest)
 
 
 def link_folder(source: Path, target: Path) -> Manifest:
@@ -224,6 +300,12 @@ def link_folder(source: Path, target: Path) -> Manifest:
     manifest = read_manifest(source)
     if is_committed(target):
         return read_manifest(target)
+    if is_archive(source):
+        with _staged_file(target) as stage:
+            if not _link(source, stage):
+                verify_folder(stage)
+                sync_file(stage)
+            return _put_file_in_place(stage, target, manifest)
     with staged_folder(target) as stage:
         is_linked = True
         for name in (MANIFEST_NAME, *manifest.files):

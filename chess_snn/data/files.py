@@ -139,6 +139,15 @@ def _raise(error: OSError) -> NoReturn:
     raise error
 
 
+def sync_file(path: Path) -> None:
+    """Force the content of the file ``path`` to the disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
 def sync_folder(folder: Path) -> None:
     """Force the names in ``folder`` to the disk."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
@@ -204,14 +213,19 @@ def create_text(path: Path, text: str) -> bool:
         make_folder(path.parent)
         try:
             write_synced(temporary, [text])
-            was_free = _take_name(temporary, path)
+            was_free = take_name(temporary, path)
         finally:
             temporary.unlink(missing_ok=True)
         sync_folder(path.parent)
     return was_free
 
 
-def _take_name(temporary: Path, path: Path) -> bool:
+def take_name(temporary: Path, path: Path) -> bool:
+    """Give the file ``temporary`` the name ``path`` unless something has it; whether it was free.
+
+    Two processes that do so at the same instant are told apart as by :func:`create_text`.
+    ``temporary`` may still be there afterwards.
+    """
     try:
         path.hardlink_to(temporary)
     except FileExistsError:

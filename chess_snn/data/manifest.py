@@ -4,11 +4,16 @@ A folder exists for this package when its manifest does. The manifest lists ever
 size and SHA-256, says what the folder is (``kind``) and what its maker noted (``meta``), and
 carries a digest of itself, so that no edit of it goes unnoticed. In every version of the format the
 digest is of all other keys: whether a manifest is intact is known before what it means.
+
+Instead of a folder there may be one Zip file with the manifest in its comment
+(:mod:`chess_snn.data.archive`). Functions of this module that take a committed folder take such a
+file too, and no other code asks which of the two it is.
 """
 
 import errno
 import hashlib
 import json
+import os
 import re
 import stat
 from collections.abc import Collection, Iterator, Mapping
@@ -16,12 +21,15 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
+from chess_snn.data import archive
 from chess_snn.data.files import parse_json, read_json, walk
 from chess_snn.data.formats import StoredFormat, is_own_digest, with_digest
 from chess_snn.errors import CorruptDataError, DamagedFolderError
 from chess_snn.types import Json
 
 MANIFEST_NAME = "MANIFEST.json"
+ARCHIVE_NAME = "archive.zip"
+"""What the manifest of a Zip file calls that file, as it was before the manifest was added."""
 FORMAT = StoredFormat("chess-snn/manifest", version=1)
 
 _KEYS = {"schema", "version", "kind", "created", "meta", "files", "digest"}
@@ -48,7 +56,8 @@ class Manifest:
     meta: Json
     """What its maker noted: JSON values only."""
     files: Mapping[str, StoredFile]
-    """Every file but the manifest, by path relative to the folder, with ``/`` between parts."""
+    """Every file but the manifest, by path relative to the folder, with ``/`` between parts; of a
+    Zip file ``ARCHIVE_NAME`` alone."""
 
     @property
     def num_bytes(self) -> int:
@@ -72,9 +81,17 @@ class Manifest:
         return json.dumps(with_digest(body), indent=1, allow_nan=False)
 
 
+def is_archive(path: Path) -> bool:
+    """Whether a Zip file stands for the committed folder ``path``; it may be damaged."""
+    return path.is_file()
+
+
 def is_committed(folder: Path) -> bool:
-    """Whether ``folder`` was committed; says nothing about damage since."""
-    return (folder / MANIFEST_NAME).is_file()
+    """Whether ``folder`` was committed; says nothing about damage since.
+
+    A file appears under its final name only when it is committed.
+    """
+    return (folder / MANIFEST_NAME).is_file() or is_archive(folder)
 
 
 def read_manifest(folder: Path) -> Manifest:
@@ -84,6 +101,13 @@ def read_manifest(folder: Path) -> Manifest:
         DamagedFolderError: it is missing, malformed or edited, or lists a path outside the folder.
         UnknownVersionError: it is intact, and of a version that is not read.
     """
+    if is_archive(folder):
+        with _reading(folder, folder), folder.open("rb") as file:
+            file.seek(max(0, os.fstat(file.fileno()).st_size - archive.TAIL_BYTES))
+            tail = file.read()
+        return _split(folder, folder, tail)[1]
+    if not os.path.lexists(folder):
+        raise _damaged(folder, folder, "missing")
     path = folder / MANIFEST_NAME
     try:
         body = read_json(path)
@@ -99,6 +123,43 @@ def parse_manifest(content: bytes, place: str) -> Manifest:
         CorruptDataError: as :func:`read_manifest`.
     """
     return _parse(None, Path(place), parse_json(content, place))
+
+
+def parse_archive(content: bytes, place: str) -> Manifest:
+    """The manifest in ``content``, a whole Zip file at ``place``, which is compared with it.
+
+    Raises:
+        CorruptDataError: it is not what was committed.
+        UnknownVersionError: as :func:`read_manifest`.
+    """
+    return _verify_archive(None, Path(place), content)
+
+
+def _verify_archive(folder: Path | None, path: Path, content: bytes) -> Manifest:
+    zipped, manifest = _split(folder, path, content)
+    sha256 = hashlib.sha256(zipped)
+    sha256.update(archive.NO_COMMENT)
+    found = StoredFile(len(zipped) + len(archive.NO_COMMENT), sha256.hexdigest())
+    _compare(folder, path, found, manifest.files[ARCHIVE_NAME])
+    return manifest
+
+
+def _split(folder: Path | None, path: Path, content: bytes) -> tuple[memoryview, Manifest]:
+    """The Zip file in ``content``, or the end of it, and the manifest in its comment."""
+    try:
+        zipped, comment = archive.split(content)
+    except ValueError as error:
+        raise _damaged(folder, path, str(error)) from error
+    try:
+        body = parse_json(comment, str(path))
+    except CorruptDataError as error:
+        raise DamagedFolderError(str(error), folder) from error
+    manifest = _parse(folder, path, body)
+    if manifest.files.keys() != {ARCHIVE_NAME}:
+        raise _damaged(
+            folder, path, f"must list {ARCHIVE_NAME} alone, found {sorted(manifest.files)}"
+        )
+    return zipped, manifest
 
 
 def _parse(folder: Path | None, path: Path, body: Json) -> Manifest:
@@ -134,6 +195,8 @@ def verify_folder(folder: Path) -> Manifest:
             first one is named.
         UnknownVersionError: as :func:`read_manifest`.
     """
+    if is_archive(folder):
+        return read_archive(folder)[0]
     manifest = _read_complete(folder)
     for name, expected in manifest.files.items():
         path = folder / name
@@ -165,11 +228,18 @@ def verify_files(folder: Path, names: Collection[str]) -> Manifest:
 def read_folder(folder: Path) -> tuple[Manifest, dict[str, bytes]]:
     """The manifest of the committed ``folder``, and its files by name, verified.
 
-    What is returned is what was compared: nothing can come between the check and the use of it.
+    For a Zip file, they are its members. What is returned is what was compared: nothing can come
+    between the check and the use of it.
 
     Raises:
         DamagedFolderError, UnknownVersionError: as :func:`verify_folder`.
     """
+    if is_archive(folder):
+        manifest, content = read_archive(folder)
+        try:
+            return manifest, archive.unpack(content)
+        except ValueError as error:
+            raise _damaged(folder, folder, str(error)) from error
     manifest = _read_complete(folder)
     files = {}
     for name, expected in manifest.files.items():
@@ -178,6 +248,17 @@ def read_folder(folder: Path) -> tuple[Manifest, dict[str, bytes]]:
         _compare(folder, folder / name, describe_bytes(content), expected)
         files[name] = content
     return manifest, files
+
+
+def read_archive(path: Path) -> tuple[Manifest, bytes]:
+    """The manifest of the committed Zip file ``path``, and all of its bytes, verified.
+
+    Raises:
+        DamagedFolderError, UnknownVersionError: as :func:`verify_folder`.
+    """
+    with _reading(path, path):
+        content = path.read_bytes()
+    return _verify_archive(path, path, content), content
 
 
 def describe_file(path: Path) -> StoredFile:
@@ -215,7 +296,7 @@ def _reading(folder: Path, path: Path) -> Iterator[None]:
         raise _damaged(folder, path, f"cannot be read ({error.strerror})") from error
 
 
-def _compare(folder: Path, path: Path, found: StoredFile, expected: StoredFile) -> None:
+def _compare(folder: Path | None, path: Path, found: StoredFile, expected: StoredFile) -> None:
     if found.num_bytes != expected.num_bytes:
         raise _damaged(
             folder, path, f"must have {expected.num_bytes} bytes, found {found.num_bytes}"
@@ -254,14 +335,15 @@ def _parse_file(folder: Path | None, path: Path, name: str, entry: object) -> St
 
 
 def _damaged(folder: Path | None, path: Path, fault: str) -> DamagedFolderError:
-    way_out = "restore it from a copy, or delete its folder so that it is made again"
+    what = "it" if path == folder else "its folder"
+    way_out = f"restore it from a copy, or delete {what} so that it is made again"
     return DamagedFolderError(f"{path}: {fault}; {way_out}", folder)
 
 
 def stored_bytes(path: Path) -> int:
     """Bytes of a file, or of all files below a folder; what others remove meanwhile is 0.
 
-    Of a committed folder its manifest knows: one file to read instead of dozens to look at, which
+    For a committed folder its manifest knows: one file to read instead of many to look at, which
     on a cold disk makes the difference.
     """
     try:

@@ -1,7 +1,8 @@
 """Committed folders in an object store.
 
 A folder is there when its MANIFEST.json is: files are put first, the manifest last, and only if
-there is none yet. Everything is compared with its digests on the way in and on the way back.
+there is none yet. A Zip file that stands for a folder is one object. Everything is compared with
+its digests on the way in and on the way back.
 """
 
 import json
@@ -10,6 +11,7 @@ import socket
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -19,6 +21,7 @@ from chess_snn.data.manifest import (
     Manifest,
     StoredFile,
     describe_bytes,
+    parse_archive,
     parse_manifest,
 )
 from chess_snn.errors import CorruptDataError, StorageError
@@ -57,11 +60,15 @@ class ObjectStore:
                 f"{self.bucket.url} took {_WRITER} and does not show it; is it an S3 store?"
             )
 
-    def committed(self, under: str) -> set[str]:
-        """Names of the folders below ``under`` that are there."""
-        ending = f"/{MANIFEST_NAME}"
-        names = self.bucket.names(under)
-        return {name.removesuffix(ending) for name in names if name.endswith(ending)}
+    def committed(self, pattern: str) -> set[str]:
+        """Names of the folders and Zip files that are there.
+
+        Args:
+            pattern: shell patterns for the parts of a name, such as ``checkpoints/gen-*``.
+        """
+        names = self.bucket.names(pattern.partition("/")[0])
+        found = {name.removesuffix(f"/{MANIFEST_NAME}") for name in names}
+        return {name for name in found if _matches(name, pattern)}
 
     def put_folder(self, name: str, folder: Path) -> int:
         """Commit a copy of the committed ``folder``; how many bytes were sent.
@@ -70,7 +77,10 @@ class ObjectStore:
             CorruptDataError: ``folder`` is damaged; nothing of it is sent.
             StorageError: other files are there under this name, or the store refuses or is away.
         """
-        return self._commit(name, copy_folder(folder))
+        copy = copy_folder(folder)
+        if isinstance(copy, bytes):
+            return self._commit_archive(name, copy)
+        return self._commit(name, copy)
 
     def put_files(self, name: str, kind: str, files: Mapping[str, bytes]) -> int:
         """Commit ``files``, by path, as a folder that is on no disk; how many bytes were sent.
@@ -112,7 +122,19 @@ class ObjectStore:
             CorruptDataError: as :meth:`get_files`.
             UsageError: the disk is full or may not be written.
         """
-        return commit_copy(target, self.get_files(name))
+        content = self.bucket.get(name)
+        if content is None:
+            return commit_copy(target, self.get_files(name))
+        parse_archive(content, f"{self.bucket.url}/{name}")
+        return commit_copy(target, content)
+
+    def _commit_archive(self, name: str, content: bytes) -> int:
+        if self.bucket.put_new(name, content):
+            return len(content)
+        there = parse_archive(self.bucket.get(name) or b"", f"{self.bucket.url}/{name}")
+        if there.files != parse_archive(content, name).files:
+            raise self._is_taken(name)
+        return 0
 
     def _commit(self, name: str, copy: FolderCopy) -> int:
         if self._has_same(name, copy):
@@ -138,12 +160,15 @@ class ObjectStore:
             return False
         there = parse_manifest(content, self._place(name, MANIFEST_NAME))
         if there.files != parse_manifest(copy.manifest, name).files:
-            raise StorageError(
-                f"{self.bucket.url}/{name} holds other files than are to be put there: another "
-                "campaign, or another run of this one, writes to it; choose another "
-                "storage.object_store"
-            )
+            raise self._is_taken(name)
         return True
+
+    def _is_taken(self, name: str) -> StorageError:
+        return StorageError(
+            f"{self.bucket.url}/{name} holds other files than are to be put there: another "
+            "campaign, or another run of this one, writes to it; choose another "
+            "storage.object_store"
+        )
 
     def _manifest_bytes(self, name: str) -> bytes:
         content = self.bucket.get(f"{name}/{MANIFEST_NAME}")
@@ -164,3 +189,9 @@ class ObjectStore:
 
     def _place(self, name: str, path: str) -> str:
         return f"{self.bucket.url}/{name}/{path}"
+
+
+def _matches(name: str, pattern: str) -> bool:
+    """Whether ``name`` matches ``pattern`` part by part."""
+    parts, patterns = name.split("/"), pattern.split("/")
+    return len(parts) == len(patterns) and all(map(fnmatchcase, parts, patterns))

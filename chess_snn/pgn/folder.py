@@ -6,8 +6,8 @@
       import.json                        which file it is, written at the start
       report.json                        what came in, written when all of the file is
       games/pgn-1a2b3c4d5e6f/
-        shard-000000/                    the good games among the first 1,000, one immutable shard
-        shard-000001/                    …
+        shard-000000                     the good games among the first 1,000, one immutable shard
+        shard-000001                     …
 
 A chunk of the file without a good game has no shard. The name between ``games`` and the shards is
 that of the file's content, so that shards of several imports can stand in one replay window.

@@ -5,6 +5,7 @@ import shutil
 
 import pytest
 from made_imports import GAMES_EACH, make_import
+from stored_shards import damage
 
 from chess_snn.campaign import load_config
 from chess_snn.campaign.stages import play_shard, prepare_first_generation
@@ -64,17 +65,10 @@ def test_the_configuration_gets_path_and_digest(imported, monkeypatch):
     assert fix_given_games(load_config()) == load_config()
 
 
-def damage(path):
-    chunk = max((path / "games").rglob("states/*"), key=lambda file: file.stat().st_size)
-    content = bytearray(chunk.read_bytes())
-    content[len(content) // 2] ^= 1
-    chunk.write_bytes(content)
-
-
 def test_a_damaged_shard_is_named_before_any_work(imported, tmp_path):
     path = tmp_path / "damaged"
     shutil.copytree(imported, path)
-    damage(path)
+    damage(max((path / "games").rglob("shard-*")))
     with pytest.raises(CorruptDataError, match=r"damaged/games/.*/shard-00000.*SHA-256"):
         fix_given_games(config_with(path))
 

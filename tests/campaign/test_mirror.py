@@ -6,11 +6,13 @@ import shutil
 import pytest
 from made_campaigns import begin, finish, make_campaign, play_shards
 from s3_server import BUCKET, CREDENTIALS, running_server
+from stored_files import copy_campaign
 
 from chess_snn.campaign import CampaignFolder, read_receipts
 from chess_snn.campaign.configuration.pace import StorageSettings
 from chess_snn.campaign.copies.mirror import Mirror, check_store, open_store, restore
-from chess_snn.data import MANIFEST_NAME, is_committed, staged_folder, write_json
+from chess_snn.data import is_committed, write_json
+from chess_snn.data.commit import commit_archive
 from chess_snn.errors import CampaignError, ConfigError, CorruptDataError, StorageError, UsageError
 
 
@@ -101,7 +103,8 @@ def test_a_receipt_is_in_the_store_after_all_that_it_names(folder, store, monkey
     assert is_record == sorted(is_record)
     assert "records/000000/receipts/iter-000000.json" in order
     assert order[-1] == "records/000000/MANIFEST.json"
-    assert sum(name.endswith("MANIFEST.json") for name in order) == 4 + 1
+    assert sum(name.endswith("MANIFEST.json") for name in order) == 1 + 1
+    assert sum("/shard-" in name for name in order) == 3, "a shard is one object"
 
 
 def test_an_interrupted_round_is_gone_on_with(folder, store, monkeypatch, tmp_path):
@@ -136,11 +139,20 @@ def test_an_interrupted_restore_is_no_campaign_and_is_gone_on_with(folder, store
         restore(store, target, interrupt)
     with pytest.raises(CampaignError, match="holds no campaign"):
         CampaignFolder.open(target)
-    first = {path: path.stat().st_ino for path in target.rglob(MANIFEST_NAME)}
+    first = {path: path.stat().st_ino for path in target.rglob("*") if path.is_file()}
     assert len(first) == 2
     again = restore(store, target, lambda done, total: fetched.append(done))
     assert content_of(again) == content_of(folder)
     assert all(path.stat().st_ino == inode for path, inode in first.items())
+
+
+def test_shards_that_an_earlier_version_wrote_as_folders_are_sent_and_restored(store, tmp_path):
+    stored = copy_campaign(tmp_path)
+    assert stored.shard(0, 0).is_dir()
+    Mirror(stored, store).send_missing()
+    again = restore(store, tmp_path / "again")
+    assert content_of(again) == content_of(stored)
+    assert Mirror(again, store).num_missing() == 0
 
 
 def test_a_prefix_holds_one_campaign(folder, store, tmp_path):
@@ -152,9 +164,7 @@ def test_a_prefix_holds_one_campaign(folder, store, tmp_path):
 
 def play_shard(folder: CampaignFolder, content: bytes) -> None:
     """The next one of the iteration that is under way."""
-    with staged_folder(folder.shard(1, 1)) as stage:
-        (stage.path / "games").write_bytes(content)
-        stage.commit("test", {})
+    commit_archive(folder.shard(1, 1), {"games": content}, "test", {})
 
 
 @pytest.mark.parametrize("is_open", [False, True])
@@ -183,11 +193,11 @@ def test_of_two_folders_that_go_on_alike_none_is_refused(folder, store, tmp_path
 
 
 def test_a_damaged_shard_is_named_and_nothing_after_it_is_a_record(folder, store):
-    manifest = folder.shard(0, 0) / MANIFEST_NAME
-    manifest.write_text(manifest.read_text().replace('"kind": "test"', '"kind": "tess"'))
+    shard = folder.shard(0, 0)
+    shard.write_bytes(shard.read_bytes().replace(b'"kind": "test"', b'"kind": "tess"'))
     with pytest.raises(CorruptDataError, match="shard-0000"):
         Mirror(folder, store).send_missing()
-    assert store.committed("records") == set()
+    assert store.committed("records/*") == set()
 
 
 def test_a_damaged_record_does_not_hide_the_good_one_that_was_sent_bug(folder, store, tmp_path):

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from signed_files import edit
 from stored_files import copy_campaign
+from stored_shards import damage as damage_file
 
 from chess_snn.campaign import CampaignFolder, campaign_lock, read_receipt, write_receipt
 from chess_snn.campaign.keeping.findings import Findings
@@ -68,8 +69,8 @@ def test_many_shards_are_looked_at_by_several_processes(folder: CampaignFolder) 
         if number == 0:
             write_shard(folder.shard(2, 0), records, dict(manifest.meta))
         else:
-            shutil.copytree(folder.shard(2, 0), folder.shard(2, number))
-    (folder.shard(2, 150) / "zarr.json").write_bytes(b"")
+            shutil.copy(folder.shard(2, 0), folder.shard(2, number))
+    damage_file(folder.shard(2, 150))
     alone, together = (verify_campaign(folder, num_workers=n) for n in (1, 2))
     for findings in (alone, together):
         assert states(findings) == {"games/iter-000002/shard-0150": "damaged"}

@@ -10,6 +10,7 @@ from dataclasses import replace
 import chess.pgn
 import numpy as np
 import pytest
+from stored_shards import damage
 
 from chess_snn.campaign import CampaignFolder, load_config
 from chess_snn.data import write_shard
@@ -238,8 +239,7 @@ def test_an_import_of_bad_games_alone_is_an_error_that_shows_them(chess_snn, tmp
 
 
 def test_a_damaged_shard_is_named(chess_snn, campaign):
-    chunk = next(campaign.shard(1, 0).rglob("c.0*"))
-    chunk.write_bytes(b"rot")
+    damage(campaign.shard(1, 0))
     for command in ("export", "stats"):
         done = chess_snn("games", command, campaign.path)
         assert done.returncode == 2

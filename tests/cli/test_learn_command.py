@@ -92,7 +92,7 @@ def test_bad_input_is_refused_and_changes_nothing(chess_snn, imported, tmp_path,
 def test_a_damaged_shard_is_named_before_anything_is_written(
     chess_snn, imported, tmp_path, command
 ):
-    (imported / "games" / "pgn-e3b0c44298fc" / "shard-000001" / "states" / "c.0.0").write_bytes(b"")
+    (imported / "games" / "pgn-e3b0c44298fc" / "shard-000001").write_bytes(b"")
     before = files(tmp_path)
     assert_refused(chess_snn(*command), "shard-000001")
     assert files(tmp_path) == before

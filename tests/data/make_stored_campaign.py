@@ -23,6 +23,7 @@ from micro_campaign import (
     play_iteration,
     play_match,
 )
+from stored_shards import damage
 
 from chess_snn.campaign import CampaignFolder, load_config, read_receipt, write_receipt
 from chess_snn.campaign.keeping.extending import extend_campaign
@@ -100,8 +101,7 @@ def play_final_matches(folder: CampaignFolder) -> None:
 
 def rebuild_a_shard(folder: CampaignFolder) -> None:
     """Damage a shard, quarantine it, and play its games again."""
-    manifest = folder.shard(0, 0) / "MANIFEST.json"
-    manifest.write_bytes(manifest.read_bytes().replace(b'"sha256": "', b'"sha256": "0', 1))
+    damage(folder.shard(0, 0))
     repair_campaign(folder, verify_campaign(folder))
     assert not folder.shard(0, 0).exists()
     play_shard(folder.path, 0, 0)

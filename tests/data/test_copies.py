@@ -1,4 +1,6 @@
+import errno
 import json
+import os
 from dataclasses import replace
 
 import pytest
@@ -7,11 +9,13 @@ from chess_snn.data import (
     commit_copy,
     copy_folder,
     is_committed,
+    link_folder,
     read_manifest,
     staged_folder,
     verify_files,
     verify_folder,
 )
+from chess_snn.data.commit import commit_archive
 from chess_snn.errors import CorruptDataError
 
 
@@ -100,3 +104,56 @@ def test_an_edited_manifest_is_refused(folder, tmp_path):
     body["meta"]["generation"] = 4
     with pytest.raises(CorruptDataError, match="digest"):
         commit_copy(tmp_path / "there", replace(copy, manifest=json.dumps(body).encode()))
+
+
+@pytest.fixture
+def file(tmp_path):
+    target = tmp_path / "here" / "file"
+    commit_archive(target, {"column/0": b"\0\1\2"}, "thing", {"generation": 3})
+    return target
+
+
+def test_a_copy_of_a_zip_file_is_the_same_to_the_bit(file, tmp_path):
+    copy, there = copy_folder(file), tmp_path / "there" / "deep" / "file"
+    assert commit_copy(there, copy) == verify_folder(file) == verify_folder(there)
+    assert there.read_bytes() == file.read_bytes() == copy
+
+
+@pytest.mark.parametrize("change", [
+    lambda content: content[:-1], lambda content: content + b"\n", lambda content: b"",
+    lambda content: content.replace(b"\0\1\2", b"\0\1\3"),
+    lambda content: content.replace(b'"generation": 3', b'"generation": 4'),
+])
+def test_a_copy_of_a_zip_file_that_did_not_arrive_whole_is_not_committed(file, tmp_path, change):
+    there = tmp_path / "there"
+    with pytest.raises(CorruptDataError, match=r"the copy of .*there did not arrive whole"):
+        commit_copy(there, change(copy_folder(file)))
+    assert not is_committed(there)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["here"]
+
+
+def test_a_damaged_zip_file_is_not_copied(file):
+    file.write_bytes(file.read_bytes().replace(b"\0\1\2", b"\0\1\3"))
+    with pytest.raises(CorruptDataError, match="here/file: must have SHA-256"):
+        copy_folder(file)
+
+
+def test_a_zip_file_is_linked_or_on_another_disk_copied(file, tmp_path, monkeypatch):
+    assert link_folder(file, tmp_path / "linked" / "file") == verify_folder(file)
+    assert (tmp_path / "linked" / "file").stat().st_ino == file.stat().st_ino
+    assert [path.name for path in (tmp_path / "linked").iterdir()] == ["file"]
+
+    link = os.link
+
+    def another_disk(source, target):
+        if source == file:
+            raise OSError(errno.EXDEV, "another disk")
+        link(source, target)
+
+    monkeypatch.setattr(os, "link", another_disk)
+    assert link_folder(file, tmp_path / "copied" / "file") == verify_folder(file)
+    assert (tmp_path / "copied" / "file").stat().st_ino != file.stat().st_ino
+    assert (tmp_path / "copied" / "file").read_bytes() == file.read_bytes()
+    file.write_bytes(file.read_bytes()[:-1])
+    with pytest.raises(CorruptDataError, match="file: "):
+        link_folder(file, tmp_path / "third" / "file")

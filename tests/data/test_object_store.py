@@ -7,6 +7,7 @@ from s3_server import BUCKET, CREDENTIALS, URL, running_server
 
 from chess_snn.data import commit_copy, staged_folder, verify_folder
 from chess_snn.data.bucket import Bucket
+from chess_snn.data.commit import commit_archive
 from chess_snn.data.object_store import ObjectStore
 from chess_snn.errors import CorruptDataError, StorageError
 
@@ -60,7 +61,7 @@ def key_of(url, name):
 
 def test_a_folder_comes_back_the_same_to_the_bit(store, folder, tmp_path):
     assert store.put_folder(NAME, folder) > 100
-    assert store.committed("games") == {NAME}
+    assert store.committed("games/*/*") == {NAME}
     assert store.get_folder(NAME, tmp_path / "back") == verify_folder(folder)
     for path in folder.rglob("*"):
         if path.is_file():
@@ -83,14 +84,14 @@ def test_a_folder_is_there_when_its_manifest_is_and_that_is_put_last(
     with pytest.raises(KeyboardInterrupt):
         store.put_folder(NAME, folder)
     assert key_of(url, f"{NAME}/weights") in server.object_keys()
-    assert store.committed("games") == set()
+    assert store.committed("games/*/*") == set()
     with pytest.raises(CorruptDataError, match=r"MANIFEST\.json is missing"):
         store.get_files(NAME)
     monkeypatch.undo()
     for name, value in CREDENTIALS.items():
         monkeypatch.setenv(name, value)
     assert store.put_folder(NAME, folder) > 0
-    assert store.committed("games") == {NAME}
+    assert store.committed("games/*/*") == {NAME}
 
 
 def test_put_again_it_sends_nothing(store, folder):
@@ -149,6 +150,28 @@ def test_a_damaged_folder_is_not_put(store, folder):
     with pytest.raises(CorruptDataError, match="weights"):
         store.put_folder(NAME, folder)
     assert store.bucket.names() == []
+
+
+def test_a_zip_file_is_one_object_and_comes_back_the_same_to_the_bit(server, store, tmp_path, url):
+    commit_archive(tmp_path / "shard", {"column/0": b"\0\1\2"}, "thing", {"generation": 3})
+    assert store.put_folder(NAME, tmp_path / "shard") == (tmp_path / "shard").stat().st_size
+    assert store.bucket.names() == [NAME]
+    assert store.committed("games/*/*") == {NAME}
+    assert store.get_folder(NAME, tmp_path / "back") == verify_folder(tmp_path / "shard")
+    assert (tmp_path / "back").read_bytes() == (tmp_path / "shard").read_bytes()
+    assert store.put_folder(NAME, tmp_path / "shard") == 0
+
+    commit_archive(tmp_path / "other", {"column/0": b"\0\1\3"}, "thing", {"generation": 3})
+    with pytest.raises(StorageError, match=f"{NAME} holds other files"):
+        store.put_folder(NAME, tmp_path / "other")
+    damaged = (tmp_path / "shard").read_bytes().replace(b"\0\1\2", b"\0\1\3")
+    server.client().put_object(Bucket=BUCKET, Key=key_of(url, NAME), Body=damaged)
+    with pytest.raises(CorruptDataError, match=f"{NAME}: must have SHA-256"):
+        store.get_folder(NAME, tmp_path / "again")
+    assert not (tmp_path / "again").exists()
+    (tmp_path / "shard").write_bytes(damaged)
+    with pytest.raises(CorruptDataError, match="shard: must have SHA-256"):
+        store.put_folder(NAME.replace("3", "4"), tmp_path / "shard")
 
 
 def test_files_without_a_folder(store, tmp_path):

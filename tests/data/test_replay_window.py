@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from made_records import assert_same_records, make_records
+from stored_shards import copy_shard, damage
 
 from chess_snn.data import GameRecords, ReplayWindow, concatenate, read_shard, write_shard
 from chess_snn.errors import ConfigError, CorruptDataError, UsageError
@@ -309,18 +310,18 @@ def test_iterating_gives_each_position_once_in_order(shards, all_records, subset
 
 
 def test_samples_come_from_memory(shards, tmp_path):
-    copies = [shutil.copytree(s, tmp_path / s.parent.name / s.name) for s in shards]
+    copies = [copy_shard(s, tmp_path / s.parent.name / s.name) for s in shards]
     window = ReplayWindow.load(GAME, copies, 1000)
     shutil.rmtree(tmp_path)
     assert len(window.sample(16, np.random.default_rng(0))) == 16
 
 
 def test_a_corrupt_shard_is_named_and_the_window_stays(shards, tmp_path):
-    bad = shutil.copytree(shards[-1], tmp_path / "iter-000009" / "shard-0007")
-    (bad / "states" / "c.0.0").write_bytes(b"")
+    bad = copy_shard(shards[-1], tmp_path / "iter-000009" / "shard-0007")
+    damage(bad)
     window = ReplayWindow.load(GAME, shards[:-1], 1000)
     before, rows = window.records, window.rows("training")
-    with pytest.raises(CorruptDataError, match=r"iter-000009/shard-0007/states/c\.0\.0"):
+    with pytest.raises(CorruptDataError, match="iter-000009/shard-0007: must have"):
         window.extend([shards[-1], bad])
     assert window.records is before
     assert window.rows("training") is rows

@@ -91,6 +91,6 @@ def test_bad_input_is_refused(shards, tmp_path):
     write_shard(tmp_path / "wider", wider, {"game": "go"})
     with pytest.raises(UsageError, match=r"wider holds records of 6 words, .* of 5"):
         restart_states(SPEC, [*shards, tmp_path / "wider"], 0.8, 10, 0)
-    (tmp_path / "wider" / "states" / "c.0.0").write_bytes(b"")
+    (tmp_path / "wider").write_bytes(b"")
     with pytest.raises(CorruptDataError, match="wider"):
         restart_states(SPEC, [tmp_path / "wider"], 0.8, 10, 0)

@@ -2,6 +2,8 @@ import dataclasses
 import shutil
 import tempfile
 import threading
+import warnings
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -9,11 +11,22 @@ import pytest
 import zarr
 from hypothesis import given, settings
 from made_records import any_records, assert_same_records, make_records
+from stored_shards import as_folder, forge, forge_files, zipped_part
 
-from chess_snn.data import GameRecords, concatenate, read_shard, staged_folder, write_shard
-from chess_snn.data.schema import from_columns, to_columns
-from chess_snn.data.zarr_arrays import encode_arrays
-from chess_snn.errors import CorruptDataError, UnknownVersionError
+from chess_snn.data import (
+    GameRecords,
+    archive,
+    concatenate,
+    is_committed,
+    read_folder,
+    read_manifest,
+    read_shard,
+    verify_folder,
+    write_shard,
+)
+from chess_snn.data.schema import STORED_DTYPES, from_columns, to_columns
+from chess_snn.data.shard import encode_arrays
+from chess_snn.errors import CorruptDataError, DamagedFolderError, UnknownVersionError
 
 META = {"game": "chess", "iteration": 3}
 
@@ -41,8 +54,8 @@ def test_a_shard_holds_everything_to_float16(records):
     with tempfile.TemporaryDirectory() as parent:
         folder = Path(parent, "shard")
         manifest = write_shard(folder, records, META)
-        read, read_manifest = read_shard(folder)
-    assert read_manifest == manifest
+        read, found = read_shard(folder)
+    assert found == manifest
     assert_same_records(read, records, exact=False)
 
 
@@ -73,7 +86,8 @@ def test_played_actions_alone_come_back_exactly():
 def test_many_chunks_come_back(tmp_path):
     records = make_records(np.random.default_rng(3), [400] * 300, max_entries=2)
     write_shard(tmp_path / "shard", records, META)
-    assert len(list((tmp_path / "shard" / "states").glob("c.*"))) > 1
+    _, files = read_folder(tmp_path / "shard")
+    assert len([name for name in files if name.startswith("states/c.")]) > 1
     assert_same_records(read_shard(tmp_path / "shard")[0], records, exact=False)
 
 
@@ -83,7 +97,7 @@ def test_zeros_are_written_too(tmp_path):
         drawn, outcomes_white=np.zeros(2, np.int8), terminations=np.zeros(2, np.uint8)
     )
     write_shard(tmp_path / "shard", drawn, META)
-    assert (tmp_path / "shard" / "outcomes_white" / "c.0").is_file()
+    assert "outcomes_white/c.0" in read_folder(tmp_path / "shard")[1]
 
 
 def test_the_manifest_counts_what_is_there(shard, records):
@@ -91,13 +105,37 @@ def test_the_manifest_counts_what_is_there(shard, records):
     assert manifest.kind == "shard"
     assert manifest.meta == {
         "game": "chess", "iteration": 3, "num_games": 4, "num_positions": 50,
-        "record_words": 5, "shard_version": 2,
+        "record_words": 5, "shard_version": 3,
     }
 
 
-def test_any_zarr_reader_finds_the_columns(shard, records):
-    states = zarr.open_group(shard, mode="r")["states"]
-    np.testing.assert_array_equal(states[...], records.states)
+def test_zarr_opens_a_shard_without_a_warning(shard, records):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        group = zarr.open(zarr.storage.ZipStore(shard, mode="r"), mode="r")
+        assert sorted(group.array_keys()) == sorted(STORED_DTYPES)
+        for name, column in to_columns(records).items():
+            np.testing.assert_array_equal(group[name][...], column, name)
+
+
+def test_a_shard_is_one_file_that_is_the_same_whenever_it_is_written(tmp_path, shard, records):
+    again = tmp_path / "again"
+    write_shard(again, records, META | {"when": "later"})
+    assert shard.is_file()
+    assert read_manifest(again).files == read_manifest(shard).files
+    assert zipped_part(again) == zipped_part(shard)
+    with zipfile.ZipFile(shard) as opened:
+        assert opened.testzip() is None
+
+
+def test_a_shard_of_version_2_holds_the_same_games_in_a_folder(tmp_path, shard, records):
+    folder = as_folder(shard, tmp_path / "folder")
+    assert (folder / "states" / "zarr.json").is_file()
+    found, manifest = read_shard(folder)
+    assert manifest.meta["shard_version"] == 2
+    assert_same_records(found, records, exact=False)
+    assert is_committed(folder)
+    assert write_shard(folder, records, META) == manifest, "what is there stays"
 
 
 def test_concatenated_shards_hold_the_games_of_both():
@@ -157,7 +195,36 @@ DAMAGE = {
 
 
 @pytest.mark.parametrize("damage", DAMAGE.values(), ids=DAMAGE.keys())
-def test_damage_to_any_file_is_refused_by_name(shard, damage):
+def test_damage_to_a_shard_is_refused_by_name(shard, damage):
+    damage(shard)
+    with pytest.raises(DamagedFolderError, match=r"shard-0000.*restore.*delete") as refused:
+        read_shard(shard)
+    assert refused.value.folder == shard
+
+
+def test_every_byte_of_a_shard_is_checked(shard):
+    content = shard.read_bytes()
+    for place in range(0, len(content), 7):
+        flipped = bytearray(content)
+        flipped[place] ^= 1 << place % 8
+        shard.write_bytes(flipped)
+        for read in (read_shard, verify_folder):
+            with pytest.raises(DamagedFolderError):
+                read(shard)
+
+
+def test_a_shard_that_is_truncated_anywhere_is_refused(shard):
+    content = shard.read_bytes()
+    for size in range(0, len(content), 31):
+        shard.write_bytes(content[:size])
+        for read in (read_shard, read_manifest):
+            with pytest.raises(DamagedFolderError):
+                read(shard)
+
+
+@pytest.mark.parametrize("damage", DAMAGE.values(), ids=DAMAGE.keys())
+def test_damage_to_any_file_of_a_folder_is_refused_by_name(shard, damage):
+    shard = as_folder(shard, shard.with_name("folder"))
     files = [path.relative_to(shard) for path in shard.rglob("*") if path.is_file()]
     assert len(files) >= 20
     for file in files:
@@ -169,24 +236,20 @@ def test_damage_to_any_file_is_refused_by_name(shard, damage):
         shutil.rmtree(copy)
 
 
-def test_an_extra_file_is_refused(shard):
+def test_an_extra_file_in_a_folder_is_refused(shard):
+    shard = as_folder(shard, shard.with_name("folder"))
     (shard / "states" / "c.9.0").write_bytes(b"")
     with pytest.raises(CorruptDataError, match=r"c\.9\.0: not listed"):
         read_shard(shard)
 
 
-def commit_columns(folder, columns, meta):
+def commit_columns(shard, columns, meta):
     """A shard with sound digests whose columns were never checked."""
-    with staged_folder(folder) as stage:
-        for name, content in encode_arrays(columns).items():
-            path = stage.path / name
-            path.parent.mkdir(exist_ok=True)
-            path.write_bytes(content)
-        stage.commit(kind="shard", meta=meta)
+    forge_files(shard, encode_arrays(columns), meta)
 
 
 SOUND_META = {
-    "game": "chess", "num_games": 4, "num_positions": 50, "record_words": 5, "shard_version": 2,
+    "game": "chess", "num_games": 4, "num_positions": 50, "record_words": 5, "shard_version": 3,
 }
 
 
@@ -245,13 +308,13 @@ def test_a_missing_column_is_refused(tmp_path, records):
 @pytest.mark.parametrize(
     ("kind", "version", "message"),
     [("shard", 0, "shard version 0 is unknown, .* open it with the program that wrote it"),
-     ("shard", 3, "shard version 3 is unknown, .* a newer program wrote it"),
+     ("shard", 4, "shard version 4 is unknown, .* a newer program wrote it"),
      ("shard", None, "shard version None is unknown"),
      ("checkpoint", 2, "must be a shard, found a 'checkpoint'")],
 )
 def test_another_kind_or_version_is_refused_by_name(tmp_path, kind, version, message):
-    with staged_folder(tmp_path / "thing") as stage:
-        stage.commit(kind=kind, meta=SOUND_META | {"shard_version": version})
+    meta = SOUND_META | {"shard_version": version}
+    forge(tmp_path / "thing", archive.pack({}), meta, kind=kind)
     with pytest.raises(UnknownVersionError, match=message):
         read_shard(tmp_path / "thing")
 
@@ -268,6 +331,12 @@ def test_unsound_records_are_not_stored(tmp_path, records, changes, message):
     bad: GameRecords = dataclasses.replace(records, **changes)
     with pytest.raises(ValueError, match=message):
         write_shard(tmp_path / "shard", bad, META)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_meta_that_no_zip_file_can_hold_is_refused_and_nothing_is_written(tmp_path, records):
+    with pytest.raises(ValueError, match="the manifest must have at most 65535 bytes, found"):
+        write_shard(tmp_path / "shard", records, META | {"note": "x" * 65_536})
     assert list(tmp_path.iterdir()) == []
 
 

@@ -1,12 +1,12 @@
-import json
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from made_records import make_records
+from stored_shards import damage, edit_manifest
 
 from benchmarks.random_data import play_random_games
-from chess_snn.data import with_digest, write_shard
+from chess_snn.data import write_shard
 from chess_snn.data.audit import audit_shards
 from chess_snn.data.manifest import MANIFEST_NAME
 from chess_snn.games import get_game
@@ -41,12 +41,12 @@ def test_each_shard_is_judged_alone(tmp_path, records):
     }
     for name, (games, game) in shards.items():
         write_shard(tmp_path / name, games, {"game": game})
-    (tmp_path / "damaged" / "zarr.json").write_bytes(b"")
+    damage(tmp_path / "damaged")
     (tmp_path / "empty").mkdir()
     names = [*shards, "empty"]
     audits = dict(zip(names, audit_shards(GAME, [tmp_path / n for n in names]), strict=True))
     assert [name for name, audit in audits.items() if audit.verdict == "whole"] == ["whole", "last"]
-    assert "zarr.json: must have" in audits["damaged"].fault
+    assert "damaged: must have SHA-256" in audits["damaged"].fault
     assert "game 1: action 4671 at ply 0 is illegal; game 4: action" in audits["illegal"].fault
     assert "must hold games of chess, found 'go'" in audits["other"].fault
     assert MANIFEST_NAME in audits["empty"].fault
@@ -63,11 +63,7 @@ def test_games_that_nobody_played_are_found_and_counted(tmp_path):
 
 def test_a_shard_of_another_version_is_told_from_a_damaged_one(tmp_path, records):
     write_shard(tmp_path / "shard", records, {"game": "chess"})
-    path = tmp_path / "shard" / MANIFEST_NAME
-    body = json.loads(path.read_text())
-    body["meta"]["shard_version"] = 99
-    del body["digest"]
-    path.write_text(json.dumps(with_digest(body)))
+    edit_manifest(tmp_path / "shard", lambda body: body["meta"].update(shard_version=99))
     (audit,) = audit_shards(GAME, [tmp_path / "shard"])
     assert audit.verdict == "unknown version"
     assert "shard version 99 is unknown" in audit.fault

@@ -337,9 +337,6 @@ def kill_where_held(
 
 
 def identities(path: Path, iteration: int = 0) -> dict[str, tuple[int, int]]:
-    """Which file each committed shard's manifest is: changes when a shard is written again."""
-    stats = {
-        shard.name: (shard / "MANIFEST.json").stat()
-        for shard in committed_shards(path, iteration)
-    }
+    """Which file each committed shard is: changes when a shard is written again."""
+    stats = {shard.name: shard.stat() for shard in committed_shards(path, iteration)}
     return {name: (stat.st_ino, stat.st_mtime_ns) for name, stat in stats.items()}

@@ -1,6 +1,5 @@
 """A real campaign that finds damage when it is resumed: it says so, mends it, and ends the same."""
 
-import shutil
 from pathlib import Path
 
 import pytest
@@ -58,9 +57,9 @@ def test_damage_is_told_and_mended_and_changes_nothing(tmp_path: Path) -> None:
     assert is_committed(newest)
     assert not is_committed(path / "checkpoints" / "gen-000002")
     flip_a_bit(newest / "weights.safetensors")
-    flip_a_bit(path / "games" / "iter-000000" / "shard-0001" / "actions" / "c.0")
-    (path / "games" / "iter-000000" / "shard-0002" / "states" / "c.0.0").write_bytes(b"")
-    shutil.rmtree(committed_shards(path, 1)[0])
+    flip_a_bit(path / "games" / "iter-000000" / "shard-0001")
+    (path / "games" / "iter-000000" / "shard-0002").write_bytes(b"")
+    committed_shards(path, 1)[0].unlink()
 
     log.unlink()
     finish(launch("resume", str(path), log=log), log)

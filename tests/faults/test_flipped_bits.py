@@ -15,7 +15,7 @@ from chess_snn.campaign.strength.gate import gate_state
 from chess_snn.campaign.strength.match_games import read_match
 from chess_snn.campaign.strength.matches import NetworkPlayer, ScheduledMatch
 from chess_snn.campaign.strength.reports import read_report
-from chess_snn.data import read_manifest
+from chess_snn.data import check_shard, read_manifest, read_shard, write_shard
 from chess_snn.data.manifest import MANIFEST_NAME
 from chess_snn.errors import CorruptDataError
 from chess_snn.games import get_game
@@ -36,6 +36,7 @@ SMALL_FILES: dict[str, Reader] = {
         lambda folder: read_report(folder.match("gen-000001", "conversion")),
     f"games/iter-000000/shard-0000/{MANIFEST_NAME}":
         lambda folder: read_manifest(folder.shard(0, 0)),
+    "games/iter-000000/shard-0002": lambda folder: check_shard(folder.shard(0, 2)),
     f"checkpoints/gen-000001/{MANIFEST_NAME}":
         lambda folder: read_manifest(folder.checkpoint(1)),
 }
@@ -46,6 +47,8 @@ SMALL_FILES: dict[str, Reader] = {
 def stored(tmp_path: Path) -> CampaignFolder:
     folder = copy_campaign(tmp_path)
     promote_by_hand(folder, 1, "ada", "to have one")
+    records, manifest = read_shard(folder.shard(0, 0))
+    write_shard(folder.shard(0, 2), records, dict(manifest.meta))
     return folder
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import folders
 from fuzzing import ACCEPTED, REFUSED, Target, Verdict
 from mutation import change_value, json_values, octets, one_of, to_json
+from stored_shards import forge, forge_files, zipped_part
 
 from chess_snn.campaign.store.plans import read_plan
 from chess_snn.campaign.store.receipts import FORMAT, read_receipt, read_receipts
@@ -19,8 +20,14 @@ from chess_snn.campaign.strength.champions import champion_of, read_hand_promoti
 from chess_snn.campaign.viewing.lines import iteration_line
 from chess_snn.campaign.viewing.results import result_rows
 from chess_snn.campaign.viewing.writer import find_writer
-from chess_snn.data import MANIFEST_NAME, read_json, read_manifest, read_shard, verify_folder
-from chess_snn.data.manifest import describe_file
+from chess_snn.data import (
+    MANIFEST_NAME,
+    read_folder,
+    read_json,
+    read_manifest,
+    read_shard,
+    verify_folder,
+)
 from chess_snn.evaluation import pair_counts
 from chess_snn.evaluation.match_result import MatchResult
 from chess_snn.nets import load_network, network_digest
@@ -32,7 +39,7 @@ ZARR_FILE = "target_weights/zarr.json"
 
 def try_manifest(data: bytes) -> Verdict:
     """Whatever a manifest lists lies in its folder, and a folder that is verified is as listed."""
-    folder = folders.shard()
+    folder = folders.shard_folder()
     with _replaced(folder / MANIFEST_NAME, data):
         manifest = read_manifest(folder)
         for name in manifest.files:
@@ -47,13 +54,29 @@ def try_manifest(data: bytes) -> Verdict:
 
 def try_shard(data: bytes) -> Verdict:
     """A column's description, under a manifest that vouches for it."""
-    folder = folders.shard()
-    body = json.loads((folder / MANIFEST_NAME).read_bytes())
-    with _replaced(folder / ZARR_FILE, data):
-        facts = describe_file(folder / ZARR_FILE)
-        body["files"][ZARR_FILE] = {"bytes": facts.num_bytes, "sha256": facts.sha256}
-        with _replaced(folder / MANIFEST_NAME, _sign(body)):
-            records, _ = read_shard(folder)
+    manifest, files = read_folder(folders.shard())
+    shard = forge_files(folders.scratch() / "forged", files | {ZARR_FILE: data}, manifest.meta)
+    records, _ = read_shard(shard)
+    assert records.num_games == 2
+    return ACCEPTED
+
+
+def try_shard_file(data: bytes) -> Verdict:
+    """A whole shard: what is accepted is one that was written."""
+    path = folders.scratch() / "tried-shard"
+    path.write_bytes(data)
+    records, manifest = read_shard(path)
+    assert records.num_games == 2
+    assert zipped_part(path) == zipped_part(folders.shard())
+    assert manifest.meta["game"] == "chess"
+    return ACCEPTED
+
+
+def try_archive(data: bytes) -> Verdict:
+    """A Zip file, under a manifest that vouches for it."""
+    manifest = read_manifest(folders.shard())
+    shard = forge(folders.scratch() / "forged", data, manifest.meta)
+    records, _ = read_shard(shard)
     assert records.num_games == 2
     return ACCEPTED
 
@@ -229,9 +252,11 @@ _JSON = one_of((12, json_values()), (1, octets()))
 _SIGNED = one_of((10, json_values(_sign)), (3, json_values()), (1, octets()))
 
 TARGETS = (
-    Target("manifest", try_manifest, _SIGNED, lambda: _file(folders.shard() / MANIFEST_NAME),
-           weight=60),
-    Target("shard", try_shard, _JSON, lambda: _file(folders.shard() / ZARR_FILE), weight=10),
+    Target("manifest", try_manifest, _SIGNED,
+           lambda: _file(folders.shard_folder() / MANIFEST_NAME), weight=60),
+    Target("shard", try_shard, _JSON, lambda: _file(folders.shard_folder() / ZARR_FILE), weight=10),
+    Target("shard-file", try_shard_file, octets(), lambda: _file(folders.shard()), weight=10),
+    Target("archive", try_archive, octets(), lambda: [zipped_part(folders.shard())], weight=20),
     Target("receipt", try_receipt, _SIGNED, _receipts, weight=60),
     Target("plan", try_plan, _SIGNED, lambda: _file(folders.campaign().plan(1)), weight=20),
     Target("promotion", try_promotion, _SIGNED,

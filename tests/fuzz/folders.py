@@ -8,6 +8,7 @@ from pathlib import Path
 
 import made_campaigns
 import numpy as np
+from stored_shards import as_folder
 
 from chess_snn.campaign import CampaignFolder, Receipt, read_receipt
 from chess_snn.campaign.store.receipts import PromotionFacts
@@ -66,6 +67,12 @@ def shard() -> Path:
     assert records is not None
     write_shard(scratch() / "shard", records, {"game": "chess", "iteration": 0, "generation": 0})
     return scratch() / "shard"
+
+
+@cache
+def shard_folder() -> Path:
+    """The same games as an earlier version stored them."""
+    return as_folder(shard(), scratch() / "shard-folder")
 
 
 @cache

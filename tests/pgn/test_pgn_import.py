@@ -13,7 +13,7 @@ import pytest
 from pgn_files import BAD_EVERY, pgn_text
 from random_games import COLUMNS
 
-from chess_snn.data import ReplayWindow, concatenate, read_shard
+from chess_snn.data import ReplayWindow, concatenate, read_manifest, read_shard
 from chess_snn.errors import ConfigError, CorruptDataError, UsageError
 from chess_snn.games import get_game
 from chess_snn.pgn import ImportFolder, import_pgn, is_import, read_games
@@ -37,11 +37,12 @@ def imported(pgn_file):
 
 
 def contents(folder):
-    """Every octet of an import, but for the times in its manifests."""
+    """Every byte of an import, but for the times in its manifests."""
     files = sorted(path for path in folder.rglob("*") if path.is_file())
     return {
-        str(path.relative_to(folder)): path.read_bytes()
-        for path in files if path.name != "MANIFEST.json"
+        str(path.relative_to(folder)):
+            read_manifest(path).files if path.name.startswith("shard-") else path.read_bytes()
+        for path in files
     }
 
 

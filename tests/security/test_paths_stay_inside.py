@@ -9,6 +9,7 @@ from pathlib import Path
 
 import made_campaigns
 import pytest
+from stored_shards import as_folder
 
 from chess_snn.campaign import CampaignFolder, read_receipts
 from chess_snn.campaign.store.folder import CONFIG_FILE
@@ -90,7 +91,8 @@ def test_the_name_of_a_player_is_no_path(campaign, name):
 
 def test_a_shard_that_is_a_link_to_files_elsewhere_is_refused(tmp_path):
     records, _ = read_games(PGN)
-    write_shard(tmp_path / "shard", records, {"game": "chess"})
+    write_shard(tmp_path / "file", records, {"game": "chess"})
+    as_folder(tmp_path / "file", tmp_path / "shard")
     column = tmp_path / "shard" / "actions"
     column.rename(tmp_path / "elsewhere")
     column.symlink_to(tmp_path / "elsewhere")

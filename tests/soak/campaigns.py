@@ -6,7 +6,7 @@ from pathlib import Path
 MANIFEST = "MANIFEST.json"
 
 COMMITTED = (
-    f"games/iter-*/shard-*/{MANIFEST}", f"checkpoints/gen-*/{MANIFEST}", "matches/*/*.json",
+    "games/iter-*/shard-*", f"checkpoints/gen-*/{MANIFEST}", "matches/*/*.json",
     "receipts/*.json",
 )
 """What stands in a campaign's folder once it is committed."""
@@ -56,8 +56,8 @@ def has_all_receipts(directory: Path) -> bool:
 
 
 def committed_shards(directory: Path) -> list[Path]:
-    """Folders of the committed shards, in order."""
-    return sorted(path.parent for path in directory.glob(COMMITTED[0]))
+    """The committed shards, in order."""
+    return sorted(directory.glob(COMMITTED[0]))
 
 
 def committed_checkpoints(directory: Path) -> list[Path]:

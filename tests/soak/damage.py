@@ -1,4 +1,4 @@
-"""Bytes that rot: a flipped bit, or a file cut short, in a committed folder."""
+"""Bytes that rot: a flipped bit, or a file cut short, in a shard or a committed folder."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,18 +17,19 @@ def damage_file(folder: Path, which: float, where: float) -> Damage:
     """Damage one file of a committed folder, manifest included.
 
     Args:
-        folder: of a shard or a generation.
+        folder: of a generation, or a shard's file.
         which: in [0, 1): file.
         where: in [0, 1): below a half a bit is flipped there, else the file is cut there.
 
     Raises:
         FileNotFoundError: the folder was moved away meanwhile.
     """
-    files = sorted(path for path in folder.rglob("*") if path.is_file() and path.stat().st_size)
+    found = [folder, *folder.rglob("*")]
+    files = sorted(path for path in found if path.is_file() and path.stat().st_size)
     if not files:
         raise FileNotFoundError(folder)
     file = files[int(which * len(files))]
-    name, size = f"{folder.name}/{file.relative_to(folder)}", file.stat().st_size
+    name, size = file.relative_to(folder.parent).as_posix(), file.stat().st_size
     with file.open("r+b") as content:
         place = int(2 * where % 1 * size)
         if where >= 0.5:

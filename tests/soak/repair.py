@@ -59,4 +59,4 @@ def _forget_incomplete(folder: CampaignFolder) -> list[str]:
 def _is_whole(folder: CampaignFolder, receipt: Receipt) -> bool:
     needed = [folder.checkpoint(receipt.training.generation)]
     needed += [folder.path / "games" / shard.name for shard in receipt.shards]
-    return all(path.is_dir() for path in needed)
+    return all(path.exists() for path in needed)

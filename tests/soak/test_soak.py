@@ -15,8 +15,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from stored_shards import copy_shard
 
 from chess_snn.data import read_shard, staged_folder, verify_folder, write_shard
+from chess_snn.data.commit import commit_archive
 from chess_snn.errors import CorruptDataError
 from chess_snn.games.chess import CHESS_SPEC, move_of_action, to_board
 from chess_snn.games.chess.actions import DECODED_ACTION, OFF_BOARD
@@ -76,12 +78,13 @@ def test_every_kind_of_fault_comes_up():
 
 @pytest.mark.parametrize("where", np.linspace(0, 0.999, 12))
 def test_damage_is_always_noticed(tmp_path, where):
-    with staged_folder(tmp_path / "shard-0000") as stage:
-        (stage.path / "numbers").write_bytes(bytes(range(100)))
-        stage.commit(kind="shard", meta={})
-    for which in (0.0, 0.99):  # the manifest, and the file
-        copy = tmp_path / f"copy-{which}"
-        shutil.copytree(tmp_path / "shard-0000", copy)
+    numbers = {"numbers": bytes(range(100))}
+    commit_archive(tmp_path / "shard-0000", numbers, kind="shard", meta={})
+    with staged_folder(tmp_path / "gen-000001") as stage:
+        (stage.path / "numbers").write_bytes(numbers["numbers"])
+        stage.commit(kind="checkpoint", meta={})
+    for name, which in (("shard-0000", 0.0), ("gen-000001", 0.0), ("gen-000001", 0.99)):
+        copy = copy_shard(tmp_path / name, tmp_path / f"copy-{which}-of-{name}")
         damage = damage_file(copy, which, where)
         assert damage.folder == copy
         with pytest.raises(CorruptDataError):
@@ -304,8 +307,7 @@ def test_an_error_is_explained_by_the_fault_it_tells_of_and_no_other(kind, times
 
 def test_damage_of_an_earlier_run_explains_a_later_end(tmp_path):
     for printed, followed in (("{} must have", NAMED), ("something else", FOUND_LATER)):
-        with staged_folder(tmp_path / followed / "shard-0000") as stage:
-            stage.commit(kind="shard", meta={})
+        commit_archive(tmp_path / followed / "shard-0000", {}, kind="shard", meta={})
         damage = damage_file(tmp_path / followed / "shard-0000", 0.0, 0.1)
         outcomes, damaged = Outcomes(), fault(Kind.DAMAGE_SHARD)
         outcomes.add(damaged, damage)
@@ -387,7 +389,7 @@ def swap_two_shards(directory: Path) -> None:
 
 def add_a_shard(directory: Path) -> None:
     first = committed_shards(directory)[0]
-    shutil.copytree(first, first.with_name("shard-0099"))
+    shutil.copy(first, first.with_name("shard-0099"))
 
 
 def leave_a_temporary_file(directory: Path) -> None:
@@ -404,7 +406,7 @@ def make_a_game_illegal(directory: Path) -> None:
         action for action in range(CHESS_SPEC.num_actions)
         if DECODED_ACTION[action] != OFF_BOARD and not board.is_legal(move_of_action(board, action))
     )
-    shutil.rmtree(shard)
+    shard.unlink()
     write_shard(shard, replace(records, actions=actions), manifest.meta)
 
 

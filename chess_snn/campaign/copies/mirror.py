@@ -5,7 +5,7 @@ The campaign folder is the truth, the store a copy that is never ahead of it::
     s3://bucket/prefix/
       campaign.toml                       whose copy this is
       writer/last.json                    who wrote last, for people
-      games/iter-000012/shard-0003/       as in the folder, each with its manifest
+      games/iter-000012/shard-0003        as in the folder, with its manifest
       checkpoints/gen-000012/             likewise
       records/000012/                     plans, matches, receipts, promotions that were new then
 
@@ -19,7 +19,6 @@ import tomllib
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -113,7 +112,7 @@ class Mirror:
         self._claim()
         # What another folder of the campaign has sent, and this one commits later, is compared.
         self._sent = set(_committed_there(store)) & set(self._committed_here())
-        self._record_sets = sorted(store.committed(_RECORD_SETS))
+        self._record_sets = sorted(store.committed(f"{_RECORD_SETS}/*"))
         self._recorded: dict[str, StoredFile] = {}
         self._looked_at: dict[str, tuple[int, int]] = {}
         """Time and size of records whose content was found to be there."""
@@ -235,7 +234,7 @@ def restore(
             f"{path} is not empty ({min(strange)}); choose a new folder with --dir"
         )
     # Records first: what a running campaign sends meanwhile has its folders before its records.
-    record_sets = sorted(store.committed(_RECORD_SETS))
+    record_sets = sorted(store.committed(f"{_RECORD_SETS}/*"))
     names = sorted(_committed_there(store))
     for done, name in enumerate(names):
         if on_progress is not None:
@@ -253,9 +252,7 @@ def restore(
 
 def _committed_there(store: ObjectStore) -> Iterator[str]:
     for kind, pattern in _FOLDERS.items():
-        for name in store.committed(kind):
-            if fnmatchcase(name, f"{kind}/{pattern}") and ".." not in name:
-                yield name
+        yield from store.committed(f"{kind}/{pattern}")
 
 
 def _campaign_id(text: bytes, place: str) -> str:

@@ -2,7 +2,7 @@
 
 A worker that sees the campaign folder needs none of this. For one that does not, exactly this is
 brought to it and back (:mod:`chess_snn.campaign.copies.replica`). Everything big is a committed
-folder, known by the digest of its manifest; the rest are single files of a few hundred octets.
+folder, known by the digest of its manifest; the rest are single files of a few hundred bytes.
 """
 
 from collections.abc import Iterable
@@ -22,7 +22,7 @@ from chess_snn.campaign.strength.matches import (
     event_of,
 )
 from chess_snn.data import MANIFEST_NAME, StoredFile, read_manifest
-from chess_snn.data.manifest import describe_file
+from chess_snn.data.manifest import describe_file, is_archive
 from chess_snn.training import WEIGHTS
 
 _NOTES = (QUARANTINE, "removals")
@@ -38,7 +38,9 @@ class NeededFolder:
     path: str
     """Relative to the campaign folder, with ``/`` between parts."""
     manifest: StoredFile
-    """What its manifest is, and so the whole folder."""
+    """What its manifest is, and so the whole folder; of a Zip file, what the file is."""
+    is_file: bool = False
+    """Whether it is a Zip file that stands for a folder."""
     names: tuple[str, ...] | None = None
     """Files that are read, by path within it; None: all."""
 
@@ -118,11 +120,13 @@ def climb_needs(folder: CampaignFolder, generation: int) -> StageNeeds:
 def _weights(folder: CampaignFolder, generation: int) -> NeededFolder:
     """Of a checkpoint what a network is made of: without the optimiser, a third of it."""
     path = folder.checkpoint(generation)
-    return NeededFolder(folder.name_of(path), _manifest_file(path), (WEIGHTS,))
+    return NeededFolder(folder.name_of(path), _manifest_file(path), names=(WEIGHTS,))
 
 
 def _needed(folder: CampaignFolder, paths: Iterable[Path]) -> tuple[NeededFolder, ...]:
-    return tuple(NeededFolder(folder.name_of(path), _manifest_file(path)) for path in paths)
+    return tuple(
+        NeededFolder(folder.name_of(path), _manifest_file(path), is_archive(path)) for path in paths
+    )
 
 
 def _files(folder: CampaignFolder, *paths: Path) -> tuple[str, ...]:
@@ -131,7 +135,7 @@ def _files(folder: CampaignFolder, *paths: Path) -> tuple[str, ...]:
 
 
 def _manifest_file(path: Path) -> StoredFile:
-    manifest = path / MANIFEST_NAME
+    manifest = path if is_archive(path) else path / MANIFEST_NAME
     if not manifest.exists():
         read_manifest(path)  # says what is the matter
     facts = manifest.stat()

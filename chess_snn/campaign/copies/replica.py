@@ -18,7 +18,7 @@ from chess_snn.campaign.store.folder import QUARANTINE, CampaignFolder
 from chess_snn.campaign.store.quarantine import dropped_names
 from chess_snn.data import (
     MANIFEST_NAME,
-    FolderCopy,
+    CommittedCopy,
     StoredFile,
     commit_copy,
     copy_folder,
@@ -49,7 +49,7 @@ Fetch = Callable[[Sequence[WantedFile]], Iterable[bytes]]
 class Outcome:
     """What a stage left in a replica, on its way to the campaign."""
 
-    folders: Mapping[str, FolderCopy]
+    folders: Mapping[str, CommittedCopy]
     """By path relative to the campaign folder."""
     files: Mapping[str, str]
     """Text of single files, likewise."""
@@ -89,7 +89,13 @@ class Replica:
             kept = self._kept.get(folder.path)
             if kept is None or kept.needed.manifest != folder.manifest:
                 self._forget(folder.path)  # another had this place, or did not come whole
-        self._fetch(((folder, MANIFEST_NAME, folder.manifest) for folder in absent), fetch)
+        self._fetch(
+            (
+                (folder, "" if folder.is_file else MANIFEST_NAME, folder.manifest)
+                for folder in absent
+            ),
+            fetch,
+        )
         self._fetch(
             (
                 (folder, name, content)
@@ -100,8 +106,8 @@ class Replica:
         for folder in folders:
             kept = self._kept.pop(folder.path, None)
             if folder in absent or kept is None:
-                num_bytes = sum(content.num_bytes for _, content in self._wanted(folder))
-                kept = _Kept(folder, num_bytes)
+                contents = [content for _, content in self._wanted(folder)] or [folder.manifest]
+                kept = _Kept(folder, sum(content.num_bytes for content in contents))
             self._kept[folder.path] = kept
         for name, text in files.items():
             self._write(name, text)
@@ -138,6 +144,9 @@ class Replica:
         return kept.needed.names in (None, folder.names)
 
     def _wanted(self, folder: NeededFolder) -> Iterator[tuple[str, StoredFile]]:
+        """The files to fetch after the manifest; a Zip file comes with it."""
+        if folder.is_file:
+            return iter(())
         files = read_manifest(self.path / folder.path).files
         names = files if folder.names is None else folder.names
         return ((name, files[name]) for name in names)
@@ -146,7 +155,7 @@ class Replica:
         self, wanted: Iterable[tuple[NeededFolder, str, StoredFile]], fetch: Fetch
     ) -> None:
         lacking = [
-            (folder, WantedFile(f"{folder.path}/{name}", content))
+            (folder, WantedFile(Path(folder.path, name).as_posix(), content))
             for folder, name, content in wanted if not (self.path / folder.path / name).is_file()
         ]
         contents = fetch([file for _, file in lacking])
@@ -183,9 +192,12 @@ class Replica:
 
     def _forget(self, path: str) -> None:
         self._kept.pop(path, None)
-        shutil.rmtree(self.path / path, ignore_errors=True)
+        place = self.path / path
+        if place.is_file():
+            place.unlink()
+        shutil.rmtree(place, ignore_errors=True)
         with suppress(OSError):  # others are beside it, or it was never there
-            (self.path / path).parent.rmdir()
+            place.parent.rmdir()
 
 
 def take_in(folder: CampaignFolder, outcome: Outcome) -> None:

@@ -7,8 +7,8 @@
       campaign.lock                    who is writing
       campaign.log                     what happened, a line each
       plans/iter-000012.json           where in the campaign the iteration stands
-      games/iter-000012/shard-0003/    one immutable shard
-      games/from-iter-000012/shard-0003/   one that another campaign played
+      games/iter-000012/shard-0003     one immutable shard: a Zip file of Zarr arrays
+      games/from-iter-000012/shard-0003    one that another campaign played
       checkpoints/gen-000012/          one generation
       supervised/step-000001200/       on the way to generation 0, where games are given
       matches/gen-000012/random.json   one match of that generation
@@ -221,7 +221,7 @@ class CampaignFolder:
         return self.path / "services"
 
     def shard(self, iteration: int, shard: int) -> Path:
-        """Folder of one shard."""
+        """One shard: a Zip file, or the folder that an earlier version wrote."""
         return self.path / "games" / f"iter-{iteration:06d}" / f"shard-{shard:04d}"
 
     def checkpoint(self, generation: int) -> Path:

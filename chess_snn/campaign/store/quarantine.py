@@ -3,7 +3,7 @@
 ::
 
     quarantine/
-      games.iter-000003.shard-0001.0000/       the damaged folder, as it was found
+      games.iter-000003.shard-0001.0000        the damaged file or folder, as it was found
       games.iter-000003.shard-0001.0000.json   why it lies there
       games.iter-000003.shard-0001.0001.json   that it was made again, or that windows go without it
 

@@ -12,7 +12,7 @@ from zarr.core.buffer import default_buffer_prototype
 from zarr.storage import MemoryStore
 
 from chess_snn.data.schema import to_columns
-from chess_snn.data.zarr_arrays import decode_arrays, encode_arrays
+from chess_snn.data.shard import decode_arrays, encode_arrays
 
 LARGE = {
     "words": np.random.default_rng(0).integers(2**64, size=(120_001, 5), dtype=np.uint64),
