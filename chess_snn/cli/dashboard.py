@@ -154,8 +154,10 @@ def workers_table(workers: Sequence[WorkerProgress]) -> RenderableType:
     if len(workers) > MOST_WORKERS:
         return line
     table = Table.grid(padding=(0, 2))
-    for column in range(7):
-        table.add_column(no_wrap=True, justify="left" if column in (0, 6) else "right")
+    table.add_column(no_wrap=True)
+    for _ in range(5):
+        table.add_column(no_wrap=True, justify="right")
+    table.add_column()  # the one that is wrapped in a narrow terminal
     for worker in workers:
         table.add_row(
             Text(f"  {worker.name}"), f"{worker.games:,} games", f"{worker.games_per_s:,.1f}/s",
@@ -265,7 +267,7 @@ def _resources(view: CampaignView) -> Text:
     line = f"disk {_size(view.disk.used_bytes)}, {_size(view.disk.free_bytes)} free"
     if (use := view.processes) is not None:
         line += (
-            f"; {use.num_processes} processes keep {use.cores:.1f} cores busy and hold "
+            f"; processes: {use.num_processes}, using {use.cores:.1f} cores and "
             f"{_size(use.memory_bytes)} of memory"
         )
     return Text(line, style="dim")
