@@ -30,12 +30,13 @@ def launch_campaign(
         CampaignLockedError: another process is at it.
         CampaignError: a folder of it cannot be written, or its settings were changed.
     """
+    def tell(text: str) -> None:
+        listener(Message(text))
+
     with campaign_lock(folder):
         check_before_run(folder)  # before a server is started; the flow takes the lock for good
     with (
-        prefect_server(
-            folder.services, progress=on_wait, tell=lambda text: listener(Message(text))
-        ),
+        prefect_server(folder.services, progress=on_wait, tell=tell),
         tags(campaign_tag(folder.campaign_id)),
         listening(listener),
     ):
