@@ -16,7 +16,7 @@ from chess_snn.evaluation import (
     play_match,
     random_openings,
 )
-from chess_snn.evaluation.engines.installed import find_engine
+from chess_snn.evaluation.engines import find_engine
 from chess_snn.games import get_game
 from chess_snn.nets import load_network, make_evaluator
 from chess_snn.pgn import import_pgn

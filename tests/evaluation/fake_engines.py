@@ -61,6 +61,10 @@ for line in sys.stdin:
         say("readyok")
     elif words[:2] == ["position", "fen"]:
         board = chess.Board(" ".join(words[2:]))
+    elif words[:2] == ["position", "startpos"]:
+        board = chess.Board()
+        for move in words[3:]:
+            board.push_uci(move)
     elif words[:1] == ["go"]:
         asked += 1
         say("info depth 1 score cp 0")

@@ -237,17 +237,19 @@ def test_an_engine_that_hangs_behind_a_script_is_left_running_bug(chess_game, tm
 
 
 PLAYER = """
-import os, signal, sys, time
+import asyncio, os, signal, sys
 from pathlib import Path
-from concurrent.futures import ThreadPoolExecutor
+from chess_snn.evaluation.engines.guard import EngineGuard
 from chess_snn.evaluation.engines.process import EngineProcess
-with ThreadPoolExecutor(1) as threads:  # which ends, as those of a match do with every move
-    engines = [threads.submit(EngineProcess, Path(sys.argv[1])).result() for _ in range(3)]
-engines.pop().release()
-if sys.argv[2] == "forks" and os.fork() == 0:
+async def start():
+    guard = EngineGuard()
+    engines = [await EngineProcess.start(Path(sys.argv[1]), guard) for _ in range(3)]
+    await engines.pop().release()
+    if sys.argv[2] == "forks" and os.fork() == 0:
+        signal.pause()
+    print(*(engine.group for engine in engines), flush=True)
     signal.pause()
-print(*(engine._process.pid for engine in engines), flush=True)
-signal.pause()
+asyncio.run(start())
 """
 
 
@@ -265,7 +267,7 @@ def test_engines_end_with_a_process_that_is_killed_bug(tmp_path, how):
         try:
             time.sleep(1.0)
             assert len(groups) == 2
-            assert all(map(is_group_alive, groups)), "they ended with the thread, not the process"
+            assert all(map(is_group_alive, groups))
             player.kill()
             deadline = time.monotonic() + 10
             while any(map(is_group_alive, groups)):

@@ -18,7 +18,7 @@ from chess_snn.evaluation import (
     fit_ratings,
     match_pgn,
 )
-from chess_snn.evaluation.engines import installed
+from chess_snn.evaluation.engines import player as engine_player
 from chess_snn.evaluation.ladder import (
     LADDER_PLAYERS,
     Ladder,
@@ -148,7 +148,7 @@ def bare_machine(monkeypatch, tmp_path):
     programs = tmp_path / "programs"
     programs.mkdir()
     monkeypatch.setenv("PATH", str(programs))
-    monkeypatch.setattr(installed, "GAMES_FOLDER", str(programs))
+    monkeypatch.setattr(engine_player, "GAMES_FOLDER", str(programs))
     return programs
 
 
