@@ -24,9 +24,9 @@ import chess.engine
 from chess_snn.config import check_range
 from chess_snn.data import write_text
 from chess_snn.errors import EngineError, UsageError
-from chess_snn.evaluation.book import COMMENT, BookLine
 from chess_snn.evaluation.engines import EnginePool, EngineSettings, find_engine
 from chess_snn.evaluation.engines.process import HASH_MIB
+from chess_snn.evaluation.openings import COMMENT, BookLine
 from chess_snn.rng import derive_seed
 
 _ENGINE_S: Final = 60.0

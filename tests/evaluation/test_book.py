@@ -9,8 +9,7 @@ import pytest
 from fake_engines import write_engine
 
 from chess_snn.errors import ConfigError, CorruptDataError, EngineError, UsageError
-from chess_snn.evaluation import book, find_engine
-from chess_snn.evaluation.book import BookLine, read_book
+from chess_snn.evaluation import find_engine, openings
 from chess_snn.evaluation.book_making import (
     BookSettings,
     book_head,
@@ -21,6 +20,7 @@ from chess_snn.evaluation.book_making import (
     position_key,
     random_line,
 )
+from chess_snn.evaluation.openings import BookLine, read_book
 from chess_snn.rng import generator
 
 MADE_BY = BookSettings()
@@ -84,7 +84,7 @@ def test_evaluations_are_small_and_favour_white_as_the_first_move_does():
 
 def test_every_line_is_the_candidate_that_its_seed_draws():
     """The head says how the book was made, and its lines are among those candidates, in order."""
-    text = resources.files("chess_snn.evaluation").joinpath(book.BOOK_FILE).read_text()
+    text = resources.files("chess_snn.evaluation").joinpath(openings.BOOK_FILE).read_text()
     head = [row for row in text.splitlines() if row.startswith("#")]
     num_candidates = int(head[-1].split()[1])
     made_now = book_head(MADE_BY, "Stockfish 15.1", num_candidates).splitlines()
@@ -178,6 +178,6 @@ def test_an_army_that_lost_something(fen):
 def test_an_edited_book_is_refused(row, tmp_path, monkeypatch):
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "openings.txt").write_text(f"# head\n{row}\n")
-    monkeypatch.setattr(book.resources, "files", lambda package: tmp_path)
+    monkeypatch.setattr(openings.resources, "files", lambda package: tmp_path)
     with pytest.raises(CorruptDataError, match="opening 0 of the shipped book reads"):
         read_book.__wrapped__()

@@ -22,7 +22,6 @@ from chess_snn.errors import EngineError
 from chess_snn.evaluation import (
     EngineSettings,
     MatchResult,
-    PlayerFacts,
     RandomPlayer,
     make_player,
     match_games,
@@ -59,8 +58,7 @@ def against_random(chess_game, tmp_path):
 def pgn_of(result):
     """The games of a match as python-chess reads them."""
     texts = match_pgn(
-        get_game("chess"), result, (PlayerFacts(), PlayerFacts()), event="faults",
-        date="2026-01-01",
+        get_game("chess"), result, event="faults", date="2026-01-01",
     )
     games = [chess.pgn.read_game(io.StringIO(text)) for _, text in texts]
     assert not any(game.errors for game in games)

@@ -6,8 +6,12 @@ from chess_snn.evaluation.ratings.crosstable import (
     linked_to,
     match_games,
 )
-from chess_snn.evaluation.ratings.fit import DEFAULT_ANCHOR, fit_ratings
-from chess_snn.evaluation.ratings.held_out import HeldOutCheck, held_out_check
+from chess_snn.evaluation.ratings.fit import (
+    DEFAULT_ANCHOR,
+    HeldOutCheck,
+    fit_ratings,
+    held_out_check,
+)
 from chess_snn.evaluation.ratings.result import Estimate, Rating, Ratings, interval_text
 
 __all__ = [
