@@ -14,7 +14,7 @@ Rungs are numbered from 0, the weakest; ``elos`` are their ratings.
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, Self
 
 from chess_snn.evaluation.ladder.ladder import Ladder
 from chess_snn.evaluation.match_result import MatchResult
@@ -56,6 +56,12 @@ class RungScore:
     points: float
     num_games: int
     """That count; >= 1."""
+
+    @classmethod
+    def of(cls, batches: Sequence[MatchResult]) -> Self:
+        """What the first player of ``batches`` scored in all of them."""
+        points = sum(batch.score * batch.num_scored for batch in batches)
+        return cls(points, sum(batch.num_scored for batch in batches))
 
     @property
     def score(self) -> float:
@@ -213,9 +219,8 @@ def climb_ladder(
     batches: dict[str, list[MatchResult]] = {}
     for _ in range(num_games // (2 * BATCH_PAIRS)):
         scores = {
-            place: RungScore(sum(batch.score * batch.num_scored for batch in batches[name]), games)
-            for place, name in enumerate(players)
-            if (games := sum(batch.num_scored for batch in batches.get(name, [])))
+            place: RungScore.of(batches[name])
+            for place, name in enumerate(players) if name in batches
         }
         rung = players[next_rung(scores, start, elos)]
         played = batches.setdefault(rung, [])
