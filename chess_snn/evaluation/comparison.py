@@ -67,7 +67,7 @@ def likelihood_of_superiority(counts: Int64Array) -> float:
         In [0, 1]; one half without pairs, and with the counts reversed one minus it.
 
     Raises:
-        ConfigError: ``counts`` are no pair counts.
+        ConfigError: ``counts`` are not pair counts.
     """
     check_pair_counts(counts)
     # A Dirichlet distribution is independent gamma variables over their sum, and the sum does not
@@ -180,7 +180,7 @@ class SprtSettings:
 
 @dataclass(frozen=True, slots=True)
 class SprtResult:
-    """Where a test stands."""
+    """The state of a test."""
 
     state: SprtState
     """``"continue"`` with more pairs, or the test is over."""
@@ -213,7 +213,7 @@ def sprt(counts: Int64Array, settings: SprtSettings) -> SprtResult:
         settings: hypotheses and error rates.
 
     Raises:
-        ConfigError: ``counts`` are no pair counts.
+        ConfigError: ``counts`` are not pair counts.
     """
     check_pair_counts(counts)
     llr = float(log_likelihood_ratio(counts, settings.elo0, settings.elo1))

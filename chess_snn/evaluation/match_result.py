@@ -1,4 +1,4 @@
-"""What a match between two players came to.
+"""The result of a match between two players.
 
 In a game of one player both play the same seeds, and a seed takes the place of an opening: its two
 games are a's and b's, and both score for a what the comparison of their points says.
@@ -354,7 +354,7 @@ def identities_of(results: Iterable[MatchResult]) -> dict[str, str]:
 
 def _text(value: object) -> str:
     if not isinstance(value, str):
-        raise TypeError(f"{value!r} is no text")
+        raise TypeError(f"{value!r} is not a text")
     return value
 
 

@@ -152,7 +152,7 @@ def make_player(game: Game, text: str, engines: EngineSettings | None = None) ->
 def check_player(game: Game, text: str) -> None:
     """Refuse a ``text`` that names no player on any machine, as :func:`make_player` does.
 
-    Nobody looks whether an engine is installed here: what names one can be read where it is not.
+    An engine need not be installed here: its name can be read where it is not.
 
     Raises:
         ConfigError: there is no such player, or its argument is missing, superfluous or out of

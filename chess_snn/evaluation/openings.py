@@ -57,7 +57,7 @@ class BookLine:
         return f"{BOOK_KEY}{self.number:04d}"
 
     def __str__(self) -> str:
-        """As it stands in the file."""
+        """As in the file."""
         return " ".join([f"{self.number:04d}", f"{self.centipawns_white:+d}", *self.moves])
 
 
@@ -244,5 +244,5 @@ def _book_numbers() -> dict[bytes, int]:
 
 
 def _identity(game: Game, state: UInt64Array) -> bytes:
-    """What tells a position from others, clocks included."""
+    """Distinguishes a position from all others, clocks included."""
     return state[: game.spec.record_words].tobytes()

@@ -19,7 +19,7 @@ from chess_snn.types import Int16Array, Int32Array, UInt64Array
 FORFEIT: Final = -2
 """In place of an action: the player broke the rules, and loses the game."""
 VOID: Final = -3
-"""In place of an action: the player could not answer, and the game counts for nobody."""
+"""In place of an action: the player could not answer, and the game does not count."""
 MAX_DEPTH = 6
 """Deepest tree offered; each level multiplies the work by the number of legal actions."""
 MAX_EXPECTIMAX_DEPTH = 4

@@ -62,7 +62,7 @@ def logistic_score(elo: float) -> float:
 def pair_kinds(result: "MatchResult") -> Int64Array:
     """int64[pairs]: which of `PAIR_SCORES` player a had in the two games of each opening, in order.
 
-    An opening of which a game is void is no pair, and is left out.
+    An opening of which a game is void is not a pair, and is left out.
     """
     points = np.bincount(result.opening_index, weights=result.scores_a)
     kinds: Int64Array = np.rint(points[np.isfinite(points)] * 2.0).astype(np.int64)

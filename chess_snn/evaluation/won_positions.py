@@ -98,7 +98,7 @@ def num_solved(game: Game, search: Search, positions: GameBatch, num_moves: int)
 
 
 def _shortly_before_wins(game: Game, num_plies: int, seed: int) -> Iterator[UInt64Array]:
-    """State rows ``num_plies`` before the end of random games that somebody won; without end."""
+    """State rows ``num_plies`` before the end of random games that one side won; without end."""
     key = np.full(_GAMES_A_ROUND, derive_seed(seed, "forced_wins"), np.uint64)
     rows = np.arange(_GAMES_A_ROUND)
     for game_round in range(2**32):

@@ -163,7 +163,7 @@ class _Run:
                 return ImportReport.from_json(meta["report"])
         except (KeyError, TypeError, ValueError) as error:
             raise CorruptDataError(
-                f"{shard} is no shard of an import ({error!r}); delete it, and import again"
+                f"{shard} is not a shard of an import ({error!r}); delete it, and import again"
             ) from error
         raise self._mixed(shard, "other games than")
 

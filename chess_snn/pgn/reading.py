@@ -142,14 +142,14 @@ def read_games(text: bytes, first_game: int = 1) -> tuple[GameRecords | None, Im
 
 
 def game_starts(text: bytes) -> Int64Array:
-    """int64[n]: the first octet of each game of ``text``, which begins at a game or at the file."""
+    """int64[n]: the first byte of each game of ``text``, which begins at a game or at the file."""
     return _scan(text).games[:-1, START]
 
 
 def _scan(text: bytes) -> _Found:
     buffers = ScanBuffers(len(text))
-    octets = np.frombuffer(text, dtype=np.uint8)
-    num_games, num_words = scan(octets, buffers.games, buffers.words, buffers.words_at)
+    data = np.frombuffer(text, dtype=np.uint8)
+    num_games, num_words = scan(data, buffers.games, buffers.words, buffers.words_at)
     # Copies, for the buffers hold room for far more.
     return _Found(
         text, buffers.games[: num_games + 1].copy(), buffers.words[:num_words].copy(),

@@ -91,7 +91,7 @@ def replay(
 def write_movetext(
     states: UInt64Array, actions: Int16Array, buffer: UInt8Array
 ) -> tuple[int, int, bool]:
-    """Write one game's moves as PGN, a blank and then lines of at most LINE_LENGTH octets.
+    """Write one game's moves as PGN, a blank and then lines of at most LINE_LENGTH bytes.
 
     The moves are played, a draw by the rules notwithstanding, from the first position on; of the
     others nothing is believed.
@@ -102,7 +102,7 @@ def write_movetext(
         buffer: uint8[>= n * OCTETS_A_PLY], written.
 
     Returns:
-        How many octets were written; the number of moves, fewer than n where the next one is
+        How many bytes were written; the number of moves, fewer than n where the next one is
         illegal, or is not played where the moves before it lead to; and whether it is.
     """
     row = np.empty(STATE_WORDS, dtype=np.uint64)

@@ -55,10 +55,10 @@ def read_chunks(
 
     Args:
         path: PGN, plain or packed by gzip or zstd.
-        on_progress: called with the octets of the file read so far, and in all.
+        on_progress: called with the bytes of the file read so far, and in all.
 
     Raises:
-        UsageError: it cannot be read, is packed in another way, is UTF-16, or is no PGN.
+        UsageError: it cannot be read, is packed in another way, is UTF-16, or is not PGN.
         CorruptDataError: a packed file is damaged or cut.
     """
     try:

@@ -1,6 +1,6 @@
 """From records to PGN, in the standard's export format, such that it imports to the same games.
 
-What PGN has no word for stands in tags of our own (:mod:`chess_snn.pgn.tokens`). Root values and
+Our own tags say what PGN has no word for (:mod:`chess_snn.pgn.tokens`). Root values and
 policy targets are not written.
 """
 
@@ -151,7 +151,7 @@ def _start_fen(state: UInt64Array, place: str) -> str:
 
 @lru_cache(_KEPT_STARTS)
 def _checked_fen(words: bytes) -> str:
-    """FEN of a row's octets; raises ValueError where nothing begins there."""
+    """FEN of a row's bytes; raises ValueError where nothing begins there."""
     game, state = get_game("chess"), np.frombuffer(words, np.uint64)
     if (fault := start_fault(game, state)) is not None:
         raise ValueError(fault)

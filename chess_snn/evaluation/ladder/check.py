@@ -99,7 +99,7 @@ class _Fault:
 
 
 def _one_of_each_program(ladder: Ladder, players: Sequence[str]) -> dict[str, str]:
-    """Of each program that stands behind some of ``players``, one of them, by the program."""
+    """One of ``players`` for each program that plays some of them, by the program."""
     return {ladder.programs[name]: name for name in reversed(players) if needs_engine(name)}
 
 

@@ -174,7 +174,7 @@ def play_ladder(
     """
     game = get_game("chess")
     for name in {name for pairing in plan.pairings for name in pairing}:
-        make_player(game, name, engines)  # an unknown one is told before any game
+        make_player(game, name, engines)  # raises before any game is played
     if folder.is_dir():
         sweep_temporaries(folder)
     deadline = time.monotonic() + _S_PER_MINUTE * minutes if minutes else None
