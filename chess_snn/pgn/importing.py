@@ -142,7 +142,7 @@ class _Run:
     def _must_stop(self) -> bool:
         return self._strict and self.report.games_refused > 0
 
-    def _take_done(self, pending: "set[Future[ImportReport]]") -> "set[Future[ImportReport]]":
+    def _take_done(self, pending: set[Future[ImportReport]]) -> set[Future[ImportReport]]:
         """Wait for one and count all that are done; returns the others."""
         done, others = wait(pending, return_when=FIRST_COMPLETED)
         for future in done:

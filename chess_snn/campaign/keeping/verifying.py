@@ -160,8 +160,7 @@ def _audit_shards(
     game = game_of(folder)
     batches = [paths[first : first + _BATCH] for first in range(0, len(paths), _BATCH)]
     if len(paths) <= _ALONE or num_workers == 1:
-        audits = (audit_shards(game, batch) for batch in batches)
-        yield from enumerate(chain.from_iterable(audits))
+        yield from enumerate(chain.from_iterable(audit_shards(game, batch) for batch in batches))
         return
     with process_pool(min(num_workers, len(batches))) as pool:
         audits = pool.map(partial(audit_shards, game), batches)

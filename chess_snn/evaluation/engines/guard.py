@@ -100,6 +100,9 @@ def _forget_all() -> None:
         guard.forget()
 
 
+os.register_at_fork(after_in_child=_forget_all)
+
+
 def main(lines: Iterable[bytes]) -> None:
     """Read which groups there are, and kill those that are left at the end of ``lines``."""
     groups = set()
@@ -116,5 +119,3 @@ def main(lines: Iterable[bytes]) -> None:
 
 if __name__ == "__main__":
     main(sys.stdin.buffer)
-else:
-    os.register_at_fork(after_in_child=_forget_all)
