@@ -70,7 +70,7 @@ def only_program(result):
     return facts
 
 
-@pytest.mark.parametrize("fault", ["sound", "slow", "talks on"])
+@pytest.mark.parametrize("fault", ["sound", "small", "slow", "talks on"])
 def test_an_engine_that_answers_plays_to_the_end(against_random, fault):
     result = against_random(fault)
     assert (result.voided, result.forfeits_a, result.forfeits_b) == (0, 0, 0)
@@ -100,7 +100,9 @@ def test_an_engine_that_dies_now_and_then_is_started_anew(against_random, tmp_pa
         ("garbage", "did not answer in time", HASTY),
     ],
 )
-def test_an_engine_without_an_answer_voids_the_game(against_random, fault, reason, settings):
+def test_an_engine_without_an_answer_voids_the_game(
+    against_random, fault, reason, settings, caplog
+):
     result = against_random(fault, settings)
     # As white it plays on; as black it fails at its second move, half-move 4 of the match.
     assert result.voided == 2
@@ -110,6 +112,7 @@ def test_an_engine_without_an_answer_voids_the_game(against_random, fault, reaso
     assert only_program(result).failures >= 2 * 2
     assert only_program(result).last_failure.startswith(reason)
     assert result.terminations_by_name == {"ply_cap": 2, "void": 2}
+    assert not caplog.records, "what an engine says is not logged"
 
 
 def test_voided_games_enter_no_score(against_random):
