@@ -28,7 +28,7 @@ from chess_snn.games.chess.san import AMBIGUOUS
 from chess_snn.pgn.replay import PLAYED, replay
 from chess_snn.pgn.report import BadGame, ImportReport, RefusedGameError
 from chess_snn.pgn.scan import (
-    BAD_OCTET,
+    BAD_BYTE,
     BAD_TAG,
     BAD_WORD,
     CUT,
@@ -54,13 +54,13 @@ from chess_snn.types import (
 )
 
 _SCAN_FAULTS: Final = {
-    BAD_TAG: "bad_header", BAD_WORD: "unreadable_move", BAD_OCTET: "wrong_encoding",
+    BAD_TAG: "bad_header", BAD_WORD: "unreadable_move", BAD_BYTE: "wrong_encoding",
     CUT: "truncated",
 }
 _FINAL_POSITIONS: Final = (CHECKMATE, STALEMATE, INSUFFICIENT_MATERIAL)
 """Ends that need no claim: a result that contradicts one is wrong."""
 _LONGEST_TOKEN: Final = 60
-"""Octets to look for one in."""
+"""Bytes to look for one in."""
 
 
 @dataclass(frozen=True, slots=True)

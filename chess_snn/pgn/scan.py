@@ -47,13 +47,13 @@ RESULT: Final = 3
 FAULT: Final = 4
 """One of the faults below."""
 FAULT_AT: Final = 5
-"""Octet of the fault."""
+"""Byte of the fault."""
 GAME_COLUMNS: Final = 6
 
 NO_FAULT: Final = 0
 BAD_TAG: Final = 1
 BAD_WORD: Final = 2
-BAD_OCTET: Final = 3
+BAD_BYTE: Final = 3
 CUT: Final = 4
 """The game has moves but no result, or ends in a comment or variation."""
 
@@ -232,7 +232,7 @@ def _read_token(
     word, end = read_move(text, at)
     if word == UNREADABLE:
         is_ascii = 0 < text[at] <= _LAST_ASCII
-        _note(games, state, BAD_WORD if is_ascii else BAD_OCTET, at)
+        _note(games, state, BAD_WORD if is_ascii else BAD_BYTE, at)
     else:
         num_words = state[_NUM_WORDS]
         words[num_words], words_at[num_words] = word, at

@@ -15,7 +15,7 @@ from chess_snn.data import START_KINDS, GameRecords
 from chess_snn.data.audit import start_fault
 from chess_snn.errors import CorruptDataError
 from chess_snn.games import ONGOING, get_game
-from chess_snn.pgn.replay import LINE_LENGTH, OCTETS_A_PLY, write_movetext
+from chess_snn.pgn.replay import BYTES_A_PLY, LINE_LENGTH, write_movetext
 from chess_snn.pgn.tokens import (
     BLACK_WON,
     CUT_VALUE_TAG,
@@ -112,7 +112,7 @@ def format_moves(
     if not len(actions):
         return f"{header}\n{result}\n\n"
     _start_fen(states[0], place)
-    buffer = np.empty(len(actions) * OCTETS_A_PLY, dtype=np.uint8)
+    buffer = np.empty(len(actions) * BYTES_A_PLY, dtype=np.uint8)
     length, num_written, is_led_to = write_movetext(
         np.ascontiguousarray(states), np.ascontiguousarray(actions), buffer
     )
