@@ -24,8 +24,8 @@ from chess_snn.evaluation.ratings import (
     RatedGame,
     Rating,
     fit_ratings,
-    linked_to,
     match_games,
+    rate_linked,
 )
 from chess_snn.evaluation.scores import logistic_score
 from chess_snn.types import Json
@@ -251,8 +251,7 @@ def rate_on_ladder(
         for batch in batches for game in match_games(batch)
     ]
     games += ladder.games()
-    linked = linked_to(ladder.players[0], ((game.white, game.black) for game in games))
-    ratings = fit_ratings(Crosstable.from_games(game for game in games if game.white in linked))
+    ratings, _ = rate_linked(games)
     found = []
     for player, opponents in played.items():
         matches = tuple(MatchResult.joined(batches) for batches in opponents.values())

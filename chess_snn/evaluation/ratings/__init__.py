@@ -3,7 +3,6 @@
 from chess_snn.evaluation.ratings.crosstable import (
     Crosstable,
     RatedGame,
-    linked_to,
     match_games,
 )
 from chess_snn.evaluation.ratings.fit import (
@@ -11,6 +10,7 @@ from chess_snn.evaluation.ratings.fit import (
     HeldOutCheck,
     fit_ratings,
     held_out_check,
+    rate_linked,
 )
 from chess_snn.evaluation.ratings.result import Estimate, Rating, Ratings, interval_text
 
@@ -25,6 +25,6 @@ __all__ = [
     "fit_ratings",
     "held_out_check",
     "interval_text",
-    "linked_to",
     "match_games",
+    "rate_linked",
 ]

@@ -18,6 +18,7 @@ those of a sweep do, its openings are taken to vary as if all games of one had t
 Dimensions: P players, K pairings, U distinct results of an opening.
 """
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Final
 
@@ -26,8 +27,12 @@ import numpy as np
 from chess_snn.config import check_range
 from chess_snn.errors import RatingError
 from chess_snn.evaluation.ratings import davidson
-from chess_snn.evaluation.ratings.crosstable import Crosstable, linked_to, scored_against
-from chess_snn.evaluation.ratings.davidson import log_chances
+from chess_snn.evaluation.ratings.crosstable import (
+    Crosstable,
+    RatedGame,
+    linked_to,
+    scored_against,
+)
 from chess_snn.evaluation.ratings.result import Ratings
 from chess_snn.rng import generator
 from chess_snn.types import Float64Array, Int64Array, Json
@@ -78,6 +83,25 @@ def fit_ratings(
         num_games=num_games,
         scores=scores,
     )
+
+
+def rate_linked(
+    games: Sequence[RatedGame], anchor: str = DEFAULT_ANCHOR
+) -> tuple[Ratings, tuple[str, ...]]:
+    """Rate every player to whom a chain of games leads from the anchor.
+
+    Returns:
+        The ratings, and the names of the other players.
+
+    Raises:
+        RatingError: the anchor has no games.
+    """
+    linked = linked_to(anchor, ((game.white, game.black) for game in games))
+    ratings = fit_ratings(
+        Crosstable.from_games(game for game in games if game.white in linked), anchor
+    )
+    players = {name for game in games for name in (game.white, game.black)}
+    return ratings, tuple(sorted(players - linked))
 
 
 def check_linked(table: Crosstable, anchor: str) -> int:
@@ -217,7 +241,7 @@ def held_out_check(
     held_out = table.totals() - fitted
     if not held_out.any():
         raise RatingError("no game is left to predict; play more openings of each pairing")
-    chances = log_chances(most_likely(table, fitted, index), table.pairings)
+    chances = davidson.log_chances(most_likely(table, fitted, index), table.pairings)
     with np.errstate(divide="ignore"):
         frequencies = np.log(fitted.sum(axis=(0, 1)) / fitted.sum())
     return HeldOutCheck(
