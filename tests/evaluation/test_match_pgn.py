@@ -57,7 +57,7 @@ def played(chess_game, openings):
 def test_wanted_games_alone_are_written_as_among_all(chess_game, played):
     def write(numbers):
         return list(match_pgn(
-            chess_game, played, UNKNOWN, event="e", date="2026-03-04", numbers=numbers
+            chess_game, played, event="e", date="2026-03-04", numbers=numbers
         ))
 
     everything = write(None)
