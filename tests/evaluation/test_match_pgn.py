@@ -194,4 +194,4 @@ def test_another_game_keeps_its_moves_and_has_no_pgn():
         rows = slice(*again.game_offsets[number : number + 2])
         assert (again.actions[rows] + 1).sum() == heap, "the last move takes all that is left"
     with pytest.raises(UsageError, match="PGN is for chess, and the match was one of subtraction"):
-        list(match_pgn(game, result, UNKNOWN, event="", date="2026-01-01"))
+        list(match_pgn(game, result, event="", date="2026-01-01"))
