@@ -7,8 +7,8 @@ process, however this process ends, and it then kills the groups that are left::
           │                                │ kills what is left
           └────────────▶ engine ◀──────────┘ at the end of its input
 
-A parent-death signal (:mod:`chess_snn.reaped`) would not do: it reaches only the process that was
-started, and an engine is often behind a script.
+A parent-death signal (:mod:`chess_snn.processes`) would not do: it reaches only the process that
+was started, and an engine is often behind a script.
 
 The file is run by its path and imports nothing of this project: it costs one bare interpreter.
 """
