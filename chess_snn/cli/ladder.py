@@ -22,7 +22,6 @@ from chess_snn.evaluation import (
     DECREED_RATINGS,
     DEFAULT_MAX_PLIES,
     EngineSettings,
-    PlayerFacts,
     match_pgn,
 )
 from chess_snn.evaluation.ladder import (
@@ -223,11 +222,11 @@ def games_command(
         names = sorted({name for match in found.matches
                         for name in (match.player_a, match.player_b)})
         raise UsageError(f"--player {player!r} has no game there; known: {', '.join(names)}")
-    facts, more = (PlayerFacts(), PlayerFacts()), {"Seed": str(found.seed)}
+    more = {"Seed": str(found.seed)}
     write_parts(out, (
         text for match in chosen
         for _, text in match_pgn(
-            get_game("chess"), match, facts, event=_EVENT, date=found.date, more=more
+            get_game("chess"), match, event=_EVENT, date=found.date, more=more
         )
     ))
     print_message(f"{sum(match.num_games for match in chosen):,} games written to {out}")

@@ -171,8 +171,8 @@ def games_pgn(
     """Every game of a match between ``entrants`` as PGN."""
     facts_a, facts_b = (entrant.facts for entrant in entrants)
     texts = match_pgn(
-        game, result, (facts_a, facts_b), event=f"{result.player_a} against {result.player_b}",
-        date=datetime.now(UTC).isoformat(), more={"Seed": str(seed)},
+        game, result, event=f"{result.player_a} against {result.player_b}",
+        date=datetime.now(UTC).isoformat(), facts=(facts_a, facts_b), more={"Seed": str(seed)},
     )
     return (text for _, text in texts)
 

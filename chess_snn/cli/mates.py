@@ -12,8 +12,8 @@ from chess_snn.cli.players import find_model
 from chess_snn.config import check_range
 from chess_snn.data import write_json
 from chess_snn.devices import find_device
-from chess_snn.evaluation.forced_wins import MOST_MOVES, forced_wins, num_solved
-from chess_snn.evaluation.intervals import wilson_interval
+from chess_snn.evaluation.scores import wilson_interval
+from chess_snn.evaluation.won_positions import MOST_MOVES, forced_wins, num_solved
 from chess_snn.games import get_game
 from chess_snn.nets import make_evaluator
 from chess_snn.search import MAX_SIMULATIONS, make_tree_search

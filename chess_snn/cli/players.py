@@ -33,7 +33,6 @@ from chess_snn.evaluation import (
     DilutedPlayer,
     EngineSettings,
     Player,
-    PlayerFacts,
     SearchPlayer,
     is_player_name,
     make_player,
@@ -43,7 +42,7 @@ from chess_snn.games import GAME_NAMES, get_game
 from chess_snn.games.base import Game
 from chess_snn.nets import make_evaluator
 from chess_snn.search import MAX_SIMULATIONS, SearchSettings, make_match_search
-from chess_snn.types import UInt64Array
+from chess_snn.types import Json, UInt64Array
 
 DEFAULT_ENGINE_S: Final = EngineSettings().answer_s
 """Seconds that an engine may take for a move."""
@@ -80,11 +79,15 @@ class Entrant:
     """Of a network, moves made at random; ``name`` does not tell."""
 
     @property
-    def facts(self) -> PlayerFacts:
-        """For the tags of its games."""
+    def facts(self) -> Json:
+        """What is known of it, for the tags of its games."""
         if self.model is None:
-            return PlayerFacts()
-        return PlayerFacts(self.model.generation, self.simulations, self.model.config_digest)
+            return {}
+        known = {
+            "generation": self.model.generation, "simulations": self.simulations,
+            "config_digest": self.model.config_digest,
+        }
+        return {name: value for name, value in known.items() if value is not None}
 
     def take_seat(
         self, game: Game, num_games: int, num_threads: int | None, device: str, threads: ExitStack,

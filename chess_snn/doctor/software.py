@@ -1,7 +1,5 @@
 """Python, the packages, and the programs beside them."""
 
-import re
-import subprocess
 import sys
 from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, requires, version
@@ -11,14 +9,12 @@ from packaging.requirements import Requirement
 
 from chess_snn.doctor.findings import Finding, broken, note, ok
 from chess_snn.errors import EngineError
-from chess_snn.evaluation import find_engine
+from chess_snn.evaluation.engines import engine_identity, find_engine
 
 OLDEST_PYTHON: Final = (3, 11)
 DISTRIBUTION: Final = "chess-snn"
 ORCHESTRATION: Final = "orchestration"
 """The extra without which there are no campaigns, only the library."""
-
-_ENGINE_TIMEOUT_S: Final = 10.0
 
 
 def check_software() -> list[Finding]:
@@ -73,15 +69,9 @@ def check_stockfish() -> Finding:
     """Whether the engine is there and answers; without it some opponents are missing."""
     try:
         program = find_engine("stockfish")
-        said = subprocess.run(
-            [program], input="uci\nquit\n", capture_output=True, text=True, check=False,
-            timeout=_ENGINE_TIMEOUT_S,
-        ).stdout
     except EngineError:
         return note("Stockfish", "is not installed; only needed as an opponent", "make stockfish")
-    except (OSError, subprocess.TimeoutExpired) as error:
-        return broken("Stockfish", f"{program} does not run: {error}", "make stockfish")
-    name = re.search(r"^id name (.+)$", said, re.MULTILINE)
-    if name is None or "uciok" not in said:
-        return broken("Stockfish", f"{program} does not speak UCI", "make stockfish")
-    return ok("Stockfish", f"{name[1]}, {program}")
+    try:
+        return ok("Stockfish", f"{engine_identity(program)}, {program}")
+    except EngineError as error:
+        return broken("Stockfish", str(error), "make stockfish")

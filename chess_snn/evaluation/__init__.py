@@ -1,20 +1,24 @@
 """Players, the matches between them, and what a score is worth."""
 
 from chess_snn.evaluation.analysis import Analysis, analyse
-from chess_snn.evaluation.comparison import Comparison, compare
-from chess_snn.evaluation.conversion import Conversion, conversion_rate, won_positions
-from chess_snn.evaluation.decreed import DECREED_RATINGS
-from chess_snn.evaluation.dilution import DilutedPlayer, split_dilution
-from chess_snn.evaluation.elo import elo_difference, logistic_score
+from chess_snn.evaluation.comparison import (
+    Comparison,
+    Elo,
+    ErrorRate,
+    SprtResult,
+    SprtSettings,
+    SprtState,
+    compare,
+    likelihood_of_superiority,
+    sprt,
+)
 from chess_snn.evaluation.engines import (
     EngineBudget,
     EnginePlayer,
     EngineSettings,
     find_engine,
 )
-from chess_snn.evaluation.forced_wins import forced_wins, num_solved, winning_actions
-from chess_snn.evaluation.intervals import pair_interval, wilson_interval
-from chess_snn.evaluation.match_pgn import PlayerFacts, check_pgn_game, match_pgn
+from chess_snn.evaluation.match_files import check_pgn_game, match_pgn
 from chess_snn.evaluation.match_result import MatchResult
 from chess_snn.evaluation.matches import (
     DEFAULT_MAX_PLIES,
@@ -22,12 +26,14 @@ from chess_snn.evaluation.matches import (
     paired_games,
     play_match,
 )
-from chess_snn.evaluation.minimax import GreedyPlayer, MinimaxPlayer
 from chess_snn.evaluation.named_players import (
+    DECREED_RATINGS,
     KNOWN_PLAYERS,
+    DilutedPlayer,
     check_player,
     is_player_name,
     make_player,
+    split_dilution,
 )
 from chess_snn.evaluation.openings import (
     OpeningSource,
@@ -37,10 +43,11 @@ from chess_snn.evaluation.openings import (
     opening_keys,
     random_openings,
 )
-from chess_snn.evaluation.pairs import PAIR_SCORES, pair_counts
 from chess_snn.evaluation.players import (
     FORFEIT,
     VOID,
+    GreedyPlayer,
+    MinimaxPlayer,
     Player,
     ProgramFacts,
     RandomPlayer,
@@ -58,6 +65,14 @@ from chess_snn.evaluation.ratings import (
     held_out_check,
     match_games,
 )
+from chess_snn.evaluation.scores import (
+    PAIR_SCORES,
+    elo_difference,
+    logistic_score,
+    pair_counts,
+    pair_interval,
+    wilson_interval,
+)
 from chess_snn.evaluation.solo import (
     PointFigures,
     SoloGames,
@@ -66,8 +81,14 @@ from chess_snn.evaluation.solo import (
     play_seeds,
     point_figures,
 )
-from chess_snn.evaluation.sprt import Elo, ErrorRate, SprtResult, SprtSettings, SprtState, sprt
-from chess_snn.evaluation.superiority import likelihood_of_superiority
+from chess_snn.evaluation.won_positions import (
+    Conversion,
+    conversion_rate,
+    forced_wins,
+    num_solved,
+    winning_actions,
+    won_positions,
+)
 
 __all__ = [
     "DECREED_RATINGS",
@@ -93,7 +114,6 @@ __all__ = [
     "MinimaxPlayer",
     "OpeningSource",
     "Player",
-    "PlayerFacts",
     "PointFigures",
     "ProgramFacts",
     "RandomPlayer",

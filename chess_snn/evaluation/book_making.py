@@ -13,12 +13,9 @@ import argparse
 import sys
 from collections import Counter
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from queue import SimpleQueue
 from typing import Final
 
 import chess
@@ -27,12 +24,13 @@ import chess.engine
 from chess_snn.config import check_range
 from chess_snn.data import write_text
 from chess_snn.errors import EngineError, UsageError
-from chess_snn.evaluation.book import COMMENT, BookLine
-from chess_snn.evaluation.engines import find_engine
+from chess_snn.evaluation.engines import EnginePool, EngineSettings, find_engine
+from chess_snn.evaluation.engines.process import HASH_MIB
+from chess_snn.evaluation.openings import COMMENT, BookLine
 from chess_snn.rng import derive_seed
 
-HASH_MIB: Final = 16
-"""Of the engine; a part of what decides an evaluation."""
+_ENGINE_S: Final = 60.0
+"""An engine that has not answered by then is replaced."""
 _MATE_CENTIPAWNS: Final = 10_000
 _MOST_CANDIDATES: Final = 500
 """For one line, on average, before giving up."""
@@ -97,60 +95,57 @@ def has_full_army(board: chess.Board) -> bool:
     )
 
 
-def open_engine(program: Path) -> chess.engine.SimpleEngine:
-    """An engine as books are made with; the caller closes it."""
-    engine = chess.engine.SimpleEngine.popen_uci(str(program), timeout=60.0)
-    engine.configure({"Threads": 1, "Hash": HASH_MIB})
-    return engine
+def open_pool(program: Path, settings: BookSettings, num_processes: int) -> EnginePool:
+    """Processes of the engine that looks at the candidates; the caller closes them."""
+    limits = EngineSettings(num_processes, answer_s=_ENGINE_S, start_s=_ENGINE_S)
+    return EnginePool(program, chess.engine.Limit(nodes=settings.nodes), limits)
 
 
-def evaluate(engine: chess.engine.SimpleEngine, board: chess.Board, nodes: int) -> int:
-    """Centipawns, white's view, by an engine that remembers nothing."""
-    info = engine.analyse(board, chess.engine.Limit(nodes=nodes), game=object())
-    return info["score"].white().score(mate_score=_MATE_CENTIPAWNS)
+def evaluate(pool: EnginePool, boards: list[chess.Board]) -> list[int]:
+    """Centipawns of each position, white's view, by an engine that remembers nothing.
+
+    Raises:
+        EngineError: the engine fails at a position, again and again.
+    """
+    centipawns = []
+    for board, score in zip(boards, pool.evaluations(boards), strict=True):
+        if score is None:
+            raise EngineError(
+                f"the engine {pool.last_failure}, and again after a restart; it cannot evaluate "
+                f"{board.fen()!r}"
+            )
+        centipawns.append(score.white().score(mate_score=_MATE_CENTIPAWNS))
+    return centipawns
 
 
-def make_book(
-    settings: BookSettings, engines: list[chess.engine.SimpleEngine]
-) -> Iterator[tuple[int, BookLine]]:
+def make_book(settings: BookSettings, pool: EnginePool) -> Iterator[tuple[int, BookLine]]:
     """Yield each accepted line with the number of its candidate, until every length has enough.
 
     Raises:
         UsageError: hardly any candidate is fit.
+        EngineError: the engine does not start, or fails.
     """
-    idle: SimpleQueue[chess.engine.SimpleEngine] = SimpleQueue()
-    for engine in engines:
-        idle.put(engine)
-
-    def judge(board: chess.Board) -> int:
-        engine = idle.get()
-        try:
-            return evaluate(engine, board, settings.nodes)
-        finally:
-            idle.put(engine)
-
     found: Counter[int] = Counter()
     taken: set[str] = set()
     lengths = range(settings.min_plies, settings.max_plies + 1)
-    with ThreadPoolExecutor(len(engines)) as pool:
-        for first in range(0, _MOST_CANDIDATES * settings.lines_each * len(lengths), _CHUNK):
-            numbered = ((n, random_line(settings, n)) for n in range(first, first + _CHUNK))
-            candidates = [
-                (number, board) for number, board in numbered
-                if board is not None and found[board.ply()] < settings.lines_each
-            ]
-            scores = pool.map(judge, [board for _, board in candidates])
-            for (number, board), centipawns in zip(candidates, scores, strict=True):
-                key, length = position_key(board), board.ply()
-                if (abs(centipawns) > settings.max_centipawns or key in taken
-                        or found[length] == settings.lines_each):
-                    continue
-                moves = tuple(move.uci() for move in board.move_stack)
-                yield number, BookLine(len(taken), centipawns, moves)
-                taken.add(key)
-                found[length] += 1
-            if all(found[length] == settings.lines_each for length in lengths):
-                return
+    for first in range(0, _MOST_CANDIDATES * settings.lines_each * len(lengths), _CHUNK):
+        numbered = ((n, random_line(settings, n)) for n in range(first, first + _CHUNK))
+        candidates = [
+            (number, board) for number, board in numbered
+            if board is not None and found[board.ply()] < settings.lines_each
+        ]
+        scores = evaluate(pool, [board for _, board in candidates])
+        for (number, board), centipawns in zip(candidates, scores, strict=True):
+            key, length = position_key(board), board.ply()
+            if (abs(centipawns) > settings.max_centipawns or key in taken
+                    or found[length] == settings.lines_each):
+                continue
+            moves = tuple(move.uci() for move in board.move_stack)
+            yield number, BookLine(len(taken), centipawns, moves)
+            taken.add(key)
+            found[length] += 1
+        if all(found[length] == settings.lines_each for length in lengths):
+            return
     raise UsageError(
         f"found {len(taken)} of {settings.lines_each * len(lengths)} openings; ask for fewer, or "
         "allow more centipawns"
@@ -199,14 +194,16 @@ def main() -> None:
     settings = BookSettings(
         args.seed, args.lines_each, args.plies[0], args.plies[1], args.nodes, args.max_centipawns
     )
+    pool = open_pool(program, settings, args.workers)
     lines, last = [], 0
-    with ExitStack() as stack:
-        engines = [stack.enter_context(open_engine(program)) for _ in range(args.workers)]
-        for number, line in make_book(settings, engines):
+    try:
+        for number, line in make_book(settings, pool):
             lines.append(line)
             last = number
             sys.stderr.write(f"\r{len(lines)} openings of {number + 1} candidates")
-        name = engines[0].id["name"]
+        name = pool.identity
+    finally:
+        pool.close()
     sys.stderr.write("\n")
     write_text(args.out, book_head(settings, name, last + 1) + "".join(f"{k}\n" for k in lines))
 

@@ -1,4 +1,4 @@
-"""What a match between two players came to.
+"""The result of a match between two players.
 
 In a game of one player both play the same seeds, and a seed takes the place of an opening: its two
 games are a's and b's, and both score for a what the comparison of their points says.
@@ -15,10 +15,9 @@ import numpy as np
 
 from chess_snn.data.records import offsets
 from chess_snn.errors import CorruptDataError, UnknownVersionError, UsageError
-from chess_snn.evaluation.intervals import pair_interval
-from chess_snn.evaluation.pairs import pair_counts
 from chess_snn.evaluation.played_moves import pack_moves, unpack_moves
 from chess_snn.evaluation.players import ProgramFacts
+from chess_snn.evaluation.scores import pair_counts, pair_interval
 from chess_snn.evaluation.solo import paired_difference, point_figures
 from chess_snn.games.base import ONGOING, GameSpec
 from chess_snn.types import (
@@ -176,7 +175,7 @@ class MatchResult:
     def interval(self, confidence: float = 0.95) -> tuple[float, float]:
         """Confidence interval (low, high) of the score, from the scores of pairs of games.
 
-        See :func:`chess_snn.evaluation.intervals.pair_interval`. A game whose other game is void
+        See :func:`chess_snn.evaluation.scores.pair_interval`. A game whose other game is void
         counts in the score only; the interval is then widened to hold the score.
         """
         low, high = pair_interval(pair_counts(self), confidence)
@@ -355,7 +354,7 @@ def identities_of(results: Iterable[MatchResult]) -> dict[str, str]:
 
 def _text(value: object) -> str:
     if not isinstance(value, str):
-        raise TypeError(f"{value!r} is no text")
+        raise TypeError(f"{value!r} is not a text")
     return value
 
 

@@ -4,7 +4,7 @@ A player moves in every game in which it is to move. After its first turn that i
 goes on, so a search gets all of them in one batch.
 
 A player that is another program may fail. Where it makes no legal move it loses the game; where it
-does not answer the game is void and counts for nobody.
+does not answer the game is void and does not count.
 
 Dimensions: n games of the match, G of them still going on, W words a state row.
 """

@@ -1,17 +1,23 @@
 """Start positions of matches: distinct, reproducible, each played by both sides.
 
-They come from the shipped book, or are a few random plies away from the initial position.
+They come from the shipped book, or are a few random plies away from the initial position. The book
+has short lines after which neither side is better: ``data/openings.txt`` has one line an opening,
+``<number> <centipawns> <move> <move> ...``, moves in UCI, and says at its head how it was made
+(:mod:`chess_snn.evaluation.book_making`). Stored matches name openings by their number in it, so a
+shipped book is never changed: another book would be another file, with another name in
+:attr:`BookLine.key`.
 """
 
 import functools
 from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib import resources
 from typing import Final, Literal
 
 import numpy as np
 
 from chess_snn.config import check_range
-from chess_snn.errors import ConfigError
-from chess_snn.evaluation.book import BOOK_KEY, read_book
+from chess_snn.errors import ConfigError, CorruptDataError
 from chess_snn.evaluation.solo import match_seeds
 from chess_snn.games import get_game
 from chess_snn.games.base import NO_ACTION, Game
@@ -19,14 +25,65 @@ from chess_snn.games.starts import random_starts
 from chess_snn.rng import generator
 from chess_snn.types import UInt64Array
 
+BOOK_FILE: Final = "data/openings.txt"
+"""Beside this module."""
+COMMENT: Final = "#"
+"""Begins the lines of the head."""
+BOOK_KEY: Final = "book:"
+"""Begins the keys of openings of the book."""
 OpeningSource = Literal["book", "random"]
 """Where the openings of a match come from."""
-
 _MAX_ROUNDS = 64
 """Rounds of drawing before giving up; a round draws twice as many starts as are wanted."""
 _NUMBER: Final = "num_openings"
 _BOOK_GAME: Final = "chess"
 """The one game that a book is shipped for."""
+
+
+@dataclass(frozen=True, slots=True)
+class BookLine:
+    """One opening."""
+
+    number: int
+    """Its place in the book, from 0."""
+    centipawns_white: int
+    """The engine's evaluation after the last move, white's view."""
+    moves: tuple[str, ...]
+    """UCI, from the initial position."""
+
+    @property
+    def key(self) -> str:
+        """``book:0123``: what ratings and stored matches call it."""
+        return f"{BOOK_KEY}{self.number:04d}"
+
+    def __str__(self) -> str:
+        """As in the file."""
+        return " ".join([f"{self.number:04d}", f"{self.centipawns_white:+d}", *self.moves])
+
+
+@functools.cache
+def read_book() -> tuple[BookLine, ...]:
+    """The lines of the shipped book, in the order of their numbers.
+
+    Raises:
+        CorruptDataError: the installed file was cut or edited.
+    """
+    text = resources.files("chess_snn.evaluation").joinpath(BOOK_FILE).read_text(encoding="utf-8")
+    rows = [row for row in text.splitlines() if row and not row.startswith(COMMENT)]
+    return tuple(_parse(row, number) for number, row in enumerate(rows))
+
+
+def _parse(row: str, number: int) -> BookLine:
+    try:
+        first, centipawns, *moves = row.split()
+        line = BookLine(int(first), int(centipawns), tuple(moves))
+    except ValueError:
+        line = None
+    if line is None or line.number != number or not line.moves:
+        raise CorruptDataError(
+            f"opening {number} of the shipped book reads {row!r}; install chess-snn again"
+        )
+    return line
 
 
 def choose_openings(
@@ -187,5 +244,5 @@ def _book_numbers() -> dict[bytes, int]:
 
 
 def _identity(game: Game, state: UInt64Array) -> bytes:
-    """What tells a position from others, clocks included."""
+    """Distinguishes a position from all others, clocks included."""
     return state[: game.spec.record_words].tobytes()

@@ -1,4 +1,4 @@
-"""Who can play a match: the interface, the random mover, and any search.
+"""Who can play a match: the interface, a random mover, any search, and players that look ahead.
 
 Dimensions: G games, M columns for legal actions.
 """
@@ -9,7 +9,9 @@ from typing import Final, Protocol
 import numpy as np
 
 from chess_snn.config import check_range
-from chess_snn.games.base import NO_ACTION, GameBatch
+from chess_snn.errors import ConfigError
+from chess_snn.games.base import NO_ACTION, Game, GameBatch
+from chess_snn.games.minimax import best_actions, best_rewarded_actions
 from chess_snn.games.sampling import random_legal_actions
 from chess_snn.search.base import Search
 from chess_snn.types import Int16Array, Int32Array, UInt64Array
@@ -17,7 +19,11 @@ from chess_snn.types import Int16Array, Int32Array, UInt64Array
 FORFEIT: Final = -2
 """In place of an action: the player broke the rules, and loses the game."""
 VOID: Final = -3
-"""In place of an action: the player could not answer, and the game counts for nobody."""
+"""In place of an action: the player could not answer, and the game does not count."""
+MAX_DEPTH = 6
+"""Deepest tree offered; each level multiplies the work by the number of legal actions."""
+MAX_EXPECTIMAX_DEPTH = 4
+"""Deepest tree offered; each level multiplies the work by some fifty."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,3 +113,76 @@ class SearchPlayer:
             result = self._search.run(batch.take(live), keys[live], plies[live], temperatures)
             actions[live] = result.actions
         return actions
+
+
+class MinimaxPlayer:
+    """Plays the action with the best minimax value, ties broken uniformly by the game's stream.
+
+    What an action is worth: :func:`chess_snn.games.minimax.best_actions`.
+    """
+
+    def __init__(self, game: Game, depth: int, name: str | None = None) -> None:
+        """Look ``depth`` plies ahead: 1 is the player's own move, 2 also the reply.
+
+        Raises:
+            ConfigError: ``depth`` is not in [1, MAX_DEPTH], or the game is not one of two players
+                without chance.
+        """
+        check_range("minimax depth", depth, ge=1, le=MAX_DEPTH)
+        if game.spec.num_players != 2 or game.spec.is_stochastic:
+            raise ConfigError(
+                f"minimax plays games of two players without chance, {game.spec.name!r} is none; "
+                "use the player 'random'"
+            )
+        self.name = f"minimax:{depth}" if name is None else name
+        self._game = game
+        self._depth = depth
+
+    def choose(self, batch: GameBatch, keys: UInt64Array, plies: Int32Array) -> Int16Array:
+        """See :meth:`chess_snn.evaluation.players.Player.choose`."""
+        return random_legal_actions(best_actions(self._game, batch, self._depth), keys, plies)
+
+
+class GreedyPlayer:
+    """Looks one action ahead: wins at once if it can, else leads to the best heuristic.
+
+    In a game of one player it takes what is rewarded most at once. Ties are broken uniformly by the
+    game's stream.
+    """
+
+    def __init__(self, game: Game, name: str = "greedy") -> None:
+        self.name = name
+        self._game = game
+
+    def choose(self, batch: GameBatch, keys: UInt64Array, plies: Int32Array) -> Int16Array:
+        """See :meth:`chess_snn.evaluation.players.Player.choose`."""
+        if self._game.spec.num_players == 1:
+            best = best_rewarded_actions(self._game, batch)
+        else:
+            best = best_actions(self._game, batch, depth=1)
+        return random_legal_actions(best, keys, plies)
+
+
+class ExpectimaxPlayer:
+    """Plays what :meth:`chess_snn.games.base.Game.planned_actions` says."""
+
+    def __init__(self, game: Game, depth: int) -> None:
+        """Look ``depth`` of the player's own moves ahead, and at the events between them.
+
+        Raises:
+            ConfigError: ``depth`` is not in [1, MAX_EXPECTIMAX_DEPTH], or the game has more than
+                one player.
+        """
+        check_range("expectimax depth", depth, ge=1, le=MAX_EXPECTIMAX_DEPTH)
+        if game.spec.num_players != 1:
+            raise ConfigError(
+                f"expectimax plays games of one player, {game.spec.name!r} has "
+                f"{game.spec.num_players}; use the player 'minimax:{depth}'"
+            )
+        self.name = f"expectimax:{depth}"
+        self._game = game
+        self._depth = depth
+
+    def choose(self, batch: GameBatch, keys: UInt64Array, plies: Int32Array) -> Int16Array:
+        """See :meth:`chess_snn.evaluation.players.Player.choose`."""
+        return self._game.planned_actions(batch.state, self._depth)

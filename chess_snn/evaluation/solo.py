@@ -16,9 +16,9 @@ import numpy as np
 
 from chess_snn.config import check_range
 from chess_snn.errors import ConfigError, IllegalMoveError
-from chess_snn.evaluation.intervals import mean_interval
 from chess_snn.evaluation.played_moves import MoveLog
 from chess_snn.evaluation.players import Player
+from chess_snn.evaluation.scores import mean_interval
 from chess_snn.games.base import ONGOING, Game, GameSpec
 from chess_snn.rng import derive_seed, random_words
 from chess_snn.types import (
@@ -40,7 +40,7 @@ _CHANCE: Final = derive_seed(0, "chance")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SoloGames:
-    """What one player came to on n seeds."""
+    """The games of one player on n seeds."""
 
     points: Float64Array
     """float64[n]: the game's own score."""
@@ -88,7 +88,7 @@ def seeds_of_keys(keys: tuple[str, ...]) -> UInt64Array:
     """uint64[n]: the seeds that :func:`seed_keys` calls ``keys``.
 
     Raises:
-        ValueError: one is no name of a seed.
+        ValueError: one is not the name of a seed.
     """
     return np.array([int(key.removeprefix(SEED_KEY), 16) for key in keys], np.uint64)
 
@@ -115,7 +115,7 @@ def play_seeds(
         on_progress: called after every move with games finished and games in all.
 
     Raises:
-        ConfigError: the game is none of one player, there is no seed, or ``max_plies`` is no cap.
+        ConfigError: the game is not for one player, there is no seed, or ``max_plies`` < 1.
         IllegalMoveError: the player chose an action that is not legal.
     """
     check_range("evaluation.max_plies", max_plies, ge=1)

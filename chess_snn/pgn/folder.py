@@ -35,7 +35,7 @@ _MISFITS: Final = (KeyError, TypeError, ValueError)
 
 @dataclass(frozen=True, slots=True)
 class ImportSource:
-    """What tells one import from another."""
+    """Distinguishes one import from another."""
 
     file: str
     """Name of the PGN file, for people."""

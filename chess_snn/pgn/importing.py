@@ -7,18 +7,23 @@ first one committed, compares it with the file, and does what is missing.
 
 import time
 from collections.abc import Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
+from typing import Final
 
 from chess_snn.config import check_range
-from chess_snn.data import is_committed, read_manifest
+from chess_snn.data import is_committed, read_manifest, write_shard
 from chess_snn.errors import CorruptDataError, UsageError
-from chess_snn.pgn.folder import ImportFolder, check_new, is_import
-from chess_snn.pgn.pool import WorkerPool, worker_pool
+from chess_snn.pgn.folder import ImportFolder, check_new, is_import, shard_meta
+from chess_snn.pgn.reading import read_games
 from chess_snn.pgn.report import BadGame, ImportReport
 from chess_snn.pgn.source import GAMES_PER_CHUNK, Chunk, read_chunks
+from chess_snn.process_pool import process_pool
 from chess_snn.types import Progress
+
+_WARM_UP: Final = b"1. e4 e5 2. Nf3 1-0\n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +48,10 @@ def import_pgn(
     file: Path, out: Path, *, workers: int = 1, strict: bool = False,
     on_progress: Progress | None = None,
 ) -> Imported:
-    """Import the games of ``file`` into ``out``, or go on with that.
+    """Import the games of ``file`` into ``out``, or continue an import that was interrupted.
+
+    A script that calls this needs ``if __name__ == "__main__":``, see
+    :func:`chess_snn.process_pool.process_pool`.
 
     Args:
         file: PGN, plain or packed by gzip or zstd.
@@ -70,8 +78,8 @@ def import_pgn(
     missing = run.skip_committed(chain([first], chunks))
     # No process is started where nothing is left to do.
     if (next_missing := next(missing, None)) is not None:
-        with worker_pool(workers) as pool:
-            run.import_all(pool, chain([next_missing], missing))
+        with process_pool(workers) as pool:
+            run.import_all(pool, chain([next_missing], missing), workers)
     run.finish()
     return Imported(folder, run.report, run.new_games, run.seconds)
 
@@ -94,28 +102,29 @@ class _Run:
             self._num_chunks += 1
             shard = self._folder.shard(chunk.index)
             if is_committed(shard):
-                self._count(self._committed(shard, chunk))
+                self.report.add(self._committed(shard, chunk))
             else:
                 yield chunk
 
-    def import_all(self, pool: WorkerPool, chunks: Iterator[Chunk]) -> None:
-        """Import ``chunks``, as many at a time as there are workers."""
-        start = None
+    def import_all(
+        self, pool: ProcessPoolExecutor, chunks: Iterator[Chunk], num_workers: int
+    ) -> None:
+        """Import ``chunks``; few are read ahead."""
+        ready = [pool.submit(warm_up) for _ in range(num_workers)]
+        for done in wait(ready, return_when=FIRST_COMPLETED).done:
+            done.result()
+        start = time.perf_counter()
+        pending: set[Future[ImportReport]] = set()
         for chunk in chunks:
-            while not pool.has_idle:
-                self._take_answers(pool)
-            start = start or time.perf_counter()
-            task = {
-                "folder": str(self._folder.path.absolute()), "index": chunk.index,
-                "first_game": chunk.first_game, "strict": self._strict,
-            }
-            pool.submit(task, chunk.text)
+            pending.add(pool.submit(import_chunk, self._folder, chunk, self._strict))
+            if len(pending) > num_workers:
+                pending = self._take_done(pending)
             if self._must_stop:
                 break
-        while pool.num_busy:
-            self._take_answers(pool)
+        while pending:
+            pending = self._take_done(pending)
         self._stop_if_strict()
-        self.seconds = time.perf_counter() - (start or 0.0)
+        self.seconds = time.perf_counter() - start
 
     def finish(self) -> None:
         """Commit the report."""
@@ -133,14 +142,14 @@ class _Run:
     def _must_stop(self) -> bool:
         return self._strict and self.report.games_refused > 0
 
-    def _take_answers(self, pool: WorkerPool) -> None:
-        for answer in pool.answers():
-            part = ImportReport.from_json(answer["report"])
+    def _take_done(self, pending: set[Future[ImportReport]]) -> set[Future[ImportReport]]:
+        """Wait for one and count all that are done; returns the others."""
+        done, others = wait(pending, return_when=FIRST_COMPLETED)
+        for future in done:
+            part = future.result()
             self.new_games += part.games_read
-            self._count(part)
-
-    def _count(self, part: ImportReport) -> None:
-        self.report.add(part)
+            self.report.add(part)
+        return others
 
     def _stop_if_strict(self) -> None:
         bad = self.report.first_refused
@@ -154,7 +163,7 @@ class _Run:
                 return ImportReport.from_json(meta["report"])
         except (KeyError, TypeError, ValueError) as error:
             raise CorruptDataError(
-                f"{shard} is no shard of an import ({error!r}); delete it, and import again"
+                f"{shard} is not a shard of an import ({error!r}); delete it, and import again"
             ) from error
         raise self._mixed(shard, "other games than")
 
@@ -165,9 +174,26 @@ class _Run:
         )
 
 
+def warm_up() -> None:
+    """Load the kernels, or compile them where that was never done."""
+    read_games(_WARM_UP)
+
+
+def import_chunk(folder: ImportFolder, chunk: Chunk, strict: bool) -> ImportReport:
+    """Commit the good games of ``chunk`` as its shard, in a worker.
+
+    With ``strict``, nothing is committed where a game is bad.
+    """
+    records, report = read_games(chunk.text, chunk.first_game)
+    if records is not None and not (strict and report.games_refused):
+        meta = shard_meta(folder.source, chunk.first_game, chunk.sha256, report)
+        write_shard(folder.shard(chunk.index), records, meta)
+    return report
+
+
 def describe_bad_game(file: Path, bad: BadGame) -> str:
     """Why ``--strict`` ended an import, in one line."""
     return (
-        f"{file}, {bad}: {bad.kind.replace('_', ' ')}; mend the game, or leave out --strict to "
+        f"{file}, {bad}: {bad.kind.replace('_', ' ')}; correct the game, or leave out --strict to "
         "import the others"
     )

@@ -1,4 +1,4 @@
-"""Reading one move of a movetext: from octets to a word of :mod:`chess_snn.games.chess.san`.
+"""Reading one move of a movetext: from bytes to a word of :mod:`chess_snn.games.chess.san`.
 
 Read are the moves of the PGN standard and what collections hold beside them: ``0-0``, ``e8Q``,
 ``e8(Q)``, ``e7e8q``, ``Ng1-f3``, ``Pe4``, ``exd6e.p.``, and any marks behind a move.
@@ -26,17 +26,17 @@ UNREADABLE: Final = -1
 """Instead of a word: this is not a move."""
 
 _END: Final = 0
-"""Read past the text; no octet of a move is 0."""
+"""Read past the text; no byte of a move is 0."""
 
 
-def _octets(text: str) -> UInt8Array:
+def _bytes(text: str) -> UInt8Array:
     return np.frombuffer(text.encode("ascii"), dtype=np.uint8)
 
 
 def _table(text: str) -> UInt8Array:
-    """uint8[256]: 1 at the octets of ``text``."""
+    """uint8[256]: 1 at the bytes of ``text``."""
     table = np.zeros(256, dtype=np.uint8)
-    table[_octets(text)] = 1
+    table[_bytes(text)] = 1
     return table
 
 
@@ -70,8 +70,8 @@ _LEAST_CASTLING, _MOST_CASTLING = 2, 3
 
 
 @kernel
-def octet(text: UInt8Array, at: int) -> int:
-    """The octet of ``text`` uint8[...] at ``at``, 0 behind its end."""
+def byte_at(text: UInt8Array, at: int) -> int:
+    """The byte of ``text`` uint8[...] at ``at``, 0 behind its end."""
     return int(text[at]) if at < len(text) else _END
 
 
@@ -88,10 +88,10 @@ def read_move(text: UInt8Array, at: int) -> tuple[int, int]:
         word, end = _read_squares(text, at)
     if word != UNREADABLE:
         end = _skip_marks(text, end)
-        if DELIMITERS[octet(text, end)]:
+        if DELIMITERS[byte_at(text, end)]:
             return word, end
     end = at + 1
-    while not DELIMITERS[octet(text, end)]:
+    while not DELIMITERS[byte_at(text, end)]:
         end += 1
     return UNREADABLE, end
 
@@ -99,14 +99,14 @@ def read_move(text: UInt8Array, at: int) -> tuple[int, int]:
 @kernel
 def _read_castling(text: UInt8Array, at: int) -> tuple[int, int]:
     """``O-O`` and ``O-O-O``, with zeros or small letters, and with or without dashes."""
-    letter = octet(text, at)
+    letter = byte_at(text, at)
     if letter not in (_BIG_O, _SMALL_O, _ZERO):
         return UNREADABLE, at
     count = 0
-    while octet(text, at) == letter:
+    while byte_at(text, at) == letter:
         count += 1
         at += 1
-        if octet(text, at) == _DASH and octet(text, at + 1) == letter:
+        if byte_at(text, at) == _DASH and byte_at(text, at + 1) == letter:
             at += 1
     if count == _LEAST_CASTLING:
         return KING_SIDE << CASTLING_SHIFT, at
@@ -118,9 +118,9 @@ def _read_castling(text: UInt8Array, at: int) -> tuple[int, int]:
 @kernel
 def _read_null(text: UInt8Array, at: int) -> tuple[int, int]:
     """``--``, ``Z0``, ``@@@@``: no move was made."""
-    if not _NULL_LETTERS[octet(text, at)]:
+    if not _NULL_LETTERS[byte_at(text, at)]:
         return UNREADABLE, at
-    while _NULL_LETTERS[octet(text, at)] or octet(text, at) == _ZERO:
+    while _NULL_LETTERS[byte_at(text, at)] or byte_at(text, at) == _ZERO:
         at += 1
     return NULL_MOVE, at
 
@@ -128,12 +128,12 @@ def _read_null(text: UInt8Array, at: int) -> tuple[int, int]:
 @kernel
 def _read_squares(text: UInt8Array, at: int) -> tuple[int, int]:
     """A piece, where it comes from, where it goes, and what it becomes."""
-    piece = int(_PIECES[octet(text, at)])
+    piece = int(_PIECES[byte_at(text, at)])
     if piece != _NO_PIECE:
         at += 1
     from_file = from_rank = file = rank = promotion = 0
     while True:
-        c = octet(text, at)
+        c = byte_at(text, at)
         if rank and file and (_is_promotion(text, at) or is_en_passant_mark(text, at)):
             break
         if _A <= c <= _H:
@@ -168,22 +168,22 @@ def _read_squares(text: UInt8Array, at: int) -> tuple[int, int]:
 @kernel
 def _is_promotion(text: UInt8Array, at: int) -> bool:
     """Whether a piece stands at ``at``, and not the b of another square or of a file."""
-    if not _PROMOTIONS[octet(text, at)]:
+    if not _PROMOTIONS[byte_at(text, at)]:
         return False
-    after = octet(text, at + 1)
+    after = byte_at(text, at + 1)
     return not (_A <= after <= _H or _ONE <= after <= _EIGHT or after == _X)
 
 
 @kernel
 def is_en_passant_mark(text: UInt8Array, at: int) -> bool:
     """Whether ``e.p.`` or ``ep`` stands at ``at``."""
-    return octet(text, at) == _E and octet(text, at + 1) in (_P, _DOT)
+    return byte_at(text, at) == _E and byte_at(text, at + 1) in (_P, _DOT)
 
 
 @kernel
 def skip_en_passant_mark(text: UInt8Array, at: int) -> int:
     """Behind the mark at ``at``."""
-    while octet(text, at) in (_E, _P, _DOT):
+    while byte_at(text, at) in (_E, _P, _DOT):
         at += 1
     return at
 
@@ -191,23 +191,23 @@ def skip_en_passant_mark(text: UInt8Array, at: int) -> int:
 @kernel
 def _read_promotion(text: UInt8Array, at: int) -> tuple[int, int]:
     """The piece of ``=Q``, ``Q``, ``/Q`` or ``(Q)``, and where it ends; 0 where there is none."""
-    if octet(text, at) == _OPEN and octet(text, at + 2) == _CLOSE:
-        piece = int(_PROMOTIONS[octet(text, at + 1)])
+    if byte_at(text, at) == _OPEN and byte_at(text, at + 2) == _CLOSE:
+        piece = int(_PROMOTIONS[byte_at(text, at + 1)])
         return (piece, at + 3) if piece else (0, at)
-    if _BEFORE_PROMOTION[octet(text, at)]:
-        piece = int(_PROMOTIONS[octet(text, at + 1)])
+    if _BEFORE_PROMOTION[byte_at(text, at)]:
+        piece = int(_PROMOTIONS[byte_at(text, at + 1)])
         return (piece, at + 2) if piece else (0, at)
-    piece = int(_PROMOTIONS[octet(text, at)])
+    piece = int(_PROMOTIONS[byte_at(text, at)])
     return (piece, at + 1) if piece else (0, at)
 
 
 @kernel
 def _skip_marks(text: UInt8Array, at: int) -> int:
     """Behind check marks, ``e.p.`` and annotations such as ``!?``."""
-    while _MARKS[octet(text, at)]:
+    while _MARKS[byte_at(text, at)]:
         at += 1
     if is_en_passant_mark(text, at):
         at = skip_en_passant_mark(text, at)
-        while _MARKS[octet(text, at)]:
+        while _MARKS[byte_at(text, at)]:
             at += 1
     return at

@@ -28,7 +28,7 @@ from chess_snn.games.chess.san import AMBIGUOUS
 from chess_snn.pgn.replay import PLAYED, replay
 from chess_snn.pgn.report import BadGame, ImportReport, RefusedGameError
 from chess_snn.pgn.scan import (
-    BAD_OCTET,
+    BAD_BYTE,
     BAD_TAG,
     BAD_WORD,
     CUT,
@@ -54,13 +54,13 @@ from chess_snn.types import (
 )
 
 _SCAN_FAULTS: Final = {
-    BAD_TAG: "bad_header", BAD_WORD: "unreadable_move", BAD_OCTET: "wrong_encoding",
+    BAD_TAG: "bad_header", BAD_WORD: "unreadable_move", BAD_BYTE: "wrong_encoding",
     CUT: "truncated",
 }
 _FINAL_POSITIONS: Final = (CHECKMATE, STALEMATE, INSUFFICIENT_MATERIAL)
 """Ends that need no claim: a result that contradicts one is wrong."""
 _LONGEST_TOKEN: Final = 60
-"""Octets to look for one in."""
+"""Bytes to look for one in."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,14 +142,14 @@ def read_games(text: bytes, first_game: int = 1) -> tuple[GameRecords | None, Im
 
 
 def game_starts(text: bytes) -> Int64Array:
-    """int64[n]: the first octet of each game of ``text``, which begins at a game or at the file."""
+    """int64[n]: the first byte of each game of ``text``, which begins at a game or at the file."""
     return _scan(text).games[:-1, START]
 
 
 def _scan(text: bytes) -> _Found:
     buffers = ScanBuffers(len(text))
-    octets = np.frombuffer(text, dtype=np.uint8)
-    num_games, num_words = scan(octets, buffers.games, buffers.words, buffers.words_at)
+    data = np.frombuffer(text, dtype=np.uint8)
+    num_games, num_words = scan(data, buffers.games, buffers.words, buffers.words_at)
     # Copies, for the buffers hold room for far more.
     return _Found(
         text, buffers.games[: num_games + 1].copy(), buffers.words[:num_words].copy(),

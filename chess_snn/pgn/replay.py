@@ -33,10 +33,10 @@ PLAYED: Final = 0
 """Outcome of a game whose moves are all legal; else ILLEGAL or AMBIGUOUS."""
 
 LINE_LENGTH: Final = 79
-"""Octets of a line, without its end."""
+"""Bytes of a line, without its end."""
 _MOST_NUMBER: Final = 9
-"""Octets of the longest move number, such as ``65535...``, with the separator before it."""
-OCTETS_A_PLY: Final = LONGEST_SAN + _MOST_NUMBER + 1
+"""Bytes of the longest move number, such as ``65535...``, with the separator before it."""
+BYTES_A_PLY: Final = LONGEST_SAN + _MOST_NUMBER + 1
 """Most that one ply takes in a movetext."""
 
 _SPACE, _LF, _DOT = np.uint8(ord(" ")), np.uint8(ord("\n")), np.uint8(ord("."))
@@ -91,7 +91,7 @@ def replay(
 def write_movetext(
     states: UInt64Array, actions: Int16Array, buffer: UInt8Array
 ) -> tuple[int, int, bool]:
-    """Write one game's moves as PGN, a blank and then lines of at most LINE_LENGTH octets.
+    """Write one game's moves as PGN, a blank and then lines of at most LINE_LENGTH bytes.
 
     The moves are played, a draw by the rules notwithstanding, from the first position on; of the
     others nothing is believed.
@@ -99,10 +99,10 @@ def write_movetext(
     Args:
         states: uint64[n, >= 5], the position before each move; the first one is possible.
         actions: int16[n], the moves.
-        buffer: uint8[>= n * OCTETS_A_PLY], written.
+        buffer: uint8[>= n * BYTES_A_PLY], written.
 
     Returns:
-        How many octets were written; the number of moves, fewer than n where the next one is
+        How many bytes were written; the number of moves, fewer than n where the next one is
         illegal, or is not played where the moves before it lead to; and whether it is.
     """
     row = np.empty(STATE_WORDS, dtype=np.uint64)

@@ -14,7 +14,7 @@ FAULT_KINDS: Final = {
     "truncated": "it has no result at its end",
     "unknown_result": "its result is *",
     "contradicting_result": "its result is not that of its header or final position",
-    "wrong_encoding": "octets among the moves that are not ASCII",
+    "wrong_encoding": "bytes among the moves that are not ASCII",
     "unreadable_move": "a word that is not a move",
     "illegal_move": "a move that the position does not allow",
     "ambiguous_move": "a move that several pieces could make",

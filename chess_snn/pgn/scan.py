@@ -1,4 +1,4 @@
-"""From octets of PGN to games: where each begins and ends, and the moves of its main line.
+"""From bytes of PGN to games: where each begins and ends, and the moves of its main line.
 
 One pass over the text (PGN standard, 1994, section 7): comments, variations, glyphs, move numbers
 and escaped lines are left out; of tag pairs only the extent is found. A game begins
@@ -18,7 +18,7 @@ from typing import Final
 import numpy as np
 
 from chess_snn.jit import kernel
-from chess_snn.pgn.moves import UNREADABLE, octet, read_move
+from chess_snn.pgn.moves import UNREADABLE, byte_at, read_move
 from chess_snn.pgn.tokens import (
     NO_RESULT,
     NO_TAG,
@@ -37,7 +37,7 @@ from chess_snn.types import Int32Array, Int64Array, UInt8Array
 
 # Columns of a game's row.
 START: Final = 0
-"""First octet of the game."""
+"""First byte of the game."""
 TAGS_END: Final = 1
 """Behind its tag pairs; START where it has none."""
 FIRST_WORD: Final = 2
@@ -47,13 +47,13 @@ RESULT: Final = 3
 FAULT: Final = 4
 """One of the faults below."""
 FAULT_AT: Final = 5
-"""Octet of the fault."""
+"""Byte of the fault."""
 GAME_COLUMNS: Final = 6
 
 NO_FAULT: Final = 0
 BAD_TAG: Final = 1
 BAD_WORD: Final = 2
-BAD_OCTET: Final = 3
+BAD_BYTE: Final = 3
 CUT: Final = 4
 """The game has moves but no result, or ends in a comment or variation."""
 
@@ -73,25 +73,25 @@ _NAG, _DOT, _GOOD, _POOR = ord("$"), ord("."), ord("!"), ord("?")
 
 
 class ScanBuffers:
-    """Room for whatever a text of ``num_octets`` may hold; the system backs what is written."""
+    """Room for whatever a text of ``num_bytes`` may hold; the system backs what is written."""
 
-    def __init__(self, num_octets: int) -> None:
-        self.games: Int64Array = np.empty((num_octets // 2 + 2, GAME_COLUMNS), dtype=np.int64)
-        self.words: Int32Array = np.empty(num_octets // 2 + 2, dtype=np.int32)
-        self.words_at: Int32Array = np.empty(num_octets // 2 + 2, dtype=np.int32)
+    def __init__(self, num_bytes: int) -> None:
+        self.games: Int64Array = np.empty((num_bytes // 2 + 2, GAME_COLUMNS), dtype=np.int64)
+        self.words: Int32Array = np.empty(num_bytes // 2 + 2, dtype=np.int32)
+        self.words_at: Int32Array = np.empty(num_bytes // 2 + 2, dtype=np.int32)
 
 
 @kernel
 def scan(
     text: UInt8Array, games: Int64Array, words: Int32Array, words_at: Int32Array
 ) -> tuple[int, int]:
-    """Find the games of ``text`` uint8[...], which begins at a game or at the file's first octet.
+    """Find the games of ``text`` uint8[...], which begins at a game or at the file's first byte.
 
     Args:
         text: PGN; its last game counts as cut unless a result ends it.
         games: int64[..., GAME_COLUMNS], written, a row a game.
         words: int32[...], written: the moves of all games.
-        words_at: int32[...], written: the octet each move begins at.
+        words_at: int32[...], written: the byte each move begins at.
 
     Returns:
         The numbers of games and of words.
@@ -162,7 +162,7 @@ def _begins_game(text: UInt8Array, at: int, is_first: bool, state: Int64Array) -
 @kernel
 def _skip_blank(text: UInt8Array, at: int, state: Int64Array) -> int:
     """Behind a blank, the end of a line, or a byte order mark; ``at`` where there is none."""
-    c = octet(text, at)
+    c = byte_at(text, at)
     if c in (_LF, _CR):
         if not (c == _LF and at > 0 and text[at - 1] == _CR):
             state[_AFTER_EMPTY_LINE] = state[_LINE_IS_EMPTY]
@@ -170,7 +170,7 @@ def _skip_blank(text: UInt8Array, at: int, state: Int64Array) -> int:
         return at + 1
     if c == _SPACE or _TAB <= c <= _FF:
         return at + 1
-    if c == _BOM[0] and octet(text, at + 1) == _BOM[1] and octet(text, at + 2) == _BOM[2]:
+    if c == _BOM[0] and byte_at(text, at + 1) == _BOM[1] and byte_at(text, at + 2) == _BOM[2]:
         return at + len(_BOM)
     return at
 
@@ -180,7 +180,7 @@ def _skip_comment(text: UInt8Array, at: int, state: Int64Array) -> int:
     """Behind the end of a comment, or to the end of the line, whichever is first."""
     while at < len(text) and text[at] not in (_CLOSE_COMMENT, _LF, _CR):
         at += 1
-    if octet(text, at) == _CLOSE_COMMENT:
+    if byte_at(text, at) == _CLOSE_COMMENT:
         state[_IN_COMMENT] = 0
         at += 1
     return at
@@ -189,7 +189,7 @@ def _skip_comment(text: UInt8Array, at: int, state: Int64Array) -> int:
 @kernel
 def _skip_aside(text: UInt8Array, at: int, state: Int64Array) -> int:
     """Over what is not of the main line; ``at`` where nothing of the kind begins."""
-    c = octet(text, at)
+    c = byte_at(text, at)
     if c == _OPEN_COMMENT:
         state[_IN_COMMENT] = 1
         return at + 1
@@ -232,7 +232,7 @@ def _read_token(
     word, end = read_move(text, at)
     if word == UNREADABLE:
         is_ascii = 0 < text[at] <= _LAST_ASCII
-        _note(games, state, BAD_WORD if is_ascii else BAD_OCTET, at)
+        _note(games, state, BAD_WORD if is_ascii else BAD_BYTE, at)
     else:
         num_words = state[_NUM_WORDS]
         words[num_words], words_at[num_words] = word, at

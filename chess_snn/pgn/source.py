@@ -25,7 +25,7 @@ _GZIP: Final = b"\x1f\x8b"
 _ZSTD: Final = (b"\x28\xb5\x2f\xfd", b"\x50\x2a\x4d\x18")
 """The second begins files that were packed by several threads."""
 _PACKED_STEP: Final = 16 << 10
-"""Octets to unpack at once: a few well-packed ones may come to a lot of text."""
+"""Bytes to unpack at once: a few well-packed ones may come to a lot of text."""
 _GZIP_WINDOW: Final = 16 + zlib.MAX_WBITS
 _FOREIGN: Final = {
     b"PK\x03\x04": "a zip archive", b"7z\xbc\xaf": "a 7z archive", b"BZh": "packed by bzip2",
@@ -55,10 +55,10 @@ def read_chunks(
 
     Args:
         path: PGN, plain or packed by gzip or zstd.
-        on_progress: called with the octets of the file read so far, and in all.
+        on_progress: called with the bytes of the file read so far, and in all.
 
     Raises:
-        UsageError: it cannot be read, is packed in another way, is UTF-16, or is no PGN.
+        UsageError: it cannot be read, is packed in another way, is UTF-16, or is not PGN.
         CorruptDataError: a packed file is damaged or cut.
     """
     try:

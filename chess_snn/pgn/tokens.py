@@ -15,8 +15,8 @@ from chess_snn.data import START_KINDS
 from chess_snn.jit import kernel
 from chess_snn.pgn.moves import (
     DELIMITERS,
+    byte_at,
     is_en_passant_mark,
-    octet,
     skip_en_passant_mark,
 )
 from chess_snn.pgn.report import RefusedGameError
@@ -60,9 +60,9 @@ _TAG: Final = re.compile(
 def is_event(text: UInt8Array, at: int) -> bool:
     """Whether the tag pair at ``at`` is ``Event``, which comes first in a game."""
     for k in range(len(_EVENT)):
-        if octet(text, at + k) != _EVENT[k]:
+        if byte_at(text, at + k) != _EVENT[k]:
             return False
-    return octet(text, at + len(_EVENT)) in (_SPACE, _TAB, _QUOTE)
+    return byte_at(text, at + len(_EVENT)) in (_SPACE, _TAB, _QUOTE)
 
 
 @kernel
@@ -84,18 +84,18 @@ def skip_tag(text: UInt8Array, at: int) -> int:
     """Behind a tag pair ``[Name "value"]``, or NO_TAG; a value may hold quotes."""
     at = _skip_spaces(text, at + 1)
     name = at
-    while not DELIMITERS[octet(text, at)] and octet(text, at) != _QUOTE:
+    while not DELIMITERS[byte_at(text, at)] and byte_at(text, at) != _QUOTE:
         at += 1
     if at == name:
         return NO_TAG
     at = _skip_spaces(text, at)
-    if octet(text, at) != _QUOTE:
+    if byte_at(text, at) != _QUOTE:
         return NO_TAG
     at += 1
     while at < len(text) and text[at] not in (_LF, _CR):
         if text[at] == _QUOTE:
             end = _skip_spaces(text, at + 1)
-            if octet(text, end) == _CLOSE_TAG:
+            if byte_at(text, end) == _CLOSE_TAG:
                 return end + 1
         at += 1
     return NO_TAG
@@ -103,7 +103,7 @@ def skip_tag(text: UInt8Array, at: int) -> int:
 
 @kernel
 def _skip_spaces(text: UInt8Array, at: int) -> int:
-    while octet(text, at) in (_SPACE, _TAB):
+    while byte_at(text, at) in (_SPACE, _TAB):
         at += 1
     return at
 
@@ -111,7 +111,7 @@ def _skip_spaces(text: UInt8Array, at: int) -> int:
 @kernel
 def skip_number(text: UInt8Array, at: int) -> int:
     """Behind the digits at ``at``."""
-    while _ZERO <= octet(text, at) <= _NINE:
+    while _ZERO <= byte_at(text, at) <= _NINE:
         at += 1
     return at
 
@@ -120,34 +120,34 @@ def skip_number(text: UInt8Array, at: int) -> int:
 def is_move_number(text: UInt8Array, at: int) -> bool:
     """Whether digits at ``at`` number a move; ``0-0`` castles, and ``0000`` is no move."""
     end = skip_number(text, at)
-    if end == at or octet(text, end) == _DASH:
+    if end == at or byte_at(text, end) == _DASH:
         return False
-    return not (end - at == _NULL_ZEROS and octet(text, at) == _ZERO)
+    return not (end - at == _NULL_ZEROS and byte_at(text, at) == _ZERO)
 
 
 @kernel
 def is_number_one(text: UInt8Array, at: int) -> bool:
     """Whether the number at ``at`` is 1."""
-    return octet(text, at) == _ONE and skip_number(text, at) == at + 1
+    return byte_at(text, at) == _ONE and skip_number(text, at) == at + 1
 
 
 @kernel
 def read_result(text: UInt8Array, at: int) -> tuple[int, int]:
     """The result at ``at`` and where it ends; NO_RESULT where there is none."""
-    first = octet(text, at)
+    first = byte_at(text, at)
     if first == _STAR:
         return UNKNOWN_RESULT, at + 1
     result, end = NO_RESULT, at
-    if octet(text, at + 1) == _DASH:
-        if first == _ONE and octet(text, at + 2) == _ZERO:
+    if byte_at(text, at + 1) == _DASH:
+        if first == _ONE and byte_at(text, at + 2) == _ZERO:
             result, end = WHITE_WON, at + 3
-        elif first == _ZERO and octet(text, at + 2) == _ONE:
+        elif first == _ZERO and byte_at(text, at + 2) == _ONE:
             result, end = BLACK_WON, at + 3
     elif _is_half(text, at):
         result, end = DRAWN, at + 3
-        if octet(text, end) == _DASH and _is_half(text, end + 1):
+        if byte_at(text, end) == _DASH and _is_half(text, end + 1):
             end += 4
-    if not DELIMITERS[octet(text, end)]:
+    if not DELIMITERS[byte_at(text, end)]:
         return NO_RESULT, at
     return result, end
 
@@ -155,15 +155,17 @@ def read_result(text: UInt8Array, at: int) -> tuple[int, int]:
 @kernel
 def _is_half(text: UInt8Array, at: int) -> bool:
     return (
-        octet(text, at) == _ONE and octet(text, at + 1) == _SLASH and octet(text, at + 2) == _TWO
+        byte_at(text, at) == _ONE
+        and byte_at(text, at + 1) == _SLASH
+        and byte_at(text, at + 2) == _TWO
     )
 
 
 @kernel
 def is_sign(text: UInt8Array, at: int) -> bool:
     """Signs that judge a position, such as ``+-`` and ``=``, or an ``e.p.`` that stands alone."""
-    is_null = octet(text, at) == _DASH and octet(text, at + 1) == _DASH
-    is_sign = bool(_SIGNS[octet(text, at)]) and not is_null
+    is_null = byte_at(text, at) == _DASH and byte_at(text, at + 1) == _DASH
+    is_sign = bool(_SIGNS[byte_at(text, at)]) and not is_null
     return is_sign or is_en_passant_mark(text, at)
 
 
@@ -172,7 +174,7 @@ def skip_sign(text: UInt8Array, at: int) -> int:
     """Behind the sign at ``at``."""
     if is_en_passant_mark(text, at):
         return skip_en_passant_mark(text, at)
-    while _SIGNS[octet(text, at)]:
+    while _SIGNS[byte_at(text, at)]:
         at += 1
     return at
 
@@ -244,9 +246,9 @@ def _cut_value(text: str) -> float:
     return value
 
 
-def _decode(octets: bytes) -> tuple[str, bool]:
+def _decode(data: bytes) -> tuple[str, bool]:
     """Text, and whether it had to be read as Latin-1."""
     try:
-        return octets.decode(), False
+        return data.decode(), False
     except UnicodeDecodeError:
-        return octets.decode("latin-1"), True
+        return data.decode("latin-1"), True

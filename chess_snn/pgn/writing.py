@@ -1,6 +1,6 @@
 """From records to PGN, in the standard's export format, such that it imports to the same games.
 
-What PGN has no word for stands in tags of our own (:mod:`chess_snn.pgn.tokens`). Root values and
+Our own tags say what PGN has no word for (:mod:`chess_snn.pgn.tokens`). Root values and
 policy targets are not written.
 """
 
@@ -15,7 +15,7 @@ from chess_snn.data import START_KINDS, GameRecords
 from chess_snn.data.audit import start_fault
 from chess_snn.errors import CorruptDataError
 from chess_snn.games import ONGOING, get_game
-from chess_snn.pgn.replay import LINE_LENGTH, OCTETS_A_PLY, write_movetext
+from chess_snn.pgn.replay import BYTES_A_PLY, LINE_LENGTH, write_movetext
 from chess_snn.pgn.tokens import (
     BLACK_WON,
     CUT_VALUE_TAG,
@@ -112,7 +112,7 @@ def format_moves(
     if not len(actions):
         return f"{header}\n{result}\n\n"
     _start_fen(states[0], place)
-    buffer = np.empty(len(actions) * OCTETS_A_PLY, dtype=np.uint8)
+    buffer = np.empty(len(actions) * BYTES_A_PLY, dtype=np.uint8)
     length, num_written, is_led_to = write_movetext(
         np.ascontiguousarray(states), np.ascontiguousarray(actions), buffer
     )
@@ -151,7 +151,7 @@ def _start_fen(state: UInt64Array, place: str) -> str:
 
 @lru_cache(_KEPT_STARTS)
 def _checked_fen(words: bytes) -> str:
-    """FEN of a row's octets; raises ValueError where nothing begins there."""
+    """FEN of a row's bytes; raises ValueError where nothing begins there."""
     game, state = get_game("chess"), np.frombuffer(words, np.uint64)
     if (fault := start_fault(game, state)) is not None:
         raise ValueError(fault)

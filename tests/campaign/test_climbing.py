@@ -20,7 +20,7 @@ from chess_snn.campaign.strength.match_games import match_games_pgn
 from chess_snn.campaign.strength.ratings import rate_campaign, rating_of
 from chess_snn.data import write_json
 from chess_snn.errors import ConfigError, CorruptDataError
-from chess_snn.evaluation.engines import installed
+from chess_snn.evaluation.engines import player as engine_player
 from chess_snn.evaluation.ladder import APPROXIMATE_ELO, AvailablePlayers, Ladder, PairResults
 from tests.evaluation.fake_engines import write_engine
 
@@ -247,7 +247,7 @@ def test_an_engine_that_fails_on_the_way_ends_the_campaign_bug(untrained, monkey
         climbing, "available_players", lambda *_, **__: AvailablePlayers(ladder.players, None)
     )
     monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setattr(installed, "GAMES_FOLDER", str(tmp_path))
+    monkeypatch.setattr(engine_player, "GAMES_FOLDER", str(tmp_path))
     folder = untrained()
     report = play_climb(folder.path, 0)
     assert report["num_games"] == GAMES
@@ -263,7 +263,7 @@ def engine_ladder(monkeypatch, tmp_path):
     """Use a ladder with a rung that was rated as so-and-so, where a program of that name is."""
     write_engine(tmp_path, "sound").rename(tmp_path / "stockfish")
     monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
-    monkeypatch.setattr(installed, "GAMES_FOLDER", str(tmp_path))
+    monkeypatch.setattr(engine_player, "GAMES_FOLDER", str(tmp_path))
     better = np.array([[9, 5, 6], [5, 4, 3], [6, 1, 1]])
 
     def use(identity):

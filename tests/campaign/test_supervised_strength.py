@@ -8,7 +8,6 @@ from chess_snn.campaign.stages.training_alone import train_network
 from chess_snn.errors import EngineError
 from chess_snn.evaluation import (
     EngineSettings,
-    PlayerFacts,
     SearchPlayer,
     book_openings,
     make_player,
@@ -16,7 +15,7 @@ from chess_snn.evaluation import (
     play_match,
     random_openings,
 )
-from chess_snn.evaluation.engines.installed import find_engine
+from chess_snn.evaluation.engines import find_engine
 from chess_snn.games import get_game
 from chess_snn.nets import load_network, make_evaluator
 from chess_snn.pgn import import_pgn
@@ -42,7 +41,7 @@ def imported(tmp_path_factory):
     ]
     openings = random_openings(GAME, num_openings=NUM_LEARNT // 2, num_plies=8, seed=0)
     played = play_match(GAME, *players, openings, seed=0)
-    texts = match_pgn(GAME, played, (PlayerFacts(), PlayerFacts()), event="self", date="2026-01-01")
+    texts = match_pgn(GAME, played, event="self", date="2026-01-01")
     folder = tmp_path_factory.mktemp("stockfish")
     (folder / "games.pgn").write_text("".join(text for _, text in texts))
     found = import_pgn(folder / "games.pgn", folder / "imported", workers=2)

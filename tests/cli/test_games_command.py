@@ -197,7 +197,7 @@ def test_games_of_matches(chess_snn, campaign, tmp_path):
     (("import", "none.pgn", "--out", "x"), "cannot read none.pgn: No such file"),
     (("import", "some.pgn", "--out", "c"), "c is not empty and holds no import"),
     (("import", "some.pgn", "--out", "x", "--strict", "--workers", 1),
-     "some.pgn, game 2, ply 2: 'Ke3': illegal move; mend the game, or leave out --strict"),
+     "some.pgn, game 2, ply 2: 'Ke3': illegal move; correct the game, or leave out --strict"),
     (("import", "some.pgn", "--out", "x", "--workers", -1), "--workers must be >= 1"),
     (("import", "some.pgn", "--out", "x", "--json-file", "c"), "cannot write c: it is a folder"),
     (("export", "none"), "none holds no games; give a campaign's folder"),

@@ -69,12 +69,12 @@ def test_packages(text, fault):
 
 
 @pytest.mark.parametrize(("script", "level"), [
-    ("echo id name Stockfish 99; echo uciok", Level.OK),
+    ("while read w; do case $w in uci) echo uciok;; isready) echo readyok;; esac; done", Level.OK),
     ("echo hello", Level.BROKEN),
     (None, Level.NOTE),
 ])
 def test_stockfish(tmp_path, monkeypatch, script, level):
-    monkeypatch.setattr("chess_snn.evaluation.engines.installed.GAMES_FOLDER", str(tmp_path))
+    monkeypatch.setattr("chess_snn.evaluation.engines.player.GAMES_FOLDER", str(tmp_path))
     monkeypatch.setenv("PATH", f"{tmp_path}:/bin:/usr/bin" if script else str(tmp_path))
     if script is not None:
         (tmp_path / "stockfish").write_text(f"#!/bin/sh\n{script}\n")

@@ -31,7 +31,7 @@ def answer(board):
     elif FAULT == "talks on":
         say(f"bestmove {{move}}")
         move = "a1a1"
-    elif FAULT == "sound" or not is_due(board):
+    elif FAULT in ("sound", "small") or not is_due(board):
         pass
     elif FAULT == "silent":
         return
@@ -55,17 +55,24 @@ for line in sys.stdin:
         continue
     if words == ["uci"]:
         say("id name Fake \\x07 1.0")
-        say("option name Hash type spin default 16 min 1 max 64")
+        default, most = (1, 8) if FAULT == "small" else (16, 64)
+        say(f"option name Hash type spin default {{default}} min 1 max {{most}}")
         say("uciok")
     elif words == ["isready"]:
         say("readyok")
     elif words[:2] == ["position", "fen"]:
         board = chess.Board(" ".join(words[2:]))
+    elif words[:2] == ["position", "startpos"]:
+        board = chess.Board()
+        for move in words[3:]:
+            board.push_uci(move)
     elif words[:1] == ["go"]:
         asked += 1
         say("info depth 1 score cp 0")
         answer(board)
-    elif words[:1] == ["setoption"] and words[1:] != ["name", "Hash", "value", "16"]:
+    elif words == ["setoption", "name", "Hash", "value", "8"] and FAULT == "small":
+        pass
+    elif words[:1] == ["setoption"]:
         sys.exit(f"unknown option: {{line}}")
 '''
 

@@ -1,24 +1,26 @@
 """The shipped book: legal, short, distinct, nothing lost, and even in Stockfish's eyes."""
 
+from contextlib import closing
 from importlib import resources
 from pathlib import Path
 
 import chess
 import pytest
+from fake_engines import write_engine
 
 from chess_snn.errors import ConfigError, CorruptDataError, EngineError, UsageError
-from chess_snn.evaluation import book, find_engine
-from chess_snn.evaluation.book import BookLine, read_book
+from chess_snn.evaluation import find_engine, openings
 from chess_snn.evaluation.book_making import (
     BookSettings,
     book_head,
     evaluate,
     has_full_army,
     make_book,
-    open_engine,
+    open_pool,
     position_key,
     random_line,
 )
+from chess_snn.evaluation.openings import BookLine, read_book
 from chess_snn.rng import generator
 
 MADE_BY = BookSettings()
@@ -82,7 +84,7 @@ def test_evaluations_are_small_and_favour_white_as_the_first_move_does():
 
 def test_every_line_is_the_candidate_that_its_seed_draws():
     """The head says how the book was made, and its lines are among those candidates, in order."""
-    text = resources.files("chess_snn.evaluation").joinpath(book.BOOK_FILE).read_text()
+    text = resources.files("chess_snn.evaluation").joinpath(openings.BOOK_FILE).read_text()
     head = [row for row in text.splitlines() if row.startswith("#")]
     num_candidates = int(head[-1].split()[1])
     made_now = book_head(MADE_BY, "Stockfish 15.1", num_candidates).splitlines()
@@ -103,24 +105,23 @@ def test_every_line_is_the_candidate_that_its_seed_draws():
 @pytest.mark.oracle
 class TestWithStockfish:
     def test_a_sample_is_even(self, stockfish):
-        with open_engine(stockfish) as engine:
-            is_the_same = engine.id["name"] == "Stockfish 15.1"
-            for number in generator(0, "sample").choice(1000, size=8, replace=False):
-                line = read_book()[number]
-                centipawns = evaluate(engine, board_of(line), MADE_BY.nodes)
-                if is_the_same:
-                    assert centipawns == line.centipawns_white
-                else:
-                    assert abs(centipawns) <= 2 * MADE_BY.max_centipawns
+        numbers = generator(0, "sample").choice(1000, size=8, replace=False)
+        lines = [read_book()[number] for number in numbers]
+        with closing(open_pool(stockfish, MADE_BY, 2)) as pool:
+            is_the_same = pool.identity == "Stockfish 15.1"
+            found = evaluate(pool, [board_of(line) for line in lines])
+        for line, centipawns in zip(lines, found, strict=True):
+            if is_the_same:
+                assert centipawns == line.centipawns_white
+            else:
+                assert abs(centipawns) <= 2 * MADE_BY.max_centipawns
 
     def test_a_small_book_is_the_same_with_any_number_of_workers(self, stockfish):
         settings = BookSettings(seed=7, lines_each=2, min_plies=3, max_plies=4, nodes=300)
         books = []
-        for num_engines in (1, 2):
-            engines = [open_engine(stockfish) for _ in range(num_engines)]
-            books.append(list(make_book(settings, engines)))
-            for engine in engines:
-                engine.close()
+        for num_processes in (1, 2):
+            with closing(open_pool(stockfish, settings, num_processes)) as pool:
+                books.append(list(make_book(settings, pool)))
         assert books[0] == books[1]
         assert [len(line.moves) for _, line in books[0]].count(3) == 2
         assert [line.number for _, line in books[0]] == [0, 1, 2, 3]
@@ -130,10 +131,19 @@ class TestWithStockfish:
 
     def test_what_there_is_not_is_not_looked_for_for_ever(self, stockfish):
         settings = BookSettings(lines_each=2, min_plies=1, max_plies=1, nodes=10, max_centipawns=0)
-        with open_engine(stockfish) as engine, pytest.raises(
+        with closing(open_pool(stockfish, settings, 1)) as pool, pytest.raises(
             UsageError, match=r"found \d of 2 openings; ask for fewer, or allow more centipawns"
         ):
-            list(make_book(settings, [engine]))
+            list(make_book(settings, pool))
+
+
+def test_an_engine_that_fails_makes_no_book(tmp_path):
+    settings = BookSettings(lines_each=1, min_plies=2, max_plies=2)
+    program = write_engine(tmp_path, "dies", everywhere=True)
+    with closing(open_pool(program, settings, 1)) as pool, pytest.raises(
+        EngineError, match="ended with status 3"
+    ):
+        list(make_book(settings, pool))
 
 
 @pytest.mark.parametrize("change", [
@@ -168,6 +178,6 @@ def test_an_army_that_lost_something(fen):
 def test_an_edited_book_is_refused(row, tmp_path, monkeypatch):
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "openings.txt").write_text(f"# head\n{row}\n")
-    monkeypatch.setattr(book.resources, "files", lambda package: tmp_path)
+    monkeypatch.setattr(openings.resources, "files", lambda package: tmp_path)
     with pytest.raises(CorruptDataError, match="opening 0 of the shipped book reads"):
         read_book.__wrapped__()

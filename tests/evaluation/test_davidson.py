@@ -4,7 +4,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from simulated_games import chances
 
-from chess_snn.evaluation.elo import ELO_PER_NAT
 from chess_snn.evaluation.ratings.davidson import (
     COLOUR,
     LOG_DRAW,
@@ -15,6 +14,7 @@ from chess_snn.evaluation.ratings.davidson import (
     log_probabilities,
     score,
 )
+from chess_snn.evaluation.scores import ELO_PER_NAT
 
 PAIRINGS = np.array([[0, 1], [0, 3], [1, 2], [2, 3]])
 NUM_PLAYERS = 4

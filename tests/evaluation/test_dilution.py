@@ -14,7 +14,7 @@ from chess_snn.evaluation import (
     play_match,
     random_openings,
 )
-from chess_snn.evaluation.dilution import split_dilution
+from chess_snn.evaluation.named_players import split_dilution
 
 NUM_ROWS = 20_000
 CHECKMATED = "7k/6Q1/6K1/8/8/8/8/8 b - - 0 1"

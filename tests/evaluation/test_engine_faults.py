@@ -22,7 +22,6 @@ from chess_snn.errors import EngineError
 from chess_snn.evaluation import (
     EngineSettings,
     MatchResult,
-    PlayerFacts,
     RandomPlayer,
     make_player,
     match_games,
@@ -59,8 +58,7 @@ def against_random(chess_game, tmp_path):
 def pgn_of(result):
     """The games of a match as python-chess reads them."""
     texts = match_pgn(
-        get_game("chess"), result, (PlayerFacts(), PlayerFacts()), event="faults",
-        date="2026-01-01",
+        get_game("chess"), result, event="faults", date="2026-01-01",
     )
     games = [chess.pgn.read_game(io.StringIO(text)) for _, text in texts]
     assert not any(game.errors for game in games)
@@ -72,7 +70,7 @@ def only_program(result):
     return facts
 
 
-@pytest.mark.parametrize("fault", ["sound", "slow", "talks on"])
+@pytest.mark.parametrize("fault", ["sound", "small", "slow", "talks on"])
 def test_an_engine_that_answers_plays_to_the_end(against_random, fault):
     result = against_random(fault)
     assert (result.voided, result.forfeits_a, result.forfeits_b) == (0, 0, 0)
@@ -102,7 +100,9 @@ def test_an_engine_that_dies_now_and_then_is_started_anew(against_random, tmp_pa
         ("garbage", "did not answer in time", HASTY),
     ],
 )
-def test_an_engine_without_an_answer_voids_the_game(against_random, fault, reason, settings):
+def test_an_engine_without_an_answer_voids_the_game(
+    against_random, fault, reason, settings, caplog
+):
     result = against_random(fault, settings)
     # As white it plays on; as black it fails at its second move, half-move 4 of the match.
     assert result.voided == 2
@@ -112,6 +112,7 @@ def test_an_engine_without_an_answer_voids_the_game(against_random, fault, reaso
     assert only_program(result).failures >= 2 * 2
     assert only_program(result).last_failure.startswith(reason)
     assert result.terminations_by_name == {"ply_cap": 2, "void": 2}
+    assert not caplog.records, "what an engine says is not logged"
 
 
 def test_voided_games_enter_no_score(against_random):
@@ -237,17 +238,19 @@ def test_an_engine_that_hangs_behind_a_script_is_left_running_bug(chess_game, tm
 
 
 PLAYER = """
-import os, signal, sys, time
+import asyncio, os, signal, sys
 from pathlib import Path
-from concurrent.futures import ThreadPoolExecutor
+from chess_snn.evaluation.engines.guard import EngineGuard
 from chess_snn.evaluation.engines.process import EngineProcess
-with ThreadPoolExecutor(1) as threads:  # which ends, as those of a match do with every move
-    engines = [threads.submit(EngineProcess, Path(sys.argv[1])).result() for _ in range(3)]
-engines.pop().release()
-if sys.argv[2] == "forks" and os.fork() == 0:
+async def start():
+    guard = EngineGuard()
+    engines = [await EngineProcess.start(Path(sys.argv[1]), guard) for _ in range(3)]
+    await engines.pop().release()
+    if sys.argv[2] == "forks" and os.fork() == 0:
+        signal.pause()
+    print(*(engine.group for engine in engines), flush=True)
     signal.pause()
-print(*(engine._process.pid for engine in engines), flush=True)
-signal.pause()
+asyncio.run(start())
 """
 
 
@@ -265,7 +268,7 @@ def test_engines_end_with_a_process_that_is_killed_bug(tmp_path, how):
         try:
             time.sleep(1.0)
             assert len(groups) == 2
-            assert all(map(is_group_alive, groups)), "they ended with the thread, not the process"
+            assert all(map(is_group_alive, groups))
             player.kill()
             deadline = time.monotonic() + 10
             while any(map(is_group_alive, groups)):

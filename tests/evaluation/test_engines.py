@@ -20,7 +20,7 @@ from chess_snn.evaluation import (
     program_of,
     random_openings,
 )
-from chess_snn.evaluation.engines import installed
+from chess_snn.evaluation.engines import player as engine_player
 
 PATIENT = EngineSettings(answer_s=120.0, start_s=120.0)
 
@@ -38,7 +38,7 @@ def bare_machine(monkeypatch, tmp_path):
     """A machine without engines."""
     (tmp_path / "empty").mkdir()
     monkeypatch.setenv("PATH", str(tmp_path / "empty"))
-    monkeypatch.setattr(installed, "GAMES_FOLDER", str(tmp_path / "empty"))
+    monkeypatch.setattr(engine_player, "GAMES_FOLDER", str(tmp_path / "empty"))
 
 
 def zeros(num_games):
@@ -196,9 +196,9 @@ def test_engines_are_found_on_the_path_and_beside_it(bare_machine, monkeypatch, 
     folder = tmp_path / "games"
     folder.mkdir()
     engine = write_engine(folder, "stockfish").rename(folder / "stockfish")
-    monkeypatch.setattr(installed, "GAMES_FOLDER", str(folder))
+    monkeypatch.setattr(engine_player, "GAMES_FOLDER", str(folder))
     assert find_engine("stockfish") == engine
-    monkeypatch.setattr(installed, "GAMES_FOLDER", "/nowhere")
+    monkeypatch.setattr(engine_player, "GAMES_FOLDER", "/nowhere")
     monkeypatch.setenv("PATH", str(folder))
     assert find_engine("stockfish") == engine
     monkeypatch.chdir(folder)

@@ -17,8 +17,8 @@ from chess_snn.evaluation import (
     play_match,
 )
 from chess_snn.evaluation.ladder import LadderGames, pack_games, unpack_games
-from chess_snn.evaluation.ladder.move_ranks import rank_moves, unrank_moves
 from chess_snn.evaluation.openings import opening_states
+from chess_snn.evaluation.played_moves import rank_moves, unrank_moves
 
 
 @pytest.fixture(scope="module")

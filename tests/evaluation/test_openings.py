@@ -5,7 +5,7 @@ from subtraction_game import SubtractionGame
 
 from chess_snn.errors import ConfigError
 from chess_snn.evaluation import book_openings, opening_keys, random_openings
-from chess_snn.evaluation.book import read_book
+from chess_snn.evaluation.openings import read_book
 
 
 def test_distinct_legal_and_of_the_length_asked_for(chess_game):

@@ -14,11 +14,10 @@ from chess_snn.evaluation import (
     DECREED_RATINGS,
     Crosstable,
     EngineSettings,
-    PlayerFacts,
     fit_ratings,
     match_pgn,
 )
-from chess_snn.evaluation.engines import installed
+from chess_snn.evaluation.engines import player as engine_player
 from chess_snn.evaluation.ladder import (
     LADDER_PLAYERS,
     Ladder,
@@ -110,9 +109,8 @@ def test_the_results_follow_from_the_games(ladder, games):
 def test_the_games_are_few_bytes_and_another_library_follows_them(games):
     assert len(shipped_games()) < MOST_BYTES
     for match in games.matches[::9]:
-        facts = (PlayerFacts(), PlayerFacts())
         texts = [text for _, text in match_pgn(
-            get_game("chess"), match, facts, event="ladder", date=games.date
+            get_game("chess"), match, event="ladder", date=games.date
         )]
         assert len(texts) == match.num_games
         for text in texts[::40]:
@@ -148,7 +146,7 @@ def bare_machine(monkeypatch, tmp_path):
     programs = tmp_path / "programs"
     programs.mkdir()
     monkeypatch.setenv("PATH", str(programs))
-    monkeypatch.setattr(installed, "GAMES_FOLDER", str(programs))
+    monkeypatch.setattr(engine_player, "GAMES_FOLDER", str(programs))
     return programs
 
 

@@ -20,8 +20,8 @@ from chess_snn.evaluation import (
     play_seeds,
     point_figures,
 )
-from chess_snn.evaluation.intervals import mean_interval
-from chess_snn.evaluation.match_audit import match_fault
+from chess_snn.evaluation.match_files import match_fault
+from chess_snn.evaluation.scores import mean_interval
 from chess_snn.games import ONGOING
 
 GAME = DoublingGame()

@@ -11,7 +11,7 @@ from simulated_pairs import pair_chances
 
 from chess_snn.errors import ConfigError
 from chess_snn.evaluation import PAIR_SCORES, SprtSettings, logistic_score, sprt
-from chess_snn.evaluation.sprt import log_likelihood_ratio
+from chess_snn.evaluation.comparison import log_likelihood_ratio
 
 pair_counts = st.lists(st.integers(0, 200), min_size=5, max_size=5).map(np.array)
 seen_counts = st.lists(st.integers(20, 60), min_size=5, max_size=5).map(np.array)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chess_snn.evaluation import PAIR_SCORES, likelihood_of_superiority
-from chess_snn.evaluation.superiority import probability_of_positive_sum
+from chess_snn.evaluation.comparison import probability_of_positive_sum
 
 pair_counts = st.lists(st.integers(0, 300), min_size=5, max_size=5).map(np.array)
 

@@ -8,7 +8,7 @@ from fuzzing import ACCEPTED, REFUSED, Target, Verdict
 from mutation import octets, one_of, words
 
 from chess_snn.errors import CorruptDataError, IllegalMoveError, PositionError
-from chess_snn.evaluation import book
+from chess_snn.evaluation import openings
 from chess_snn.games import get_game
 from chess_snn.games.chess import from_board, to_board
 from chess_snn.games.chess.layout import CLOCK_MASK, FULLMOVE_MASK
@@ -143,7 +143,7 @@ def _has_illegal(fen: str | None, moves: tuple[str, ...]) -> bool:
 def try_opening(data: bytes) -> Verdict:
     """A row of the shipped book, the first one."""
     try:
-        line = book._parse(text_of(data), 0)
+        line = openings._parse(text_of(data), 0)
     except CorruptDataError:
         return REFUSED
     assert line.number == 0
@@ -201,6 +201,6 @@ TARGETS = (
     ),
     Target(
         "opening", try_opening, one_of((1, octets()), (1, words(UCI_WORDS))),
-        lambda: [str(line).encode() for line in book.read_book()[:1]], weight=10,
+        lambda: [str(line).encode() for line in openings.read_book()[:1]], weight=10,
     ),
 )

@@ -1,12 +1,12 @@
 """Conversations: whole sessions of the UCI engine, and what other engines may say to us."""
 
-import os
+import asyncio
 import random
-import select
 import threading
 from functools import cache
 
 import chess
+import chess.engine
 from fuzzing import ACCEPTED, REFUSED, Target, Verdict
 from mutation import octets, one_of, words
 from position_targets import GAME, UCI_WORDS, text_of
@@ -22,6 +22,8 @@ PATIENCE_S = 120.0
 """Far beyond what any answer takes, on a busy machine too."""
 MOST_LINES = 40
 MOST_HASH_MIB = 64
+MOST_TURNS = 20
+"""Of the event loop, in which an engine's next question comes, if any comes."""
 _GO = "go nodes 2"
 
 
@@ -117,41 +119,60 @@ def _network() -> Network:
     return build_network(GAME.spec, NetConfig(blocks=1, channels=8), seed=1)
 
 
-class PipedEngine(EngineProcess):
-    """An engine that has said all it will say, and reads no more: pipes without a process."""
+class Mouthpiece:
+    """In place of pipes and a process: a transport that reads nothing and has ended well."""
 
-    def __init__(self, said: bytes) -> None:
-        self.identity = "piped"
-        output, mouth = os.pipe()
-        self._ear, to_engine = os.pipe()
-        os.write(mouth, said[: select.PIPE_BUF * 8])
-        os.close(mouth)
-        self._output, self._input = os.fdopen(output, "rb", 0), os.fdopen(to_engine, "wb", 0)
-        for pipe in (self._output, self._input):
-            os.set_blocking(pipe.fileno(), False)
-        self._readable = select.poll()
-        self._readable.register(self._output, select.POLLIN)
-        self._unread = bytearray()
+    def get_pipe_transport(self, fd: int) -> "Mouthpiece":
+        return self
 
-    def release(self) -> None:
-        self._output.close()
-        self._input.close()
-        os.close(self._ear)
+    def write(self, data: bytes) -> None:
+        pass
 
-    def _obituary(self) -> str:
-        return "closed its pipes"
+    def get_returncode(self) -> int:
+        return 0
+
+
+class ScriptedEngine(EngineProcess):
+    """An engine that says its lines one by one, whenever it is asked something, and then ends."""
+
+    async def talk(self, said: bytes) -> str:
+        """Its identity is known then; returns its first move."""
+        self.connection_made(Mouthpiece())
+        saying = asyncio.ensure_future(self._say(said.splitlines(keepends=True)))
+        try:
+            await self.greet(PATIENCE_S)
+            return await self.best_move(chess.Board(), chess.engine.Limit(nodes=2), PATIENCE_S)
+        finally:
+            await saying
+
+    async def _say(self, lines: list[bytes]) -> None:
+        for line in lines:
+            for _ in range(MOST_TURNS):
+                if self.command is not None:
+                    break
+                await asyncio.sleep(0)
+            if self.returncode.done():
+                return
+            self.pipe_data_received(1, line)
+        self._kill()
+
+    def _kill(self) -> None:
+        if not self.returncode.done():
+            self.connection_lost(None)
 
 
 def try_engine(data: bytes) -> Verdict:
     """What an engine says from its greeting to its first move."""
-    engine, state = PipedEngine(data), GAME.parse_state(chess.STARTING_FEN)
-    try:
-        engine.greet(PATIENCE_S)
-        assert engine.identity.isprintable()
-        assert 0 < len(engine.identity) <= 80
-        answer = engine.best_move(chess.STARTING_FEN, _GO, PATIENCE_S)
-    finally:
-        engine.release()
+
+    async def talk() -> tuple[str, str]:
+        engine = ScriptedEngine()
+        answer = await engine.talk(data)
+        return engine.identity, answer
+
+    identity, answer = asyncio.run(talk())
+    assert identity.isprintable()
+    assert len(identity) <= 80
+    state = GAME.parse_state(chess.STARTING_FEN)
     try:
         action = GAME.parse_action(state, answer)
     except IllegalMoveError:
@@ -174,9 +195,9 @@ SESSIONS = (
 )
 ENGINE_TALK = (
     b"id name Fake 1.0\nid author x\noption name Hash type spin default 16 min 1 max 64\nuciok\n"
-    b"readyok\nreadyok\ninfo depth 1 score cp 0\nbestmove e2e4 ponder e7e5\n",
-    b"uciok\nreadyok\nreadyok\nbestmove (none)\n",
-    b"uciok\r\nreadyok\r\nreadyok\r\nbestmove 0000\r\n",
+    b"readyok\nreadyok\nreadyok\ninfo depth 1 score cp 0\nbestmove e2e4 ponder e7e5\n",
+    b"uciok\nreadyok\nreadyok\nreadyok\nbestmove (none)\n",
+    b"uciok\r\nreadyok\r\nreadyok\r\nreadyok\r\nbestmove 0000\r\n",
 )
 ENGINE_WORDS = (
     b"id", b"name", b"option", b"type", b"uciok", b"readyok", b"bestmove", b"e2e4", b"e2e5",

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +17,7 @@ from random_games import COLUMNS
 from chess_snn.data import ReplayWindow, concatenate, read_manifest, read_shard
 from chess_snn.errors import ConfigError, CorruptDataError, UsageError
 from chess_snn.games import get_game
-from chess_snn.pgn import ImportFolder, import_pgn, is_import, read_games
+from chess_snn.pgn import ImportFolder, import_pgn, importing, is_import, read_games
 from chess_snn.pgn import source as pgn_source
 
 NUM_GAMES = 2500
@@ -180,11 +181,8 @@ def test_kill_9_leaves_whole_shards_and_a_second_run_completes_them(
 
 
 def test_a_worker_that_dies_is_one_line_and_the_next_run_goes_on(pgn_file, tmp_path, monkeypatch):
-    broken = tmp_path / "broken"
-    broken.mkdir()
-    (broken / "zarr.py").write_text("raise SystemExit(7)")
-    monkeypatch.setenv("PYTHONPATH", str(broken))
-    with pytest.raises(UsageError, match="a worker process ended with exit code 7; run the same"):
+    monkeypatch.setattr(importing, "warm_up", partial(os._exit, 7))
+    with pytest.raises(UsageError, match="a worker process died"):
         import_pgn(pgn_file, tmp_path / "out")
     monkeypatch.undo()
     assert import_pgn(pgn_file, tmp_path / "out").new_games == NUM_GAMES
@@ -196,7 +194,7 @@ def test_strict_ends_at_the_first_bad_game_of_the_file(tmp_path):
     good_start = text.index('[Event "game 1"]')
     path = tmp_path / "late.pgn"
     path.write_text(text[good_start:])  # game 100 of the rest is bad
-    with pytest.raises(UsageError, match=r"late\.pgn, game 100, ply 2: 'Ke3': illegal move; mend"):
+    with pytest.raises(UsageError, match=r"late\.pgn, game 100, ply 2: 'Ke3': illegal move"):
         import_pgn(path, tmp_path / "out", workers=2, strict=True)
     assert ImportFolder.open(tmp_path / "out").report() is None
     for shard in ImportFolder.open(tmp_path / "out").shards():

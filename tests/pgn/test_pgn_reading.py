@@ -139,7 +139,7 @@ BAD = {
     "a stray bracket": (with_tags("1. e4 ) e5"), "unreadable_move", 1, ")"),
     "a lost beginning": (b"5. Nf3 Nf6 1-0\n", "unreadable_move", 0, "5."),
     "figurines": (with_tags("1. \u2658f3"), "wrong_encoding", 0, "\xe2\x99\x98f3"),
-    "zero octets": (with_tags("1. e4 \0 e5"), "wrong_encoding", 1, "\0"),
+    "zero bytes": (with_tags("1. e4 \0 e5"), "wrong_encoding", 1, "\0"),
     "no result": (b'[Event "x"]\n[Result "1-0"]\n\n1. e4 e5 2. Nf3', "truncated", 3, ""),
     "cut in a comment": (b'[Event "x"]\n\n1. e4 {so far', "truncated", 1, ""),
     "cut in a variation": (b'[Event "x"]\n\n1. e4 (1. d4 1-0', "truncated", 1, ""),

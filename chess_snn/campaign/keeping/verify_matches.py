@@ -19,8 +19,7 @@ from chess_snn.campaign.strength.matches import (
 )
 from chess_snn.campaign.strength.reports import read_report
 from chess_snn.errors import CorruptDataError, UnknownVersionError
-from chess_snn.evaluation.match_audit import match_fault
-from chess_snn.evaluation.match_files import read_match_body
+from chess_snn.evaluation.match_files import match_fault, read_match_body
 from chess_snn.games import Game
 from chess_snn.types import Json
 

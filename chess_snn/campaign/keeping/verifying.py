@@ -11,6 +11,7 @@ import re
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Final, TypeVar
 
@@ -24,7 +25,6 @@ from chess_snn.campaign.keeping.things import (
     steps_there,
 )
 from chess_snn.campaign.keeping.verify_matches import audit_matches
-from chess_snn.campaign.keeping.verify_worker import audit_task, read_answer
 from chess_snn.campaign.stages.networks import game_of
 from chess_snn.campaign.store.extensions import check_extensions
 from chess_snn.campaign.store.folder import CONFIG_FILE, CampaignFolder
@@ -35,13 +35,12 @@ from chess_snn.campaign.strength.champions import read_hand_promotions
 from chess_snn.data import Manifest
 from chess_snn.data.audit import ShardAudit, audit_shards
 from chess_snn.errors import CampaignError, CorruptDataError, UnknownVersionError
-from chess_snn.pgn.pool import worker_pool
+from chess_snn.process_pool import process_pool
 from chess_snn.training import check_checkpoint
 from chess_snn.types import Progress
 
 _Body = TypeVar("_Body")
 
-_WORKER: Final = "chess_snn.campaign.keeping.verify_worker"
 _BATCH: Final = 32
 """Shards whose games are replayed side by side."""
 _ALONE: Final = 8 * _BATCH
@@ -157,23 +156,15 @@ def _read_plans(
 def _audit_shards(
     folder: CampaignFolder, paths: list[Path], num_workers: int
 ) -> Iterator[tuple[int, ShardAudit]]:
-    """The audit of each of ``paths`` with its place there, in any order."""
-    firsts = range(0, len(paths), _BATCH)
+    """The audit of each of ``paths`` with its place there."""
+    game = game_of(folder)
+    batches = [paths[first : first + _BATCH] for first in range(0, len(paths), _BATCH)]
     if len(paths) <= _ALONE or num_workers == 1:
-        game = game_of(folder)
-        for first in firsts:
-            yield from enumerate(audit_shards(game, paths[first : first + _BATCH]), first)
+        yield from enumerate(chain.from_iterable(audit_shards(game, batch) for batch in batches))
         return
-    with worker_pool(min(num_workers, len(firsts)), _WORKER) as pool:
-        for first in firsts:
-            while not pool.has_idle:
-                for answer in pool.answers():
-                    yield from read_answer(answer)
-            batch = paths[first : first + _BATCH]
-            pool.submit(audit_task(first, folder.config.campaign.game, batch), b"")
-        while pool.num_busy:
-            for answer in pool.answers():
-                yield from read_answer(answer)
+    with process_pool(min(num_workers, len(batches))) as pool:
+        audits = pool.map(partial(audit_shards, game), batches)
+        yield from enumerate(chain.from_iterable(audits))
 
 
 def _take_shard(

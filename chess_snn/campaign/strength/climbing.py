@@ -192,7 +192,7 @@ class _Climb:
         """See :func:`play_climb`."""
         scores = self._scores()
         met = {
-            name: _score_of(self.batches[name])
+            name: RungScore.of(self.batches[name])
             for name in self.ladder.players if name in self.batches
         }
         ratings = fit_ratings(Crosstable.from_games([*self.ladder.games(), *self._games()]))
@@ -236,7 +236,7 @@ class _Climb:
     def _scores(self) -> dict[int, RungScore]:
         """Of the rungs that can be had, by their places among ``players``."""
         return {
-            place: _score_of(self.batches[name])
+            place: RungScore.of(self.batches[name])
             for place, name in enumerate(self.players) if name in self.batches
         }
 
@@ -314,9 +314,3 @@ def _start(
     bracket = read_climb_report(path).bracket
     stood = ladder.rung(bracket[len(bracket) // 2]).elo
     return min(range(len(players)), key=lambda rung: abs(ladder.rung(players[rung]).elo - stood))
-
-
-def _score_of(batches: list[MatchResult]) -> RungScore:
-    num_games = sum(batch.num_scored for batch in batches)
-    points = sum(batch.score * batch.num_scored for batch in batches)
-    return RungScore(points, num_games)

@@ -10,9 +10,10 @@ from chess_snn.campaign.store.collection import GameFilter
 from chess_snn.campaign.store.folder import PART_MARK, CampaignFolder
 from chess_snn.campaign.strength.matches import BESIDE_MATCHES, is_final
 from chess_snn.errors import CorruptDataError, UnknownVersionError, UsageError
-from chess_snn.evaluation import MatchResult, PlayerFacts, match_pgn
+from chess_snn.evaluation import MatchResult, match_pgn
 from chess_snn.evaluation.match_files import read_match_body
 from chess_snn.games import GameSpec
+from chess_snn.types import Json
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -26,8 +27,8 @@ class PlayedMatch:
     created: str
     """ISO 8601, UTC."""
     result: MatchResult
-    facts: tuple[PlayerFacts, PlayerFacts]
-    """Of players a and b."""
+    facts: tuple[Json, Json]
+    """Of players a and b, by the names in ``chess_snn.evaluation.match_files.PLAYER_FACTS``."""
 
 
 def read_match(spec: GameSpec, path: Path) -> PlayedMatch:
@@ -40,11 +41,11 @@ def read_match(spec: GameSpec, path: Path) -> PlayedMatch:
     body = read_match_body(path)
     try:
         result = MatchResult.from_json(spec, body)
-        facts = PlayerFacts(**body["facts_a"]), PlayerFacts(**body["facts_b"])
+        facts = dict(body["facts_a"]), dict(body["facts_b"])
         return PlayedMatch(
             path.parent.name, str(body["name"]), str(body["created"]), result, facts
         )
-    except (KeyError, TypeError) as error:
+    except (KeyError, TypeError, ValueError) as error:
         raise CorruptDataError(f"{path} is damaged: {error!r}; restore it from a copy") from error
     except UnknownVersionError as error:
         raise UnknownVersionError(f"{path}: {error}") from error
@@ -81,7 +82,8 @@ def match_games_pgn(folder: CampaignFolder, wanted: GameFilter) -> Iterator[str]
         if num_found == wanted.limit:
             return
         match = read_match(game.spec, path)
-        if wanted.generations is not None and match.facts[0].generation not in wanted.generations:
+        generation = match.facts[0].get("generation")
+        if wanted.generations is not None and generation not in wanted.generations:
             continue
         result = match.result
         chosen = wanted.select(result.plies, result.outcomes_white, result.endings)
@@ -91,7 +93,7 @@ def match_games_pgn(folder: CampaignFolder, wanted: GameFilter) -> Iterator[str]
             continue
         tags = {"Match": f"{match.event}/{match.name}", "ConfigDigest": digest}
         for _, text in match_pgn(
-            game, result, match.facts, event=folder.name, date=match.created, more=tags,
+            game, result, event=folder.name, date=match.created, facts=match.facts, more=tags,
             numbers=chosen,
         ):
             yield text

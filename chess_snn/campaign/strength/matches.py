@@ -25,7 +25,6 @@ from chess_snn.evaluation import (
     EngineSettings,
     MatchResult,
     Player,
-    PlayerFacts,
     SearchPlayer,
     SoloGames,
     choose_openings,
@@ -81,9 +80,9 @@ class NetworkPlayer:
         return f"gen-{self.generation:06d}{budget}"
 
     @property
-    def facts(self) -> PlayerFacts:
+    def facts(self) -> Json:
         """For the tags of its games."""
-        return PlayerFacts(self.generation, self.simulations)
+        return {"generation": self.generation, "simulations": self.simulations}
 
 
 @dataclass(frozen=True, slots=True)
@@ -326,14 +325,14 @@ def finish_match(directory: Path, match: ScheduledMatch) -> Json:
     parts = [folder.match_part(match.event, match.name, k) for k in range(len(match.parts))]
     if not path.exists():
         facts_a, facts_b = (
-            player.facts if isinstance(player, NetworkPlayer) else PlayerFacts()
+            player.facts if isinstance(player, NetworkPlayer) else {}
             for player in (match.player, match.opponent)
         )
         write_match(path, _put_together(folder, match, parts), {
             "name": match.name,
             "created": datetime.now(UTC).isoformat(timespec="seconds"),
-            "facts_a": facts_a.to_json(),
-            "facts_b": facts_b.to_json(),
+            "facts_a": facts_a,
+            "facts_b": facts_b,
         })
         failpoint("match.joined")
     for part in parts:

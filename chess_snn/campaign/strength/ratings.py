@@ -22,10 +22,10 @@ from typing import Final
 from chess_snn.campaign.store.folder import PART_MARK, CampaignFolder
 from chess_snn.campaign.strength.matches import NetworkPlayer, is_gate
 from chess_snn.errors import CorruptDataError, RatingError
-from chess_snn.evaluation import Crosstable, RatedGame, Ratings, fit_ratings
+from chess_snn.evaluation import RatedGame, Ratings
 from chess_snn.evaluation.ladder import read_ladder
 from chess_snn.evaluation.match_files import read_match_body
-from chess_snn.evaluation.ratings import linked_to
+from chess_snn.evaluation.ratings import rate_linked
 from chess_snn.types import Json
 
 ANCHOR: Final = "random"
@@ -80,15 +80,10 @@ def rate_campaign(
         games += ladder.games()
     if not any(ANCHOR in (game.white, game.black) for game in games):
         return None
-    linked = linked_to(ANCHOR, ((game.white, game.black) for game in games))
-    everybody = {name for game in games for name in (game.white, game.black)}
     try:
-        ratings = fit_ratings(
-            Crosstable.from_games(game for game in games if game.white in linked), ANCHOR
-        )
+        return RatedCampaign(*rate_linked(games, ANCHOR))
     except RatingError as error:
         raise CorruptDataError(f"the matches of {folder.path} cannot be rated: {error}") from error
-    return RatedCampaign(ratings, tuple(sorted(everybody - linked)))
 
 
 def rating_of(rated: RatedCampaign | None, generation: int, simulations: int) -> Json | None:

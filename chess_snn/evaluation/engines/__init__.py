@@ -1,22 +1,24 @@
 """Other people's engines as players: programs that speak UCI, asked from their own processes."""
 
-from chess_snn.evaluation.engines.budget import EngineBudget
-from chess_snn.evaluation.engines.installed import find_engine
-from chess_snn.evaluation.engines.names import (
+from chess_snn.evaluation.engines.player import (
     ENGINE_FORMS,
+    EngineBudget,
+    EnginePlayer,
     check_engine,
+    find_engine,
     is_engine_name,
     make_engine_player,
 )
-from chess_snn.evaluation.engines.player import EnginePlayer
-from chess_snn.evaluation.engines.settings import EngineSettings
+from chess_snn.evaluation.engines.pool import EnginePool, EngineSettings, engine_identity
 
 __all__ = [
     "ENGINE_FORMS",
     "EngineBudget",
     "EnginePlayer",
+    "EnginePool",
     "EngineSettings",
     "check_engine",
+    "engine_identity",
     "find_engine",
     "is_engine_name",
     "make_engine_player",

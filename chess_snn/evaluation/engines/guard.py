@@ -1,14 +1,14 @@
-"""Engines end with the process that asks them, also where that is killed with -9.
+"""Ends engines with the process that started them, even if that process is killed with -9.
 
-One small program a process, while it has engines, is told of each, and its input ends with the
-process, however that ends::
+While a pool has engines, one small program knows their process groups. Its input ends with this
+process, however this process ends, and it then kills the groups that are left::
 
     this process ──▶ +1234, -1234 ──▶ python guard.py
-          │                                │ at the end of its input kills
-          └────────────▶ engine ◀──────────┘ the groups that are left
+          │                                │ kills what is left
+          └────────────▶ engine ◀──────────┘ at the end of its input
 
-A parent-death signal (:mod:`chess_snn.reaped`) would not do: it comes at the end of the thread that
-started the engine, which a match has for one move alone, and does not reach what a script started.
+A parent-death signal (:mod:`chess_snn.processes`) would not do: it reaches only the process that
+was started, and an engine is often behind a script.
 
 The file is run by its path and imports nothing of this project: it costs one bare interpreter.
 """
@@ -17,83 +17,58 @@ import os
 import signal
 import subprocess
 import sys
-import threading
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+import weakref
+from collections.abc import Iterable
+from contextlib import suppress
 from typing import Final
 
 _ENDING_S: Final = 10.0
 
 
 class EngineGuard:
-    """Knows the process groups that are to be killed when this process ends."""
+    """The process groups to kill when this process ends. For one thread at a time."""
 
     def __init__(self) -> None:
-        self._start_anew()
-
-    def _start_anew(self) -> None:
-        # Re-entrant: the garbage collector may end a player while another one's engine is added.
-        self._lock = threading.RLock()
-        self._is_busy = False
         self._groups: set[int] = set()
-        self._leaving: list[int] = []
         self._program: subprocess.Popen[bytes] | None = None
+        _guards.add(self)
 
     def add(self, group: int) -> None:
-        """Have a group killed, once this process has ended.
+        """Have a group killed when this process has ended.
 
         Raises:
             OSError: the system cannot start the program that does so.
         """
-        with self._lock, self._busy():
-            self._groups.add(group)
-            try:
-                self._tell(f"+{group}\n")
-            except OSError:
-                self._groups.remove(group)
-                raise
+        self._groups.add(group)
+        try:
+            self._tell(f"+{group}\n")
+        except OSError:
+            self._groups.remove(group)
+            raise
 
     def remove(self, group: int) -> None:
-        """Leave a group alone; to be called while its number is still its own."""
-        with self._lock:
-            self._leaving.append(group)
-            if not self._is_busy:
-                with self._busy():
-                    pass
-
-    def forget(self) -> None:
-        """In a process that was forked: the engines are its parent's."""
-        program = self._program
-        self._start_anew()
-        if program is not None:
-            assert program.stdin is not None
-            program.stdin.close()
-            program.returncode = 0  # it is no child of this process
-
-    @contextmanager
-    def _busy(self) -> Iterator[None]:
-        """With the lock held; whoever leaves meanwhile is seen to at the end."""
-        self._is_busy = True
-        try:
-            yield
-        finally:
-            while self._leaving:
-                self._take_leave(self._leaving.pop())
-            self._is_busy = False
-
-    def _take_leave(self, group: int) -> None:
+        """Leave a group alone from now on; its number may soon be another group's."""
         if group not in self._groups:
             return
         self._groups.remove(group)
-        with suppress(OSError):  # a program that was killed kills nobody
+        with suppress(OSError):  # a program that was killed kills nothing
             self._tell(f"-{group}\n")
         if not self._groups:
             self._end()
 
+    def forget(self) -> None:
+        """Drop everything in a process that was forked: the engines are its parent's."""
+        program, self._program = self._program, None
+        self._groups.clear()
+        if program is not None:
+            assert program.stdin is not None
+            program.stdin.close()
+            program.returncode = 0  # it is not a child of this process
+
     def _tell(self, line: str) -> None:
-        """To the program; where it does not run it is started, and told of all."""
+        """Send a line to the program; if it does not run, start it and send all groups."""
         if self._program is not None and self._program.poll() is not None:
-            self._end()  # somebody has killed it
+            self._end()
         if self._program is None:
             self._program = subprocess.Popen(
                 [sys.executable, "-I", "-S", __file__], stdin=subprocess.PIPE,
@@ -115,6 +90,17 @@ class EngineGuard:
             self._program.kill()
             self._program.wait()
         self._program = None
+
+
+_guards: Final[weakref.WeakSet[EngineGuard]] = weakref.WeakSet()
+
+
+def _forget_all() -> None:
+    for guard in list(_guards):
+        guard.forget()
+
+
+os.register_at_fork(after_in_child=_forget_all)
 
 
 def main(lines: Iterable[bytes]) -> None:

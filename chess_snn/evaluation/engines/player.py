@@ -1,33 +1,72 @@
-"""A UCI engine as a player of matches."""
+"""A UCI engine as a player of matches, and how players are written that are engines.
 
+``stockfish@1000`` may look at a thousand nodes a move, ``stockfish:depth=1`` one ply deep, and
+``uci:/path/to/engine@nodes=100`` is any other engine. An engine's budget is never time: that would
+make it as strong as the machine is idle, while nodes and depth are the same everywhere.
+"""
+
+import re
+import shutil
 import weakref
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Final, Literal, get_args
 
+import chess
+import chess.engine
 import numpy as np
 
-from chess_snn.errors import ConfigError, IllegalMoveError
-from chess_snn.evaluation.engines.budget import EngineBudget
-from chess_snn.evaluation.engines.pool import EnginePool
-from chess_snn.evaluation.engines.settings import EngineSettings
+from chess_snn.config import check_choice, check_range
+from chess_snn.errors import ConfigError, EngineError, IllegalMoveError
+from chess_snn.evaluation.engines.pool import EnginePool, EngineSettings
 from chess_snn.evaluation.players import FORFEIT, VOID, ProgramFacts
 from chess_snn.games.base import NO_ACTION, Game, GameBatch
 from chess_snn.types import Int16Array, Int32Array, UInt64Array
 
+ENGINE_FORMS: Final = ("stockfish@NODES", "stockfish:depth=N", "uci:ENGINE@NODES")
+"""How engines are written; ``uci:ENGINE:depth=N`` too."""
+GAMES_FOLDER: Final = "/usr/games"
+"""Where Debian and its children put engines; often not on PATH."""
 
-def check_plays(game: Game, name: str) -> None:
-    """Refuse a game that engines do not play; ``name`` is the player's.
+BudgetUnit = Literal["nodes", "depth"]
 
-    Raises:
-        ConfigError: the game is not chess.
-    """
-    if game.spec.name != "chess":
-        raise ConfigError(f"player {name!r} plays chess, not {game.spec.name}; use 'random'")
+_MOST: Final = {"nodes": 1_000_000_000, "depth": 100}
+_ENGINE: Final = re.compile(r"(stockfish|uci)(?=[:@]|$)")
+_BUDGET: Final = re.compile(
+    r"(?P<engine>.+?)(?:[@:](?P<unit>nodes|depth)=|@)(?P<amount>[0-9]{1,12})"
+)
+_PROTOCOL: Final = "uci:"
+_STOCKFISH: Final = "stockfish"
+
+
+@dataclass(frozen=True, slots=True)
+class EngineBudget:
+    """How far an engine may look for one move: fixed nodes or a fixed depth."""
+
+    unit: BudgetUnit
+    amount: int
+
+    def __post_init__(self) -> None:
+        check_choice("an engine's budget", self.unit, get_args(BudgetUnit))
+        check_range(f"an engine's {self.unit}", self.amount, ge=1, le=_MOST[self.unit])
+
+    @property
+    def limit(self) -> chess.engine.Limit:
+        """As python-chess has it."""
+        if self.unit == "nodes":
+            return chess.engine.Limit(nodes=self.amount)
+        return chess.engine.Limit(depth=self.amount)
+
+    @property
+    def suffix(self) -> str:
+        """What follows the engine in a player's name: ``@1000``, ``:depth=8``."""
+        return f"@{self.amount}" if self.unit == "nodes" else f":depth={self.amount}"
 
 
 class EnginePlayer:
     """Plays what an engine answers to a position with a fixed budget.
 
-    The engine is told the position (FEN, clocks included) and not the moves that led there, which
+    The engine gets the position (FEN, clocks included) and not the moves that led there, which
     a match does not keep: it does not see that a position occurs again. It forgets each position
     before the next. So its answer is a function of the position, whichever process gives it.
 
@@ -44,10 +83,10 @@ class EnginePlayer:
         Raises:
             ConfigError: the game is not chess.
         """
-        check_plays(game, name)
+        _check_plays(game, name)
         self.name = name
         self._game = game
-        self._pool = EnginePool(program, budget.command, settings or EngineSettings())
+        self._pool = EnginePool(program, budget.limit, settings or EngineSettings())
         self._last_illegal: str | None = None
         # The pool does not know the player, so nothing keeps the player alive.
         self._end = weakref.finalize(self, self._pool.close)
@@ -75,7 +114,7 @@ class EnginePlayer:
         actions = np.full(len(batch), NO_ACTION, dtype=np.int16)
         live = np.flatnonzero(batch.num_legal)
         answers = self._pool.best_moves([
-            self._game.format_state(batch.state[row]) for row in live
+            chess.Board(self._game.format_state(batch.state[row])) for row in live
         ])
         for row, answer in zip(live, answers, strict=True):
             actions[row] = VOID if answer is None else self._action(batch.state[row], answer)
@@ -91,3 +130,95 @@ class EnginePlayer:
         except IllegalMoveError:
             self._last_illegal = f"{answer!r} in {self._game.format_state(state)!r}"
             return FORFEIT
+
+
+def is_engine_name(text: str) -> bool:
+    """Whether ``text`` is meant to be an engine, if perhaps wrongly written."""
+    return _ENGINE.match(text) is not None
+
+
+def make_engine_player(game: Game, text: str, settings: EngineSettings) -> EnginePlayer:
+    """The engine that ``text`` names; its processes start with its first move.
+
+    Its name is the shortest way to write it: ``stockfish@nodes=100`` is called ``stockfish@100``.
+
+    Raises:
+        ConfigError: as :func:`check_engine`.
+        EngineError: the engine is not installed.
+    """
+    check_engine(game, text)
+    engine, budget = _parse(text)
+    return EnginePlayer(
+        game, find_engine(engine.removeprefix(_PROTOCOL)), budget,
+        name=f"{engine}{budget.suffix}", settings=settings,
+    )
+
+
+def check_engine(game: Game, text: str) -> None:
+    """Check the name of an engine, without checking whether it is installed.
+
+    Raises:
+        ConfigError: no engine or no budget is named, or one out of range, or engines do not play
+            the game.
+    """
+    _parse(text)
+    _check_plays(game, text)
+
+
+def find_engine(program: str) -> Path:
+    """The executable file of an engine.
+
+    Args:
+        program: a path, if there is a slash in it; else a name that is looked for on PATH, then in
+            ``GAMES_FOLDER``.
+
+    Raises:
+        EngineError: it is not there; the message says how to install it.
+    """
+    if "/" in program:
+        try:
+            return _executable(Path(program).expanduser())
+        except (OSError, RuntimeError) as error:  # an impossible path; an unknown user's home
+            raise EngineError(
+                f"there is no engine at {program!r} ({error}); give another path"
+            ) from error
+    found = shutil.which(program) or shutil.which(program, path=GAMES_FOLDER)
+    if found is None:
+        remedy = (
+            "`make stockfish` installs it" if program == _STOCKFISH
+            else "install it, or give the path of its file: uci:/path/to/engine@1000"
+        )
+        raise EngineError(
+            f"engine {program!r} is not installed: it is neither on PATH nor in {GAMES_FOLDER}; "
+            f"{remedy}"
+        )
+    return Path(found).absolute()
+
+
+def _executable(path: Path) -> Path:
+    if not path.is_file():
+        raise EngineError(f"there is no engine at {path}; give the path of its executable file")
+    if shutil.which(path) is None:
+        raise EngineError(f"engine {path} may not be executed; `chmod +x` it, if it is a program")
+    return path.absolute()
+
+
+def _check_plays(game: Game, name: str) -> None:
+    if game.spec.name != "chess":
+        raise ConfigError(f"player {name!r} plays chess, not {game.spec.name}; use 'random'")
+
+
+def _parse(text: str) -> tuple[str, EngineBudget]:
+    """(``stockfish`` or ``uci:PROGRAM``, budget)."""
+    found = _BUDGET.fullmatch(text)
+    if found is None:
+        raise ConfigError(
+            f"player {text!r} does not say how far the engine may look; write it as in "
+            "stockfish@1000 (nodes) or stockfish:depth=8"
+        )
+    budget = EngineBudget("depth" if found["unit"] == "depth" else "nodes", int(found["amount"]))
+    engine = found["engine"]
+    is_known = engine == _STOCKFISH or engine.startswith(_PROTOCOL)
+    if not (is_known and engine.removeprefix(_PROTOCOL)):
+        raise ConfigError(f"player {text!r} names no engine; known: {', '.join(ENGINE_FORMS)}")
+    return engine, budget

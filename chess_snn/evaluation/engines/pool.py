@@ -1,30 +1,63 @@
 """Several processes of one engine, which share out positions and are replaced when they fail."""
 
+import asyncio
 import threading
-from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections import deque
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from pathlib import Path
-from queue import Empty, SimpleQueue
+from typing import Any, TypeVar
 
+import chess
+import chess.engine
+from pydantic import Field
+
+from chess_snn.cores import num_cores
 from chess_snn.errors import EngineError
+from chess_snn.evaluation.engines.guard import EngineGuard
 from chess_snn.evaluation.engines.process import EngineFailureError, EngineProcess
-from chess_snn.evaluation.engines.settings import EngineSettings
+from chess_snn.settings import settings_class
+
+_Answer = TypeVar("_Answer")
+_Ask = Callable[[EngineProcess, chess.Board, chess.engine.Limit, float], Awaitable[_Answer]]
+"""A method of :class:`EngineProcess`."""
+
+
+@settings_class("engine")
+class EngineSettings:
+    """How engines are run; none of it changes what a healthy engine plays."""
+
+    processes: int = Field(default=0, ge=0, le=1024)
+    """Of one player, each with one thread; 0 is one for every core this program may use."""
+    answer_s: float = Field(default=10.0, gt=0.0, le=86_400.0)
+    """An engine that has not moved after so many seconds is taken for dead."""
+    start_s: float = Field(default=10.0, gt=0.0, le=3600.0)
+    """The same for an engine that has just been started."""
+    restarts: int = Field(default=2, ge=0, le=100)
+    """How often a position is asked again of a fresh process before its game is void."""
+    give_up_after: int = Field(default=8, ge=1)
+    """After so many positions without an answer in a row no more are asked: all games are void."""
+
+    @property
+    def num_processes(self) -> int:
+        """Of one player, >= 1."""
+        return self.processes or num_cores()
 
 
 class EnginePool:
     """Answers positions on every process at once. One caller at a time."""
 
-    def __init__(self, program: Path, go: str, settings: EngineSettings) -> None:
-        """Nothing is started yet; ``go`` is the UCI command that every position is asked with."""
+    def __init__(self, program: Path, limit: chess.engine.Limit, settings: EngineSettings) -> None:
+        """Nothing is started yet; every position is searched up to ``limit``."""
         self.failures = 0
         """How often a process had to be replaced."""
         self.last_failure: str | None = None
-        self._program, self._go, self._settings = program, go, settings
+        self._program, self._limit, self._settings = program, limit, settings
         self._processes: list[EngineProcess | None] = [None] * settings.num_processes
-        self._lock = threading.Lock()
+        self._guard = EngineGuard()
         self._failed_in_a_row = 0
         self._identity: str | None = None
         self._is_closed = False
+        self._thread: _LoopThread | None = None
 
     @property
     def identity(self) -> str:
@@ -35,98 +68,161 @@ class EnginePool:
         """
         if self._identity is None:
             try:
-                self._identity = self._running(0).identity
+                self._identity = self._run(self._first_identity)
             except EngineFailureError as failure:
-                self._discard(0)
                 raise EngineError(
                     f"engine {self._program} {failure}; is it a UCI engine, and does it run on "
                     "this machine?"
                 ) from failure
         return self._identity
 
-    def best_moves(self, fens: Sequence[str]) -> list[str | None]:
+    def best_moves(self, boards: Sequence[chess.Board]) -> list[str | None]:
         """The engine's answer to each position, as it came; None where it had none.
 
         Raises:
             EngineError: the engine does not even start.
         """
-        if not fens:
-            return []
-        _ = self.identity
-        answers: list[str | None] = [None] * len(fens)
-        waiting: SimpleQueue[int] = SimpleQueue()
-        for index in range(len(fens)):
-            waiting.put(index)
+        return self._ask_all(EngineProcess.best_move, boards)
 
-        def work(seat: int) -> None:
-            while (index := _next(waiting)) is not None:
-                answers[index] = self._best_move(seat, fens[index])
+    def evaluations(self, boards: Sequence[chess.Board]) -> list[chess.engine.PovScore | None]:
+        """The engine's evaluation of each position; None where it gave none.
 
-        num_seats = min(len(fens), len(self._processes))
-        with ThreadPoolExecutor(num_seats, "engine") as threads:
-            try:
-                for done in [threads.submit(work, seat) for seat in range(num_seats)]:
-                    done.result()
-            except BaseException:  # Ctrl-C above all: the threads must not play on
-                self._kill()
-                raise
-        return answers
+        Raises:
+            EngineError: the engine does not even start.
+        """
+        return self._ask_all(EngineProcess.evaluation, boards)
 
     def close(self) -> None:
         """End all processes at once; the pool answers nothing any more."""
-        self._kill()
-        for seat in range(len(self._processes)):
-            self._discard(seat)
+        self._is_closed = True
+        thread, self._thread = self._thread, None
+        if thread is not None:
+            thread.end_with(self._release_all)
 
-    def _kill(self) -> None:
-        with self._lock:
-            self._is_closed = True
-            processes = [process for process in self._processes if process is not None]
-        for process in processes:
-            process.kill()
+    def _ask_all(self, ask: _Ask[_Answer], boards: Sequence[chess.Board]) -> list[_Answer | None]:
+        if not boards:
+            return []
+        _ = self.identity
+        if self._is_closed:
+            return [None] * len(boards)
+        return self._run(lambda: self._answers(ask, boards))
 
-    def _best_move(self, seat: int, fen: str) -> str | None:
+    def _run(self, work: Callable[[], Coroutine[Any, Any, _Answer]]) -> _Answer:
+        if self._is_closed:
+            raise EngineFailureError("has been closed")
+        if self._thread is None:
+            self._thread = _LoopThread()
+        try:
+            return self._thread.run(work)
+        except EngineFailureError:
+            raise
+        except BaseException:  # Ctrl-C above all: the engines must not think on
+            self.close()
+            raise
+
+    async def _first_identity(self) -> str:
+        try:
+            return (await self._running(0)).identity
+        except EngineFailureError:
+            await self._discard(0)
+            raise
+
+    async def _answers(
+        self, ask: _Ask[_Answer], boards: Sequence[chess.Board]
+    ) -> list[_Answer | None]:
+        answers: list[_Answer | None] = [None] * len(boards)
+        waiting = deque(range(len(boards)))
+
+        async def work(seat: int) -> None:
+            while waiting:
+                index = waiting.popleft()
+                answers[index] = await self._answer(ask, seat, boards[index])
+
+        num_seats = min(len(boards), len(self._processes))
+        await asyncio.gather(*(work(seat) for seat in range(num_seats)))
+        return answers
+
+    async def _answer(
+        self, ask: _Ask[_Answer], seat: int, board: chess.Board
+    ) -> _Answer | None:
         for _ in range(1 + self._settings.restarts):
-            if self._is_closed or self._failed_in_a_row >= self._settings.give_up_after:
+            if self._failed_in_a_row >= self._settings.give_up_after:
                 return None
             try:
-                answer = self._running(seat).best_move(fen, self._go, self._settings.answer_s)
+                process = await self._running(seat)
+                answer = await ask(process, board, self._limit, self._settings.answer_s)
             except EngineFailureError as failure:
-                self._note(f"{failure} in {fen!r}")
-                self._discard(seat)
+                self.failures += 1
+                self.last_failure = f"{failure} in {board.fen()!r}"
+                await self._discard(seat)
             else:
                 self._failed_in_a_row = 0
                 return answer
-        with self._lock:
-            self._failed_in_a_row += 1
+        self._failed_in_a_row += 1
         return None
 
-    def _running(self, seat: int) -> EngineProcess:
+    async def _running(self, seat: int) -> EngineProcess:
         """The process of a seat, greeted."""
         process = self._processes[seat]
         if process is None:
-            with self._lock:
-                # Once closed nothing may be started that nobody would end.
-                if self._is_closed:
-                    raise EngineFailureError("has been closed")
-                process = self._processes[seat] = EngineProcess(self._program)
-            process.greet(self._settings.start_s)
+            process = await EngineProcess.start(self._program, self._guard)
+            self._processes[seat] = process
+            await process.greet(self._settings.start_s)
         return process
 
-    def _discard(self, seat: int) -> None:
-        with self._lock:
-            process, self._processes[seat] = self._processes[seat], None
+    async def _discard(self, seat: int) -> None:
+        process = self._processes[seat]
         if process is not None:
-            process.release()
+            await process.release()
+            self._processes[seat] = None
 
-    def _note(self, failure: str) -> None:
-        with self._lock:
-            self.failures += 1
-            self.last_failure = failure
+    async def _release_all(self) -> None:
+        for seat in range(len(self._processes)):
+            await self._discard(seat)
 
 
-def _next(waiting: "SimpleQueue[int]") -> int | None:
+def engine_identity(program: Path) -> str:
+    """What the engine at ``program`` calls itself.
+
+    Raises:
+        EngineError: it does not start, or does not answer as an engine would.
+    """
+    pool = EnginePool(program, chess.engine.Limit(nodes=1), EngineSettings(processes=1))
     try:
-        return waiting.get_nowait()
-    except Empty:
-        return None
+        return pool.identity
+    finally:
+        pool.close()
+
+
+class _LoopThread:
+    """An event loop in a thread of its own."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.new_event_loop()
+        # A daemon: a player that is never closed must not keep the interpreter from ending.
+        self._thread = threading.Thread(target=self._run_loop, name="engine", daemon=True)
+        self._thread.start()
+
+    def run(self, work: Callable[[], Coroutine[Any, Any, _Answer]]) -> _Answer:
+        """Do ``work`` in the thread, and wait for it."""
+        return asyncio.run_coroutine_threadsafe(work(), self._loop).result()
+
+    def end_with(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        """Cancel what the thread is at, do ``work`` in it, and end it."""
+
+        async def finish() -> None:
+            tasks = asyncio.all_tasks() - {asyncio.current_task()}
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+            await work()
+            self._loop.stop()
+
+        asyncio.run_coroutine_threadsafe(finish(), self._loop)
+        # The garbage collector may close a pool in any thread, this one among them.
+        if threading.current_thread() is not self._thread:
+            self._thread.join()
+
+    def _run_loop(self) -> None:
+        self._loop.run_forever()
+        self._loop.close()

@@ -1,177 +1,194 @@
-"""One engine in a process of its own, asked over a pipe; every wait has an end.
+"""One engine in a process of its own: python-chess's UCI client, with an end to every wait.
 
-Only what a match needs of the Universal Chess Interface (Huber & Meyer-Kahlen 2004): the
-greeting, options, and ``go`` up to ``bestmove``. Whatever else an engine says is passed over.
+python-chess speaks the protocol. This adds what matches need of it: a time limit for every answer,
+and answers that depend on the position alone.
 """
 
+import asyncio
+import logging
 import os
-import select
 import signal
 import subprocess
-import time
-from contextlib import suppress
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
-from typing import Final
+from typing import Final, Self
+
+import chess
+import chess.engine
 
 from chess_snn.errors import ChessSnnError
 from chess_snn.evaluation.engines.guard import EngineGuard
 
 HASH_MIB: Final = 16
 """Stockfish's own default. Not a setting: it is part of who plays."""
-
+_OPTIONS: Final = {"Threads": 1, "Hash": HASH_MIB}
+"""Set where the engine has them; they make its answers repeatable."""
 _LONGEST_LINE: Final = 1 << 16
 _LONGEST_IDENTITY: Final = 80
-_CHUNK: Final = 1 << 16
-_DYING_S: Final = 1.0
-
-_guard: Final = EngineGuard()
-os.register_at_fork(after_in_child=_guard.forget)
+_STDOUT: Final = 1
 
 
 class EngineFailureError(ChessSnnError):
-    """The process died, hung or said nothing that could be used; it must be replaced."""
+    """The process died, hung or sent nothing that could be used; it must be replaced."""
 
 
-class EngineProcess:
+class EngineProcess(chess.engine.UciProtocol):
     """A running engine. After an :class:`EngineFailureError` it can only be released."""
 
-    def __init__(self, program: Path) -> None:
+    def __init__(self) -> None:
+        super().__init__()
+        self.identity = ""
+        """What the engine calls itself, after the greeting: ``Stockfish 15.1``."""
+        self._guard: EngineGuard | None = None
+        self._exited = asyncio.Event()
+        self._answer: str | None = None
+        """The first move that it named since this was set to None; "" where it named none."""
+        self._has_long_line = False
+
+    @classmethod
+    async def start(cls, program: Path, guard: EngineGuard) -> Self:
         """Start the program; it is not yet greeted. It ends with this process at the latest.
 
         Raises:
             EngineFailureError: the system cannot start it.
         """
-        self.identity = program.name
-        """What the engine calls itself, after the greeting: ``Stockfish 15.1``."""
         try:
-            self._process = subprocess.Popen(
-                [program], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL, bufsize=0, start_new_session=True,
+            _, engine = await cls.popen(
+                str(program), stderr=subprocess.DEVNULL, start_new_session=True
             )
         except OSError as error:
             raise EngineFailureError(f"could not be started: {error}") from error
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        self._input, self._output = self._process.stdin, self._process.stdout
-        for pipe in (self._input, self._output):
-            os.set_blocking(pipe.fileno(), False)
-        self._readable = select.poll()
-        self._readable.register(self._output, select.POLLIN)
-        self._unread = bytearray()
-        self._is_killed = False
+        engine.identity, engine._guard = program.name, guard
         try:
-            _guard.add(self._process.pid)
+            guard.add(engine.group)
         except OSError as error:
-            self.release()
+            await engine.release()
             raise EngineFailureError(f"could not be guarded: {error}") from error
+        return engine
 
-    def greet(self, within_s: float) -> None:
+    @property
+    def group(self) -> int:
+        """Number of its process group: it has a session of its own."""
+        assert self.transport is not None
+        return self.transport.get_pid()
+
+    async def greet(self, within_s: float) -> None:
         """Exchange greetings, and set options that make its answers repeatable.
 
         Raises:
             EngineFailureError: it does not answer as an engine would.
         """
-        deadline = time.monotonic() + within_s
-        self._send("uci")
-        options = set()
-        while (words := self._words(deadline)) != ["uciok"]:
-            if words[:2] == ["id", "name"]:
-                self.identity = _printable(" ".join(words[2:])) or self.identity
-            elif words[:2] == ["option", "name"] and "type" in words:
-                options.add(" ".join(words[2 : words.index("type")]))
-        for option, value in (("Threads", 1), ("Hash", HASH_MIB)):
-            if option in options:
-                self._send(f"setoption name {option} value {value}")
-        self._await_ready(deadline)
+        async with self._in_time(within_s):
+            await self.initialize()
+            await self.configure({
+                name: _nearest(self.options[name], value)
+                for name, value in _OPTIONS.items() if name in self.options
+            })
+            await self.ping()
+        name = "".join(filter(str.isprintable, self.id.get("name", "")))
+        self.identity = name[:_LONGEST_IDENTITY] or self.identity
 
-    def best_move(self, fen: str, go: str, within_s: float) -> str:
-        """What the engine answers, whatever it is; "" where it names no move.
+    async def best_move(
+        self, board: chess.Board, limit: chess.engine.Limit, within_s: float
+    ) -> str:
+        """The engine's answer as text, legal or not; "" where it names no move.
 
         It forgets everything first, so its answer does not depend on what it was asked before.
 
         Raises:
             EngineFailureError: there is no answer within ``within_s`` seconds.
         """
-        deadline = time.monotonic() + within_s
-        self._send("ucinewgame")
-        # Also passes over what a confused engine still had to say of the position before.
-        self._await_ready(deadline)
-        self._send(f"position fen {fen}", go)
-        while (words := self._words(deadline))[:1] != ["bestmove"]:
-            pass
-        return words[1] if len(words) > 1 else ""
+        async with self._in_time(within_s):
+            # Passes over what a confused engine still had to say of the position before.
+            await self.ping()
+            self._answer = None
+            try:
+                await self.play(board, limit, game=object())
+            except chess.engine.EngineError as error:
+                # An illegal move is an answer; what follows from it is for the caller to say.
+                if self._answer is None or isinstance(error, chess.engine.EngineTerminatedError):
+                    raise
+        return self._answer or ""
 
-    def kill(self) -> None:
-        """End the process at once; may be called while another thread waits for its answer.
+    async def evaluation(
+        self, board: chess.Board, limit: chess.engine.Limit, within_s: float
+    ) -> chess.engine.PovScore:
+        """The engine's evaluation of a position; it forgets everything first.
 
-        So do processes that it started: an engine is often behind a script, and one that hangs
-        would not notice that its script has gone.
+        Raises:
+            EngineFailureError: there is none within ``within_s`` seconds.
         """
-        if not self._is_killed:
-            self._is_killed = True
-            # Of its own session, and so of a group that has its number.
-            with suppress(ProcessLookupError):
-                os.killpg(self._process.pid, signal.SIGKILL)
-        _guard.remove(self._process.pid)
-        self._process.wait()
+        async with self._in_time(within_s):
+            info = await self.analyse(
+                board, limit, game=object(), info=chess.engine.INFO_SCORE
+            )
+        if "score" not in info:
+            raise EngineFailureError("gave no evaluation")
+        return info["score"]
 
-    def release(self) -> None:
-        """End the process and give its pipes back; nobody may be reading them."""
-        self.kill()
-        self._input.close()
-        self._output.close()
+    async def release(self) -> None:
+        """End the process at once, with all that it started, and close its pipes."""
+        self._kill()
+        if self._guard is not None:
+            self._guard.remove(self.group)
+        await self._exited.wait()
+        assert self.transport is not None
+        self.transport.close()
+        await asyncio.wait([self.returncode])
 
-    def _await_ready(self, deadline: float) -> None:
-        self._send("isready")
-        while self._words(deadline) != ["readyok"]:
-            pass
+    def line_received(self, line: str) -> None:
+        """Keep an answer as text, before python-chess reads it."""
+        words = line.split()
+        if self._answer is None and words[:1] == ["bestmove"]:
+            self._answer = words[1] if len(words) > 1 else ""
 
-    def _send(self, *lines: str) -> None:
-        data = "".join(f"{line}\n" for line in lines).encode()
+    def pipe_data_received(self, fd: int, data: bytes | str) -> None:
+        """Kill an engine that sends a line without end; python-chess reads the others."""
+        super().pipe_data_received(fd, data)
+        if len(self.buffer[_STDOUT]) > _LONGEST_LINE:
+            self._has_long_line = True
+            self._kill()
+
+    def process_exited(self) -> None:
+        """Let :meth:`release` go on."""
+        self._exited.set()
+
+    def _kill(self) -> None:
+        """Kill its whole group: an engine is often behind a script, and outlives it if it hangs."""
+        with suppress(ProcessLookupError):
+            os.killpg(self.group, signal.SIGKILL)
+
+    @asynccontextmanager
+    async def _in_time(self, within_s: float) -> AsyncIterator[None]:
         try:
-            written = os.write(self._input.fileno(), data)
-        except BlockingIOError:
-            written = 0
-        except OSError as error:
-            raise EngineFailureError(self._obituary()) from error
-        if written < len(data):
-            raise EngineFailureError("does not read what it is sent")
+            async with asyncio.timeout(within_s):
+                yield
+        except TimeoutError as error:
+            raise EngineFailureError("did not answer in time") from error
+        except chess.engine.EngineTerminatedError as error:
+            raise EngineFailureError(self._cause_of_death()) from error
+        except chess.engine.EngineError as error:
+            raise EngineFailureError(f"does not follow the UCI protocol ({error})") from error
 
-    def _words(self, deadline: float) -> list[str]:
-        """The next line, cut at spaces."""
-        while (end := self._unread.find(b"\n")) < 0:
-            if len(self._unread) > _LONGEST_LINE:
-                raise EngineFailureError(f"sent a line of over {_LONGEST_LINE} bytes")
-            self._read(deadline)
-        # An engine may say one useless line after another, each in time.
-        _remaining_s(deadline)
-        line = self._unread[:end].decode(errors="replace")
-        del self._unread[: end + 1]
-        return line.split()
-
-    def _read(self, deadline: float) -> None:
-        if not self._readable.poll(1000.0 * _remaining_s(deadline)):
-            return
-        chunk = os.read(self._output.fileno(), _CHUNK)
-        if not chunk:
-            raise EngineFailureError(self._obituary())
-        self._unread += chunk
-
-    def _obituary(self) -> str:
-        try:
-            status = self._process.wait(_DYING_S)
-        except subprocess.TimeoutExpired:
-            return "closed its pipes"
+    def _cause_of_death(self) -> str:
+        if self._has_long_line:
+            return f"sent a line of over {_LONGEST_LINE} bytes"
+        assert self.transport is not None
+        status = self.transport.get_returncode()
+        assert status is not None
         return f"was killed by signal {-status}" if status < 0 else f"ended with status {status}"
 
 
-def _remaining_s(deadline: float) -> float:
-    remaining_s = deadline - time.monotonic()
-    if remaining_s <= 0:
-        raise EngineFailureError("did not answer in time")
-    return remaining_s
+def _is_of_others(record: logging.LogRecord) -> bool:
+    """Drop python-chess's warnings about lines that one of our engines should not have sent."""
+    return not any(isinstance(part, EngineProcess) for part in record.args or ())
 
 
-def _printable(text: str) -> str:
-    kept = "".join(character for character in text if character.isprintable())
-    return kept[:_LONGEST_IDENTITY]
+chess.engine.LOGGER.addFilter(_is_of_others)
+
+
+def _nearest(option: chess.engine.Option, value: int) -> int:
+    """The value that the option allows and that is nearest to ``value``."""
+    at_least = value if option.min is None else max(value, option.min)
+    return at_least if option.max is None else min(at_least, option.max)

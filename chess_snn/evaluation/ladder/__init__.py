@@ -1,39 +1,43 @@
 """The calibrated ladder: players of known strength, made, read, checked and climbed."""
 
-from chess_snn.evaluation.ladder.available import AvailablePlayers, available_players
-from chess_snn.evaluation.ladder.check import CheckedScore, check_results
+from chess_snn.evaluation.ladder.check import (
+    AvailablePlayers,
+    CheckedScore,
+    available_players,
+    check_results,
+)
 from chess_snn.evaluation.ladder.climb import (
+    APPROXIMATE_ELO,
+    BATCH_PAIRS,
+    LadderRating,
     RungScore,
     bracketing_rungs,
+    climb_ladder,
     distance_to_ladder,
     has_arrived,
     next_rung,
+    rate_on_ladder,
+    widened,
 )
 from chess_snn.evaluation.ladder.games_file import LadderGames, pack_games, unpack_games
 from chess_snn.evaluation.ladder.ladder import (
     GAMES_FILE,
     LADDER_FILE,
     Ladder,
+    PairResults,
     Rung,
     read_ladder,
     shipped_games,
 )
-from chess_snn.evaluation.ladder.pair_results import PairResults
 from chess_snn.evaluation.ladder.playing import (
+    LADDER_PLAYERS,
     LadderPlan,
+    ladder_pairings,
+    needs_engine,
     play_ladder,
     programs_of,
     read_matches,
 )
-from chess_snn.evaluation.ladder.rate import (
-    APPROXIMATE_ELO,
-    BATCH_PAIRS,
-    LadderRating,
-    climb_ladder,
-    rate_on_ladder,
-    widened,
-)
-from chess_snn.evaluation.ladder.rungs import LADDER_PLAYERS, ladder_pairings, needs_engine
 
 __all__ = [
     "APPROXIMATE_ELO",

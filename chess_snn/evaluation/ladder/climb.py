@@ -1,25 +1,52 @@
-"""Which player of the ladder somebody meets next, and when enough is known of them.
+"""Rate players on the ladder by games against rungs near them.
 
-Games against somebody much weaker or stronger say little: so a climb goes up while it scores above
-0.7, and down while below 0.3. Once it need do neither it plays the three rungs about its rating, as
-all of its scores so far give it, in turns. What comes next depends on those scores and on nothing
-else: a climb that was stopped goes on as if it had not been.
+Games against a much weaker or stronger player say little: so a climb goes up while it scores above
+0.7, and down while below 0.3. Then it plays the three rungs around its rating, as all of its scores
+so far give it, in turns. What comes next depends on those scores and on nothing else, so a climb
+that was interrupted continues as if it had not been.
+
+The games of all players are fitted together with the ladder's, so that their ratings are on one
+scale and can be compared.
 
 Rungs are numbered from 0, the weakest; ``elos`` are their ratings.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Final
+import math
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final, Self
 
-from chess_snn.evaluation.elo import logistic_score
 from chess_snn.evaluation.ladder.ladder import Ladder
-from chess_snn.evaluation.ratings import Crosstable, Estimate, RatedGame, fit_ratings
+from chess_snn.evaluation.match_result import MatchResult
+from chess_snn.evaluation.ratings import (
+    Crosstable,
+    Estimate,
+    RatedGame,
+    Rating,
+    fit_ratings,
+    match_games,
+    rate_linked,
+)
+from chess_snn.evaluation.scores import logistic_score
+from chess_snn.types import Json
 
 ADVANCE_ABOVE: Final = 0.7
 RETREAT_BELOW: Final = 0.3
 NUM_BRACKETING: Final = 3
 """Rungs that are played in turns in the end."""
+_BEYOND: Final = 2000.0
+"""Points below the ladder and above it at which ratings are looked for."""
+_NUM_BISECTIONS: Final = 20
+"""Halve the range to less than a point."""
+BATCH_PAIRS: Final = 5
+"""Openings played in a row against one opponent, each with both colours."""
+APPROXIMATE_ELO: Final = 150.0
+"""Points by which an engine of another version than the ladder's may differ from its rung, with
+95 % confidence. Assumed, not measured."""
+_START_ELO: Final = 900.0
+"""Climbs begin at the rung nearest to this: networks pass the rungs below within minutes."""
+PlayBatch = Callable[[str, int], MatchResult]
+"""Plays batch number so-and-so, from 0, of a player against the opponent of that name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +57,12 @@ class RungScore:
     num_games: int
     """That count; >= 1."""
 
+    @classmethod
+    def of(cls, batches: Sequence[MatchResult]) -> Self:
+        """What the first player of ``batches`` scored in all of them."""
+        points = sum(batch.score * batch.num_scored for batch in batches)
+        return cls(points, sum(batch.num_scored for batch in batches))
+
     @property
     def score(self) -> float:
         """Mean, in [0, 1]."""
@@ -37,10 +70,7 @@ class RungScore:
 
 
 _IMAGINED: Final = RungScore(points=0.5, num_games=1)
-_BEYOND: Final = 2000.0
-"""Points below the ladder and above it at which ratings are looked for."""
-_NUM_BISECTIONS: Final = 20
-"""Halve the range to less than a point."""
+
 
 def next_rung(scores: Mapping[int, RungScore], start: int, elos: Sequence[float]) -> int:
     """The rung to be played now.
@@ -143,3 +173,99 @@ def _own_rung(scores: Mapping[int, RungScore], end: int, elos: Sequence[float]) 
 
 def _games(scores: Mapping[int, RungScore], rung: int) -> int:
     return scores[rung].num_games if rung in scores else 0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LadderRating:
+    """A player's rating on the ladder, and the matches that it rests on."""
+
+    rating: Rating
+    """Its interval also holds what is not known of the ladder, and of approximate rungs."""
+    matches: tuple[MatchResult, ...]
+    """One against each opponent."""
+    approximate: tuple[str, ...]
+    """Opponents among them that another version of the ladder's engine played."""
+
+    def to_json(self) -> Json:
+        """The rating, and the score against each opponent; ends that are not finite are null."""
+        kept = ("player_b", "num_games", "wins", "draws", "losses", "capped", "voided", "score",
+                "score_low", "score_high")
+        summaries = [match.summary() for match in self.matches]
+        return self.rating.to_json() | {
+            "approximate": list(self.approximate),
+            "opponents": [
+                {name.replace("player_b", "player"): summary[name] for name in kept}
+                for summary in summaries
+            ],
+        }
+
+
+def climb_ladder(
+    ladder: Ladder, players: Sequence[str], num_games: int, play_batch: PlayBatch
+) -> dict[str, list[MatchResult]]:
+    """Play ``num_games`` against rungs near the player's strength.
+
+    Args:
+        ladder: that is climbed.
+        players: its players that can be played, the weakest first.
+        num_games: at most; in batches of ``2 * BATCH_PAIRS``.
+        play_batch: what it plays depends on its arguments alone, so that a climb can go on.
+
+    Returns:
+        The batches by opponent.
+    """
+    elos = [ladder.rung(name).elo for name in players]
+    start = min(range(len(elos)), key=lambda rung: abs(elos[rung] - _START_ELO))
+    batches: dict[str, list[MatchResult]] = {}
+    for _ in range(num_games // (2 * BATCH_PAIRS)):
+        scores = {
+            place: RungScore.of(batches[name])
+            for place, name in enumerate(players) if name in batches
+        }
+        rung = players[next_rung(scores, start, elos)]
+        played = batches.setdefault(rung, [])
+        played.append(play_batch(rung, len(played)))
+    return batches
+
+
+def rate_on_ladder(
+    ladder: Ladder, played: Mapping[str, Mapping[str, Sequence[MatchResult]]],
+    approximate: Collection[str] = (),
+) -> list[LadderRating]:
+    """Rate players by their games and the ladder's, all at once.
+
+    Args:
+        ladder: whose scale it is.
+        played: batches by player and opponent.
+        approximate: opponents that another version of the ladder's engine played. They count as
+            the ladder's rungs; ``APPROXIMATE_ELO`` widens the intervals of those who met them.
+
+    Returns:
+        In the order of ``played``.
+
+    Raises:
+        RatingError: no game links a player to the ladder.
+    """
+    games = [
+        game for opponents in played.values() for batches in opponents.values()
+        for batch in batches for game in match_games(batch)
+    ]
+    games += ladder.games()
+    ratings, _ = rate_linked(games)
+    found = []
+    for player, opponents in played.items():
+        matches = tuple(MatchResult.joined(batches) for batches in opponents.values())
+        met = tuple(name for name in opponents if name in approximate)
+        rating = ratings.of(player)
+        found.append(LadderRating(widened(rating) if met else rating, matches, met))
+    return found
+
+
+def widened(rating: Rating) -> Rating:
+    """``rating`` with the interval that it has where approximate rungs were met."""
+    elo = rating.elo
+    return replace(rating, elo=Estimate(
+        elo.value,
+        elo.value - math.hypot(elo.value - elo.low, APPROXIMATE_ELO),
+        elo.value + math.hypot(elo.high - elo.value, APPROXIMATE_ELO),
+    ))

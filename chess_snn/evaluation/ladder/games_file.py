@@ -8,9 +8,9 @@ import numpy as np
 import zstandard
 
 from chess_snn.errors import ChessSnnError, CorruptDataError
-from chess_snn.evaluation.ladder.move_ranks import rank_moves, unrank_moves
 from chess_snn.evaluation.match_result import MatchResult
 from chess_snn.evaluation.openings import opening_states
+from chess_snn.evaluation.played_moves import rank_moves, unrank_moves
 from chess_snn.evaluation.players import ProgramFacts
 from chess_snn.games import get_game
 from chess_snn.types import Json

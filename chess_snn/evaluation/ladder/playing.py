@@ -1,36 +1,99 @@
-"""Plays the round-robin of a ladder, part by part, so that it can be stopped and gone on with.
+"""The round-robin of a ladder: who meets whom, and its games, which can be continued.
 
 A part is some openings of one pairing. Every finished part is a file; parts that are there are not
-played again, and the same plan plays the same games whenever it is stopped. All pairings play their
-first part before any plays its second: a run that is ended early has something of each.
+played again, and the same plan plays the same games whenever it is interrupted. All pairings play
+their first part before any plays its second: a run that ends early has something of each.
 """
 
 import re
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from chess_snn.config import check_range
 from chess_snn.data import sweep_temporaries
-from chess_snn.errors import CorruptDataError, UsageError
-from chess_snn.evaluation.engines import EngineSettings
+from chess_snn.errors import ConfigError, CorruptDataError, UsageError
+from chess_snn.evaluation.engines import EngineSettings, is_engine_name
 from chess_snn.evaluation.match_files import read_match_body, write_match
 from chess_snn.evaluation.match_result import MatchResult, identities_of
 from chess_snn.evaluation.matches import DEFAULT_MAX_PLIES, play_match
-from chess_snn.evaluation.named_players import make_player
+from chess_snn.evaluation.named_players import make_player, split_dilution
 from chess_snn.evaluation.openings import book_openings, check_book
 from chess_snn.games import get_game
 from chess_snn.games.base import Game
 from chess_snn.rng import derive_seed
 from chess_snn.types import Progress
 
+LADDER_PLAYERS: Final = (
+    "random",
+    "stockfish:depth=1~90",
+    "greedy~75",
+    "stockfish:depth=1~75",
+    "greedy~50",
+    "minimax:2~50",
+    "greedy~25",
+    "stockfish:depth=1~50",
+    "greedy",
+    "minimax:2~25",
+    "stockfish:depth=1~25",
+    "minimax:3~25",
+    "minimax:2",
+    "minimax:3~10",
+    "minimax:3",
+    "stockfish:depth=1~10",
+    "stockfish:depth=1",
+    "stockfish@1",
+    "stockfish@30",
+    "stockfish@100",
+    "stockfish@300",
+    "stockfish@1000",
+    "stockfish@2000",
+    "stockfish@3000",
+    "stockfish@5000",
+    "stockfish@10000",
+)
+"""From the weakest to the strongest, as far as is known before they play."""
+
+NEIGHBOURS: Final = 2
+"""Every player meets so many of the next ones."""
+LONG_LINK: Final = 4
+"""Every second player meets the one so many places above it too."""
 PART_PAIRS: Final = 10
 """Openings of a part."""
-
 _NOT_IN_NAMES: Final = re.compile(r"[^\w.@~=-]")
 _S_PER_MINUTE: Final = 60.0
+
+
+def ladder_pairings(players: Sequence[str]) -> list[tuple[str, str]]:
+    """Who meets whom, both in the order of ``players``.
+
+    Neighbours decide the ratings: between players far apart all games end one way, and say only
+    that they are far apart. A few longer links hold the scale together, so that an error of one
+    step does not add up with those of all the others.
+
+    Raises:
+        ConfigError: fewer than two players, or one twice.
+    """
+    if len(players) < 2:
+        raise ConfigError(
+            f"a ladder needs at least two players, got {', '.join(players) or 'none'}"
+        )
+    if len(set(players)) != len(players):
+        raise ConfigError(f"the ladder names a player twice: {', '.join(players)}")
+    steps = [
+        (low, low + step)
+        for low in range(len(players))
+        for step in (*range(1, NEIGHBOURS + 1), LONG_LINK)
+        if step <= NEIGHBOURS or low % 2 == 0
+    ]
+    return [(players[low], players[high]) for low, high in steps if high < len(players)]
+
+
+def needs_engine(player: str) -> bool:
+    """Whether another program must be installed for ``player`` to play."""
+    return is_engine_name(split_dilution(player)[0])
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +174,7 @@ def play_ladder(
     """
     game = get_game("chess")
     for name in {name for pairing in plan.pairings for name in pairing}:
-        make_player(game, name, engines)  # an unknown one is told before any game
+        make_player(game, name, engines)  # raises before any game is played
     if folder.is_dir():
         sweep_temporaries(folder)
     deadline = time.monotonic() + _S_PER_MINUTE * minutes if minutes else None

@@ -3,11 +3,15 @@
 from chess_snn.evaluation.ratings.crosstable import (
     Crosstable,
     RatedGame,
-    linked_to,
     match_games,
 )
-from chess_snn.evaluation.ratings.fit import DEFAULT_ANCHOR, fit_ratings
-from chess_snn.evaluation.ratings.held_out import HeldOutCheck, held_out_check
+from chess_snn.evaluation.ratings.fit import (
+    DEFAULT_ANCHOR,
+    HeldOutCheck,
+    fit_ratings,
+    held_out_check,
+    rate_linked,
+)
 from chess_snn.evaluation.ratings.result import Estimate, Rating, Ratings, interval_text
 
 __all__ = [
@@ -21,6 +25,6 @@ __all__ = [
     "fit_ratings",
     "held_out_check",
     "interval_text",
-    "linked_to",
     "match_games",
+    "rate_linked",
 ]

@@ -177,7 +177,7 @@ class Crosstable:
 
 
 def linked_to(anchor: str, pairs: Iterable[tuple[str, str]]) -> set[str]:
-    """The anchor, and everybody to whom a chain of ``pairs``, who met, leads from it."""
+    """The anchor, and all players to whom a chain of ``pairs``, who met, leads from it."""
     opponents: dict[str, set[str]] = {anchor: set()}
     for one, other in pairs:
         opponents.setdefault(one, set()).add(other)

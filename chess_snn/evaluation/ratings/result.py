@@ -11,8 +11,8 @@ from statistics import NormalDist
 import numpy as np
 
 from chess_snn.errors import RatingError
-from chess_snn.evaluation.elo import ELO_PER_NAT
 from chess_snn.evaluation.ratings.davidson import COLOUR, LOG_DRAW, log_probabilities
+from chess_snn.evaluation.scores import ELO_PER_NAT
 from chess_snn.types import BoolArray, Float64Array, Int64Array, Json
 
 

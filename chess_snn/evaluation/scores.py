@@ -1,24 +1,93 @@
-"""How far a measured score may be from the true one.
+"""What scores are worth: in Elo points, in pairs of games, and how sure they are.
 
-Dimensions: the last one is the 5 pair scores, see `pairs`; leading ones are free.
+400 Elo points are odds of 10 : 1, so one *nat* of log-odds is 400 / ln 10 points. Ratings are
+fitted in nats and shown in points.
+
+The two games of an opening depend on each other, and a pair evens out an opening that favours one
+side. Counting the five possible pair scores (the *pentanomial* of engine testing) keeps what
+counting wins, draws and losses throws away.
+
+Dimensions of intervals: the last one is the 5 pair scores; leading ones are free.
 """
 
+import math
 from statistics import NormalDist
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from chess_snn.config import check_range
 from chess_snn.errors import ConfigError
-from chess_snn.evaluation.pairs import PAIR_SCORES
 from chess_snn.types import Float64Array, Int64Array
 
+if TYPE_CHECKING:  # a match's interval is made of its pairs
+    from chess_snn.evaluation.match_result import MatchResult
+
+ELO_PER_NAT: Final = 400.0 / math.log(10.0)
+"""Points of one unit of natural log-odds, about 173.7."""
+PAIR_SCORES: Final[Float64Array] = np.array([0.0, 0.25, 0.5, 0.75, 1.0])
+"""float64[5]: mean scores that a pair of games can have; the order of all pair counts."""
+PAIR_SCORES.setflags(write=False)
 _UNSEEN: Final = 0.02
 """Pairs added to each of the five scores. Without them, no mean outside of the scores seen would be
 possible. Coverage is the same from 0.005 to 0.05."""
 _NUM_BISECTIONS: Final = 60
 _FARTHEST: Final = 60.0
 """Largest logarithm of the tilt; beyond it the distribution no longer changes."""
+
+
+def elo_difference(score: float) -> float:
+    """Elo points by which a player with this mean score is ahead, by the logistic curve.
+
+    ``-400 log10(1 / score - 1)``: a score of 0.76 is about 200 points. Infinite at 0 and 1, where
+    a score gives a bound only: see :func:`chess_snn.evaluation.scores.pair_interval`.
+
+    Raises:
+        ConfigError: ``score`` is not in [0, 1].
+    """
+    check_range("score", score, ge=0.0, le=1.0)
+    if score in {0.0, 1.0}:
+        return math.copysign(math.inf, score - 0.5)
+    return -400.0 * math.log10(1.0 / score - 1.0)
+
+
+def logistic_score(elo: float) -> float:
+    """Mean score in [0, 1] of a player who is ``elo`` points ahead: undoes `elo_difference`."""
+    nats = elo / ELO_PER_NAT
+    if nats >= 0.0:
+        return 1.0 / (1.0 + math.exp(-nats))
+    return math.exp(nats) / (1.0 + math.exp(nats))
+
+
+def pair_kinds(result: "MatchResult") -> Int64Array:
+    """int64[pairs]: which of `PAIR_SCORES` player a had in the two games of each opening, in order.
+
+    An opening of which a game is void is not a pair, and is left out.
+    """
+    points = np.bincount(result.opening_index, weights=result.scores_a)
+    kinds: Int64Array = np.rint(points[np.isfinite(points)] * 2.0).astype(np.int64)
+    return kinds
+
+
+def pair_counts(result: "MatchResult") -> Int64Array:
+    """int64[5]: openings of a match by the mean score of player a in their two games."""
+    counts: Int64Array = np.bincount(pair_kinds(result), minlength=len(PAIR_SCORES))
+    return counts
+
+
+def check_pair_counts(counts: Int64Array) -> None:
+    """Refuse what cannot be pair counts.
+
+    Raises:
+        ConfigError: not five numbers, or one below 0.
+    """
+    if np.shape(counts) != PAIR_SCORES.shape:
+        raise ConfigError(
+            f"pair counts must be five, for scores {', '.join(map(str, PAIR_SCORES))}; got "
+            f"{np.asarray(counts).tolist()}"
+        )
+    for count in counts:
+        check_range("a pair count", int(count), ge=0)
 
 
 def pair_interval(
@@ -37,7 +106,7 @@ def pair_interval(
     1983, "If nothing goes wrong, is everything all right?", JAMA 249).
 
     Args:
-        counts: int64[..., 5], pairs by score, see :func:`chess_snn.evaluation.pairs.pair_counts`.
+        counts: int64[..., 5], pairs by score, see :func:`chess_snn.evaluation.scores.pair_counts`.
         confidence: in (0, 1).
 
     Returns:
