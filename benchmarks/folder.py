@@ -16,16 +16,14 @@ import typer
 from benchmarks.many_shards import SHARDS_EACH, make_campaign
 from benchmarks.report import Quick, Report, benchmark
 from chess_snn.campaign import CampaignFolder, read_receipts
-from chess_snn.campaign.keeping.disposal import find_disposable
-from chess_snn.campaign.keeping.verifying import verify_campaign
+from chess_snn.campaign.integrity.gc import find_disposable, sweep_leftovers
+from chess_snn.campaign.integrity.verify import verify_campaign
 from chess_snn.campaign.stages import window_shards
 from chess_snn.campaign.store.history import ReceiptHistory
 from chess_snn.campaign.store.plans import begin_iteration
 from chess_snn.campaign.store.receipts import num_finished_iterations, recorded_seconds
-from chess_snn.campaign.store.sweep import sweep_leftovers
-from chess_snn.campaign.strength.matches import read_final_matches
+from chess_snn.campaign.strength.matches import is_finished, read_final_matches
 from chess_snn.campaign.viewing.alarms import find_alarms
-from chess_snn.campaign.viewing.finish import is_finished
 from chess_snn.campaign.viewing.results import result_rows
 from chess_snn.campaign.viewing.watching import CampaignWatch
 from chess_snn.cores import num_cores

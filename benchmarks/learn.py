@@ -12,8 +12,7 @@ import typer
 from benchmarks.report import Report, benchmark
 from chess_snn.campaign import CampaignFolder, load_config
 from chess_snn.campaign.stages import play_shard, prepare_first_generation, train_generation
-from chess_snn.campaign.store.dealing import num_shards
-from chess_snn.campaign.store.plans import CampaignClock, begin_iteration
+from chess_snn.campaign.store.plans import CampaignClock, begin_iteration, num_shards
 from chess_snn.campaign.strength.matches import (
     NetworkPlayer,
     ScheduledMatch,

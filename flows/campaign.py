@@ -10,6 +10,7 @@ from prefect import flow, get_client, get_run_logger, tags
 from prefect.runtime import flow_run
 
 from chess_snn.campaign import CampaignFolder, campaign_lock, load_config, read_receipts
+from chess_snn.campaign.backup import check_store
 from chess_snn.campaign.configuration.loading import (
     Setting,
     changed_config,
@@ -17,8 +18,9 @@ from chess_snn.campaign.configuration.loading import (
     flat_values,
 )
 from chess_snn.campaign.configuration.pace import PACE_GROUPS
-from chess_snn.campaign.copies.mirror import check_store
-from chess_snn.campaign.keeping.mending import missing_generations
+from chess_snn.campaign.integrity.gc import sweep_leftovers
+from chess_snn.campaign.integrity.preflight import check_before_run
+from chess_snn.campaign.integrity.rebuild import missing_generations
 from chess_snn.campaign.machine.warm_up import warm_up
 from chess_snn.campaign.models.starting import create_campaign, find_start
 from chess_snn.campaign.stages import first_entropy_ratio, prepare_first_generation
@@ -27,16 +29,14 @@ from chess_snn.campaign.stages.warm_start import is_warm
 from chess_snn.campaign.store.folder import CONFIG_FILE
 from chess_snn.campaign.store.naming import campaigns_home, claim_campaign_path
 from chess_snn.campaign.store.plans import CampaignClock
-from chess_snn.campaign.store.preflight import check_before_run
 from chess_snn.campaign.store.receipts import recorded_seconds
-from chess_snn.campaign.store.sweep import sweep_leftovers
 from chess_snn.campaign.strength.climbing import climb_notice
-from chess_snn.campaign.strength.matches import final_matches
+from chess_snn.campaign.strength.matches import final_matches, is_finished
 from chess_snn.campaign.viewing.events import FINAL_MATCHES, SUPERVISED_TRAINING
-from chess_snn.campaign.viewing.finish import is_finished
 from chess_snn.data import is_committed
 from chess_snn.errors import ConfigError
 from chess_snn.interrupts import listen_again
+from flows.backup import open_backup, send_to_store
 from flows.campaign_runs import (
     campaign_tag,
     close_stale_flow_runs,
@@ -47,8 +47,6 @@ from flows.cluster import campaign_crew, check_crew
 from flows.context import CampaignRun
 from flows.iteration import show_in_mlflow, task_options
 from flows.listeners import campaign_log, extra_listeners, live_file, log_lines
-from flows.mending import mender_of
-from flows.mirroring import open_mirror, send_to_store
 from flows.parameters import (
     AS_PRESET,
     CampaignName,
@@ -65,6 +63,7 @@ from flows.parameters import (
 )
 from flows.pipeline import run_iterations
 from flows.prefect_pages import alarm_events, flow_run_link, iteration_table, progress_artifact
+from flows.rebuilding import rebuilder_of
 from tasks import compute
 from tasks.folder_access import folder_access
 from tasks.progress import ProgressBoard
@@ -154,7 +153,7 @@ def run_campaign(folder: CampaignFolder) -> None:
         board.message(f"closed {closed} flow runs that a killed process had left open")
     sweep_leftovers(folder)
     compute.start()
-    mirror = open_mirror(folder, board.message)
+    backup = open_backup(folder, board.message)
     board.message("compiling kernels: about 30 s the first time on a machine")
     warm_up(folder.config)
     if (notice := climb_notice(folder.config)) is not None:
@@ -167,11 +166,11 @@ def run_campaign(folder: CampaignFolder) -> None:
         stack.enter_context(folder_access(crew.client, folder, crew.addresses))
         stack.enter_context(board.running())
         stack.enter_context(tags(campaign_tag(folder.campaign_id)))
-        mender = mender_of(folder, crew, board)
-        run = CampaignRun(folder, crew, board, uri, clock, mender, mirror)
-        stack.enter_context(compute.mended_by(mender.mend))
+        rebuilder = rebuilder_of(folder, crew, board)
+        run = CampaignRun(folder, crew, board, uri, clock, rebuilder, backup)
+        stack.enter_context(compute.rebuilds_by(rebuilder.rebuild))
         if not is_warm(folder):
-            entropy_ratio = mender.mended(partial(prepare_first_generation, folder))
+            entropy_ratio = rebuilder.run(partial(prepare_first_generation, folder))
             board.message(
                 f"the policy of generation 0 has {entropy_ratio:.1%} of a uniform policy's entropy"
             )
@@ -179,7 +178,7 @@ def run_campaign(folder: CampaignFolder) -> None:
             _train_first_generation(run)
             # It is no part of campaign.hours.
             run = replace(run, clock=CampaignClock(recorded_seconds(folder)))
-        mender.make_missing()
+        rebuilder.rebuild_missing()
         run_iterations(run)
         _play_final_matches(run)
 
@@ -288,6 +287,6 @@ def _show_finished(folder: CampaignFolder) -> None:
     uri = tracking_uri()
     with tracked_run(folder, uri, logger.warning, flow_run_link(folder)):
         record(str(folder.path), last, uri)
-    mirror = open_mirror(folder, logger.info)
-    if mirror is not None:
-        mirror.send_missing()
+    backup = open_backup(folder, logger.info)
+    if backup is not None:
+        backup.send_missing()

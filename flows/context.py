@@ -16,8 +16,8 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 
 from chess_snn.campaign import CampaignFolder, Receipt
-from chess_snn.campaign.copies.mirror import Mirror
-from chess_snn.campaign.keeping.mending import Mender
+from chess_snn.campaign.backup import Backup
+from chess_snn.campaign.integrity.rebuild import Rebuilder
 from chess_snn.campaign.store.plans import CampaignClock, ProgressPlan
 from flows.cluster import Crew
 from tasks.progress import ProgressBoard
@@ -69,10 +69,10 @@ class CampaignRun:
     board: ProgressBoard
     tracking_uri: str
     clock: CampaignClock
-    mender: Mender
-    """The one of the campaign: who mends a thing keeps all others from it."""
-    mirror: Mirror | None = None
-    """Its copy in an object store, if it keeps one."""
+    rebuilder: Rebuilder
+    """The only one of the campaign, so that no two threads rebuild the same artifact."""
+    backup: Backup | None = None
+    """In an object store, if it has one."""
 
 
 @dataclass(frozen=True, slots=True)

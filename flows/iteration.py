@@ -14,7 +14,7 @@ from prefect.futures import PrefectFuture
 from prefect.task_runners import ThreadPoolTaskRunner
 
 from chess_snn.campaign import CampaignConfig, CampaignFolder, Receipt
-from chess_snn.campaign.store.dealing import num_shards
+from chess_snn.campaign.store.plans import num_shards
 from chess_snn.campaign.store.receipts import PromotionFacts, StageSeconds
 from chess_snn.campaign.strength.gate import gate_match
 from chess_snn.campaign.strength.matches import converts, generation_matches, is_evaluated
@@ -25,9 +25,9 @@ from chess_snn.campaign.viewing.events import (
     TRAINING,
     IterationFinished,
 )
+from flows.backup import send_to_store
 from flows.campaign_runs import untagged_tasks
 from flows.context import CampaignRun, IterationRun, current_iteration
-from flows.mirroring import send_to_store
 from flows.prefect_pages import worker_shares
 from tasks import compute
 from tasks.record import record

@@ -5,9 +5,9 @@ from collections.abc import Callable
 from prefect import tags
 
 from chess_snn.campaign import CampaignFolder, campaign_lock
-from chess_snn.campaign.store.preflight import check_before_run
+from chess_snn.campaign.integrity.preflight import check_before_run
+from chess_snn.campaign.strength.matches import is_finished
 from chess_snn.campaign.viewing.events import Listener, Message
-from chess_snn.campaign.viewing.finish import is_finished
 from flows.campaign import campaign
 from flows.campaign_runs import campaign_tag, close_stale_flow_runs
 from flows.listeners import listening

@@ -12,11 +12,10 @@ from typing import Any
 import httpx
 
 from chess_snn.campaign import Receipt
-from chess_snn.campaign.store.dealing import num_shards
+from chess_snn.campaign.integrity.gc import sweep_leftovers
 from chess_snn.campaign.store.history import ReceiptHistory
-from chess_snn.campaign.store.plans import begin_iteration
+from chess_snn.campaign.store.plans import begin_iteration, num_shards
 from chess_snn.campaign.store.receipts import num_finished_iterations, read_receipt
-from chess_snn.campaign.store.sweep import sweep_leftovers
 from chess_snn.campaign.viewing.alarms import Alarm, find_alarms
 from chess_snn.campaign.viewing.events import AlarmRaised
 from flows.context import CampaignRun, IterationRun, Relay, running

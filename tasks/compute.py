@@ -26,7 +26,7 @@ from chess_snn.types import LogFn
 from tasks.cluster.attempts import BEGUN_TOPIC, Call, Done, attempt, device_of, plain_error
 from tasks.cluster.crew_watch import CrewWatch
 from tasks.cluster.identity import resource
-from tasks.errands import received, sent
+from tasks.remote_jobs import received, sent
 from tasks.run_state import pending
 
 _Result = TypeVar("_Result")
@@ -42,7 +42,7 @@ _SOON_S: Final = 0.05
 """A worker that is free begins within this; then the state of a task is left alone."""
 
 _stopping = threading.Event()
-_mend: Callable[[DamagedFolderError, int], None] | None = None
+_rebuild: Callable[[DamagedFolderError, int], None] | None = None
 _begun: dict[str, threading.Event] = {}
 """By the key of a call that no worker has begun yet: who waits for that."""
 
@@ -88,9 +88,9 @@ def run_all_on_devices(
 ) -> list[Any]:
     """Run ``function(*arguments)`` for each of ``calls``, side by side; results in their order.
 
-    One that stumbles over something damaged is run again, once that is mended; see
-    :func:`mended_by`. Stages of a campaign whose folder workers do not see go as errands
-    (:mod:`tasks.errands`).
+    One that meets corrupt data is run again once that is rebuilt; see :func:`rebuilds_by`. Stages
+    of a campaign whose folder workers do not see are sent as remote jobs
+    (:mod:`tasks.remote_jobs`).
 
     Args:
         calls: each is ``(function, *arguments)``.
@@ -119,13 +119,13 @@ def _all_done(calls: Sequence[Call], priority: int, device: str) -> list[Done[An
             client.cancel(waiting)
 
 
-def mended(
+def rebuilding(
     work: Callable[[], _Result], begin_again: Callable[[], None] = lambda: None
 ) -> _Result:
-    """What ``work`` returns, once whatever it stumbles over is mended; see :func:`mended_by`.
+    """What ``work`` returns once the corrupt data it meets is rebuilt; see :func:`rebuilds_by`.
 
     Args:
-        work: is called again after each mend.
+        work: is called again after each rebuild.
         begin_again: is called before that.
     """
     met: Counter[Path | None] = Counter()
@@ -133,9 +133,9 @@ def mended(
         try:
             return work()
         except DamagedFolderError as error:
-            if _mend is None:
+            if _rebuild is None:
                 raise
-            _mend(error, met[error.folder])
+            _rebuild(error, met[error.folder])
             met[error.folder] += 1
             begin_again()
 
@@ -157,8 +157,8 @@ class _Attempts:
         self.future = self._submit()
 
     def done(self) -> Done[Any]:
-        """The call, once what it stumbled over is mended."""
-        return mended(self._plainly_done, self._begin_again)
+        """The call, once the corrupt data it met is rebuilt."""
+        return rebuilding(self._plainly_done, self._begin_again)
 
     def _begin_again(self) -> None:
         self.future = self._submit()
@@ -350,18 +350,18 @@ def watched_by(crew: CrewWatch) -> Iterator[None]:
 
 
 @contextmanager
-def mended_by(mend: Callable[[DamagedFolderError, int], None]) -> Iterator[None]:
-    """Have ``mend`` mend, for the length of the block, whatever damage a call stumbles over.
+def rebuilds_by(rebuild: Callable[[DamagedFolderError, int], None]) -> Iterator[None]:
+    """Have ``rebuild`` rebuild, within the block, the corrupt data that calls meet.
 
-    It is told how often the same call has stumbled over the same folder before, returns once that
-    is mended, and raises where it cannot be.
+    It is told how often the same call has met the same folder before, returns once that is rebuilt,
+    and raises if it cannot be.
     """
-    global _mend  # noqa: PLW0603
-    _mend = mend
+    global _rebuild  # noqa: PLW0603
+    _rebuild = rebuild
     try:
         yield
     finally:
-        _mend = None
+        _rebuild = None
 
 
 @contextmanager

@@ -21,7 +21,7 @@ from distributed.diagnostics.plugin import SchedulerPlugin
 from distributed.utils import sync
 
 from chess_snn.campaign import CampaignFolder
-from chess_snn.campaign.copies.replica import Fetch, WantedFile, read_shown
+from chess_snn.campaign.worker_cache import Fetch, WantedFile, read_shown
 from chess_snn.data.manifest import describe_bytes
 from chess_snn.errors import CampaignError
 

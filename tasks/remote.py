@@ -19,7 +19,7 @@ from chess_snn.campaign.machine.places import own_place
 from chess_snn.campaign.machine.training_launch import RankTraining
 from chess_snn.campaign.store.folder import CONFIG_FILE
 from chess_snn.campaign.store.receipts import ShardFacts, TrainingFacts
-from chess_snn.campaign.strength import climbing, conversions, matches
+from chess_snn.campaign.strength import climbing, matches, reports
 from chess_snn.campaign.strength.matches import ScheduledMatch, is_final, is_gate
 from chess_snn.campaign.viewing.events import (
     EVALUATION,
@@ -102,8 +102,8 @@ def play_match_part(
 
 
 def play_conversion(directory: str, generation: int, num_threads: int) -> Json:
-    """See :func:`chess_snn.campaign.strength.conversions.play_conversion`."""
-    return conversions.play_conversion(
+    """See :func:`chess_snn.campaign.strength.reports.play_conversion`."""
+    return reports.play_conversion(
         _seen(directory), generation, num_threads=num_threads or _own_threads(),
         on_progress=_progress_events(generation - 1, EVALUATION, "conversion"),
     )

@@ -9,11 +9,9 @@ from typing import Any, ParamSpec, TypeVar
 
 from distributed import default_client
 from prefect import get_run_logger, task
-from prefect.cache_policies import NO_CACHE
 from prefect.states import Cancelled
 
 from chess_snn.campaign import CampaignFolder, Receipt, write_receipt
-from chess_snn.campaign.copies.mirror import Sent
 from chess_snn.campaign.machine.training_launch import train_first_as_configured
 from chess_snn.campaign.stages.warm_start import SUPERVISED, is_warm
 from chess_snn.campaign.store.plans import ProgressPlan
@@ -49,11 +47,11 @@ from tasks.compute import (
     TRAINER,
     StoppedError,
     done_on_device,
-    mended,
+    rebuilding,
     run_all_on_devices,
     watching_crew,
 )
-from tasks.errands import workers_see
+from tasks.remote_jobs import workers_see
 from tasks.summary_lines import (
     evaluation_line,
     first_training_line,
@@ -127,7 +125,7 @@ def train_first(directory: str, num_threads: int) -> Done[Json]:
             alone=(remote.train_first_generation, directory, num_threads),
         )
     began, machine = time.monotonic(), socket.gethostname()
-    facts = mended(partial(
+    facts = rebuilding(partial(
         train_first_as_configured, Path(directory), num_threads=num_threads or num_cores(),
         on_progress=remote.progress_events(
             default_client().log_event, machine, 0, SUPERVISED, "steps"
@@ -292,13 +290,3 @@ def play_match(directory: str, match: ScheduledMatch, iteration: int, num_thread
         for part in unplayed_parts(folder, match)
     ])
     return finish_match(Path(directory), match)
-
-
-@task(name="mirror", task_run_name="mirror-{iteration}", cache_policy=NO_CACHE)
-def mirror(send: Callable[[], Sent], iteration: int) -> Sent:
-    """Have ``send`` send everything that is committed; ``iteration`` is the last that is finished.
-
-    A store that is away is waited for as long as the settings say. Not tried again by Prefect.
-    """
-    del iteration  # names the task's run
-    return send()

@@ -32,7 +32,7 @@ from tasks import compute
 from tasks.cluster.attempts import Call, Done, attempt, plain_error
 from tasks.cluster.crew_watch import CrewWatch, Member
 from tasks.cluster.rendezvous import READY_TOPIC, ReadyMachine, choose_machines, tell_place
-from tasks.errands import received, sent
+from tasks.remote_jobs import received, sent
 
 _POLL_S: Final = 0.2
 _LEFT_OUT_AFTER_S: Final = 600.0
@@ -68,7 +68,7 @@ def train_together(training: SharedTraining, crew: CrewWatch) -> Done[Any]:
         SchedulerLostError: who tells them what to do is gone.
         ChessSnnError: any that training raises.
     """
-    return compute.mended(lambda: _train(training, crew))
+    return compute.rebuilding(lambda: _train(training, crew))
 
 
 def _train(training: SharedTraining, crew: CrewWatch) -> Done[Any]:

@@ -10,13 +10,11 @@ from pathlib import Path
 from unittest.mock import patch
 
 from chess_snn.campaign import CampaignFolder, Receipt, load_config, write_receipt
-from chess_snn.campaign.keeping.mending import Makers, Mender
+from chess_snn.campaign.integrity.rebuild import Rebuilder
 from chess_snn.campaign.stages import play_shard, prepare_first_generation, train_generation
-from chess_snn.campaign.store.dealing import num_shards
-from chess_snn.campaign.store.plans import begin_iteration
+from chess_snn.campaign.store.plans import begin_iteration, num_shards
 from chess_snn.campaign.store.receipts import PromotionFacts, StageSeconds
 from chess_snn.campaign.strength.champions import choose_champion
-from chess_snn.campaign.strength.conversions import play_conversion
 from chess_snn.campaign.strength.gate import decide, finish_gate, gate_match, next_parts
 from chess_snn.campaign.strength.matches import (
     ScheduledMatch,
@@ -27,6 +25,7 @@ from chess_snn.campaign.strength.matches import (
     play_match_part,
 )
 from chess_snn.campaign.strength.ratings import rate_campaign, rating_of
+from chess_snn.campaign.strength.reports import play_conversion
 from chess_snn.nets.config import SIZES, NetConfig
 from chess_snn.types import Json
 
@@ -138,14 +137,6 @@ def play_match(folder: CampaignFolder, match: ScheduledMatch) -> Json:
     return finish_match(folder.path, match)
 
 
-def stage_mender(folder: CampaignFolder, told: list[str]) -> Mender:
-    """A mender whose workers are this process; what it tells is appended to ``told``."""
-    mender: Mender
-
-    makers = Makers(
-        play_shard=lambda i, s: mender.mended(lambda: play_shard(folder.path, i, s)),
-        train=lambda i: mender.mended(lambda: train_generation(folder.path, i)),
-        make_first=lambda: prepare_first_generation(folder),
-    )
-    mender = Mender(folder, makers, told.append)
-    return mender
+def stage_rebuilder(folder: CampaignFolder, told: list[str]) -> Rebuilder:
+    """A rebuilder that works in this process; what it logs is appended to ``told``."""
+    return Rebuilder(folder, told.append)

@@ -16,30 +16,29 @@ from chess_snn.campaign import (
     preset_names,
     read_receipts,
 )
+from chess_snn.campaign.backup import check_store
 from chess_snn.campaign.configuration.loading import change_pace
 from chess_snn.campaign.configuration.settings import RunSettings
-from chess_snn.campaign.copies.mirror import check_store
-from chess_snn.campaign.keeping.extending import extend_campaign
-from chess_snn.campaign.keeping.forking import fork_campaign, fork_config
-from chess_snn.campaign.keeping.mending import missing_generations
+from chess_snn.campaign.extending import extend_campaign
+from chess_snn.campaign.forking import fork_campaign, fork_config
+from chess_snn.campaign.integrity.preflight import check_settings
+from chess_snn.campaign.integrity.rebuild import missing_generations
 from chess_snn.campaign.machine.workers import plan_here
 from chess_snn.campaign.models.references import KNOWN_MODELS
 from chess_snn.campaign.models.starting import create_campaign, find_start
-from chess_snn.campaign.store.absence import absence_facts, absence_notices
 from chess_snn.campaign.store.extensions import campaign_length
 from chess_snn.campaign.store.naming import claim_campaign_path
+from chess_snn.campaign.store.notes import absence_facts, absence_notices
 from chess_snn.campaign.store.plans import describe_length
-from chess_snn.campaign.store.preflight import check_settings
 from chess_snn.campaign.store.receipts import recorded_seconds
 from chess_snn.campaign.strength.champions import champion_of
-from chess_snn.campaign.strength.matches import read_final_matches
+from chess_snn.campaign.strength.matches import is_finished, read_final_matches
 from chess_snn.campaign.viewing.alarms import find_alarms
-from chess_snn.campaign.viewing.finish import is_finished
 from chess_snn.cli.campaign_tables import print_summary
 from chess_snn.cli.compare_campaigns import compare
 from chess_snn.cli.console import announce_once, print_message, work_bar
 from chess_snn.cli.estimate import estimate
-from chess_snn.cli.keeping import restore
+from chess_snn.cli.integrity import restore
 from chess_snn.cli.options import (
     AsJsonOption,
     CampaignArgument,
@@ -303,7 +302,7 @@ def _run(folder: CampaignFolder) -> None:
         if recorded:
             print_message(f"recorded {recorded} of them in MLflow, which lacked them")
         with work_bar("sending to the object store", "folders") as on_progress:
-            sent = load_flows("mirroring").send_rest(folder, print_message, on_progress)
+            sent = load_flows("backup").send_rest(folder, print_message, on_progress)
         if sent.num_bytes:
             print_message(
                 f"sent {sent.num_folders} folders and {sent.num_records} records to "

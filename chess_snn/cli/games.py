@@ -11,7 +11,6 @@ import typer
 from rich.table import Table
 
 from chess_snn.campaign import CampaignFolder
-from chess_snn.campaign.store.absence import absence_notices
 from chess_snn.campaign.store.collection import (
     ENDINGS,
     OUTCOMES,
@@ -21,6 +20,7 @@ from chess_snn.campaign.store.collection import (
     open_collection,
 )
 from chess_snn.campaign.store.folder import CONFIG_FILE
+from chess_snn.campaign.store.notes import absence_notices
 from chess_snn.campaign.strength.match_games import match_games_pgn
 from chess_snn.campaign.viewing.recorded_games import collection_figures, replay, to_pgn
 from chess_snn.cli.console import console, make_table, print_message, work_bar

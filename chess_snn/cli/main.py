@@ -137,11 +137,11 @@ COMMANDS = (
         "Speak UCI on standard input and output: cutechess, lichess-bot, python-chess, arenas.",
     ),
     CommandEntry(
-        "verify", "keeping", "verify_command",
+        "verify", "integrity", "verify_command",
         "Check every byte, every game and every receipt of a campaign.",
     ),
     CommandEntry(
-        "gc", "keeping", "gc_command",
+        "gc", "integrity", "gc_command",
         "Show what a campaign can do without, and how much room that takes; remove it with --yes.",
     ),
     CommandEntry(

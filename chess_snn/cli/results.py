@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 from chess_snn.campaign import CampaignFolder, read_receipts
-from chess_snn.campaign.store.absence import absence_notices
+from chess_snn.campaign.store.notes import absence_notices
 from chess_snn.campaign.strength.matches import read_final_matches
 from chess_snn.campaign.strength.ratings import ANCHOR, rate_campaign
 from chess_snn.campaign.viewing.lines import is_faulty

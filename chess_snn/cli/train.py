@@ -10,7 +10,7 @@ from chess_snn.campaign import CampaignConfig, CampaignFolder, campaign_lock
 from chess_snn.campaign.configuration.loading import change_pace
 from chess_snn.campaign.machine.training_launch import generation_training, run_in_ranks
 from chess_snn.campaign.machine.training_ranks import choose_ranks, training_gpus
-from chess_snn.campaign.stages.to_train import iteration_to_train
+from chess_snn.campaign.stages.window import iteration_to_train
 from chess_snn.cli.console import print_message
 from chess_snn.cli.options import GpusOption, given_settings, parse_gpus, setting_option
 from chess_snn.config import check_range

@@ -19,7 +19,7 @@ from typing import Final
 import numpy as np
 import torch
 
-from chess_snn.campaign.machine.scratch_window import scratch_window
+from chess_snn.campaign.machine.warm_up import scratch_window
 from chess_snn.cores import num_cores
 from chess_snn.data import GameRecords
 from chess_snn.devices import ASSIGNED_KIND, VISIBLE_GPUS, Device, find_devices, is_gpu, processor

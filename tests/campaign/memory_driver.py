@@ -12,11 +12,11 @@ import torch
 from micro_campaign import SETTINGS, micro_networks
 
 from chess_snn.campaign import CampaignFolder, Receipt, load_config, write_receipt
+from chess_snn.campaign.integrity.gc import sweep_leftovers
 from chess_snn.campaign.stages import play_shard, prepare_first_generation, train_generation
 from chess_snn.campaign.store.history import ReceiptHistory
 from chess_snn.campaign.store.plans import begin_iteration
 from chess_snn.campaign.store.receipts import StageSeconds
-from chess_snn.campaign.store.sweep import sweep_leftovers
 from chess_snn.campaign.strength.champions import choose_champion
 from chess_snn.campaign.viewing.alarms import find_alarms
 

@@ -22,11 +22,11 @@ from chess_snn.campaign.strength.matches import (
     finish_match,
     generation_matches,
     is_evaluated,
+    is_finished,
     play_match_part,
     read_final_matches,
     unplayed_parts,
 )
-from chess_snn.campaign.viewing.finish import is_finished
 from chess_snn.errors import CampaignError, ConfigError, CorruptDataError, UsageError
 from chess_snn.evaluation import book_openings, opening_keys
 from chess_snn.games import get_game

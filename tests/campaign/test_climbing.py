@@ -8,8 +8,7 @@ import pytest
 from made_campaigns import commit, receipt_of
 from signed_files import edit
 
-from chess_snn.campaign.copies.needs import climb_needs
-from chess_snn.campaign.copies.replica import Replica, take_in
+from chess_snn.campaign.artifacts.table import CLIMB_REPORT
 from chess_snn.campaign.stages import prepare_first_generation
 from chess_snn.campaign.store.collection import GameFilter
 from chess_snn.campaign.store.plans import begin_iteration
@@ -18,6 +17,7 @@ from chess_snn.campaign.strength import climbing, ratings
 from chess_snn.campaign.strength.climbing import climb_notice, num_climb_games, play_climb
 from chess_snn.campaign.strength.match_games import match_games_pgn
 from chess_snn.campaign.strength.ratings import rate_campaign, rating_of
+from chess_snn.campaign.worker_cache import WorkerCache, job_of, take_in
 from chess_snn.data import write_json
 from chess_snn.errors import ConfigError, CorruptDataError
 from chess_snn.evaluation.engines import player as engine_player
@@ -356,27 +356,27 @@ def test_settings_that_cannot_be(new_folder, setting, message):
         new_folder("c", *CLIMBING, setting)
 
 
-def test_in_a_replica_it_is_the_same(untrained, tmp_path):
+def test_in_a_cache_it_is_the_same(untrained, tmp_path):
     here, there = untrained("here"), untrained("there")
     report = play_climb(here.path, 0)
-    wanted, replica = climb_needs(there, 0), Replica(tmp_path / "work", 1 << 30)
+    wanted, cache = job_of(there, CLIMB_REPORT, 0), WorkerCache(tmp_path / "work", 1 << 30)
     files = {name: (there.path / name).read_bytes() for name in wanted.files}
-    replica.bring(
+    cache.load(
         wanted.folders, files,
         lambda lacking: [(there.path / file.path).read_bytes() for file in lacking],
     )
-    assert play_climb(replica.path, 0) == report
-    take_in(there, replica.collect(wanted.leaves))
-    replica.discard(wanted.leaves)
+    assert play_climb(cache.path, 0) == report
+    take_in(there, cache.collect(wanted.outputs))
+    cache.discard(wanted.outputs)
     assert files_of(there) == files_of(here)
-    assert list(replica.path.glob("matches/*/*")) == []
+    assert list(cache.path.glob("matches/*/*")) == []
     assert play_climb(there.path, 0) == report
 
 
-def test_a_climb_in_a_replica_begins_where_an_older_one_stood(untrained):
+def test_a_climb_in_a_cache_begins_where_an_older_one_stood(untrained):
     folder = untrained()
     play_climb(folder.path, 0)
     for generation in (1, 2):
         commit(folder.checkpoint(generation))
-    assert not any("climb" in name for name in climb_needs(folder, 1).files)
-    assert "matches/gen-000000/climb.json" in climb_needs(folder, 2).files
+    assert not any("climb" in name for name in job_of(folder, CLIMB_REPORT, 1).files)
+    assert "matches/gen-000000/climb.json" in job_of(folder, CLIMB_REPORT, 2).files

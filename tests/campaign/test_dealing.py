@@ -10,11 +10,10 @@ from signed_files import edit
 from stored_files import copy_campaign
 
 from chess_snn.campaign import CampaignFolder, load_config
-from chess_snn.campaign.keeping.verifying import verify_campaign
+from chess_snn.campaign.integrity.verify import verify_campaign
 from chess_snn.campaign.stages import play_shard, prepare_first_generation, train_generation
 from chess_snn.campaign.stages.window import iteration_shards, window_shards
-from chess_snn.campaign.store.dealing import games_of_shard, num_shards
-from chess_snn.campaign.store.plans import begin_iteration, read_plan
+from chess_snn.campaign.store.plans import begin_iteration, games_of_shard, num_shards, read_plan
 from chess_snn.data import GameRecords, ReplayWindow, concatenate, read_manifest, read_shard
 from chess_snn.data.files import remove
 from chess_snn.errors import CorruptDataError

@@ -9,14 +9,13 @@ from signed_files import edit
 from stored_files import copy_campaign
 
 from chess_snn.campaign import campaign_lock, read_receipts
-from chess_snn.campaign.keeping.disposal import dispose, find_disposable
-from chess_snn.campaign.keeping.extending import extend_campaign
-from chess_snn.campaign.keeping.repairing import repair_campaign
-from chess_snn.campaign.keeping.verifying import verify_campaign
+from chess_snn.campaign.extending import extend_campaign
+from chess_snn.campaign.integrity.gc import dispose, find_disposable
+from chess_snn.campaign.integrity.preflight import check_settings
+from chess_snn.campaign.integrity.repair import repair_campaign
+from chess_snn.campaign.integrity.verify import verify_campaign
 from chess_snn.campaign.store.plans import begin_iteration, describe_length, read_plans
-from chess_snn.campaign.store.preflight import check_settings
-from chess_snn.campaign.strength.matches import final_matches, read_final_matches
-from chess_snn.campaign.viewing.finish import is_finished
+from chess_snn.campaign.strength.matches import final_matches, is_finished, read_final_matches
 from chess_snn.campaign.viewing.live import Live, write_live
 from chess_snn.campaign.viewing.watching import CampaignWatch
 from chess_snn.errors import CampaignError, CorruptDataError, UsageError
@@ -142,8 +141,12 @@ def test_a_damaged_extension_is_found_and_left_to_people(new_folder):
     with pytest.raises(CorruptDataError, match="extension-0000"):
         begin_iteration(folder, 0, 0.0)
     findings = verify_campaign(folder)
-    assert [(f.kind, f.path) for f in findings.damage] == [("extension", "extensions")]
+    assert [(f.kind, f.path) for f in findings.damage] == [
+        ("extension", "extensions/extension-0000.json"),
+    ]
     assert not any(repair.is_repaired for repair in repair_campaign(folder, findings))
     extend = folder.extension(0)
     extend.rename(folder.extension(1))
-    assert [f.kind for f in verify_campaign(folder).damage] == ["extension"]
+    assert {f.path for f in verify_campaign(folder).damage} == {
+        "extensions/extension-0000.json", "extensions/extension-0001.json",
+    }

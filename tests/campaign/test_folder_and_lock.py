@@ -12,8 +12,8 @@ import pytest
 from tiny_campaign import TINY
 
 from chess_snn.campaign import CampaignFolder, campaign_lock, load_config
+from chess_snn.campaign.integrity.gc import sweep_leftovers
 from chess_snn.campaign.store.naming import campaigns_home, claim_campaign_path, next_campaign_path
-from chess_snn.campaign.store.sweep import sweep_leftovers
 from chess_snn.errors import CampaignError, CampaignLockedError, UsageError
 
 HOLDER = """

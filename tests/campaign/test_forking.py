@@ -4,16 +4,16 @@ import json
 import shutil
 
 import pytest
-from micro_campaign import micro_networks, play_campaign, play_iteration, stage_mender
+from micro_campaign import micro_networks, play_campaign, play_iteration, stage_rebuilder
 from stored_files import copy_campaign
 
 from chess_snn.campaign import CampaignFolder, read_receipts
-from chess_snn.campaign.keeping.disposal import dispose, find_disposable
-from chess_snn.campaign.keeping.extending import extend_campaign
-from chess_snn.campaign.keeping.forking import fork_campaign, fork_config
-from chess_snn.campaign.keeping.verifying import verify_campaign
+from chess_snn.campaign.extending import extend_campaign
+from chess_snn.campaign.forking import fork_campaign, fork_config
+from chess_snn.campaign.integrity.gc import dispose, find_disposable
+from chess_snn.campaign.integrity.preflight import check_settings
+from chess_snn.campaign.integrity.verify import verify_campaign
 from chess_snn.campaign.stages.networks import game_of
-from chess_snn.campaign.store.preflight import check_settings
 from chess_snn.data import read_manifest, read_shard
 from chess_snn.errors import CampaignError, ConfigError, DamagedFolderError, UsageError
 from chess_snn.training import load_trainer
@@ -109,12 +109,12 @@ def test_what_the_parent_removed_the_fork_knows_to_be_removed(tmp_path):
         assert verify_campaign(forked).is_whole
 
 
-def test_damage_is_mended_from_the_parent(tmp_path):
+def test_damage_is_rebuilt_from_the_parent(tmp_path):
     parent = copy_campaign(tmp_path)
     with micro_networks():
         forked = fork(parent, 1)
-        mender = stage_mender(forked, [])
+        rebuilder = stage_rebuilder(forked, [])
         for path in (forked.shard(0, 0), forked.checkpoint(1), forked.checkpoint(0)):
             shutil.rmtree(path)
-            mender.mend(DamagedFolderError("gone", path))
+            rebuilder.rebuild(DamagedFolderError("gone", path))
         assert verify_campaign(forked).is_whole

@@ -10,8 +10,8 @@ import pytest
 from stored_files import copy_campaign
 
 from chess_snn.campaign import CampaignFolder
-from chess_snn.campaign.keeping.repairing import repair_campaign
-from chess_snn.campaign.keeping.verifying import verify_campaign
+from chess_snn.campaign.integrity.repair import repair_campaign
+from chess_snn.campaign.integrity.verify import verify_campaign
 from chess_snn.campaign.store.plans import read_plan, write_plan
 from chess_snn.data import read_json
 from chess_snn.errors import CorruptDataError

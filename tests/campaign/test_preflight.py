@@ -9,10 +9,11 @@ from tiny_campaign import TINY
 
 from chess_snn.campaign import CampaignFolder, load_config
 from chess_snn.campaign.configuration.loading import config_values, format_toml
-from chess_snn.campaign.keeping.disposal import find_disposable
-from chess_snn.campaign.keeping.verifying import verify_campaign
+from chess_snn.campaign.integrity.gc import find_disposable
+from chess_snn.campaign.integrity.preflight import check_before_run
+from chess_snn.campaign.integrity.verify import verify_campaign
 from chess_snn.campaign.stages import prepare_first_generation
-from chess_snn.campaign.store.preflight import FROZEN_SETTINGS, check_before_run
+from chess_snn.campaign.stages.networks import FROZEN_SETTINGS
 from chess_snn.data import read_manifest, staged_folder
 from chess_snn.errors import CampaignError
 

@@ -21,8 +21,7 @@ from micro_campaign import SETTINGS, SETTINGS_2048, SMALLEST_NETWORK, play_first
 
 from chess_snn.campaign import CampaignFolder, load_config
 from chess_snn.campaign.stages import play_shard, train_generation
-from chess_snn.campaign.store.dealing import num_shards
-from chess_snn.campaign.store.plans import begin_iteration
+from chess_snn.campaign.store.plans import begin_iteration, num_shards
 from chess_snn.data import read_shard
 from chess_snn.nets import load_network
 

@@ -7,7 +7,7 @@ import pytest
 from micro_campaign import SETTINGS_2048, micro_networks, play_campaign, play_iteration
 
 from chess_snn.campaign import CampaignFolder, load_config, read_receipts
-from chess_snn.campaign.keeping.verifying import verify_campaign
+from chess_snn.campaign.integrity.verify import verify_campaign
 from chess_snn.campaign.models.references import model_of_campaign
 from chess_snn.campaign.stages import prepare_first_generation
 from chess_snn.campaign.strength.matches import final_matches, read_final_matches

@@ -26,15 +26,15 @@ from chess_snn.campaign.stages import (
     train_generation,
     window_shards,
 )
+from chess_snn.campaign.stages.networks import FROZEN_SETTINGS
 from chess_snn.campaign.store.plans import begin_iteration
-from chess_snn.campaign.store.preflight import FROZEN_SETTINGS
 from chess_snn.campaign.store.receipts import ShardFacts, StageSeconds, TrainingFacts
-from chess_snn.campaign.strength.conversions import play_conversion
 from chess_snn.campaign.strength.matches import (
     finish_match,
     generation_matches,
     play_match_part,
 )
+from chess_snn.campaign.strength.reports import play_conversion
 from chess_snn.data import (
     START_KINDS,
     GameRecords,

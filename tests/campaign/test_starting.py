@@ -5,12 +5,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from micro_campaign import SETTINGS, micro_networks, play_iteration, stage_mender
+from micro_campaign import SETTINGS, micro_networks, play_iteration, stage_rebuilder
 from stored_files import copy_campaign
 
 from chess_snn.campaign import CampaignFolder
-from chess_snn.campaign.keeping.disposal import find_disposable
-from chess_snn.campaign.keeping.verifying import verify_campaign
+from chess_snn.campaign.integrity.gc import find_disposable
+from chess_snn.campaign.integrity.verify import verify_campaign
 from chess_snn.campaign.models.exporting import export_model
 from chess_snn.campaign.models.starting import Start, create_campaign, find_start
 from chess_snn.campaign.stages import prepare_first_generation, window_shards
@@ -163,8 +163,8 @@ def test_what_was_taken_along_is_taken_again_when_it_is_damaged(parent, tmp_path
             ("shard", folder.name_of(shard), "lost")
         ]
         told = list[str]()
-        mender = stage_mender(folder, told)
-        mender.mend(DamagedFolderError("gone", shard))
+        rebuilder = stage_rebuilder(folder, told)
+        rebuilder.rebuild(DamagedFolderError("gone", shard))
         assert verify_campaign(folder).is_whole
 
         digest = read_manifest(folder.checkpoint(0)).meta["weights_digest"]
@@ -175,7 +175,7 @@ def test_what_was_taken_along_is_taken_again_when_it_is_damaged(parent, tmp_path
         # Without the parent the games are dropped, and the network cannot be had again.
         parent.path.rename(tmp_path / "elsewhere")
         shutil.rmtree(shard)
-        mender.mend(DamagedFolderError("gone", shard))
+        rebuilder.rebuild(DamagedFolderError("gone", shard))
         assert any(line.startswith("DROPPED") for line in told)
         assert verify_campaign(folder).is_whole
         shutil.rmtree(folder.checkpoint(0))

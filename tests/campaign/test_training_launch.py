@@ -21,8 +21,8 @@ from chess_snn.campaign.machine.training_launch import (
 )
 from chess_snn.campaign.stages import step_losses, train_generation
 from chess_snn.campaign.stages.given_games import fix_given_games
-from chess_snn.campaign.stages.to_train import iteration_to_train
 from chess_snn.campaign.stages.warm_start import train_first_generation
+from chess_snn.campaign.stages.window import iteration_to_train
 from chess_snn.campaign.store.plans import begin_iteration
 from chess_snn.data import is_committed, read_manifest, sweep_temporaries
 from chess_snn.devices import SIMULATED_GPUS

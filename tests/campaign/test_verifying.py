@@ -12,13 +12,17 @@ from stored_files import copy_campaign
 from stored_shards import damage as damage_file
 
 from chess_snn.campaign import CampaignFolder, campaign_lock, read_receipt, write_receipt
-from chess_snn.campaign.keeping.findings import Findings
-from chess_snn.campaign.keeping.repairing import repair_campaign
-from chess_snn.campaign.keeping.verifying import verify_campaign
-from chess_snn.campaign.store.absence import absence_notices
-from chess_snn.campaign.store.quarantine import read_notes, write_note
+from chess_snn.campaign.integrity.findings import Findings
+from chess_snn.campaign.integrity.repair import repair_campaign
+from chess_snn.campaign.integrity.verify import verify_campaign
+from chess_snn.campaign.store.notes import (
+    Removed,
+    absence_notices,
+    note_removal,
+    read_notes,
+    write_note,
+)
 from chess_snn.campaign.store.receipts import PromotionFacts
-from chess_snn.campaign.store.removals import Removed, note_removal
 from chess_snn.campaign.strength.match_games import match_files
 from chess_snn.data import read_shard, write_shard
 
@@ -162,12 +166,12 @@ def test_all_that_a_receipt_says_of_matches_is_compared_bug(folder: CampaignFold
 def test_a_note_that_cannot_be_read_hides_no_other_bug(folder: CampaignFolder) -> None:
     note_removal(folder, [Removed("games/iter-000000", 1000, None)])
     shutil.rmtree(folder.shard(0, 0).parent)
-    note = write_note(folder, folder.shard(1, 1), "set aside", "other bytes")
+    note = write_note(folder, folder.shard(1, 1), "quarantined", "other bytes")
     note.write_text("{")
     shutil.rmtree(folder.shard(1, 1))
     findings = verify_campaign(folder)
     assert states(findings) == {
-        "quarantine": "damaged", "games/iter-000000": "removed",
+        folder.name_of(note): "damaged", "games/iter-000000": "removed",
         "games/iter-000001/shard-0001": "lost",
     }
     repairs = {repair.path: repair for repair in repair_campaign(folder, findings)}
@@ -178,10 +182,10 @@ def test_a_note_that_cannot_be_read_hides_no_other_bug(folder: CampaignFolder) -
 
 def test_a_note_of_what_no_campaign_has_is_told_bug(folder: CampaignFolder) -> None:
     """Notes have no digest: one flipped bit, and it speaks of another place."""
-    note = write_note(folder, folder.shard(1, 1), "set aside", "other bytes")
+    note = write_note(folder, folder.shard(1, 1), "quarantined", "other bytes")
     note.write_text(note.read_text().replace("games/", "gamer/"))
     findings = verify_campaign(folder)
-    assert states(findings)["gamer/iter-000001/shard-0001"] == "set aside"
+    assert states(findings)["gamer/iter-000001/shard-0001"] == "quarantined"
 
 
 def test_clocks_of_a_shard_that_was_played_again_are_its_own(folder: CampaignFolder) -> None:
@@ -251,9 +255,9 @@ def test_repair_sets_damage_aside_and_the_rest_is_whole(folder: CampaignFolder) 
 
     findings = verify_campaign(folder)
     assert findings.is_whole
-    assert set(states(findings).values()) == {"set aside"}
+    assert set(states(findings).values()) == {"quarantined"}
     assert len(findings.found) == 4
-    assert "4 things, of which 0 were made again" in absence_notices(folder)[0]
+    assert "4 artifacts, of which 0 were rebuilt" in absence_notices(folder)[0]
 
 
 @pytest.mark.parametrize("damage", [lambda path: path.write_text(""), Path.unlink])

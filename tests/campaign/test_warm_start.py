@@ -10,8 +10,7 @@ from chess_snn.campaign.stages import play_shard, prepare_first_generation, trai
 from chess_snn.campaign.stages.given_games import fix_given_games
 from chess_snn.campaign.stages.training_alone import train_network
 from chess_snn.campaign.stages.warm_start import supervised_facts, train_first_generation
-from chess_snn.campaign.store.dealing import num_shards
-from chess_snn.campaign.store.plans import begin_iteration
+from chess_snn.campaign.store.plans import begin_iteration, num_shards
 from chess_snn.campaign.viewing.alarms import find_alarms
 from chess_snn.campaign.viewing.watching import CampaignWatch
 from chess_snn.data import is_committed, read_json, read_manifest

@@ -13,10 +13,9 @@ import pytest
 from chess_snn.campaign import campaign_lock, read_receipts, write_receipt
 from chess_snn.campaign.store.plans import begin_iteration
 from chess_snn.campaign.strength.champions import promote_by_hand
-from chess_snn.campaign.strength.matches import event_of, final_matches
+from chess_snn.campaign.strength.matches import event_of, final_matches, is_finished
 from chess_snn.campaign.viewing.alarms import find_alarms
 from chess_snn.campaign.viewing.events import BACKUP, GATING_MATCH, SELF_PLAY, StageProgress
-from chess_snn.campaign.viewing.finish import is_finished
 from chess_snn.campaign.viewing.live import Live, write_live
 from chess_snn.campaign.viewing.watching import CampaignWatch
 from chess_snn.data import write_json

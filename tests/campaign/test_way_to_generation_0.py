@@ -8,15 +8,16 @@ from made_imports import make_import
 from tiny_campaign import TINY
 
 from chess_snn.campaign import CampaignFolder, load_config
-from chess_snn.campaign.keeping.disposal import dispose, find_disposable
-from chess_snn.campaign.keeping.mending import Makers, Mender
-from chess_snn.campaign.keeping.repairing import repair_campaign
-from chess_snn.campaign.keeping.verifying import verify_campaign
+from chess_snn.campaign.artifacts.artifact import Stored
+from chess_snn.campaign.integrity.gc import dispose, find_disposable
+from chess_snn.campaign.integrity.preflight import check_before_run
+from chess_snn.campaign.integrity.rebuild import Rebuilder
+from chess_snn.campaign.integrity.repair import repair_campaign
+from chess_snn.campaign.integrity.verify import verify_campaign
 from chess_snn.campaign.stages.given_games import course_through, fix_given_games, fixed_games
 from chess_snn.campaign.stages.networks import game_of
 from chess_snn.campaign.stages.warm_start import supervised_trainer, train_first_generation
-from chess_snn.campaign.store.preflight import check_before_run
-from chess_snn.campaign.store.quarantine import read_notes
+from chess_snn.campaign.store.notes import read_notes
 from chess_snn.data import read_manifest
 from chess_snn.errors import CampaignError, DamagedFolderError
 from chess_snn.training import WEIGHTS, step_checkpoints, train_supervised
@@ -132,15 +133,15 @@ def truncate(path: Path) -> None:
     path.write_bytes(path.read_bytes()[:-100])
 
 
-def mended(folder: CampaignFolder) -> list[str]:
-    """Generation 0 is made, with whatever it stumbles over mended; the lines told of that."""
+def made_anyway(folder: CampaignFolder) -> list[str]:
+    """Make generation 0, and quarantine what is corrupt; the lines that are logged."""
 
-    def refuse(*numbers: int) -> object:
-        raise AssertionError(f"asked to make {numbers}")
+    def refuse(_: CampaignFolder, stored: Stored) -> object:
+        raise AssertionError(f"asked to make {stored}")
 
     told: list[str] = []
-    mender = Mender(folder, Makers(refuse, refuse, refuse), told.append)
-    mender.mended(lambda: train_first_generation(folder.path))
+    rebuilder = Rebuilder(folder, told.append, refuse)
+    rebuilder.run(lambda: train_first_generation(folder.path))
     return told
 
 
@@ -152,16 +153,16 @@ def mended(folder: CampaignFolder) -> list[str]:
 def test_a_damaged_newest_checkpoint_is_set_aside_and_the_one_before_gone_on_from_bug(
     folder, undisturbed, damage, name
 ):
-    older, newest = step_checkpoints(folder.supervised)
+    _, newest = step_checkpoints(folder.supervised)
     damage(newest / name)
     with pytest.raises(DamagedFolderError, match=newest.name):
         train_first_generation(folder.path)
-    (line,) = mended(folder)
+    (line,) = made_anyway(folder)
     assert line.startswith("DAMAGED: ")
-    assert f"goes on from the checkpoint at step {int(older.name[5:])} of learning from" in line
-    assert f"given games; it lies in {folder.quarantine}" in line
+    assert "Training goes on from the one before" in line
+    assert f"quarantined in {folder.quarantine}" in line
     (note,) = read_notes(folder)
-    assert (note.path, note.event) == (f"supervised/{newest.name}", "set aside")
+    assert (note.path, note.event) == (f"supervised/{newest.name}", "quarantined")
     assert name in note.why
     assert (folder.quarantine / f"supervised.{newest.name}.0000").is_dir()
     assert digest(folder) == undisturbed
@@ -173,9 +174,9 @@ def test_a_damaged_newest_checkpoint_is_set_aside_and_the_one_before_gone_on_fro
 def test_where_both_checkpoints_are_damaged_it_begins_anew(folder, undisturbed):
     for checkpoint in step_checkpoints(folder.supervised):
         flip_a_bit(checkpoint / WEIGHTS)
-    first, second = mended(folder)
-    assert "Training goes on from the checkpoint at step" in first
-    assert "Training goes on from the beginning; it lies in" in second
+    first, second = made_anyway(folder)
+    for line in (first, second):
+        assert "raining goes on from the one before, or from the beginning" in line
     assert digest(folder) == undisturbed
 
 
@@ -195,8 +196,8 @@ def test_verify_finds_a_damaged_checkpoint_on_the_way_and_repairs_it_bug(folder,
     assert repair.text.endswith("; training goes on from the one before, or from the beginning")
     findings = verify_campaign(folder)
     assert findings.is_whole
-    assert [(f.kind, f.state) for f in findings.found] == [("checkpoint", "set aside")]
-    assert mended(folder) == []
+    assert [(f.kind, f.state) for f in findings.found] == [("checkpoint", "quarantined")]
+    assert made_anyway(folder) == []
     assert digest(folder) == undisturbed
 
 

@@ -26,14 +26,14 @@ from micro_campaign import (
 from stored_shards import damage
 
 from chess_snn.campaign import CampaignFolder, load_config, read_receipt, write_receipt
-from chess_snn.campaign.keeping.extending import extend_campaign
-from chess_snn.campaign.keeping.repairing import repair_campaign
-from chess_snn.campaign.keeping.verifying import verify_campaign
+from chess_snn.campaign.extending import extend_campaign
+from chess_snn.campaign.integrity.repair import repair_campaign
+from chess_snn.campaign.integrity.verify import verify_campaign
 from chess_snn.campaign.stages import play_shard, prepare_first_generation
 from chess_snn.campaign.stages.given_games import fix_given_games
 from chess_snn.campaign.stages.warm_start import train_first_generation
+from chess_snn.campaign.store.notes import note_removal
 from chess_snn.campaign.store.receipts import DeviceUse
-from chess_snn.campaign.store.removals import note_removal
 from chess_snn.campaign.strength.champions import promote_by_hand
 from chess_snn.campaign.strength.climbing import play_climb
 from chess_snn.campaign.strength.matches import final_matches

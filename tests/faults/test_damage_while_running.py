@@ -15,8 +15,8 @@ from campaign_driver import (
 )
 from made_imports import make_import
 
-from chess_snn.campaign.keeping.verifying import verify_campaign
-from chess_snn.campaign.store.quarantine import read_notes
+from chess_snn.campaign.integrity.verify import verify_campaign
+from chess_snn.campaign.store.notes import read_notes
 from chess_snn.data import is_committed, read_manifest
 from chess_snn.training import step_checkpoints
 
@@ -66,9 +66,9 @@ def test_damage_is_told_and_mended_and_changes_nothing(tmp_path: Path) -> None:
     text = log.read_text()
     assert text.count("DAMAGED: ") >= 3, text[-3000:]
     for thing in ("generation 1", "shard 1 of iteration 0", "shard 2 of iteration 0"):
-        assert f"{thing} was made again" in text
+        assert f"{thing} was rebuilt" in text
     folder = assert_whole(path, iterations=2)
-    assert {note.event for note in read_notes(folder)} == {"set aside", "made again"}
+    assert {note.event for note in read_notes(folder)} == {"quarantined", "rebuilt"}
     assert verify_campaign(folder).is_whole
     for generation in (1, 2):
         digests = {

@@ -12,17 +12,16 @@ from pathlib import Path
 
 import pytest
 import torch
-from micro_campaign import micro_networks, play_campaign, play_iteration, stage_mender
+from micro_campaign import micro_networks, play_campaign, play_iteration, stage_rebuilder
 from stored_shards import as_folder, forge_files
 
 from chess_snn.campaign import CampaignFolder
-from chess_snn.campaign.keeping.mending import missing_generations
-from chess_snn.campaign.keeping.repairing import repair_campaign
-from chess_snn.campaign.keeping.verifying import verify_campaign
+from chess_snn.campaign.integrity.rebuild import missing_generations
+from chess_snn.campaign.integrity.repair import repair_campaign
+from chess_snn.campaign.integrity.verify import verify_campaign
 from chess_snn.campaign.stages import play_shard, train_generation, window_shards
 from chess_snn.campaign.stages.networks import evaluator_of
-from chess_snn.campaign.store.quarantine import read_notes
-from chess_snn.campaign.store.removals import Removed, note_removal
+from chess_snn.campaign.store.notes import Removed, note_removal, read_notes
 from chess_snn.cli.campaign import resume
 from chess_snn.data import read_folder, read_manifest, read_shard
 from chess_snn.data.audit import audit_shards
@@ -95,8 +94,8 @@ def digest_of(folder: CampaignFolder, generation: int) -> str:
 
 
 def train(folder: CampaignFolder, told: list[str]) -> None:
-    mender = stage_mender(folder, told)
-    mender.mended(lambda: train_generation(folder.path, NEWEST - 1))
+    rebuilder = stage_rebuilder(folder, told)
+    rebuilder.run(lambda: train_generation(folder.path, NEWEST - 1))
 
 
 def events(folder: CampaignFolder) -> list[tuple[str, str]]:
@@ -146,11 +145,11 @@ def test_a_damaged_shard_is_played_again_and_changes_nothing(
 
     assert told[0].startswith("DAMAGED: ")
     assert file in told[0]
-    assert told[1:] == ["shard 1 of iteration 0 was made again"]
+    assert told[1:] == ["shard 1 of iteration 0 was rebuilt"]
     was_deleted = damage is Path.unlink and not file
     assert events(under_way) == [
-        ("games/iter-000000/shard-0001", "set aside"),
-        ("games/iter-000000/shard-0001", "made again"),
+        ("games/iter-000000/shard-0001", "quarantined"),
+        ("games/iter-000000/shard-0001", "rebuilt"),
     ][was_deleted:]
     if not was_deleted:
         (aside,) = (path for path in under_way.quarantine.iterdir() if path.suffix != ".json")
@@ -177,9 +176,9 @@ def test_self_play_that_restarts_from_a_damaged_shard_has_it_mended(
     under_way.shard(1, 0).unlink()
     flip_a_bit(under_way.shard(0, 0))
     told: list[str] = []
-    mender = stage_mender(under_way, told)
-    mender.mended(lambda: play_shard(under_way.path, 1, 0))
-    assert told[-1] == "shard 0 of iteration 0 was made again"
+    rebuilder = stage_rebuilder(under_way, told)
+    rebuilder.run(lambda: play_shard(under_way.path, 1, 0))
+    assert told[-1] == "shard 0 of iteration 0 was rebuilt"
     games, expected = (read_shard(f.shard(1, 0))[0] for f in (under_way, undisturbed))
     assert games.actions.tolist() == expected.actions.tolist()
 
@@ -194,7 +193,7 @@ def test_a_damaged_shard_that_cannot_be_played_again_is_dropped(
     shutil.rmtree(generation)
     told: list[str] = []
     train(under_way, told)
-    assert told[-1].startswith("DROPPED: shard 0 of iteration 0 cannot be played again")
+    assert told[-1].startswith("DROPPED: shard 0 of iteration 0 cannot be rebuilt")
     assert "removed by `chess-snn gc`" in told[-1]
     meta = read_manifest(under_way.checkpoint(NEWEST)).meta
     kept = read_manifest(undisturbed.checkpoint(NEWEST)).meta["window_shards"]
@@ -245,12 +244,12 @@ def test_a_damaged_newest_generation_is_trained_again_from_the_one_before(
 ) -> None:
     damage(finished.checkpoint(NEWEST) / "weights.safetensors")
     told: list[str] = []
-    stage_mender(finished, told).mended(lambda: evaluator_of(finished, NEWEST))
+    stage_rebuilder(finished, told).run(lambda: evaluator_of(finished, NEWEST))
     assert told[0].startswith("DAMAGED: ")
     assert "weights.safetensors" in told[0]
     digest = digest_of(undisturbed, NEWEST)
     assert told[1:] == [
-        f"generation 2 was made again, with the same weights ({digest[:12]}…)"
+        f"generation 2 was rebuilt, with the same weights ({digest[:12]}…)"
     ]
     assert digest_of(finished, NEWEST) == digest
     assert verify_campaign(finished).is_whole
@@ -266,8 +265,8 @@ def test_a_finished_campaign_gets_back_its_newest_generation(
     repair_campaign(finished, verify_campaign(finished))
     assert NEWEST in missing_generations(finished)
     told: list[str] = []
-    stage_mender(finished, told).make_missing()
-    assert "generation 2 was made again, with the same weights" in told[-1]
+    stage_rebuilder(finished, told).rebuild_missing()
+    assert "generation 2 was rebuilt, with the same weights" in told[-1]
     assert missing_generations(finished) == []
     assert digest_of(finished, NEWEST) == digest_of(undisturbed, NEWEST)
 
@@ -281,8 +280,8 @@ def test_damage_behind_damage_is_mended_first(
         flip_a_bit(finished.checkpoint(generation) / "weights.safetensors")
     flip_a_bit(finished.shard(0, 0))
     told: list[str] = []
-    stage_mender(finished, told).mended(lambda: evaluator_of(finished, NEWEST))
-    again = [text for text in told if "was made again" in text]
+    stage_rebuilder(finished, told).run(lambda: evaluator_of(finished, NEWEST))
+    again = [text for text in told if "was rebuilt" in text]
     assert [text.partition(" was")[0] for text in again] == [
         "generation 0", "shard 0 of iteration 0", "generation 1", "generation 2",
     ]
@@ -298,12 +297,12 @@ def test_a_generation_that_comes_out_otherwise_is_told(finished: CampaignFolder)
     flip_a_bit(finished.checkpoint(NEWEST) / "weights.safetensors")
     note_removal(finished, [Removed("games/iter-000001/shard-0001", 1, None)])
     told: list[str] = []
-    stage_mender(finished, told).mended(lambda: evaluator_of(finished, NEWEST))
-    assert "its weights are others" in told[-1]
+    stage_rebuilder(finished, told).run(lambda: evaluator_of(finished, NEWEST))
+    assert "its weights differ" in told[-1]
     findings = verify_campaign(finished)
     assert findings.is_whole
     states = {finding.path: finding.state for finding in findings.found}
-    assert states["checkpoints/gen-000002"] == "made again"
+    assert states["checkpoints/gen-000002"] == "rebuilt"
 
 
 @pytest.mark.fault(11)
@@ -314,8 +313,8 @@ def test_a_generation_that_cannot_be_trained_again_ends_the_campaign(
     note_removal(finished, [Removed("checkpoints/gen-000001", 1, "2026-01-01T00:00:00+00:00")])
     shutil.rmtree(finished.checkpoint(1))
     with pytest.raises(BeyondRepairError, match=r"generation 1 was removed .*gen-000001 from a"):
-        stage_mender(finished, []).mended(lambda: load_trainer(finished.checkpoint(NEWEST), GAME))
-    assert ("checkpoints/gen-000002", "set aside") in events(finished)
+        stage_rebuilder(finished, []).run(lambda: load_trainer(finished.checkpoint(NEWEST), GAME))
+    assert ("checkpoints/gen-000002", "quarantined") in events(finished)
 
 
 @pytest.mark.fault(11)
@@ -326,9 +325,9 @@ def test_a_disk_that_damages_whatever_is_made_again_is_given_up(finished: Campai
         flip_a_bit(finished.shard(0, 0))
         read_shard(finished.shard(0, 0))
 
-    with pytest.raises(BeyondRepairError, match="made again 3 times and is damaged once more"):
-        stage_mender(finished, told).mended(damage_and_read)
-    assert len([text for text in told if "was made again" in text]) == 3
+    with pytest.raises(BeyondRepairError, match="rebuilt 3 times and is corrupt again"):
+        stage_rebuilder(finished, told).run(damage_and_read)
+    assert len([text for text in told if "was rebuilt" in text]) == 3
 
 
 @pytest.mark.fault(11)
@@ -338,7 +337,7 @@ def test_damage_outside_the_campaign_is_left_to_whoever_owns_it(
     shutil.copy(finished.shard(0, 0), tmp_path / "imported")
     flip_a_bit(tmp_path / "imported")
     with pytest.raises(DamagedFolderError, match="imported"):
-        stage_mender(finished, []).mended(lambda: read_shard(tmp_path / "imported"))
+        stage_rebuilder(finished, []).run(lambda: read_shard(tmp_path / "imported"))
     assert (tmp_path / "imported").is_file()
     assert not finished.quarantine.exists()
 

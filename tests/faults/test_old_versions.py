@@ -16,10 +16,9 @@ from signed_files import resign
 from stored_files import OLDEST, STORED, copy_campaign
 
 from chess_snn.campaign import CampaignFolder, read_receipt, read_receipts
-from chess_snn.campaign.keeping.verifying import verify_campaign
+from chess_snn.campaign.integrity.verify import verify_campaign
+from chess_snn.campaign.store.notes import note_removal, quarantine, read_notes, read_removals
 from chess_snn.campaign.store.plans import read_plans
-from chess_snn.campaign.store.quarantine import read_notes, set_aside
-from chess_snn.campaign.store.removals import note_removal, read_removals
 from chess_snn.campaign.strength.champions import promote_by_hand, read_hand_promotions
 from chess_snn.campaign.strength.match_games import match_files, read_match
 from chess_snn.campaign.strength.reports import read_report
@@ -111,7 +110,7 @@ def refused_by(name: str, read: Callable[[], object]) -> str:
 def test_whatever_a_newer_program_stored_is_refused_by_name(stored: CampaignFolder) -> None:
     other = 3 - read_receipts(stored)[-1].champion
     promote_by_hand(stored, other, "ada", "to have one")
-    set_aside(stored, stored.path / "matches" / "final" / "greedy-2.json", "to have a note")
+    quarantine(stored, stored.path / "matches" / "final" / "greedy-2.json", "to have a note")
     note_removal(stored, [])
     shard, checkpoint = stored.shard(0, 0), stored.checkpoint(1)
     (note,) = stored.quarantine.glob("*.json")

@@ -121,7 +121,7 @@ def test_damage_that_is_met_while_sending_is_mended_bug(tmp_path: Path, server: 
     finish(launch("resume", str(path), *options, log=log, environment=CREDENTIALS), log)
     text = log.read_text()
     assert "DAMAGED: " in text
-    assert "generation 0 was made again" in text
+    assert "generation 0 was rebuilt" in text
     assert_whole(path, iterations=2)
     assert f"damaged/checkpoints/gen-000000/{damaged.name}" in server.object_keys()
     assert records(server, "damaged") >= 1

@@ -8,14 +8,13 @@ from micro_campaign import play_iteration, play_match
 from stored_files import ARCHIVES, OLDEST, copy_campaign, unpack
 
 from chess_snn.campaign import CampaignFolder, read_receipts
-from chess_snn.campaign.keeping.extending import extend_campaign
-from chess_snn.campaign.keeping.verifying import verify_campaign
+from chess_snn.campaign.extending import extend_campaign
+from chess_snn.campaign.integrity.verify import verify_campaign
 from chess_snn.campaign.models.exporting import export_model, read_exported
 from chess_snn.campaign.models.references import model_of_campaign
 from chess_snn.campaign.stages import window_shards
 from chess_snn.campaign.stages.networks import evaluator_of, game_of
-from chess_snn.campaign.strength.matches import final_matches
-from chess_snn.campaign.viewing.finish import is_finished
+from chess_snn.campaign.strength.matches import final_matches, is_finished
 from chess_snn.data import ReplayWindow, read_manifest
 from chess_snn.training import load_trainer
 

@@ -12,7 +12,7 @@ pytest.importorskip("distributed")
 from distributed import Client, LocalCluster, Scheduler, get_worker  # noqa: E402
 
 from chess_snn.campaign import CampaignFolder, load_config  # noqa: E402
-from chess_snn.campaign.copies.replica import WantedFile  # noqa: E402
+from chess_snn.campaign.worker_cache import WantedFile  # noqa: E402
 from chess_snn.data import StoredFile  # noqa: E402
 from chess_snn.errors import CampaignError  # noqa: E402
 from tasks import file_relay  # noqa: E402

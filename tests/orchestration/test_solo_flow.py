@@ -17,7 +17,7 @@ from mlflow import pyfunc  # noqa: E402
 from mlflow.tracking import MlflowClient  # noqa: E402
 
 from chess_snn.campaign import CampaignFolder, read_receipts  # noqa: E402
-from chess_snn.campaign.keeping.verifying import verify_campaign  # noqa: E402
+from chess_snn.campaign.integrity.verify import verify_campaign  # noqa: E402
 from chess_snn.games import get_game  # noqa: E402
 from tasks.tracking import local_tracking_uri  # noqa: E402
 from tasks.tracking.facts import model_name  # noqa: E402

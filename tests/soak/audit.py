@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from chess_snn.campaign import CampaignFolder, Receipt, read_receipts
-from chess_snn.campaign.keeping.receipt_audit import CLOCKS
+from chess_snn.campaign.artifacts.checks import CLOCKS
 from chess_snn.data import Manifest, read_manifest, read_shard, verify_folder
 from chess_snn.errors import CorruptDataError
 from chess_snn.nets import load_network, network_digest

@@ -12,7 +12,7 @@ from typing import Final
 import torch
 
 from chess_snn.campaign.configuration.settings import CampaignConfig
-from chess_snn.campaign.machine.scratch_window import scratch_window
+from chess_snn.campaign.machine.warm_up import scratch_window
 from chess_snn.campaign.machine.workers import num_workers, threads_each
 from chess_snn.campaign.stages.networks import can_overlap_groups
 from chess_snn.campaign.store.receipts import Receipt

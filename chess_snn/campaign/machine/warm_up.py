@@ -1,14 +1,17 @@
 """Compile every kernel a campaign uses, and measure its network, once a machine."""
 
+import tempfile
 from dataclasses import replace
+from pathlib import Path
+from typing import Final
 
 import numpy as np
 
 from chess_snn.campaign.configuration.settings import CampaignConfig
-from chess_snn.campaign.machine.scratch_window import scratch_window
+from chess_snn.data import GameRecords, ReplayWindow, write_shard
 from chess_snn.devices import find_devices, is_gpu
 from chess_snn.evaluation import SearchPlayer, choose_openings, make_player, play_match
-from chess_snn.games import get_game
+from chess_snn.games import Game, get_game
 from chess_snn.nets import build_network, freeze, make_evaluator
 from chess_snn.nets.calibration import calibrate, is_calibrated
 from chess_snn.search import PolicySearch, make_search, make_tree_search
@@ -54,3 +57,16 @@ def warm_up(config: CampaignConfig) -> None:
         scratch_window(game, records),
         IterationPlan(num_steps=1, progress_first=0.0, progress_last=1.0),
     )
+
+
+_NONE_HELD_OUT: Final = 1_000_000
+
+
+def scratch_window(game: Game, records: GameRecords) -> ReplayWindow:
+    """The window of ``records`` and nothing else, none held out; nothing stays on the disk."""
+    with tempfile.TemporaryDirectory() as scratch:
+        shard = Path(scratch) / "shard"
+        write_shard(shard, records, {"game": game.spec.name})
+        return ReplayWindow.load(
+            game, [shard], capacity=records.num_positions, holdout_every=_NONE_HELD_OUT
+        )

@@ -24,7 +24,7 @@ from chess_snn.campaign.configuration.settings import CampaignConfig
 from chess_snn.campaign.models.model_card import model_card
 from chess_snn.campaign.models.versions import NetworkVersion, version_of
 from chess_snn.campaign.store.folder import CampaignFolder
-from chess_snn.campaign.store.removals import refuse_removed
+from chess_snn.campaign.store.notes import refuse_removed
 from chess_snn.data import read_manifest, staged_folder, write_text
 from chess_snn.data.manifest import describe_file, verify_folder
 from chess_snn.errors import ConfigError, CorruptDataError, UsageError

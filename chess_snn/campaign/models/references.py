@@ -11,8 +11,8 @@ from chess_snn.campaign.configuration.loading import config_digest
 from chess_snn.campaign.configuration.settings import CampaignConfig, NetworkSettings
 from chess_snn.campaign.models.exporting import MODEL_FILE, read_exported
 from chess_snn.campaign.store.folder import CONFIG_FILE, CampaignFolder
+from chess_snn.campaign.store.notes import refuse_removed
 from chess_snn.campaign.store.receipts import read_receipts
-from chess_snn.campaign.store.removals import refuse_removed
 from chess_snn.campaign.strength.champions import champion_of
 from chess_snn.data import is_committed, verify_folder
 from chess_snn.errors import CampaignError, UsageError

@@ -15,8 +15,8 @@ import torch
 
 from chess_snn.campaign.stages.training import trained_by
 from chess_snn.campaign.store.folder import CampaignFolder
+from chess_snn.campaign.store.notes import created_of
 from chess_snn.campaign.store.receipts import PromotionFacts, Receipt, read_receipts
-from chess_snn.campaign.store.removals import created_of
 from chess_snn.campaign.strength.champions import champion_of
 from chess_snn.campaign.strength.matches import EARLIER
 from chess_snn.errors import CampaignError

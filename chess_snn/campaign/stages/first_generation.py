@@ -3,10 +3,9 @@
 from pathlib import Path
 
 from chess_snn.campaign.configuration.loading import config_values
-from chess_snn.campaign.stages.networks import entropy_ratio, game_of
+from chess_snn.campaign.stages.networks import FROZEN_SETTINGS, entropy_ratio, game_of
 from chess_snn.campaign.store.folder import CampaignFolder
 from chess_snn.campaign.store.origin import Origin
-from chess_snn.campaign.store.preflight import FROZEN_SETTINGS
 from chess_snn.data import Manifest, is_committed, read_manifest
 from chess_snn.errors import BeyondRepairError, ChessSnnError
 from chess_snn.nets import (

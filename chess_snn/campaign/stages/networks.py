@@ -7,7 +7,7 @@ from typing import cast
 import numpy as np
 
 from chess_snn.campaign.store.folder import CampaignFolder
-from chess_snn.campaign.store.removals import refuse_removed
+from chess_snn.campaign.store.notes import refuse_removed
 from chess_snn.data import read_manifest
 from chess_snn.devices import find_devices, is_gpu
 from chess_snn.games import Game, get_game
@@ -17,6 +17,8 @@ from chess_snn.search import PolicySearch, Search, make_match_search, make_searc
 from chess_snn.self_play.starts import draw_starts
 from chess_snn.training import load_weights_alone
 
+FROZEN_SETTINGS = "campaign_settings"
+"""In the meta of each checkpoint: every setting when it was made."""
 _KEPT_NETWORKS = 3
 """The newest, and the two of a match."""
 
@@ -28,16 +30,14 @@ def game_of(folder: CampaignFolder) -> Game:
     return get_game(folder.config.campaign.game)
 
 
-def device_of(folder: CampaignFolder, worker: int) -> str:
-    """The device of worker ``worker``; workers share devices in turns."""
+def device_of(folder: CampaignFolder, local_rank: int = 0) -> str:
+    """The device of this process; ranks of a training share devices in turns."""
     devices = find_devices(folder.config.execution.device)
-    return devices[worker % len(devices)]
+    return devices[local_rank % len(devices)]
 
 
-def evaluator_of(
-    folder: CampaignFolder, generation: int, *, num_threads: int = 1, worker: int = 0
-) -> Evaluator:
-    """The network of ``generation``, on the device of ``worker``.
+def evaluator_of(folder: CampaignFolder, generation: int, *, num_threads: int = 1) -> Evaluator:
+    """The network of ``generation``, on the device of this process.
 
     Raises:
         RemovedError: it was removed on purpose.
@@ -46,7 +46,7 @@ def evaluator_of(
     refuse_removed(folder, generation)
     checkpoint = folder.checkpoint(generation)
     digest = str(read_manifest(checkpoint).meta["weights_digest"])
-    device = device_of(folder, worker)
+    device = device_of(folder)
     return _cached_evaluator(checkpoint, digest, folder.config.net.precision, device, num_threads)
 
 

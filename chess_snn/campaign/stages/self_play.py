@@ -11,11 +11,10 @@ from chess_snn.campaign.stages.networks import (
     self_play_searches,
 )
 from chess_snn.campaign.stages.window import iteration_shards
-from chess_snn.campaign.store.dealing import games_of_shard
 from chess_snn.campaign.store.folder import CampaignFolder
-from chess_snn.campaign.store.plans import SHARDS_OF_ITERATION, read_plan
+from chess_snn.campaign.store.notes import is_removed
+from chess_snn.campaign.store.plans import SHARDS_OF_ITERATION, games_of_shard, read_plan
 from chess_snn.campaign.store.receipts import ShardFacts
-from chess_snn.campaign.store.removals import is_removed
 from chess_snn.data import (
     GAMES_BEFORE,
     Manifest,
@@ -36,7 +35,7 @@ _MOST_RESTARTS = 100_000
 
 
 def play_shard(
-    directory: Path, iteration: int, shard: int, *, num_threads: int = 1, worker: int = 0,
+    directory: Path, iteration: int, shard: int, *, num_threads: int = 1,
     on_progress: Progress | None = None,
 ) -> ShardFacts:
     """Play one shard of ``iteration`` with that generation's network, and commit it."""
@@ -48,10 +47,10 @@ def play_shard(
     settings, progress = config.self_play, read_plan(folder, iteration).progress_first
     games = games_of_shard(folder, iteration, shard)
     simulations = config.search.simulations(progress)
-    evaluator = evaluator_of(folder, iteration, num_threads=num_threads, worker=worker)
+    evaluator = evaluator_of(folder, iteration, num_threads=num_threads)
     searches = self_play_searches(
         folder, evaluator, simulations, min(games.num_games, settings.concurrent_games),
-        side_by_side=can_overlap_groups(device_of(folder, worker), num_threads),
+        side_by_side=can_overlap_groups(device_of(folder), num_threads),
     )
     records, statistics = play_games(
         game,

@@ -8,7 +8,7 @@ from typing import Final
 import torch
 
 from chess_snn.campaign.configuration.loading import config_values
-from chess_snn.campaign.stages.networks import device_of, game_of
+from chess_snn.campaign.stages.networks import FROZEN_SETTINGS, device_of, game_of
 from chess_snn.campaign.stages.window import (
     num_positions,
     positions_played,
@@ -16,10 +16,9 @@ from chess_snn.campaign.stages.window import (
     window_shards,
 )
 from chess_snn.campaign.store.folder import CONFIG_FILE, CampaignFolder
+from chess_snn.campaign.store.notes import is_removed
 from chess_snn.campaign.store.plans import read_plan
-from chess_snn.campaign.store.preflight import FROZEN_SETTINGS
 from chess_snn.campaign.store.receipts import TrainingFacts
-from chess_snn.campaign.store.removals import is_removed
 from chess_snn.data import ReplayWindow, check_shard, read_manifest
 from chess_snn.errors import TrainingDivergedError
 from chess_snn.failpoints import failpoint
@@ -48,7 +47,7 @@ _PROVENANCE: Final = "provenance"
 
 
 def train_generation(
-    directory: Path, iteration: int, *, num_threads: int = 1, worker: int = 0,
+    directory: Path, iteration: int, *, num_threads: int = 1, local_rank: int = 0,
     on_progress: Progress | None = None, on_step: StepListener | None = None,
     ranks: Ranks = ALONE,
 ) -> TrainingFacts:
@@ -76,7 +75,7 @@ def train_generation(
         setting="training.window_positions",
     )
     trainer = load_trainer(
-        folder.checkpoint(iteration), game, device_of(folder, worker), ranks,
+        folder.checkpoint(iteration), game, device_of(folder, local_rank), ranks,
         by_pace=config.execution.training_shares == "measured",
         settings=config.training if _is_forked_at(folder, iteration) else None,
     )

@@ -121,7 +121,7 @@ def begin_network(
 
 
 def learn_network(
-    out: Path, *, num_threads: int = 1, worker: int = 0, on_progress: Progress | None = None,
+    out: Path, *, num_threads: int = 1, local_rank: int = 0, on_progress: Progress | None = None,
     on_step: StepListener | None = None, ranks: Ranks = ALONE,
 ) -> None:
     """Train the network that :func:`begin_network` noted, to its end; rank 0 commits it to ``out``.
@@ -129,7 +129,7 @@ def learn_network(
     Args:
         out: the checkpoint to be.
         num_threads: of a CPU.
-        worker: number of this process on its machine; processes take the devices in turns.
+        local_rank: number of this process on its machine; processes take the devices in turns.
         on_progress: called after every step with (steps done, steps in all).
         on_step: called with the losses of every step.
         ranks: who trains together.
@@ -142,7 +142,7 @@ def learn_network(
     config = network_config(out)
     given, game = fixed_games(config), get_game(config.campaign.game)
     devices = find_devices(config.execution.device)
-    device = devices[worker % len(devices)]
+    device = devices[local_rank % len(devices)]
     torch.set_num_threads(num_threads)
     trainer, points = train_supervised(
         game, course_through(given, config),

@@ -17,9 +17,9 @@ from torch.distributed.elastic.multiprocessing.errors import record
 
 from chess_snn.campaign.configuration.settings import CampaignConfig
 from chess_snn.campaign.stages import train_generation
-from chess_snn.campaign.stages.to_train import iteration_to_train
 from chess_snn.campaign.stages.training_alone import learn_network, network_config
 from chess_snn.campaign.stages.warm_start import train_first_generation
+from chess_snn.campaign.stages.window import iteration_to_train
 from chess_snn.campaign.store.folder import CONFIG_FILE, CampaignFolder
 from chess_snn.campaign.store.receipts import TrainingFacts
 from chess_snn.cores import num_cores
@@ -78,14 +78,14 @@ def _train(
         folder = CampaignFolder.open(options.path)
         facts = train_generation(
             folder.path, iteration_to_train(folder, options.iteration), num_threads=num_threads,
-            worker=local_rank, on_progress=on_progress, on_step=on_step, ranks=ranks,
+            local_rank=local_rank, on_progress=on_progress, on_step=on_step, ranks=ranks,
         )
         if ranks.is_first:
             _print_line(_summary(facts))
         return
     learn = train_first_generation if is_campaign else learn_network
     learn(
-        options.path, num_threads=num_threads, worker=local_rank, on_progress=on_progress,
+        options.path, num_threads=num_threads, local_rank=local_rank, on_progress=on_progress,
         on_step=on_step, ranks=ranks,
     )
 

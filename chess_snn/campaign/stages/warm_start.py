@@ -13,9 +13,8 @@ from chess_snn.campaign.configuration.loading import config_values
 from chess_snn.campaign.configuration.settings import CampaignConfig
 from chess_snn.campaign.stages import commit_first_generation
 from chess_snn.campaign.stages.given_games import GivenGames, course_through, fixed_games
-from chess_snn.campaign.stages.networks import device_of, game_of
+from chess_snn.campaign.stages.networks import FROZEN_SETTINGS, device_of, game_of
 from chess_snn.campaign.store.folder import CampaignFolder
-from chess_snn.campaign.store.preflight import FROZEN_SETTINGS
 from chess_snn.data import is_committed, read_manifest
 from chess_snn.data.files import remove
 from chess_snn.errors import UsageError
@@ -36,8 +35,8 @@ def is_warm(folder: CampaignFolder) -> bool:
 
 
 def train_first_generation(
-    directory: Path, *, num_threads: int = 1, worker: int = 0, on_progress: Progress | None = None,
-    on_step: StepListener | None = None, ranks: Ranks = ALONE,
+    directory: Path, *, num_threads: int = 1, local_rank: int = 0,
+    on_progress: Progress | None = None, on_step: StepListener | None = None, ranks: Ranks = ALONE,
 ) -> Json:
     """Train generation 0 on the games of the configuration, and commit it.
 
@@ -55,7 +54,7 @@ def train_first_generation(
     if not is_committed(folder.checkpoint(0)):
         given = fixed_games(folder.config)
         torch.set_num_threads(num_threads)
-        device = device_of(folder, worker)
+        device = device_of(folder, local_rank)
         trainer, points = train_supervised(
             game_of(folder), course_through(given, folder.config),
             lambda: supervised_trainer(game_of(folder), folder.config, device, ranks),

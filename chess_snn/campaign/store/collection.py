@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from chess_snn.campaign.configuration.loading import config_digest
 from chess_snn.campaign.store.folder import CONFIG_FILE, CampaignFolder, campaign_around
-from chess_snn.campaign.store.removals import read_removals
+from chess_snn.campaign.store.notes import read_removals
 from chess_snn.config import check_range
 from chess_snn.data import GameRecords, Manifest, is_committed, read_manifest, read_shard_of
 from chess_snn.errors import CorruptDataError, UsageError

@@ -7,6 +7,7 @@ runs finds it when its next iteration begins.
 import json
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Final
 
 from chess_snn.campaign.configuration.settings import RunSettings
@@ -40,7 +41,9 @@ class Length:
 
 
 @dataclass(frozen=True, slots=True)
-class _Extension:
+class Extension:
+    """A decision on how long the campaign lasts."""
+
     length: Length
     progress: float
     """Share of the campaign that was planned already, in [0, 1]; no later plan begins below it."""
@@ -56,7 +59,7 @@ def campaign_length(folder: CampaignFolder) -> Length:
     """
     newest = num_extensions(folder)
     if newest:
-        return _read(folder, newest - 1).length
+        return read_extension(folder.extension(newest - 1)).length
     return Length(folder.config.campaign.iterations, folder.config.campaign.hours)
 
 
@@ -67,7 +70,7 @@ def progress_when_extended(folder: CampaignFolder) -> float:
         CorruptDataError: an extension is damaged.
     """
     newest = num_extensions(folder)
-    return _read(folder, newest - 1).progress if newest else 0.0
+    return read_extension(folder.extension(newest - 1)).progress if newest else 0.0
 
 
 def num_extensions(folder: CampaignFolder) -> int:
@@ -78,28 +81,13 @@ def num_extensions(folder: CampaignFolder) -> int:
     return number
 
 
-def check_extensions(folder: CampaignFolder) -> None:
-    """Read all extensions.
-
-    Raises:
-        UnknownVersionError: one is of a version that is not read.
-        CorruptDataError: one is damaged, or missing though a later one is there.
-    """
-    number = num_extensions(folder)
-    for earlier in range(number):
-        _read(folder, earlier)
-    names = sorted(path.name for path in folder.extension(0).parent.glob("extension-*.json"))
-    if names and names[-1] > folder.extension(number).name:
-        raise CorruptDataError(f"{folder.extension(number)} is missing; {_WAY_OUT}")
-
-
 def write_extension(folder: CampaignFolder, length: Length, progress: float) -> None:
     """Let the campaign last ``length`` in all; ``progress``, in [0, 1], was planned before.
 
     Raises:
         CampaignError: it was extended by another process at the same time.
     """
-    extension = _Extension(length, progress, datetime.now(UTC).isoformat(timespec="seconds"))
+    extension = Extension(length, progress, datetime.now(UTC).isoformat(timespec="seconds"))
     path = folder.extension(num_extensions(folder))
     if not create_text(path, json.dumps(FORMAT.sealed(asdict(extension)), indent=2) + "\n"):
         raise CampaignError(
@@ -108,10 +96,15 @@ def write_extension(folder: CampaignFolder, length: Length, progress: float) -> 
         )
 
 
-def _read(folder: CampaignFolder, number: int) -> _Extension:
-    path = folder.extension(number)
+def read_extension(path: Path) -> Extension:
+    """The extension in a file.
+
+    Raises:
+        UnknownVersionError: it has a version that this program does not read.
+        CorruptDataError: it is corrupt.
+    """
     body = FORMAT.unsealed(read_json(path, _WAY_OUT), path, _WAY_OUT)
     try:
-        return from_json(_Extension, body)
+        return from_json(Extension, body)
     except (ValueError, ConfigError) as error:
-        raise CorruptDataError(f"{path} is no extension ({error}); {_WAY_OUT}") from error
+        raise CorruptDataError(f"{path} is not an extension ({error}); {_WAY_OUT}") from error

@@ -44,20 +44,42 @@ from chess_snn.campaign.configuration.settings import CampaignConfig
 from chess_snn.campaign.store.origin import Origin, read_origin
 from chess_snn.data import StoredFormat, create_text, sweep_temporaries, write_text
 from chess_snn.data.files import make_folder, remove, sync_folder, temporary_sibling, writing
+from chess_snn.data.window import INHERITED
 from chess_snn.errors import CampaignError, ConfigError
 from chess_snn.types import Json
 
 CONFIG_FILE = "campaign.toml"
 FORMAT = StoredFormat("campaign configuration", version=2, upgrades={1: dict})
 """Version 2 may have an origin."""
-QUARANTINE = "quarantine"
 PART_MARK = ".part-"
 """In the names of parts of a match."""
+
+RECEIPT = "receipts/iter-{iteration:06d}.json"
+PLAN = "plans/iter-{iteration:06d}.json"
+SHARD = "games/iter-{iteration:06d}/shard-{shard:04d}"
+INHERITED_SHARD = f"games/{INHERITED}{{origin}}/shard-{{shard:04d}}"
+CHECKPOINT = "checkpoints/gen-{generation:06d}"
+STEP_CHECKPOINT = "supervised/step-{step:09d}"
+MATCH = "matches/{event}/{name}.json"
+MATCH_PART = f"matches/{{event}}/{{name}}{PART_MARK}{{part:04d}}.json"
+HAND_PROMOTION = "promotions/by-hand-{number:04d}.json"
+EXTENSION = "extensions/extension-{number:04d}.json"
+COMPARISON = "comparisons/{name}/{file}.json"
+NOTE = "quarantine/{name}.json"
+QUARANTINED = "quarantine/{name}"
+REMOVAL = "removals/removal-{number:04d}.json"
+"""Paths of a campaign's artifacts; :mod:`chess_snn.campaign.artifacts.table` has the rest."""
+
 _IDENTITY = "identity"
 _ORIGIN = "origin"
 _ID = re.compile(r"[0-9a-f]{32}")
 _NOT_IN_NAMES = re.compile(r"[^\w.@~=-]")
 """What an opponent's name may have and a file's may not."""
+
+
+def file_name(name: str) -> str:
+    """``name`` of a match or a comparison as the name of its file."""
+    return _NOT_IN_NAMES.sub("-", name)
 
 
 def _is_taken(path: Path) -> CampaignError:
@@ -222,54 +244,53 @@ class CampaignFolder:
 
     def shard(self, iteration: int, shard: int) -> Path:
         """One shard: a Zip file, or the folder that an earlier version wrote."""
-        return self.path / "games" / f"iter-{iteration:06d}" / f"shard-{shard:04d}"
+        return self.path / SHARD.format(iteration=iteration, shard=shard)
 
     def checkpoint(self, generation: int) -> Path:
         """Folder of one generation."""
-        return self.path / "checkpoints" / f"gen-{generation:06d}"
+        return self.path / CHECKPOINT.format(generation=generation)
 
     @property
     def supervised(self) -> Path:
         """Checkpoints of supervised training; gone once generation 0 is there."""
-        return self.path / "supervised"
+        return (self.path / STEP_CHECKPOINT).parent
 
     def match(self, event: str, name: str) -> Path:
         """Result of one match; the event is a generation's (``gen-000012``) or ``final``."""
-        return self.path / "matches" / event / f"{_NOT_IN_NAMES.sub('-', name)}.json"
+        return self.path / MATCH.format(event=event, name=file_name(name))
 
     def match_part(self, event: str, name: str, part: int) -> Path:
         """Result of a part of a match, until the match is whole."""
-        whole = self.match(event, name)
-        return whole.with_name(f"{whole.stem}{PART_MARK}{part:04d}.json")
+        return self.path / MATCH_PART.format(event=event, name=file_name(name), part=part)
 
     @property
     def quarantine(self) -> Path:
-        """What was damaged, and why; see :mod:`chess_snn.campaign.store.quarantine`."""
-        return self.path / QUARANTINE
+        """Corrupt artifacts and the reasons; see :mod:`chess_snn.campaign.store.notes`."""
+        return (self.path / QUARANTINED).parent
 
     def removal(self, number: int) -> Path:
         """What was removed on purpose at one time, from 0."""
-        return self.path / "removals" / f"removal-{number:04d}.json"
+        return self.path / REMOVAL.format(number=number)
 
     def hand_promotion(self, number: int) -> Path:
         """A change of the champion by hand, from 0."""
-        return self.path / "promotions" / f"by-hand-{number:04d}.json"
+        return self.path / HAND_PROMOTION.format(number=number)
 
     def extension(self, number: int) -> Path:
         """A later decision on how long the campaign lasts, from 0."""
-        return self.path / "extensions" / f"extension-{number:04d}.json"
+        return self.path / EXTENSION.format(number=number)
 
     def comparison(self, name: str) -> Path:
         """Folder of a match between two models."""
-        return self.path / "comparisons" / _NOT_IN_NAMES.sub("-", name)
+        return (self.path / COMPARISON.format(name=file_name(name), file="")).parent
 
     def plan(self, iteration: int) -> Path:
         """Where in the campaign one iteration stands."""
-        return self.path / "plans" / f"iter-{iteration:06d}.json"
+        return self.path / PLAN.format(iteration=iteration)
 
     def receipt(self, iteration: int) -> Path:
         """What one iteration committed."""
-        return self.path / "receipts" / f"iter-{iteration:06d}.json"
+        return self.path / RECEIPT.format(iteration=iteration)
 
 
 @lru_cache(maxsize=64)

@@ -1,17 +1,68 @@
-"""The receipts of a campaign one by one, for those who look after every iteration.
+"""Files numbered from 0, read as they come and no more often; and the receipts of a campaign.
 
-A campaign of 50,000 shards has some 30 MB of receipts. Whoever runs it asks for all their metrics
-after each iteration, and for the receipts themselves hardly ever; so metrics are kept once they
-were read, receipts are not, and the next time only what is new is read.
+A campaign of 50,000 shards has some 30 MB of receipts. Its metrics are needed after each iteration,
+the receipts themselves hardly ever; so metrics are kept, receipts are not, and only new ones are
+read.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import overload
+from typing import Generic, TypeVar, overload
 
 from chess_snn.campaign.store.folder import CampaignFolder
-from chess_snn.campaign.store.numbered_files import Mark, mark_of
 from chess_snn.campaign.store.receipts import Receipt, num_finished_iterations, read_receipt
+
+Entry = TypeVar("Entry")
+
+Mark = tuple[int, ...]
+"""Tells a file from the one that took its place."""
+
+
+class NumberedFiles(Generic[Entry]):
+    """What the files hold, kept up to date by :meth:`refresh`."""
+
+    def __init__(self, path_of: Callable[[int], Path], read: Callable[[int], Entry]) -> None:
+        """Of the files ``path_of(0)``, ``path_of(1)``, … in one folder, each read by ``read``."""
+        self.entries: list[Entry] = []
+        self._path_of = path_of
+        self._read = read
+        self._marks: list[Mark | None] = []
+        self._folder_mark: Mark | None = None
+
+    def refresh(self) -> bool:
+        """Whether anything has changed; where nothing has, two files were looked at.
+
+        From a file that was replaced or removed, all that follow are read again.
+        """
+        folder_mark = mark_of(self._path_of(0).parent)
+        has_forgotten = folder_mark != self._folder_mark and self._forget_changed()
+        self._folder_mark = folder_mark
+        has_read = self._read_new()
+        return has_forgotten or has_read
+
+    def _forget_changed(self) -> bool:
+        for number, mark in enumerate(self._marks):
+            if mark_of(self._path_of(number)) != mark:
+                del self.entries[number:], self._marks[number:]
+                return True
+        return False
+
+    def _read_new(self) -> bool:
+        first = len(self.entries)
+        while (mark := mark_of(self._path_of(len(self.entries)))) is not None:
+            self.entries.append(self._read(len(self.entries)))
+            self._marks.append(mark)
+        return len(self.entries) > first
+
+
+def mark_of(path: Path) -> Mark | None:
+    """Differs when the file was replaced; None where it is missing."""
+    try:
+        facts = path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    return facts.st_ino, facts.st_mtime_ns, facts.st_size
+
 
 _metrics: dict[Path, tuple[Mark, dict[str, float]]] = {}
 """By file, the metrics of receipts that were read, each with what told that file from another."""

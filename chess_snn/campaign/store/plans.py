@@ -10,6 +10,7 @@ shards follows from the workers that are there when it begins.
 
 import time
 from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 from typing import Final
 
 from chess_snn.campaign.store.extensions import S_PER_HOUR, campaign_length, progress_when_extended
@@ -19,6 +20,7 @@ from chess_snn.config import check_range
 from chess_snn.data import StoredFormat, read_json, read_manifest, write_json
 from chess_snn.errors import ConfigError, CorruptDataError
 from chess_snn.failpoints import failpoint
+from chess_snn.rng import derive_seed
 
 FORMAT: Final = StoredFormat("plan", version=3, upgrades={1: dict, 2: dict}, first_with_digest=2)
 """Before version 3 a plan did not say into how many shards the games are divided."""
@@ -41,7 +43,7 @@ class ProgressPlan:
     """Seconds that the campaign had run when it began, pauses left out."""
     num_shards: int | None = None
     """Shards of its games; None in a plan of before version 3, where the settings alone say it; see
-    :mod:`chess_snn.campaign.store.dealing`."""
+    :func:`num_shards`."""
 
     def __post_init__(self) -> None:
         check_range("iteration", self.iteration, ge=0)
@@ -181,3 +183,54 @@ def _next_by_hours(
         progress = max(least, before.progress_first + rest)
         gain = (1.0 - progress) * lasted_s / (limit_s - elapsed_s)
     return ProgressPlan(iteration, progress, min(1.0, progress + gain), elapsed_s)
+
+
+@dataclass(frozen=True, slots=True)
+class ShardGames:
+    """The games of one shard."""
+
+    num_games: int
+    seed: int
+    """Of :func:`chess_snn.self_play.play_games`."""
+    first_game: int
+    """Number of the first game among those with this seed, from 0."""
+    num_shards: int | None
+    """Shards that share the seed; None in an iteration that began before plans said how many there
+    are. There each shard has a seed of its own."""
+
+
+def num_shards(folder: CampaignFolder, iteration: int) -> int:
+    """Shards of ``iteration``.
+
+    Raises:
+        CorruptDataError: its plan is missing or damaged.
+    """
+    planned = read_plan(folder, iteration).num_shards
+    return folder.config.self_play.least_shards if planned is None else planned
+
+
+def shard_paths(folder: CampaignFolder, iteration: int) -> list[Path]:
+    """Where the shards of ``iteration`` lie, whether they are there or not.
+
+    Raises:
+        CorruptDataError: its plan is missing or damaged.
+    """
+    return [folder.shard(iteration, shard) for shard in range(num_shards(folder, iteration))]
+
+
+def games_of_shard(folder: CampaignFolder, iteration: int, shard: int) -> ShardGames:
+    """The games that ``shard`` of ``iteration`` is to have.
+
+    Raises:
+        CorruptDataError: the iteration's plan is missing or damaged.
+    """
+    settings, seed = folder.config.self_play, folder.config.campaign.seed
+    planned, games = read_plan(folder, iteration).num_shards, settings.games_per_iteration
+    if planned is None:
+        first = shard * settings.games_per_shard
+        return ShardGames(
+            min(settings.games_per_shard, games - first),
+            derive_seed(seed, "self_play", iteration, shard), 0, None,
+        )
+    first, end = shard * games // planned, (shard + 1) * games // planned
+    return ShardGames(end - first, derive_seed(seed, "self_play", iteration), first, planned)

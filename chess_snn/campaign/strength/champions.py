@@ -167,13 +167,19 @@ def read_hand_promotions(folder: CampaignFolder) -> list[HandPromotion]:
     listed = [_CHOICE.fullmatch(file.name) for file in folder.hand_promotion(0).parent.glob("*")]
     choices: list[HandPromotion] = []
     while (path := folder.hand_promotion(len(choices))).exists():
-        choices.append(_read_choice(path))
+        choices.append(read_choice(path))
     if any(name is not None and int(name[1]) >= len(choices) for name in listed):
         raise CorruptDataError(f"{path} is missing; {_WAY_OUT}")
     return choices
 
 
-def _read_choice(path: Path) -> HandPromotion:
+def read_choice(path: Path) -> HandPromotion:
+    """The choice in a file.
+
+    Raises:
+        UnknownVersionError: it has a version that this program does not read.
+        CorruptDataError: it is corrupt.
+    """
     body = FORMAT.unsealed(read_json(path, _WAY_OUT), path, _WAY_OUT)
     try:
         return from_json(HandPromotion, body)

@@ -14,7 +14,6 @@ from pathlib import Path
 from chess_snn.campaign.configuration.settings import CampaignConfig
 from chess_snn.campaign.stages.networks import game_of
 from chess_snn.campaign.store.folder import CampaignFolder
-from chess_snn.campaign.strength.climb_report import EndedBy, read_climb_report
 from chess_snn.campaign.strength.matches import (
     CLIMB,
     NetworkPlayer,
@@ -23,7 +22,7 @@ from chess_snn.campaign.strength.matches import (
     finish_match,
     take_seat,
 )
-from chess_snn.campaign.strength.reports import write_report
+from chess_snn.campaign.strength.reports import EndedBy, read_climb_report, write_report
 from chess_snn.errors import CorruptDataError, EngineError
 from chess_snn.evaluation import (
     Crosstable,
@@ -57,7 +56,7 @@ what is known of younger ones depends on who is faster."""
 
 
 def play_climb(
-    directory: Path, generation: int, *, num_threads: int = 1, worker: int = 0,
+    directory: Path, generation: int, *, num_threads: int = 1,
     on_progress: Progress | None = None,
 ) -> Json:
     """Let ``generation`` climb the shipped ladder; what it came to is kept, not played again.
@@ -84,7 +83,7 @@ def play_climb(
 
             rung = climb.next_player()
             try:
-                climb.play_batch(rung, num_threads, worker, tell)
+                climb.play_batch(rung, num_threads, tell)
             except EngineError as error:
                 climb = climb.without(rung, error)
         write_report(path, climb.report(ended_by))
@@ -149,9 +148,7 @@ class _Climb:
         """Whom the next batch is played against."""
         return self.players[next_rung(self._scores(), self.start, self._elos())]
 
-    def play_batch(
-        self, rung: str, num_threads: int, worker: int, on_progress: Progress
-    ) -> None:
+    def play_batch(self, rung: str, num_threads: int, on_progress: Progress) -> None:
         """Play the next batch against ``rung`` and keep it.
 
         Raises:
@@ -162,7 +159,7 @@ class _Climb:
         game, openings = game_of(self.folder), match.parts[number]
         seed = derive_seed(self.folder.config.campaign.seed, CLIMB)
         player, opponent = (
-            take_seat(self.folder, seat, 2 * len(openings), num_threads=num_threads, worker=worker)
+            take_seat(self.folder, seat, 2 * len(openings), num_threads=num_threads)
             for seat in (match.player, match.opponent)
         )
         result = play_match(

@@ -16,9 +16,13 @@ from chess_snn.campaign.stages.networks import evaluator_of, game_of, match_sear
 from chess_snn.campaign.store.extensions import num_extensions
 from chess_snn.campaign.store.folder import PART_MARK, CampaignFolder
 from chess_snn.campaign.store.history import ReceiptHistory
-from chess_snn.campaign.store.plans import ProgressPlan, read_plans
-from chess_snn.campaign.store.receipts import is_summary
-from chess_snn.campaign.store.removals import is_removed
+from chess_snn.campaign.store.notes import is_removed
+from chess_snn.campaign.store.plans import ProgressPlan, next_plan, read_plans
+from chess_snn.campaign.store.receipts import (
+    is_summary,
+    num_finished_iterations,
+    recorded_seconds,
+)
 from chess_snn.data import read_manifest
 from chess_snn.errors import CampaignError, CorruptDataError, UsageError
 from chess_snn.evaluation import (
@@ -52,7 +56,7 @@ CLIMB = "climb"
 """Stands beside the matches: what the climb on the ladder came to. Its matches are ordinary ones,
 whose names begin with it."""
 BESIDE_MATCHES = (CONVERSION, CLIMB)
-"""What is no match."""
+"""Reports in the folder of the matches."""
 
 _BESIDE_SUMMARY = ("created", "facts_a", "facts_b", "digest", *DETAILS)
 
@@ -211,6 +215,20 @@ def read_final_matches(folder: CampaignFolder) -> list[Json]:
     return [_read_summary(path) for path in paths] if all(p.exists() for p in paths) else []
 
 
+def is_finished(folder: CampaignFolder) -> bool:
+    """Whether every iteration has its receipt, no other follows, and the last matches are played.
+
+    Raises:
+        CorruptDataError: a receipt or plan is corrupt.
+    """
+    following = num_finished_iterations(folder)
+    if folder.plan(following).exists():
+        return False
+    if next_plan(folder, following, recorded_seconds(folder)) is not None:
+        return False
+    return all(folder.match(m.event, m.name).exists() for m in final_matches(folder))
+
+
 def earlier_generation(
     plans: list[ProgressPlan], *, by_time: bool, now: float | None = None
 ) -> int:
@@ -247,7 +265,7 @@ def unplayed_parts(folder: CampaignFolder, match: ScheduledMatch) -> list[int]:
 
 
 def play_match_part(
-    directory: Path, match: ScheduledMatch, part: int, *, num_threads: int = 1, worker: int = 0,
+    directory: Path, match: ScheduledMatch, part: int, *, num_threads: int = 1,
     on_progress: Progress | None = None,
 ) -> None:
     """Play one part of ``match`` and keep it; one that is there already is left as it is."""
@@ -264,7 +282,7 @@ def play_match_part(
     if game.spec.num_players == 1:
         side_a, side_b = (
             _games_alone(
-                folder, seat, states, num_threads, worker,
+                folder, seat, states, num_threads,
                 on_progress and partial(report_after, on_progress, before, 2 * len(states)),
             )
             for seat, before in ((match.player, 0), (match.opponent, len(states)))
@@ -272,7 +290,7 @@ def play_match_part(
         result = paired_games(game, states, side_a, side_b)
     else:
         player, opponent = (
-            take_seat(folder, seat, 2 * len(openings), num_threads=num_threads, worker=worker)
+            take_seat(folder, seat, 2 * len(openings), num_threads=num_threads)
             for seat in (match.player, match.opponent)
         )
         result = play_match(
@@ -286,14 +304,14 @@ def play_match_part(
 
 def _games_alone(
     folder: CampaignFolder, seat: NetworkPlayer | str, seeds: UInt64Array, num_threads: int,
-    worker: int, on_progress: Progress | None,
+    on_progress: Progress | None,
 ) -> tuple[str, SoloGames]:
     """Name and games of one player; those it played last are kept for its other matches."""
     checkpoint = None if isinstance(seat, str) else folder.checkpoint(seat.generation)
     digest = "" if checkpoint is None else str(read_manifest(checkpoint).meta["weights_digest"])
-    key = (folder.path, digest, seat, seeds.tobytes(), num_threads, worker)
+    key = (folder.path, digest, seat, seeds.tobytes(), num_threads)
     if key not in _games_kept:
-        player = take_seat(folder, seat, len(seeds), num_threads=num_threads, worker=worker)
+        player = take_seat(folder, seat, len(seeds), num_threads=num_threads)
         games = play_seeds(
             game_of(folder), player, seeds, max_plies=folder.config.evaluation.max_plies,
             on_progress=on_progress,
@@ -307,13 +325,12 @@ def _games_alone(
 
 
 def take_seat(
-    folder: CampaignFolder, player: NetworkPlayer | str, num_games: int, *, num_threads: int,
-    worker: int,
+    folder: CampaignFolder, player: NetworkPlayer | str, num_games: int, *, num_threads: int
 ) -> Player:
     """The player itself, for ``num_games`` at once."""
     if isinstance(player, str):
         return make_player(game_of(folder), player, EngineSettings(processes=num_threads))
-    evaluator = evaluator_of(folder, player.generation, num_threads=num_threads, worker=worker)
+    evaluator = evaluator_of(folder, player.generation, num_threads=num_threads)
     search = match_search(folder, evaluator, player.simulations, num_games)
     return SearchPlayer(search, player.name)
 

@@ -1,10 +1,20 @@
-"""What lies beside a campaign's matches: what a suite or a climb came to, with a digest of it."""
+"""Reports in the folder of a campaign's matches: won positions, and ladder tests."""
 
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
 
+from chess_snn.campaign.stages.networks import evaluator_of, game_of
+from chess_snn.campaign.store.folder import CampaignFolder
+from chess_snn.campaign.store.plans import read_plan
+from chess_snn.campaign.store.typed_json import from_json
+from chess_snn.campaign.strength.matches import CONVERSION, event_of
 from chess_snn.data import StoredFormat, read_json, write_json
-from chess_snn.types import Json
+from chess_snn.errors import CorruptDataError
+from chess_snn.evaluation import conversion_rate
+from chess_snn.failpoints import failpoint
+from chess_snn.search import make_search
+from chess_snn.types import Json, Progress
 
 _FORMAT: Final = StoredFormat("report", version=2, upgrades={1: dict}, first_with_digest=2)
 _FIRST: Final = {"schema": 1}
@@ -29,3 +39,90 @@ def read_report(path: Path) -> Json:
         CorruptDataError: it is missing or damaged.
     """
     return _FORMAT.unsealed(_FIRST | read_json(path, _WAY_OUT), path, _WAY_OUT)
+
+
+EndedBy = Literal["interval", "games"]
+"""What ends a climb: the rating is known well enough, or there are no more games."""
+
+
+@dataclass(frozen=True, slots=True)
+class MetRung:
+    """A rung of the ladder that was met."""
+
+    player: str
+    elo: float
+    num_batches: int
+    num_games: int
+    score: float
+    """Mean of the one who climbed, in [0, 1]."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClimbReport:
+    """The rating by the climb's games and the ladder's, and what the climb went through."""
+
+    player: str
+    num_games: int
+    score: float
+    elo: float | None
+    """None where not finite, as the ends of its interval."""
+    elo_low: float | None
+    elo_high: float | None
+    rungs: list[MetRung]
+    """The weakest first."""
+    bracket: list[str]
+    """The three rungs that stand about the player; at least one."""
+    start: str
+    ended_by: EndedBy
+    notice: str | None
+    """Of players that could not be had."""
+
+
+def read_climb_report(path: Path) -> ClimbReport:
+    """The report in a file of a campaign.
+
+    Raises:
+        CorruptDataError: it is missing or damaged.
+    """
+    try:
+        report = from_json(ClimbReport, read_report(path))
+    except ValueError as error:
+        raise CorruptDataError(
+            f"{path} is no report of a climb ({error}); restore it from a copy"
+        ) from error
+    if not report.bracket:
+        raise CorruptDataError(
+            f"{path} is no report of a climb (bracket: empty); restore it from a copy"
+        )
+    return report
+
+
+def play_conversion(
+    directory: Path, generation: int, *, num_threads: int = 1,
+    on_progress: Progress | None = None,
+) -> Json:
+    """Let ``generation`` play out the suite of won positions, as it would in self-play.
+
+    Returns:
+        What came of it; it is kept, and not played again.
+    """
+    folder = CampaignFolder.open(directory)
+    path = folder.match(event_of(generation), CONVERSION)
+    if not path.exists():
+        config, progress = folder.config, read_plan(folder, generation - 1).progress_first
+        simulations = config.search.simulations(progress)
+        evaluator = evaluator_of(folder, generation, num_threads=num_threads)
+        search = make_search(
+            game_of(folder), evaluator, config.search,
+            simulations=simulations, num_games=config.evaluation.won_positions,
+        )
+        found = conversion_rate(
+            game_of(folder), search,
+            num_positions=config.evaluation.won_positions, on_progress=on_progress,
+        )
+        body = asdict(found) | {"rate": found.rate, "simulations": simulations}
+        # NaN is not JSON.
+        body["mean_plies_to_win"] = found.mean_plies_to_win if found.won else None
+        failpoint("conversion.played")
+        write_report(path, body)
+    return read_report(path)

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from chess_snn.campaign.stages.warm_start import is_warm
-from chess_snn.campaign.store.dealing import shard_paths
 from chess_snn.campaign.store.folder import CONFIG_FILE, CampaignFolder
+from chess_snn.campaign.store.plans import shard_paths
 from chess_snn.campaign.strength.climbing import num_climb_games
 from chess_snn.campaign.strength.gate import gate_match
 from chess_snn.campaign.strength.matches import (

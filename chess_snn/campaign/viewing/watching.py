@@ -13,7 +13,7 @@ from typing import Final
 
 from chess_snn.campaign.store.extensions import S_PER_HOUR, campaign_length
 from chess_snn.campaign.store.folder import CONFIG_FILE, CampaignFolder
-from chess_snn.campaign.store.numbered_files import NumberedFiles
+from chess_snn.campaign.store.history import NumberedFiles
 from chess_snn.campaign.store.plans import ProgressPlan, next_plan, read_plan
 from chess_snn.campaign.store.receipts import Receipt, read_receipt
 from chess_snn.campaign.strength.champions import champion_of

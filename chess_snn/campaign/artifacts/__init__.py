@@ -1,0 +1,1 @@
+"""What a campaign stores: one table, over which verify, rebuild, gc and backup are loops."""

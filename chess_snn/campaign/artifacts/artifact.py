@@ -1,0 +1,204 @@
+"""One kind of artifact that a campaign stores: a row of :mod:`chess_snn.campaign.artifacts.table`.
+
+Everything that looks after stored files reads these rows and names no kind itself: ``verify`` and
+``--repair``, rebuilding, ``gc`` and the sweep, backup and restore, forks, and workers that fetch
+inputs. A new kind of artifact is one new row.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, Final, Literal
+
+from chess_snn.campaign.store.folder import CampaignFolder
+
+Key = tuple[int | str, ...]
+"""The fields of an artifact's path, in order: ``(12, 3)`` for shard 3 of iteration 12."""
+Contents = Mapping[str, Mapping[Key, Any]]
+"""What verify has read, by the artifact's name and key; None of what cannot be read."""
+
+_FIELD: Final = re.compile(r"\{(\w+)(?::0(\d+)d)?\}")
+
+
+@dataclass(frozen=True, slots=True)
+class Whole:
+    """An intact artifact: its content, and what it adds to the totals of verify."""
+
+    content: Any
+    num_bytes: int = 0
+    num_games: int = 0
+    num_positions: int = 0
+    num_match_games: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """An artifact that cannot be read."""
+
+    state: Literal["damaged", "unknown version"]
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Codec:
+    """How an artifact is stored and read."""
+
+    check: Callable[[CampaignFolder, Path], Whole] | None
+    """Reads one; raises a CorruptDataError if it is not what was committed, and an
+    UnknownVersionError if another version wrote it. None: nothing is known of its content."""
+    is_folder: bool = False
+    """A committed folder with a manifest; otherwise a single file."""
+    audit: (
+        Callable[[CampaignFolder, Sequence[Path], int], Iterator[tuple[int, Whole | Fault]]] | None
+    ) = None
+    """Checks many more thoroughly, with so many processes; yields their numbers in any order."""
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """Something that is read to make an artifact: a file, or a committed folder."""
+
+    path: Path
+    files: tuple[str, ...] | None = None
+    """Of a folder the files that are read, by path within it; None: all."""
+
+
+def _nothing(*_: Any) -> Iterable[Any]:
+    return ()
+
+
+def _always(_: CampaignFolder) -> bool:
+    return True
+
+
+def _same(*arguments: Any) -> Key:
+    return arguments
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Artifact:
+    """One row of the table."""
+
+    name: str
+    pattern: str
+    """Path in the campaign: ``games/iter-{iteration:06d}/shard-{shard:04d}``. Of several rows whose
+    pattern fits a path, the first one has it."""
+    codec: Codec
+    label: str = ""
+    """For people, with the fields of the pattern; by default the path."""
+    kind: str = ""
+    """Verify counts it as this; by default its name."""
+
+    expected: Callable[[CampaignFolder, Contents], Iterable[tuple[str, Any]]] = _nothing
+    """Paths that must exist, each with what a receipt says of it or None."""
+    differences: Callable[[Any, Any], Iterable[str]] = _nothing
+    """How the content of one differs from what a receipt says of it."""
+    is_used: Callable[[CampaignFolder], bool] = _always
+    """Whether artifacts of this kind are still read; verify leaves others out."""
+
+    inputs: Callable[..., Iterable[Input]] | None = None
+    """What :attr:`make` reads; called with the folder and the same arguments."""
+    make: Callable[..., Any] | None = None
+    """Makes and commits it, or finds it committed, and returns facts; called with the campaign's
+    path and the key, or with other arguments if there is a :attr:`key_of`."""
+    key_of: Callable[..., Key] = _same
+    """The key of what :attr:`make` makes, from its arguments."""
+    more_outputs: str = ""
+    """Pattern, with ``*``, of files that :attr:`make` leaves besides."""
+    is_optional: bool = False
+    """Whether the campaign goes on without one that cannot be rebuilt."""
+
+    after_repair: str = ""
+    """What happens after a corrupt one is quarantined; empty: repair leaves it where it is."""
+    restore: Callable[[CampaignFolder, Key], bool] | None = None
+    """Writes it again from other files; whether these have it."""
+    resume_needs: Callable[[CampaignFolder, Key], Iterable[Path]] = _nothing
+    """What resume needs to write it again; repair leaves it where one of these was removed."""
+
+    sort: str = ""
+    """What gc calls it, for ``--keep``."""
+    disposable: Callable[[CampaignFolder], Iterable[tuple[Path, str]]] = _nothing
+    """What gc may remove, with the reasons."""
+    kept: str = "always"
+    """For people: what gc keeps."""
+    is_backed_up: bool = True
+    is_forked: bool = False
+    """Whether a fork takes along those of earlier iterations."""
+
+    @property
+    def counted_as(self) -> str:
+        """Kind, for the table of verify."""
+        return self.kind or self.name
+
+    @property
+    def top(self) -> str:
+        """The folder of the campaign that it is in."""
+        return self.pattern.partition("/")[0]
+
+    @property
+    def glob(self) -> str:
+        """Finds all of them, and maybe others."""
+        return _FIELD.sub("*", self.pattern)
+
+    def at(self, *key: int | str) -> str:
+        """Path in the campaign, with ``/`` between parts."""
+        return self.pattern.format(**self._fields(key))
+
+    def describe(self, key: Key) -> str:
+        """One of them, for people."""
+        return (self.label or self.pattern).format(**self._fields(key))
+
+    def parse(self, name: str) -> Key | None:
+        """The key of what is at ``name`` in the campaign; None if the pattern does not fit."""
+        found = _regex(self.pattern).fullmatch(name)
+        if found is None:
+            return None
+        widths = _FIELD.findall(self.pattern)
+        return tuple(
+            int(text) if width else text
+            for text, (_, width) in zip(found.groups(), widths, strict=True)
+        )
+
+    def outputs(self, *arguments: Any) -> tuple[str, ...]:
+        """Paths of what :attr:`make` leaves; a ``*`` stands for several, the artifact is last."""
+        key = self.key_of(*arguments)
+        more = (self.more_outputs.format(**self._fields(key)),) if self.more_outputs else ()
+        return (*more, self.at(*key))
+
+    def _fields(self, key: Key) -> dict[str, int | str]:
+        names = (name for name, _ in _FIELD.findall(self.pattern))
+        return dict(zip(names, key, strict=True))
+
+
+@cache
+def _regex(pattern: str) -> re.Pattern[str]:
+    """What ``pattern`` makes paths of; a field of text does not begin with a dot."""
+    parts, end = [], 0
+    for field in _FIELD.finditer(pattern):
+        parts.append(re.escape(pattern[end : field.start()]))
+        parts.append(rf"(\d{{{field[2]},}})" if field[2] else r"([^/.][^/]*)")
+        end = field.end()
+    return re.compile("".join([*parts, re.escape(pattern[end:])]))
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """The place of one artifact, whether it is there or not."""
+
+    artifact: Artifact
+    key: Key
+
+    @property
+    def name(self) -> str:
+        """Path in the campaign, with ``/`` between parts."""
+        return self.artifact.at(*self.key)
+
+    def path(self, folder: CampaignFolder) -> Path:
+        """Where it is."""
+        return folder.path / self.name
+
+    def __str__(self) -> str:
+        """For people: ``shard 3 of iteration 12``."""
+        return self.artifact.describe(self.key)

@@ -1,0 +1,215 @@
+"""How artifacts are read and checked, which ones must exist, and what receipts say of them."""
+
+import json
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import count
+from pathlib import Path
+from typing import Any, Final
+
+from chess_snn.campaign.artifacts.artifact import Codec, Contents, Key, Whole
+from chess_snn.campaign.artifacts.shard_audit import audit_campaign_shards
+from chess_snn.campaign.stages.networks import game_of
+from chess_snn.campaign.store.extensions import read_extension
+from chess_snn.campaign.store.folder import CHECKPOINT, MATCH, CampaignFolder
+from chess_snn.campaign.store.notes import read_note, read_removal
+from chess_snn.campaign.store.plans import ProgressPlan, read_plan, write_plan
+from chess_snn.campaign.store.receipts import Receipt, ShardFacts, TrainingFacts, read_receipt
+from chess_snn.campaign.strength.champions import read_choice
+from chess_snn.campaign.strength.match_games import read_match
+from chess_snn.campaign.strength.matches import champion_match, event_of
+from chess_snn.campaign.strength.reports import read_report
+from chess_snn.data import Manifest, read_shard
+from chess_snn.data.audit import ShardAudit
+from chess_snn.errors import CorruptDataError
+from chess_snn.evaluation.match_files import match_fault, read_match_body
+from chess_snn.evaluation.match_result import DETAILS
+from chess_snn.training import check_checkpoint
+from chess_snn.types import Json
+
+Expected = Callable[[CampaignFolder, Contents], Iterable[tuple[str, Any]]]
+
+CLOCKS: Final = ("seconds", "network_seconds")
+"""Statistics that differ each time the same games are played."""
+_TOLERANCE: Final = 1e-6
+"""Of sums, whose order another number of threads may change."""
+_UNDER_WAY: Final = 2
+"""Iterations before the newest plan that may have no receipt yet."""
+
+
+def _check_shard(_: CampaignFolder, path: Path) -> Whole:
+    return Whole(read_shard(path)[1])
+
+
+def _check_checkpoint(_: CampaignFolder, path: Path) -> Whole:
+    manifest = check_checkpoint(path)
+    return Whole(manifest, manifest.num_bytes)
+
+
+def _check_match(folder: CampaignFolder, path: Path) -> Whole:
+    game = game_of(folder)
+    result, body = read_match(game.spec, path).result, read_match_body(path)
+    fault = match_fault(game, result, body)
+    if fault is not None:
+        raise CorruptDataError(f"{path}: {fault}")
+    summary = {name: value for name, value in body.items() if name not in DETAILS}
+    return Whole(summary, num_match_games=result.num_games)
+
+
+def _number(path: Path) -> int:
+    """Of ``iter-000012.json``."""
+    return int(path.stem.rpartition("-")[2])
+
+
+SHARD_CODEC: Final = Codec(_check_shard, is_folder=True, audit=audit_campaign_shards)
+CHECKPOINT_CODEC: Final = Codec(_check_checkpoint, is_folder=True)
+RECEIPT_CODEC: Final = Codec(lambda folder, path: Whole(read_receipt(folder, _number(path))))
+PLAN_CODEC: Final = Codec(lambda folder, path: Whole(read_plan(folder, _number(path))))
+MATCH_CODEC: Final = Codec(_check_match)
+MATCH_PART_CODEC: Final = Codec(lambda _, path: Whole(bool(read_match_body(path))))
+REPORT_CODEC: Final = Codec(lambda _, path: Whole(read_report(path)))
+HAND_PROMOTION_CODEC: Final = Codec(lambda _, path: Whole(read_choice(path)))
+EXTENSION_CODEC: Final = Codec(lambda _, path: Whole(read_extension(path)))
+NOTE_CODEC: Final = Codec(lambda _, path: Whole(read_note(path)))
+REMOVAL_CODEC: Final = Codec(lambda _, path: Whole(read_removal(path)))
+UNKNOWN_CODEC: Final = Codec(None)
+"""Of files whose content no program reads again."""
+
+
+def expected_receipts(folder: CampaignFolder, contents: Contents) -> Iterator[tuple[str, Any]]:
+    """Receipts of all iterations that must be finished."""
+    newest_receipt, newest_plan = (_newest(contents[kind]) for kind in ("receipt", "plan"))
+    for iteration in range(max(newest_receipt + 1, newest_plan - _UNDER_WAY)):
+        yield folder.name_of(folder.receipt(iteration)), None
+
+
+def expected_plans(folder: CampaignFolder, contents: Contents) -> Iterator[tuple[str, Any]]:
+    """Plans of all receipts."""
+    for receipt in _receipts(contents):
+        yield folder.name_of(folder.plan(receipt.iteration)), receipt.plan
+
+
+def expected_shards(_: CampaignFolder, contents: Contents) -> Iterator[tuple[str, Any]]:
+    """Shards that receipts name."""
+    for receipt in _receipts(contents):
+        for facts in receipt.shards:
+            yield f"games/{facts.name}", facts
+
+
+def expected_inherited_shards(
+    folder: CampaignFolder, _: Contents
+) -> Iterator[tuple[str, Any]]:
+    """Shards that the campaign began with."""
+    for name in () if folder.origin is None else folder.origin.games:
+        yield f"games/{name}", None
+
+
+def expected_checkpoints(_: CampaignFolder, contents: Contents) -> Iterator[tuple[str, Any]]:
+    """Generations that receipts name, and the one before."""
+    receipts = _receipts(contents)
+    if receipts:
+        yield CHECKPOINT.format(generation=0), None
+    for receipt in receipts:
+        yield CHECKPOINT.format(generation=receipt.iteration + 1), receipt.training
+
+
+def expected_matches(folder: CampaignFolder, contents: Contents) -> Iterator[tuple[str, Any]]:
+    """Matches that receipts sum up, gating matches among them."""
+    for receipt in _receipts(contents):
+        told = {match["name"]: match for match in receipt.matches}
+        if (gate := receipt.promotion) is not None:
+            told[champion_match(gate.champion)] = {
+                "num_games": gate.games, "wins": gate.wins, "draws": gate.draws,
+                "losses": gate.losses, "capped": gate.capped, "score": gate.score,
+            }
+        for name, summary in told.items():
+            path = folder.match(event_of(receipt.iteration + 1), name)
+            yield folder.name_of(path), summary
+
+
+def expected_reports(name: str) -> Expected:
+    """Reports that receipts repeat under ``name``."""
+
+    def expected(_: CampaignFolder, contents: Contents) -> Iterator[tuple[str, Any]]:
+        for receipt in _receipts(contents):
+            report = getattr(receipt, name)
+            if report is not None:
+                event = event_of(receipt.iteration + 1)
+                yield MATCH.format(event=event, name=name), report
+
+    return expected
+
+
+def without_gaps(name: str, pattern: str) -> Expected:
+    """Of artifacts numbered from 0, the first that is missing although a later one is there."""
+
+    def expected(_: CampaignFolder, contents: Contents) -> Iterator[tuple[str, Any]]:
+        numbers = {int(key[0]) for key in contents[name]}
+        if numbers and len(numbers) <= max(numbers):
+            yield pattern.format(number=next(n for n in count() if n not in numbers)), None
+
+    return expected
+
+
+def _receipts(contents: Contents) -> list[Receipt]:
+    found = sorted(contents["receipt"].items())
+    return [receipt for _, receipt in found if receipt is not None]
+
+
+def _newest(contents: Mapping[Key, Any]) -> int:
+    """The highest number of one that can be read; -1 if there is none."""
+    readable = (int(key[0]) for key, content in contents.items() if content is not None)
+    return max(readable, default=-1)
+
+
+def plan_differences(told: ProgressPlan, plan: ProgressPlan) -> Iterator[str]:
+    """How a plan differs from the one in the receipt of its iteration."""
+    if plan != told:
+        yield "its receipt has another plan"
+
+
+def shard_differences(facts: ShardFacts, audit: ShardAudit) -> Iterator[str]:
+    """How a shard differs from what its receipt says of it; its bytes depend on the format."""
+    found, told = audit.meta.get("statistics"), facts.statistics
+    if not isinstance(found, dict) or found.keys() != told.keys():
+        yield "other statistics than in the receipt"
+        return
+    for name in told.keys() - set(CLOCKS):
+        if not _is_same(found[name], told[name]):
+            yield f"{name} {found[name]}, and {told[name]} in the receipt"
+
+
+def checkpoint_differences(facts: TrainingFacts, manifest: Manifest) -> Iterator[str]:
+    """How a generation differs from what its receipt says of it."""
+    for name in ("generation", "weights_digest", "window_shards", "window_positions"):
+        if manifest.meta.get(name) != getattr(facts, name):
+            yield f"{name} is not that of the receipt"
+
+
+def match_differences(told: Json, summary: Json) -> Iterator[str]:
+    """How a match or a report differs from what a receipt says of it."""
+    told = json.loads(json.dumps(told))
+    if wrong := sorted(name for name in told if summary.get(name) != told[name]):
+        yield f"{', '.join(wrong)} are not those of the receipt"
+
+
+def _is_same(found: object, told: object) -> bool:
+    if isinstance(found, float) and isinstance(told, float):
+        return math.isclose(found, told, rel_tol=_TOLERANCE)
+    return found == told
+
+
+def restore_plan(folder: CampaignFolder, key: Key) -> bool:
+    """Write a plan as the receipt of its iteration has it; whether that can be read."""
+    try:
+        plan = read_receipt(folder, int(key[0])).plan
+    except CorruptDataError:
+        return False
+    write_plan(folder, plan)
+    return True
+
+
+def needed_to_finish(folder: CampaignFolder, key: Key) -> tuple[Path, ...]:
+    """What resume needs to finish an iteration again."""
+    iteration = int(key[0])
+    return folder.shard(iteration, 0), folder.checkpoint(iteration + 1)

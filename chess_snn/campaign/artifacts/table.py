@@ -1,0 +1,184 @@
+"""All artifacts of a campaign, one row each.
+
+After a change, write the table into the documentation::
+
+    python -m chess_snn.campaign.artifacts.table docs/reliability.md
+"""
+
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from chess_snn.campaign.artifacts import checks, inputs, retention
+from chess_snn.campaign.artifacts.artifact import Artifact, Stored
+from chess_snn.campaign.stages import play_shard
+from chess_snn.campaign.store import folder as paths
+from chess_snn.campaign.store.folder import CampaignFolder
+from chess_snn.campaign.strength.climbing import play_climb
+from chess_snn.campaign.strength.matches import CLIMB, CONVERSION, play_match_part
+from chess_snn.campaign.strength.reports import play_conversion
+
+_REPLAYED: Final = "played again where a campaign under way needs it; ratings go without it"
+_GENERATION_EVENT: Final = "matches/gen-{generation:06d}"
+
+RECEIPT: Final = Artifact(
+    "receipt", paths.RECEIPT, checks.RECEIPT_CODEC, expected=checks.expected_receipts,
+    after_repair="resume finishes the iteration again", resume_needs=checks.needed_to_finish,
+    is_forked=True,
+)
+PLAN: Final = Artifact(
+    "plan", paths.PLAN, checks.PLAN_CODEC, expected=checks.expected_plans,
+    differences=checks.plan_differences, after_repair="resume makes another one",
+    restore=checks.restore_plan, is_forked=True,
+)
+SHARD: Final = Artifact(
+    "shard", paths.SHARD, checks.SHARD_CODEC, "shard {shard} of iteration {iteration}",
+    expected=checks.expected_shards, differences=checks.shard_differences,
+    inputs=inputs.shard_inputs, make=play_shard, is_optional=True,
+    after_repair="played again when a window needs it, or dropped where that is not possible",
+    sort="games", disposable=retention.disposable_shards,
+    kept="future windows of training, the newest window, the two newest iterations",
+    is_forked=True,
+)
+INHERITED_SHARD: Final = Artifact(
+    "inherited shard", paths.INHERITED_SHARD, checks.SHARD_CODEC,
+    "shard {shard} of {origin}, played by another campaign", "shard",
+    expected=checks.expected_inherited_shards, make=inputs.refuse_inherited_shard,
+    is_optional=True, after_repair="copied again from the campaign that played it, or dropped",
+    sort="games", disposable=retention.disposable_inherited_shards,
+    kept="future windows of training, the newest window", is_forked=True,
+)
+CHECKPOINT: Final = Artifact(
+    "checkpoint", paths.CHECKPOINT, checks.CHECKPOINT_CODEC, "generation {generation}",
+    expected=checks.expected_checkpoints, differences=checks.checkpoint_differences,
+    inputs=inputs.checkpoint_inputs, make=inputs.make_checkpoint,
+    after_repair="trained again from the generation before when it is needed",
+    sort="checkpoints", disposable=retention.disposable_checkpoints,
+    kept="generation 0, the newest, every champion, those of the last matches, and those that "
+    "still have matches to play",
+    is_forked=True,
+)
+STEP_CHECKPOINT: Final = Artifact(
+    "pretraining checkpoint", paths.STEP_CHECKPOINT, checks.CHECKPOINT_CODEC,
+    "the pretraining checkpoint at step {step:,}", "checkpoint",
+    is_used=retention.is_pretraining,
+    after_repair="training goes on from the one before, or from the beginning",
+    sort="leftovers", disposable=retention.disposable_steps, kept="until generation 0 is there",
+    is_backed_up=False,
+)
+CONVERSION_REPORT: Final = Artifact(
+    "conversion report", f"{_GENERATION_EVENT}/{CONVERSION}.json", checks.REPORT_CODEC,
+    kind="match", expected=checks.expected_reports(CONVERSION),
+    differences=checks.match_differences, inputs=inputs.conversion_inputs, make=play_conversion,
+    after_repair=_REPLAYED, is_forked=True,
+)
+CLIMB_REPORT: Final = Artifact(
+    "ladder test report", f"{_GENERATION_EVENT}/{CLIMB}.json", checks.REPORT_CODEC, kind="match",
+    expected=checks.expected_reports(CLIMB), differences=checks.match_differences,
+    inputs=inputs.climb_inputs, make=play_climb, more_outputs=f"{_GENERATION_EVENT}/{CLIMB}-*.json",
+    after_repair=_REPLAYED, is_forked=True,
+)
+MATCH_PART: Final = Artifact(
+    "match part", paths.MATCH_PART, checks.MATCH_PART_CODEC, kind="match",
+    inputs=inputs.match_part_inputs, make=play_match_part, key_of=inputs.match_part_key,
+    after_repair=_REPLAYED, sort="leftovers", disposable=retention.disposable_match_parts,
+    kept="until the match is complete", is_backed_up=False,
+)
+MATCH: Final = Artifact(
+    "match", paths.MATCH, checks.MATCH_CODEC, expected=checks.expected_matches,
+    differences=checks.match_differences, after_repair=_REPLAYED, is_forked=True,
+)
+HAND_PROMOTION: Final = Artifact(
+    "hand promotion", paths.HAND_PROMOTION, checks.HAND_PROMOTION_CODEC, kind="promotion",
+    expected=checks.without_gaps("hand promotion", paths.HAND_PROMOTION),
+)
+EXTENSION: Final = Artifact(
+    "extension", paths.EXTENSION, checks.EXTENSION_CODEC,
+    expected=checks.without_gaps("extension", paths.EXTENSION),
+)
+COMPARISON: Final = Artifact("comparison", paths.COMPARISON, checks.UNKNOWN_CODEC)
+NOTE: Final = Artifact("quarantine note", paths.NOTE, checks.NOTE_CODEC, kind="note")
+REMOVAL: Final = Artifact("removal", paths.REMOVAL, checks.REMOVAL_CODEC, kind="note")
+QUARANTINED: Final = Artifact(
+    "quarantined", paths.QUARANTINED, checks.UNKNOWN_CODEC, sort="quarantine",
+    disposable=retention.disposable_quarantined, kept="nothing", is_backed_up=False,
+)
+
+ARTIFACTS: tuple[Artifact, ...] = (
+    RECEIPT, PLAN, SHARD, INHERITED_SHARD, CHECKPOINT, STEP_CHECKPOINT, CONVERSION_REPORT,
+    CLIMB_REPORT, MATCH_PART, MATCH, HAND_PROMOTION, EXTENSION, COMPARISON, NOTE, REMOVAL,
+    QUARANTINED,
+)
+"""Receipts are first, so that everything they name exists when it is looked for."""
+
+
+def stored_at(folder: CampaignFolder, path: Path) -> Stored | None:
+    """The artifact that ``path`` is by its name; None of anything else, or outside the campaign."""
+    return named(folder.name_of(path)) if path.is_relative_to(folder.path) else None
+
+
+def named(name: str) -> Stored | None:
+    """The artifact at ``name`` in a campaign; None of anything else."""
+    for artifact in ARTIFACTS:
+        if (key := artifact.parse(name)) is not None:
+            return Stored(artifact, key)
+    return None
+
+
+def all_stored(folder: CampaignFolder, artifact: Artifact) -> list[Stored]:
+    """All of one kind that are there, corrupt or not, by their keys."""
+    found = (stored_at(folder, path) for path in folder.path.glob(artifact.glob))
+    return sorted(
+        (stored for stored in found if stored is not None and stored.artifact is artifact),
+        key=lambda stored: stored.key,
+    )
+
+
+def top_folders() -> tuple[str, ...]:
+    """Folders of a campaign that artifacts are in."""
+    return tuple(dict.fromkeys(artifact.top for artifact in ARTIFACTS))
+
+
+def backed_up(*, is_folder: bool) -> Iterator[Artifact]:
+    """Kinds that a backup has: committed folders, or single files."""
+    for artifact in ARTIFACTS:
+        if artifact.is_backed_up and artifact.codec.is_folder is is_folder:
+            yield artifact
+
+
+def kinds() -> tuple[str, ...]:
+    """What verify counts."""
+    checked = (artifact for artifact in ARTIFACTS if artifact.codec.check is not None)
+    return tuple(dict.fromkeys(artifact.counted_as for artifact in checked))
+
+
+BEGIN: Final = (
+    "<!-- Written by `python -m chess_snn.campaign.artifacts.table`; do not edit this table. -->"
+)
+END: Final = "<!-- End of the table. -->"
+
+
+def artifact_table() -> str:
+    """Markdown: what a campaign stores, what happens to a corrupt one, and what gc keeps."""
+    rows = [
+        f"| {artifact.name} | `{re.sub(':0[0-9]+d', '', artifact.pattern)}` "
+        f"| {artifact.after_repair or 'restore it from a backup'} | {artifact.kept} |"
+        for artifact in ARTIFACTS if artifact.codec.check is not None
+    ]
+    head = ["| artifact | path | if it is corrupt | `gc` keeps |", "| - | - | - | - |"]
+    return "\n".join([*head, *rows]) + "\n"
+
+
+def main(document: Path) -> None:
+    """Replace the table in ``document``, between the two markers."""
+    before, _, rest = document.read_text(encoding="utf-8").partition(BEGIN)
+    _, _, after = rest.partition(END)
+    document.write_text(
+        f"{before}{BEGIN}\n\n{artifact_table()}\n{END}{after}", encoding="utf-8"
+    )
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

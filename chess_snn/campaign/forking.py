@@ -1,0 +1,173 @@
+"""A fork: a new campaign that goes on from an iteration of another one, under settings of its own.
+
+It has everything before that iteration from its parent: games, networks, plans, matches, receipts.
+Big things are hard links where the disk has them, so that a fork takes next to no room.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from chess_snn.campaign.artifacts import table
+from chess_snn.campaign.artifacts.artifact import Stored
+from chess_snn.campaign.configuration.loading import (
+    Setting,
+    changed_config,
+    config_values,
+    flat_values,
+)
+from chess_snn.campaign.configuration.settings import CampaignConfig
+from chess_snn.campaign.store.extensions import S_PER_HOUR, campaign_length
+from chess_snn.campaign.store.folder import CampaignFolder
+from chess_snn.campaign.store.notes import (
+    note_removal,
+    read_notes,
+    read_removals,
+    refuse_removed,
+    write_note,
+)
+from chess_snn.campaign.store.origin import Origin
+from chess_snn.campaign.store.plans import read_plans
+from chess_snn.campaign.store.receipts import num_finished_iterations, read_receipt
+from chess_snn.campaign.strength.champions import read_hand_promotions
+from chess_snn.data import is_committed, link_folder, read_manifest, write_text
+from chess_snn.errors import CampaignError, UsageError
+
+_OF_THE_START = ("campaign.game", "net.", "supervised.")
+"""Settings that made generation 0, and every network since."""
+_MAY_CHANGE = ("net.precision",)
+"""Of those."""
+_GAMES = ("self_play.games_per_iteration", "self_play.games_per_shard")
+
+
+def fork_config(
+    parent: CampaignFolder, at: int, settings: Sequence[Setting] = ()
+) -> CampaignConfig:
+    """The settings of a fork of ``parent`` that goes its own way from iteration ``at`` on.
+
+    They are the parent's, with its present length; its object store is left out, which holds the
+    parent alone.
+
+    Raises:
+        CampaignError: the parent has not finished the iterations before, or has lost the network.
+        UsageError: a setting may not change in a fork, or nothing is left to do.
+        ConfigError: an unknown setting, or a value out of range.
+    """
+    finished = num_finished_iterations(parent)
+    if not 0 <= at <= finished:
+        raise CampaignError(
+            f"{parent.path} cannot be forked at iteration {at}: "
+            + (f"it has finished {finished} iterations; fork it at 0 to {finished}" if finished
+               else "it has not finished any; fork it at 0")
+        )
+    refuse_removed(parent, at)
+    if not is_committed(parent.checkpoint(at)):
+        raise CampaignError(
+            f"{parent.path} has no generation {at} to go on from; run it first: chess-snn campaign "
+            f"resume {parent.path}"
+        )
+    length, run = campaign_length(parent), parent.config.campaign
+    before = replace(
+        parent.config, campaign=replace(run, iterations=length.iterations, hours=length.hours),
+        storage=replace(parent.config.storage, object_store=""),
+    )
+    config = changed_config(before, settings)
+    _check_changes(parent, at, before, config)
+    run = config.campaign
+    elapsed_s = read_receipt(parent, at - 1).elapsed_s if at else 0.0
+    if elapsed_s >= run.hours * S_PER_HOUR if run.hours else at >= run.iterations:
+        raise UsageError(
+            f"a fork of {parent.path} at iteration {at} has nothing left to do; let it last "
+            "longer: --set campaign.iterations=… (or campaign.hours)"
+        )
+    return config
+
+
+def fork_campaign(
+    parent: CampaignFolder, path: Path, at: int, config: CampaignConfig
+) -> CampaignFolder:
+    """Make a fork of ``parent`` in ``path``, whole or not at all.
+
+    Args:
+        parent: may be running.
+        path: of the new folder, missing or empty.
+        at: the first iteration that the fork plays itself.
+        config: of :func:`fork_config`.
+
+    Raises:
+        CampaignError: the folder holds something already, or cannot be written.
+        CorruptDataError: something that it takes along is damaged; nothing is made.
+    """
+    known = parent.origin
+    origin = Origin(
+        reference=str(parent.path), folder=str(parent.path), campaign=parent.name,
+        campaign_id=parent.campaign_id, generation=at, forked_at=at,
+        weights_digest=str(read_manifest(parent.checkpoint(at)).meta["weights_digest"]),
+        games=() if known is None else known.games,
+        positions=0 if known is None else known.positions,
+    )
+
+    def fill(fork: CampaignFolder) -> None:
+        for stored in _taken_along(parent, origin):
+            source, target = stored.path(parent), stored.path(fork)
+            if stored.artifact.codec.is_folder:
+                link_folder(source, target)
+            else:
+                write_text(target, source.read_text(encoding="utf-8"))
+        _take_notes(parent, fork, origin)
+
+    return CampaignFolder.create(path, config, origin, fill)
+
+
+def _check_changes(
+    parent: CampaignFolder, at: int, before: CampaignConfig, after: CampaignConfig
+) -> None:
+    old, new = (flat_values(config_values(config)) for config in (before, after))
+    changed = [name for name in new if new[name] != old[name]]
+    fixed = [
+        f"{name} is {old[name]!r}" for name in changed
+        if name.startswith(_OF_THE_START) and name not in _MAY_CHANGE
+    ]
+    if fixed:
+        raise UsageError(
+            f"a fork keeps the network and the game of its parent: {', '.join(fixed)} in "
+            f"{parent.path}; leave that out, or start another campaign: chess-snn campaign start"
+        )
+    # The first plans do not say into how many shards the games were divided.
+    is_open = any(plan.num_shards is None for plan in read_plans(parent)[:at])
+    if is_open and (games := [name for name in changed if name in _GAMES]):
+        raise UsageError(
+            f"a fork of {parent.path} cannot change {games[0]}, for an earlier version of "
+            "chess-snn began it; leave that out"
+        )
+
+
+def _taken_along(parent: CampaignFolder, origin: Origin) -> Iterator[Stored]:
+    """Artifacts of earlier iterations that a fork takes along."""
+    for artifact in table.ARTIFACTS:
+        for stored in table.all_stored(parent, artifact) if artifact.is_forked else ():
+            is_whole = not artifact.codec.is_folder or is_committed(stored.path(parent))
+            if is_whole and origin.source_of(stored.name) is not None:
+                yield stored
+    assert origin.forked_at is not None
+    for number, choice in enumerate(read_hand_promotions(parent)):
+        if choice.num_finished > origin.forked_at:
+            break
+        yield Stored(table.HAND_PROMOTION, (number,))
+
+
+def _take_notes(parent: CampaignFolder, fork: CampaignFolder, origin: Origin) -> None:
+    """Note what the parent does without, and why."""
+    removed = [
+        entry for name, entry in read_removals(parent).items() if _is_taken(origin, name)
+    ]
+    if removed:
+        note_removal(fork, removed)
+    for note in read_notes(parent):
+        if _is_taken(origin, note.path):
+            write_note(fork, fork.path / note.path, note.event, note.why)
+
+
+def _is_taken(origin: Origin, name: str) -> bool:
+    folders = {f"games/{shard.partition('/')[0]}" for shard in origin.games}
+    return origin.is_forked(name) or name in folders or name.removeprefix("games/") in origin.games

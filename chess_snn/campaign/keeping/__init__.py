@@ -1,1 +1,0 @@
-"""Is everything whole: checked, mended, repaired, and thinned out."""

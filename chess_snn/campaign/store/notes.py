@@ -1,0 +1,251 @@
+"""Notes on artifacts that are not where they were committed: corrupt, removed, or rebuilt.
+
+::
+
+    quarantine/
+      games.iter-000003.shard-0001.0000/       the corrupt folder, as it was found
+      games.iter-000003.shard-0001.0000.json   why it is there
+      games.iter-000003.shard-0001.0001.json   that it was rebuilt, or that training goes on without
+    removals/
+      removal-0000.json                        what `chess-snn gc` removed
+
+A note is written before the artifact is moved or removed, so a process that is killed in between
+leaves no loss without a note. The writer holds the campaign's lock, or works for the process that
+does. Notes stay when the folders in quarantine are deleted.
+"""
+
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, Literal, TypeVar
+
+from chess_snn.campaign.store.folder import CampaignFolder
+from chess_snn.campaign.store.typed_json import from_json
+from chess_snn.data import StoredFormat, create_text, is_committed, read_json, read_manifest
+from chess_snn.data.files import make_folder, sync_folder, writing
+from chess_snn.errors import CorruptDataError, RemovedError
+from chess_snn.types import Json
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+Event = Literal["quarantined", "rebuilt", "dropped"]
+"""What happened to an artifact: it was corrupt and is in quarantine; it was rebuilt from its
+inputs; or it cannot be rebuilt, and training goes on without it."""
+
+_FIRST_EVENTS: Final = {"set aside": "quarantined", "made again": "rebuilt"}
+"""Of notes of version 1."""
+
+
+def _with_present_event(body: Json) -> Json:
+    event = body.get("event")
+    return body | {"event": _FIRST_EVENTS.get(str(event), event)}
+
+
+QUARANTINE_NOTE: Final = StoredFormat(
+    "quarantine note", version=2, upgrades={1: _with_present_event}
+)
+REMOVAL: Final = StoredFormat("removal", version=1)
+_HINT: Final = "restore it from a copy"
+"""No other file has what a note says."""
+
+_Stored = TypeVar("_Stored", bound="DataclassInstance")
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """One event of one artifact."""
+
+    path: str
+    """Of the artifact, in the campaign, with ``/`` between parts."""
+    event: Event
+    why: str
+    created: str
+    """ISO 8601, UTC."""
+
+
+@dataclass(frozen=True, slots=True)
+class Removed:
+    """One folder or file that was removed, or was about to be."""
+
+    path: str
+    """In the campaign, with ``/`` between parts."""
+    bytes: int
+    created: str | None
+    """When it had been committed: ISO 8601, UTC; None if it was not a committed folder."""
+
+
+@dataclass(frozen=True, slots=True)
+class Removal:
+    """Everything that was removed at one time."""
+
+    created: str
+    """ISO 8601, UTC."""
+    removed: list[Removed]
+
+
+def quarantine(folder: CampaignFolder, path: Path, why: str) -> Path | None:
+    """Move what is at ``path`` into quarantine.
+
+    Returns:
+        Where it is now; None if there was nothing.
+
+    Raises:
+        UsageError: the campaign's folder cannot be written.
+    """
+    if not os.path.lexists(path):  # a broken link exists
+        return None
+    target = write_note(folder, path, "quarantined", why).with_suffix("")
+    with writing(target):
+        path.rename(target)
+        sync_folder(path.parent)
+        sync_folder(target.parent)
+    return target
+
+
+def write_note(folder: CampaignFolder, path: Path, event: Event, why: str) -> Path:
+    """Note what happened to the artifact at ``path``; returns the note's file."""
+    name = folder.name_of(path)
+    note = Note(name, event, why, datetime.now(UTC).isoformat(timespec="seconds"))
+    text = json.dumps({"schema": QUARANTINE_NOTE.version} | asdict(note), indent=2) + "\n"
+    make_folder(folder.quarantine)
+    number = 0
+    while True:
+        file = folder.quarantine / f"{name.replace('/', '.')}.{number:04d}.json"
+        if not file.with_suffix("").exists() and create_text(file, text):
+            return file
+        number += 1
+
+
+def read_note(path: Path) -> Note:
+    """The note in a file of ``quarantine/``.
+
+    Raises:
+        CorruptDataError: it is corrupt.
+        UnknownVersionError: it has a version that this program does not read.
+    """
+    return _read(Note, QUARANTINE_NOTE, path)
+
+
+def read_notes(folder: CampaignFolder) -> list[Note]:
+    """All notes; those of one artifact in order. Raises as :func:`read_note`."""
+    return [read_note(path) for path in sorted(folder.quarantine.glob("*.json"))]
+
+
+def dropped_names(folder: CampaignFolder) -> frozenset[str]:
+    """Paths in the campaign of shards that training goes on without."""
+    if not folder.quarantine.is_dir():  # as in nearly every campaign
+        return frozenset()
+    return frozenset(last_events(read_notes(folder), "dropped"))
+
+
+def last_events(notes: Sequence[Note], event: Event) -> dict[str, Note]:
+    """By path, the artifacts whose last event is ``event``."""
+    newest = {note.path: note for note in notes}
+    return {path: note for path, note in newest.items() if note.event == event}
+
+
+def note_removal(folder: CampaignFolder, removed: Sequence[Removed]) -> Path:
+    """Note that all of ``removed`` are about to go; returns the note's file."""
+    removal = Removal(datetime.now(UTC).isoformat(timespec="seconds"), list(removed))
+    body = {"schema": REMOVAL.version} | asdict(removal)
+    number = 0
+    while not create_text(folder.removal(number), json.dumps(body, indent=1) + "\n"):
+        number += 1
+    return folder.removal(number)
+
+
+def read_removal(path: Path) -> Removal:
+    """The note in a file of ``removals/``. Raises as :func:`read_note`."""
+    return _read(Removal, REMOVAL, path)
+
+
+def read_removals(folder: CampaignFolder) -> dict[str, Removed]:
+    """By path, everything that was ever removed, rebuilt or not. Raises as :func:`read_note`."""
+    found: dict[str, Removed] = {}
+    number = 0
+    while (path := folder.removal(number)).exists():
+        found |= {entry.path: entry for entry in read_removal(path).removed}
+        number += 1
+    return found
+
+
+def is_removed(folder: CampaignFolder, path: Path) -> bool:
+    """Whether ``path``, or the folder it is in, was removed and is not there."""
+    if path.exists():
+        return False
+    place = path.relative_to(folder.path)
+    removals = read_removals(folder)
+    return any(name.as_posix() in removals for name in (place, place.parent))
+
+
+def refuse_removed(folder: CampaignFolder, generation: int) -> None:
+    """Return unless the network of ``generation`` was removed on purpose.
+
+    Raises:
+        RemovedError: it was.
+    """
+    if is_removed(folder, folder.checkpoint(generation)):
+        raise RemovedError(
+            f"generation {generation} of {folder.path} was removed by `chess-snn gc`; use one "
+            f"that is there: chess-snn models list {folder.path}"
+        )
+
+
+def created_of(folder: CampaignFolder, generation: int) -> tuple[str, bool]:
+    """When ``generation`` was committed, and whether its network is still there.
+
+    Raises:
+        DamagedFolderError: its manifest is corrupt, or is missing without a note.
+    """
+    path = folder.checkpoint(generation)
+    if not is_committed(path):
+        entry = read_removals(folder).get(folder.name_of(path))
+        if entry is not None and entry.created is not None:
+            return entry.created, False
+    return read_manifest(path).created, True
+
+
+def absence_facts(folder: CampaignFolder) -> Json:
+    """Numbers of iterations and generations that were removed, and of corrupt artifacts.
+
+    Raises as :func:`read_note`.
+    """
+    removed = [path for path in read_removals(folder) if not (folder.path / path).exists()]
+    notes = read_notes(folder)
+    return {
+        "removed_iterations": sum(path.startswith("games/") for path in removed),
+        "removed_generations": sum(path.startswith("checkpoints/") for path in removed),
+        "quarantined": len({note.path for note in notes if note.event == "quarantined"}),
+        "rebuilt": len(last_events(notes, "rebuilt")),
+        "dropped": len(last_events(notes, "dropped")),
+    }
+
+
+def absence_notices(folder: CampaignFolder) -> list[str]:
+    """:func:`absence_facts` in a line or two; none if everything is there."""
+    facts, notices = absence_facts(folder), []
+    if facts["removed_iterations"] or facts["removed_generations"]:
+        notices.append(
+            f"Removed by `chess-snn gc`: the games of {facts['removed_iterations']:,} iterations, "
+            f"and {facts['removed_generations']:,} generations. Figures of them stay."
+        )
+    if facts["quarantined"]:
+        notices.append(
+            f"Corrupt and quarantined: {facts['quarantined']:,} artifacts, of which "
+            f"{facts['rebuilt']:,} were rebuilt and {facts['dropped']:,} dropped. Details: "
+            f"chess-snn verify {folder.path}"
+        )
+    return notices
+
+
+def _read(kind: type[_Stored], stored: StoredFormat, path: Path) -> _Stored:
+    body = read_json(path, _HINT)
+    body = stored.upgraded(body, body.pop("schema", None), path)
+    try:
+        return from_json(kind, body)
+    except ValueError as error:
+        raise CorruptDataError(f"{path} is not a {stored.name} ({error}); {_HINT}") from error

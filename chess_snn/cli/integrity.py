@@ -1,0 +1,214 @@
+"""``chess-snn verify``, ``gc`` and ``campaign restore``: check, shrink and fetch a campaign."""
+
+import json
+from collections import Counter
+from contextlib import nullcontext
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+
+from chess_snn.campaign import CampaignFolder, campaign_lock, read_receipts
+from chess_snn.campaign.backup import open_store
+from chess_snn.campaign.backup import restore as restore_campaign
+from chess_snn.campaign.configuration.pace import StorageSettings
+from chess_snn.campaign.integrity.findings import DAMAGE, STATE_WORDS, Findings
+from chess_snn.campaign.integrity.gc import Disposable, dispose, find_disposable, sorts
+from chess_snn.campaign.integrity.repair import Repair, repair_campaign
+from chess_snn.campaign.integrity.verify import verify_campaign
+from chess_snn.cli.console import console, make_table, print_message, work_bar
+from chess_snn.cli.options import AsJsonOption, CampaignArgument
+from chess_snn.config import check_choice
+from chess_snn.cores import num_cores
+
+EXIT_DAMAGED: Final = 1
+_MIB: Final = 1 << 20
+
+
+def verify_command(
+    directory: CampaignArgument,
+    repair: Annotated[
+        bool,
+        typer.Option("--repair", help="Quarantine what is corrupt; not while the campaign runs."),
+    ] = False,
+    as_json: AsJsonOption = False,
+    workers: Annotated[int, typer.Option(help="Processes; 0 takes every core.")] = 0,
+) -> None:
+    """Check every byte, every game and every receipt of a campaign.
+
+    Digests of all shards and checkpoints, all games replayed by the rules, values and policy
+    targets within range, matches, and receipts against what they name. Only reads, so that the
+    campaign may run meanwhile. Exits with 1 where anything is damaged.
+
+    With --repair, corrupt artifacts are moved to quarantine/ in the campaign, each with the reason
+    in a file beside it. Resuming the campaign then rebuilds what is needed from its inputs, or
+    drops it from the replay window, and reports that.
+
+    chess-snn verify campaigns/cpu-001 --repair
+    """
+    folder = CampaignFolder.open(directory)
+    # Locked before: nothing may change between what is found and what is quarantined.
+    with campaign_lock(folder) if repair else nullcontext():
+        # JSON alone goes to standard output.
+        with nullcontext() if as_json else work_bar(
+            f"verifying {folder.name}", "shards and checkpoints"
+        ) as on_progress:
+            findings = verify_campaign(
+                folder, num_workers=workers or num_cores(), on_progress=on_progress
+            )
+        repairs = repair_campaign(folder, findings) if repair else []
+    if as_json:
+        body = findings.to_json() | {
+            "campaign": str(folder.path), "repairs": [asdict(entry) for entry in repairs]
+        }
+        typer.echo(json.dumps(body, indent=2))
+    else:
+        _print_findings(folder, findings)
+        _print_repairs(repairs)
+        _print_verdict(directory, findings, repairs, repair)
+    if not findings.is_whole:
+        raise typer.Exit(EXIT_DAMAGED)
+
+
+def gc_command(
+    directory: CampaignArgument,
+    yes: Annotated[
+        bool, typer.Option("--yes", help="Remove it; without this it is only shown.")
+    ] = False,
+    keep: Annotated[
+        list[str] | None,
+        typer.Option(help=f"What to keep: {', '.join(sorts())}. May be repeated."),
+    ] = None,
+    as_json: AsJsonOption = False,
+) -> None:
+    """Show what a campaign can do without, and how much room that takes; remove it with --yes.
+
+    Games that are in no window of training to come; checkpoints that are no champion, not needed
+    to resume, and in none of the last matches; leftovers of processes that died; corrupt
+    data in quarantine. Of a finished campaign that is all games: keep them with --keep games.
+    Receipts, plans and matches always stay, and what was removed is noted.
+
+    chess-snn gc campaigns/cpu-001
+
+    chess-snn gc campaigns/cpu-001 --keep games --yes
+    """
+    for sort in keep or []:
+        check_choice("--keep", sort, sorts())
+    folder = CampaignFolder.open(directory)
+    with campaign_lock(folder) if yes else nullcontext():
+        disposable = find_disposable(folder, keep or ())
+        if yes and disposable:
+            with nullcontext() if as_json else work_bar(f"removing from {folder.name}") as progress:
+                dispose(folder, disposable, progress)
+    if as_json:
+        typer.echo(json.dumps({
+            "campaign": str(folder.path),
+            "is_removed": yes,
+            "bytes": sum(entry.num_bytes for entry in disposable),
+            "disposable": [
+                {
+                    "sort": entry.sort, "path": folder.name_of(entry.path),
+                    "bytes": entry.num_bytes, "why": entry.why,
+                }
+                for entry in disposable
+            ],
+        }, indent=2))
+        return
+    _print_disposable(folder, disposable)
+    if not disposable:
+        print_message(f"{folder.path}: nothing may go")
+    elif yes:
+        print_message(f"{_mib(disposable)} are free. What went is noted in removals/.")
+    else:
+        print_message(
+            f"{_mib(disposable)} may go; nothing was removed. Remove it: "
+            f"chess-snn gc {directory} --yes"
+        )
+
+
+def _print_findings(folder: CampaignFolder, findings: Findings) -> None:
+    table = make_table(
+        f"verify {folder.name}", "", "checked", "damaged", "accounted for", left=("",)
+    )
+    accounted = STATE_WORDS.keys() - DAMAGE
+    for kind in findings.kinds:
+        table.add_row(
+            f"{kind}s", f"{findings.checked[kind]:,}", f"{findings.count(kind, DAMAGE):,}",
+            f"{findings.count(kind, accounted):,}",
+        )
+    console.print(table)
+    print_message(
+        f"{findings.num_games:,} games of {findings.num_positions:,} positions and "
+        f"{findings.num_match_games:,} games of matches replayed, "
+        f"{findings.num_bytes / _MIB:,.1f} MiB compared, in {findings.seconds:,.1f} s"
+    )
+    states = Counter(finding.state for finding in findings.found if not finding.is_damage)
+    for state, count in states.items():
+        print_message(f"{count:,} {STATE_WORDS[state]}")
+    for finding in findings.damage:
+        print_message(f"DAMAGED {finding.kind} {finding.path}: {finding.text}")
+
+
+def _print_repairs(repairs: list[Repair]) -> None:
+    for repair in repairs:
+        verb = "REPAIRED" if repair.is_repaired else "NOT REPAIRED"
+        print_message(f"{verb} {repair.path}: {repair.text}")
+
+
+def _print_verdict(
+    directory: Path, findings: Findings, repairs: list[Repair], was_repaired: bool
+) -> None:
+    if findings.is_whole:
+        print_message("Everything is whole.")
+    elif not was_repaired:
+        print_message(
+            f"Quarantine what is corrupt, and continue: chess-snn verify {directory} --repair"
+        )
+    elif all(repair.is_repaired for repair in repairs):
+        print_message(f"The rest can be continued: chess-snn campaign resume {directory}")
+
+
+def _print_disposable(folder: CampaignFolder, disposable: list[Disposable]) -> None:
+    if not disposable:
+        return
+    table = make_table(
+        f"gc {folder.name}", "what", "from", "to", "why", "how many", "MiB",
+        left=("what", "from", "to", "why"),
+    )
+    groups: dict[tuple[str, str], list[Disposable]] = {}
+    for entry in disposable:
+        groups.setdefault((entry.sort, entry.why), []).append(entry)
+    for (sort, why), entries in groups.items():
+        table.add_row(
+            sort, entries[0].path.name, entries[-1].path.name, why, f"{len(entries):,}",
+            f"{sum(entry.num_bytes for entry in entries) / _MIB:,.1f}",
+        )
+    console.print(table)
+
+
+def _mib(disposable: list[Disposable]) -> str:
+    return f"{sum(entry.num_bytes for entry in disposable) / _MIB:,.1f} MiB"
+
+
+def restore(
+    url: Annotated[str, typer.Argument(help="Of the copy: s3://BUCKET/PREFIX.")],
+    dir: Annotated[Path, typer.Option(help="New folder.")],  # the option's name
+    endpoint: Annotated[
+        str, typer.Option(help="Of a store that is not Amazon's; else $AWS_ENDPOINT_URL.")
+    ] = "",
+) -> None:
+    """Make a campaign folder from the copy that storage.object_store keeps.
+
+    Every byte is compared with its digest. What an interrupted call has fetched is not fetched
+    again. Keys come from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY in the environment.
+
+    chess-snn campaign restore s3://my-bucket/first --dir campaigns/first
+    """
+    store = open_store(StorageSettings(object_store=url, endpoint=endpoint))
+    with work_bar(f"restoring {url}", "folders") as on_progress:
+        folder = restore_campaign(store, dir, on_progress)
+    print_message(
+        f"{folder.path}: {len(read_receipts(folder))} iterations are restored. Go on with it: "
+        f"chess-snn campaign resume {folder.path}"
+    )

@@ -1,0 +1,141 @@
+"""``chess-snn verify`` and ``chess-snn gc``: tables, JSON, exit codes."""
+
+import json
+import shutil
+
+import pytest
+from stored_files import copy_campaign
+
+from chess_snn.campaign import campaign_lock
+from chess_snn.campaign.store.notes import Removed, note_removal
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return copy_campaign(tmp_path)
+
+
+def words(text: str) -> str:
+    return " ".join(text.split())
+
+
+def test_a_whole_campaign_is_said_to_be_whole(chess_snn, folder):
+    done = chess_snn("verify", "campaign")
+    assert done.returncode == 0
+    assert "Everything is whole." in done.stdout
+    assert "12 games of" in words(done.stdout)
+
+    body = json.loads(chess_snn("verify", "campaign", "--json").stdout)
+    assert body["is_whole"]
+    assert body["checked"]["shard"] == 4
+    assert body["findings"] == body["repairs"] == []
+
+
+def test_damage_is_named_and_the_exit_code_is_1(chess_snn, folder):
+    (folder.shard(0, 1) / "zarr.json").write_bytes(b"")
+    (folder.checkpoint(1) / "trainer.json").unlink()
+    done = chess_snn("verify", "campaign")
+    assert done.returncode == 1
+    assert "DAMAGED shard games/iter-000000/shard-0001: " in done.stdout
+    assert "DAMAGED checkpoint checkpoints/gen-000001: " in done.stdout
+    assert "chess-snn verify campaign --repair" in done.stdout
+
+    done = chess_snn("verify", "campaign", "--json")
+    assert done.returncode == 1
+    findings = json.loads(done.stdout)["findings"]
+    assert [(f["kind"], f["state"], f["is_damage"]) for f in findings] == [
+        ("shard", "damaged", True), ("checkpoint", "damaged", True),
+    ]
+
+
+def test_repair_sets_aside_and_says_what_follows(chess_snn, folder):
+    (folder.shard(0, 1) / "zarr.json").write_bytes(b"")
+    done = chess_snn("verify", "campaign", "--repair")
+    assert done.returncode == 1
+    assert "REPAIRED games/iter-000000/shard-0001: quarantined in " in done.stdout
+    assert "chess-snn campaign resume campaign" in done.stdout
+    assert not folder.shard(0, 1).exists()
+    assert chess_snn("verify", "campaign").returncode == 0
+    status = chess_snn("campaign", "status", "campaign").stdout
+    assert "Corrupt and quarantined: 1 artifacts" in status
+
+
+def test_repair_keeps_away_from_a_campaign_that_runs(chess_snn, folder):
+    (folder.shard(0, 1) / "zarr.json").write_bytes(b"")
+    with campaign_lock(folder):
+        assert chess_snn("verify", "campaign").returncode == 1
+        done = chess_snn("verify", "campaign", "--repair")
+    assert done.returncode == 2
+    assert "is being written by process" in done.stderr
+    assert folder.shard(0, 1).exists()
+
+
+def test_gc_shows_first_and_removes_when_told(chess_snn, folder):
+    before = sorted(folder.path.rglob("*"))
+    done = chess_snn("gc", "campaign")
+    assert done.returncode == 0
+    assert "in no window to come" in words(done.stdout)
+    assert "may go; nothing was removed" in done.stdout
+    assert sorted(folder.path.rglob("*")) == before
+
+    body = json.loads(chess_snn("gc", "campaign", "--json").stdout)
+    assert not body["is_removed"]
+    assert {entry["path"] for entry in body["disposable"]} >= {
+        "games/iter-000000", "games/iter-000001",
+    }
+    assert body["bytes"] == sum(entry["bytes"] for entry in body["disposable"])
+
+    assert "nothing may go" in chess_snn(
+        "gc", "campaign", "--keep", "games", "--keep", "checkpoints"
+    ).stdout
+    with campaign_lock(folder):
+        assert chess_snn("gc", "campaign", "--yes").returncode == 2
+    done = chess_snn("gc", "campaign", "--yes")
+    assert done.returncode == 0
+    assert "MiB are free" in done.stdout
+    assert not folder.shard(0, 0).exists()
+
+
+def test_what_reads_a_campaign_copes_with_what_was_removed(chess_snn, folder):
+    before = chess_snn("results", "campaign", "--json").stdout
+    chess_snn("gc", "campaign", "--yes")
+    notice = "Removed by `chess-snn gc`: the games of 2 iterations"
+    status = chess_snn("campaign", "status", "campaign")
+    assert status.returncode == 0
+    assert notice in status.stdout
+    results = chess_snn("results", "campaign", "--json")
+    assert results.stdout == before
+    assert notice in results.stderr
+    for command in (["ratings", "campaign"], ["models", "list", "campaign"]):
+        assert chess_snn(*command).returncode == 0
+    games = chess_snn("games", "stats", "campaign")
+    assert games.returncode == 2
+    assert "`chess-snn gc` removed them" in games.stderr
+    verified = chess_snn("verify", "campaign")
+    assert verified.returncode == 0
+    assert "removed by `chess-snn gc`" in verified.stdout
+
+
+def test_a_network_that_was_removed_is_refused_by_name_bug(chess_snn, folder):
+    note_removal(folder, [Removed("checkpoints/gen-000001", 1000, None)])
+    shutil.rmtree(folder.checkpoint(1))
+    for command in (["models", "show", "campaign@1"], ["play", "--model", "campaign@1"],
+                    ["models", "export", "campaign@1", "--out", "exported"]):
+        done = chess_snn(*command)
+        assert done.returncode == 2
+        (line,) = done.stderr.splitlines()
+        assert "generation 1 of" in line
+        assert "was removed by `chess-snn gc`; use one that is there" in line
+    assert "has no generation 7" in chess_snn("models", "show", "campaign@7").stderr
+
+
+def test_a_folder_that_is_no_campaign_is_refused(chess_snn, tmp_path):
+    shutil.rmtree(tmp_path / "campaign", ignore_errors=True)
+    for command in ("verify", "gc"):
+        done = chess_snn(command, "campaign")
+        assert done.returncode == 2
+        assert "holds no campaign" in done.stderr
+    copy_campaign(tmp_path)
+    done = chess_snn("gc", "campaign", "--keep", "everything")
+    assert done.returncode == 2
+    assert "--keep must be one of games, checkpoints, leftovers, quarantine" in done.stderr

@@ -1,0 +1,176 @@
+"""A worker meets corrupt data: it is rebuilt, and the call is repeated."""
+
+import shutil
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+pytestmark = [pytest.mark.orchestration, pytest.mark.timeout(300), pytest.mark.fault(10, 11)]
+pytest.importorskip("distributed")
+pytest.importorskip("prefect")
+
+from distributed import Client, LocalCluster  # noqa: E402
+from stored_files import copy_campaign  # noqa: E402
+
+from chess_snn.campaign import CampaignFolder  # noqa: E402
+from chess_snn.campaign.artifacts.artifact import Stored  # noqa: E402
+from chess_snn.campaign.artifacts.table import CHECKPOINT  # noqa: E402
+from chess_snn.campaign.integrity.rebuild import Rebuilder  # noqa: E402
+from chess_snn.campaign.store.notes import read_notes  # noqa: E402
+from chess_snn.data import read_shard  # noqa: E402
+from chess_snn.errors import (  # noqa: E402
+    BeyondRepairError,
+    DamagedFolderError,
+    RankLostError,
+)
+from flows import rebuilding  # noqa: E402
+from flows.cluster import Crew  # noqa: E402
+from tasks import compute, remote, stages  # noqa: E402
+from tasks.cluster.crew_watch import CrewWatch  # noqa: E402
+from tasks.compute import (  # noqa: E402
+    DEVICE,
+    TRAINER,
+    rebuilds_by,
+    run_all_on_devices,
+    run_on_device,
+)
+from tasks.progress import ProgressBoard  # noqa: E402
+
+
+@pytest.fixture(scope="module")
+def client():
+    with (
+        LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=True, resources={DEVICE: 1},
+            dashboard_address=None,
+        ) as cluster,
+        Client(cluster) as client,
+    ):
+        yield client
+
+
+@pytest.fixture
+def folder(client, tmp_path: Path) -> CampaignFolder:
+    compute.start()
+    return copy_campaign(tmp_path)
+
+
+def count_games(shard: Path) -> int:
+    return read_shard(shard)[0].num_games
+
+
+def shards_of(folder: CampaignFolder) -> list[Path]:
+    return [folder.shard(i, s) for i in (0, 1) for s in (0, 1)]
+
+
+def rebuilder_from_copies(
+    folder: CampaignFolder, originals: Path, told: list[str]
+) -> Rebuilder:
+    """Rebuilds by copying the original, on a worker."""
+
+    def copy(_: CampaignFolder, stored: Stored) -> object:
+        return run_on_device(shutil.copytree, originals / stored.name, stored.path(folder))
+
+    return Rebuilder(folder, told.append, copy)
+
+
+@pytest.mark.slow
+def test_damage_that_workers_meet_is_mended_and_their_calls_are_made_again(
+    folder: CampaignFolder, tmp_path: Path
+) -> None:
+    shutil.copytree(folder.path, tmp_path / "originals")
+    (folder.shard(0, 1) / "zarr.json").write_bytes(b"")
+    shutil.rmtree(folder.shard(1, 0))
+    told: list[str] = []
+    with rebuilds_by(rebuilder_from_copies(folder, tmp_path / "originals", told).rebuild):
+        assert run_all_on_devices([(count_games, shard) for shard in shards_of(folder)]) == [3] * 4
+    assert [text for text in told if "was rebuilt" in text] == [
+        "shard 1 of iteration 0 was rebuilt", "shard 0 of iteration 1 was rebuilt",
+    ]
+    assert [note.event for note in read_notes(folder)] == [
+        "quarantined", "rebuilt", "rebuilt",
+    ]
+
+
+def test_one_damaged_shard_is_mended_once_for_all_who_meet_it(
+    folder: CampaignFolder, tmp_path: Path
+) -> None:
+    shutil.copytree(folder.path, tmp_path / "originals")
+    (folder.shard(0, 0) / "zarr.json").write_bytes(b"")
+    told: list[str] = []
+    with rebuilds_by(rebuilder_from_copies(folder, tmp_path / "originals", told).rebuild):
+        assert run_all_on_devices([(count_games, folder.shard(0, 0))] * 6) == [3] * 6
+    assert len(told) == 2
+
+
+def test_what_cannot_be_mended_ends_the_call(folder: CampaignFolder) -> None:
+    (folder.shard(0, 0) / "zarr.json").write_bytes(b"")
+
+    def give_up(error: DamagedFolderError, _times_before: int) -> None:
+        raise BeyondRepairError(f"no way: {error}")
+
+    with rebuilds_by(give_up), pytest.raises(BeyondRepairError, match=r"no way: .*zarr\.json"):
+        run_on_device(count_games, folder.shard(0, 0))
+
+
+def read_otherwise(shard: Path) -> None:
+    raise DamagedFolderError(f"{shard} is damaged, as this worker reads it", shard)
+
+
+def test_what_a_worker_alone_finds_damaged_ends_the_call_bug(folder: CampaignFolder) -> None:
+    told: list[str] = []
+    rebuilder = rebuilder_from_copies(folder, folder.path, told)
+    rebuilder.pause_s = 0.0
+    with rebuilds_by(rebuilder.rebuild), pytest.raises(BeyondRepairError, match="check the memory"):
+        run_on_device(read_otherwise, folder.shard(0, 0))
+    assert "is intact here; a worker reads it otherwise" in told[0]
+
+
+def test_a_generation_is_trained_again_though_a_rank_dies_meanwhile_bug(
+    folder: CampaignFolder, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[object] = []
+
+    def first_rank_dies(function: object, *_: object, device: str = DEVICE) -> str:
+        made.append(function)
+        if len(made) == 1:
+            raise RankLostError("rank 1 (process 7) was killed by SIGKILL")
+        return device
+
+    monkeypatch.setattr(rebuilding, "run_on_device", first_rank_dies)
+    told: list[str] = []
+    crew = Crew(client, CrewWatch(client, told.append), threads_each=1, num_cores=2)
+    board = ProgressBoard([])
+    monkeypatch.setattr(board, "message", told.append)
+    rebuilder = rebuilding.rebuilder_of(folder, crew, board)
+    assert rebuilder.make(folder, Stored(CHECKPOINT, (1,))) == TRAINER
+    assert made == [remote.train_generation] * 2
+    assert told == ["rank 1 (process 7) was killed by SIGKILL; it is tried again, at most 2 times"]
+
+
+def test_without_a_mender_damage_is_raised_with_its_folder(folder: CampaignFolder) -> None:
+    (folder.shard(0, 0) / "zarr.json").write_bytes(b"")
+    with pytest.raises(DamagedFolderError) as raised:
+        run_on_device(count_games, folder.shard(0, 0))
+    assert raised.value.folder == folder.shard(0, 0)
+
+
+def test_what_is_damaged_on_the_way_to_generation_0_is_mended_here_too_bug(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where workers do not see the campaign folder, the campaign's own process trains."""
+    error = DamagedFolderError("other bytes", tmp_path / "supervised" / "step-000000016")
+    tries, met = iter([error, None]), []
+
+    def train_first_generation(*_: object, **__: object) -> dict[str, bool]:
+        if (failure := next(tries)) is not None:
+            raise failure
+        return {"done": True}
+
+    monkeypatch.setattr(stages, "workers_see", lambda directory: False)
+    monkeypatch.setattr(stages, "default_client", lambda: SimpleNamespace(log_event=None))
+    monkeypatch.setattr(stages, "train_first_as_configured", train_first_generation)
+    with rebuilds_by(lambda *told: met.append(told)):
+        assert stages.train_first(str(tmp_path), 1).result == {"done": True}
+    assert met == [(error, 0)]
