@@ -16,8 +16,8 @@ from chess_snn.campaign import CampaignFolder, load_config
 
 pytestmark = [pytest.mark.orchestration, pytest.mark.slow, pytest.mark.timeout(7200)]
 
-ROOM = "300k"
-"""A shard of SMALL takes some 110 KiB of a disk's pages: two fit, and there are three of them."""
+ROOM = "40k"
+"""A shard of SMALL takes 16 KiB of a disk's pages: two fit, and an iteration has more."""
 
 RUN = """
 set -e
