@@ -123,9 +123,8 @@ def processor_has_bfloat16() -> bool:
     On other processors torch's convolutions in bfloat16 are hundreds of times slower than in
     float32.
     """
-    return torch.backends.mkldnn.is_available() and bool(
-        torch.ops.mkldnn._is_mkldnn_bf16_supported()
-    )
+    has_onednn = torch.backends.mkldnn.is_available()  # type: ignore[no-untyped-call]
+    return bool(has_onednn and torch.ops.mkldnn._is_mkldnn_bf16_supported())
 
 
 def processor() -> Device:

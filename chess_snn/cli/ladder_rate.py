@@ -266,7 +266,7 @@ def _to_json(
         "networks": [
             rated.to_json() | {
                 "simulations": entrant.simulations, "weights": _digest(entrant),
-                "generation": entrant.facts.generation,
+                "generation": entrant.facts.get("generation"),
             }
             for entrant, rated in zip(entrants, ratings, strict=True)
         ],

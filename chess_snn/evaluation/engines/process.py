@@ -105,9 +105,11 @@ class EngineProcess(chess.engine.UciProtocol):
             self._answer = None
             try:
                 await self.play(board, limit, game=object())
-            except chess.engine.EngineError as error:
+            except chess.engine.EngineTerminatedError:
+                raise
+            except chess.engine.EngineError:
                 # An illegal move is an answer; what follows from it is for the caller to say.
-                if self._answer is None or isinstance(error, chess.engine.EngineTerminatedError):
+                if self._answer is None:
                     raise
         return self._answer or ""
 
