@@ -112,7 +112,7 @@ def test_what_is_damaged_is_named(folder: CampaignFolder, damage, expected) -> N
 def test_a_receipt_is_compared_with_what_it_names(folder: CampaignFolder) -> None:
     body = json.loads(folder.receipt(1).read_text())
     shards, training = body["shards"], body["training"]
-    shards[0]["bytes"] += 1
+    shards[0]["statistics"]["positions"] += 1
     shards[1]["statistics"]["white_wins"] += 1
     training["weights_digest"] = "0" * 64
     body["matches"][0]["score"] = 0.123
