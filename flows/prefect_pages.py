@@ -212,7 +212,7 @@ def worker_shares(played: Sequence[Done[ShardFacts]]) -> list[WorkerShare]:
 def alarm_events(folder: CampaignFolder) -> Listener:
     """Emits a Prefect event for each alarm, so that automations can react to it.
 
-    Prefect relates it to the flow run that the alarm is told in. Prefect sends events from a thread
+    Prefect relates it to the flow run that reports the alarm. Prefect sends events from a thread
     of its own; an unreachable server delays nothing.
     """
     def listen(event: Event) -> None:

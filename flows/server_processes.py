@@ -31,7 +31,7 @@ from chess_snn.processes import is_running, log_tail, start_of, stop_leftover
 from chess_snn.types import LogFn
 
 HOST = LOOPBACK
-"""Embedded servers listen on loopback only: they ask nobody for a password."""
+"""Embedded servers listen on loopback only, because they have no password."""
 
 POLL_INTERVAL_S = 0.1
 HEALTH_TIMEOUT_S = 2.0

@@ -79,8 +79,8 @@ def _print_costs(config: CampaignConfig, costs: tuple[Cost, Cost]) -> None:
     run, games = config.campaign, config.self_play.games_per_iteration
     low, high = OPTIMISM
     print_message(
-        f"In measured campaigns iterations took {low:g} to {high:g} times as long, and evaluation "
-        "comes on top where nothing hides it. So expect:"
+        f"In a measured campaign iterations took {low:g} to {high:g} times as long, longest beside "
+        "an evaluation. So expect:"
     )
     if run.hours:
         fewest, most = (run.hours * S_PER_HOUR / (mean_s * factor) for factor in (high, low))

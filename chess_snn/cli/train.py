@@ -33,8 +33,8 @@ LocalAddrOption = Annotated[
 ]
 TrustNetworkOption = Annotated[
     bool, typer.Option(
-        "--trust-network", help="Needed for several machines: whoever reaches this one's ports "
-        "can run programs as you, for torch takes pickles there and asks for no password.",
+        "--trust-network", help="Needed for several machines: any program that reaches this one's "
+        "ports can run programs as you, for torch unpickles what comes and has no password.",
     ),
 ]
 MaxRestartsOption = Annotated[
@@ -152,7 +152,7 @@ def rank_layout(
     )
     if not (layout.is_loopback or trust_network):
         raise UsageError(
-            "ranks that other machines can reach take pickles from whoever does, without a "
+            "ranks that other machines can reach unpickle what any of them sends, without a "
             "password; in a private network, or behind a firewall, say --trust-network, else train "
             "on one machine, without --nnodes, --rdzv-endpoint and --local-addr"
         )

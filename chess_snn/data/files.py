@@ -223,7 +223,7 @@ def create_text(path: Path, text: str) -> bool:
 def take_name(temporary: Path, path: Path) -> bool:
     """Give the file ``temporary`` the name ``path`` unless something has it; whether it was free.
 
-    Two processes that do so at the same instant are told apart as by :func:`create_text`.
+    Two processes that do so at the same instant behave as in :func:`create_text`.
     ``temporary`` may still be there afterwards.
     """
     try:

@@ -4,12 +4,11 @@ For the current x and the threshold theta, it fires::
 
     n = number of k in 1 ... D with x >= (k - 1/2) theta
 
-spikes: x / theta rounded to the nearest integer in [0, D]. It is a spiking neuron in two ways that
-:func:`as_thresholds` and :func:`as_ticks` spell out: D binary neurons with thresholds of their own,
-or one integrate-and-fire neuron that starts at theta / 2, gets x once, and loses theta with each
-spike over D ticks without leak. A convolution of n is the sum of the convolutions of those binary
-spikes (I-LIF: Luo et al. 2024, arXiv 2407.20708, section 3.3; spike firing approximation: Yao et
-al. 2024, arXiv 2411.16061, section 3).
+spikes: x / theta rounded to the nearest integer in [0, D]. It is a spiking neuron in two ways: D
+binary neurons with thresholds of their own (:func:`as_thresholds`), or one integrate-and-fire
+neuron that starts at theta / 2, gets x once, and loses theta with each spike over D ticks without
+leak. A convolution of n is the sum of the convolutions of those binary spikes (I-LIF, arXiv
+2407.20708; spike firing approximation, arXiv 2411.16061).
 
 In training dn/dx is a rectangle: 1 / theta where 0 <= x <= D theta, else 0.
 
@@ -44,20 +43,6 @@ def as_thresholds(current_X: Tensor, threshold: float, levels: int) -> Tensor:
     steps_D = torch.arange(levels, dtype=torch.float32, device=current_X.device) + 0.5
     least_D = (steps_D * threshold).view(-1, *[1] * current_X.ndim)
     return current_X.float() >= least_D
-
-
-def as_ticks(current_X: Tensor, threshold: float, levels: int) -> Tensor:
-    """The spikes of one integrate-and-fire neuron over ``levels`` ticks, bool[D, X].
-
-    Its sums round otherwise than a comparison: a current within a rounding error of a threshold
-    may differ.
-    """
-    membrane_X = current_X.float() + 0.5 * threshold
-    fired = []
-    for _ in range(levels):
-        fired.append(membrane_X >= threshold)
-        membrane_X = membrane_X - threshold * fired[-1].float()
-    return torch.stack(fired)
 
 
 class _Spikes(torch.autograd.Function):

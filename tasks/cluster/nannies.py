@@ -14,7 +14,7 @@ from tasks import worker_setup
 from tasks.cluster.identity import resource
 
 ANY_LOOPBACK_PORT: Final = "127.0.0.1:0"
-"""For Dask's own pages, which ask nobody for a password, and which nobody here reads."""
+"""For Dask's own pages, which have no password and are not used here."""
 
 _STARTS: Final = 4
 """Of a process that dies before it is up; more often, and something kills every one."""

@@ -13,11 +13,7 @@ from chess_snn.games import get_game
 from chess_snn.nets import build_network, count_spikes, expand_planes, freeze, net_config
 from chess_snn.nets.inference import BinaryConv
 from chess_snn.nets.integer_neuron import _Spikes as ReferenceSpikes
-from chess_snn.nets.integer_neuron import (
-    as_thresholds,
-    as_ticks,
-    integer_spikes,
-)
+from chess_snn.nets.integer_neuron import as_thresholds, integer_spikes
 
 PRECISIONS = (torch.float32, torch.bfloat16)
 
@@ -25,6 +21,20 @@ PRECISIONS = (torch.float32, torch.bfloat16)
 def currents(*shape, dtype=torch.float32, seed=0):
     generator = torch.Generator().manual_seed(seed)
     return torch.randn(shape, generator=generator).mul(2).to(dtype)
+
+
+def as_ticks(current_X, threshold, levels):
+    """The spikes of one integrate-and-fire neuron over ``levels`` ticks, bool[D, X].
+
+    Its sums round otherwise than a comparison: a current within a rounding error of a threshold
+    may differ.
+    """
+    membrane_X = current_X.float() + 0.5 * threshold
+    fired = []
+    for _ in range(levels):
+        fired.append(membrane_X >= threshold)
+        membrane_X = membrane_X - threshold * fired[-1].float()
+    return torch.stack(fired)
 
 
 def planes(game, count, seed=0):

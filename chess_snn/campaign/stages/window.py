@@ -125,6 +125,6 @@ def iteration_to_train(folder: CampaignFolder, wanted: int | None = None) -> int
 
 
 def is_untrained(folder: CampaignFolder, iteration: int) -> bool:
-    """Whether nobody has trained on the games of ``iteration`` yet."""
+    """Whether no network has been trained on the games of ``iteration`` yet."""
     target = folder.checkpoint(iteration + 1)
     return not is_committed(target) and not is_removed(folder, target)
