@@ -15,6 +15,7 @@ from chess_snn.search.tree_search import RootRule, TreeSearch
 from chess_snn.settings import settings_class
 
 SearchKind = Literal["gumbel", "puct", "policy"]
+RootValue = Literal["search", "network"]
 
 MAX_SIMULATIONS = 100_000
 
@@ -41,6 +42,10 @@ class SearchSettings:
     """Gumbel: c_visit of Danihelka et al. 2022, added to the largest visit count."""
     discount: float = Field(default=0.998, gt=0, le=1)
     """Value of a win one ply later, as a share of a win now; below 1 a faster mate is better."""
+    root_value: RootValue = "search"
+    """What self-play stores as the value of a position: `search`, what the search found, or
+    `network`, what the network answered before it. The best of a few noisy values is too high; in
+    games of points, whose targets are made of stored values, that error would grow."""
     finds_wins: bool = True
     """Whether a position that can be won at once (chess: mate in one) counts as won, without asking
     the network; the rules see it in less time."""
@@ -119,5 +124,5 @@ def make_tree_search(
     return TreeSearch(
         game, evaluator, rule, root, simulations=simulations, num_games=num_games,
         discount=settings.discount, memory_mib=settings.memory_mib,
-        finds_wins=settings.finds_wins,
+        finds_wins=settings.finds_wins, reports_network=settings.root_value == "network",
     )

@@ -51,10 +51,12 @@ class TreeSearch:
     def __init__(
         self, game: Game, evaluator: Evaluator, rule: Rule, root: RootRule, *,
         simulations: int, num_games: int, discount: float, memory_mib: int, finds_wins: bool,
+        reports_network: bool = False,
     ) -> None:
         """``num_games`` is the largest batch to expect; the other arguments are in range.
 
-        With ``finds_wins``, a position that can be won at once is not asked about.
+        With ``finds_wins``, a position that can be won at once is not asked about. With
+        ``reports_network``, the value of a root is the network's, not the search's.
 
         Raises:
             ConfigError: the trees may need more than ``memory_mib``.
@@ -63,7 +65,7 @@ class TreeSearch:
         self.evaluator = evaluator
         self.simulations = simulations
         self._game, self._rule, self._root = game, rule, root
-        self._discount = discount
+        self._discount, self._reports_network = discount, reports_network
         self._trees = allocate_trees(game.spec, simulations, num_games)
         self._wave = Wave(game, evaluator, finds_wins=finds_wins, most_leaves=num_games)
         self._result: SearchResult | None = None
@@ -98,6 +100,8 @@ class TreeSearch:
         actions = np.empty(num_games, np.int16)
         values_stm = np.empty(num_games, np.float32)
         self._root.finish(trees, actions, values_stm, targets)
+        if self._reports_network:
+            values_stm[:] = trees.value[:num_games, 0]
         entropies, surprises = np.empty((2, num_games), np.float32)
         _compare(priors, batch.num_legal, targets, entropies, surprises)
         self._result = SearchResult(

@@ -297,3 +297,15 @@ def test_wins_are_not_looked_for_in_a_game_without_wins():
 def test_a_growing_tree_refuses_a_game_with_chance():
     with pytest.raises(ConfigError, match="without chance events"):
         GrowingTree(GAME, HashReturns(), KINDS["puct"], memory_mib=2, most_leaves=4)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_networks_own_value_can_be_reported(kind):
+    batch = positions(GAME, 12)
+    asked = HashReturns().evaluate(GAME.planes(batch.state), batch.legal_actions, batch.num_legal)
+    searched = run(tree_search(GAME, kind, 16, len(batch)), batch)
+    reported = run(tree_search(GAME, kind, 16, len(batch), root_value="network"), batch)
+    np.testing.assert_array_equal(reported.values_stm, asked.value_stm)
+    assert (searched.values_stm != asked.value_stm).any()
+    np.testing.assert_array_equal(reported.actions, searched.actions)
+    np.testing.assert_array_equal(reported.policy_targets, searched.policy_targets)
