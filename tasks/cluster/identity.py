@@ -65,8 +65,12 @@ def _game_digest(game: str) -> str:
     return hashlib.sha256(repr(get_game(game).spec).encode()).hexdigest()[:_DIGEST_LENGTH]
 
 
+IDENTITY: Final = "chess_snn"
+"""Key of :class:`WorkerIdentity` in what Dask's scheduler knows of a worker."""
+
+
 class WorkerIdentity(TypedDict):
-    """What a worker tells of itself."""
+    """What a worker tells the scheduler of itself when it comes."""
 
     software: dict[str, str]
     device: str
@@ -95,12 +99,12 @@ def tell_identity() -> WorkerIdentity:
         "shares_cores": place is None or place.device.shares_cores,
         "num_cores": num_cores(),
         "hardware": asdict(processor() if place is None else place.device),
-        "fault": device_fault(),
+        "fault": _device_fault(),
         "gpus": 0 if place is None else len(place.machine_gpus),
     }
 
 
-def device_fault() -> str:
+def _device_fault() -> str:
     """Why this worker cannot use the GPU that it was given; empty if it can, or has none."""
     place = own_place()
     fault = "" if place is None else device_fault_of(place.device)

@@ -3,7 +3,7 @@
 import asyncio
 import signal
 import time
-from collections.abc import Awaitable, Sequence
+from collections.abc import Coroutine, Sequence
 from contextlib import suppress
 from typing import Any, Final
 
@@ -11,24 +11,16 @@ import dask
 from distributed import Scheduler, Security
 from distributed.utils import get_ip
 
-from chess_snn.campaign.configuration.pace import ExecutionSettings, is_loopback
+from chess_snn.campaign.configuration.pace import is_loopback
 from chess_snn.campaign.machine.places import WorkerPlace
-from chess_snn.devices import gpus_option
 from chess_snn.errors import ClusterError, ConfigError
 from chess_snn.ports import check_port
 from chess_snn.types import LogFn
-from tasks.cluster.liveness import DASK_SETTINGS, quiet_dask
-from tasks.cluster.nannies import ANY_LOOPBACK_PORT, AttentiveNanny, nanny_options
+from tasks.cluster.nannies import ANY_LOOPBACK_PORT, WorkerNanny, nanny_options
 from tasks.cluster.reaching import check_scheduler
+from tasks.cluster.worker_setup import DASK_SETTINGS, quiet_dask
 
 _RETRY_S: Final = 3.0
-
-PATIENCE_S: Final = 60
-"""Workers whose scheduler is gone end after this long, and with them the job that they are in.
-
-A job's scheduler goes with its campaign. That of pods is a pod itself, and outlives a campaign that
-was killed; so do its workers, until `resume` or kubectl deletes them all.
-"""
 
 
 def run_scheduler(host: str, port: int, security: Security | None, on_ready: LogFn) -> None:
@@ -58,7 +50,7 @@ async def _run_scheduler(
         dashboard_address=ANY_LOOPBACK_PORT,
     ) as scheduler:
         on_ready(scheduler.address)
-        await _end_of_program(scheduler.finished())
+        await _until_signalled(scheduler.finished())
 
 
 def run_workers(
@@ -104,19 +96,9 @@ async def _run_workers(
     address: str, places: Sequence[WorkerPlace], security: Security | None, host: str,
     patience_s: float, on_news: LogFn,
 ) -> None:
-    keepers = [
-        asyncio.ensure_future(_keep(address, place, security, host, patience_s, on_news))
-        for place in places
-    ]
-    try:
-        await _end_of_program(*keepers)
-    finally:
-        for keeper in keepers:
-            keeper.cancel()
-        ends = await asyncio.gather(*keepers, return_exceptions=True)
-    for end in ends:
-        if isinstance(end, Exception):
-            raise end
+    await _until_signalled(*(
+        _keep(address, place, security, host, patience_s, on_news) for place in places
+    ))
 
 
 async def _keep(
@@ -126,7 +108,7 @@ async def _keep(
     """Have a worker in ``place`` again and again, until it is dismissed."""
     seen_s = time.monotonic()
     while True:
-        nanny = AttentiveNanny(
+        nanny = WorkerNanny(
             address, name=place.name, host=host, security=security, **nanny_options(place)
         )
         try:
@@ -147,45 +129,17 @@ async def _keep(
         await asyncio.sleep(_RETRY_S)
 
 
-async def _end_of_program(*others: Awaitable[object]) -> bool:
-    """Wait for SIGINT, SIGTERM, or for all of ``others`` to be done; whether a signal came."""
-    told = asyncio.Event()
+async def _until_signalled(*programs: Coroutine[Any, Any, object]) -> None:
+    """Run ``programs`` side by side until all are done, one fails, or SIGINT or SIGTERM comes."""
     loop = asyncio.get_running_loop()
+    running = [asyncio.ensure_future(program) for program in programs]
+    together = asyncio.gather(*running)
     for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, told.set)
-    signalled: asyncio.Future[Any] = asyncio.ensure_future(told.wait())
-    done: asyncio.Future[Any] = asyncio.gather(*others)
+        loop.add_signal_handler(number, together.cancel)
     try:
-        await asyncio.wait([signalled, done], return_when=asyncio.FIRST_COMPLETED)
-        return signalled.done()
+        with suppress(asyncio.CancelledError):
+            await together
     finally:
-        for waiting in (signalled, done):
-            waiting.cancel()
-            with suppress(asyncio.CancelledError):
-                await waiting
-
-
-def worker_words(address: str, execution: ExecutionSettings, certificates: str) -> list[str]:
-    """`cluster worker` with the workers that ``execution`` asks for, behind the program's name."""
-    words = [
-        "cluster", "worker", address, "--certificates", certificates,
-        "--device", execution.device, "--self-play-device", execution.self_play_device,
-        "--patience-s", str(PATIENCE_S),
-    ]
-    if execution.gpus:
-        words += ["--gpus", gpus_option(execution.gpus)]
-    for name, value in (
-        ("--workers", execution.workers),
-        ("--workers-per-device", execution.workers_per_device),
-        ("--memory-mib", execution.worker_memory_mib),
-    ):
-        if value:
-            words += [name, str(value)]
-    return words
-
-
-def scheduler_words(host: str, port: int, certificates: str) -> list[str]:
-    """`cluster scheduler`, likewise."""
-    return [
-        "cluster", "scheduler", "--host", host, "--port", str(port), "--certificates", certificates
-    ]
+        for each in running:
+            each.cancel()
+        await asyncio.gather(*running, return_exceptions=True)

@@ -2,7 +2,6 @@
 
 import asyncio
 import sys
-import time
 from typing import Any, Final
 
 import dask
@@ -11,14 +10,8 @@ from distributed import Security, rpc
 from distributed.comm.core import CommClosedError
 
 from chess_snn.errors import ClusterError
-from chess_snn.types import LogFn
 
 TIMEOUT_S: Final = 10.0
-_RETRY_S: Final = 1.0
-
-
-class _NobodyThereError(ClusterError):
-    """Nobody answers; a moment later somebody may."""
 
 
 def check_scheduler(address: str, security: Security | None, timeout_s: float = TIMEOUT_S) -> None:
@@ -45,34 +38,6 @@ def check_scheduler(address: str, security: Security | None, timeout_s: float = 
         )
 
 
-def wait_for_scheduler(
-    address: str, security: Security | None, wait_s: float, say: LogFn
-) -> None:
-    """As :func:`check_scheduler`, of one that is not up yet.
-
-    Args:
-        address: of the scheduler.
-        security: certificates; None for plain TCP.
-        wait_s: after which nobody is waited for any more.
-        say: is told that this waits, where it does.
-
-    Raises:
-        ClusterError: as of :func:`check_scheduler`; that nobody answers, only after ``wait_s``.
-    """
-    deadline_s = time.monotonic() + wait_s
-    is_told = False
-    while True:
-        try:
-            return check_scheduler(address, security)
-        except _NobodyThereError:
-            if time.monotonic() >= deadline_s:
-                raise
-        if not is_told:
-            say(f"waiting for the scheduler at {address}, at most {wait_s:.0f} s")
-            is_told = True
-        time.sleep(_RETRY_S)
-
-
 async def _packages(
     address: str, security: Security | None, timeout_s: float
 ) -> dict[str, Any]:
@@ -84,7 +49,7 @@ async def _packages(
                 told = await scheduler.versions()
         packages: dict[str, Any] = told["packages"]
     except (OSError, TimeoutError, CommClosedError) as error:
-        raise _NobodyThereError(
+        raise ClusterError(
             f"cannot reach a scheduler at {address}: {_reason(error)}; is `chess-snn cluster "
             "scheduler` running there, is the port open, and are the certificates the same?"
         ) from error

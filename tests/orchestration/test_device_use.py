@@ -10,8 +10,8 @@ pytest.importorskip("distributed")
 from distributed.diagnostics import nvml  # noqa: E402
 from distributed.system_monitor import SystemMonitor  # noqa: E402
 
-from tasks.cluster.crew_watch import Member, _state  # noqa: E402
 from tasks.cluster.devices import UseMeter, UseTotals, WorkerState  # noqa: E402
+from tasks.cluster.worker_pool import PoolWorker, _state  # noqa: E402
 
 GIB = 1 << 30
 ON_GPU = WorkerState(
@@ -70,7 +70,7 @@ def test_dasks_names_of_a_gpus_figures_are_known_bug(monkeypatch):
     )
     monitor = SystemMonitor()
     monitor.update()
-    member = Member("a/gpu0-0", "tcp://a:1", "GPU 0 of a", "a", plays=True, trains=True,
+    member = PoolWorker("a/gpu0-0", "tcp://a:1", "GPU 0 of a", "a", plays=True, trains=True,
                     shares_cores=False, host_cores=64)
     state = _state(member, 0.1, monitor.recent())
     assert (state.gpu_share, state.gpu_memory_bytes, state.gpu_memory_total_bytes) == (
