@@ -70,7 +70,8 @@ from tasks.progress import ProgressBoard
 from tasks.record import record, tracked_run
 from tasks.remote import PROGRESS_TOPIC
 from tasks.stages import evaluate_final, train_supervised
-from tasks.tracking import fetch_model, tracking_uri
+from tasks.tracking import tracking_uri
+from tasks.tracking.fetching import fetch_model
 
 
 def _run_name() -> str:
