@@ -18,7 +18,7 @@ from chess_snn.types import LogFn
 from tasks import compute
 from tasks.cluster.identity import IDENTITY
 from tasks.cluster.nannies import local_cluster
-from tasks.cluster.reaching import check_scheduler
+from tasks.cluster.programs import check_scheduler
 from tasks.cluster.security import security_of
 from tasks.cluster.worker_pool import WorkerPool
 from tasks.cluster.worker_setup import DASK_SETTINGS
@@ -115,15 +115,15 @@ def _open_address(folder: CampaignFolder, stack: ExitStack, say: LogFn) -> Worke
             f"no worker that can be used came to {address} within cluster.wait_s = {wait_s:.0f} s; "
             f"start some: chess-snn cluster worker {address}"
         )
-    players = [worker for worker in pool.workers if worker.plays]
+    players = [worker.place for worker in pool.workers if "play" in worker.place.roles]
     machines = "; ".join(
-        f"{sum(worker.host == host for worker in players)} on "
-        f"{name_devices(worker.hardware for worker in players if worker.host == host)} of {host}"
-        for host in sorted({worker.host for worker in players})
+        f"{sum(place.host == host for place in players)} on "
+        f"{name_devices(place.device for place in players if place.host == host)} of {host}"
+        for host in sorted({place.host for place in players})
     )
     say(f"self-play: {pool.num_workers} workers, {machines}")
     if settings.training_machines == 1:
-        for gpus in sorted({worker.gpus for worker in pool.workers if worker.trains}):
+        for gpus in sorted({worker.gpus for worker in pool.trainers}):
             say(choose_ranks(folder.config, gpus).why)
     return pool
 

@@ -12,16 +12,16 @@ import threading
 import time
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Final
 
 from distributed import Client
 
 from chess_snn import processes
-from chess_snn.devices import Device, processor
-from chess_snn.types import LogFn
+from chess_snn.campaign.machine.places import WorkerPlace
+from chess_snn.types import Json, LogFn
 from tasks.cluster.devices import STRIKES, DeviceHealth, UseMeter, WorkerState
-from tasks.cluster.identity import IDENTITY, WorkerIdentity, differences, resource
+from tasks.cluster.identity import IDENTITY, differences
 from tasks.cluster.nannies import EXIT_TOPIC
 
 FROZEN_AFTER_S: Final = 60.0
@@ -43,22 +43,35 @@ _REDONE: Final = "what it was doing is done again"
 class PoolWorker:
     """A worker that does work for the campaign."""
 
-    name: str
     address: str
-    device: str
-    """For people; workers of one device have the same."""
-    host: str
-    """What its machine is called."""
-    plays: bool
-    trains: bool
-    shares_cores: bool
-    """Whether its networks run on the processor's cores."""
+    place: WorkerPlace
     host_cores: int = 1
     """Cores of its machine."""
-    hardware: Device = field(default_factory=processor)
-    """What ``device`` names."""
-    gpus: int = 0
-    """Of its machine, that train together."""
+
+    @property
+    def name(self) -> str:
+        """As Dask and people call it."""
+        return self.place.name
+
+    @property
+    def host(self) -> str:
+        """What its machine is called."""
+        return self.place.host
+
+    @property
+    def device(self) -> str:
+        """For people; workers of one device have the same."""
+        return self.place.site
+
+    @property
+    def shares_cores(self) -> bool:
+        """Whether its networks run on the processor's cores."""
+        return self.place.device.shares_cores
+
+    @property
+    def gpus(self) -> int:
+        """GPUs of its machine, which train together."""
+        return len(self.place.machine_gpus)
 
 
 class SilenceLog:
@@ -132,7 +145,7 @@ class WorkerPool:
 
         Own workers count also while they start again.
         """
-        return max(1, self._num_own_players, sum(worker.plays for worker in self.workers))
+        return max(1, self._num_own_players, sum("play" in w.place.roles for w in self.workers))
 
     @property
     def addresses(self) -> list[str]:
@@ -149,7 +162,7 @@ class WorkerPool:
         """Workers that may train, on devices that are not retired."""
         return [
             worker for worker in self.workers
-            if worker.trains and worker.device not in self._health.retired
+            if "train" in worker.place.roles and worker.device not in self._health.retired
         ]
 
     @property
@@ -275,27 +288,21 @@ class WorkerPool:
 
     def _meet(self, address: str, info: Mapping[str, Any], *, says_so: bool) -> None:
         """Find out which worker has come, and whether it can be used."""
-        name, resources = str(info["name"]), info["resources"]
-        told: WorkerIdentity | None = info.get(IDENTITY)
+        told: Json | None = info.get(IDENTITY)
         if told is None:
             reason = "it offers no device; start it by `chess-snn cluster worker`"
         else:
             reason = differences(told["software"]) or told["fault"]
         if told is None or reason:
-            self._say(f"worker {name} is left unused: {reason}")
+            self._say(f"worker {info['name']} is left unused: {reason}")
             return
-        worker = PoolWorker(
-            name, address, told["device"], told["host"],
-            plays=resource("play") in resources, trains=resource("train") in resources,
-            shares_cores=told["shares_cores"], host_cores=told["num_cores"],
-            hardware=Device(**told["hardware"]), gpus=told["gpus"],
-        )
+        worker = PoolWorker(address, WorkerPlace.from_json(told["place"]), told["num_cores"])
         with self._lock:
             self._workers[address] = worker
         if worker.device in self._health.retired:
             self._dismiss([worker])
         elif says_so:
-            self._say(f"worker {name} is here, on {worker.device}")
+            self._say(f"worker {worker.name} is here, on {worker.device}")
 
     def _part(self, address: str, event: Mapping[str, Any]) -> None:
         with self._lock:

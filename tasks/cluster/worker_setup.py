@@ -67,6 +67,7 @@ def dask_setup(worker: Worker) -> None:
     for name in ("distributed.worker", "distributed.nanny"):
         logging.getLogger(name).setLevel(logging.CRITICAL)
     place = own_place()
-    if place is not None and place.cores:
-        bind_to(place.cores)
-    worker.startup_information[IDENTITY] = lambda _: tell_identity()
+    if place is not None:
+        if place.cores:
+            bind_to(place.cores)
+        worker.startup_information[IDENTITY] = lambda _: tell_identity(place)

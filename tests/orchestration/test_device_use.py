@@ -10,6 +10,8 @@ pytest.importorskip("distributed")
 from distributed.diagnostics import nvml  # noqa: E402
 from distributed.system_monitor import SystemMonitor  # noqa: E402
 
+from chess_snn.campaign.machine.places import WorkerPlace  # noqa: E402
+from chess_snn.devices import Device, processor  # noqa: E402
 from tasks.cluster.devices import UseMeter, UseTotals, WorkerState  # noqa: E402
 from tasks.cluster.worker_pool import PoolWorker, _state  # noqa: E402
 
@@ -70,12 +72,16 @@ def test_dasks_names_of_a_gpus_figures_are_known_bug(monkeypatch):
     )
     monitor = SystemMonitor()
     monitor.update()
-    member = PoolWorker("a/gpu0-0", "tcp://a:1", "GPU 0 of a", "a", plays=True, trains=True,
-                    shares_cores=False, host_cores=64)
-    state = _state(member, 0.1, monitor.recent())
+    place = WorkerPlace(
+        0, "a", Device("cuda", 0, "0", "H200", 80 * GIB), (), 1, GIB, ("play", "train"), ()
+    )
+    worker = PoolWorker("tcp://a:1", place, host_cores=64)
+    state = _state(worker, 0.1, monitor.recent())
     assert (state.gpu_share, state.gpu_memory_bytes, state.gpu_memory_total_bytes) == (
         0.9, 20 * GIB, 80 * GIB
     )
     # One that runs beside the GPUs would be told the first one's figures.
-    beside = _state(replace(member, shares_cores=True), 0.1, monitor.recent())
+    beside = _state(
+        replace(worker, place=replace(place, device=processor())), 0.1, monitor.recent()
+    )
     assert (beside.gpu_share, beside.gpu_memory_bytes) == (None, None)

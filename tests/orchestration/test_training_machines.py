@@ -5,16 +5,16 @@ import pytest
 pytestmark = pytest.mark.orchestration
 pytest.importorskip("distributed")
 
+from chess_snn.campaign.machine.places import WorkerPlace  # noqa: E402
+from chess_snn.devices import Device, processor  # noqa: E402
 from tasks.cluster.rendezvous import choose_machines  # noqa: E402
 from tasks.cluster.worker_pool import PoolWorker  # noqa: E402
 
 
 def member(host: str, number: int = 0, *, gpu: bool = True) -> PoolWorker:
-    device = f"gpu{number}" if gpu else "cpu"
-    return PoolWorker(
-        f"{host}/{device}-{number}", f"tls://{host}:{9000 + number}", f"{device} of {host}", host,
-        plays=True, trains=True, shares_cores=not gpu,
-    )
+    device = Device("cuda", number, str(number), "H200", 1 << 37) if gpu else processor()
+    place = WorkerPlace(number, host, device, (), 1, 1 << 30, ("play", "train"), ())
+    return PoolWorker(f"tls://{host}:{9000 + number}", place)
 
 
 def names(members: list[PoolWorker]) -> list[str]:
