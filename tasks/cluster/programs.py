@@ -79,7 +79,9 @@ def run_workers(
     check_scheduler(address, security)
     quiet_dask()
     with dask.config.set(DASK_SETTINGS):
-        asyncio.run(_run_workers(address, places, security, own_host, patience_s, on_news))
+        asyncio.run(_until_signalled(*(
+            _keep(address, place, security, own_host, patience_s, on_news) for place in places
+        )))
 
 
 def _own_host(address: str, host: str) -> str:
@@ -93,15 +95,6 @@ def _own_host(address: str, host: str) -> str:
             "scheduler with a tls:// address and certificates from `chess-snn cluster certs`"
         )
     return own_host
-
-
-async def _run_workers(
-    address: str, places: Sequence[WorkerPlace], security: Security | None, host: str,
-    patience_s: float, on_news: LogFn,
-) -> None:
-    await _until_signalled(*(
-        _keep(address, place, security, host, patience_s, on_news) for place in places
-    ))
 
 
 async def _keep(

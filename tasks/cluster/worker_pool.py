@@ -253,8 +253,7 @@ class WorkerPool:
                     self._look(says_so=True)
                     next_look_s = time.monotonic() + LOOK_EVERY_S
             except Exception as error:  # noqa: BLE001 - without this thread, frozen workers stay
-                if self.client.status == "running":
-                    self._say(f"cannot look after the workers ({error!r}); trying again")
+                self._report(error)
 
     def _handle(self, event: dict[str, Any]) -> None:
         if "exit_code" in event:
@@ -327,14 +326,25 @@ class WorkerPool:
 
     def _restart(self, worker: PoolWorker) -> None:
         """Have the nanny of a frozen worker kill it; others are looked at meanwhile."""
+
+        def restart() -> None:
+            try:
+                self.client.restart_workers(
+                    [worker.address], timeout=_RESTART_TIMEOUT_S, raise_for_error=False
+                )
+            except Exception as error:  # noqa: BLE001 - it is still frozen at a later look
+                self._report(error)
+
         self._say(
             f"worker {worker.name} has said nothing for {self._frozen_after_s:g} s: it is killed, "
             f"and {_REDONE}"
         )
-        threading.Thread(
-            target=self.client.restart_workers, args=([worker.address],),
-            kwargs={"timeout": _RESTART_TIMEOUT_S, "raise_for_error": False}, daemon=True,
-        ).start()
+        run = contextvars.copy_context().run
+        threading.Thread(target=run, args=(restart,), name="restart", daemon=True).start()
+
+    def _report(self, error: Exception) -> None:
+        if self.client.status == "running":
+            self._say(f"cannot look after the workers ({error!r}); trying again")
 
 
 def describe_exit(event: Mapping[str, Any]) -> str:
