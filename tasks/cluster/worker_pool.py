@@ -19,8 +19,9 @@ from distributed import Client
 
 from chess_snn import processes
 from chess_snn.campaign.machine.places import WorkerPlace
+from chess_snn.campaign.store.typed_json import from_json
 from chess_snn.types import Json, LogFn
-from tasks.cluster.devices import STRIKES, DeviceHealth, UseMeter, WorkerState
+from tasks.cluster.devices import STRIKES, DeviceHealth, UseTotals, WorkerState
 from tasks.cluster.identity import IDENTITY, differences
 from tasks.cluster.nannies import EXIT_TOPIC
 
@@ -119,7 +120,7 @@ class WorkerPool:
             num_own_players: workers that this process starts, and restarts, to play games.
         """
         self.client, self.threads_each, self.num_cores = client, threads_each, num_cores
-        self.use = UseMeter()
+        self.use = UseTotals()
         """How busy the devices have been since the pool was first followed."""
         self._say, self._frozen_after_s, self._num_own_players = (
             say, frozen_after_s, num_own_players
@@ -277,7 +278,7 @@ class WorkerPool:
             _state(worker, silent_s[worker.address], infos[worker.address].get("metrics", {}))
             for worker in workers
         ]
-        self.use.look(states)
+        self.use = self.use.after(states)
         with self._lock:
             self._states = states
         for worker in workers:
@@ -295,7 +296,7 @@ class WorkerPool:
         if told is None or reason:
             self._say(f"worker {info['name']} is left unused: {reason}")
             return
-        worker = PoolWorker(address, WorkerPlace.from_json(told["place"]), told["num_cores"])
+        worker = PoolWorker(address, from_json(WorkerPlace, told["place"]), told["num_cores"])
         with self._lock:
             self._workers[address] = worker
         if worker.device in self._health.retired:

@@ -12,7 +12,7 @@ from distributed.system_monitor import SystemMonitor  # noqa: E402
 
 from chess_snn.campaign.machine.places import WorkerPlace  # noqa: E402
 from chess_snn.devices import Device, processor  # noqa: E402
-from tasks.cluster.devices import UseMeter, UseTotals, WorkerState  # noqa: E402
+from tasks.cluster.devices import UseTotals, WorkerState  # noqa: E402
 from tasks.cluster.worker_pool import PoolWorker, _state  # noqa: E402
 
 GIB = 1 << 30
@@ -27,10 +27,10 @@ ON_CPU = WorkerState(
 
 
 def use_of(*looks):
-    meter = UseMeter()
+    totals = UseTotals()
     for states in looks:
-        meter.look(states)
-    return UseTotals().until(meter.totals)
+        totals = totals.after(states)
+    return UseTotals().until(totals)
 
 
 def test_workers_of_one_gpu_see_the_same_and_count_once():
@@ -50,13 +50,11 @@ def test_workers_of_one_processor_are_added_up():
 
 
 def test_means_are_of_the_time_between():
-    meter = UseMeter()
-    meter.look([replace(ON_CPU, cores=0.0)])
-    before = meter.totals
-    assert before.until(meter.totals) is None, "nobody looked"
+    before = totals = UseTotals().after([replace(ON_CPU, cores=0.0)])
+    assert before.until(totals) is None, "nobody looked"
     for cores in (2.0, 4.0):
-        meter.look([replace(ON_CPU, cores=cores)])
-    assert before.until(meter.totals).utilisation == pytest.approx(3 / 8)
+        totals = totals.after([replace(ON_CPU, cores=cores)])
+    assert before.until(totals).utilisation == pytest.approx(3 / 8)
 
 
 def test_a_gpu_that_does_not_tell_is_not_idle():
