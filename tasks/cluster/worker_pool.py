@@ -122,9 +122,8 @@ class WorkerPool:
         self.client, self.threads_each, self.num_cores = client, threads_each, num_cores
         self.use = UseTotals()
         """How busy the devices have been since the pool was first followed."""
-        self._say, self._frozen_after_s, self._num_own_players = (
-            say, frozen_after_s, num_own_players
-        )
+        self._say, self._frozen_after_s = say, frozen_after_s
+        self._num_own_players = num_own_players
         self._events: queue.SimpleQueue[dict[str, Any] | None] = queue.SimpleQueue()
         self._lock = threading.Lock()
         self._met: set[str] = set()
