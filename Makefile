@@ -44,7 +44,7 @@ $(VENV)/.installed: pyproject.toml constraints.txt
 	@touch $@
 
 $(VENV)/.ready: $(VENV)/.installed
-	@$(PIP) install --quiet --constraint constraints.txt --editable '.[orchestration,auth,slurm,dev]'
+	@$(PIP) install --quiet --constraint constraints.txt --editable '.[orchestration,auth,dev]'
 	@$(PIP) install --quiet --constraint constraints.txt $(ORACLE_NEEDS)
 	@$(PIP) install --quiet --no-deps $(ORACLES) \
 	  || echo "WARNING: $(ORACLES) could not be installed; the tests that compare with them will say SKIPPED."

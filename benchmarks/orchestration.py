@@ -19,7 +19,7 @@ from chess_snn.campaign.machine.warm_up import warm_up
 from chess_snn.campaign.stages import prepare_first_generation
 from chess_snn.campaign.store.plans import begin_iteration
 from chess_snn.cores import num_cores
-from flows.cluster import campaign_crew
+from flows.cluster import campaign_workers
 from flows.launch import launch_campaign
 from tasks import compute, remote
 
@@ -94,7 +94,7 @@ def _play(directory: Path, num_workers: int, shards: int, games: int) -> float:
         ])
 
     compute.start()
-    with campaign_crew(folder, say=lambda line: None):
+    with campaign_workers(folder, say=lambda line: None):
         # Loads kernels and network: a worker takes one shard at a time, so each gets one of these.
         play(range(shards, shards + num_workers))
         began = time.perf_counter()

@@ -21,7 +21,7 @@ from benchmarks.report import Report
 from flows.iteration import waiting_tasks
 from flows.servers import prefect_server
 from tasks import compute
-from tasks.cluster.liveness import DASK_SETTINGS
+from tasks.cluster.worker_setup import DASK_SETTINGS
 from tasks.compute import DEVICE, run_all_on_devices, run_on_device
 
 _WORKERS, _WORKERS_QUICK = 2000, 20

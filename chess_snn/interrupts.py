@@ -56,17 +56,6 @@ def interruptible() -> Iterator[None]:
             signal.signal(number, handler)
 
 
-@contextmanager
-def interrupt_kept() -> Iterator[None]:
-    """Undo at the end of the block what it did to SIGINT, which some libraries take on import."""
-    handler = signal.getsignal(signal.SIGINT)
-    try:
-        yield
-    finally:
-        if signal.getsignal(signal.SIGINT) is not handler:
-            signal.signal(signal.SIGINT, handler)
-
-
 def listen_again() -> None:
     """Take SIGTERM back from a library that took it for itself inside of :func:`interruptible`.
 

@@ -43,7 +43,7 @@ from flows.campaign_runs import (
     one_run_a_folder,
     untagged_tasks,
 )
-from flows.cluster import campaign_crew, check_crew
+from flows.cluster import campaign_workers, check_workers
 from flows.context import CampaignRun
 from flows.iteration import show_in_mlflow, task_options
 from flows.listeners import campaign_log, extra_listeners, live_file, log_lines
@@ -70,7 +70,8 @@ from tasks.progress import ProgressBoard
 from tasks.record import record, tracked_run
 from tasks.remote import PROGRESS_TOPIC
 from tasks.stages import evaluate_final, train_supervised
-from tasks.tracking import fetch_model, tracking_uri
+from tasks.tracking import tracking_uri
+from tasks.tracking.fetching import fetch_model
 
 
 def _run_name() -> str:
@@ -160,8 +161,8 @@ def run_campaign(folder: CampaignFolder) -> None:
         board.message(notice)
     with ExitStack() as stack:
         stack.enter_context(tracked_run(folder, uri, board.message, flow_run_link(folder)))
-        crew = stack.enter_context(campaign_crew(folder, board.message))
-        board.watch_workers(lambda: crew.watch.states)
+        crew = stack.enter_context(campaign_workers(folder, board.message))
+        board.watch_workers(lambda: crew.states)
         crew.client.subscribe_topic(PROGRESS_TOPIC, board.handle_event)
         stack.enter_context(folder_access(crew.client, folder, crew.addresses))
         stack.enter_context(board.running())
@@ -247,7 +248,7 @@ def _create(
     config = (start.load_config if start else load_config)(preset, settings=settings)
     config.find_engines()
     check_store(config.storage)
-    check_crew(config)
+    check_workers(config)
     config = fix_given_games(config)
     path = directory or claim_campaign_path(preset, campaigns_home())
     return create_campaign(path, config, start, with_games=with_games)

@@ -1,75 +1,36 @@
 """The workers of a campaign, wherever they are."""
 
-import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
 from typing import Final
 
 import dask
-from distributed import Client, Security
+from distributed import Client
 
 from chess_snn.campaign import CampaignConfig, CampaignFolder
-from chess_snn.campaign.machine.gpu_sharing_probe import measure_where_unknown
 from chess_snn.campaign.machine.places import WorkerPlace
 from chess_snn.campaign.machine.training_ranks import choose_ranks, training_gpus
 from chess_snn.campaign.machine.workers import plan_here
 from chess_snn.cores import num_cores
 from chess_snn.devices import gpus_option, name_devices
-from chess_snn.errors import ClusterError, UsageError
+from chess_snn.errors import ClusterError
 from chess_snn.types import LogFn
 from tasks import compute
-from tasks.cluster.crew_watch import CrewWatch
-from tasks.cluster.identity import device_fault
-from tasks.cluster.liveness import DASK_SETTINGS
+from tasks.cluster.identity import IDENTITY
 from tasks.cluster.nannies import local_cluster
-from tasks.cluster.reaching import check_scheduler, wait_for_scheduler
-from tasks.cluster.security import certificates_folder, find_security, security_of
-from tasks.cluster.worker_watch import watched_workers
-
-_OWN: Final = 0
-"""As a number of threads: as many as the worker's place has."""
+from tasks.cluster.programs import check_scheduler
+from tasks.cluster.security import security_of
+from tasks.cluster.worker_pool import WorkerPool
+from tasks.cluster.worker_setup import DASK_SETTINGS
 
 _CERTIFICATES: Final = "cluster.certificates"
 
 
-@dataclass(frozen=True, slots=True)
-class Crew:
-    """The workers of a campaign; they may change while it runs."""
-
-    client: Client
-    watch: CrewWatch
-    threads_each: int
-    """Cores of a worker while all work side by side; 0 where each knows its own."""
-    num_cores: int
-    """For training; 0 takes all of the worker's machine."""
-    num_own_players: int = 0
-    """Workers that this process starts, and starts again where they die, to play games."""
-
-    @property
-    def num_workers(self) -> int:
-        """Workers that play games, >= 1 even while all of them are away.
-
-        Own workers count also while they start again.
-        """
-        return max(1, self.num_own_players, sum(member.plays for member in self.watch.members))
-
-    @property
-    def addresses(self) -> list[str]:
-        """Of all workers that are there."""
-        return [member.address for member in self.watch.members]
-
-    @property
-    def shares_cores(self) -> bool:
-        """Whether workers compute on the cores that training wants all of."""
-        return any(member.shares_cores for member in self.watch.members)
-
-
 @contextmanager
-def campaign_crew(folder: CampaignFolder, say: LogFn) -> Iterator[Crew]:
+def campaign_workers(folder: CampaignFolder, say: LogFn) -> Iterator[WorkerPool]:
     """Have the campaign's workers for the length of the block.
 
-    Local ones, jobs and pods end with it; those of a scheduler that runs already stay there.
+    Local ones end with it; those of a scheduler that runs already stay there.
 
     Args:
         folder: of the campaign.
@@ -79,16 +40,13 @@ def campaign_crew(folder: CampaignFolder, say: LogFn) -> Iterator[Crew]:
         ConfigError: devices, workers or certificates that do not exist.
         ClusterError: the scheduler cannot be used, or no worker came.
     """
-    openers = {
-        "local": _open_local, "address": _open_address, "slurm": _open_slurm,
-        "kubernetes": _open_kubernetes,
-    }
+    opened = _open_local if folder.config.cluster.kind == "local" else _open_address
     with ExitStack() as stack:
         stack.enter_context(dask.config.set(DASK_SETTINGS))
-        yield openers[folder.config.cluster.kind](folder, stack, say)
+        yield opened(folder, stack, say)
 
 
-def check_crew(config: CampaignConfig) -> None:
+def check_workers(config: CampaignConfig) -> None:
     """Return if the workers of a campaign could be had, as far as that is known beforehand.
 
     Raises:
@@ -99,38 +57,30 @@ def check_crew(config: CampaignConfig) -> None:
     if settings.kind == "local":
         plan_here(config)
         choose_ranks(config, len(training_gpus(config)))
-    elif settings.kind == "address":
+    else:
         security = security_of(settings.address, settings.certificates, _CERTIFICATES)
         check_scheduler(settings.address, security)
-    else:
-        find_security(f'cluster.kind = "{settings.kind}"', settings.certificates, _CERTIFICATES)
-        if settings.kind == "slurm" and shutil.which("sbatch") is None:
-            raise ClusterError(
-                'cluster.kind = "slurm", and there is no sbatch on PATH; start the campaign where '
-                "jobs are submitted"
-            )
 
 
-def _open_local(folder: CampaignFolder, stack: ExitStack, say: LogFn) -> Crew:
-    measure_where_unknown(folder.config, say)
+def _open_local(folder: CampaignFolder, stack: ExitStack, say: LogFn) -> WorkerPool:
     plan = plan_here(folder.config)
     for note in plan.notes:
         say(note)
     client = stack.enter_context(Client(stack.enter_context(local_cluster(plan.places))))
     check_devices(client, plan.places)
-    crew = replace(
-        _watched(client, stack, say, plan.places[0].num_threads, num_cores()),
+    pool = _followed(
+        client, stack, say, threads_each=plan.places[0].num_threads, cores=num_cores(),
         num_own_players=len(plan.players),
     )
     play_on = {place.device for place in plan.players}
     train_on = {place.device for place in plan.places if "train" in place.roles}
     say(
-        f"self-play: {len(plan.players)} workers on {name_devices(play_on)}, {crew.threads_each} "
-        f"thread{'' if crew.threads_each == 1 else 's'} each"
+        f"self-play: {len(plan.players)} workers on {name_devices(play_on)}, {pool.threads_each} "
+        f"thread{'' if pool.threads_each == 1 else 's'} each"
         + ("" if train_on == play_on else f"; training: {name_devices(train_on)}")
     )
     say(choose_ranks(folder.config, len(plan.places[0].machine_gpus)).why)
-    return crew
+    return pool
 
 
 def check_devices(client: Client, places: Sequence[WorkerPlace]) -> None:
@@ -139,107 +89,52 @@ def check_devices(client: Client, places: Sequence[WorkerPlace]) -> None:
     Raises:
         ClusterError: one cannot, such as a GPU that has failed since the places were chosen.
     """
-    faults: dict[str, str] = client.run(device_fault)
-    if not any(faults.values()):
+    infos = client.scheduler_info(-1)["workers"].values()
+    faults = {info["name"]: info[IDENTITY]["fault"] for info in infos if info[IDENTITY]["fault"]}
+    if not faults:
         return
-    names = {address: str(info["name"]) for address, info
-             in client.scheduler_info(-1)["workers"].items()}
-    broken = {names[address] for address, fault in faults.items() if fault}
-    lost = {place.device for place in places if place.name in broken}
+    lost = {place.device for place in places if place.name in faults}
     left = sorted({place.device for place in places} - lost, key=lambda device: device.index)
     numbers = gpus_option([device.index for device in left])
     way_out = f"or go on without it: --gpus {numbers}" if left else "or go on with: --device cpu"
     raise ClusterError(
-        f"{next(filter(None, faults.values()))}; look at nvidia-smi and the kernel's log, {way_out}"
+        f"{next(iter(faults.values()))}; look at nvidia-smi and the kernel's log, {way_out}"
     )
 
 
-def _open_address(folder: CampaignFolder, stack: ExitStack, say: LogFn) -> Crew:
+def _open_address(folder: CampaignFolder, stack: ExitStack, say: LogFn) -> WorkerPool:
     settings = folder.config.cluster
     security = security_of(settings.address, settings.certificates, _CERTIFICATES)
     check_scheduler(settings.address, security)
-    return _at_scheduler(settings.address, security, folder, stack, say)
-
-
-def _open_slurm(folder: CampaignFolder, stack: ExitStack, say: LogFn) -> Crew:
-    settings = folder.config.cluster
-    security = find_security('cluster.kind = "slurm"', settings.certificates, _CERTIFICATES)
-    certificates = certificates_folder(settings.certificates)
-    try:
-        from tasks.cluster.slurm import slurm_cluster  # noqa: PLC0415 - an extra
-
-        cluster = slurm_cluster(settings, folder.config.execution, security, certificates)
-    except ModuleNotFoundError as error:
-        raise _missing(error, "slurm") from error
-    except RuntimeError as error:
-        lines = str(error).strip().splitlines()
-        raise ClusterError(
-            f"Slurm did not take the jobs: {lines[-1]}; look at the settings cluster.*"
-        ) from error
-    client = stack.enter_context(Client(stack.enter_context(cluster), security=security))
-    say(f"{settings.jobs} jobs of Slurm are submitted")
-    return _with_workers(client, folder, stack, say)
-
-
-def _open_kubernetes(folder: CampaignFolder, stack: ExitStack, say: LogFn) -> Crew:
-    settings = folder.config.cluster
-    security = find_security('cluster.kind = "kubernetes"', settings.certificates, _CERTIFICATES)
-    try:
-        from tasks.cluster.kubernetes import kubernetes_cluster  # noqa: PLC0415 - an extra
-    except ModuleNotFoundError as error:
-        raise _missing(error, "kubernetes") from error
-    name = f"chess-snn-{folder.campaign_id[:8]}"
-    address = stack.enter_context(
-        kubernetes_cluster(name, settings, folder.config.execution, say)
-    )
-    say(f"{settings.jobs} pods of workers are asked for, and one of a scheduler")
-    wait_for_scheduler(address, security, settings.wait_s, say)
-    return _at_scheduler(address, security, folder, stack, say)
-
-
-def _at_scheduler(
-    address: str, security: Security | None, folder: CampaignFolder, stack: ExitStack, say: LogFn
-) -> Crew:
-    client = stack.enter_context(Client(address, security=security))
-    return _with_workers(client, folder, stack, say)
-
-
-def _with_workers(client: Client, folder: CampaignFolder, stack: ExitStack, say: LogFn) -> Crew:
-    """Wait for a worker that can be used; others may follow at any time."""
-    wait_s, address = folder.config.cluster.wait_s, client.scheduler.address
-    crew = _watched(client, stack, say, _OWN, _OWN)
-    if not crew.watch.members:
+    client = stack.enter_context(Client(settings.address, security=security))
+    pool, wait_s, address = _followed(client, stack, say), settings.wait_s, settings.address
+    if not pool.workers:
         say(f"waiting for workers of {address}, at most {wait_s:.0f} s")
-    if not crew.watch.wait_for_members(wait_s):
+    if not pool.wait_for_workers(wait_s):
         raise ClusterError(
             f"no worker that can be used came to {address} within cluster.wait_s = {wait_s:.0f} s; "
             f"start some: chess-snn cluster worker {address}"
         )
-    players = [member for member in crew.watch.members if member.plays]
+    players = [worker.place for worker in pool.workers if "play" in worker.place.roles]
     machines = "; ".join(
-        f"{sum(member.host == host for member in players)} on "
-        f"{name_devices(member.hardware for member in players if member.host == host)} of {host}"
-        for host in sorted({member.host for member in players})
+        f"{sum(place.host == host for place in players)} on "
+        f"{name_devices(place.device for place in players if place.host == host)} of {host}"
+        for host in sorted({place.host for place in players})
     )
-    say(f"self-play: {crew.num_workers} workers, {machines}")
-    if folder.config.cluster.training_machines == 1:
-        for gpus in sorted({member.gpus for member in crew.watch.members if member.trains}):
+    say(f"self-play: {pool.num_workers} workers, {machines}")
+    if settings.training_machines == 1:
+        for gpus in sorted({worker.gpus for worker in pool.trainers}):
             say(choose_ranks(folder.config, gpus).why)
-    return crew
+    return pool
 
 
-def _watched(
-    client: Client, stack: ExitStack, say: LogFn, threads_each: int, cores: int
-) -> Crew:
-    watch = CrewWatch(client, say)
-    stack.enter_context(watch.running())
-    stack.enter_context(compute.watched_by(watch))
-    stack.enter_context(watched_workers(client, say))
-    return Crew(client, watch, threads_each, cores)
-
-
-def _missing(error: ModuleNotFoundError, extra: str) -> UsageError:
-    return UsageError(
-        f"cluster.kind = \"{extra}\" needs {error.name}; install it with: "
-        f"pip install 'chess-snn[{extra}]'"
+def _followed(
+    client: Client, stack: ExitStack, say: LogFn, *, threads_each: int = 0, cores: int = 0,
+    num_own_players: int = 0,
+) -> WorkerPool:
+    pool = WorkerPool(
+        client, say, threads_each=threads_each, num_cores=cores, num_own_players=num_own_players
     )
+    stack.enter_context(pool.running())
+    stack.enter_context(compute.watched_by(pool))
+    return pool

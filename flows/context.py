@@ -19,7 +19,7 @@ from chess_snn.campaign import CampaignFolder, Receipt
 from chess_snn.campaign.backup import Backup
 from chess_snn.campaign.integrity.rebuild import Rebuilder
 from chess_snn.campaign.store.plans import CampaignClock, ProgressPlan
-from flows.cluster import Crew
+from tasks.cluster.worker_pool import WorkerPool
 from tasks.progress import ProgressBoard
 
 
@@ -65,7 +65,7 @@ class CampaignRun:
     """A campaign that is running in this process."""
 
     folder: CampaignFolder
-    crew: Crew
+    crew: WorkerPool
     board: ProgressBoard
     tracking_uri: str
     clock: CampaignClock

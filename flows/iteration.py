@@ -83,7 +83,7 @@ def _stages(run: IterationRun, directory: str, number: int) -> Receipt:
     campaign, relay = run.campaign, run.relay
     folder, crew, board = campaign.folder, campaign.crew, campaign.board
     config, options, began = folder.config, task_options(folder.config), time.monotonic()
-    use_before = crew.watch.use.totals
+    use_before = crew.use
 
     with board.stage(
         number, SELF_PLAY, "games", config.self_play.games_per_iteration
@@ -129,7 +129,7 @@ def _stages(run: IterationRun, directory: str, number: int) -> Receipt:
     promoted = promote.submit(
         directory, relay.plan, [done.result for done in played], training_facts, evaluation,
         promotion, seconds, campaign.clock.elapsed_s,
-        use_before.until(crew.watch.use.totals), wait_for=[last_task],
+        use_before.until(crew.use), wait_for=[last_task],
     )
     receipt: Receipt = promoted.result()
     show_in_mlflow(campaign, number, after=promoted)

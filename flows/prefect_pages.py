@@ -38,7 +38,8 @@ from chess_snn.self_play import SelfPlayStatistics, combine
 from flows.servers import is_embedded
 from tasks.cluster.attempts import Done
 from tasks.summary_lines import outcomes_text, promotion_line, was_played_now
-from tasks.tracking import TrackingError, campaign_pages, is_server
+from tasks.tracking import TrackingError, is_server
+from tasks.tracking.campaign_run import campaign_pages
 
 PERIOD_S: Final = 2.0
 PAUSE_AFTER_FAILURE_S: Final = 30.0

@@ -9,14 +9,14 @@ from chess_snn.campaign.artifacts.table import CHECKPOINT, SHARD
 from chess_snn.campaign.integrity.rebuild import Rebuilder, make_here
 from chess_snn.campaign.stages.warm_start import is_warm
 from chess_snn.campaign.store.folder import CampaignFolder
-from flows.cluster import Crew
 from tasks import compute, remote
+from tasks.cluster.worker_pool import WorkerPool
 from tasks.compute import TRAINER, run_on_device
 from tasks.progress import ProgressBoard
 from tasks.stages import train_first
 
 
-def rebuilder_of(folder: CampaignFolder, crew: Crew, board: ProgressBoard) -> Rebuilder:
+def rebuilder_of(folder: CampaignFolder, crew: WorkerPool, board: ProgressBoard) -> Rebuilder:
     """The rebuilder of a campaign; what it does is logged on the board, and so by Prefect.
 
     It tries again as often as the tasks of an iteration are tried.

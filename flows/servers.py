@@ -113,7 +113,7 @@ def mlflow_server(
     Args:
         directory: where the log goes.
         port: on loopback; a free one by default.
-        store: to show; by default :func:`tasks.tracking.facts.tracking_uri`. Where it is a
+        store: to show; by default :func:`tasks.tracking.tracking_uri`. Where it is a
             server's address already, that is yielded and nothing started.
         progress: called while the server starts.
         tell: is told whose it is, where another process runs one already.

@@ -19,7 +19,7 @@ from chess_snn.errors import ConfigError
 from chess_snn.evaluation import check_book, make_player
 from chess_snn.types import Json
 from flows.campaign_runs import one_run_a_folder
-from flows.cluster import campaign_crew
+from flows.cluster import campaign_workers
 from flows.iteration import task_options
 from flows.listeners import extra_listeners, log_lines
 from flows.parameters import Count, CountOrNone
@@ -124,11 +124,11 @@ def _play_all(folder: CampaignFolder, matches: Sequence[ScheduledMatch]) -> None
     board.message(f"{len(matches)} matches of {matches[0].num_games} games each")
     compute.start()
     with (
-        campaign_crew(folder, board.message) as crew,
+        campaign_workers(folder, board.message) as crew,
         folder_access(crew.client, folder, crew.addresses),
         compute.stopped_by_errors(),
     ):
-        board.watch_workers(lambda: crew.watch.states)
+        board.watch_workers(lambda: crew.states)
         crew.client.subscribe_topic(PROGRESS_TOPIC, board.handle_event)
         with board.running(), board.stage(iteration, EVALUATION, "games", num_games):
             played = play_match.with_options(**task_options(folder.config)).map(

@@ -24,8 +24,8 @@ from chess_snn.errors import (
 from chess_snn.failpoints import failpoint
 from chess_snn.types import LogFn
 from tasks.cluster.attempts import BEGUN_TOPIC, Call, Done, attempt, device_of, plain_error
-from tasks.cluster.crew_watch import CrewWatch
 from tasks.cluster.identity import resource
+from tasks.cluster.worker_pool import WorkerPool
 from tasks.remote_jobs import received, sent
 from tasks.run_state import pending
 
@@ -46,7 +46,7 @@ _rebuild: Callable[[DamagedFolderError, int], None] | None = None
 _begun: dict[str, threading.Event] = {}
 """By the key of a call that no worker has begun yet: who waits for that."""
 
-_crew: CrewWatch | None = None
+_crew: WorkerPool | None = None
 """Tells which devices there are; None where nobody watches, and nothing is tried elsewhere."""
 
 
@@ -140,7 +140,7 @@ def rebuilding(
             begin_again()
 
 
-def watching_crew() -> CrewWatch | None:
+def watching_crew() -> WorkerPool | None:
     """Who follows the workers; None where nobody does."""
     return _crew
 
@@ -188,7 +188,7 @@ class _Attempts:
             _crew.succeeded(done.device)
         return replace(done, result=received(self._call, done.result))
 
-    def _elsewhere(self, crew: CrewWatch, failed: str) -> Done[Any]:
+    def _elsewhere(self, crew: WorkerPool, failed: str) -> Done[Any]:
         """What comes of it on another device than ``failed``, however workers come and go."""
         while True:
             workers = crew.addresses_without({failed})
@@ -229,7 +229,7 @@ def _wait_for_a_worker(client: Client, begun: threading.Event) -> None:
             give_up_if_stopping()
 
 
-def _may_answer(crew: CrewWatch, workers: Sequence[str]) -> bool:
+def _may_answer(crew: WorkerPool, workers: Sequence[str]) -> bool:
     """Whether one of ``workers`` is there; none stands for whoever comes."""
     return not workers or crew.has_any(workers)
 
@@ -332,7 +332,7 @@ def start() -> None:
 
 
 @contextmanager
-def watched_by(crew: CrewWatch) -> Iterator[None]:
+def watched_by(crew: WorkerPool) -> Iterator[None]:
     """Tell ``crew`` how calls fare in the block, and try elsewhere what a device fails at.
 
     Prefect tasks are Pending in the block while all of their calls wait for a worker.

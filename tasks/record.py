@@ -1,5 +1,6 @@
 """The recording task: show MLflow what the receipts say."""
 
+import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -13,24 +14,27 @@ from chess_snn.campaign import CampaignConfig, CampaignFolder, Receipt
 from chess_snn.campaign.configuration.loading import config_values
 from chess_snn.campaign.models.versions import describe_version
 from chess_snn.campaign.stages import step_losses
+from chess_snn.campaign.stages.networks import game_of
 from chess_snn.campaign.stages.training import trained_by
 from chess_snn.campaign.stages.warm_start import supervised_facts
+from chess_snn.campaign.store.collection import GameFilter, games_of_iteration
+from chess_snn.campaign.store.folder import CONFIG_FILE
 from chess_snn.campaign.store.history import ReceiptHistory
 from chess_snn.campaign.strength.champions import champion_of
 from chess_snn.campaign.strength.matches import read_final_matches
 from chess_snn.campaign.viewing.alarms import find_alarms
+from chess_snn.campaign.viewing.recorded_games import to_pgn
+from chess_snn.campaign.viewing.results import result_rows, results_csv, results_json
 from chess_snn.data import is_committed
 from chess_snn.errors import CorruptDataError
 from chess_snn.failpoints import failpoint
 from chess_snn.sources import provenance
 from chess_snn.types import Json, LogFn
-from tasks.mlflow_content import champion_tags, version_facts, write_run_files
-from tasks.tracking import (
-    CampaignTracker,
-    DatasetFacts,
-    ModelVersionFacts,
-    TrackingError,
-)
+from tasks.tracking import TrackingError
+from tasks.tracking.recorder import ALARMS_TAG, CampaignTracker
+
+SAMPLE_GAMES: Final = 10
+"""Of the newest iteration, among the files of the run."""
 
 _LOSSES: Final = ("total", "policy", "value", "plies_left")
 """Of :func:`chess_snn.campaign.stages.step_losses`, which has other figures too."""
@@ -71,7 +75,7 @@ def record_missing(folder: CampaignFolder, tracker: CampaignTracker) -> int:
         TrackingError: the store is away.
     """
     if facts := supervised_facts(folder):
-        tracker.record_supervised(facts["points"], _dataset(facts["games"]))
+        tracker.record_supervised(facts["points"], facts["games"])
     receipts = ReceiptHistory(folder)
     history = receipts.metrics()
     recorded = tracker.recorded_iterations()
@@ -79,17 +83,20 @@ def record_missing(folder: CampaignFolder, tracker: CampaignTracker) -> int:
     for number in missing:
         so_far = history[: number + 1]
         metrics = history[number] | _alarm_metrics(so_far) | _progress_metrics(so_far)
+        version = describe_version(folder, receipts[number], receipts)
         tracker.record_iteration(
-            number, metrics, _version(folder, receipts[number], receipts),
-            _step_metrics(folder, number + 1),
+            number, metrics, None if version.is_removed else version,
+            steps=_step_metrics(folder, number + 1),
         )
     champion = champion_of(folder, receipts)
     if champion is not None:
-        tracker.promote(champion, champion_tags(folder, champion))
-        tracker.show_alarms([alarm.name for alarm in find_alarms(history)])
+        tracker.promote(champion)
+        alarms = ", ".join(alarm.name for alarm in find_alarms(history))
         if finals := read_final_matches(folder):
             tracker.record_final(receipts[-1].iteration, _final_metrics(finals))
-        tracker.tag(_provenance_tags(_trained_by(folder, len(receipts))))
+        tracker.tag(
+            {ALARMS_TAG: alarms or "none"} | _provenance_tags(_trained_by(folder, len(receipts)))
+        )
     _keep_files(folder, receipts, tracker)
     return len(missing)
 
@@ -99,25 +106,38 @@ def _keep_files(
 ) -> None:
     try:
         with TemporaryDirectory() as files:
-            write_run_files(folder, list(receipts), Path(files))
+            _write_run_files(folder, list(receipts), Path(files))
             tracker.keep_files(Path(files))
     except OSError as error:
         raise TrackingError(f"the files of the run cannot be written: {error}") from error
 
 
-def _version(
-    folder: CampaignFolder, receipt: Receipt, receipts: Sequence[Receipt]
-) -> ModelVersionFacts | None:
-    """Its network, to be registered; None where that was removed on purpose."""
-    version = describe_version(folder, receipt, receipts)
-    return None if version.is_removed else version_facts(folder, version)
+def _write_run_files(folder: CampaignFolder, receipts: list[Receipt], target: Path) -> None:
+    """Write all of them into ``target``, an empty folder.
+
+    Raises:
+        CorruptDataError: a match at the end of the campaign is damaged.
+        OSError: there is no room.
+    """
+    shutil.copy(folder.path / CONFIG_FILE, target)
+    if folder.log_file.exists():
+        shutil.copy(folder.log_file, target)
+    rows = result_rows(folder.config, receipts)
+    (target / "results.csv").write_text(results_csv(folder.config, rows))
+    (target / "results.json").write_text(results_json(folder, rows, read_final_matches(folder)))
+    if receipts and game_of(folder).spec.num_players == 2:  # PGN has white and black
+        text = _sample_games(folder, receipts[-1].iteration)
+        (target / "sample-games.pgn").write_text(text)
 
 
-def _dataset(games: Json) -> DatasetFacts:
-    return DatasetFacts(
-        name=games["name"], digest=games["digest"], source={"uri": games["path"]},
-        profile={"games": games["games"], "positions": games["positions"]},
-    )
+def _sample_games(folder: CampaignFolder, iteration: int) -> str:
+    try:
+        games = games_of_iteration(folder, iteration)
+        wanted = games.games(GameFilter(limit=SAMPLE_GAMES))
+        return "".join(to_pgn(games, game) for game in wanted)
+    except CorruptDataError as error:
+        # A comment of PGN. The campaign itself finds the damage and rebuilds it.
+        return f"; {error}\n"
 
 
 def _alarm_metrics(history: list[dict[str, float]]) -> dict[str, float]:

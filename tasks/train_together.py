@@ -30,8 +30,8 @@ from chess_snn.errors import ChessSnnError, RankLostError
 from chess_snn.training.rank_launch import RankLayout
 from tasks import compute
 from tasks.cluster.attempts import Call, Done, attempt, plain_error
-from tasks.cluster.crew_watch import CrewWatch, Member
 from tasks.cluster.rendezvous import READY_TOPIC, ReadyMachine, choose_machines, tell_place
+from tasks.cluster.worker_pool import PoolWorker, WorkerPool
 from tasks.remote_jobs import received, sent
 
 _POLL_S: Final = 0.2
@@ -52,7 +52,7 @@ class SharedTraining:
     """What one machine is asked for where it is the only one."""
 
 
-def train_together(training: SharedTraining, crew: CrewWatch) -> Done[Any]:
+def train_together(training: SharedTraining, crew: WorkerPool) -> Done[Any]:
     """Train and commit a generation on as many machines as are there.
 
     Args:
@@ -71,7 +71,7 @@ def train_together(training: SharedTraining, crew: CrewWatch) -> Done[Any]:
     return compute.rebuilding(lambda: _train(training, crew))
 
 
-def _train(training: SharedTraining, crew: CrewWatch) -> Done[Any]:
+def _train(training: SharedTraining, crew: WorkerPool) -> Done[Any]:
     client = default_client()
     try:
         return _train_with(client, training, crew)
@@ -83,7 +83,7 @@ def _train(training: SharedTraining, crew: CrewWatch) -> Done[Any]:
         raise
 
 
-def _train_with(client: Client, training: SharedTraining, crew: CrewWatch) -> Done[Any]:
+def _train_with(client: Client, training: SharedTraining, crew: WorkerPool) -> Done[Any]:
     wanted = training.config.cluster.training_machines
     most = min(wanted, training.config.training.num_micro_batches)
     machines = choose_machines(crew.trainers, client.processing(), most)
@@ -104,7 +104,7 @@ def _train_with(client: Client, training: SharedTraining, crew: CrewWatch) -> Do
 class _Share:
     """One machine's part."""
 
-    machine: Member
+    machine: PoolWorker
     future: Future
     port: int = 0
     """Once it is ready."""
@@ -114,7 +114,8 @@ class _Party:
     """The machines that train together, from being asked to their end."""
 
     def __init__(
-        self, client: Client, crew: CrewWatch, training: SharedTraining, machines: Sequence[Member]
+        self, client: Client, crew: WorkerPool, training: SharedTraining,
+        machines: Sequence[PoolWorker],
     ) -> None:
         self._client, self._crew, self._training = client, crew, training
         self._machines = machines
@@ -144,7 +145,7 @@ class _Party:
             if self._client.status == "running":
                 self._client.unsubscribe_topic(READY_TOPIC)
 
-    def _submit(self, machine: Member) -> Future:
+    def _submit(self, machine: PoolWorker) -> Future:
         return self._client.submit(
             attempt, *sent(self._call), key=f"{self._call[0].__name__}-{uuid.uuid4().hex}",
             workers=[machine.address], allow_other_workers=False, pure=False,

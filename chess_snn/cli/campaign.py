@@ -126,7 +126,7 @@ def start(
     )
     configuration.find_engines()
     check_store(configuration.storage)
-    _check_crew(configuration)
+    _check_workers(configuration)
     _check_prefect_server()
     fixed = check_given_games(configuration)
     folder = create_campaign(
@@ -166,7 +166,7 @@ def resume(
     folder = CampaignFolder.open(directory)
     changed = change_pace(folder.config, [*(set or []), *pace])
     if not is_finished(folder):
-        _check_crew(changed)
+        _check_workers(changed)
     if changed != folder.config:
         with campaign_lock(folder):
             folder = folder.with_config(changed)
@@ -199,7 +199,7 @@ def fork(
     configuration = fork_config(parent, at, set or [])
     configuration.find_engines()
     check_store(configuration.storage)
-    _check_crew(configuration)
+    _check_workers(configuration)
     _check_prefect_server()
     place = parent.path.parent
     target = dir or claim_campaign_path(f"{parent.name}-fork", place)
@@ -276,13 +276,13 @@ def status(
         print_message(f"Go on with it: chess-snn campaign resume {directory}")
 
 
-def _check_crew(config: CampaignConfig) -> None:
+def _check_workers(config: CampaignConfig) -> None:
     """Name devices, workers or a scheduler that cannot be had, before anything is written."""
     # Prefect, seconds of imports, is left alone where a mistake can be named without it.
     if config.cluster.kind == "local":
         plan_here(config)
     else:
-        load_flows("cluster").check_crew(config)
+        load_flows("cluster").check_workers(config)
 
 
 def _check_prefect_server() -> None:

@@ -30,7 +30,7 @@ from chess_snn.cli.options import (
     ThreadsOption,
     check_writable,
 )
-from chess_snn.cli.orchestration import load_flows
+from chess_snn.cli.orchestration import load_tracking, tracking_store
 from chess_snn.cli.players import Entrant, GameOption, find_network_entrant, game_of_players
 from chess_snn.cli.plots import comparison_svg
 from chess_snn.data import staged_folder, write_parts, write_text
@@ -209,8 +209,11 @@ def _write(
 
 def _tell_mlflow(campaign: CampaignFolder, kept: Path) -> None:
     """Where the store is away, the folder has it all the same."""
+    store = tracking_store()
+    if store is None:
+        return
     try:
-        if load_flows("registry").keep_comparison(campaign, kept):
-            print_message(f"Kept with the artifacts of {campaign.name} in MLflow.")
+        load_tracking().keep_artifacts(store, campaign, kept, f"comparisons/{kept.name}")
+        print_message(f"Kept with the artifacts of {campaign.name} in MLflow.")
     except ChessSnnError as error:
         print_message(f"MLflow was not told: {error}")

@@ -22,7 +22,7 @@ NetworkDeviceOption = Annotated[
 ]
 ClusterOption = Annotated[
     str,
-    typer.Option(help="Whose workers: local, slurm, kubernetes, or the address of a scheduler such "
+    typer.Option(help="Whose workers: local, or the address of a scheduler such "
                  "as tls://box-a:8786."),
 ]
 CampaignArgument = Annotated[Path, typer.Argument(help="The campaign folder.")]

@@ -25,8 +25,6 @@ def load_flows(module: str) -> ModuleType:
     Raises:
         UsageError: the extra ``orchestration`` is not installed.
     """
-    for name, value in _ENVIRONMENT.items():
-        os.environ.setdefault(name, value)
     return _load(f"flows.{module}", "orchestration")
 
 
@@ -39,7 +37,24 @@ def load_cluster(module: str) -> ModuleType:
     return _load(f"tasks.cluster.{module}", "worker")
 
 
+def load_tracking(module: str = "campaign_run") -> ModuleType:
+    """The module ``tasks.tracking.<module>``; MLflow takes over a second to load.
+
+    Raises:
+        UsageError: the extra ``orchestration`` is not installed.
+    """
+    return _load(f"tasks.tracking.{module}", "orchestration")
+
+
+def tracking_store() -> str | None:
+    """Where MLflow's store is; None without one, or without MLflow, which is not loaded here."""
+    uri: str | None = _load("tasks.tracking", "orchestration").existing_store()
+    return uri
+
+
 def _load(module: str, extra: str) -> ModuleType:
+    for name, value in _ENVIRONMENT.items():
+        os.environ.setdefault(name, value)
     try:
         return importlib.import_module(module)
     except ModuleNotFoundError as error:

@@ -11,7 +11,6 @@ import numpy as np
 import typer
 
 from chess_snn.campaign import CampaignFolder
-from chess_snn.campaign.configuration.settings import NetworkSettings
 from chess_snn.campaign.models import references
 from chess_snn.campaign.models.references import (
     KNOWN_MODELS,
@@ -25,7 +24,7 @@ from chess_snn.campaign.models.references import (
 from chess_snn.campaign.store.folder import CONFIG_FILE
 from chess_snn.campaign.store.naming import campaigns_home
 from chess_snn.cli.console import print_message
-from chess_snn.cli.orchestration import load_flows
+from chess_snn.cli.orchestration import load_tracking
 from chess_snn.config import check_range
 from chess_snn.errors import ChessSnnError, PositionError, UsageError
 from chess_snn.evaluation import (
@@ -41,7 +40,7 @@ from chess_snn.evaluation import (
 from chess_snn.games import GAME_NAMES, get_game
 from chess_snn.games.base import Game
 from chess_snn.nets import make_evaluator
-from chess_snn.search import MAX_SIMULATIONS, SearchSettings, make_match_search
+from chess_snn.search import MAX_SIMULATIONS, make_match_search
 from chess_snn.types import Json, UInt64Array
 
 DEFAULT_ENGINE_S: Final = EngineSettings().answer_s
@@ -193,8 +192,8 @@ def find_model(text: str, game: str | None = None) -> Model:
 
 
 def fetch_model(address: str) -> Path:
-    """The folder of a registered model; see :func:`flows.registry.fetch_model`."""
-    folder: Path = load_flows("registry").fetch_model(address)
+    """The folder of a registered model; see :func:`tasks.tracking.fetching.fetch_model`."""
+    folder: Path = load_tracking("fetching").fetch_model(address)
     return folder
 
 
@@ -211,7 +210,7 @@ def newest_or_untrained(game: str = DEFAULT_GAME) -> Model:
     if checkpoints:
         _, path, generation = max(checkpoints)
         return model_of_campaign(path, generation)
-    return Model("untrained", None, NetworkSettings().precision, SearchSettings())
+    return Model("untrained", None)
 
 
 def _campaigns() -> Iterator[tuple[Path, CampaignFolder]]:

@@ -2,10 +2,8 @@
 
 import getpass
 import json
-from dataclasses import asdict
 from pathlib import Path
-from types import ModuleType
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich import box
@@ -13,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from chess_snn.campaign import CampaignFolder, campaign_lock, read_receipts
-from chess_snn.campaign.models.exporting import copy_model, export_model, read_exported
+from chess_snn.campaign.models.exporting import copy_model, export_model
 from chess_snn.campaign.models.model_card import describe, rating_text
 from chess_snn.campaign.models.references import KNOWN_MODELS, Model, split_generation
 from chess_snn.campaign.models.versions import NetworkVersion, campaign_versions, version_of
@@ -22,7 +20,7 @@ from chess_snn.campaign.strength.champions import HandPromotion, promote_by_hand
 from chess_snn.cli.compare import compare
 from chess_snn.cli.console import console, print_message
 from chess_snn.cli.options import AsJsonOption, CampaignArgument
-from chess_snn.cli.orchestration import load_flows
+from chess_snn.cli.orchestration import load_tracking, tracking_store
 from chess_snn.cli.players import find_model
 from chess_snn.errors import ChessSnnError, UsageError
 from chess_snn.types import Json
@@ -81,14 +79,13 @@ def show(model: Version, as_json: AsJsonOption = False) -> None:
     version = _version(model, chosen.campaign, chosen.generation)
     entry = _registered(chosen.campaign, version.generation)
     if as_json:
-        body = version.to_json() | {"registered": None if entry is None else asdict(entry)}
-        typer.echo(json.dumps(body, indent=2))
+        typer.echo(json.dumps(version.to_json() | {"registered": entry}, indent=2))
         return
     champion = ", the champion" if version.is_champion else ""
     rows = describe(version)
     if entry is not None:
-        aliases = f" ({', '.join(entry.aliases)})" if entry.aliases else ""
-        rows["MLflow"] = f"version {entry.number}{aliases}"
+        aliases = f" ({', '.join(entry['aliases'])})" if entry["aliases"] else ""
+        rows["MLflow"] = f"version {entry['number']}{aliases}"
     _print_rows(f"{version.campaign}, generation {version.generation}{champion}", rows)
 
 
@@ -147,8 +144,8 @@ def export(
         generation = _version(model, chosen.campaign, chosen.generation).generation
         name = export_model(chosen.campaign, generation, out).campaign
     elif chosen.weights is not None and chosen.generation is not None:
-        exported = copy_model(chosen.weights.parent, out)  # an exported or a registered network
-        name, generation = exported.facts["campaign"], exported.generation
+        facts = copy_model(chosen.weights.parent, out)  # an exported or a registered network
+        name, generation = facts["campaign"], facts["generation"]
     else:
         raise UsageError(
             f"{model!r} has no generation; give a network of a campaign, an exported or a "
@@ -201,12 +198,12 @@ def _table(folder: CampaignFolder, versions: list[NetworkVersion]) -> Table:
 
 
 def _show_exported(model: Model, as_json: bool) -> None:
-    if model.weights is None or model.generation is None:
+    facts = model.facts
+    if not facts:
         raise UsageError(
-            f"{model.label} says nothing of itself; give a network of a campaign or an exported "
-            f"one: {KNOWN_MODELS}"
+            f"{model.label} has no description; give a network of a campaign or an exported one: "
+            f"{KNOWN_MODELS}"
         )
-    facts: Json = read_exported(model.weights.parent).facts
     if as_json:
         typer.echo(json.dumps(facts, indent=2, default=str))
         return
@@ -223,23 +220,26 @@ def _print_rows(title: str, rows: dict[str, str]) -> None:
 
 def _announce(folder: CampaignFolder, choice: HandPromotion) -> None:
     print_message(f"The champion of {folder.name} is generation {choice.generation}.")
+    store = tracking_store()
+    if store is None:
+        return
     try:
-        if _flows().tell_champion(folder, choice.generation):
-            print_message("MLflow's alias champion is moved.")
+        load_tracking().promote_registered(store, folder, choice.generation)
+        print_message("MLflow's alias champion is moved.")
     except ChessSnnError as error:
         print_message(
             f"MLflow was not told: {error}. It is told when the campaign is run or resumed."
         )
 
 
-def _registered(folder: CampaignFolder, generation: int) -> Any:
-    """How the registry has it; None where it has not, or is away."""
+def _registered(folder: CampaignFolder, generation: int) -> Json | None:
+    """Its version in the registry; None where it has none, or the registry is away."""
+    store = tracking_store()
+    if store is None:
+        return None
     try:
-        return _flows().registered(folder).get(generation)
+        version: Json | None = load_tracking().registered_version(store, folder, generation)
     except ChessSnnError as error:
         typer.echo(f"MLflow cannot be asked: {error}", err=True)
         return None
-
-
-def _flows() -> ModuleType:
-    return load_flows("registry")
+    return version

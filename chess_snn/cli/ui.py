@@ -9,7 +9,7 @@ import typer
 
 from chess_snn.campaign import CampaignFolder
 from chess_snn.cli.console import announce_once
-from chess_snn.cli.orchestration import load_flows
+from chess_snn.cli.orchestration import load_flows, load_tracking, tracking_store
 from chess_snn.errors import CampaignLockedError, ChessSnnError, without_credentials
 
 
@@ -62,7 +62,11 @@ def _record(folder: CampaignFolder) -> None:
 
 def _print_pages(folder: CampaignFolder, mlflow_url: str) -> None:
     try:
-        pages = load_flows("registry").pages(folder, mlflow_url)
+        store = tracking_store()
+        if store is None:
+            typer.echo("MLflow does not have this campaign: it has no store yet")
+            return
+        pages = load_tracking().campaign_pages(store, folder, mlflow_url)
     except ChessSnnError as error:
         typer.echo(f"MLflow does not have this campaign: {error}")
         return

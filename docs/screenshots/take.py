@@ -21,7 +21,7 @@ from prefect.client.schemas.filters import ArtifactFilter, FlowRunFilter, FlowRu
 from prefect.client.schemas.sorting import FlowRunSort
 from prefect.settings import PREFECT_API_URL, temporary_settings
 
-from tasks.tracking.facts import PAGES_OF_TRAINING
+from tasks.tracking import PAGES_OF_TRAINING
 
 WIDTH, HEIGHT = 1440, 900
 REGISTRY_HEIGHT = 1500

@@ -46,12 +46,21 @@ class WorkerState:
 
 @dataclass(frozen=True, slots=True)
 class UseTotals:
-    """Sums over the looks so far; the difference of two tells of the time between them."""
+    """Sums over looks at the workers; the difference of two tells of the time between them."""
 
     looks: int = 0
     devices: int = 0
     utilisation: float = 0.0
     memory_bytes: float = 0.0
+
+    def after(self, states: Sequence[WorkerState]) -> "UseTotals":
+        """With one look more: GPUs count or, if no worker has one, processors."""
+        found = _gpus(states) if any(state.is_on_gpu for state in states) else _cpus(states)
+        return UseTotals(
+            self.looks + 1, self.devices + len(found),
+            self.utilisation + sum(share for share, _ in found),
+            self.memory_bytes + sum(memory for _, memory in found),
+        )
 
     def until(self, later: "UseTotals") -> DeviceUse | None:
         """Means over the looks since this one; None where no device could be asked."""
@@ -65,32 +74,7 @@ class UseTotals:
         )
 
 
-class UseMeter:
-    """Adds up looks at the workers; may be told by one thread and asked by another."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._totals = UseTotals()
-
-    @property
-    def totals(self) -> UseTotals:
-        """Of all looks so far."""
-        with self._lock:
-            return self._totals
-
-    def look(self, states: Sequence[WorkerState]) -> None:
-        """Count the devices of ``states``: GPUs or, where no worker has one, processors."""
-        found = gpu_uses(states) if any(state.is_on_gpu for state in states) else _cpus(states)
-        with self._lock:
-            before = self._totals
-            self._totals = UseTotals(
-                before.looks + 1, before.devices + len(found),
-                before.utilisation + sum(share for share, _ in found),
-                before.memory_bytes + sum(memory for _, memory in found),
-            )
-
-
-def gpu_uses(states: Sequence[WorkerState]) -> list[tuple[float, int]]:
+def _gpus(states: Sequence[WorkerState]) -> list[tuple[float, int]]:
     """Share of the time and bytes of each GPU that tells of both; its workers see the same."""
     return list({
         state.device: (state.gpu_share, state.gpu_memory_bytes)

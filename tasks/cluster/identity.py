@@ -7,23 +7,23 @@ and whenever it comes, and need not be asked to leave.
 
 import hashlib
 import json
-import socket
 import sys
 from dataclasses import asdict
 from functools import cache
 from importlib import metadata
 from pathlib import Path
-from typing import Any, Final, TypedDict
+from typing import Final
 
 from packaging.version import Version
 
 from chess_snn import __version__
-from chess_snn.campaign.machine.places import own_place
+from chess_snn.campaign.machine.places import WorkerPlace, own_place
 from chess_snn.cores import num_cores
 from chess_snn.data.shard import SHARD_FORMAT
-from chess_snn.devices import device_fault_of, processor
+from chess_snn.devices import device_fault_of
 from chess_snn.games import GAME_NAMES, get_game
 from chess_snn.sources import sources_digest
+from chess_snn.types import Json
 
 _PACKAGES: Final = ("torch", "numpy", "numba", "distributed")
 _OWN_PACKAGES: Final = ("chess_snn", "tasks")
@@ -65,49 +65,24 @@ def _game_digest(game: str) -> str:
     return hashlib.sha256(repr(get_game(game).spec).encode()).hexdigest()[:_DIGEST_LENGTH]
 
 
-class WorkerIdentity(TypedDict):
-    """What a worker tells of itself."""
-
-    software: dict[str, str]
-    device: str
-    """For people; the same for all workers of one device, and no other's."""
-    host: str
-    """What its machine is called; workers that share cores and GPUs have the same."""
-    shares_cores: bool
-    """Whether its networks run on the processor's cores."""
-    num_cores: int
-    """Cores of its machine which workers may use."""
-    hardware: dict[str, Any]
-    """The device, a :class:`chess_snn.devices.Device`."""
-    fault: str
-    """Why it cannot work, in one line; empty if it can."""
-    gpus: int
-    """Of its machine, that train together where this worker is asked to train."""
+IDENTITY: Final = "chess_snn"
+"""Key of :func:`tell_identity` in what Dask's scheduler knows of a worker."""
 
 
-def tell_identity() -> WorkerIdentity:
-    """Of the worker process that this is called in."""
-    place = own_place()
+def tell_identity(place: WorkerPlace) -> Json:
+    """What a worker in ``place`` tells the scheduler of itself when it comes.
+
+    Its ``software``, its ``place``, the ``num_cores`` of its machine that workers may use, and the
+    ``fault`` for which it cannot use its GPU, in one line; empty if it can, or has none.
+    """
+    fault = device_fault_of(place.device)
     return {
-        "software": own_software(),
-        "device": own_device() or f"a device of {socket.gethostname()}",
-        "host": socket.gethostname() if place is None else place.host,
-        "shares_cores": place is None or place.device.shares_cores,
-        "num_cores": num_cores(),
-        "hardware": asdict(processor() if place is None else place.device),
-        "fault": device_fault(),
-        "gpus": 0 if place is None else len(place.machine_gpus),
+        "software": own_software(), "place": asdict(place), "num_cores": num_cores(),
+        "fault": f"{place.site} cannot be used: {fault}" if fault else "",
     }
 
 
-def device_fault() -> str:
-    """Why this worker cannot use the GPU that it was given; empty if it can, or has none."""
-    place = own_place()
-    fault = "" if place is None else device_fault_of(place.device)
-    return f"{own_device()} cannot be used: {fault}" if fault else ""
-
-
 def own_device() -> str:
-    """The device of this worker, as :func:`tell_identity` names it; empty where it has no place."""
+    """The device of this worker for people; empty where it has no place."""
     place = own_place()
     return "" if place is None else place.site

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, Final
 
 from distributed import Nanny, Scheduler, Security, SpecCluster
@@ -10,11 +11,20 @@ from distributed.core import Status
 
 from chess_snn.campaign.machine.places import WorkerPlace
 from chess_snn.errors import ClusterError
-from tasks import worker_setup
 from tasks.cluster.identity import resource
 
 ANY_LOOPBACK_PORT: Final = "127.0.0.1:0"
 """For Dask's own pages, which have no password and are not used here."""
+
+EXIT_TOPIC: Final = "worker-exit"
+"""Dask topic of an event ``{"worker", "exit_code", "oom_kills", "is_over_budget"}`` for each
+process of a worker that ended."""
+
+_WORKER_SETUP: Final = "tasks.cluster.worker_setup"
+"""Module that Dask imports in each worker."""
+
+_VMSTAT: Final = Path("/proc/vmstat")
+_OOM_KILLS: Final = "oom_kill "
 
 _STARTS: Final = 4
 """Of a process that dies before it is up; more often, and something kills every one."""
@@ -35,20 +45,55 @@ def nanny_options(place: WorkerPlace) -> dict[str, Any]:
         "memory_limit": place.memory_bytes,
         "resources": {resource(role): 1 for role in place.roles},
         "env": place.environment(),
-        "preload": [worker_setup.__name__],
+        "preload": [_WORKER_SETUP],
         "dashboard_address": ANY_LOOPBACK_PORT,
         "silence_logs": logging.ERROR,
     }
 
 
-class AttentiveNanny(Nanny):  # type: ignore[misc]  # distributed has no types
+def count_oom_kills(vmstat: Path = _VMSTAT) -> int:
+    """Processes that the kernel has killed for want of memory since the machine started.
+
+    0 where the kernel does not tell, as before Linux 4.13.
+    """
+    try:
+        lines = vmstat.read_text().splitlines()
+    except OSError:
+        return 0
+    found = (line for line in lines if line.startswith(_OOM_KILLS))
+    return int(next(found, "oom_kill 0").split()[1])
+
+
+class WorkerNanny(Nanny):  # type: ignore[misc]  # distributed has no types
     """A nanny that does not give up a worker that was killed while it started.
 
-    And one that knows why its worker said good-bye.
+    It knows why its worker said good-bye, and reports how its process ended: the scheduler sees no
+    exit code.
     """
 
     farewell = ""
     """Why the worker ended of itself, in Dask's words; empty where it did not."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        """As of the base class."""
+        super().__init__(*args, **kwargs)
+        self._oom_kills, self._pid_over_budget = count_oom_kills(), self._last_over_budget()
+
+    def _last_over_budget(self) -> int:
+        """The last process that Dask ended because it took more memory than its share."""
+        pid: int = self.memory_manager._last_terminated_pid
+        return pid
+
+    def _on_worker_exit_sync(self, exitcode: int) -> None:
+        kills_before, self._oom_kills = self._oom_kills, count_oom_kills()
+        pid_before, self._pid_over_budget = self._pid_over_budget, self._last_over_budget()
+        if self.status is Status.running:
+            self.log_event(EXIT_TOPIC, {
+                "worker": self.name, "exit_code": exitcode,
+                "oom_kills": self._oom_kills - kills_before,
+                "is_over_budget": self._pid_over_budget != pid_before,
+            })
+        super()._on_worker_exit_sync(exitcode)
 
     async def instantiate(self) -> Status:
         """As :meth:`distributed.Nanny.instantiate`, again where the process died on its way."""
@@ -115,7 +160,7 @@ def local_cluster(places: Sequence[WorkerPlace]) -> OwnCluster:
             },
             workers={
                 place.name: {
-                    "cls": AttentiveNanny,
+                    "cls": WorkerNanny,
                     "options": {"host": _LOOPBACK, "security": security, **nanny_options(place)},
                 }
                 for place in places

@@ -1,34 +1,29 @@
-"""The programs of a cluster that stay, a scheduler and the workers of a machine; their commands."""
+"""The programs of a cluster: a scheduler, the workers of a machine, and a look at a scheduler."""
 
 import asyncio
 import signal
+import sys
 import time
-from collections.abc import Awaitable, Sequence
+from collections.abc import Coroutine, Sequence
 from contextlib import suppress
 from typing import Any, Final
 
 import dask
-from distributed import Scheduler, Security
+import distributed
+from distributed import Scheduler, Security, rpc
+from distributed.comm.core import CommClosedError
 from distributed.utils import get_ip
 
-from chess_snn.campaign.configuration.pace import ExecutionSettings, is_loopback
+from chess_snn.campaign.configuration.pace import is_loopback
 from chess_snn.campaign.machine.places import WorkerPlace
-from chess_snn.devices import gpus_option
 from chess_snn.errors import ClusterError, ConfigError
 from chess_snn.ports import check_port
 from chess_snn.types import LogFn
-from tasks.cluster.liveness import DASK_SETTINGS, quiet_dask
-from tasks.cluster.nannies import ANY_LOOPBACK_PORT, AttentiveNanny, nanny_options
-from tasks.cluster.reaching import check_scheduler
+from tasks.cluster.nannies import ANY_LOOPBACK_PORT, WorkerNanny, nanny_options
+from tasks.cluster.worker_setup import DASK_SETTINGS, quiet_dask
 
 _RETRY_S: Final = 3.0
-
-PATIENCE_S: Final = 60
-"""Workers whose scheduler is gone end after this long, and with them the job that they are in.
-
-A job's scheduler goes with its campaign. That of pods is a pod itself, and outlives a campaign that
-was killed; so do its workers, until `resume` or kubectl deletes them all.
-"""
+_TIMEOUT_S: Final = 10.0
 
 
 def run_scheduler(host: str, port: int, security: Security | None, on_ready: LogFn) -> None:
@@ -58,7 +53,7 @@ async def _run_scheduler(
         dashboard_address=ANY_LOOPBACK_PORT,
     ) as scheduler:
         on_ready(scheduler.address)
-        await _end_of_program(scheduler.finished())
+        await _until_signalled(scheduler.finished())
 
 
 def run_workers(
@@ -84,7 +79,9 @@ def run_workers(
     check_scheduler(address, security)
     quiet_dask()
     with dask.config.set(DASK_SETTINGS):
-        asyncio.run(_run_workers(address, places, security, own_host, patience_s, on_news))
+        asyncio.run(_until_signalled(*(
+            _keep(address, place, security, own_host, patience_s, on_news) for place in places
+        )))
 
 
 def _own_host(address: str, host: str) -> str:
@@ -100,25 +97,6 @@ def _own_host(address: str, host: str) -> str:
     return own_host
 
 
-async def _run_workers(
-    address: str, places: Sequence[WorkerPlace], security: Security | None, host: str,
-    patience_s: float, on_news: LogFn,
-) -> None:
-    keepers = [
-        asyncio.ensure_future(_keep(address, place, security, host, patience_s, on_news))
-        for place in places
-    ]
-    try:
-        await _end_of_program(*keepers)
-    finally:
-        for keeper in keepers:
-            keeper.cancel()
-        ends = await asyncio.gather(*keepers, return_exceptions=True)
-    for end in ends:
-        if isinstance(end, Exception):
-            raise end
-
-
 async def _keep(
     address: str, place: WorkerPlace, security: Security | None, host: str, patience_s: float,
     on_news: LogFn,
@@ -126,7 +104,7 @@ async def _keep(
     """Have a worker in ``place`` again and again, until it is dismissed."""
     seen_s = time.monotonic()
     while True:
-        nanny = AttentiveNanny(
+        nanny = WorkerNanny(
             address, name=place.name, host=host, security=security, **nanny_options(place)
         )
         try:
@@ -147,45 +125,71 @@ async def _keep(
         await asyncio.sleep(_RETRY_S)
 
 
-async def _end_of_program(*others: Awaitable[object]) -> bool:
-    """Wait for SIGINT, SIGTERM, or for all of ``others`` to be done; whether a signal came."""
-    told = asyncio.Event()
+async def _until_signalled(*programs: Coroutine[Any, Any, object]) -> None:
+    """Run ``programs`` side by side until all are done, one fails, or SIGINT or SIGTERM comes."""
     loop = asyncio.get_running_loop()
+    running = [asyncio.ensure_future(program) for program in programs]
+    together = asyncio.gather(*running)
     for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, told.set)
-    signalled: asyncio.Future[Any] = asyncio.ensure_future(told.wait())
-    done: asyncio.Future[Any] = asyncio.gather(*others)
+        loop.add_signal_handler(number, together.cancel)
     try:
-        await asyncio.wait([signalled, done], return_when=asyncio.FIRST_COMPLETED)
-        return signalled.done()
+        with suppress(asyncio.CancelledError):
+            await together
     finally:
-        for waiting in (signalled, done):
-            waiting.cancel()
-            with suppress(asyncio.CancelledError):
-                await waiting
+        for each in running:
+            each.cancel()
+        await asyncio.gather(*running, return_exceptions=True)
 
 
-def worker_words(address: str, execution: ExecutionSettings, certificates: str) -> list[str]:
-    """`cluster worker` with the workers that ``execution`` asks for, behind the program's name."""
-    words = [
-        "cluster", "worker", address, "--certificates", certificates,
-        "--device", execution.device, "--self-play-device", execution.self_play_device,
-        "--patience-s", str(PATIENCE_S),
+def check_scheduler(address: str, security: Security | None, timeout_s: float = _TIMEOUT_S) -> None:
+    """Return if a scheduler of our versions answers at ``address``.
+
+    Raises:
+        ClusterError: nobody answers, somebody else does, or one of other versions.
+    """
+    found = asyncio.run(_packages(address, security, timeout_s))
+    ours = {
+        "python": f"{sys.version_info.major}.{sys.version_info.minor}",
+        "dask": dask.__version__,
+        "distributed": distributed.__version__,
+    }
+    theirs = found | {"python": ".".join(str(found.get("python")).split(".")[:2])}
+    different = [
+        f"{name} {theirs.get(name)} ({version} here)"
+        for name, version in ours.items() if theirs.get(name) != version
     ]
-    if execution.gpus:
-        words += ["--gpus", gpus_option(execution.gpus)]
-    for name, value in (
-        ("--workers", execution.workers),
-        ("--workers-per-device", execution.workers_per_device),
-        ("--memory-mib", execution.worker_memory_mib),
-    ):
-        if value:
-            words += [name, str(value)]
-    return words
+    if different:
+        raise ClusterError(
+            f"the scheduler at {address} has {', '.join(different)}; start it from the same "
+            "environment: chess-snn cluster scheduler"
+        )
 
 
-def scheduler_words(host: str, port: int, certificates: str) -> list[str]:
-    """`cluster scheduler`, likewise."""
-    return [
-        "cluster", "scheduler", "--host", host, "--port", str(port), "--certificates", certificates
-    ]
+async def _packages(
+    address: str, security: Security | None, timeout_s: float
+) -> dict[str, Any]:
+    """Versions by name, as the scheduler tells them."""
+    arguments = (security or Security()).get_connection_args("client")
+    try:
+        async with asyncio.timeout(timeout_s):
+            async with rpc(address, connection_args=arguments, timeout=timeout_s / 2) as scheduler:
+                told = await scheduler.versions()
+        packages: dict[str, Any] = told["packages"]
+    except (OSError, TimeoutError, CommClosedError) as error:
+        raise ClusterError(
+            f"cannot reach a scheduler at {address}: {_reason(error)}; is `chess-snn cluster "
+            "scheduler` running there, is the port open, and are the certificates the same?"
+        ) from error
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise ClusterError(
+            f"what answers at {address} is no Dask scheduler; look at the port"
+        ) from error
+    return packages
+
+
+def _reason(error: BaseException) -> str:
+    """The deepest cause that says something."""
+    cause = error.__cause__ or error.__context__
+    if cause is not None and str(cause):
+        return _reason(cause)
+    return str(error) or "no answer"

@@ -16,7 +16,7 @@ from distributed.comm import get_address_host
 
 from chess_snn.errors import RankLostError
 from chess_snn.training.rank_launch import RankLayout
-from tasks.cluster.crew_watch import Member
+from tasks.cluster.worker_pool import PoolWorker
 
 READY_TOPIC: Final = "training-ready"
 """Dask topic of :class:`ReadyMachine`."""
@@ -28,8 +28,8 @@ _places: dict[str, "queue.SimpleQueue[RankLayout]"] = {}
 
 
 def choose_machines(
-    trainers: Sequence[Member], tasks: Mapping[str, Sized], most: int
-) -> list[Member]:
+    trainers: Sequence[PoolWorker], tasks: Mapping[str, Sized], most: int
+) -> list[PoolWorker]:
     """At most ``most`` workers, each on another machine; by the names of these.
 
     Where there are GPUs, those of GPUs alone: ranks on GPUs and on processors exchange in different
@@ -42,10 +42,10 @@ def choose_machines(
     """
     with_gpus = [member for member in trainers if not member.shares_cores]
 
-    def pressure(member: Member) -> tuple[int, str, str]:
+    def pressure(member: PoolWorker) -> tuple[int, str, str]:
         return len(tasks.get(member.address, ())), member.host, member.name
 
-    by_host: dict[str, Member] = {}
+    by_host: dict[str, PoolWorker] = {}
     for member in sorted(with_gpus or trainers, key=pressure):
         by_host.setdefault(member.host, member)
     chosen = list(by_host.values())[:most]

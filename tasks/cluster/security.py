@@ -62,33 +62,18 @@ def security_of(address: str, certificates: str, setting: str) -> Security | Non
 
     Args:
         address: ``tls://HOST:PORT``, or ``tcp://`` on loopback.
-        certificates: as of :func:`find_security`.
-        setting: likewise.
-
-    Raises:
-        ConfigError: it leaves this machine in clear, or a certificate is missing.
-    """
-    check_address("the scheduler's address", address)
-    if not address.startswith("tls://"):
-        return None
-    return find_security(address, certificates, setting)
-
-
-def find_security(what: str, certificates: str, setting: str) -> Security:
-    """The certificates of this host.
-
-    Args:
-        what: needs them, for messages.
         certificates: folder that `chess-snn cluster certs` made; empty takes that of the
             environment, or else Dask's own configuration.
         setting: what the folder is called by who gives it, for messages.
 
     Raises:
-        ConfigError: there are none, or they cannot be used.
+        ConfigError: it leaves this machine in clear, or certificates are missing or unusable.
     """
-    found = certificates_folder(certificates)
-    if found:
-        return read_certificates(Path(found))
+    check_address("the scheduler's address", address)
+    if not address.startswith("tls://"):
+        return None
+    if folder := certificates or os.environ.get(CERTIFICATES, ""):
+        return read_certificates(Path(folder).expanduser().absolute())
     if all(dask.config.get(f"distributed.comm.tls.{name}", None) for name in (
         "ca-file", "scheduler.cert", "worker.cert", "client.cert",
     )):
@@ -98,15 +83,9 @@ def find_security(what: str, certificates: str, setting: str) -> Security:
             f"correct it there, or give a folder of certificates by {setting} or {CERTIFICATES}",
         )
     raise ConfigError(
-        f"{what} needs certificates: make them with `chess-snn cluster certs DIR`, and give the "
+        f"{address} needs certificates: make them with `chess-snn cluster certs DIR`, and give the "
         f"folder by {setting} or {CERTIFICATES}"
     )
-
-
-def certificates_folder(certificates: str) -> str:
-    """The folder that is meant: the one given, that of the environment, or none."""
-    found = certificates or os.environ.get(CERTIFICATES, "")
-    return str(Path(found).expanduser().absolute()) if found else ""
 
 
 def read_certificates(folder: Path) -> Security:

@@ -1,83 +1,126 @@
-"""The one home of MLflow: a campaign's curves and its model versions.
+"""A campaign's curves and model versions in MLflow; this module says where its store is.
 
-MLflow is a view on the campaign folder. Whatever is recorded here can be recorded again from the
-receipts and checkpoints, any number of times, without a duplicate; so a store that is away delays
-its curves and nothing else: catch :class:`TrackingError`, go on, and record what is missing later.
+MLflow is a view on the campaign folder. Whatever is recorded can be recorded again from receipts
+and checkpoints, any number of times, without a duplicate; so a store that is away delays its curves
+and nothing else: catch :class:`TrackingError`, go on, and record what is missing later. MLflow
+takes over a second to import, and is not imported here.
 
-MLflow takes over a second to import, so its modules are loaded when their names are first used.
+There is one store for all campaigns of a home, ``$CHESS_SNN_HOME/services``, by default
+``~/chess-snn/services``, or the one that the user names: a SQLite database and beside it the folder
+of artifacts. The database names artifacts relative to that folder (``mlflow-artifacts:/…``), so
+that a server on this store can hand them to other machines.
 """
 
-import importlib
 import os
-from typing import TYPE_CHECKING, Any
+from importlib.util import find_spec
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
 
-from tasks.tracking.facts import (
-    EXPERIMENT,
-    EXPERIMENT_TAGS,
-    MODEL_NAME,
-    DatasetFacts,
-    ModelVersionFacts,
-    RegisteredVersion,
-    TrackingError,
-    artifact_directory,
-    existing_store,
-    experiment_pages,
-    is_server,
-    local_tracking_uri,
-    tracking_uri,
-)
-
-if TYPE_CHECKING:
-    from tasks.tracking.campaign_run import (
-        campaign_pages,
-        keep_artifacts,
-        promote_registered,
-        registered_versions,
-    )
-    from tasks.tracking.fetching import fetch_model
-    from tasks.tracking.recorder import CampaignTracker
-    from tasks.tracking.store import prepare_store
-
-__all__ = [
-    "EXPERIMENT",
-    "EXPERIMENT_TAGS",
-    "MODEL_NAME",
-    "CampaignTracker",
-    "DatasetFacts",
-    "ModelVersionFacts",
-    "RegisteredVersion",
-    "TrackingError",
-    "artifact_directory",
-    "campaign_pages",
-    "existing_store",
-    "experiment_pages",
-    "fetch_model",
-    "is_server",
-    "keep_artifacts",
-    "local_tracking_uri",
-    "prepare_store",
-    "promote_registered",
-    "registered_versions",
-    "tracking_uri",
-]
+from chess_snn.campaign.configuration.settings import RunSettings
+from chess_snn.campaign.store.naming import services_directory
+from chess_snn.errors import ChessSnnError
 
 # MLflow reads the first two when it is imported. The bars would write over our own progress.
 os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
 os.environ.setdefault("MLFLOW_LOGGING_LEVEL", "WARNING")
 os.environ.setdefault("MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR", "false")
 
-_HOMES = {
-    "CampaignTracker": "tasks.tracking.recorder",
-    "campaign_pages": "tasks.tracking.campaign_run",
-    "fetch_model": "tasks.tracking.fetching",
-    "keep_artifacts": "tasks.tracking.campaign_run",
-    "prepare_store": "tasks.tracking.store",
-    "promote_registered": "tasks.tracking.campaign_run",
-    "registered_versions": "tasks.tracking.campaign_run",
-}
+EXPERIMENT = "chess-snn"
+"""The MLflow experiment that holds one run a campaign."""
+
+EXPERIMENT_TAGS = {"mlflow.experimentKind": "custom_model_development"}
+"""Of the experiment: it holds training runs, not LLM traces."""
+
+MODEL_NAME = "chess-snn"
+"""The registered model whose versions are the checkpoints of all campaigns of chess."""
+
+PAGES_OF_TRAINING = "workflowType=machine_learning"
+"""Query of MLflow's pages; without it a browser that is new to MLflow shows those for LLM traces,
+whatever the experiment's tags say."""
+
+CANDIDATE = "candidate"
+"""Alias of the newest version."""
+CHAMPION = "champion"
+"""Alias of the promoted version; of campaigns that share a store, that of the one which promoted
+last."""
+_ID_DIGITS = 8
+"""Of a campaign's id, enough to tell those of one store apart."""
+
+URI_VARIABLE = "MLFLOW_TRACKING_URI"
+"""Names a store to use instead of the home's."""
+
+RELATIVE_ARTIFACTS = "mlflow-artifacts:/"
+"""Scheme of places that are relative to a store's folder of artifacts."""
+
+_SQLITE = "sqlite:///"
 
 
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(_HOMES[name]), name)
+def model_name(game: str) -> str:
+    """The registered model of all campaigns of ``game``: ``chess-snn``, or ``chess-snn-2048``."""
+    return MODEL_NAME if game == RunSettings().game else f"{MODEL_NAME}-{game}"
+
+
+def experiment_pages(server: str, experiment_id: str) -> dict[str, str]:
+    """Addresses on the MLflow server at ``server``: the runs of the experiment, and all models."""
+    return {
+        "runs": f"{server}/#/experiments/{experiment_id}/runs?{PAGES_OF_TRAINING}",
+        "models": f"{server}/#/models/{MODEL_NAME}?{PAGES_OF_TRAINING}",
+    }
+
+
+def champion_of_campaign(identity: str) -> str:
+    """Alias of the promoted version of one campaign, whatever other campaigns do.
+
+    Args:
+        identity: the campaign's id; of a copy beside its original, the id of its run.
+    """
+    return f"{CHAMPION}-{identity[:_ID_DIGITS]}"
+
+
+class TrackingError(ChessSnnError):
+    """The tracking store is away or refused; the campaign folder has everything to try again."""
+
+
+def tracking_uri() -> str:
+    """URI of the store of ``MLFLOW_TRACKING_URI``, or else of the home's; it may not exist."""
+    return os.environ.get(URI_VARIABLE) or local_tracking_uri(services_directory())
+
+
+def local_tracking_uri(directory: Path) -> str:
+    """URI of the SQLite store in ``directory``."""
+    return f"{_SQLITE}{directory.resolve() / 'mlflow.db'}"
+
+
+def database_file(uri: str) -> Path | None:
+    """The file of a SQLite store; None where ``uri`` names another kind."""
+    return Path(uri.removeprefix(_SQLITE)) if uri.startswith(_SQLITE) else None
+
+
+def existing_store() -> str | None:
+    """:func:`tracking_uri`; None without MLflow, or if that is a SQLite file that is missing."""
+    if find_spec("mlflow") is None:
+        return None
+    uri = tracking_uri()
+    database = database_file(uri)
+    return None if database is not None and not database.is_file() else uri
+
+
+def artifact_directory(uri: str) -> Path:
+    """Folder of the artifacts of a store without a server: beside its SQLite file."""
+    database = database_file(uri)
+    return (services_directory() if database is None else database.resolve().parent) / "mlartifacts"
+
+
+def artifact_folder(uri: str, artifact_uri: str) -> Path | None:
+    """The folder that ``artifact_uri`` names in a store without a server.
+
+    None where MLflow's own client finds it: behind a server, or at an absolute place.
+    """
+    if is_server(uri) or not artifact_uri.startswith(RELATIVE_ARTIFACTS):
+        return None
+    return artifact_directory(uri) / unquote(urlsplit(artifact_uri).path).lstrip("/")
+
+
+def is_server(uri: str) -> bool:
+    """Whether ``uri`` is the address of a server rather than a database."""
+    return uri.startswith(("http://", "https://"))

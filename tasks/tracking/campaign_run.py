@@ -5,7 +5,7 @@ original, but gets a run of its own, so that it never writes into the original's
 """
 
 import socket
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -15,16 +15,17 @@ from mlflow.tracking import MlflowClient
 
 from chess_snn.campaign import CampaignFolder
 from chess_snn.campaign.store.folder import CONFIG_FILE
-from tasks.tracking.facts import (
+from chess_snn.campaign.strength.champions import read_hand_promotions
+from chess_snn.types import Json
+from tasks.tracking import (
     CHAMPION,
     EXPERIMENT,
     PAGES_OF_TRAINING,
-    RegisteredVersion,
     TrackingError,
     champion_of_campaign,
     experiment_pages,
 )
-from tasks.tracking.store import open_store, store_files, tracking_errors
+from tasks.tracking.store import open_store, store_run_files, tracking_errors
 
 CAMPAIGN_ID_TAG = "chess_snn.campaign_id"
 
@@ -52,16 +53,12 @@ def runs_of(client: MlflowClient, campaign_id: str) -> list[Run]:
     return found
 
 
-def run_in(runs: list[Run], folder: CampaignFolder) -> Run | None:
-    """The one of ``runs`` that belongs to ``folder``; else one whose folder was moved."""
+def find_run(client: MlflowClient, folder: CampaignFolder) -> Run | None:
+    """The run that belongs to ``folder``; else one whose folder was moved."""
+    runs = runs_of(client, folder.campaign_id)
     own = [run for run in runs if _path_of(run) == folder.path.resolve()]
     moved = [run for run in runs if not _is_elsewhere(run, folder)]
     return next(iter(own + moved), None)
-
-
-def find_run(client: MlflowClient, folder: CampaignFolder) -> Run | None:
-    """The campaign's run."""
-    return run_in(runs_of(client, folder.campaign_id), folder)
 
 
 def find_version(client: MlflowClient, run_id: str, generation: int) -> ModelVersion | None:
@@ -74,9 +71,9 @@ def find_version(client: MlflowClient, run_id: str, generation: int) -> ModelVer
 
 
 def move_champion(
-    client: MlflowClient, run: Run, generation: int, tags: Mapping[str, str]
+    client: MlflowClient, run: Run, folder: CampaignFolder, generation: int
 ) -> None:
-    """Point the champion's aliases at the version of ``generation``, and add ``tags`` to it.
+    """Point the champion's aliases at the version of ``generation``; its tags say who chose it.
 
     Raises:
         TrackingError: it has none.
@@ -87,8 +84,13 @@ def move_champion(
             f"generation {generation} has no version in the registry to promote; "
             "record its iteration first"
         )
-    for name, value in tags.items():
-        client.set_model_version_tag(known.name, known.version, name, value)
+    by_hand = [c for c in read_hand_promotions(folder) if c.generation == generation]
+    for choice in by_hand[-1:]:
+        tags = {
+            "chosen_by": choice.who, "chosen_why": choice.why, "chosen_at": choice.created,
+        }
+        for name, value in tags.items():
+            client.set_model_version_tag(known.name, known.version, name, value)
     is_copy = COPY_TAG in run.data.tags
     identity = run.info.run_id if is_copy else run.data.tags[CAMPAIGN_ID_TAG]
     for alias in (CHAMPION, champion_of_campaign(identity)):
@@ -115,8 +117,12 @@ def _is_elsewhere(run: Run, folder: CampaignFolder) -> bool:
         return False
 
 
-def registered_versions(tracking_uri: str, folder: CampaignFolder) -> dict[int, RegisteredVersion]:
-    """The campaign's versions of the registered model, by generation.
+def registered_version(
+    tracking_uri: str, folder: CampaignFolder, generation: int
+) -> Json | None:
+    """``number`` and ``aliases`` of a generation's version, from 1 over all campaigns of the store.
+
+    None if it has none.
 
     Raises:
         TrackingError: the store is away or refuses.
@@ -124,29 +130,25 @@ def registered_versions(tracking_uri: str, folder: CampaignFolder) -> dict[int, 
     with tracking_errors(tracking_uri):
         client = open_store(tracking_uri)
         run = find_run(client, folder)
-        if run is None:
-            return {}
-        found = client.search_model_versions(f"run_id = '{run.info.run_id}'")
-        aliases = client.get_registered_model(found[0].name).aliases if found else {}
+        found = None if run is None else find_version(client, run.info.run_id, generation)
+        if found is None:
+            return None
+        aliases = client.get_registered_model(found.name).aliases
+    number = int(found.version)
     return {
-        int(version.tags["generation"]): RegisteredVersion(
-            int(version.version),
-            tuple(sorted(a for a, number in aliases.items() if number == version.version)),
-        )
-        for version in found
+        "number": number,
+        "aliases": sorted(alias for alias, of in aliases.items() if int(of) == number),
     }
 
 
-def promote_registered(
-    tracking_uri: str, folder: CampaignFolder, generation: int, tags: Mapping[str, str]
-) -> None:
-    """Let the champion be the version of ``generation``, and add ``tags`` to it.
+def promote_registered(tracking_uri: str, folder: CampaignFolder, generation: int) -> None:
+    """Let the champion be the version of ``generation``.
 
     Raises:
         TrackingError: it is not registered, or the store is away or refuses.
     """
     with _run_of(tracking_uri, folder) as (client, run):
-        move_champion(client, run, generation, tags)
+        move_champion(client, run, folder, generation)
 
 
 def keep_artifacts(
@@ -158,8 +160,7 @@ def keep_artifacts(
         TrackingError: the campaign has no run there, or the store is away or refuses.
     """
     with _run_of(tracking_uri, campaign) as (client, run):
-        if not store_files(tracking_uri, run.info.artifact_uri, folder, artifact_path):
-            client.log_artifacts(run.info.run_id, str(folder), artifact_path)
+        store_run_files(client, tracking_uri, run, folder, artifact_path)
 
 
 def campaign_pages(tracking_uri: str, folder: CampaignFolder, server: str) -> dict[str, str]:

@@ -23,8 +23,8 @@ from chess_snn.data import is_committed
 from chess_snn.errors import CorruptDataError, UsageError
 from chess_snn.nets import load_network, network_digest
 from chess_snn.training import WEIGHTS
+from tasks.tracking import TrackingError, existing_store
 from tasks.tracking.campaign_run import CAMPAIGN_ID_TAG
-from tasks.tracking.facts import TrackingError, existing_store
 from tasks.tracking.store import open_store, tracking_errors
 
 _ADDRESS: Final = re.compile(

@@ -6,7 +6,7 @@ import math
 import posixpath
 import re
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,17 +20,22 @@ from mlflow.utils.validation import (
 )
 
 from chess_snn.campaign import CampaignFolder
+from chess_snn.campaign.configuration.loading import flat_values
+from chess_snn.campaign.models.versions import NetworkVersion
+from chess_snn.training import WEIGHTS
+from chess_snn.types import Json
+from tasks.tracking import EXPERIMENT
 from tasks.tracking.campaign_run import (
     CAMPAIGN_ID_TAG,
     COPY_TAG,
     FOLDER_TAG,
     find_run,
+    move_champion,
     place_of,
     runs_of,
 )
-from tasks.tracking.facts import DatasetFacts, ModelVersionFacts
 from tasks.tracking.registry import ModelRegistry
-from tasks.tracking.store import experiment_of, open_store, store_files, tracking_errors
+from tasks.tracking.store import open_store, store_run_files, tracking_errors
 
 MARKER_METRIC = "iteration"
 """Written in the same transaction as an iteration's metrics: its history says which are there."""
@@ -89,15 +94,14 @@ class CampaignTracker:
                 has already stay as they are, for MLflow does not change them.
         """
         self._uri = tracking_uri
+        self._folder = folder
         self._recorded: set[int] | None = None
         with tracking_errors(tracking_uri):
             self._client = open_store(tracking_uri)
-            run = self._adopted_run(folder) or self._create_run(folder)
-            self._run_id: str = run.info.run_id
-            self._artifact_uri: str = run.info.artifact_uri
+            self._run = self._adopted_run() or self._create_run()
+            self._run_id: str = self._run.info.run_id
             self._client.update_run(self._run_id, RunStatus.to_string(RunStatus.RUNNING))
-            self._log_configuration(configuration or {}, known=run.data.params)
-        self._registry = ModelRegistry(self._client, tracking_uri, run, folder)
+            self._log_configuration(configuration or {})
 
     @property
     def run_id(self) -> str:
@@ -117,13 +121,13 @@ class CampaignTracker:
         """The iterations whose metrics are in the store, which is asked once."""
         if self._recorded is None:
             with tracking_errors(self._uri):
-                history = self._client.get_metric_history(self._run_id, MARKER_METRIC)
-            self._recorded = {metric.step for metric in history}
+                self._recorded = self._steps_of(MARKER_METRIC)
         return frozenset(self._recorded)
 
     def record_iteration(
         self, iteration: int, metrics: Mapping[str, float],
-        version: ModelVersionFacts | None = None, steps: Sequence[Mapping[str, float]] = (),
+        version: NetworkVersion | None = None, weights: Path | None = None,
+        steps: Sequence[Mapping[str, float]] = (),
     ) -> bool:
         """Record what an iteration committed, unless it is recorded.
 
@@ -131,8 +135,10 @@ class CampaignTracker:
             iteration: from 0; the step of every metric.
             metrics: by name, stored under its :func:`legal_name`; a value that is not finite is
                 left out with a warning.
-            version: the checkpoint the iteration made, which becomes a version of the registered
+            version: the network that the iteration made, which becomes a version of the registered
                 model and its ``candidate``; what it was trained on becomes an input of the run.
+                None where it was removed on purpose.
+            weights: file of that network; by default the campaign's.
             steps: figures of its training, each with the optimiser's ``step`` in the campaign;
                 stored under ``train_step/``.
 
@@ -141,9 +147,7 @@ class CampaignTracker:
         """
         with tracking_errors(self._uri):
             # The version first: the marker below then vouches for both.
-            model_id = None if version is None else self._registry.add(version)
-            if version is not None and version.dataset is not None:
-                self._client.log_inputs(self._run_id, [_dataset_input(version.dataset)])
+            model_id = None if version is None else self._register(version, weights)
             if iteration in self.recorded_iterations():
                 return False
             rows = [row for point in steps for row in self._step_rows(point)]
@@ -151,60 +155,62 @@ class CampaignTracker:
         self._recorded = {*self.recorded_iterations(), iteration}
         return True
 
-    def record_supervised(
-        self, points: Sequence[Mapping[str, float]], dataset: DatasetFacts
-    ) -> int:
+    def _register(self, version: NetworkVersion, weights: Path | None) -> str:
+        """The id of the stored model of ``version``."""
+        registry = ModelRegistry(self._client, self._uri, self._run, self._folder)
+        weights = weights or self._folder.checkpoint(version.generation) / WEIGHTS
+        model_id = registry.add(version, weights)
+        if version.window_name is not None:
+            self._log_dataset(
+                version.window_name, version.window_digest, self._folder.path / "games", {
+                    "campaign_id": version.campaign_id, "num_positions": version.window_positions,
+                    "num_shards": len(version.window_shards),
+                    "shards": list(version.window_shards),
+                    "trained_generation": version.generation,
+                },
+            )
+        return model_id
+
+    def record_supervised(self, points: Sequence[Mapping[str, float]], games: Json) -> int:
         """Record training on given games, as far as it is not recorded.
 
         Args:
             points: figures by name, each with its optimiser ``step``.
-            dataset: the games; an input of the run.
+            games: ``name``, ``digest``, ``path`` and numbers of the games; an input of the run.
 
         Returns:
             How many of the points were new to the store.
         """
         with tracking_errors(self._uri):
-            history = self._client.get_metric_history(self._run_id, SUPERVISED_MARKER_METRIC)
-            known = {metric.step for metric in history}
-            missing = [point for point in points if point["step"] not in known]
-            if not known:
-                self._client.log_inputs(self._run_id, [_dataset_input(dataset, "supervised")])
-            for point in missing:
-                step = int(point["step"])
-                metrics = {
-                    f"supervised/{name}": value for name, value in point.items() if name != "step"
-                }
-                rows = self._rows(step, metrics, marker=SUPERVISED_MARKER_METRIC)
+            if not self._steps_of(SUPERVISED_MARKER_METRIC):
+                profile = {name: games[name] for name in ("games", "positions")}
+                self._log_dataset(
+                    games["name"], games["digest"], games["path"], profile, "supervised"
+                )
+        return self._record_points(SUPERVISED_MARKER_METRIC, {
+            int(point["step"]): {
+                f"supervised/{name}": value for name, value in point.items() if name != "step"
+            }
+            for point in points
+        })
+
+    def record_final(self, iteration: int, metrics: Mapping[str, float]) -> None:
+        """Record the matches after ``iteration``, the last one, unless they are recorded."""
+        self._record_points(FINAL_MARKER_METRIC, {iteration: metrics})
+
+    def _record_points(self, marker: str, points: Mapping[int, Mapping[str, float]]) -> int:
+        """Record metrics by step, those steps that ``marker`` lacks; how many they were."""
+        with tracking_errors(self._uri):
+            missing = points.keys() - self._steps_of(marker)
+            for step in sorted(missing):
+                rows = self._rows(step, points[step], marker=marker)
                 self._client.log_batch(self._run_id, metrics=rows)
         return len(missing)
 
-    def record_final(self, iteration: int, metrics: Mapping[str, float]) -> bool:
-        """Record the matches at the end of the campaign, unless they are recorded.
-
-        Args:
-            iteration: the last one; the step of every metric.
-            metrics: by name.
-
-        Returns:
-            Whether they were new to the store.
-        """
+    def promote(self, generation: int) -> None:
+        """Make the version of ``generation`` the ``champion``."""
         with tracking_errors(self._uri):
-            history = self._client.get_metric_history(self._run_id, FINAL_MARKER_METRIC)
-            if any(metric.step == iteration for metric in history):
-                return False
-            rows = self._rows(iteration, metrics, marker=FINAL_MARKER_METRIC)
-            self._client.log_batch(self._run_id, metrics=rows)
-        return True
-
-    def show_alarms(self, names: Sequence[str]) -> None:
-        """Tag the run with the alarms that are active."""
-        with tracking_errors(self._uri):
-            self._client.set_tag(self._run_id, ALARMS_TAG, ", ".join(names) or "none")
-
-    def promote(self, generation: int, tags: Mapping[str, str] | None = None) -> None:
-        """Make the version of ``generation`` the ``champion``, and add ``tags`` to it."""
-        with tracking_errors(self._uri):
-            self._registry.promote(generation, tags or {})
+            move_champion(self._client, self._run, self._folder, generation)
 
     def tag(self, tags: Mapping[str, str]) -> None:
         """Set tags of the run."""
@@ -216,23 +222,24 @@ class CampaignTracker:
     def keep_files(self, folder: Path) -> None:
         """Copy the files of ``folder`` to the artifacts of the run, in place of earlier ones."""
         with tracking_errors(self._uri):
-            if not store_files(self._uri, self._artifact_uri, folder):
-                self._client.log_artifacts(self._run_id, str(folder))
+            store_run_files(self._client, self._uri, self._run, folder)
 
     def close(self, status: str = "FINISHED") -> None:
         """End the run as ``"FINISHED"``, ``"KILLED"`` or ``"FAILED"``."""
         with tracking_errors(self._uri):
             self._client.set_terminated(self._run_id, status)
-    def _adopted_run(self, folder: CampaignFolder) -> Run | None:
+
+    def _adopted_run(self) -> Run | None:
         """The folder's run; it knows from now on where the folder is, and its name."""
-        run = find_run(self._client, folder)
+        folder, run = self._folder, find_run(self._client, self._folder)
         if run is not None and run.data.tags.get(FOLDER_TAG) != place_of(folder):
             for name, value in _folder_tags(folder).items():
                 self._client.set_tag(run.info.run_id, name, value)
             self._client.update_run(run.info.run_id, name=folder.name)
         return run
 
-    def _create_run(self, folder: CampaignFolder) -> Run:
+    def _create_run(self) -> Run:
+        folder = self._folder
         tags = {CAMPAIGN_ID_TAG: folder.campaign_id, **_folder_tags(folder)}
         for original in runs_of(self._client, folder.campaign_id)[:1]:
             tags[COPY_TAG] = original.info.run_id
@@ -241,13 +248,13 @@ class CampaignTracker:
                 f"{original.info.run_name} ({original.info.run_id})."
             )
         return self._client.create_run(
-            experiment_of(self._client).experiment_id, tags=tags | self._origin_tags(folder),
-            run_name=folder.name,
+            self._client.get_experiment_by_name(EXPERIMENT).experiment_id,
+            tags=tags | self._origin_tags(), run_name=folder.name,
         )
 
-    def _origin_tags(self, folder: CampaignFolder) -> dict[str, str]:
+    def _origin_tags(self) -> dict[str, str]:
         """Where the campaign came from; a fork's run stands below that of its parent."""
-        origin = folder.origin
+        origin = self._folder.origin
         if origin is None:
             return {}
         parents = runs_of(self._client, origin.campaign_id) if origin.campaign_id else []
@@ -257,12 +264,25 @@ class CampaignTracker:
         link = MLFLOW_PARENT_RUN_ID if origin.forked_at is not None else PARENT_TAG
         return {ORIGIN_TAG: origin.describe(), link: parent}
 
-    def _log_configuration(
-        self, configuration: Mapping[str, Any], known: Mapping[str, str]
+    def _steps_of(self, marker: str) -> set[int]:
+        history = self._client.get_metric_history(self._run_id, marker)
+        return {metric.step for metric in history}
+
+    def _log_dataset(
+        self, name: str, digest: str, uri: object, profile: Json, context: str = "training"
     ) -> None:
+        """Make games an input of the run; the same name and digest are the same games."""
+        dataset = Dataset(
+            name, digest, DATASET_SOURCE_TYPE, json.dumps({"uri": str(uri)}),
+            profile=json.dumps(profile),
+        )
+        tag = InputTag(MLFLOW_DATASET_CONTEXT, context)
+        self._client.log_inputs(self._run_id, [DatasetInput(dataset, [tag])])
+
+    def _log_configuration(self, configuration: Mapping[str, Any]) -> None:
         params = [
-            Param(key, _legal_length(value))
-            for key, value in flatten(configuration) if key not in known
+            Param(name, _param_text(value)) for name, value in flat_values(configuration).items()
+            if name not in self._run.data.params
         ]
         for start in range(0, len(params), MAX_PARAMS_TAGS_PER_BATCH):
             batch = params[start : start + MAX_PARAMS_TAGS_PER_BATCH]
@@ -309,27 +329,9 @@ def legal_name(metric: str) -> str:
     return name[:MAX_ENTITY_KEY_LENGTH]
 
 
-def _dataset_input(facts: DatasetFacts, context: str = "training") -> DatasetInput:
-    dataset = Dataset(
-        facts.name, facts.digest, DATASET_SOURCE_TYPE, json.dumps(dict(facts.source)),
-        profile=json.dumps(dict(facts.profile)),
-    )
-    return DatasetInput(dataset, [InputTag(MLFLOW_DATASET_CONTEXT, context)])
-
-
-def flatten(configuration: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
-    """Dotted names and texts of nested settings; lists become JSON."""
-    for key, value in configuration.items():
-        name = f"{prefix}{key}"
-        if isinstance(value, Mapping):
-            yield from flatten(value, f"{name}.")
-        elif isinstance(value, (list, tuple)):
-            yield name, json.dumps(value)
-        else:
-            yield name, str(value)
-
-
-def _legal_length(value: str) -> str:
-    if len(value) <= MAX_PARAM_VAL_LENGTH:
-        return value
-    return value[: MAX_PARAM_VAL_LENGTH - len(CUT_MARK)] + CUT_MARK
+def _param_text(value: object) -> str:
+    """``value`` as MLflow stores it; lists become JSON."""
+    text = json.dumps(value) if isinstance(value, list | tuple) else str(value)
+    if len(text) <= MAX_PARAM_VAL_LENGTH:
+        return text
+    return text[: MAX_PARAM_VAL_LENGTH - len(CUT_MARK)] + CUT_MARK

@@ -1,7 +1,6 @@
 """Checkpoints as versions of a registered model, callable with a position and free of pickle."""
 
 import tempfile
-from collections.abc import Mapping
 from importlib.metadata import version
 from pathlib import Path, PurePosixPath
 from urllib.parse import urlsplit
@@ -19,9 +18,12 @@ from mlflow.types.schema import Array, ColSpec, DataType, Map, ParamSchema, Para
 from mlflow.utils.validation import MAX_PARAM_VAL_LENGTH
 
 from chess_snn.campaign import CampaignFolder
+from chess_snn.campaign.models.model_card import model_card, rating_text
+from chess_snn.campaign.models.versions import NetworkVersion
 from chess_snn.campaign.stages.networks import game_of
-from tasks.tracking.campaign_run import find_version, move_champion
-from tasks.tracking.facts import CANDIDATE, ModelVersionFacts, artifact_folder, model_name
+from chess_snn.campaign.store.receipts import VERDICT_WORDS
+from tasks.tracking import CANDIDATE, artifact_folder, model_name
+from tasks.tracking.campaign_run import find_version
 from tasks.tracking.store import store_files
 
 MOST_DESCRIPTION = 5000
@@ -60,37 +62,42 @@ class ModelRegistry:
         self._client = client
         self._uri = tracking_uri
         self._run = run
-        self._run_id: str = run.info.run_id
         self._game = game_of(folder)
         self._name = model_name(self._game.spec.name)
-        self._campaign_tags = {"campaign": folder.name, "campaign_id": folder.campaign_id}
 
-    def add(self, facts: ModelVersionFacts) -> str:
+    def add(self, version: NetworkVersion, weights: Path) -> str:
         """Register a checkpoint once, let the candidate be it, and return its MLflow model id.
 
         An older checkpoint does not take the alias from a newer one.
+
+        Args:
+            version: what is known of it.
+            weights: its file, which is copied into the store.
         """
-        registered = (
-            find_version(self._client, self._run_id, facts.generation) or self._create(facts)
-        )
-        self._advance_candidate(registered)
+        registered = find_version(self._client, self._run.info.run_id, version.generation)
+        if registered is None:
+            registered = self._create(version, weights)
+        aliases = self._client.get_registered_model(self._name).aliases
+        if int(aliases.get(CANDIDATE, 0)) < int(registered.version):
+            self._client.set_registered_model_alias(self._name, CANDIDATE, registered.version)
         return model_id_of(registered)
 
-    def promote(self, generation: int, tags: Mapping[str, str]) -> None:
-        """Let the champion be the version of ``generation``, and add ``tags`` to it."""
-        move_champion(self._client, self._run, generation, tags)
-
-    def _create(self, facts: ModelVersionFacts) -> ModelVersion:
-        self._ensure_registered_model()
-        stored = self._store_model(facts)
+    def _create(self, version: NetworkVersion, weights: Path) -> ModelVersion:
+        try:
+            self._client.create_registered_model(
+                self._name,
+                description=f"Spiking {self._game.spec.name} networks; give a position as text "
+                            "(chess: a FEN), get a move.",
+            )
+        except MlflowException as error:
+            if error.error_code != ErrorCode.Name(RESOURCE_ALREADY_EXISTS):
+                raise
+        stored = self._store_model(version, weights)
         return self._client.create_model_version(
-            self._name, source=self._source(stored), run_id=self._run_id,
-            model_id=stored.model_id, tags=self._tags(facts),
-            description=facts.description[:MOST_DESCRIPTION],
+            self._name, source=self._source(stored), run_id=self._run.info.run_id,
+            model_id=stored.model_id, tags=_tags(version),
+            description=model_card(version)[:MOST_DESCRIPTION],
         )
-
-    def _tags(self, facts: ModelVersionFacts) -> dict[str, str]:
-        return {**facts.tags, "generation": str(facts.generation), **self._campaign_tags}
 
     def _source(self, stored: LoggedModel) -> str:
         """Where the model's files are: MLflow resolves relative places by a server only.
@@ -101,50 +108,67 @@ class ModelRegistry:
         folder = artifact_folder(self._uri, stored.artifact_location)
         return stored.artifact_location if folder is None else folder.as_uri()
 
-    def _advance_candidate(self, registered: ModelVersion) -> None:
-        aliases = self._client.get_registered_model(self._name).aliases
-        if int(aliases.get(CANDIDATE, 0)) < int(registered.version):
-            self._client.set_registered_model_alias(self._name, CANDIDATE, registered.version)
-
-    def _ensure_registered_model(self) -> None:
-        try:
-            self._client.create_registered_model(
-                self._name,
-                description=f"Spiking {self._game.spec.name} networks; give a position as text "
-                            "(chess: a FEN), get a move.",
-            )
-        except MlflowException as error:
-            if error.error_code != ErrorCode.Name(RESOURCE_ALREADY_EXISTS):
-                raise
-
-    def _store_model(self, facts: ModelVersionFacts) -> LoggedModel:
+    def _store_model(self, version: NetworkVersion, weights: Path) -> LoggedModel:
         """Copy the weights and the code that serves them into the store."""
+        run_id = self._run.info.run_id
         logged = self._client.create_logged_model(
-            self._run.info.experiment_id, name=f"gen-{facts.generation:06d}",
-            source_run_id=self._run_id,
-            tags=self._tags(facts), model_type=self._game.spec.name,
-            params={
-                name: value[:MAX_PARAM_VAL_LENGTH] for name, value in facts.params.items()
-            },
+            self._run.info.experiment_id, name=f"gen-{version.generation:06d}",
+            source_run_id=run_id, tags=_tags(version), model_type=self._game.spec.name,
+            params=_params(version),
         )
+        start = self._game.initial_states(np.zeros(1, np.uint64))[0]
         with tempfile.TemporaryDirectory() as scratch:
             folder = Path(scratch) / "model"
-            _save_model(facts, folder, self._start_text(), Model(
+            save_model(folder, weights, self._game.format_state(start), Model(
                 artifact_path=logged.artifact_location, model_uuid=logged.model_id,
-                run_id=self._run_id, model_id=logged.model_id,
+                run_id=run_id, model_id=logged.model_id,
             ))
             if not store_files(self._uri, logged.artifact_location, folder):
                 self._client.log_model_artifacts(logged.model_id, str(folder))
         self._client.finalize_logged_model(logged.model_id, "READY")
         self._client.log_outputs(
-            self._run_id, [LoggedModelOutput(logged.model_id, step=facts.generation)]
+            run_id, [LoggedModelOutput(logged.model_id, step=version.generation)]
         )
         return logged
 
 
-    def _start_text(self) -> str:
-        """Where a game begins, in its notation."""
-        return self._game.format_state(self._game.initial_states(np.zeros(1, np.uint64))[0])
+def _tags(version: NetworkVersion) -> dict[str, str]:
+    """Few, so that they fit on one screen: rating, search budget, verdict, origin."""
+    scale = "elo_own_games" if version.climb is None else "elo"
+    tags = {
+        scale: rating_text(version),
+        "search_budget": f"{version.simulations} simulations",
+        "promotion": "" if version.promotion is None else VERDICT_WORDS[version.promotion.verdict],
+        "generation": str(version.generation),
+        "campaign": version.campaign,
+        "campaign_id": version.campaign_id,
+    }
+    return {name: value for name, value in tags.items() if value}
+
+
+def _params(version: NetworkVersion) -> dict[str, str]:
+    """Everything else that is no metric; names and values as the settings have them."""
+    params = {
+        "net.size": version.size,
+        **{f"net.{name}": value for name, value in version.shape.items()},
+        "net.precision": version.precision,
+        "net.parameters": version.parameters,
+        "evaluation.simulations": version.simulations,
+        "weights_digest": version.digest,
+        "created": version.created,
+        "window_positions": version.window_positions,
+        "window_shards": len(version.window_shards),
+        "dataset": version.window_name,
+        "dataset_digest": version.window_name and version.window_digest,
+        "given_games": version.given_games,
+        "given_digest": version.given_digest,
+        "promotion": version.promotion,
+        **version.provenance,
+    }
+    return {
+        name: str(value)[:MAX_PARAM_VAL_LENGTH]
+        for name, value in params.items() if value is not None
+    }
 
 
 def model_id_of(registered: ModelVersion) -> str:
@@ -152,11 +176,19 @@ def model_id_of(registered: ModelVersion) -> str:
     return PurePosixPath(urlsplit(registered.source).path).parent.name  # …/models/ID/artifacts
 
 
-def _save_model(facts: ModelVersionFacts, folder: Path, example: str, model: Model) -> None:
+def save_model(folder: Path, weights: Path, example: str, model: Model) -> None:
+    """Write the files of ``model`` to ``folder``.
+
+    Args:
+        folder: to be made.
+        weights: file of the network.
+        example: a position as text.
+        model: what MLflow calls it.
+    """
     pyfunc.save_model(
         folder,
         python_model=SERVED_MODEL,
-        artifacts={"weights": str(facts.weights_path.resolve())},
+        artifacts={"weights": str(weights.resolve())},
         signature=SIGNATURE,
         input_example=pd.DataFrame({"fen": [example]}),
         # Given, because MLflow would find them by running the model in a process of its own.

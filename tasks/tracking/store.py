@@ -9,13 +9,13 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-from mlflow.entities import Experiment
+from mlflow.entities import Run
 from mlflow.exceptions import MlflowException
 from mlflow.tracking import MlflowClient
 from sqlalchemy.exc import SQLAlchemyError
 
 from chess_snn.campaign.store.naming import services_directory
-from tasks.tracking.facts import (
+from tasks.tracking import (
     EXPERIMENT,
     EXPERIMENT_TAGS,
     RELATIVE_ARTIFACTS,
@@ -25,7 +25,6 @@ from tasks.tracking.facts import (
     database_file,
     is_server,
     local_tracking_uri,
-    tracking_uri,
 )
 
 SERVER_PATIENCE = {
@@ -38,21 +37,6 @@ _OWNER_ONLY = 0o700
 
 _LOCK_PATIENCE_S = 60.0
 """Creating a store takes 2 s on a quick machine."""
-
-
-def prepare_store(uri: str | None = None) -> str:
-    """Make the tracking store ready, where it is not, and return its URI.
-
-    Args:
-        uri: of the store; by default :func:`tasks.tracking.facts.tracking_uri`.
-
-    Raises:
-        TrackingError: the store cannot be reached or opened.
-    """
-    uri = uri or tracking_uri()
-    with tracking_errors(uri):
-        open_store(uri)
-    return uri
 
 
 def open_store(uri: str) -> MlflowClient:
@@ -77,11 +61,6 @@ def open_store(uri: str) -> MlflowClient:
     return client
 
 
-def experiment_of(client: MlflowClient) -> Experiment:
-    """The experiment of all campaigns, in a store that :func:`open_store` has opened."""
-    return client.get_experiment_by_name(EXPERIMENT)
-
-
 def store_files(uri: str, artifact_uri: str, folder: Path, subfolder: str = "") -> bool:
     """Copy the files of ``folder`` to ``artifact_uri``; False where MLflow's client must do it."""
     target = artifact_folder(uri, artifact_uri)
@@ -89,6 +68,14 @@ def store_files(uri: str, artifact_uri: str, folder: Path, subfolder: str = "") 
         return False
     shutil.copytree(folder, target / subfolder, dirs_exist_ok=True)
     return True
+
+
+def store_run_files(
+    client: MlflowClient, uri: str, run: Run, folder: Path, subfolder: str | None = None
+) -> None:
+    """Copy the files of ``folder`` to the artifacts of ``run``, in place of earlier ones."""
+    if not store_files(uri, run.info.artifact_uri, folder, subfolder or ""):
+        client.log_artifacts(run.info.run_id, str(folder), subfolder)
 
 
 def _artifact_location(uri: str) -> str | None:

@@ -3,6 +3,7 @@
 import pytest
 
 from chess_snn.campaign import load_config
+from chess_snn.campaign.configuration.loading import build_config, config_values, format_toml
 from chess_snn.campaign.configuration.pace import check_address, is_loopback
 from chess_snn.errors import ConfigError
 
@@ -46,9 +47,15 @@ def test_an_address_needs_its_kind_and_the_kind_an_address():
     assert found.cluster.shared_storage
 
 
-def test_pods_need_an_image_and_certificates():
-    with pytest.raises(ConfigError, match=r"needs cluster\.image and cluster\.certificates_secret"):
-        load_config(settings=["cluster.kind=kubernetes"])
+def test_settings_of_earlier_versions_are_read_from_files_alone(tmp_path):
+    values = config_values(load_config(settings=["cluster.wait_s=7"]))
+    values["cluster"] |= {"jobs": 3, "queue": "gpu", "directives": []}
+    assert build_config(values).cluster.wait_s == 7
+    file = tmp_path / "campaign.toml"
+    file.write_text(format_toml(values))
+    assert load_config(file=file) == build_config(values)
+    with pytest.raises(ConfigError, match=r"unknown setting cluster\.jobs"):
+        load_config(settings=["cluster.jobs=3"])
 
 
 @pytest.mark.parametrize(("host", "loopback"), [

@@ -29,7 +29,7 @@ def test_an_exported_network_is_the_one_of_the_checkpoint(folder, tmp_path):
     exported = verify_folder(tmp_path / "model")
     assert exported.files[WEIGHTS] == checkpoint.files[WEIGHTS]
     assert exported.meta["weights_digest"] == version.digest
-    assert read_exported(tmp_path / "model").generation == GENERATION
+    assert read_exported(tmp_path / "model")[0]["generation"] == GENERATION
 
 
 def test_a_bit_that_flips_while_a_network_is_copied_is_found_bug(folder, tmp_path, monkeypatch):

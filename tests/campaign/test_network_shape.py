@@ -52,7 +52,7 @@ def test_an_export_has_its_shape_and_plays_a_match(folder, tmp_path):
     assert version.size == "2x24"
     assert NetConfig(**version.shape) == SHAPE
     assert "blocks 2, channels 24" in describe(version)["shape"]
-    assert read_exported(tmp_path / "model").facts["shape"] == version.shape
+    assert read_exported(tmp_path / "model")[0]["shape"] == version.shape
     model, game = find_model(str(tmp_path / "model")), get_game("chess")
     network = model.load(game)
     assert network.config == SHAPE

@@ -9,6 +9,7 @@ from dataclasses import replace
 import pytest
 
 from chess_snn.campaign.machine.places import WorkerPlace
+from chess_snn.campaign.store.typed_json import from_json
 from chess_snn.devices import Device
 
 CORES = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
@@ -77,4 +78,4 @@ def test_a_worker_keeps_to_its_gpu_while_it_trains_bug():
 def test_a_place_survives_the_way_through_the_environment():
     before = replace(PLACE, roles=("train",), cores=())
     text = before.environment()["CHESS_SNN_WORKER_PLACE"]
-    assert WorkerPlace.from_json(json.loads(text)) == before
+    assert from_json(WorkerPlace, json.loads(text)) == before

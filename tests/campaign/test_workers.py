@@ -3,7 +3,6 @@
 import pytest
 
 from chess_snn.campaign import load_config
-from chess_snn.campaign.machine.gpu_sharing import measure_sharing, most_a_gpu, workers_a_gpu
 from chess_snn.campaign.machine.places import Machine
 from chess_snn.campaign.machine.workers import plan_workers, worker_bytes
 from chess_snn.cores import num_cores
@@ -12,12 +11,6 @@ from chess_snn.errors import ConfigError
 
 GIB = 1 << 30
 GAMES = 1000
-
-
-@pytest.fixture(autouse=True)
-def fresh_cache(tmp_path, monkeypatch):
-    """Nothing was measured on this machine."""
-    monkeypatch.setenv("CHESS_SNN_CACHE", str(tmp_path))
 
 
 def gpus(count: int, memory_bytes: int = 141 * GIB) -> tuple[Device, ...]:
@@ -205,38 +198,3 @@ def test_both_numbers_of_workers_contradict_each_other():
 def test_gpus_are_different_numbers(numbers):
     with pytest.raises(ConfigError, match=r"execution\.gpus"):
         config(f"gpus={numbers}")
-
-
-def test_measuring_stops_where_one_worker_more_does_not_pay_and_is_remembered():
-    paces = {1: 100.0, 2: 170.0, 3: 172.0, 4: 999.0}
-    asked = []
-
-    def measure(count: int) -> float:
-        asked.append(count)
-        return paces[count]
-
-    (gpu,), settings = gpus(1), config()
-    assert most_a_gpu([gpu], num_cores=16) == 4
-    assert measure_sharing(settings, gpu, 4, measure) == 2
-    assert asked == [1, 2, 3]
-    assert workers_a_gpu(settings, [gpu], num_cores=16) == 2
-
-
-def test_a_gpu_that_one_worker_fills_keeps_one():
-    (gpu,), settings = gpus(1), config()
-    measure_sharing(settings, gpu, 4, lambda count: 100.0 + count)
-    assert workers_a_gpu(settings, [gpu], num_cores=16) == 1
-    other = load_config(settings=["net.size=large"])
-    assert workers_a_gpu(other, [gpu], num_cores=16) == 2, "another network is another matter"
-
-
-def test_what_was_measured_is_bounded_by_cores():
-    (gpu,), settings = gpus(1), config()
-    measure_sharing(settings, gpu, 4, lambda count: 100.0 * count)
-    assert workers_a_gpu(settings, [gpu], num_cores=16) == 4
-    assert workers_a_gpu(settings, [gpu], num_cores=3) == 3
-
-
-def test_a_damaged_cache_is_measured_again(tmp_path):
-    (tmp_path / "gpu-sharing.json").write_text("[1, 2")
-    assert workers_a_gpu(config(), gpus(1), num_cores=16) == 2

@@ -60,7 +60,6 @@ def test_more_workers_than_memory_are_refused(directory):
         "tcp://127.0.0.1:1", "cannot reach a scheduler at tcp://127.0.0.1:1",
         marks=pytest.mark.slow,
     ),
-    ("slurm", "needs certificates"),
     ("nowhere", "cluster.kind"),
 ])
 def test_a_cluster_that_cannot_be_used_is_named(directory, cluster, said):
@@ -142,7 +141,7 @@ def test_only_options_that_were_given_change_settings():
 
 def test_the_command_for_workers_loads_neither_prefect_nor_mlflow():
     program = (
-        "import sys, chess_snn.cli.cluster, tasks.remote, tasks.worker_setup\n"
+        "import sys, chess_snn.cli.cluster, tasks.remote, tasks.cluster.worker_setup\n"
         "import tasks.cluster.programs\n"
         "import tasks.cluster.attempts, tasks.cluster.identity, tasks.cluster.security\n"
         "print(sorted({name.partition('.')[0] for name in sys.modules} "

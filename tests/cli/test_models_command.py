@@ -236,7 +236,7 @@ def test_a_comparison_goes_where_it_is_told_to(chess_snn, folder, tmp_path):
     (("show", "runs/a@4"), "has no version of generation 4; finished iterations made 1 to 3"),
     (("show", "runs/a@0"), "has no version of generation 0"),
     (("show", "nowhere@2"), "nowhere holds no campaign, so it has no generation 2"),
-    (("show", "loose.safetensors"), "loose.safetensors says nothing of itself"),
+    (("show", "loose.safetensors"), "loose.safetensors has no description"),
     (("show", "runs/fresh@champion"), "runs/fresh has no network yet"),
     (("promote", "runs/a@2", "--why", "x"), "generation 2 of"),
     (("promote", "runs/a@0", "--why", "x"), "those of finished iterations are 1 to 3"),

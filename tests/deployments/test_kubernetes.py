@@ -30,6 +30,15 @@ def objects(request, tmp_path):
     return list(yaml.safe_load_all(done.stdout))
 
 
+def test_the_pods_of_workers_are_valid_and_not_root():
+    items = list(yaml.safe_load_all((MANIFESTS / "workers.yaml").read_text()))
+    assert set(pods(items)) == {"scheduler", "workers"}
+    test_no_container_is_root_or_can_become_it(items)
+    validator = pytest.importorskip("kubernetes_validate")
+    for item in items:
+        validator.validate(item, KUBERNETES_VERSION, strict=True)
+
+
 def pods(objects):
     return {
         item["metadata"]["name"]: item["spec"]["template"]["spec"] for item in objects

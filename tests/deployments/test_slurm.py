@@ -132,6 +132,15 @@ def test_without_a_directory_it_says_how_it_is_used(node):
     assert not node.calls.exists()
 
 
+def test_workers_join_the_scheduler_with_their_options(node):
+    job = node.start("workers.sbatch", "tls://login:8786", "/shared/certs", "--gpus", "0,1")
+    assert job.wait(30) == 0
+    assert node.said() == [
+        "chess-snn cluster worker tls://login:8786 --certificates /shared/certs --patience-s 60 "
+        "--gpus 0,1",
+    ]
+
+
 def test_services_run_until_the_job_ends_on_ports_of_their_own(node):
     job = node.start("services.sbatch", STEPS="600")
     node.wait_until_running()

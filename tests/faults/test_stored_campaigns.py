@@ -50,7 +50,7 @@ def test_its_window_and_newest_generation_are_read(stored: CampaignFolder) -> No
 
 def test_its_network_is_exported_and_plays(stored: CampaignFolder, tmp_path: Path) -> None:
     version = export_model(stored, 2, tmp_path / "model")
-    assert read_exported(tmp_path / "model").generation == 2
+    assert read_exported(tmp_path / "model")[0]["generation"] == 2
     assert version.digest == read_manifest(stored.checkpoint(2)).meta["weights_digest"]
     model_of_campaign(stored.path).load(game_of(stored))
 

@@ -17,7 +17,7 @@ from distributed import Client, LocalCluster  # noqa: E402
 
 from chess_snn.errors import BeyondRepairError, RankLostError, SchedulerLostError  # noqa: E402
 from tasks import compute  # noqa: E402
-from tasks.cluster.crew_watch import CrewWatch  # noqa: E402
+from tasks.cluster.worker_pool import WorkerPool  # noqa: E402
 from tasks.compute import (  # noqa: E402
     DEVICE,
     StoppedError,
@@ -67,7 +67,7 @@ def test_results_come_in_the_order_of_the_calls_however_long_they_take(monkeypat
 @pytest.mark.timeout(20)
 def test_nothing_to_do_is_done_at_once_bug(client):
     """It waited for a worker to begin, for ever."""
-    with compute.watched_by(CrewWatch(client, print)):
+    with compute.watched_by(WorkerPool(client, print)):
         assert run_all_on_devices([]) == []
 
 

@@ -10,8 +10,10 @@ pytest.importorskip("distributed")
 from distributed.diagnostics import nvml  # noqa: E402
 from distributed.system_monitor import SystemMonitor  # noqa: E402
 
-from tasks.cluster.crew_watch import Member, _state  # noqa: E402
-from tasks.cluster.devices import UseMeter, UseTotals, WorkerState  # noqa: E402
+from chess_snn.campaign.machine.places import WorkerPlace  # noqa: E402
+from chess_snn.devices import Device, processor  # noqa: E402
+from tasks.cluster.devices import UseTotals, WorkerState  # noqa: E402
+from tasks.cluster.worker_pool import PoolWorker, _state  # noqa: E402
 
 GIB = 1 << 30
 ON_GPU = WorkerState(
@@ -25,10 +27,10 @@ ON_CPU = WorkerState(
 
 
 def use_of(*looks):
-    meter = UseMeter()
+    totals = UseTotals()
     for states in looks:
-        meter.look(states)
-    return UseTotals().until(meter.totals)
+        totals = totals.after(states)
+    return UseTotals().until(totals)
 
 
 def test_workers_of_one_gpu_see_the_same_and_count_once():
@@ -48,13 +50,11 @@ def test_workers_of_one_processor_are_added_up():
 
 
 def test_means_are_of_the_time_between():
-    meter = UseMeter()
-    meter.look([replace(ON_CPU, cores=0.0)])
-    before = meter.totals
-    assert before.until(meter.totals) is None, "nobody looked"
+    before = totals = UseTotals().after([replace(ON_CPU, cores=0.0)])
+    assert before.until(totals) is None, "nobody looked"
     for cores in (2.0, 4.0):
-        meter.look([replace(ON_CPU, cores=cores)])
-    assert before.until(meter.totals).utilisation == pytest.approx(3 / 8)
+        totals = totals.after([replace(ON_CPU, cores=cores)])
+    assert before.until(totals).utilisation == pytest.approx(3 / 8)
 
 
 def test_a_gpu_that_does_not_tell_is_not_idle():
@@ -70,12 +70,16 @@ def test_dasks_names_of_a_gpus_figures_are_known_bug(monkeypatch):
     )
     monitor = SystemMonitor()
     monitor.update()
-    member = Member("a/gpu0-0", "tcp://a:1", "GPU 0 of a", "a", plays=True, trains=True,
-                    shares_cores=False, host_cores=64)
-    state = _state(member, 0.1, monitor.recent())
+    place = WorkerPlace(
+        0, "a", Device("cuda", 0, "0", "H200", 80 * GIB), (), 1, GIB, ("play", "train"), ()
+    )
+    worker = PoolWorker("tcp://a:1", place, host_cores=64)
+    state = _state(worker, 0.1, monitor.recent())
     assert (state.gpu_share, state.gpu_memory_bytes, state.gpu_memory_total_bytes) == (
         0.9, 20 * GIB, 80 * GIB
     )
     # One that runs beside the GPUs would be told the first one's figures.
-    beside = _state(replace(member, shares_cores=True), 0.1, monitor.recent())
+    beside = _state(
+        replace(worker, place=replace(place, device=processor())), 0.1, monitor.recent()
+    )
     assert (beside.gpu_share, beside.gpu_memory_bytes) == (None, None)

@@ -14,8 +14,8 @@ from distributed import LocalCluster  # noqa: E402
 
 from chess_snn.errors import ClusterError, UsageError  # noqa: E402
 from chess_snn.ports import check_port  # noqa: E402
-from tasks.cluster import reaching  # noqa: E402
-from tasks.cluster.reaching import check_scheduler  # noqa: E402
+from tasks.cluster import programs  # noqa: E402
+from tasks.cluster.programs import check_scheduler  # noqa: E402
 from tasks.cluster.security import make_certificates, read_certificates  # noqa: E402
 
 LOOPBACK = "127.0.0.1"
@@ -43,8 +43,8 @@ def test_a_scheduler_of_the_same_versions_is_fine():
 
 def test_another_version_is_named_with_both_sides(monkeypatch):
     with scheduler() as address:
-        theirs = reaching.distributed.__version__
-        monkeypatch.setattr(reaching.distributed, "__version__", "2020.1.0")
+        theirs = programs.distributed.__version__
+        monkeypatch.setattr(programs.distributed, "__version__", "2020.1.0")
         with pytest.raises(ClusterError) as error:
             check_scheduler(address, None)
     assert f"{address} has distributed {theirs} (2020.1.0 here)" in str(error.value)

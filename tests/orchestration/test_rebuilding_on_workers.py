@@ -25,9 +25,8 @@ from chess_snn.errors import (  # noqa: E402
     RankLostError,
 )
 from flows import rebuilding  # noqa: E402
-from flows.cluster import Crew  # noqa: E402
 from tasks import compute, remote, stages  # noqa: E402
-from tasks.cluster.crew_watch import CrewWatch  # noqa: E402
+from tasks.cluster.worker_pool import WorkerPool  # noqa: E402
 from tasks.compute import (  # noqa: E402
     DEVICE,
     TRAINER,
@@ -140,10 +139,10 @@ def test_a_generation_is_trained_again_though_a_rank_dies_meanwhile_bug(
 
     monkeypatch.setattr(rebuilding, "run_on_device", first_rank_dies)
     told: list[str] = []
-    crew = Crew(client, CrewWatch(client, told.append), threads_each=1, num_cores=2)
+    pool = WorkerPool(client, told.append, threads_each=1, num_cores=2)
     board = ProgressBoard([])
     monkeypatch.setattr(board, "message", told.append)
-    rebuilder = rebuilding.rebuilder_of(folder, crew, board)
+    rebuilder = rebuilding.rebuilder_of(folder, pool, board)
     assert rebuilder.make(folder, Stored(CHECKPOINT, (1,))) == TRAINER
     assert made == [remote.train_generation] * 2
     assert told == ["rank 1 (process 7) was killed by SIGKILL; it is tried again, at most 2 times"]

@@ -14,17 +14,16 @@ pytest.importorskip("prefect")
 
 import made_campaigns as made  # noqa: E402
 from mlflow.tracking import MlflowClient  # noqa: E402
+from mlflow_stores import prepare_store  # noqa: E402
 from prefect import flow  # noqa: E402
 from prefect.client.orchestration import get_client  # noqa: E402
 from prefect.states import Running  # noqa: E402
 
 from chess_snn.campaign import CampaignFolder, read_receipts, write_receipt  # noqa: E402
 from chess_snn.campaign.store.receipts import PromotionFacts  # noqa: E402
-from chess_snn.campaign.strength.champions import promote_by_hand  # noqa: E402
 from chess_snn.cli import main  # noqa: E402
 from chess_snn.games import get_game  # noqa: E402
 from chess_snn.nets import build_network, net_config, save_network  # noqa: E402
-from flows import registry  # noqa: E402
 from flows.campaign_runs import campaign_tag  # noqa: E402
 from flows.launch import record_campaign  # noqa: E402
 from flows.servers import prefect_server  # noqa: E402
@@ -32,12 +31,12 @@ from tasks.record import record_missing  # noqa: E402
 from tasks.tracking import (  # noqa: E402
     EXPERIMENT,
     MODEL_NAME,
-    CampaignTracker,
     TrackingError,
     local_tracking_uri,
-    prepare_store,
     tracking_uri,
 )
+from tasks.tracking.campaign_run import keep_artifacts, registered_version  # noqa: E402
+from tasks.tracking.recorder import CampaignTracker  # noqa: E402
 from tasks.tracking.registry import model_id_of  # noqa: E402
 
 NUM_FINISHED = 2
@@ -166,7 +165,9 @@ def test_the_alias_follows_the_gate_and_whoever_overrules_it(folder, monkeypatch
     record(folder)
     assert champion(folder)["generation"] == "2"
     own = f"champion-{folder.campaign_id[:8]}"
-    assert registry.registered(folder)[2].aliases == ("candidate", "champion", own)
+    assert registered_version(tracking_uri(), folder, 2) == {
+        "number": 2, "aliases": ["candidate", "champion", own],
+    }
 
     done = chess_snn(monkeypatch, "models", "promote", f"{folder.path}@1", "--why", "a hunch",
                      "--who", "ada")
@@ -197,11 +198,11 @@ def test_a_choice_that_mlflow_could_not_be_told_is_told_later(folder, monkeypatc
     assert champion(folder)["generation"] == "1"
 
 
-def test_without_a_store_nothing_is_told_and_none_is_made(folder):
+def test_without_a_store_nothing_is_told_and_none_is_made(folder, monkeypatch, capfd):
     (folder.services / "mlflow.db").unlink()
-    assert registry.registered(folder) == {}
-    assert not registry.tell_champion(folder, 1)
-    promote_by_hand(folder, 1, "ada", "a hunch")
+    assert chess_snn(monkeypatch, "models", "show", f"{folder.path}@1") == 0
+    assert chess_snn(monkeypatch, "models", "promote", f"{folder.path}@1", "--why", "a hunch") == 0
+    assert "MLflow" not in capfd.readouterr().out
     assert list(folder.services.iterdir()) == []
 
 
@@ -209,10 +210,11 @@ def test_a_comparison_is_kept_with_the_artifacts_of_the_run(folder, tmp_path):
     kept = tmp_path / "gen-000002-against-gen-000001"
     kept.mkdir()
     (kept / "comparison.svg").write_text("<svg/>")
+    store, path = tracking_uri(), f"comparisons/{kept.name}"
     with pytest.raises(TrackingError, match="has no run of the campaign"):
-        registry.keep_comparison(folder, kept)
+        keep_artifacts(store, folder, kept, path)
     record(folder)
-    assert registry.keep_comparison(folder, kept)
+    keep_artifacts(store, folder, kept, path)
     experiment = client(folder).get_experiment_by_name(EXPERIMENT)
     (run,) = client(folder).search_runs([experiment.experiment_id])
     assert run.info.status == "FINISHED", "asking does not set the run running"

@@ -13,7 +13,7 @@ from chess_snn.campaign.stages import play_shard, prepare_first_generation  # no
 from chess_snn.campaign.store.plans import begin_iteration  # noqa: E402
 from chess_snn.data import verify_folder  # noqa: E402
 from chess_snn.errors import ClusterError  # noqa: E402
-from flows.cluster import campaign_crew  # noqa: E402
+from flows.cluster import campaign_workers  # noqa: E402
 from tasks import compute, remote, remote_jobs  # noqa: E402
 from tasks.folder_access import check_seen, folder_access  # noqa: E402
 
@@ -56,7 +56,7 @@ def test_stages_run_by_workers_in_replicas_are_committed_here(make):
     expected = [play_shard(plain.path, 0, shard) for shard in range(3)]
     compute.start()
     with (
-        campaign_crew(folder, lambda text: None) as crew,
+        campaign_workers(folder, lambda text: None) as crew,
         folder_access(crew.client, folder, crew.addresses),
     ):
         calls = [(remote.play_shard, directory, 0, shard, 1) for shard in range(3)]
@@ -81,7 +81,7 @@ def test_stages_run_by_workers_in_replicas_are_committed_here(make):
 @pytest.mark.slow
 def test_workers_that_should_see_the_folder_and_do_not_are_named(make, tmp_path):
     folder = make("c")
-    with campaign_crew(folder, lambda text: None) as crew:
+    with campaign_workers(folder, lambda text: None) as crew:
         check_seen(crew.client, folder, crew.addresses)
         (folder.path / "campaign.toml").rename(tmp_path / "campaign.toml")
         with pytest.raises(ClusterError, match=r"worker tls://.* does not see .*nothing is there"):

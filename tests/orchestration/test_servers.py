@@ -20,6 +20,7 @@ pytest.importorskip("prefect")
 pytest.importorskip("mlflow")
 
 import prefect  # noqa: E402
+from mlflow_stores import prepare_store  # noqa: E402
 from prefect import flow, tags, task  # noqa: E402
 from prefect.client.orchestration import get_client  # noqa: E402
 from prefect.settings import (  # noqa: E402
@@ -40,7 +41,7 @@ from flows.server_processes import (  # noqa: E402
 from flows.server_specs import prefect_spec  # noqa: E402
 from flows.servers import mlflow_server, prefect_server  # noqa: E402
 from flows.services import prefect_service  # noqa: E402
-from tasks.tracking import local_tracking_uri, prepare_store  # noqa: E402
+from tasks.tracking import local_tracking_uri  # noqa: E402
 
 GONE_WITHIN_S = 5.0
 NUM_SHARDS = 8

@@ -19,8 +19,7 @@ from mlflow.tracking import MlflowClient  # noqa: E402
 from chess_snn.campaign import CampaignFolder, read_receipts  # noqa: E402
 from chess_snn.campaign.integrity.verify import verify_campaign  # noqa: E402
 from chess_snn.games import get_game  # noqa: E402
-from tasks.tracking import local_tracking_uri  # noqa: E402
-from tasks.tracking.facts import model_name  # noqa: E402
+from tasks.tracking import local_tracking_uri, model_name  # noqa: E402
 
 SETTINGS = (
     "campaign.iterations=2", "execution.workers=2", "self_play.games_per_iteration=16",

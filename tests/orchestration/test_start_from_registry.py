@@ -12,12 +12,15 @@ pytestmark = [pytest.mark.orchestration, pytest.mark.slow]
 pytest.importorskip("mlflow")
 pytest.importorskip("prefect")
 
+from mlflow_stores import made_version  # noqa: E402
+
 from chess_snn.campaign import CampaignFolder, load_config, read_receipts  # noqa: E402
 from chess_snn.campaign.configuration.loading import config_values  # noqa: E402
 from chess_snn.data import read_manifest  # noqa: E402
 from chess_snn.games import get_game  # noqa: E402
 from chess_snn.nets import build_network, net_config, network_digest, save_network  # noqa: E402
-from tasks.tracking import CampaignTracker, ModelVersionFacts, prepare_store  # noqa: E402
+from tasks.tracking import tracking_uri  # noqa: E402
+from tasks.tracking.recorder import CampaignTracker  # noqa: E402
 
 COMMAND = shutil.which("chess-snn", path=f"{Path(sys.executable).parent}:{os.environ['PATH']}")
 SETTINGS = (
@@ -34,11 +37,10 @@ def test_a_campaign_starts_from_the_registered_champion(tmp_path, monkeypatch):
     save_network(tmp_path / "weights.safetensors", network)
     config = load_config("smoke", settings=["net.ticks=1"])
     parent = CampaignFolder.create(tmp_path / "parent", config)
-    tracker = CampaignTracker(prepare_store(), parent, configuration=config_values(config))
-    tracker.record_iteration(0, {"train/loss": 1.0}, ModelVersionFacts(
-        generation=1, weights_path=tmp_path / "weights.safetensors", description="# A card",
-        params={},
-    ))
+    tracker = CampaignTracker(tracking_uri(), parent, configuration=config_values(config))
+    tracker.record_iteration(
+        0, {"train/loss": 1.0}, made_version(1), tmp_path / "weights.safetensors"
+    )
     tracker.promote(1)
     changes = [word for setting in SETTINGS for word in ("--set", setting)]
     done = subprocess.run(

@@ -23,6 +23,7 @@ import pandas as pd  # noqa: E402
 from mlflow import pyfunc  # noqa: E402
 from mlflow.exceptions import MlflowException  # noqa: E402
 from mlflow.tracking import MlflowClient  # noqa: E402
+from mlflow_stores import made_version, prepare_store  # noqa: E402
 
 from chess_snn.campaign import CampaignFolder, load_config  # noqa: E402
 from chess_snn.campaign.configuration.loading import config_values  # noqa: E402
@@ -44,18 +45,17 @@ from flows.servers import mlflow_server  # noqa: E402
 from tasks.record import open_tracker, tracked_run  # noqa: E402
 from tasks.tracking import (  # noqa: E402
     MODEL_NAME,
-    CampaignTracker,
-    DatasetFacts,
-    ModelVersionFacts,
     TrackingError,
-    campaign_pages,
-    fetch_model,
-    keep_artifacts,
     local_tracking_uri,
-    prepare_store,
-    registered_versions,
     tracking_uri,
 )
+from tasks.tracking.campaign_run import (  # noqa: E402
+    campaign_pages,
+    keep_artifacts,
+    registered_version,
+)
+from tasks.tracking.fetching import fetch_model  # noqa: E402
+from tasks.tracking.recorder import CampaignTracker  # noqa: E402
 from tasks.tracking.registry import model_id_of  # noqa: E402
 
 START_FEN = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1"
@@ -103,14 +103,6 @@ def folder(tmp_path) -> CampaignFolder:
 def campaign(campaign_id: str = "4f0c", name: str = "first light") -> CampaignFolder:
     """One whose folder is not there, and is not looked at."""
     return CampaignFolder(Path("/campaigns", name), campaign_id, load_config("smoke"))
-
-
-def version(weights: Path, generation: int, **changes) -> ModelVersionFacts:
-    facts = {
-        "generation": generation, "weights_path": weights, "description": "# A card",
-        "params": {"net.size": "tiny", "weights_digest": f"d{generation}"},
-    }
-    return ModelVersionFacts(**(facts | changes))
 
 
 def client(uri: str) -> MlflowClient:
@@ -169,7 +161,7 @@ def test_a_value_that_is_not_finite_is_named_and_left_out(uri, caplog):
 
 def test_a_moved_campaign_keeps_its_run_and_a_copy_gets_its_own(uri, folder, tmp_path, weights):
     original = CampaignTracker(uri, folder)
-    original.record_iteration(0, METRICS, version(weights, 0))
+    original.record_iteration(0, METRICS, made_version(0), weights)
     original.promote(0)
     copy = CampaignFolder.open(shutil.copytree(folder.path, tmp_path / "copy"))
     assert keep_artifacts_fails(uri, copy), "the original's run is not the copy's"
@@ -177,11 +169,11 @@ def test_a_moved_campaign_keeps_its_run_and_a_copy_gets_its_own(uri, folder, tmp
     assert copied.run_id != original.run_id
     assert copied.recorded_iterations() == frozenset()
     assert client(uri).get_run(copied.run_id).data.tags["chess_snn.copy_of"] == original.run_id
-    copied.record_iteration(0, METRICS, version(weights, 0))
+    copied.record_iteration(0, METRICS, made_version(0), weights)
     copied.promote(0)
     own = client(uri).get_model_version_by_alias(MODEL_NAME, f"champion-{folder.campaign_id[:8]}")
     assert own.run_id == original.run_id, "the copy has another alias"
-    assert set(registered_versions(uri, copy)) == {0}
+    assert registered_version(uri, copy, 0) is not None
 
     shutil.move(folder.path, tmp_path / "moved")
     moved = CampaignTracker(uri, CampaignFolder.open(tmp_path / "moved"))
@@ -217,7 +209,7 @@ def test_a_registered_model_is_fetched_with_its_settings(
     monkeypatch.setenv("CHESS_SNN_CACHE", str(tmp_path / "cache"))
     config = load_config("smoke", settings=["search.simulations_first=3", "net.precision=fp32"])
     tracker = CampaignTracker(uri, folder, configuration=config_values(config))
-    tracker.record_iteration(0, METRICS, version(weights, 1))
+    tracker.record_iteration(0, METRICS, made_version(1), weights)
     tracker.promote(1)
     for address in ("models:/chess-snn@champion", "models:/chess-snn/1"):
         model = find_model(address, fetch_model)
@@ -236,7 +228,7 @@ def test_a_registered_model_is_fetched_with_its_settings(
     ("models:/other/1", "is not registered"), ("models:/chess-snn", "is no address"),
 ])
 def test_what_is_not_registered_is_named(uri, folder, weights, address, said):
-    CampaignTracker(uri, folder).record_iteration(0, METRICS, version(weights, 1))
+    CampaignTracker(uri, folder).record_iteration(0, METRICS, made_version(1), weights)
     with pytest.raises(UsageError, match=said):
         fetch_model(address)
 
@@ -270,8 +262,9 @@ CREATE_STORE = """
 import sys
 from chess_snn.campaign import CampaignFolder
 from pathlib import Path
-from tasks.tracking import CampaignTracker, prepare_store
-print(CampaignTracker(prepare_store(), CampaignFolder.open(Path(sys.argv[1]))).run_id)
+from tasks.tracking import tracking_uri
+from tasks.tracking.recorder import CampaignTracker
+print(CampaignTracker(tracking_uri(), CampaignFolder.open(Path(sys.argv[1]))).run_id)
 """
 
 
@@ -345,8 +338,10 @@ def test_the_configuration_becomes_dotted_parameters_of_legal_length(uri):
 def test_every_checkpoint_is_one_version_with_tags_and_aliases(uri, weights):
     tracker = CampaignTracker(uri, campaign())
     for generation in (0, 1, 0):
-        facts = version(weights, generation, tags={"elo": "210 (150 to 301)"})
-        tracker.record_iteration(generation, METRICS, facts)
+        climb = {"elo": 210.4, "elo_low": 150.0, "elo_high": 301.0}
+        tracker.record_iteration(
+            generation, METRICS, made_version(generation, climb=climb), weights
+        )
     tracker.promote(0)
     versions = client(uri).search_model_versions(f"name = '{MODEL_NAME}'")
     assert sorted(found.tags["generation"] for found in versions) == ["0", "1"]
@@ -355,19 +350,20 @@ def test_every_checkpoint_is_one_version_with_tags_and_aliases(uri, weights):
     assert (candidate.tags["generation"], champion.tags["generation"]) == ("1", "0")
     assert champion.tags == {
         "generation": "0", "campaign_id": "4f0c", "campaign": "first light",
-        "elo": "210 (150 to 301)",
+        "elo": "210 (150 to 301)", "search_budget": "16 simulations",
     }
-    assert champion.description == "# A card"
+    assert champion.description.startswith("# first light, generation 0")
     model = client(uri).get_logged_model(model_id_of(candidate))
     assert model.name == "gen-000001"
-    assert model.params == {"net.size": "tiny", "weights_digest": "d1"}
+    assert (model.params["net.size"], model.params["weights_digest"]) == ("tiny", "d1")
     assert {metric.key: metric.value for metric in model.metrics}["train/loss"] == 3.25
 
 
 def test_campaigns_of_one_store_take_the_champion_from_each_other_bug(uri, weights):
     for campaign_id in ("4f0c", "77aa"):
         tracker = CampaignTracker(uri, campaign(campaign_id, "one of two"))
-        tracker.record_iteration(0, METRICS, version(weights, 0))
+        version = made_version(0, campaign="one of two", campaign_id=campaign_id)
+        tracker.record_iteration(0, METRICS, version, weights)
         tracker.promote(0)
     for campaign_id in ("4f0c", "77aa"):
         found = client(uri).get_model_version_by_alias(MODEL_NAME, f"champion-{campaign_id}")
@@ -402,7 +398,10 @@ def test_only_a_recorded_generation_can_be_promoted(uri):
 
 
 def test_supervised_training_is_recorded_once_with_its_games(uri):
-    games = DatasetFacts("lichess.pgn", "d" * 32, {"uri": "/imports/lichess"}, {"games": 12})
+    games = {
+        "name": "lichess.pgn", "digest": "d" * 32, "path": "/imports/lichess", "games": 12,
+        "positions": 800,
+    }
     points = [{"step": 0, "holdout_policy_loss": 3.4}, {"step": 40, "policy_loss": 2.5}]
     tracker = CampaignTracker(uri, campaign())
     assert tracker.record_supervised(points[:1], games) == 1
@@ -413,12 +412,12 @@ def test_supervised_training_is_recorded_once_with_its_games(uri):
     (found,) = client(uri).get_run(tracker.run_id).inputs.dataset_inputs
     assert (found.dataset.name, found.dataset.digest) == ("lichess.pgn", "d" * 32)
     assert json.loads(found.dataset.source) == {"uri": "/imports/lichess"}
-    assert json.loads(found.dataset.profile) == {"games": 12}
+    assert json.loads(found.dataset.profile) == {"games": 12, "positions": 800}
     assert {tag.key: tag.value for tag in found.tags} == {"mlflow.data.context": "supervised"}
 
 
 def test_the_stored_model_answers_like_the_network_it_was_made_of(uri, weights):
-    CampaignTracker(uri, campaign()).record_iteration(0, METRICS, version(weights, 0))
+    CampaignTracker(uri, campaign()).record_iteration(0, METRICS, made_version(0), weights)
     answer, = load_served(uri, "candidate").predict(pd.DataFrame({"fen": [START_FEN]}))
 
     game = get_game("chess")
@@ -436,7 +435,7 @@ def test_the_stored_model_answers_like_the_network_it_was_made_of(uri, weights):
 
 
 def test_the_stored_model_searches_and_draws_moves_as_it_is_asked(uri, weights):
-    CampaignTracker(uri, campaign()).record_iteration(0, METRICS, version(weights, 0))
+    CampaignTracker(uri, campaign()).record_iteration(0, METRICS, made_version(0), weights)
     served = load_served(uri, "candidate")
     positions = pd.DataFrame({"fen": [MATE_IN_TWO_FEN, MATED_FEN, START_FEN]})
     alone = served.predict(positions)
@@ -458,7 +457,7 @@ def test_the_stored_model_searches_and_draws_moves_as_it_is_asked(uri, weights):
 
 
 def test_bad_and_finished_positions_are_named_and_the_others_answered(uri, weights):
-    CampaignTracker(uri, campaign()).record_iteration(0, METRICS, version(weights, 0))
+    CampaignTracker(uri, campaign()).record_iteration(0, METRICS, made_version(0), weights)
     fens = ["nonsense", START_FEN, "8/8/8/8/8/8/8/8 w - - 0 1", MATED_FEN]
     nonsense, start, kingless, mated = load_served(uri, "candidate").predict({"fen": fens})
     assert "nonsense" in nonsense["error"]
@@ -472,7 +471,7 @@ def test_bad_and_finished_positions_are_named_and_the_others_answered(uri, weigh
 
 def test_nothing_stored_is_a_pickle_and_nothing_lands_in_the_working_folder(uri, weights, tmp_path):
     tracker = CampaignTracker(uri, campaign())
-    tracker.record_iteration(0, METRICS, version(weights, 0))
+    tracker.record_iteration(0, METRICS, made_version(0), weights)
     source = client(uri).get_model_version_by_alias(MODEL_NAME, "candidate").source
     stored = Path(urllib.request.url2pathname(source.removeprefix("file://")))
     names = {str(path.relative_to(stored)) for path in stored.rglob("*") if path.is_file()}
@@ -526,13 +525,13 @@ def test_a_server_that_goes_away_delays_the_curves_and_nothing_else(tmp_path, we
         uri = prepare_store(url)
         assert uri == url
         tracker = CampaignTracker(uri, campaign())
-        tracker.record_iteration(0, METRICS, version(weights, 0))
+        tracker.record_iteration(0, METRICS, made_version(0), weights)
     begun = time.monotonic()
     with pytest.raises(TrackingError, match=r"http://127\.0\.0\.1"):
-        tracker.record_iteration(1, METRICS, version(weights, 1))
+        tracker.record_iteration(1, METRICS, made_version(1), weights)
     assert time.monotonic() - begun < 20
     with mlflow_server(tmp_path, port, store=store):
-        assert tracker.record_iteration(1, METRICS, version(weights, 1))
+        assert tracker.record_iteration(1, METRICS, made_version(1), weights)
         assert tracker.recorded_iterations() == {0, 1}
         assert history(uri, tracker.run_id, "train/loss") == [(0, 3.25), (1, 3.25)]
         assert len(client(uri).search_model_versions(f"name = '{MODEL_NAME}'")) == 2
@@ -542,7 +541,7 @@ def test_a_server_that_goes_away_delays_the_curves_and_nothing_else(tmp_path, we
 
 @pytest.mark.slow
 def test_mlflow_serves_the_registered_model_over_http(uri, weights, tmp_path):
-    CampaignTracker(uri, campaign()).record_iteration(0, METRICS, version(weights, 0))
+    CampaignTracker(uri, campaign()).record_iteration(0, METRICS, made_version(0), weights)
     port = free_port()
     spec = ServerSpec(
         name="model server",

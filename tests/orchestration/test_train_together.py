@@ -33,9 +33,9 @@ from chess_snn.data import is_committed, verify_folder  # noqa: E402
 from chess_snn.errors import RankLostError, SchedulerLostError  # noqa: E402
 from chess_snn.training.rank_launch import RankLayout  # noqa: E402
 from tasks import compute, remote, train_together  # noqa: E402
-from tasks.cluster.crew_watch import CrewWatch  # noqa: E402
-from tasks.cluster.liveness import DASK_SETTINGS  # noqa: E402
 from tasks.cluster.nannies import local_cluster  # noqa: E402
+from tasks.cluster.worker_pool import WorkerPool  # noqa: E402
+from tasks.cluster.worker_setup import DASK_SETTINGS  # noqa: E402
 from tasks.compute import TRAINER, StoppedError  # noqa: E402
 from tasks.folder_access import folder_access  # noqa: E402
 from tasks.remote import PROGRESS_TOPIC  # noqa: E402
@@ -67,10 +67,10 @@ class Scene:
     """Steps were made."""
 
     def __post_init__(self) -> None:
-        self.watch = CrewWatch(self.client, self.lines.append)
+        self.pool = WorkerPool(self.client, self.lines.append)
 
     def pid_of(self, host: str) -> int:
-        (address,) = [m.address for m in self.watch.members if m.host == host]
+        (address,) = [m.address for m in self.pool.workers if m.host == host]
         return self.client.run(os.getpid, workers=[address])[address]
 
     def wait_for(self, what: str, condition) -> None:
@@ -95,7 +95,7 @@ def scene():
         scene = Scene(client)
         client.subscribe_topic(PROGRESS_TOPIC, lambda event: scene.trained.set())
         compute.start()
-        with scene.watch.running(), compute.watched_by(scene.watch):
+        with scene.pool.running(), compute.watched_by(scene.pool):
             yield scene
     compute.start()
 
@@ -159,7 +159,7 @@ def of(folder: CampaignFolder, machines: int = 2) -> SharedTraining:
 
 
 def train(folder: CampaignFolder, scene: Scene, machines: int = 2):
-    return train_together.train_together(of(folder, machines), scene.watch).result
+    return train_together.train_together(of(folder, machines), scene.pool).result
 
 
 def ranks_of(folder: CampaignFolder) -> list[psutil.Process]:
@@ -178,8 +178,8 @@ def assert_gone(folder: CampaignFolder) -> None:
 @pytest.mark.parametrize("shared", ["true", "false"])
 def test_two_machines_train_what_two_ranks_of_one_do(played, scene, shared):
     folder = played("c", f"cluster.shared_storage={shared}")
-    with folder_access(scene.client, folder, [m.address for m in scene.watch.members]):
-        done = train_together.train_together(of(folder), scene.watch)
+    with folder_access(scene.client, folder, [m.address for m in scene.pool.workers]):
+        done = train_together.train_together(of(folder), scene.pool)
     facts = done.result
     assert done.worker == "box-b, box-c"
     assert facts.metrics["ranks"] == 2
@@ -204,7 +204,7 @@ def test_two_machines_learn_from_given_games_what_one_process_does(scene, tmp_pa
     done = train_together.train_together(SharedTraining(
         config, 0, share=(remote.train_first_share, directory, 1),
         alone=(remote.train_first_generation, directory, 1),
-    ), scene.watch)
+    ), scene.pool)
     assert done.result == supervised_facts(folder)
     assert scene.lines == []
     assert_gone(folder)
@@ -222,9 +222,9 @@ def test_where_fewer_machines_are_there_those_train_and_that_is_said(played, sce
         "generation 1 is to be trained on 3 machines, and 2 can: box-b, box-c"
     ]
     folder.checkpoint(1).rename(folder.path / "by-two")
-    (leaving,) = [member for member in scene.watch.members if member.host == "box-b"]
+    (leaving,) = [member for member in scene.pool.workers if member.host == "box-b"]
     scene.client.retire_workers([leaving.address])
-    scene.wait_for("it to leave", lambda: len(scene.watch.members) == 1)
+    scene.wait_for("it to leave", lambda: len(scene.pool.workers) == 1)
     assert train(folder, scene).metrics["ranks"] == 1
     assert scene.lines[-1] == "generation 1 is to be trained on 2 machines, and 1 can: box-c"
 
@@ -232,7 +232,7 @@ def test_where_fewer_machines_are_there_those_train_and_that_is_said(played, sce
 def test_a_machine_that_has_other_work_for_long_is_left_out(played, scene, monkeypatch):
     monkeypatch.setattr(train_together, "_LEFT_OUT_AFTER_S", 1.0)
     folder = played("c")
-    (busy,) = [member for member in scene.watch.members if member.host == "box-b"]
+    (busy,) = [member for member in scene.pool.workers if member.host == "box-b"]
     other = scene.client.submit(
         time.sleep, PATIENT_S, workers=[busy.address], resources={TRAINER: 1}
     )
@@ -265,8 +265,8 @@ def test_a_scheduler_that_dies_while_machines_train_is_named_bug(played, schedul
     client.subscribe_topic(PROGRESS_TOPIC, lambda event: scene.trained.set())
     compute.start()
     killer = threading.Thread(target=lambda: (scene.trained.wait(PATIENT_S), process.kill()))
-    with scene.watch.running(), compute.watched_by(scene.watch):
-        scene.wait_for("the workers", lambda: len(scene.watch.members) == 2)
+    with scene.pool.running(), compute.watched_by(scene.pool):
+        scene.wait_for("the workers", lambda: len(scene.pool.workers) == 2)
         killer.start()
         with pytest.raises(SchedulerLostError, match=r"at tcp://127\.0\.0\.1:\d+ broke"):
             train(folder, scene)

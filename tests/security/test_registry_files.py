@@ -13,8 +13,7 @@ from mlflow.models import Model  # noqa: E402
 
 from chess_snn.games import get_game  # noqa: E402
 from chess_snn.nets import NetConfig, build_network, save_network  # noqa: E402
-from tasks.tracking.facts import ModelVersionFacts  # noqa: E402
-from tasks.tracking.registry import SERVED_MODEL, _save_model  # noqa: E402
+from tasks.tracking.registry import SERVED_MODEL, save_model  # noqa: E402
 
 KNOWN_FILES = {
     "MLmodel", "artifacts/weights.safetensors", "conda.yaml", "input_example.json",
@@ -30,8 +29,7 @@ def stored(tmp_path_factory):
     folder = tmp_path_factory.mktemp("model")
     weights = folder / "weights.safetensors"
     save_network(weights, build_network(GAME.spec, NetConfig(1, 8), seed=1))
-    facts = ModelVersionFacts(generation=1, weights_path=weights)
-    _save_model(facts, folder / "stored", GAME.format_state(START), Model())
+    save_model(folder / "stored", weights, GAME.format_state(START), Model())
     return folder / "stored"
 
 

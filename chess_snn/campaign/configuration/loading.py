@@ -27,6 +27,14 @@ from chess_snn.types import Json
 _PRESETS = resources.files("chess_snn.campaign.configuration") / "presets"
 _DIGEST_LENGTH = 12
 
+_REMOVED: dict[str, frozenset[str]] = {
+    "cluster": frozenset({
+        "host", "jobs", "job_cores", "job_gpus", "job_memory_gib", "job_hours", "queue", "account",
+        "directives", "setup", "image", "namespace", "volume_claim", "certificates_secret",
+    }),
+}
+"""Settings that earlier versions had, by group; stored configurations are read without them."""
+
 Setting: TypeAlias = str | tuple[str, object]
 """A text such as ``training.batch_size=512``, or a dotted name and its value."""
 
@@ -62,11 +70,15 @@ def load_config(
 
 
 def build_config(values: Mapping[str, Any]) -> CampaignConfig:
-    """The configuration with the nested ``values``; what they leave out keeps its default.
+    """The configuration with the stored, nested ``values``; a missing one has its default.
 
     Raises:
         ConfigError: as :func:`load_config`.
     """
+    return _build(_without_removed(values))
+
+
+def _build(values: Mapping[str, Any]) -> CampaignConfig:
     owners = {name: field.annotation for name, field in setting_fields(CampaignConfig).items()}
     groups = {}
     try:
@@ -78,6 +90,14 @@ def build_config(values: Mapping[str, Any]) -> CampaignConfig:
         return CampaignConfig(**groups)
     except RecursionError as error:
         raise ConfigError("a setting is nested deeper than any setting is") from error
+
+
+def _without_removed(values: Mapping[str, Any]) -> Json:
+    return {
+        name: {key: value for key, value in group.items() if key not in _REMOVED.get(name, ())}
+        if isinstance(group, Mapping) else group
+        for name, group in values.items()
+    }
 
 
 def config_of_texts(texts: Mapping[str, str]) -> CampaignConfig:
@@ -202,13 +222,13 @@ def _read_file(path: Path) -> Json:
     # A campaign's own campaign.toml can be used as a configuration for the next one.
     for table in ("identity", "origin"):
         values.pop(table, None)
-    return values
+    return _without_removed(values)
 
 
 def _with_settings(values: Json, settings: Sequence[Setting]) -> CampaignConfig:
     for setting in settings:
         _merge(values, _nested(*_name_and_value(setting)))
-    return build_config(values)
+    return _build(values)
 
 
 def _name_and_value(setting: Setting) -> tuple[str, object]:

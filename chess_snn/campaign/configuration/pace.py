@@ -20,7 +20,7 @@ PACE_GROUPS: Final = ("execution", "cluster", "storage")
 
 TrainingShares = Literal["equal", "measured"]
 SelfPlayDevice = Literal["same", "cpu"]
-ClusterKind = Literal["local", "address", "slurm", "kubernetes"]
+ClusterKind = Literal["local", "address"]
 
 _SCHEMES: Final = ("tcp", "tls")
 _URL: Final = re.compile(r"s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](/[\w.=@~-]+)*/?")
@@ -87,8 +87,7 @@ class ClusterSettings:
     """Whose workers do the work; like `[execution]` it changes the pace, never the result."""
 
     kind: ClusterKind = "local"
-    """`local`: this machine's; `address`: those of a Dask scheduler that runs already; `slurm` and
-    `kubernetes`: those of jobs and pods that the campaign asks for, and ends."""
+    """`local`: this machine's; `address`: those of a Dask scheduler that runs already."""
     address: str = ""
     """Of the scheduler, for `address`: `tls://box-a:8786`. Plain `tcp://` is for loopback alone."""
     certificates: str = ""
@@ -105,39 +104,7 @@ class ClusterSettings:
     anyone who reaches their ports can run programs as you. Say it of a private network, or where a
     firewall lets these machines alone through."""
     wait_s: float = Field(default=300.0, gt=0, le=1_000_000)
-    """How long a campaign waits for its first worker before it gives up, in seconds; and for the
-    scheduler of its pods, for `kubernetes`."""
-    host: str = ""
-    """Name or address by which jobs reach this machine, for `slurm`; empty lets Dask find it."""
-    jobs: int = Field(default=1, ge=1, le=10_000)
-    """Jobs or pods to ask for, for `slurm` and `kubernetes`; each starts the workers of its
-    machine."""
-    job_cores: int = Field(default=8, ge=1, le=1024)
-    """Processor cores of each."""
-    job_gpus: int = Field(default=0, ge=0, le=64)
-    """GPUs of each."""
-    job_memory_gib: int = Field(default=32, ge=1, le=100_000)
-    """Memory of each, in GiB."""
-    job_hours: float = Field(default=12.0, gt=0, le=10_000)
-    """Longest time of a job, for `slurm`; afterwards its workers are gone, and the campaign goes on
-    with the others."""
-    queue: str = ""
-    """Partition, for `slurm`; empty takes the cluster's own default."""
-    account: str = ""
-    """Account that jobs are charged to, for `slurm`."""
-    directives: tuple[str, ...] = Field(default=(), strict=False)
-    """More options of each job, for `slurm`: `["--constraint=h200"]`."""
-    setup: tuple[str, ...] = Field(default=(), strict=False)
-    """Lines of shell that a job runs first, for `slurm`: `["source /shared/venv/bin/activate"]`."""
-    image: str = ""
-    """Container image with chess-snn, for `kubernetes`."""
-    namespace: str = "chess-snn"
-    """Where pods run, for `kubernetes`."""
-    volume_claim: str = ""
-    """Persistent volume claim with the campaign folders, mounted at `/data`, for `kubernetes`; with
-    none, set `cluster.shared_storage = false`."""
-    certificates_secret: str = ""
-    """Secret with `ca.pem`, `node.pem` and `node-key.pem`, for `kubernetes`."""
+    """How long a campaign waits for its first worker before it gives up, in seconds."""
 
     def __post_init__(self) -> None:
         if self.training_machines > 1 and not self.trust_network:
@@ -153,11 +120,6 @@ class ClusterSettings:
             raise ConfigError(
                 f'cluster.address = "{self.address}" is for cluster.kind = "address", and the kind '
                 f'is "{self.kind}"; set the kind, or leave the address out'
-            )
-        if self.kind == "kubernetes" and not (self.image and self.certificates_secret):
-            raise ConfigError(
-                'cluster.kind = "kubernetes" needs cluster.image and cluster.certificates_secret; '
-                "see docs/cluster.md"
             )
 
 

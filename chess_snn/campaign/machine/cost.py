@@ -5,7 +5,6 @@ every new position a fixed number of times. So two paces of a machine, evaluatio
 give the length of an iteration, and a campaign's own receipts say how right that is.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -96,15 +95,13 @@ def measure_pace(
 
 
 def measure_self_play(
-    config: CampaignConfig, num_threads: int,
-    until_all_are_ready: Callable[[], None] = lambda: None, num_workers: int = 1,
+    config: CampaignConfig, num_threads: int, num_workers: int = 1
 ) -> tuple[GameRecords, float]:
     """Play some plies as one worker with ``num_threads`` would; the records, and evaluations/s.
 
     Args:
         config: of the campaign.
         num_threads: of the worker.
-        until_all_are_ready: called once all is loaded and compiled; plays when it returns.
         num_workers: that share an iteration's games; with more of them each has fewer at once.
     """
     execution = config.execution
@@ -125,8 +122,6 @@ def measure_self_play(
             for _ in range(num_groups)
         ]
         for plies in (_WARM_PLIES, _MEASURED_PLIES):
-            if plies == _MEASURED_PLIES:
-                until_all_are_ready()
             settings = replace(config.self_play, max_plies_first=plies, max_plies_last=plies)
             records, statistics = play_games(
                 game, searches, settings, num_games=num_games, seed=0

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, Final, Literal, Self
+from typing import Final, Literal
 
+from chess_snn.campaign.store.typed_json import from_json
 from chess_snn.cores import available_cores
 from chess_snn.devices import ASSIGNED_KIND, VISIBLE_GPUS, Device
 
@@ -71,22 +72,12 @@ class WorkerPlace:
             VISIBLE_GPUS: self.device.token,
         }
 
-    @classmethod
-    def from_json(cls, body: dict[str, Any]) -> Self:
-        """What :meth:`environment` wrote."""
-        return cls(
-            number=body["number"], host=body["host"], device=Device(**body["device"]),
-            cores=tuple(body["cores"]), num_threads=body["num_threads"],
-            memory_bytes=body["memory_bytes"],
-            roles=tuple(body["roles"]), machine_gpus=tuple(body["machine_gpus"]),
-        )
-
 
 @cache
 def own_place() -> WorkerPlace | None:
     """The place that this process was put in; None where it is no worker."""
     text = os.environ.get(_PLACE)
-    return None if text is None else WorkerPlace.from_json(json.loads(text))
+    return None if text is None else from_json(WorkerPlace, json.loads(text))
 
 
 def this_machine(gpus: Sequence[Device], host: str = "") -> Machine:

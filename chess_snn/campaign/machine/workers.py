@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Final
 
 from chess_snn.campaign.configuration.settings import CampaignConfig
-from chess_snn.campaign.machine.gpu_sharing import workers_a_gpu
 from chess_snn.campaign.machine.places import Machine, Role, WorkerPlace, this_machine
 from chess_snn.cores import num_cores
 from chess_snn.devices import Device, choose_devices, processor, visible_gpus
@@ -25,6 +24,9 @@ _USUAL_SHARE_OF_TREES: Final = 6
 """Ordinary positions take a sixth of what trees may come to at worst."""
 _KEPT_SHARE: Final = 0.1
 """Of memory, for the campaign's own process, its servers and the system."""
+_WORKERS_A_GPU: Final = 2
+"""While one is in its trees, the other is in the network."""
+_LEAST_GPU_BYTES_EACH: Final = 4 * _GIB
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +147,7 @@ def _automatic(
     most = min(num_games, fitting)
     if devices[0].is_gpu:
         count, things = len(devices), "GPUs"
-        wanted = count * workers_a_gpu(config, devices, len(machine.cores))
+        wanted = count * _workers_a_gpu(devices, len(machine.cores))
         number = min(wanted, most // count * count if most > count else most)
     else:
         spec = get_game(config.campaign.game).spec
@@ -160,6 +162,15 @@ def _automatic(
         f"an iteration has {num_games} games (self_play.games_per_iteration)"
     )
     return number, [f"{count} {things}, {count - number} of them without a worker: {reason}"]
+
+
+def _workers_a_gpu(gpus: Sequence[Device], num_cores: int) -> int:
+    """Two where each has a core and enough of the GPU's memory, else one."""
+    most = num_cores // len(gpus)
+    smallest = min(gpu.memory_bytes for gpu in gpus)
+    if smallest:  # simulated ones have none
+        most = min(most, smallest // _LEAST_GPU_BYTES_EACH)
+    return max(1, min(_WORKERS_A_GPU, most))
 
 
 def _memory_each(

@@ -10,7 +10,6 @@
 """
 
 import shutil
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -25,8 +24,8 @@ from chess_snn.campaign.models.model_card import model_card
 from chess_snn.campaign.models.versions import NetworkVersion, version_of
 from chess_snn.campaign.store.folder import CampaignFolder
 from chess_snn.campaign.store.notes import refuse_removed
-from chess_snn.data import read_manifest, staged_folder, write_text
-from chess_snn.data.manifest import describe_file, verify_folder
+from chess_snn.data import commit_copy, copy_folder, read_manifest, staged_folder, write_text
+from chess_snn.data.manifest import Manifest, StoredFile, describe_file
 from chess_snn.errors import ConfigError, CorruptDataError, UsageError
 from chess_snn.training import WEIGHTS, load_weights
 from chess_snn.types import Json
@@ -36,18 +35,6 @@ CARD: Final = "README.md"
 KIND: Final = "model"
 _FACTS: Final = "model"
 """The table of :data:`MODEL_FILE` that is no group of settings."""
-
-
-@dataclass(frozen=True, slots=True)
-class ExportedModel:
-    """What an exported folder says of its network."""
-
-    generation: int
-    """In the campaign that it comes from."""
-    facts: Json
-    """Of :meth:`NetworkVersion.to_json`, what was known."""
-    config: CampaignConfig
-    """The campaign's."""
 
 
 def export_model(folder: CampaignFolder, generation: int, target: Path) -> NetworkVersion:
@@ -64,23 +51,20 @@ def export_model(folder: CampaignFolder, generation: int, target: Path) -> Netwo
     refuse_removed(folder, generation)
     checkpoint = folder.checkpoint(generation)
     load_weights(checkpoint)
-    with staged_folder(target) as stage:
-        shutil.copyfile(checkpoint / WEIGHTS, stage.path / WEIGHTS)
-        if describe_file(stage.path / WEIGHTS) != read_manifest(checkpoint).files[WEIGHTS]:
-            raise CorruptDataError(
-                f"the copy of {checkpoint / WEIGHTS} is not what was committed; look at the disks "
-                "and export it again"
-            )
-        write_text(stage.path / MODEL_FILE, _description(folder, version))
-        write_text(stage.path / CARD, model_card(version))
-        committed = stage.commit(KIND, {"weights_digest": version.digest})
+    committed = commit_model(
+        target, checkpoint / WEIGHTS, folder.config, version.to_json(), model_card(version),
+        read_manifest(checkpoint).files[WEIGHTS],
+    )
     if committed.meta.get("weights_digest") != version.digest:
-        raise _is_taken(target)  # somebody was faster
+        raise _is_taken(target)  # another process was faster
     return version
 
 
-def copy_model(source: Path, target: Path) -> ExportedModel:
+def copy_model(source: Path, target: Path) -> Json:
     """Copy the exported model in ``source`` to ``target``, a new folder, whole or not at all.
+
+    Returns:
+        What is known of it.
 
     Raises:
         CorruptDataError: a file in ``source`` is damaged.
@@ -88,32 +72,51 @@ def copy_model(source: Path, target: Path) -> ExportedModel:
     """
     if target.exists():
         raise _is_taken(target)
-    exported, files = read_exported(source), verify_folder(source).files
-    with staged_folder(target) as stage:
-        for name in files:
-            shutil.copyfile(source / name, stage.path / name)
-        stage.commit(KIND, {"weights_digest": exported.facts["digest"]})
-    return exported
+    facts, _ = read_exported(source)
+    commit_copy(target, copy_folder(source))
+    return facts
 
 
-def commit_model(target: Path, weights: Path, config: CampaignConfig, facts: Json) -> None:
-    """Write a network whose campaign is elsewhere to ``target``; what is there already stays.
+def commit_model(
+    target: Path, weights: Path, config: CampaignConfig, facts: Json, card: str = "",
+    expected: StoredFile | None = None,
+) -> Manifest:
+    """Write a network to ``target``; one that is there already stays.
 
     Args:
-        target: as :func:`export_model` makes it, without the card for people.
-        weights: its file.
+        target: the new folder.
+        weights: file of the network.
         config: of its campaign.
         facts: what is known of it: at least its ``generation`` and the ``digest`` of its weights.
+        card: the same for people; none if empty.
+        expected: size and digest that the copy of ``weights`` must have.
+
+    Returns:
+        What is in ``target``.
+
+    Raises:
+        CorruptDataError: the copy is another file than expected.
     """
     with staged_folder(target) as stage:
-        shutil.copyfile(weights, stage.path / WEIGHTS)
+        copy = stage.path / WEIGHTS
+        shutil.copyfile(weights, copy)
+        if expected is not None and describe_file(copy) != expected:
+            raise CorruptDataError(
+                f"the copy of {weights} is not what was committed; look at the disks and export it "
+                "again"
+            )
+        # TOML has no null: what is not known is left out.
         text = format_toml({_FACTS: _without_nulls(facts)} | config_values(config))
         write_text(stage.path / MODEL_FILE, text)
-        stage.commit(KIND, {"weights_digest": facts["digest"]})
+        if card:
+            write_text(stage.path / CARD, card)
+        return stage.commit(KIND, {"weights_digest": facts["digest"]})
 
 
-def read_exported(folder: Path) -> ExportedModel:
-    """What the exported model in ``folder`` is; its files are not verified.
+def read_exported(folder: Path) -> tuple[Json, CampaignConfig]:
+    """What is known of the exported model in ``folder``, and its campaign's settings.
+
+    Its files are not verified.
 
     Raises:
         CorruptDataError: its description is damaged.
@@ -122,7 +125,7 @@ def read_exported(folder: Path) -> ExportedModel:
     try:
         values = read_toml(path)
         facts = values.pop(_FACTS)
-        return ExportedModel(int(facts["generation"]), facts, build_config(values))
+        return facts | {"generation": int(facts["generation"])}, build_config(values)
     except (ConfigError, KeyError, TypeError, ValueError) as error:
         raise CorruptDataError(
             f"{path} does not describe a model ({error}); export it again"
@@ -131,11 +134,6 @@ def read_exported(folder: Path) -> ExportedModel:
 
 def _is_taken(target: Path) -> UsageError:
     return UsageError(f"{target} exists already; choose a new folder with --out")
-
-
-def _description(folder: CampaignFolder, version: NetworkVersion) -> str:
-    # TOML has no null: what is not known is left out.
-    return format_toml({_FACTS: _without_nulls(version.to_json())} | config_values(folder.config))
 
 
 def _without_nulls(values: Json) -> Json:

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
@@ -20,6 +20,7 @@ from chess_snn.games.base import Game
 from chess_snn.nets import Network, Precision, build_network, load_network, stored_game
 from chess_snn.search import SearchSettings
 from chess_snn.training import WEIGHTS
+from chess_snn.types import Json
 
 KNOWN_MODELS: Final = (
     "a campaign's folder (its newest generation), CAMPAIGN@GENERATION, CAMPAIGN@champion, an "
@@ -44,22 +45,38 @@ _GENERATION_FOLDER = re.compile(r"gen-([0-9]{1,12})")
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """A network and what it is played with."""
+    """A network: where it lies, and what it is played with."""
 
     label: str
     """For people: what was asked for, with its generation."""
     weights: Path | None
     """None: untrained."""
-    precision: Precision
-    search: SearchSettings
-    generation: int | None = None
-    """Of a campaign's network."""
-    config_digest: str | None = None
-    """Of the campaign's settings."""
-    campaign: CampaignFolder | None = None
-    """That it lies in."""
     game: str | None = None
     """Name of the game that it plays; None: untrained, it can be of any."""
+    generation: int | None = None
+    """Of a campaign's network."""
+    config: CampaignConfig | None = None
+    """Settings of the campaign that trained it; None if that is not known."""
+    campaign: CampaignFolder | None = None
+    """That it lies in."""
+    facts: Json = field(default_factory=dict, hash=False)
+    """What the description of an exported network says."""
+
+    @property
+    def precision(self) -> Precision:
+        """In play."""
+        settings = NetworkSettings() if self.config is None else self.config.net
+        return settings.precision
+
+    @property
+    def search(self) -> SearchSettings:
+        """What it is searched with."""
+        return SearchSettings() if self.config is None else self.config.search
+
+    @property
+    def config_digest(self) -> str | None:
+        """Of the campaign's settings."""
+        return None if self.config is None else config_digest(self.config)
 
     def load(self, game: Game) -> Network:
         """The network, after the digests of its checkpoint were checked.
@@ -137,15 +154,13 @@ def _find_model(text: str) -> Model:
         fault = "holds no network" if path.exists() else "does not exist"
         raise UsageError(f"{text!r} {fault}; a network is {KNOWN_MODELS}")
     if (weights.parent / MODEL_FILE).is_file():
-        exported = read_exported(weights.parent)
-        return _model(str(path), weights, exported.config, exported.generation)
+        facts, config = read_exported(weights.parent)
+        game, generation = config.campaign.game, facts["generation"]
+        return Model(str(path), weights, game, generation, config, facts=facts)
     campaign = weights.absolute().parent.parent.parent
     if (campaign / CONFIG_FILE).is_file():
         return _of_checkpoint(str(path), weights, CampaignFolder.open(campaign))
-    return Model(
-        str(path), weights, NetworkSettings().precision, SearchSettings(),
-        game=stored_game(weights),
-    )
+    return Model(str(path), weights, stored_game(weights))
 
 
 def split_generation(text: str) -> tuple[Path, int | str | None]:
@@ -202,19 +217,9 @@ def _generation_of(
 
 
 def _of_checkpoint(label: str, weights: Path, campaign: CampaignFolder) -> Model:
-    name = _GENERATION_FOLDER.fullmatch(weights.parent.name)
+    name, config = _GENERATION_FOLDER.fullmatch(weights.parent.name), campaign.config
     generation = None if name is None else int(name[1])
-    return _model(label, weights, campaign.config, generation, campaign)
-
-
-def _model(
-    label: str, weights: Path, config: CampaignConfig, generation: int | None,
-    campaign: CampaignFolder | None = None,
-) -> Model:
-    return Model(
-        label, weights, config.net.precision, config.search, generation,
-        config_digest(config), campaign, config.campaign.game,
-    )
+    return Model(label, weights, config.campaign.game, generation, config, campaign)
 
 
 def generations_there(folder: CampaignFolder) -> list[int]:

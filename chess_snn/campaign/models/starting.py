@@ -6,7 +6,6 @@ from pathlib import Path
 
 from chess_snn.campaign.configuration.loading import Setting, load_config
 from chess_snn.campaign.configuration.settings import CampaignConfig, NetworkSettings
-from chess_snn.campaign.models.exporting import MODEL_FILE, read_exported
 from chess_snn.campaign.models.references import (
     FetchModel,
     Model,
@@ -90,25 +89,15 @@ def find_start(text: str, fetch: FetchModel) -> Start:
     model = find_model(text, fetch)
     assert model.weights is not None
     network = model.load_stored()
+    parent, facts = model.campaign, model.facts
     origin = Origin(
         reference=text, weights_digest=network_digest(network), generation=model.generation,
         weights="" if is_registered(text) else str(model.weights.absolute()),
+        campaign=str(facts.get("campaign", "")) if parent is None else parent.name,
+        campaign_id=str(facts.get("campaign_id", "")) if parent is None else parent.campaign_id,
+        folder="" if parent is None else str(parent.path),
     )
-    if model.campaign is not None:
-        parent = model.campaign
-        origin = replace(
-            origin, campaign=parent.name, campaign_id=parent.campaign_id, folder=str(parent.path)
-        )
-        settings = parent.config.net
-    elif (model.weights.parent / MODEL_FILE).is_file():
-        exported = read_exported(model.weights.parent)
-        origin = replace(
-            origin, campaign=str(exported.facts.get("campaign", "")),
-            campaign_id=str(exported.facts.get("campaign_id", "")),
-        )
-        settings = exported.config.net
-    else:
-        settings = _settings_of(network.config)
+    settings = _settings_of(network.config) if model.config is None else model.config.net
     return Start(model, network, settings, origin)
 
 

@@ -85,6 +85,12 @@ class NetworkVersion:
     where it was removed, or trained by a version that did not keep them."""
 
     @property
+    def window_name(self) -> str | None:
+        """Names the games it was trained on last, for people; None if there were none."""
+        name = f"{self.campaign} window of gen-{self.generation:06d}"
+        return name if self.window_shards else None
+
+    @property
     def window_digest(self) -> str:
         """36 hex digits that name the games it was trained on last: which shards of which campaign.
 

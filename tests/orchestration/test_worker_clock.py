@@ -10,7 +10,7 @@ pytest.importorskip("distributed")
 
 from tornado.ioloop import PeriodicCallback  # noqa: E402
 
-from tasks.cluster import liveness  # noqa: E402
+from tasks.cluster import worker_setup  # noqa: E402
 
 EVERY_MS = 10
 LEAST_CALLS = 5
@@ -18,7 +18,7 @@ LEAST_CALLS = 5
 
 @pytest.mark.parametrize("jump_s", [-3600.0, 3600.0])
 def test_heartbeats_go_on_where_the_clock_jumps_bug(monkeypatch, jump_s):
-    assert liveness.DASK_SETTINGS  # every process of a cluster imports it
+    assert worker_setup.DASK_SETTINGS  # every process of a cluster imports it
     calls: list[float] = []
     wall_s = time.time
 

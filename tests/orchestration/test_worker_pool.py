@@ -20,10 +20,10 @@ from chess_snn.campaign.machine.places import own_place  # noqa: E402
 from chess_snn.campaign.machine.workers import plan_here  # noqa: E402
 from chess_snn.devices import SIMULATED_GPUS  # noqa: E402
 from tasks import compute  # noqa: E402
-from tasks.cluster.crew_watch import CrewWatch  # noqa: E402
 from tasks.cluster.devices import STRIKES  # noqa: E402
-from tasks.cluster.liveness import DASK_SETTINGS  # noqa: E402
 from tasks.cluster.nannies import local_cluster  # noqa: E402
+from tasks.cluster.worker_pool import WorkerPool  # noqa: E402
+from tasks.cluster.worker_setup import DASK_SETTINGS  # noqa: E402
 
 # Workers cannot import this module.
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
@@ -37,7 +37,7 @@ class Scene:
 
     def __init__(self, cluster, client):
         self.cluster, self.client, self.lines = cluster, client, []
-        self.watch = CrewWatch(client, self.lines.append)
+        self.pool = WorkerPool(client, self.lines.append)
 
     def wait_for_line(self, *words: str, times: int = 1) -> str:
         """The line with ``words``, once there are so many of them."""
@@ -56,7 +56,7 @@ class Scene:
             time.sleep(0.05)
 
     def devices(self) -> list[int]:
-        return sorted({int(member.device.split()[1]) for member in self.watch.members})
+        return sorted({int(worker.device.split()[1]) for worker in self.pool.workers})
 
 
 @pytest.fixture
@@ -70,7 +70,7 @@ def scene(monkeypatch):
     ):
         scene = Scene(cluster, client)
         compute.start()
-        with scene.watch.running(), compute.watched_by(scene.watch):
+        with scene.pool.running(), compute.watched_by(scene.pool):
             yield scene
 
 
@@ -104,10 +104,10 @@ def test_both_devices_work_and_nothing_is_said(scene):
     assert scene.devices() == [0, 1]
     assert scene.lines == []
     deadline = time.monotonic() + 60
-    while len(scene.watch.states) < 2 and time.monotonic() < deadline:
+    while len(scene.pool.states) < 2 and time.monotonic() < deadline:
         time.sleep(0.1)
-    assert all(state.memory_bytes > 0 for state in scene.watch.states)
-    assert sorted(state.name[-6:] for state in scene.watch.states) == ["gpu0-0", "gpu1-1"]
+    assert all(state.memory_bytes > 0 for state in scene.pool.states)
+    assert sorted(state.name[-6:] for state in scene.pool.states) == ["gpu0-0", "gpu1-1"]
 
 
 def test_a_device_that_fails_at_once_is_retired_and_the_rest_goes_on(scene):
@@ -141,7 +141,7 @@ def test_an_error_of_the_work_itself_is_raised_and_blames_nobody(scene):
 def test_a_worker_that_was_killed_is_told_of_and_comes_back(scene):
     pids = scene.client.run(os.getpid)
     (address, pid), *_ = pids.items()
-    name = next(m.name for m in scene.watch.members if m.address == address)
+    name = next(m.name for m in scene.pool.workers if m.address == address)
     os.kill(pid, signal.SIGKILL)
     assert scene.wait_for_line(f"worker {name} is lost").endswith("1 other goes on")
     scene.wait_for_line(f"worker {name} is here, on GPU")
@@ -149,7 +149,7 @@ def test_a_worker_that_was_killed_is_told_of_and_comes_back(scene):
 
 
 def test_a_worker_that_leaves_of_itself_is_told_of(scene):
-    leaving = scene.watch.members[0]
+    leaving = scene.pool.workers[0]
     scene.client.retire_workers([leaving.address])
     scene.wait_for_line(f"worker {leaving.name} has left")
 
@@ -164,6 +164,6 @@ def test_a_worker_that_was_not_started_by_us_is_left_unused(scene):
     stranger = scene.client.sync(come)
     try:
         scene.wait_for_line("worker stranger is left unused", "offers no device")
-        assert len(scene.watch.members) == 2
+        assert len(scene.pool.workers) == 2
     finally:
         scene.client.sync(stranger.close)

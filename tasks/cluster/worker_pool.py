@@ -1,0 +1,372 @@
+"""The workers of a campaign: which ones join, leave, die, freeze or fail, and how busy they are.
+
+Dask has its own time-to-live for workers, measured by the wall clock: if that is put forward, every
+worker is suddenly silent, and all are ended. Here silence is added up from one look to the next, by
+the monotonic clock, and a look that comes late counts little: a laptop that slept has not seen its
+workers freeze.
+"""
+
+import contextvars
+import queue
+import threading
+import time
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Final
+
+from distributed import Client
+
+from chess_snn import processes
+from chess_snn.campaign.machine.places import WorkerPlace
+from chess_snn.campaign.store.typed_json import from_json
+from chess_snn.types import Json, LogFn
+from tasks.cluster.devices import STRIKES, DeviceHealth, UseTotals, WorkerState
+from tasks.cluster.identity import IDENTITY, differences
+from tasks.cluster.nannies import EXIT_TOPIC
+
+FROZEN_AFTER_S: Final = 60.0
+"""On a busy machine a worker may be silent for half of it while it loads kernels."""
+LOOK_EVERY_S: Final = 1.0
+
+_ALL: Final = "all"
+"""Dask's topic of workers that come and go."""
+_LATE: Final = 3.0
+"""Most seconds of silence that one look can add, in units of the time between two."""
+_RESTART_TIMEOUT_S: Final = 30.0
+_POLL_S: Final = 0.2
+_JOIN_S: Final = 5.0
+_PERCENT: Final = 100.0
+_REDONE: Final = "what it was doing is done again"
+
+
+@dataclass(frozen=True, slots=True)
+class PoolWorker:
+    """A worker that does work for the campaign."""
+
+    address: str
+    place: WorkerPlace
+    host_cores: int = 1
+    """Cores of its machine."""
+
+    @property
+    def name(self) -> str:
+        """As Dask and people call it."""
+        return self.place.name
+
+    @property
+    def host(self) -> str:
+        """What its machine is called."""
+        return self.place.host
+
+    @property
+    def device(self) -> str:
+        """For people; workers of one device have the same."""
+        return self.place.site
+
+    @property
+    def shares_cores(self) -> bool:
+        """Whether its networks run on the processor's cores."""
+        return self.place.device.shares_cores
+
+    @property
+    def gpus(self) -> int:
+        """GPUs of its machine, which train together."""
+        return len(self.place.machine_gpus)
+
+
+class SilenceLog:
+    """How long each worker has been silent, from looks at the scheduler's list of them."""
+
+    def __init__(self, look_every_s: float = LOOK_EVERY_S) -> None:
+        self.silent_s: dict[str, float] = {}
+        """By address."""
+        self._most_s = _LATE * look_every_s
+        self._last_seen: dict[str, float] = {}
+        self._looked_s: float | None = None
+
+    def look(self, last_seen: Mapping[str, float], now_s: float) -> None:
+        """Note what the scheduler says at ``now_s`` of a monotonic clock.
+
+        Args:
+            last_seen: by address, from the scheduler's clock; only whether it changes counts.
+            now_s: time of the look.
+        """
+        passed_s = 0.0 if self._looked_s is None else min(now_s - self._looked_s, self._most_s)
+        self._looked_s = now_s
+        self.silent_s = {
+            address: self.silent_s[address] + passed_s
+            if self._last_seen.get(address) == seen else 0.0
+            for address, seen in last_seen.items()
+        }
+        self._last_seen = dict(last_seen)
+
+
+class WorkerPool:
+    """The workers of one scheduler, followed in a thread of its own."""
+
+    def __init__(
+        self, client: Client, say: LogFn, *, frozen_after_s: float = FROZEN_AFTER_S,
+        threads_each: int = 0, num_cores: int = 0, num_own_players: int = 0,
+    ) -> None:
+        """The workers of the scheduler of ``client``.
+
+        Args:
+            client: of the scheduler.
+            say: takes a line for people.
+            frozen_after_s: a worker that is silent for so long is killed and started again.
+            threads_each: cores of a worker while all work side by side; 0 where each knows its own.
+            num_cores: for training; 0 takes all of the worker's machine.
+            num_own_players: workers that this process starts, and restarts, to play games.
+        """
+        self.client, self.threads_each, self.num_cores = client, threads_each, num_cores
+        self.use = UseTotals()
+        """How busy the devices have been since the pool was first followed."""
+        self._say, self._frozen_after_s = say, frozen_after_s
+        self._num_own_players = num_own_players
+        self._events: queue.SimpleQueue[dict[str, Any] | None] = queue.SimpleQueue()
+        self._lock = threading.Lock()
+        self._met: set[str] = set()
+        """Addresses of all workers of the scheduler, used or not."""
+        self._workers: dict[str, PoolWorker] = {}
+        self._states: list[WorkerState] = []
+        self._silence = SilenceLog()
+        self._health = DeviceHealth()
+
+    @property
+    def workers(self) -> list[PoolWorker]:
+        """Those that work now."""
+        with self._lock:
+            return list(self._workers.values())
+
+    @property
+    def num_workers(self) -> int:
+        """Workers that play games, >= 1 even while all of them are away.
+
+        Own workers count also while they start again.
+        """
+        return max(1, self._num_own_players, sum("play" in w.place.roles for w in self.workers))
+
+    @property
+    def addresses(self) -> list[str]:
+        """Of all workers that are there."""
+        return [worker.address for worker in self.workers]
+
+    @property
+    def shares_cores(self) -> bool:
+        """Whether workers compute on the cores that training wants all of."""
+        return any(worker.shares_cores for worker in self.workers)
+
+    @property
+    def trainers(self) -> list[PoolWorker]:
+        """Workers that may train, on devices that are not retired."""
+        return [
+            worker for worker in self.workers
+            if "train" in worker.place.roles and worker.device not in self._health.retired
+        ]
+
+    @property
+    def states(self) -> list[WorkerState]:
+        """The workers as they were at the last look."""
+        with self._lock:
+            return list(self._states)
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """Follow the workers for the length of the block; those that are there begin it."""
+        for topic in (_ALL, EXIT_TOPIC):
+            self.client.subscribe_topic(topic, lambda event: self._events.put(event[1]))
+        self._look(says_so=False)
+        # In a copy of this context: lines are told from that thread, and Prefect keeps the address
+        # of its server there.
+        run = contextvars.copy_context().run
+        thread = threading.Thread(target=run, args=(self._follow,), name="workers", daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            if self.client.status == "running":
+                for topic in (_ALL, EXIT_TOPIC):
+                    self.client.unsubscribe_topic(topic)
+            self._events.put(None)
+            thread.join(_JOIN_S)  # it may be asking the scheduler
+
+    def wait_for_workers(self, timeout_s: float) -> bool:
+        """Whether a worker is there, now or after at most ``timeout_s``."""
+        deadline_s = time.monotonic() + timeout_s
+        while not self.workers and time.monotonic() < deadline_s:
+            time.sleep(_POLL_S)
+        return bool(self.workers)
+
+    def say(self, line: str) -> None:
+        """Tell people of work that only some can do."""
+        self._say(line)
+
+    def is_elsewhere_possible(self, tried: set[str]) -> bool:
+        """Whether a device is there that is neither retired nor in ``tried``."""
+        return bool(self._devices() - self._health.retired - tried)
+
+    def addresses_without(self, devices: set[str]) -> list[str]:
+        """Workers of other devices than these."""
+        left_out = devices | self._health.retired
+        return [worker.address for worker in self.workers if worker.device not in left_out]
+
+    def has_any(self, addresses: Collection[str]) -> bool:
+        """Whether one of ``addresses`` still works."""
+        return any(worker.address in addresses for worker in self.workers)
+
+    def succeeded(self, device: str) -> None:
+        """Work was done on ``device``."""
+        self._health.succeeded(device)
+
+    def failed(self, device: str, reason: str) -> None:
+        """``device`` failed at work that another one did, or its worker died over it."""
+        if not self._health.failed(device, self._devices()):
+            return
+        left = len(self._devices() - self._health.retired)
+        self._say(
+            f"{device} is retired: it failed {STRIKES} times in a row, the last time by: {reason}; "
+            f"{left} other {'device goes' if left == 1 else 'devices go'} on"
+        )
+        self._dismiss([worker for worker in self.workers if worker.device == device])
+
+    def _devices(self) -> set[str]:
+        return {worker.device for worker in self.workers}
+
+    def _dismiss(self, workers: list[PoolWorker]) -> None:
+        self.client.retire_workers(
+            [worker.address for worker in workers], close_workers=True, remove=True
+        )
+
+    def _follow(self) -> None:
+        next_look_s = 0.0
+        while True:
+            try:
+                event = self._events.get(timeout=LOOK_EVERY_S)
+            except queue.Empty:
+                event = {}
+            if event is None or self.client.status != "running":
+                return
+            try:
+                self._handle(event)
+                if time.monotonic() >= next_look_s:
+                    self._look(says_so=True)
+                    next_look_s = time.monotonic() + LOOK_EVERY_S
+            except Exception as error:  # noqa: BLE001 - without this thread, frozen workers stay
+                self._report(error)
+
+    def _handle(self, event: dict[str, Any]) -> None:
+        if "exit_code" in event:
+            self._say(describe_exit(event))
+        elif event.get("action") == "remove-worker":
+            self._part(event.get("worker", ""), event)
+
+    def _look(self, *, says_so: bool) -> None:
+        """Meet new workers, end frozen ones, and note what each is doing."""
+        infos: dict[str, dict[str, Any]] = self.client.scheduler_info(-1)["workers"]
+        for address in infos.keys() - self._met:
+            self._meet(address, infos[address], says_so=says_so)
+        self._met = set(infos)
+        workers = [worker for worker in self.workers if worker.address in infos]
+        self._silence.look(
+            {worker.address: infos[worker.address]["last_seen"] for worker in workers},
+            time.monotonic(),
+        )
+        silent_s = self._silence.silent_s
+        states = [
+            _state(worker, silent_s[worker.address], infos[worker.address].get("metrics", {}))
+            for worker in workers
+        ]
+        self.use = self.use.after(states)
+        with self._lock:
+            self._states = states
+        for worker in workers:
+            if silent_s[worker.address] >= self._frozen_after_s:
+                silent_s[worker.address] = 0.0
+                self._restart(worker)
+
+    def _meet(self, address: str, info: Mapping[str, Any], *, says_so: bool) -> None:
+        """Find out which worker has come, and whether it can be used."""
+        told: Json | None = info.get(IDENTITY)
+        if told is None:
+            reason = "it offers no device; start it by `chess-snn cluster worker`"
+        else:
+            reason = differences(told["software"]) or told["fault"]
+        if told is None or reason:
+            self._say(f"worker {info['name']} is left unused: {reason}")
+            return
+        worker = PoolWorker(address, from_json(WorkerPlace, told["place"]), told["num_cores"])
+        with self._lock:
+            self._workers[address] = worker
+        if worker.device in self._health.retired:
+            self._dismiss([worker])
+        elif says_so:
+            self._say(f"worker {worker.name} is here, on {worker.device}")
+
+    def _part(self, address: str, event: Mapping[str, Any]) -> None:
+        with self._lock:
+            worker = self._workers.pop(address, None)
+        self._met.discard(address)
+        if worker is None or worker.device in self._health.retired:
+            return
+        said_good_bye = any(
+            told.get("action") == "closing-worker"
+            for _, told in self.client.get_events(address) or ()
+        )
+        if said_good_bye or event.get("expected"):
+            self._say(f"worker {worker.name} has left")
+            return
+        # Its nanny reports how its process ended, if its machine is there.
+        left = len(self.workers)
+        self._say(
+            f"worker {worker.name} is lost; {left} other {'goes' if left == 1 else 'go'} on"
+        )
+        if event.get("processing-tasks"):
+            self.failed(worker.device, "its worker died")
+
+    def _restart(self, worker: PoolWorker) -> None:
+        """Have the nanny of a frozen worker kill it; others are looked at meanwhile."""
+
+        def restart() -> None:
+            try:
+                self.client.restart_workers(
+                    [worker.address], timeout=_RESTART_TIMEOUT_S, raise_for_error=False
+                )
+            except Exception as error:  # noqa: BLE001 - it is still frozen at a later look
+                self._report(error)
+
+        self._say(
+            f"worker {worker.name} has said nothing for {self._frozen_after_s:g} s: it is killed, "
+            f"and {_REDONE}"
+        )
+        run = contextvars.copy_context().run
+        threading.Thread(target=run, args=(restart,), name="restart", daemon=True).start()
+
+    def _report(self, error: Exception) -> None:
+        if self.client.status == "running":
+            self._say(f"cannot look after the workers ({error!r}); trying again")
+
+
+def describe_exit(event: Mapping[str, Any]) -> str:
+    """One line for people on the end of a worker's process, from an event of ``EXIT_TOPIC``."""
+    how = processes.describe_exit(int(event["exit_code"]))
+    if event["is_over_budget"]:
+        how += " because it took over 95 % of its share of the machine's memory"
+    elif event["oom_kills"]:
+        how += "; the machine is out of memory, and the kernel ended it or another (oom_kill)"
+    return f"worker {event['worker']} {how}; another is started, and {_REDONE}"
+
+
+def _state(worker: PoolWorker, quiet_s: float, metrics: Mapping[str, Any]) -> WorkerState:
+    """What Dask measured of the worker's process and, through NVML, of its GPU."""
+    # Without a GPU of its own Dask asks the first one of the machine.
+    gpu = {} if worker.shares_cores else metrics
+    share = gpu.get("gpu_utilization")
+    return WorkerState(
+        name=worker.name, device=worker.device, quiet_s=quiet_s,
+        cores=metrics.get("cpu", 0.0) / _PERCENT, memory_bytes=int(metrics.get("memory", 0)),
+        gpu_share=None if share is None else share / _PERCENT,
+        gpu_memory_bytes=gpu.get("gpu_memory_used"),
+        gpu_memory_total_bytes=gpu.get("gpu-memory-total"),
+        host=worker.host, host_cores=worker.host_cores, is_on_gpu=not worker.shares_cores,
+    )

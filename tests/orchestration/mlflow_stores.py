@@ -1,0 +1,27 @@
+"""MLflow stores and model versions for tests."""
+
+from chess_snn.campaign.models.versions import NetworkVersion
+from tasks.tracking import tracking_uri
+from tasks.tracking.store import open_store, tracking_errors
+
+
+def prepare_store(uri: str = "") -> str:
+    """Make the store at ``uri``, by default that of the home; its URI."""
+    uri = uri or tracking_uri()
+    with tracking_errors(uri):
+        open_store(uri)
+    return uri
+
+
+def made_version(generation: int, **changes: object) -> NetworkVersion:
+    """What is known of a network that no campaign has trained."""
+    facts = {
+        "campaign": "first light", "campaign_id": "4f0c", "generation": generation,
+        "digest": f"d{generation}", "created": "2026-11-24T03:00:00+00:00", "size": "tiny",
+        "shape": {"ticks": 2}, "activation": "lif", "ticks": 2, "precision": "fp32",
+        "parameters": 108_861, "spike_rate": None, "simulations": 16, "score": None,
+        "score_low": None, "score_high": None, "rating": None, "climb": None, "promotion": None,
+        "is_champion": False, "is_removed": False, "window_shards": (), "window_positions": 0,
+        "given_games": None, "given_digest": None, "provenance": {},
+    }
+    return NetworkVersion(**(facts | changes))
