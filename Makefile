@@ -104,7 +104,7 @@ fuzz: $(VENV)/.ready          ## damaged inputs to every parser (INPUTS=n SEED=n
 	  --hypothesis-seed=$(SEED) -n $(TEST_PROCESSES)
 
 faults: $(VENV)/.engines      ## inject every fault TIMES times and print a table (hours)
-	$(BIN)/python tests/faults/fault_table.py --times $(TIMES) --rows "$(ROWS)"
+	$(BIN)/python -m pytest -q -m fault -p tests.faults.fault_table --times $(TIMES) --rows "$(ROWS)"
 
 bench: $(VENV)/.ready         ## every benchmark: a table each, and JSON under bench-results/
 	@$(PIP) install --quiet --constraint constraints.txt $(PEERS) \
