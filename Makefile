@@ -95,15 +95,16 @@ check: $(VENV)/.ready         ## style, types, the direction of imports, package
 audit: $(VENV)/.ready         ## the same look at packages, failing for what was published since
 	$(BIN)/python security/audit.py --strict
 
-# Inputs of all parsers together, and what decides them.
-INPUTS ?= 100000
+# Inputs to each parser, and what decides them.
+INPUTS ?= 4000
 SEED   ?= 0
 
 fuzz: $(VENV)/.ready          ## damaged inputs to every parser (INPUTS=n SEED=n), some minutes
-	$(BIN)/python tests/fuzz --inputs $(INPUTS) --seed $(SEED)
+	FUZZ_INPUTS=$(INPUTS) $(BIN)/python -m pytest -q tests/fuzz -m "not slow" --timeout 7200 \
+	  --hypothesis-seed=$(SEED) -n $(TEST_PROCESSES)
 
 faults: $(VENV)/.engines      ## inject every fault TIMES times and print a table (hours)
-	$(BIN)/python tests/faults/fault_table.py --times $(TIMES) --rows "$(ROWS)"
+	$(BIN)/python -m pytest -q -m fault -p tests.faults.fault_table --times $(TIMES) --rows "$(ROWS)"
 
 bench: $(VENV)/.ready         ## every benchmark: a table each, and JSON under bench-results/
 	@$(PIP) install --quiet --constraint constraints.txt $(PEERS) \

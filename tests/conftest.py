@@ -8,6 +8,7 @@ if "PYTEST_XDIST_WORKER" in os.environ:
     # Tests share the cores already; torch reads this when it is first imported.
     os.environ.setdefault("OMP_NUM_THREADS", "1")
 
+import pytest
 from hypothesis import settings
 
 # What the campaigns of a home share must not be the user's, nor that of another test process.
@@ -30,3 +31,22 @@ SLOWEST_FIRST = ("faults", "orchestration", "uci")
 def pytest_collection_modifyitems(items):
     """Run the folders of long files first; the order is the same in every process."""
     items.sort(key=lambda item: not any(name in item.path.parts for name in SLOWEST_FIRST))
+
+
+@pytest.fixture(scope="session")
+def played_campaign(tmp_path_factory):
+    """A finished campaign of the size MICRO. A test that changes it copies it first."""
+    import torch  # noqa: PLC0415 - after the variables above
+    from small_campaigns import play_campaign  # noqa: PLC0415
+
+    torch.set_num_threads(1)
+    return play_campaign(tmp_path_factory.mktemp("played") / "campaign")
+
+
+@pytest.fixture
+def oldest_campaign(tmp_path):
+    """A copy of the oldest stored campaign, whose networks can be made too."""
+    from stored_files import copy_campaign, networks_of_the_oldest  # noqa: PLC0415
+
+    with networks_of_the_oldest():
+        yield copy_campaign(tmp_path)

@@ -2,9 +2,14 @@
 
 import shutil
 import tarfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from unittest.mock import patch
 
 from chess_snn.campaign import CampaignFolder
+from chess_snn.nets import NetConfig
+from chess_snn.nets.config import SIZES
 
 STORED = Path(__file__).parent / "data" / "stored"
 OLDEST = STORED / "campaign"
@@ -17,6 +22,14 @@ def copy_campaign(parent: Path) -> CampaignFolder:
     """A copy of the oldest campaign."""
     shutil.copytree(OLDEST, parent / "campaign")
     return CampaignFolder.open(parent / "campaign")
+
+
+@contextmanager
+def networks_of_the_oldest() -> Iterator[None]:
+    """Its `net.size = "tiny"` names a smaller network; make that for the length of the block."""
+    smaller = NetConfig(blocks=1, channels=8, ticks=2, value_channels=2, value_hidden=8)
+    with patch.dict(SIZES, tiny=smaller):
+        yield
 
 
 def unpack(archive: Path, parent: Path) -> CampaignFolder:

@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from micro_campaign import micro_networks, play_campaign
+from small_campaigns import play_campaign
 
 from chess_snn.cli import main
 
@@ -65,8 +65,7 @@ RUN = [(command, lines) for command, lines in SHOWN_COMMANDS if reason_not_run(c
 def clone(tmp_path_factory):
     """A folder that holds the campaign of the pages; commands are run there in their order."""
     root = tmp_path_factory.mktemp("clone")
-    with micro_networks():
-        play_campaign(root / "campaigns" / "smoke-001", "campaign.iterations=4")
+    play_campaign(root / "campaigns" / "smoke-001", "campaign.iterations=4")
     return root
 
 

@@ -77,18 +77,32 @@ class ReplayWindow:
     Memory is 8 R + 26 bytes a position and 6 bytes an entry of its policy target, R being the
     game's record words: for chess (R = 5) 72 bytes a position played without search, 258 with
     targets of 32 entries. Sampling by surprise adds 8 bytes a position, a game with returns 12.
-    :meth:`extend` needs up to twice that while it runs. Zarr is touched in :meth:`load` and
-    :meth:`extend` only.
+    :meth:`load` needs up to twice that while it runs. Zarr is touched there only.
     """
 
-    def __init__(
-        self, game: Game, capacity: int, holdout_every: int = 16, discount: float = 1.0, *,
-        td_lambda: float = 1.0, setting: str = "window.capacity",
-    ) -> None:
-        """An empty window, to be extended.
+    def __init__(self, game: Game, games: _Games, discount: float, td_lambda: float) -> None:
+        """Hold ``games``; see :meth:`load`."""
+        lengths = np.diff(games.records.game_offsets)
+        is_holdout = np.repeat(games.is_holdout, lengths)
+        self._game, self._games = game, games
+        self._discount, self._td_lambda = discount, td_lambda
+        self._game_of: Int32Array = np.repeat(np.arange(len(lengths), dtype=np.int32), lengths)
+        self._rows: dict[str, Int32Array] = {
+            "training": np.flatnonzero(~is_holdout).astype(np.int32),
+            "holdout": np.flatnonzero(is_holdout).astype(np.int32),
+        }
+        self._surprises: SurpriseDraw | None = None
+
+    @classmethod
+    def load(
+        cls, game: Game, shard_folders: Sequence[Path], capacity: int, holdout_every: int = 16,
+        discount: float = 1.0, *, td_lambda: float = 1.0, setting: str = "window.capacity",
+    ) -> "ReplayWindow":
+        """Read shards newest first, only until the capacity is met.
 
         Args:
-            game: whose shards it will hold.
+            game: whose shards they are.
+            shard_folders: oldest first.
             capacity: positions, held-out ones included.
             holdout_every: about one game in this many is held out, chosen by a hash of its number
                 and its iteration's name; in a shard that does not note ``GAMES_BEFORE``, by a hash
@@ -99,49 +113,19 @@ class ReplayWindow:
 
         Raises:
             ConfigError: a number is out of its range.
+            CorruptDataError: a shard is damaged; it is named.
+            UsageError: a shard is of another game or given twice, the newest game alone exceeds the
+                capacity, or no game is left to train on.
         """
         check_range("window.capacity", capacity, ge=1)
         check_range("window.holdout_every", holdout_every, ge=2)
         check_range("window.discount", discount, gt=0, le=1)
         check_td_lambda(game.spec, td_lambda)
-        self._setting = setting
-        self._game = game
-        self._capacity = capacity
-        self._holdout_every = holdout_every
-        self._discount, self._td_lambda = discount, td_lambda
-        self._games: _Games | None = None
-        self._game_of: Int32Array = np.empty(0, np.int32)
-        self._rows: dict[str, Int32Array] = {}
-        self._surprises: SurpriseDraw | None = None
-        self._digest: str | None = None
-
-    @classmethod
-    def load(
-        cls, game: Game, shard_folders: Sequence[Path], capacity: int, holdout_every: int = 16,
-        discount: float = 1.0, *, td_lambda: float = 1.0, setting: str = "window.capacity",
-    ) -> "ReplayWindow":
-        """The window over ``shard_folders``, oldest first; see ``__init__`` and :meth:`extend`."""
-        window = cls(
-            game, capacity, holdout_every, discount, td_lambda=td_lambda, setting=setting
-        )
-        window.extend(shard_folders)
-        return window
-
-    def extend(self, shard_folders: Sequence[Path]) -> None:
-        """Add shards, oldest first, all newer than what the window holds; drop what no longer fits.
-
-        Shards are read newest first and only until the capacity is met. On an error the window
-        stays as it was.
-
-        Raises:
-            CorruptDataError: a shard is damaged; it is named.
-            UsageError: a shard is of another game or already here, the newest game alone exceeds
-                the capacity, or no game is left to train on.
-        """
-        self._check_new(shard_folders)
+        _check_names(shard_folders)
         kept: list[_Games] = []
-        room = self._capacity
-        for games in self._newest_first(shard_folders):
+        room = capacity
+        for folder in reversed(shard_folders):
+            games = _read(game, folder, holdout_every, discount, td_lambda)
             kept.append(games.newest(room))
             room -= kept[-1].records.num_positions
             if kept[-1] is not games:
@@ -150,39 +134,40 @@ class ReplayWindow:
         if not games.shard_names:
             raise UsageError(
                 f"the newest game of {shard_folders[-1]} alone has more than the "
-                f"{self._capacity} positions of the window; raise {self._setting}"
+                f"{capacity} positions of the window; raise {setting}"
             )
-        self._replace(games)
+        if games.is_holdout.all():
+            raise UsageError(
+                f"all games of the window are held out ({len(games.is_holdout)} in all); "
+                f"add games; one in {holdout_every} is held out, by its number"
+            )
+        return cls(game, games, discount, td_lambda)
 
     @property
     def records(self) -> GameRecords:
         """All games held, oldest first, training and held out; not to be changed."""
-        if self._games is None:
-            raise UsageError("the replay window is empty; extend it with at least one shard")
         return self._games.records
 
     @property
     def shard_names(self) -> tuple[str, ...]:
         """``<parent>/<folder>`` of each shard with a game in the window, oldest first."""
-        return tuple(dict.fromkeys(self._games.shard_names)) if self._games else ()
+        return tuple(dict.fromkeys(self._games.shard_names))
 
     def digest(self) -> str:
         """16 hex digits over every game held, and which are held out; equal windows are equal."""
-        if self._digest is None:
-            digest = hashlib.sha256()
-            for field in fields(GameRecords):
-                digest.update(np.ascontiguousarray(getattr(self.records, field.name)).data)
-            digest.update(np.ascontiguousarray(self.rows("holdout")).data)
-            digest.update(np.float64(self._discount).tobytes())
-            if self._games is not None and self._games.returns is not None:
-                digest.update(np.float64(self._td_lambda).tobytes())
-            self._digest = digest.hexdigest()[:_DIGEST_LENGTH]
-        return self._digest
+        digest = hashlib.sha256()
+        for field in fields(GameRecords):
+            digest.update(np.ascontiguousarray(getattr(self.records, field.name)).data)
+        digest.update(np.ascontiguousarray(self.rows("holdout")).data)
+        digest.update(np.float64(self._discount).tobytes())
+        if self._games.returns is not None:
+            digest.update(np.float64(self._td_lambda).tobytes())
+        return digest.hexdigest()[:_DIGEST_LENGTH]
 
     def rows(self, subset: Subset) -> Int32Array:
         """int32[...]: the positions of ``records`` in ``subset``, in order; not to be changed."""
         check_choice("window.subset", subset, get_args(Subset))
-        return self._rows.get(subset, np.empty(0, np.int32))
+        return self._rows[subset]
 
     def sample(
         self, batch_size: int, rng: np.random.Generator, *, surprise_share: float = 0.0,
@@ -191,7 +176,7 @@ class ReplayWindow:
         """``batch_size`` training positions, drawn as :meth:`draw` does.
 
         Raises:
-            UsageError, ConfigError: as :meth:`draw`.
+            ConfigError: a share or cap out of its range.
         """
         return self.gather(self.draw(
             batch_size, rng, surprise_share=surprise_share, surprise_cap=surprise_cap
@@ -211,13 +196,10 @@ class ReplayWindow:
             surprise_cap: most weight of one position there, in units of the mean surprise.
 
         Raises:
-            UsageError: the window is empty.
             ConfigError: a share or cap out of its range.
         """
         check_range("window.surprise_share", surprise_share, ge=0, le=1)
         rows = self.rows("training")
-        if not len(rows):
-            raise UsageError("cannot sample from an empty replay window; extend it first")
         chosen = rng.integers(0, len(rows), size=batch_size)
         if surprise_share:
             by_surprise = rng.random(batch_size) < surprise_share
@@ -236,7 +218,7 @@ class ReplayWindow:
         """The samples at ``rows`` (int32[B]) of ``records``; rows may repeat."""
         return gather(
             self._game, self.records, self._game_of, rows.astype(np.int64), self._discount,
-            None if self._games is None else self._games.returns,
+            self._games.returns,
         )
 
     def _draw_by_surprise(self, cap: float) -> SurpriseDraw:
@@ -244,54 +226,34 @@ class ReplayWindow:
             self._surprises = SurpriseDraw(self.records.surprises[self.rows("training")], cap)
         return self._surprises
 
-    def _check_new(self, shard_folders: Sequence[Path]) -> None:
-        if not shard_folders:
-            raise UsageError("a replay window needs at least one shard, got none; play games first")
-        seen = set(self.shard_names)
-        for folder in shard_folders:
-            name = _shard_name(folder)
-            if name in seen:
-                raise UsageError(f"shard {folder} is in the window already; give it only once")
-            seen.add(name)
 
-    def _newest_first(self, shard_folders: Sequence[Path]) -> Iterator[_Games]:
-        """The given shards and then what the window holds, each read when it is asked for."""
-        for folder in reversed(shard_folders):
-            yield self._read(folder)
-        if self._games:
-            yield self._games
+def _check_names(shard_folders: Sequence[Path]) -> None:
+    if not shard_folders:
+        raise UsageError("a replay window needs at least one shard, got none; play games first")
+    seen: set[str] = set()
+    for folder in shard_folders:
+        name = _shard_name(folder)
+        if name in seen:
+            raise UsageError(f"shard {folder} is in the window already; give it only once")
+        seen.add(name)
 
-    def _read(self, folder: Path) -> _Games:
-        records, manifest = read_shard_of(self._game.spec, folder)
-        name, before = _shard_name(folder), manifest.meta.get(GAMES_BEFORE)
-        # By the first name: a game held out where it was played is held out in other campaigns too.
-        first_name = name.rpartition(INHERITED)[2]
-        if before is None:
-            draws = [derive_seed(_HOLDOUT_SEED, first_name, k) for k in range(records.num_games)]
-        else:
-            iteration = first_name.partition("/")[0]
-            numbers = range(int(before), int(before) + records.num_games)
-            draws = [derive_seed(_HOLDOUT_SEED, iteration, "games", k) for k in numbers]
-        is_holdout = np.array([draw % self._holdout_every == 0 for draw in draws])
-        returns = returns_of(self._game, records, self._discount, self._td_lambda)
-        return _Games(records, is_holdout, (name,) * records.num_games, returns)
 
-    def _replace(self, games: _Games) -> None:
-        if games.is_holdout.all():
-            raise UsageError(
-                f"all games of the window are held out ({len(games.is_holdout)} in all); "
-                f"add games; one in {self._holdout_every} is held out, by its number"
-            )
-        lengths = np.diff(games.records.game_offsets)
-        is_holdout = np.repeat(games.is_holdout, lengths)
-        self._games = games
-        self._surprises = None
-        self._digest = None
-        self._game_of = np.repeat(np.arange(len(lengths), dtype=np.int32), lengths)
-        self._rows = {
-            "training": np.flatnonzero(~is_holdout).astype(np.int32),
-            "holdout": np.flatnonzero(is_holdout).astype(np.int32),
-        }
+def _read(
+    game: Game, folder: Path, holdout_every: int, discount: float, td_lambda: float
+) -> _Games:
+    records, manifest = read_shard_of(game.spec, folder)
+    name, before = _shard_name(folder), manifest.meta.get(GAMES_BEFORE)
+    # By the first name: a game held out where it was played is held out in other campaigns too.
+    first_name = name.rpartition(INHERITED)[2]
+    if before is None:
+        draws = [derive_seed(_HOLDOUT_SEED, first_name, k) for k in range(records.num_games)]
+    else:
+        iteration = first_name.partition("/")[0]
+        numbers = range(int(before), int(before) + records.num_games)
+        draws = [derive_seed(_HOLDOUT_SEED, iteration, "games", k) for k in numbers]
+    is_holdout = np.array([draw % holdout_every == 0 for draw in draws])
+    returns = returns_of(game, records, discount, td_lambda)
+    return _Games(records, is_holdout, (name,) * records.num_games, returns)
 
 
 def _shard_name(folder: Path) -> str:

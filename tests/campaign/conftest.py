@@ -1,7 +1,7 @@
 from pathlib import Path
 
 import pytest
-from tiny_campaign import TINY
+from small_campaigns import MICRO
 
 from chess_snn.campaign import CampaignFolder, load_config
 
@@ -11,6 +11,6 @@ def new_folder(tmp_path):
     """Make a campaign folder of the smallest settings, with ``changes``."""
 
     def make(name: str = "campaign", *changes: str, parent: Path = tmp_path) -> CampaignFolder:
-        return CampaignFolder.create(parent / name, load_config(settings=[*TINY, *changes]))
+        return CampaignFolder.create(parent / name, load_config(settings=[*MICRO, *changes]))
 
     return make

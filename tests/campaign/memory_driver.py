@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import torch
-from micro_campaign import SETTINGS, micro_networks
+from small_campaigns import MICRO
 
 from chess_snn.campaign import CampaignFolder, Receipt, load_config, write_receipt
 from chess_snn.campaign.integrity.gc import sweep_leftovers
@@ -39,20 +39,19 @@ def resident_mib() -> float:
 
 def main(path: Path, iterations: int, every: int) -> None:
     torch.set_num_threads(1)
-    with micro_networks():
-        folder = CampaignFolder.create(path, load_config(settings=[
-            *SETTINGS, *SMALL, f"campaign.iterations={iterations}"
-        ]))
-        prepare_first_generation(folder)
-        for iteration in range(iterations):
-            play(folder, iteration)
-            if (iteration + 1) % every == 0:
-                gc.collect()
-                print(json.dumps({
-                    "iteration": iteration + 1, "mib": resident_mib(),
-                    "files": len(list(Path("/proc/self/fd").iterdir())),
-                    "threads": len(list(Path("/proc/self/task").iterdir())),
-                }), flush=True)
+    folder = CampaignFolder.create(path, load_config(settings=[
+        *MICRO, *SMALL, f"campaign.iterations={iterations}"
+    ]))
+    prepare_first_generation(folder)
+    for iteration in range(iterations):
+        play(folder, iteration)
+        if (iteration + 1) % every == 0:
+            gc.collect()
+            print(json.dumps({
+                "iteration": iteration + 1, "mib": resident_mib(),
+                "files": len(list(Path("/proc/self/fd").iterdir())),
+                "threads": len(list(Path("/proc/self/task").iterdir())),
+            }), flush=True)
 
 
 def play(folder: CampaignFolder, iteration: int) -> None:

@@ -4,8 +4,8 @@ import contextlib
 import shutil
 
 import pytest
-from made_campaigns import begin, finish, make_campaign, play_shards
 from s3_server import BUCKET, CREDENTIALS, running_server
+from small_campaigns import begin, commit_shards, finish, make_campaign
 from stored_files import copy_campaign
 
 from chess_snn.campaign import CampaignFolder, read_receipts
@@ -47,7 +47,7 @@ def folder(tmp_path):
     made = make_campaign(tmp_path / "campaign", "evaluation.every=1")
     finish(made, 0)
     begin(made, 1)
-    play_shards(made, 1, count=1)
+    commit_shards(made, 1, count=1)
     write_json(made.match_part("gen-000002", "random", 0), {"part": 0})
     return made
 

@@ -8,7 +8,7 @@ import chess.pgn
 import numpy as np
 import pytest
 from signed_files import edit
-from tiny_campaign import finish_iteration
+from small_campaigns import finish_without_games
 
 from chess_snn.campaign import CampaignFolder
 from chess_snn.campaign.stages import prepare_first_generation
@@ -36,7 +36,7 @@ from chess_snn.rng import derive_seed
 def hour_of_iterations(folder: CampaignFolder, count: int) -> None:
     """``count`` iterations without games, of equal length, an hour in all."""
     for number in range(count):
-        finish_iteration(
+        finish_without_games(
             folder, number, champion=1, score=None, begun_s=3600.0 * number / count,
             ended_s=3600.0 * (number + 1) / count,
         )
@@ -174,7 +174,7 @@ def opponents_of_two_runs(new_folder, length: str) -> list[list[object]]:
         begun_s = 0.0
         for iteration, end_s in enumerate(ends_s):
             ended_s = 100.0 * (end_s + 1)
-            finish_iteration(
+            finish_without_games(
                 folder, iteration, champion=1, score=None, begun_s=begun_s, ended_s=ended_s
             )
             begun_s = ended_s

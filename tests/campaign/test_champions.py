@@ -3,7 +3,7 @@
 
 import pytest
 from signed_files import edit
-from tiny_campaign import finish_iteration as finish
+from small_campaigns import finish_without_games as finish
 
 from chess_snn.campaign import read_receipts
 from chess_snn.campaign.store.receipts import PromotionFacts

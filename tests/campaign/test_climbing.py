@@ -5,8 +5,8 @@ import math
 
 import numpy as np
 import pytest
-from made_campaigns import commit, receipt_of
 from signed_files import edit
+from small_campaigns import commit, receipt_of
 
 from chess_snn.campaign.artifacts.table import CLIMB_REPORT
 from chess_snn.campaign.stages import prepare_first_generation

@@ -5,9 +5,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from micro_campaign import SETTINGS, micro_networks
 from signed_files import edit
-from stored_files import copy_campaign
+from small_campaigns import MICRO
 
 from chess_snn.campaign import CampaignFolder, load_config
 from chess_snn.campaign.integrity.verify import verify_campaign
@@ -30,17 +29,16 @@ RESIGNS = (
 
 def play(path: Path, num_workers: int, precision: str) -> CampaignFolder:
     folder = CampaignFolder.create(path, load_config(settings=[
-        *SETTINGS, *RESIGNS, f"self_play.games_per_iteration={GAMES}",
+        *MICRO, *RESIGNS, f"self_play.games_per_iteration={GAMES}",
         "self_play.games_per_shard=23", "training.presentations=0.3", f"net.precision={precision}",
         "self_play.mismatch_policy_share=0.5",
     ]))
-    with micro_networks():
-        prepare_first_generation(folder)
-        for iteration in range(2):
-            begin_iteration(folder, iteration, 0.0, num_workers)
-            for shard in range(num_shards(folder, iteration)):
-                play_shard(path, iteration, shard)
-            train_generation(path, iteration)
+    prepare_first_generation(folder)
+    for iteration in range(2):
+        begin_iteration(folder, iteration, 0.0, num_workers)
+        for shard in range(num_shards(folder, iteration)):
+            play_shard(path, iteration, shard)
+        train_generation(path, iteration)
     return folder
 
 
@@ -88,44 +86,41 @@ def test_an_iteration_keeps_its_shards_when_workers_come_and_go(new_folder):
 
 
 def test_a_lost_plan_is_made_again_for_the_shards_that_are_there(tmp_path):
-    folder = CampaignFolder.create(tmp_path / "c", load_config(settings=SETTINGS))
-    with micro_networks():
-        prepare_first_generation(folder)
-        plan = begin_iteration(folder, 0, 0.0, num_workers=3)
-        assert plan.num_shards == 3
-        play_shard(folder.path, 0, 1)
+    folder = CampaignFolder.create(tmp_path / "c", load_config(settings=MICRO))
+    prepare_first_generation(folder)
+    plan = begin_iteration(folder, 0, 0.0, num_workers=3)
+    assert plan.num_shards == 3
+    play_shard(folder.path, 0, 1)
     folder.plan(0).unlink()
     assert begin_iteration(folder, 0, 0.0, num_workers=1) == plan
 
 
-def test_a_shard_of_an_older_program_is_made_again_as_it_was(tmp_path):
+def test_a_shard_of_an_older_program_is_made_again_as_it_was(oldest_campaign):
     """Its plan says nothing of shards: they have as many games as the settings say, by seeds of
     their own."""
-    folder = copy_campaign(tmp_path)
+    folder = oldest_campaign
     assert read_plan(folder, 1).num_shards is None
     shard = folder.shard(1, 1)
     before, manifest = read_shard(shard)
     assert "num_shards" not in manifest.meta
     remove(shard)
-    with micro_networks():
-        play_shard(folder.path, 1, 1)
+    play_shard(folder.path, 1, 1)
     assert_same_records(read_shard(shard)[0], before)
     findings = verify_campaign(folder)
     assert findings.checked["shard"] == 4
     assert not [found for found in findings.damage if found.kind in ("shard", "receipt", "plan")]
 
 
-def test_an_iteration_that_an_older_program_began_is_finished_by_its_rule(tmp_path):
-    folder = copy_campaign(tmp_path)
+def test_an_iteration_that_an_older_program_began_is_finished_by_its_rule(oldest_campaign):
+    folder = oldest_campaign
     before, _ = read_shard(folder.shard(1, 1))
     for path in (folder.shard(1, 1), folder.receipt(1), folder.checkpoint(2)):
         remove(path)
     plan = begin_iteration(folder, 1, 99.0, num_workers=8)
     assert plan.num_shards is None
     assert num_shards(folder, 1) == 2
-    with micro_networks():
-        play_shard(folder.path, 1, 1)
-        train_generation(folder.path, 1)
+    play_shard(folder.path, 1, 1)
+    train_generation(folder.path, 1)
     assert_same_records(read_shard(folder.shard(1, 1))[0], before)
     # Should its plan be lost, its shards tell that they are of that time.
     folder.plan(1).unlink()

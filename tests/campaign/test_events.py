@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
-import made_campaigns as made
 import pytest
+import small_campaigns as made
 
 from chess_snn.campaign.viewing import lines
 from chess_snn.campaign.viewing.alarms import Alarm

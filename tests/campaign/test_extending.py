@@ -4,9 +4,8 @@ import json
 import socket
 
 import pytest
-from micro_campaign import micro_networks, play_iteration, play_match
 from signed_files import edit
-from stored_files import copy_campaign
+from small_campaigns import play_iteration, play_match
 
 from chess_snn.campaign import campaign_lock, read_receipts
 from chess_snn.campaign.extending import extend_campaign
@@ -112,8 +111,8 @@ def test_one_that_runs_elsewhere_is_left_alone(new_folder):
     assert json.loads(folder.lock_file.read_text())["host"] == socket.gethostname()
 
 
-def test_a_finished_campaign_goes_on_and_stays_whole(tmp_path):
-    folder = copy_campaign(tmp_path)
+def test_a_finished_campaign_goes_on_and_stays_whole(oldest_campaign):
+    folder = oldest_campaign
     dispose(folder, find_disposable(folder))  # as somebody may have done when it had ended
     watch = CampaignWatch(folder.path)
     assert is_finished(folder)
@@ -123,12 +122,11 @@ def test_a_finished_campaign_goes_on_and_stays_whole(tmp_path):
     assert not watch.look().is_finished
     assert watch.look().progress == pytest.approx(2 / 3)
     check_settings(folder)
-    with micro_networks():
-        play_iteration(folder, 2)
-        for match in final_matches(folder):
-            assert match.event == "final-1"
-            play_match(folder, match)
-        assert verify_campaign(folder).is_whole
+    play_iteration(folder, 2)
+    for match in final_matches(folder):
+        assert match.event == "final-1"
+        play_match(folder, match)
+    assert verify_campaign(folder).is_whole
     assert is_finished(folder)
     assert len(read_receipts(folder)) == 3
     assert len(read_final_matches(folder)) == len(list((folder.path / "matches/final").iterdir()))

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
 
 import pytest
-from tiny_campaign import TINY
+from small_campaigns import MICRO
 
 from chess_snn.campaign import CampaignFolder, campaign_lock, load_config
 from chess_snn.campaign.integrity.gc import sweep_leftovers
@@ -63,7 +63,7 @@ def test_a_folder_is_not_taken_twice(new_folder, tmp_path):
 
 
 def test_one_of_several_starts_at_the_same_instant_gets_a_folder_bug(tmp_path):
-    config, at_once = load_config(settings=TINY), Barrier(NUM_STARTS)
+    config, at_once = load_config(settings=MICRO), Barrier(NUM_STARTS)
 
     def start(path):
         at_once.wait()

@@ -4,8 +4,7 @@ import json
 import shutil
 
 import pytest
-from micro_campaign import micro_networks, play_campaign, play_iteration, stage_rebuilder
-from stored_files import copy_campaign
+from small_campaigns import play_iteration, stage_rebuilder
 
 from chess_snn.campaign import CampaignFolder, read_receipts
 from chess_snn.campaign.extending import extend_campaign
@@ -28,45 +27,43 @@ def digest_of(folder: CampaignFolder, generation: int) -> str:
     return str(read_manifest(folder.checkpoint(generation)).meta["weights_digest"])
 
 
-def test_without_a_change_it_comes_out_as_its_parent(tmp_path):
-    with micro_networks():
-        parent = play_campaign(tmp_path / "parent", "campaign.iterations=3")
-        forked = fork(parent, 1)
-        assert forked.campaign_id != parent.campaign_id
-        assert verify_campaign(forked).is_whole
-        assert read_receipts(forked) == read_receipts(parent)[:1]
-        assert not forked.shard(1, 0).exists()
-        assert not forked.checkpoint(2).exists()
-        for number in (1, 2):
-            play_iteration(forked, number)
-        assert verify_campaign(forked).is_whole
+def test_without_a_change_it_comes_out_as_its_parent(tmp_path, played_campaign):
+    shutil.copytree(played_campaign.path, tmp_path / "parent")
+    parent = CampaignFolder.open(tmp_path / "parent")
+    forked = fork(parent, 1)
+    assert forked.campaign_id != parent.campaign_id
+    assert verify_campaign(forked).is_whole
+    assert read_receipts(forked) == read_receipts(parent)[:1]
+    assert not forked.shard(1, 0).exists()
+    assert not forked.checkpoint(2).exists()
+    play_iteration(forked, 1)
+    assert verify_campaign(forked).is_whole
     for shard in parent.path.glob("games/iter-*/shard-*"):
         theirs, ours = (read_shard(root / parent.name_of(shard))[0]
                         for root in (parent.path, forked.path))
         assert (theirs.states == ours.states).all()
         assert (theirs.actions == ours.actions).all()
-    assert [digest_of(forked, g) for g in range(4)] == [digest_of(parent, g) for g in range(4)]
+    assert [digest_of(forked, g) for g in range(3)] == [digest_of(parent, g) for g in range(3)]
 
 
-def test_changed_settings_hold_from_there_on(tmp_path):
-    with micro_networks():
-        parent = copy_campaign(tmp_path)
-        forked = fork(parent, 1, "training.learning_rate=0.0001", "campaign.iterations=3")
-        inode = (parent.checkpoint(1) / "MANIFEST.json").stat().st_ino
-        assert (forked.checkpoint(1) / "MANIFEST.json").stat().st_ino == inode
-        assert [plan["progress_last"] for plan in _plans(forked)] == [0.5]
-        play_iteration(forked, 1)
-        assert [plan["progress_last"] for plan in _plans(forked)] == [0.5, 0.75]
-        trainer = load_trainer(forked.checkpoint(2), game_of(forked))
-        assert trainer.settings.learning_rate == 0.0001
-        assert digest_of(forked, 2) != digest_of(parent, 2)
-        check_settings(forked)
-        forked.with_config(parent.config)
-        with pytest.raises(CampaignError, match=r"training\.learning_rate was 0\.0001"):
-            check_settings(CampaignFolder.open(forked.path))
-        forked.with_config(forked.config)
-        assert verify_campaign(forked).is_whole
-        assert verify_campaign(parent).is_whole
+def test_changed_settings_hold_from_there_on(oldest_campaign):
+    parent = oldest_campaign
+    forked = fork(parent, 1, "training.learning_rate=0.0001", "campaign.iterations=3")
+    inode = (parent.checkpoint(1) / "MANIFEST.json").stat().st_ino
+    assert (forked.checkpoint(1) / "MANIFEST.json").stat().st_ino == inode
+    assert [plan["progress_last"] for plan in _plans(forked)] == [0.5]
+    play_iteration(forked, 1)
+    assert [plan["progress_last"] for plan in _plans(forked)] == [0.5, 0.75]
+    trainer = load_trainer(forked.checkpoint(2), game_of(forked))
+    assert trainer.settings.learning_rate == 0.0001
+    assert digest_of(forked, 2) != digest_of(parent, 2)
+    check_settings(forked)
+    forked.with_config(parent.config)
+    with pytest.raises(CampaignError, match=r"training\.learning_rate was 0\.0001"):
+        check_settings(CampaignFolder.open(forked.path))
+    forked.with_config(forked.config)
+    assert verify_campaign(forked).is_whole
+    assert verify_campaign(parent).is_whole
 
 
 def _plans(folder: CampaignFolder) -> list[dict]:
@@ -82,39 +79,39 @@ def _plans(folder: CampaignFolder) -> list[dict]:
     (1, ("supervised.epochs=3",), r"supervised\.epochs is 1"),
     (1, ("self_play.games_per_iteration=9",), "cannot change self_play.games_per_iteration"),
 ])
-def test_what_cannot_be_forked_is_refused_and_nothing_is_made(tmp_path, at, settings, said):
-    parent = copy_campaign(tmp_path)
-    with micro_networks(), pytest.raises((UsageError, ConfigError), match=said):
+def test_what_cannot_be_forked_is_refused_and_nothing_is_made(
+    tmp_path, oldest_campaign, at, settings, said
+):
+    parent = oldest_campaign
+    with pytest.raises((UsageError, ConfigError), match=said):
         fork(parent, at, *settings)
     assert not list(tmp_path.glob("*fork*"))
 
 
-def test_a_damaged_past_makes_no_fork(tmp_path):
-    parent = copy_campaign(tmp_path)
+def test_a_damaged_past_makes_no_fork(tmp_path, oldest_campaign):
+    parent = oldest_campaign
     (parent.shard(0, 1) / "MANIFEST.json").write_text("{")
-    with micro_networks(), pytest.raises(DamagedFolderError):
+    with pytest.raises(DamagedFolderError):
         fork(parent, 1)
     assert not list(tmp_path.glob(".tmp-*"))
 
 
-def test_what_the_parent_removed_the_fork_knows_to_be_removed(tmp_path):
-    parent = copy_campaign(tmp_path)
-    with micro_networks():
-        dispose(parent, find_disposable(parent))
-        extend_campaign(parent, iterations=4)
-        forked = fork(parent, 2)
-        assert forked.config.campaign.iterations == 4
-        assert verify_campaign(forked).is_whole
-        play_iteration(forked, 2)
-        assert verify_campaign(forked).is_whole
+def test_what_the_parent_removed_the_fork_knows_to_be_removed(oldest_campaign):
+    parent = oldest_campaign
+    dispose(parent, find_disposable(parent))
+    extend_campaign(parent, iterations=4)
+    forked = fork(parent, 2)
+    assert forked.config.campaign.iterations == 4
+    assert verify_campaign(forked).is_whole
+    play_iteration(forked, 2)
+    assert verify_campaign(forked).is_whole
 
 
-def test_damage_is_rebuilt_from_the_parent(tmp_path):
-    parent = copy_campaign(tmp_path)
-    with micro_networks():
-        forked = fork(parent, 1)
-        rebuilder = stage_rebuilder(forked, [])
-        for path in (forked.shard(0, 0), forked.checkpoint(1), forked.checkpoint(0)):
-            shutil.rmtree(path)
-            rebuilder.rebuild(DamagedFolderError("gone", path))
-        assert verify_campaign(forked).is_whole
+def test_damage_is_rebuilt_from_the_parent(oldest_campaign):
+    parent = oldest_campaign
+    forked = fork(parent, 1)
+    rebuilder = stage_rebuilder(forked, [])
+    for path in (forked.shard(0, 0), forked.checkpoint(1), forked.checkpoint(0)):
+        shutil.rmtree(path)
+        rebuilder.rebuild(DamagedFolderError("gone", path))
+    assert verify_campaign(forked).is_whole

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from tiny_campaign import finish_iteration as finish
+from small_campaigns import finish_without_games as finish
 
 from chess_snn.campaign import read_receipt, write_receipt
 from chess_snn.campaign.stages import prepare_first_generation

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from made_campaigns import commit, finish, make_campaign
+from small_campaigns import commit, finish, make_campaign
 from stored_files import copy_campaign
 
 from chess_snn.campaign import CampaignFolder, read_receipts, write_receipt

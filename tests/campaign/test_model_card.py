@@ -1,6 +1,6 @@
 """What is told of a network to those who find it alone."""
 
-import made_campaigns as made
+import small_campaigns as made
 
 from chess_snn.campaign.models.model_card import model_card
 from chess_snn.campaign.models.versions import version_of

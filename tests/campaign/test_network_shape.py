@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from micro_campaign import SETTINGS, play_iteration
+from small_campaigns import MICRO, play_iteration
 
 from chess_snn.campaign import CampaignFolder, load_config
 from chess_snn.campaign.models.exporting import export_model, read_exported
@@ -32,7 +32,7 @@ SET = (
 def folder(request, tmp_path_factory) -> CampaignFolder:
     """One iteration of a campaign whose network no preset has."""
     path: Path = tmp_path_factory.mktemp("shape") / "own"
-    settings = [*SETTINGS, *SET, f"net.precision={request.param}", "campaign.iterations=1"]
+    settings = [*MICRO, *SET, f"net.precision={request.param}", "campaign.iterations=1"]
     folder = CampaignFolder.create(path, load_config(settings=settings))
     prepare_first_generation(folder)
     play_iteration(folder, 0)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from made_campaigns import begin, make_campaign
+from small_campaigns import begin, make_campaign
 
 from chess_snn.campaign import CampaignFolder
 from chess_snn.campaign.artifacts import table

@@ -5,7 +5,7 @@ import shutil
 import stat
 
 import pytest
-from tiny_campaign import TINY
+from small_campaigns import MICRO
 
 from chess_snn.campaign import CampaignFolder, load_config
 from chess_snn.campaign.configuration.loading import config_values, format_toml
@@ -22,7 +22,7 @@ from chess_snn.errors import CampaignError
 def first_generation(tmp_path_factory):
     """A campaign that has its first generation and nothing else; to be copied."""
     path = tmp_path_factory.mktemp("begun") / "c"
-    prepare_first_generation(CampaignFolder.create(path, load_config(settings=TINY)))
+    prepare_first_generation(CampaignFolder.create(path, load_config(settings=MICRO)))
     return path
 
 
@@ -98,7 +98,7 @@ def test_a_change_is_found_by_the_next_generation_where_the_first_cannot_say_bug
 
 def test_the_first_generation_holds_every_setting(begun):
     frozen = read_manifest(begun.checkpoint(0)).meta[FROZEN_SETTINGS]
-    assert frozen == config_values(load_config(settings=TINY))
+    assert frozen == config_values(load_config(settings=MICRO))
     assert format_toml(frozen) in (begun.path / "campaign.toml").read_text()
 
 

@@ -4,7 +4,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from made_campaigns import finish, make_campaign
+from small_campaigns import finish, make_campaign
 from stored_files import copy_campaign
 
 from chess_snn.campaign import CampaignFolder

@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from micro_campaign import SETTINGS, SETTINGS_2048, SMALLEST_NETWORK, play_first_games
+from small_campaigns import MICRO, MICRO_2048, play_first_games
 
 from chess_snn.campaign import CampaignFolder, load_config
 from chess_snn.campaign.stages import play_shard, train_generation
@@ -25,7 +25,7 @@ from chess_snn.campaign.store.plans import begin_iteration, num_shards
 from chess_snn.data import read_shard
 from chess_snn.nets import load_network
 
-CAMPAIGNS = {"chess": (*SETTINGS, *SMALLEST_NETWORK), "2048": (*SETTINGS_2048, *SMALLEST_NETWORK)}
+CAMPAIGNS = {"chess": MICRO, "2048": MICRO_2048}
 STORED = json.loads(Path(__file__).with_name("same_seed.json").read_text())
 """Digests by kind of machine and game; a key is what :func:`machine` returns there."""
 

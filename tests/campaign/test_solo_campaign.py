@@ -4,7 +4,7 @@ import json
 from dataclasses import replace
 
 import pytest
-from micro_campaign import SETTINGS_2048, micro_networks, play_campaign, play_iteration
+from small_campaigns import MICRO_2048, play_campaign, play_iteration
 
 from chess_snn.campaign import CampaignFolder, load_config, read_receipts
 from chess_snn.campaign.integrity.verify import verify_campaign
@@ -33,8 +33,7 @@ OPPONENTS = ["random", "expectimax:1", "earlier"]
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    with micro_networks():
-        return play_campaign(tmp_path_factory.mktemp("2048") / "c", settings=SETTINGS_2048)
+    return play_campaign(tmp_path_factory.mktemp("2048") / "c", settings=MICRO_2048)
 
 
 def test_receipts_have_points_and_nothing_of_two_players(folder):
@@ -112,11 +111,10 @@ def test_nobody_wins_a_recorded_game(folder):
 
 
 def test_the_same_seed_gives_the_same_campaign(folder, tmp_path):
-    with micro_networks():
-        again = CampaignFolder.create(tmp_path / "c", load_config(settings=SETTINGS_2048))
-        prepare_first_generation(again)
-        for iteration in range(2):
-            play_iteration(again, iteration)
+    again = CampaignFolder.create(tmp_path / "c", load_config(settings=MICRO_2048))
+    prepare_first_generation(again)
+    for iteration in range(2):
+        play_iteration(again, iteration)
     for one, two in zip(read_receipts(folder), read_receipts(again), strict=True):
         assert one.training.weights_digest == two.training.weights_digest
         assert one.matches == two.matches
@@ -152,7 +150,7 @@ def test_falling_points_raise_an_alarm():
 ])
 def test_settings_that_need_two_players_are_refused_by_name(change, named):
     with pytest.raises(ConfigError, match=named):
-        load_config(settings=[*SETTINGS_2048, change])
+        load_config(settings=[*MICRO_2048, change])
 
 
 @pytest.mark.parametrize("preset", ["smoke-2048", "cpu-2048"])

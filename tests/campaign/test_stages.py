@@ -6,9 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from micro_campaign import SETTINGS as MICRO_SETTINGS
-from micro_campaign import micro_networks, play_first_games
-from tiny_campaign import TINY
+from small_campaigns import MICRO, play_first_games
 
 from chess_snn.campaign import (
     CampaignFolder,
@@ -48,6 +46,10 @@ from chess_snn.types import Json
 
 NUM_SHARDS = 2
 NUM_ITERATIONS = 2
+SETTINGS = (
+    *MICRO, "self_play.max_plies_first=6", "self_play.max_plies_last=14",
+    "search.simulations_first=2", "search.simulations_last=4",
+)
 
 
 @dataclass(frozen=True)
@@ -57,7 +59,7 @@ class Played:
 
 
 def play_stages(path: Path, *, num_threads: int, shard_order: list[int]) -> Played:
-    folder = CampaignFolder.create(path, load_config(settings=TINY))
+    folder = CampaignFolder.create(path, load_config(settings=SETTINGS))
     prepare_first_generation(folder)
     receipts = []
     for iteration in range(NUM_ITERATIONS):
@@ -143,8 +145,8 @@ def test_shards_differ_from_one_another(played):
 
 def test_the_loss_on_held_out_games_falls(tmp_path):
     config = load_config(settings=[
-        *TINY, "campaign.iterations=1", "campaign.seed=3", "net.blocks=1", "net.channels=16",
-        "net.precision=fp32", "self_play.games_per_iteration=96", "self_play.games_per_shard=96",
+        *MICRO, "campaign.iterations=1", "net.channels=16",
+        "self_play.games_per_iteration=96", "self_play.games_per_shard=96",
         "self_play.max_plies_first=16", "training.batch_size=64", "training.learning_rate=2e-2",
     ])
     folder = CampaignFolder.create(tmp_path / "learns", config)
@@ -160,7 +162,7 @@ def test_the_window_takes_the_newest_shards_until_it_is_full(played, tmp_path):
     assert played.receipts[0].training.window_shards == names[:2]
 
     narrow = load_config(settings=[
-        *TINY, "training.window_positions=8", "training.window_growth=0.0"
+        *SETTINGS, "training.window_positions=8", "training.window_growth=0.0"
     ])
     one_iteration = CampaignFolder(folder.path, folder.campaign_id, narrow)
     assert window_shards(one_iteration, 1) == [folder.shard(1, s) for s in range(NUM_SHARDS)]
@@ -278,11 +280,10 @@ def test_training_says_how_much_its_network_spikes(played):
 
 
 def test_training_in_fp16_tells_its_loss_scale(tmp_path):
-    settings = [*MICRO_SETTINGS, 'training.precision="fp16"', "training.presentations=1.0"]
-    with micro_networks():
-        folder = CampaignFolder.create(tmp_path / "c", load_config(settings=settings))
-        play_first_games(folder)
-        metrics = train_generation(folder.path, 0).metrics
+    settings = [*MICRO, 'training.precision="fp16"', "training.presentations=1.0"]
+    folder = CampaignFolder.create(tmp_path / "c", load_config(settings=settings))
+    play_first_games(folder)
+    metrics = train_generation(folder.path, 0).metrics
     assert (metrics["loss_scale"], metrics["overflowed_steps"]) == (2.0**16, 0)
     assert metrics["steps"] > 3
 
@@ -316,7 +317,7 @@ def test_games_follow_the_plan_of_their_iteration(played):
 def test_the_second_iteration_restarts_from_the_first(tmp_path):
     """A game of the second iteration begins where a contested game of the first one was."""
     folder = CampaignFolder.create(tmp_path / "c", load_config(settings=[
-        *TINY, "self_play.max_plies_first=30", "self_play.max_plies_last=30",
+        *MICRO, "self_play.max_plies_first=30", "self_play.max_plies_last=30",
         "self_play.practice_share_first=0.0", "self_play.practice_share_last=0.0",
         "self_play.restart_share_first=1.0", "self_play.restart_share_last=1.0",
         "search.simulations_first=1", "search.simulations_last=1",
@@ -339,7 +340,7 @@ def test_the_second_iteration_restarts_from_the_first(tmp_path):
 
 def test_a_warm_worker_reads_the_games_behind_the_threshold_once_bug(tmp_path):
     folder = CampaignFolder.create(tmp_path / "c", load_config(settings=[
-        *TINY, "self_play.resignation=true", "self_play.restart_share_first=0.0",
+        *MICRO, "self_play.resignation=true", "self_play.restart_share_first=0.0",
         "self_play.restart_share_last=0.0",
     ]))
     prepare_first_generation(folder)

@@ -5,8 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from micro_campaign import SETTINGS, micro_networks, play_iteration, stage_rebuilder
-from stored_files import copy_campaign
+from small_campaigns import MICRO, play_iteration, stage_rebuilder
 
 from chess_snn.campaign import CampaignFolder
 from chess_snn.campaign.integrity.gc import find_disposable
@@ -31,13 +30,13 @@ def start_from(text: object) -> Start:
 
 
 def settings_without_net(*changes: str) -> list[str]:
-    return [*(text for text in SETTINGS if not text.startswith("net.")), *changes]
+    return [*(text for text in MICRO if not text.startswith("net.")), *changes]
 
 
 @pytest.fixture
-def parent(tmp_path: Path) -> CampaignFolder:
+def parent(oldest_campaign: CampaignFolder) -> CampaignFolder:
     """Two finished iterations of a micro network."""
-    return copy_campaign(tmp_path)
+    return oldest_campaign
 
 
 def test_generation_0_is_the_given_network_under_its_own_settings(parent, tmp_path):
@@ -48,9 +47,8 @@ def test_generation_0_is_the_given_network_under_its_own_settings(parent, tmp_pa
         parent.checkpoint(2) / WEIGHTS,
     )):
         start = start_from(text)
-        with micro_networks():
-            config = start.load_config("gpu", settings=["training.batch_size=512"])
-            folder = create_campaign(tmp_path / f"new-{number}", config, start)
+        config = start.load_config("gpu", settings=["training.batch_size=512"])
+        folder = create_campaign(tmp_path / f"new-{number}", config, start)
         assert folder == CampaignFolder.open(folder.path)
         assert folder.origin is not None
         assert folder.origin.weights_digest == digest
@@ -60,8 +58,7 @@ def test_generation_0_is_the_given_network_under_its_own_settings(parent, tmp_pa
         assert meta["weights_digest"] == digest
         assert meta["positions_played"] == 0
         assert config.net == parent.config.net
-        with micro_networks():
-            assert verify_campaign(folder).is_whole
+        assert verify_campaign(folder).is_whole
 
 
 def test_a_weights_file_alone_says_its_shape(tmp_path):
@@ -79,7 +76,7 @@ def test_a_weights_file_alone_says_its_shape(tmp_path):
     (["net.ticks=3"], "net.ticks = 2, and the settings ask for net.ticks = 3"),
 ])
 def test_another_shape_is_refused_and_nothing_is_made(parent, tmp_path, changes, said):
-    with micro_networks(), pytest.raises(UsageError, match=said):
+    with pytest.raises(UsageError, match=said):
         start_from(parent.path).load_config("smoke", settings=changes)
     assert not (tmp_path / "new").exists()
 
@@ -87,56 +84,54 @@ def test_another_shape_is_refused_and_nothing_is_made(parent, tmp_path, changes,
 def test_another_game_is_refused(parent):
     start = start_from(parent.path)
     start.network.spec = replace(start.network.spec, name="go")
-    with micro_networks(), pytest.raises(UsageError, match=r'network of go, and campaign.game = "'):
+    with pytest.raises(UsageError, match=r'network of go, and campaign.game = "'):
         start.load_config("smoke")
 
 
 def test_given_games_and_a_network_are_refused(parent):
     start = start_from(parent.path)
-    with micro_networks(), pytest.raises(UsageError, match="use one of them"):
+    with pytest.raises(UsageError, match="use one of them"):
         start.load_config("smoke", settings=["supervised.games=somewhere"])
 
 
 def test_the_first_windows_hold_the_games_of_the_network(parent, tmp_path):
-    with micro_networks():
-        start = start_from(f"{parent.path}@2")
-        config = start.load_config(settings=settings_without_net())
-        folder = create_campaign(tmp_path / "new", config, start, with_games=True)
-        own = window_shards(parent, 1)
-        names = [f"from-{shard.parent.name}/{shard.name}" for shard in own]
-        assert folder.origin is not None
-        assert list(folder.origin.games) == names
-        assert folder.origin.positions == sum(
-            read_manifest(shard).meta["num_positions"] for shard in own
-        )
-        inode = (own[0] / "MANIFEST.json").stat().st_ino
-        assert (folder.path / "games" / names[0] / "MANIFEST.json").stat().st_ino == inode
+    start = start_from(f"{parent.path}@2")
+    config = start.load_config(settings=settings_without_net())
+    folder = create_campaign(tmp_path / "new", config, start, with_games=True)
+    own = window_shards(parent, 1)
+    names = [f"from-{shard.parent.name}/{shard.name}" for shard in own]
+    assert folder.origin is not None
+    assert list(folder.origin.games) == names
+    assert folder.origin.positions == sum(
+        read_manifest(shard).meta["num_positions"] for shard in own
+    )
+    inode = (own[0] / "MANIFEST.json").stat().st_ino
+    assert (folder.path / "games" / names[0] / "MANIFEST.json").stat().st_ino == inode
 
-        receipt = play_iteration(folder, 0)
-        played = [facts.name for facts in receipt.shards]
-        assert receipt.training.window_shards == [*names, *played]
-        meta = read_manifest(folder.checkpoint(1)).meta
-        assert meta["positions_played"] == meta["window_positions"]
-        assert verify_campaign(folder).is_whole
+    receipt = play_iteration(folder, 0)
+    played = [facts.name for facts in receipt.shards]
+    assert receipt.training.window_shards == [*names, *played]
+    meta = read_manifest(folder.checkpoint(1)).meta
+    assert meta["positions_played"] == meta["window_positions"]
+    assert verify_campaign(folder).is_whole
 
-        # A campaign started from this one takes both along.
-        again = start_from(folder.path)
-        third = create_campaign(
-            tmp_path / "third", again.load_config(settings=settings_without_net()), again,
-            with_games=True,
-        )
-        assert third.origin is not None
-        assert list(third.origin.games) == [f"from-{name}" for name in [*names, *played]]
-        assert verify_campaign(third).is_whole
+    # A campaign started from this one takes both along.
+    again = start_from(folder.path)
+    third = create_campaign(
+        tmp_path / "third", again.load_config(settings=settings_without_net()), again,
+        with_games=True,
+    )
+    assert third.origin is not None
+    assert list(third.origin.games) == [f"from-{name}" for name in [*names, *played]]
+    assert verify_campaign(third).is_whole
 
 
 def test_games_held_out_where_they_were_played_are_held_out_here(parent, tmp_path):
-    with micro_networks():
-        start = start_from(f"{parent.path}@2")
-        folder = create_campaign(
-            tmp_path / "new", start.load_config(settings=settings_without_net()), start,
-            with_games=True,
-        )
+    start = start_from(f"{parent.path}@2")
+    folder = create_campaign(
+        tmp_path / "new", start.load_config(settings=settings_without_net()), start,
+        with_games=True,
+    )
     assert folder.origin is not None
     windows = [
         ReplayWindow.load(game_of(parent), shards, 10_000, holdout_every=2)
@@ -149,48 +144,46 @@ def test_games_held_out_where_they_were_played_are_held_out_here(parent, tmp_pat
 
 
 def test_what_was_taken_along_is_taken_again_when_it_is_damaged(parent, tmp_path):
-    with micro_networks():
-        start = start_from(f"{parent.path}@2")
-        folder = create_campaign(
-            tmp_path / "new", start.load_config(settings=settings_without_net()), start,
-            with_games=True,
-        )
-        assert folder.origin is not None
-        shard = folder.path / "games" / folder.origin.games[0]
-        shutil.rmtree(shard)
-        found = verify_campaign(folder).damage
-        assert [(f.kind, f.path, f.state) for f in found] == [
-            ("shard", folder.name_of(shard), "lost")
-        ]
-        told = list[str]()
-        rebuilder = stage_rebuilder(folder, told)
-        rebuilder.rebuild(DamagedFolderError("gone", shard))
-        assert verify_campaign(folder).is_whole
+    start = start_from(f"{parent.path}@2")
+    folder = create_campaign(
+        tmp_path / "new", start.load_config(settings=settings_without_net()), start,
+        with_games=True,
+    )
+    assert folder.origin is not None
+    shard = folder.path / "games" / folder.origin.games[0]
+    shutil.rmtree(shard)
+    found = verify_campaign(folder).damage
+    assert [(f.kind, f.path, f.state) for f in found] == [
+        ("shard", folder.name_of(shard), "lost")
+    ]
+    told = list[str]()
+    rebuilder = stage_rebuilder(folder, told)
+    rebuilder.rebuild(DamagedFolderError("gone", shard))
+    assert verify_campaign(folder).is_whole
 
-        digest = read_manifest(folder.checkpoint(0)).meta["weights_digest"]
-        shutil.rmtree(folder.checkpoint(0))
+    digest = read_manifest(folder.checkpoint(0)).meta["weights_digest"]
+    shutil.rmtree(folder.checkpoint(0))
+    prepare_first_generation(folder)
+    assert read_manifest(folder.checkpoint(0)).meta["weights_digest"] == digest
+
+    # Without the parent the games are dropped, and the network cannot be had again.
+    parent.path.rename(tmp_path / "elsewhere")
+    shutil.rmtree(shard)
+    rebuilder.rebuild(DamagedFolderError("gone", shard))
+    assert any(line.startswith("DROPPED") for line in told)
+    assert verify_campaign(folder).is_whole
+    shutil.rmtree(folder.checkpoint(0))
+    with pytest.raises(BeyondRepairError, match="restore its checkpoint from a copy"):
         prepare_first_generation(folder)
-        assert read_manifest(folder.checkpoint(0)).meta["weights_digest"] == digest
-
-        # Without the parent the games are dropped, and the network cannot be had again.
-        parent.path.rename(tmp_path / "elsewhere")
-        shutil.rmtree(shard)
-        rebuilder.rebuild(DamagedFolderError("gone", shard))
-        assert any(line.startswith("DROPPED") for line in told)
-        assert verify_campaign(folder).is_whole
-        shutil.rmtree(folder.checkpoint(0))
-        with pytest.raises(BeyondRepairError, match="restore its checkpoint from a copy"):
-            prepare_first_generation(folder)
 
 
 def test_gc_removes_games_taken_along_once_no_window_needs_them(parent, tmp_path):
-    with micro_networks():
-        start = start_from(f"{parent.path}@2")
-        config = start.load_config(settings=settings_without_net("training.window_positions=90"))
-        folder = create_campaign(tmp_path / "new", config, start, with_games=True)
-        assert not [e for e in find_disposable(folder) if e.sort == "games"]
-        play_iteration(folder, 0)
-        play_iteration(folder, 1)
+    start = start_from(f"{parent.path}@2")
+    config = start.load_config(settings=settings_without_net("training.window_positions=90"))
+    folder = create_campaign(tmp_path / "new", config, start, with_games=True)
+    assert not [e for e in find_disposable(folder) if e.sort == "games"]
+    play_iteration(folder, 0)
+    play_iteration(folder, 1)
     taken = {f"from-iter-{number:06d}" for number in range(2)}
     names = {entry.path.name for entry in find_disposable(folder) if entry.sort == "games"}
     assert names >= taken & {path.name for path in (folder.path / "games").iterdir()}
@@ -203,30 +196,27 @@ def test_a_network_without_games_is_refused_and_nothing_is_made(parent, tmp_path
         (f"{parent.path}@0", "generation 0 has not learnt from any"),
     ):
         start = start_from(text)
-        with micro_networks():
-            config = start.load_config("smoke")
-            with pytest.raises(UsageError, match=said):
-                create_campaign(tmp_path / "new", config, start, with_games=True)
+        config = start.load_config("smoke")
+        with pytest.raises(UsageError, match=said):
+            create_campaign(tmp_path / "new", config, start, with_games=True)
         assert not (tmp_path / "new").exists()
 
 
 def test_a_start_that_fails_leaves_nothing(parent, tmp_path):
     start = start_from(f"{parent.path}@2")
     (window_shards(parent, 1)[1] / "MANIFEST.json").write_text("{")
-    with micro_networks():
-        config = start.load_config("smoke")
-        with pytest.raises(DamagedFolderError):
-            create_campaign(tmp_path / "new", config, start, with_games=True)
+    config = start.load_config("smoke")
+    with pytest.raises(DamagedFolderError):
+        create_campaign(tmp_path / "new", config, start, with_games=True)
     assert not (tmp_path / "new").exists() or not list((tmp_path / "new").iterdir())
     assert not list(tmp_path.glob(".tmp-*"))
 
 
 def test_the_given_network_plays_on_as_it_is(parent, tmp_path):
-    with micro_networks():
-        start = start_from(f"{parent.path}@1")
-        folder = create_campaign(
-            tmp_path / "new", start.load_config(settings=settings_without_net()), start
-        )
-        ours, theirs = load_weights(folder.checkpoint(0)), load_weights(parent.checkpoint(1))
+    start = start_from(f"{parent.path}@1")
+    folder = create_campaign(
+        tmp_path / "new", start.load_config(settings=settings_without_net()), start
+    )
+    ours, theirs = load_weights(folder.checkpoint(0)), load_weights(parent.checkpoint(1))
     for name, tensor in ours.state_dict().items():
         assert tensor.equal(theirs.state_dict()[name])

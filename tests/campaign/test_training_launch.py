@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 import psutil
 import pytest
 from made_imports import make_import
-from micro_campaign import SETTINGS, play_first_games
+from small_campaigns import MICRO, play_first_games
 
 from chess_snn.campaign import CampaignFolder, load_config
 from chess_snn.campaign.machine.training_launch import (
@@ -182,7 +182,7 @@ def warm_config(tmp_path_factory):
     """Of a campaign that is to learn from given games first, for some hundred steps."""
     games = make_import(tmp_path_factory.mktemp("games") / "some")
     return fix_given_games(load_config(settings=[
-        *SETTINGS, *RANKS, "execution.device=auto", "training.batch_size=64",
+        *MICRO, *RANKS, "execution.device=auto", "training.batch_size=64",
         "training.micro_batch=32", "supervised.epochs=12", f'supervised.games="{games}"',
     ]))
 

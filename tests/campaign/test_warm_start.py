@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from made_imports import make_import
-from tiny_campaign import TINY
+from small_campaigns import MICRO
 
 from chess_snn.campaign import CampaignFolder, load_config
 from chess_snn.campaign.stages import play_shard, prepare_first_generation, train_generation
@@ -18,7 +18,7 @@ from chess_snn.errors import UsageError
 from chess_snn.nets import load_network
 from chess_snn.training import WEIGHTS, supervised_progress
 
-SETTINGS = (*TINY, "training.batch_size=64", "supervised.epochs=2")
+SETTINGS = (*MICRO, "training.batch_size=64", "supervised.epochs=2")
 
 
 class Killed(BaseException):
@@ -130,7 +130,7 @@ def test_without_epochs_it_is_the_network_that_an_untrained_campaign_begins_with
     imported, new_folder, tmp_path
 ):
     untrained = fix_given_games(load_config(settings=[
-        *TINY, f'supervised.games="{imported}"', "supervised.epochs=0",
+        *MICRO, f'supervised.games="{imported}"', "supervised.epochs=0",
     ]))
     train_network(untrained, tmp_path / "untrained")
     cold = new_folder()

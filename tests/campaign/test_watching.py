@@ -7,8 +7,8 @@ import socket
 import time
 from datetime import UTC, datetime
 
-import made_campaigns as made
 import pytest
+import small_campaigns as made
 
 from chess_snn.campaign import campaign_lock, read_receipts, write_receipt
 from chess_snn.campaign.store.plans import begin_iteration
@@ -43,9 +43,9 @@ def test_stages_of_an_iteration_in_their_order(folder):
     assert stage_texts(watch) == [], "between two iterations"
     made.begin(folder, 1)
     for count in (0, 1):
-        made.play_shards(folder, 1, count)
+        made.commit_shards(folder, 1, count)
         assert stage_texts(watch) == [f"iteration 1 self-play: {count} of 2 shards"]
-    made.play_shards(folder, 1)
+    made.commit_shards(folder, 1)
     assert stage_texts(watch) == ["iteration 1 training"]
     made.commit(folder.checkpoint(2))
     assert stage_texts(watch) == ["iteration 1 evaluation: 0 of 68 games"]
@@ -65,7 +65,7 @@ def test_games_against_the_champion_follow_the_evaluation(tmp_path):
     watch = CampaignWatch(folder.path)
     for iteration in (0, 1):
         made.begin(folder, iteration)
-        made.play_shards(folder, iteration)
+        made.commit_shards(folder, iteration)
         made.commit(folder.checkpoint(iteration + 1))
         made.evaluate(folder, iteration + 1)
     assert stage_texts(watch) == ["iteration 0 receipt", "iteration 1 receipt"], "who is champion?"
@@ -92,7 +92,7 @@ def test_the_pace_that_the_campaign_has_measured_replaces_the_counts_of_the_fold
             "iteration 1 self-play: 30 of 200 games, 10.0/s, 17 s left",
             "iteration 0 backup: 3 folders",
         ]
-        made.play_shards(folder, 1)
+        made.commit_shards(folder, 1)
         made.commit(folder.checkpoint(2))
         made.evaluate(folder, 2)
         playing = StageProgress(1, GATING_MATCH, "games", 5, 0, per_s=1.0)
@@ -114,7 +114,7 @@ def test_a_champion_by_hand_is_seen_at_the_next_look(folder):
 def test_iterations_that_overlap_are_both_told_of(folder):
     made.finish(folder, 0)
     made.begin(folder, 1)
-    made.play_shards(folder, 1)
+    made.commit_shards(folder, 1)
     made.commit(folder.checkpoint(2))
     made.begin(folder, 2)
     assert stage_texts(CampaignWatch(folder.path)) == [
@@ -124,7 +124,7 @@ def test_iterations_that_overlap_are_both_told_of(folder):
 
 def test_a_generation_without_evaluation_waits_for_its_receipt_only(folder):
     made.begin(folder, 0)
-    made.play_shards(folder, 0)
+    made.commit_shards(folder, 0)
     made.commit(folder.checkpoint(1))
     assert stage_texts(CampaignWatch(folder.path)) == ["iteration 0 receipt"]
 

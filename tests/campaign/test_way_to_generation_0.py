@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from made_imports import make_import
-from tiny_campaign import TINY
+from small_campaigns import MICRO
 
 from chess_snn.campaign import CampaignFolder, load_config
 from chess_snn.campaign.artifacts.artifact import Stored
@@ -36,7 +36,7 @@ def kill_after_three_epochs(done, total):
 def config(tmp_path_factory):
     games = make_import(tmp_path_factory.mktemp("imports") / "some")
     return fix_given_games(load_config(settings=[
-        *TINY, "training.batch_size=64", "supervised.epochs=4", f'supervised.games="{games}"',
+        *MICRO, "training.batch_size=64", "supervised.epochs=4", f'supervised.games="{games}"',
     ]))
 
 

@@ -7,8 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
-from made_campaigns import begin, make_campaign, play_shards
-from tiny_campaign import TINY
+from small_campaigns import MICRO, begin, commit_shards, make_campaign
 
 from chess_snn.campaign import CampaignFolder, load_config
 from chess_snn.campaign.artifacts.artifact import Input
@@ -74,7 +73,7 @@ class Both:
 def both(tmp_path_factory) -> Both:
     base = tmp_path_factory.mktemp("cache")
     config = load_config(settings=[
-        *TINY, "self_play.resignation=true", "self_play.restart_share_last=0.5",
+        *MICRO, "self_play.resignation=true", "self_play.restart_share_last=0.5",
     ])
     plain = CampaignFolder.create(base / "plain", config)
     folder = CampaignFolder.create(base / "campaign", config)
@@ -186,7 +185,7 @@ def test_a_shard_that_was_dropped_meanwhile_is_in_no_window_here_bug(tmp_path):
     folder = make_campaign(tmp_path / "c")
     for iteration in range(2):
         begin(folder, iteration)
-        play_shards(folder, iteration)
+        commit_shards(folder, iteration)
     cache, road = WorkerCache(tmp_path / "work", 100 * MIB), Road(folder)
 
     def bring() -> None:
@@ -267,7 +266,7 @@ def test_what_came_in_part_is_brought_anew_bug(both, tmp_path):
 
 
 def test_a_link_out_of_the_folder_is_not_followed(tmp_path):
-    folder = CampaignFolder.create(tmp_path / "c", load_config(settings=TINY))
+    folder = CampaignFolder.create(tmp_path / "c", load_config(settings=MICRO))
     (tmp_path / "secret").write_text("x")
     (folder.path / "games").mkdir()
     (folder.path / "games" / "link").symlink_to(tmp_path / "secret")

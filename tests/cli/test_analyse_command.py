@@ -4,7 +4,7 @@ import json
 
 import chess
 import pytest
-from made_networks import make_campaign, make_weights
+from small_campaigns import make_networks, make_weights
 
 from chess_snn.campaign.store.naming import HOME_VARIABLE
 
@@ -74,7 +74,7 @@ def test_without_a_model_an_untrained_one_is_named_loudly(chess_snn):
 
 
 def test_without_a_model_the_newest_campaign_is_asked(chess_snn, home):
-    make_campaign(home / "campaigns" / "mine", generations=(2,))
+    make_networks(home / "campaigns" / "mine", generations=(2,))
     done = chess_snn("analyse", "startpos", "--simulations", 4)
     assert "NO TRAINED NETWORK" not in done.stdout
     assert f"{home}/campaigns/mine@2, 4 simulations" in done.stdout
@@ -98,7 +98,7 @@ def test_without_a_model_the_newest_campaign_is_asked(chess_snn, home):
     (("startpos", "--json-file", "mean"), "cannot write mean: it is a folder"),
 ])
 def test_bad_input_is_one_line_before_any_work(chess_snn, tmp_path, arguments, reason):
-    folder = make_campaign(tmp_path / "mean", generations=(0,))
+    folder = make_networks(tmp_path / "mean", generations=(0,))
     config = folder.path / "campaign.toml"
     config.write_text(config.read_text().replace("memory_mib = 4096", "memory_mib = 100"))
     done = chess_snn("analyse", *arguments)

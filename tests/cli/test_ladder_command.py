@@ -6,7 +6,7 @@ from xml.etree import ElementTree
 
 import chess.pgn
 import pytest
-from made_networks import make_campaign
+from small_campaigns import make_networks
 
 SMALL = ("--pairs", 6, "--players", "random,greedy~50,greedy", "--max-plies", 60, "--threads", 1)
 
@@ -134,7 +134,7 @@ RATE = ("--ladder", "mine/ladder.json", "--games", 10, "--simulations", 0, "--th
 
 
 def test_networks_are_rated_in_one_table_with_a_plot_and_their_games(made, chess_snn, tmp_path):
-    make_campaign(tmp_path / "a", generations=(0, 1))
+    make_networks(tmp_path / "a", generations=(0, 1))
     done = chess_snn("ladder", "rate", "a@0", "a@1", *RATE, "--out", "rated", "--plot", "p.svg",
                      "--json-file", "r.json")
     assert done.returncode == 0, done.stderr
@@ -166,7 +166,7 @@ def test_networks_are_rated_in_one_table_with_a_plot_and_their_games(made, chess
 
 
 def test_a_network_is_rated_against_chosen_players(made, chess_snn, tmp_path):
-    make_campaign(tmp_path / "a", generations=(0,))
+    make_networks(tmp_path / "a", generations=(0,))
     done = chess_snn("ladder", "rate", "a", *RATE, "--against", "random,greedy,minimax:1", "--json")
     assert done.returncode == 0, done.stderr
     (row,) = json.loads(done.stdout)["networks"]
@@ -187,7 +187,7 @@ def test_a_network_is_rated_against_chosen_players(made, chess_snn, tmp_path):
     (("a", "--ladder", "none.json"), "none.json"),
 ])
 def test_what_cannot_be_rated(made, chess_snn, tmp_path, arguments, message):
-    make_campaign(tmp_path / "a", generations=(0,))
+    make_networks(tmp_path / "a", generations=(0,))
     done = chess_snn("ladder", "rate", *RATE, *arguments)
     assert (done.returncode, done.stdout) == (2, "")
     assert message in done.stderr

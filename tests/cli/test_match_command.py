@@ -5,14 +5,14 @@ import json
 
 import chess.pgn
 import pytest
-from made_networks import make_campaign, make_weights
+from small_campaigns import make_networks, make_weights
 
 QUICK = ("--max-plies", 8, "--threads", 1)
 
 
 @pytest.fixture
 def places(tmp_path):
-    make_campaign(tmp_path / "a", generations=(0, 1))
+    make_networks(tmp_path / "a", generations=(0, 1))
     make_weights(tmp_path / "net.safetensors")
     return tmp_path
 

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from made_networks import make_weights
+from small_campaigns import make_weights
 
 
 def test_an_untrained_network_finds_mates_in_one(chess_snn, tmp_path):

@@ -3,7 +3,7 @@
 import os
 
 import pytest
-from made_networks import make_campaign, make_weights, small_network
+from small_campaigns import make_networks, make_weights, small_network
 
 from chess_snn.campaign.store.naming import HOME_VARIABLE
 from chess_snn.cli.players import find_model, newest_or_untrained
@@ -15,9 +15,9 @@ from chess_snn.search import SearchSettings
 
 @pytest.fixture
 def places(tmp_path, monkeypatch):
-    make_campaign(tmp_path / "runs" / "a", generations=(0, 1, 12))
-    make_campaign(tmp_path / "runs" / "fresh", generations=())
-    make_campaign(tmp_path / "odd@3", generations=(0,))
+    make_networks(tmp_path / "runs" / "a", generations=(0, 1, 12))
+    make_networks(tmp_path / "runs" / "fresh", generations=())
+    make_networks(tmp_path / "odd@3", generations=(0,))
     make_weights(tmp_path / "net.safetensors")
     (tmp_path / "empty").mkdir()
     monkeypatch.chdir(tmp_path)
@@ -80,8 +80,8 @@ def test_an_unfinished_generation_is_passed_over(places):
 
 def test_without_a_name_the_newest_of_all_campaigns_is_taken(places):
     assert newest_or_untrained().weights is None
-    early = make_campaign(places / "campaigns" / "x", generations=(0, 5))
-    late = make_campaign(places / "home" / "campaigns" / "y", generations=(3,))
+    early = make_networks(places / "campaigns" / "x", generations=(0, 5))
+    late = make_networks(places / "home" / "campaigns" / "y", generations=(3,))
     os.utime(early.checkpoint(5), (100, 100))
     assert newest_or_untrained().weights == late.checkpoint(3) / "weights.safetensors"
     os.utime(late.checkpoint(3), (50, 50))
@@ -89,8 +89,8 @@ def test_without_a_name_the_newest_of_all_campaigns_is_taken(places):
 
 
 def test_a_campaign_that_cannot_be_read_is_told_and_left_out_bug(places, capfd):
-    good = make_campaign(places / "campaigns" / "x", generations=(5,))
-    make_campaign(places / "campaigns" / "z", generations=(9,))
+    good = make_networks(places / "campaigns" / "x", generations=(5,))
+    make_networks(places / "campaigns" / "z", generations=(9,))
     (places / "campaigns" / "z" / "campaign.toml").write_text("[campaign")
     assert newest_or_untrained().weights == good.checkpoint(5) / "weights.safetensors"
     told = capfd.readouterr()

@@ -6,10 +6,10 @@ from dataclasses import replace
 from xml.etree import ElementTree
 
 import chess.pgn
-import made_campaigns as made
 import pytest
-from made_networks import make_campaign, make_weights
+import small_campaigns as made
 from safetensors.torch import load_file, save_file
+from small_campaigns import make_networks, make_weights
 
 from chess_snn.campaign import CampaignFolder, campaign_lock, read_receipts, write_receipt
 from chess_snn.campaign.store.naming import HOME_VARIABLE
@@ -37,7 +37,7 @@ def folder(tmp_path, monkeypatch) -> CampaignFolder:
     """Three finished iterations, and the network of a fourth; generation 2 is champion."""
     monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
     monkeypatch.setenv(HOME_VARIABLE, str(tmp_path / "home"))  # without a store of other tests
-    folder = make_campaign(tmp_path / "runs" / "a", generations=(0, 1, 2, 3, 4))
+    folder = make_networks(tmp_path / "runs" / "a", generations=(0, 1, 2, 3, 4))
     for iteration, champion in zip(range(NUM_FINISHED), (1, 2, 2), strict=True):
         receipt = made.receipt_of(folder, iteration)
         training = replace(
@@ -252,7 +252,7 @@ def test_a_comparison_goes_where_it_is_told_to(chess_snn, folder, tmp_path):
     (("compare", "runs/a@1", "go.safetensors", *QUICK), "go.safetensors is of the game go"),
 ])
 def test_bad_input_is_one_line(chess_snn, folder, tmp_path, arguments, reason):
-    make_campaign(tmp_path / "runs" / "fresh", generations=())
+    make_networks(tmp_path / "runs" / "fresh", generations=())
     weights = make_weights(tmp_path / "loose.safetensors")
     (tmp_path / "broken.safetensors").write_bytes(weights.read_bytes()[:100])
     save_file(load_file(weights), tmp_path / "go.safetensors", metadata={

@@ -9,7 +9,7 @@ import chess
 import chess.pgn
 import numpy as np
 import pytest
-from made_networks import make_campaign, make_weights
+from small_campaigns import make_networks, make_weights
 
 from chess_snn.campaign.store.naming import HOME_VARIABLE
 from chess_snn.cli.drawing import draw_board
@@ -182,7 +182,7 @@ def test_a_network_plays_with_its_budget(play, tmp_path, home):
     make_weights(tmp_path / "net.safetensors")
     shown = play(["e4"], "--model", "net.safetensors", "--simulations", 8)
     assert "net.safetensors:8 plays " in shown
-    make_campaign(home / "campaigns" / "mine", generations=(2,))
+    make_networks(home / "campaigns" / "mine", generations=(2,))
     assert "campaigns/mine@2:0 plays " in play(["e4"], "--simulations", 0)
 
 

@@ -4,8 +4,8 @@ import csv
 import io
 import json
 
-import made_campaigns as made
 import pytest
+import small_campaigns as made
 
 from chess_snn.campaign.viewing.results import result_columns
 from chess_snn.data import with_digest

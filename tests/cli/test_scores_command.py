@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from micro_campaign import SETTINGS_2048, micro_networks
+from small_campaigns import MICRO_2048
 
 from chess_snn.campaign import CampaignFolder, load_config
 from chess_snn.campaign.stages import prepare_first_generation
@@ -11,11 +11,10 @@ from chess_snn.campaign.stages import prepare_first_generation
 
 @pytest.fixture
 def places(tmp_path):
-    with micro_networks():
-        for name, seed in (("a", 1), ("b", 2)):
-            settings = [*SETTINGS_2048, f"campaign.seed={seed}"]
-            folder = CampaignFolder.create(tmp_path / name, load_config(settings=settings))
-            prepare_first_generation(folder)
+    for name, seed in (("a", 1), ("b", 2)):
+        settings = [*MICRO_2048, f"campaign.seed={seed}"]
+        folder = CampaignFolder.create(tmp_path / name, load_config(settings=settings))
+        prepare_first_generation(folder)
     return tmp_path
 
 

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from made_networks import make_weights
+from small_campaigns import make_weights
 
 from chess_snn.campaign.store.naming import HOME_VARIABLE
 from chess_snn.games import get_game

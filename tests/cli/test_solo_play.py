@@ -13,7 +13,7 @@ import termios
 import time
 
 import pytest
-from made_networks import make_campaign, make_weights
+from small_campaigns import make_networks, make_weights
 
 from chess_snn.campaign.store.naming import HOME_VARIABLE
 
@@ -113,7 +113,7 @@ def test_anything_may_be_typed(play, typed):
 def test_bad_input_is_one_line(chess_snn, tmp_path, arguments, reason):
     make_weights(tmp_path / "chess.safetensors")
     make_weights(tmp_path / "tiles.safetensors", game="2048")
-    make_campaign(tmp_path / "chess-campaign", generations=(0,))
+    make_networks(tmp_path / "chess-campaign", generations=(0,))
     done = chess_snn("play", *arguments)
     assert done.returncode == 2, done.stdout
     (line,) = done.stderr.splitlines()

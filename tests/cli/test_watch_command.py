@@ -16,8 +16,8 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
-import made_campaigns as made
 import pytest
+import small_campaigns as made
 from rich.console import Console
 
 from chess_snn.campaign import CampaignFolder, campaign_lock, write_receipt
@@ -71,7 +71,7 @@ def test_every_change_is_one_line_and_told_once(folder):
         assert re.fullmatch(rf"running: process {os.getpid()} on \S+, begun 20.+", running)
         assert stage == "iteration 0 self-play: 0 of 2 shards"
         assert news() == []
-        made.play_shards(folder, 0, 1)
+        made.commit_shards(folder, 0, 1)
         assert news() == ["iteration 0 self-play: 1 of 2 shards"]
         made.finish(folder, 0)
         made.finish(folder, 1)

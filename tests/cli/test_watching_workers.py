@@ -3,8 +3,8 @@
 import io
 from dataclasses import replace
 
-import made_campaigns as made
 import pytest
+import small_campaigns as made
 from rich.console import Console
 
 from chess_snn.campaign import campaign_lock

@@ -16,13 +16,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from made_imports import make_import
-from micro_campaign import (
-    SETTINGS,
-    SETTINGS_2048,
-    SMALLEST_NETWORK,
-    play_iteration,
-    play_match,
-)
+from small_campaigns import MICRO, MICRO_2048, play_iteration, play_match
 from stored_shards import damage
 
 from chess_snn.campaign import CampaignFolder, load_config, read_receipt, write_receipt
@@ -39,11 +33,11 @@ from chess_snn.campaign.strength.climbing import play_climb
 from chess_snn.campaign.strength.matches import final_matches
 
 CHESS = (
-    *SETTINGS, *SMALLEST_NETWORK, "campaign.iterations=1", "promotion.rule=sprt",
+    *MICRO, "campaign.iterations=1", "promotion.rule=sprt",
     "promotion.max_openings=2", "promotion.openings_each=1", "evaluation.climb=true",
     "evaluation.climb_games=2", "evaluation.climb_pairs=1", "training.batch_size=64",
 )
-GAME_2048 = (*SETTINGS_2048, *SMALLEST_NETWORK)
+GAME_2048 = MICRO_2048
 
 
 def make_chess(root: Path) -> None:

@@ -114,32 +114,30 @@ def test_without_lambda_and_discount_a_return_is_the_score(records, shard):
     np.testing.assert_array_equal(samples.actions, records.actions)
 
 
-def test_a_grown_window_has_the_returns_of_one_loaded_at_once(records, tmp_path):
+def test_games_that_no_longer_fit_change_no_returns(records, tmp_path):
     shards = []
     for number in range(3):
         records = play_random_games(GAME, 6 + number, 60)
         shards.append(tmp_path / "iter-000000" / f"shard-000{number}")
         write_shard(shards[-1], records, {"game": "2048"})
-    options = {"capacity": 700, "holdout_every": 4, "discount": 0.9, "td_lambda": 0.7}
-    whole = ReplayWindow.load(GAME, shards, **options)
-    grown = ReplayWindow(GAME, **options)
-    for each in shards:
-        grown.extend([each])
-    rows = np.arange(whole.records.num_positions)
-    assert len(rows) < 60 * 21, "nothing was dropped"
-    ours, expected = grown.gather(rows), whole.gather(rows)
+    options = {"holdout_every": 4, "discount": 0.9, "td_lambda": 0.7}
+    whole = ReplayWindow.load(GAME, shards, 10_000, **options)
+    newest = ReplayWindow.load(GAME, shards, 700, **options)
+    rows = np.arange(newest.records.num_positions)
+    num_dropped = whole.records.num_positions - len(rows)
+    assert num_dropped > 0
+    ours, expected = newest.gather(rows), whole.gather(rows + num_dropped)
     for field in fields(expected):
         np.testing.assert_array_equal(getattr(ours, field.name), getattr(expected, field.name))
-    assert grown.digest() == whole.digest()
-    other = ReplayWindow.load(GAME, shards, **(options | {"td_lambda": 0.6}))
-    assert other.digest() != whole.digest()
+    other = ReplayWindow.load(GAME, shards, 700, **(options | {"td_lambda": 0.6}))
+    assert other.digest() != newest.digest()
 
 
-def test_the_result_of_a_game_has_no_lambda(shard):
+def test_the_result_of_a_game_has_no_lambda(tmp_path):
     check_td_lambda(CHESS.spec, 1.0)
     for td_lambda in (0.9, -0.1, 1.1):
         with pytest.raises(ConfigError, match=r"training\.td_lambda must be"):
-            ReplayWindow(CHESS, 100, td_lambda=td_lambda)
+            ReplayWindow.load(CHESS, [], 100, td_lambda=td_lambda)
 
 
 def test_chess_has_no_returns():

@@ -82,6 +82,7 @@ def test_evaluations_are_small_and_favour_white_as_the_first_move_does():
     assert -25 < sum(centipawns) / len(centipawns) < 25
 
 
+@pytest.mark.slow
 def test_every_line_is_the_candidate_that_its_seed_draws():
     """The head says how the book was made, and its lines are among those candidates, in order."""
     text = resources.files("chess_snn.evaluation").joinpath(openings.BOOK_FILE).read_text()

@@ -6,27 +6,19 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import fields
 from pathlib import Path
 
-import numpy as np
 import psutil
+from small_campaigns import SMALL
 
 from chess_snn import failpoints
-from chess_snn.campaign import CampaignFolder, read_receipts
-from chess_snn.data import (
-    GameRecords,
-    concatenate,
-    is_committed,
-    read_manifest,
-    read_shard,
-    verify_folder,
-)
 
 START_TIMEOUT_S = 900.0
 FINISH_TIMEOUT_S = 1800.0
 """Of a machine on which many others compute; nothing here is about pace."""
 POLL_S = 0.02
+
+SMALL_OPTIONS = [f"--set={setting}" for setting in SMALL]
 
 
 def launch(
@@ -113,74 +105,3 @@ def assert_gone(processes: list[psutil.Process], within_s: float = 5.0) -> None:
     _, alive = psutil.wait_procs(processes, timeout=within_s)
     left = [p for p in alive if p.is_running() and p.status() != psutil.STATUS_ZOMBIE]
     assert not left, [p.cmdline() for p in left]
-
-
-def committed_shards(folder: Path, iteration: int) -> list[Path]:
-    """Shards of one iteration that are committed."""
-    parent = folder / "games" / f"iter-{iteration:06d}"
-    return [path for path in sorted(parent.glob("shard-*")) if is_committed(path)]
-
-
-def assert_whole(path: Path, iterations: int) -> CampaignFolder:
-    """Every iteration is finished, every game there once, every digest right."""
-    folder = CampaignFolder.open(path)
-    receipts = read_receipts(folder)
-    assert len(receipts) == iterations
-    wanted = folder.config.self_play
-    for receipt in receipts:
-        shards = committed_shards(path, receipt.iteration)
-        assert len(shards) == len(receipt.shards) == receipt.plan.num_shards
-        games = [read_shard(shard)[0].num_games for shard in shards]
-        assert sum(games) == receipt.statistics.games == wanted.games_per_iteration
-        verify_folder(folder.checkpoint(receipt.training.generation))
-    leftovers = [entry for entry in path.rglob(".tmp-*") if "services" not in entry.parts]
-    assert leftovers == []
-    return folder
-
-
-def assert_same_campaign(path: Path, undisturbed: Path, iterations: int) -> None:
-    """The same games, weights, matches and champions as the campaign in ``undisturbed``."""
-    folder, expected = assert_whole(path, iterations), assert_whole(undisturbed, iterations)
-    for number in range(iterations):
-        games, wanted = (
-            concatenate([read_shard(shard)[0] for shard in committed_shards(base, number)])
-            for base in (path, undisturbed)
-        )
-        for column in fields(GameRecords):
-            np.testing.assert_array_equal(
-                getattr(games, column.name), getattr(wanted, column.name), column.name
-            )
-    for generation in range(iterations + 1):
-        digests = {
-            read_manifest(each.checkpoint(generation)).meta["weights_digest"]
-            for each in (folder, expected)
-        }
-        assert len(digests) == 1, f"generation {generation} differs"
-    decided, wanted = (
-        [(receipt.matches, receipt.champion) for receipt in read_receipts(each)]
-        for each in (folder, expected)
-    )
-    assert decided == wanted
-
-
-SMALL_ITERATIONS = 2
-SMALL = settings(
-    campaign__iterations=SMALL_ITERATIONS,
-    campaign__seed=11,
-    self_play__games_per_iteration=12,
-    self_play__games_per_shard=4,
-    self_play__max_plies_first=12,
-    self_play__max_plies_last=16,
-    search__simulations_first=2,
-    search__simulations_last=2,
-    training__batch_size=32,
-    training__presentations=2.0,
-    evaluation__opponents='["random"]',
-    evaluation__num_openings=2,
-    evaluation__max_plies=8,
-    evaluation__won_positions=2,
-    promotion__max_openings=2,
-    promotion__openings_each=1,
-    execution__workers=2,
-)
-"""The smallest campaign that has every stage: shards, training, matches, a gate, receipts."""

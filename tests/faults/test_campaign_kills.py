@@ -10,13 +10,9 @@ from pathlib import Path
 import pytest
 from campaign_driver import (
     FINISH_TIMEOUT_S,
-    SMALL,
-    SMALL_ITERATIONS,
+    SMALL_OPTIONS,
     START_TIMEOUT_S,
     assert_gone,
-    assert_same_campaign,
-    assert_whole,
-    committed_shards,
     dask_workers,
     descendants,
     faults_at,
@@ -27,7 +23,12 @@ from campaign_driver import (
     wait_until,
 )
 from made_imports import make_import
-from micro_campaign import play_iteration
+from small_campaigns import (
+    assert_same_campaign,
+    assert_whole,
+    committed_shards,
+    play_iteration,
+)
 
 from chess_snn.campaign import CampaignFolder, load_config, read_receipts
 from chess_snn.campaign.stages import prepare_first_generation
@@ -107,7 +108,7 @@ def test_killed_worker_is_told_and_costs_only_its_shard(tmp_path: Path, undistur
     wait_until(lambda: told in log.read_text(), process, log, within_s=10.0)
     finish(process, log)
     assert before.items() <= identities(path).items(), "a committed shard was played again"
-    assert_same_campaign(path, undisturbed, iterations=1)
+    assert_same_campaign(path, undisturbed)
 
 
 @pytest.mark.slow
@@ -139,7 +140,7 @@ def test_campaign_killed_in_every_stage_resumes_to_the_same_result(
     process = launch("resume", str(path), log=log)
     finish(process, log)
     assert identities(path) == before, "a committed shard was played again"
-    assert_same_campaign(path, undisturbed_of(preset), iterations=1)
+    assert_same_campaign(path, undisturbed_of(preset))
 
 
 @pytest.mark.slow
@@ -160,7 +161,7 @@ def test_campaign_killed_while_two_iterations_are_alive_resumes_both(tmp_path: P
     plans = [(path / "plans" / f"iter-00000{i}.json").read_bytes() for i in (0, 1)]
 
     finish(launch("resume", str(path), log=log), log)
-    folder = assert_whole(path, iterations=2)
+    folder = assert_whole(path)
     assert identities(path, 0) == before[0]
     assert before[1].items() <= identities(path, 1).items(), "a committed shard was played again"
     assert [folder.plan(i).read_bytes() for i in (0, 1)] == plans
@@ -190,7 +191,7 @@ def test_campaign_killed_while_it_learns_from_games_begins_with_the_same_network
     assert (supervised_progress(path / "supervised") or (0, 0))[0] > 0
     assert not is_committed(path / "checkpoints" / "gen-000000")
     finish(launch("resume", str(path), log=log), log)
-    assert_whole(path, iterations=1)
+    assert_whole(path)
     assert not (path / "supervised").exists()
     digests = [
         read_manifest(tmp_path / name / "checkpoints" / f"gen-00000{generation}")
@@ -226,7 +227,7 @@ def test_ctrl_c_leaves_a_campaign_that_resumes(
     assert_gone(started)
 
     finish(launch("resume", str(path), log=log), log)
-    assert_same_campaign(path, undisturbed, iterations=1)
+    assert_same_campaign(path, undisturbed)
 
 
 @pytest.mark.slow
@@ -250,7 +251,7 @@ def test_a_second_signal_ends_a_campaign_at_once(
     assert_gone(started)
 
     finish(launch("resume", str(path), log=log), log)
-    assert_same_campaign(path, undisturbed, iterations=1)
+    assert_same_campaign(path, undisturbed)
 
 
 @pytest.mark.slow
@@ -262,7 +263,7 @@ def test_work_that_every_worker_dies_of_stops_the_campaign_resumably(
     deadly = faults_at(fired, shard__played="kill")
     once = settings(execution__retries=0)
     process = launch(
-        "start", "--dir", str(path), *SMALL, *once, log=log, environment=deadly
+        "start", "--dir", str(path), *SMALL_OPTIONS, *once, log=log, environment=deadly
     )
     deadline = time.monotonic() + FINISH_TIMEOUT_S
     while process.poll() is None:
@@ -277,7 +278,7 @@ def test_work_that_every_worker_dies_of_stops_the_campaign_resumably(
     assert committed_shards(path, 0) == []
 
     finish(launch("resume", str(path), log=log), log)
-    assert_same_campaign(path, undisturbed_small, SMALL_ITERATIONS)
+    assert_same_campaign(path, undisturbed_small)
 
 
 @pytest.mark.slow
@@ -295,7 +296,7 @@ def test_frozen_worker_is_told_killed_and_replaced(tmp_path: Path, undisturbed: 
     finally:
         if frozen.is_running():
             frozen.kill()
-    assert_same_campaign(path, undisturbed, iterations=1)
+    assert_same_campaign(path, undisturbed)
 
 
 @pytest.mark.slow
@@ -306,11 +307,11 @@ def test_a_second_campaign_in_a_folder_is_refused_while_the_first_runs(
     path, log, fired = tmp_path / "c", tmp_path / "log", tmp_path / "fired"
     # Of the last iteration, so that nobody comes there again once the mark is gone.
     environment = faults_at(fired, **{"training.begins@2": "hold"})
-    process = launch("start", "--dir", str(path), *SMALL, log=log, environment=environment)
+    process = launch("start", "--dir", str(path), *SMALL_OPTIONS, log=log, environment=environment)
     wait_until((fired / "training.begins").exists, process, log)
     for arguments, said in (
         (("resume", str(path)), f"is being written by process {process.pid} on "),
-        (("start", "--dir", str(path), *SMALL), "chess-snn campaign resume"),
+        (("start", "--dir", str(path), *SMALL_OPTIONS), "chess-snn campaign resume"),
     ):
         second_log = tmp_path / f"{arguments[0]}.log"
         second = launch(*arguments, log=second_log)
@@ -322,7 +323,7 @@ def test_a_second_campaign_in_a_folder_is_refused_while_the_first_runs(
     assert process.poll() is None
     (fired / "training.begins").unlink()
     finish(process, log)
-    assert_same_campaign(path, undisturbed_small, SMALL_ITERATIONS)
+    assert_same_campaign(path, undisturbed_small)
 
 
 def kill_where_held(

@@ -4,16 +4,8 @@ import os
 from pathlib import Path
 
 import pytest
-from campaign_driver import (
-    SMALL,
-    SMALL_ITERATIONS,
-    assert_same_campaign,
-    committed_shards,
-    dask_workers,
-    finish,
-    launch,
-    wait_until,
-)
+from campaign_driver import SMALL_OPTIONS, dask_workers, finish, launch, wait_until
+from small_campaigns import assert_same_campaign, committed_shards
 
 from chess_snn.data import is_committed
 
@@ -45,7 +37,7 @@ def test_a_campaign_does_not_notice_that_the_clock_jumps(
     here = Path(__file__).parent
     python_path = f"{here / 'jumping_clock'}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"
     process = launch(
-        "start", "--dir", str(path), *SMALL, log=log,
+        "start", "--dir", str(path), *SMALL_OPTIONS, log=log,
         environment={
             "PYTHONPATH": python_path, "JUMPING_CLOCK": str(clock), "JUMPING_CLOCK_SEEN": str(seen),
         },
@@ -64,4 +56,4 @@ def test_a_campaign_does_not_notice_that_the_clock_jumps(
     text = log.read_text()
     assert "it is killed" not in text
     assert "another is started" not in text
-    assert_same_campaign(path, undisturbed_small, SMALL_ITERATIONS)
+    assert_same_campaign(path, undisturbed_small)

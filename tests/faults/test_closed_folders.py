@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from campaign_driver import SMALL
+from small_campaigns import SMALL
 
 from chess_snn.campaign import CampaignFolder, load_config
 
@@ -31,7 +31,7 @@ def places(tmp_path: Path) -> Iterator[Path]:
     """A campaign, and a folder that may not be written."""
     if os.geteuid() == 0 and shutil.which("setpriv") is None:
         pytest.skip("root may write anywhere, and setpriv is not installed")
-    settings = [text.removeprefix("--set=") for text in SMALL]
+    settings = list(SMALL)
     made = CampaignFolder.create(tmp_path / "made", load_config(settings=settings))
     made.lock_file.touch()
     (tmp_path / "closed").mkdir()

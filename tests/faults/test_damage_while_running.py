@@ -3,17 +3,9 @@
 from pathlib import Path
 
 import pytest
-from campaign_driver import (
-    assert_whole,
-    committed_shards,
-    faults_at,
-    finish,
-    kill_campaign,
-    launch,
-    settings,
-    wait_until,
-)
+from campaign_driver import faults_at, finish, kill_campaign, launch, settings, wait_until
 from made_imports import make_import
+from small_campaigns import assert_whole, committed_shards
 
 from chess_snn.campaign.integrity.verify import verify_campaign
 from chess_snn.campaign.store.notes import read_notes
@@ -67,7 +59,7 @@ def test_damage_is_told_and_mended_and_changes_nothing(tmp_path: Path) -> None:
     assert text.count("DAMAGED: ") >= 3, text[-3000:]
     for thing in ("generation 1", "shard 1 of iteration 0", "shard 2 of iteration 0"):
         assert f"{thing} was rebuilt" in text
-    folder = assert_whole(path, iterations=2)
+    folder = assert_whole(path)
     assert {note.event for note in read_notes(folder)} == {"quarantined", "rebuilt"}
     assert verify_campaign(folder).is_whole
     for generation in (1, 2):
@@ -100,7 +92,7 @@ def test_damage_on_the_way_to_generation_0_is_told_and_changes_nothing_bug(tmp_p
     text = log.read_text()
     assert text.count("DAMAGED: ") == 1, text[-3000:]
     assert f"goes on from the checkpoint at step {int(older.name[5:])} of learning" in text
-    (note,) = read_notes(assert_whole(path, iterations=1))
+    (note,) = read_notes(assert_whole(path))
     assert note.path == f"supervised/{newest.name}"
     digests = {
         read_manifest(base / "checkpoints" / f"gen-{generation:06d}").meta["weights_digest"]

@@ -7,12 +7,12 @@ does of it stands in test_damage_while_running.py.
 import pickle
 import random
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import torch
-from micro_campaign import micro_networks, play_campaign, play_iteration, stage_rebuilder
+from small_campaigns import play_iteration, stage_rebuilder
 from stored_shards import as_folder, forge_files
 
 from chess_snn.campaign import CampaignFolder
@@ -60,18 +60,10 @@ DAMAGES: dict[str, Damage] = {
 }
 
 
-@pytest.fixture(scope="module")
-def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[CampaignFolder]:
-    """A finished campaign that nothing happened to."""
-    torch.set_num_threads(1)
-    with micro_networks():
-        yield play_campaign(tmp_path_factory.mktemp("undisturbed") / "campaign")
-
-
 @pytest.fixture
-def finished(undisturbed: CampaignFolder, tmp_path: Path) -> CampaignFolder:
-    """A copy of it."""
-    shutil.copytree(undisturbed.path, tmp_path / "campaign")
+def finished(played_campaign: CampaignFolder, tmp_path: Path) -> CampaignFolder:
+    """A finished campaign, to be damaged."""
+    shutil.copytree(played_campaign.path, tmp_path / "campaign")
     return CampaignFolder.open(tmp_path / "campaign")
 
 
@@ -131,16 +123,16 @@ def test_damage_to_any_file_of_a_shard_is_found(shard: Path, damage: Damage) -> 
 @pytest.mark.parametrize("file", ["", "actions/c.0", "states/zarr.json", MANIFEST_NAME])
 @pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
 def test_a_damaged_shard_is_played_again_and_changes_nothing(
-    undisturbed: CampaignFolder, under_way: CampaignFolder, damage: Damage, file: str
+    played_campaign: CampaignFolder, under_way: CampaignFolder, damage: Damage, file: str
 ) -> None:
     shard, told = under_way.shard(0, 1), []
     if file:  # of a shard that an earlier version wrote
         shard.unlink()
-        as_folder(undisturbed.shard(0, 1), shard)
+        as_folder(played_campaign.shard(0, 1), shard)
     damage(shard / file)
     train(under_way, told)
-    assert digest_of(under_way, NEWEST) == digest_of(undisturbed, NEWEST)
-    games, expected = read_shard(shard)[0], read_shard(undisturbed.shard(0, 1))[0]
+    assert digest_of(under_way, NEWEST) == digest_of(played_campaign, NEWEST)
+    games, expected = read_shard(shard)[0], read_shard(played_campaign.shard(0, 1))[0]
     assert games.actions.tolist() == expected.actions.tolist()
 
     assert told[0].startswith("DAMAGED: ")
@@ -159,19 +151,19 @@ def test_a_damaged_shard_is_played_again_and_changes_nothing(
 
 @pytest.mark.fault(10)
 def test_a_lost_shard_is_played_again(
-    undisturbed: CampaignFolder, under_way: CampaignFolder
+    played_campaign: CampaignFolder, under_way: CampaignFolder
 ) -> None:
     under_way.shard(0, 0).unlink()
     told: list[str] = []
     train(under_way, told)
     assert "it is gone" in told[0]
-    assert digest_of(under_way, NEWEST) == digest_of(undisturbed, NEWEST)
+    assert digest_of(under_way, NEWEST) == digest_of(played_campaign, NEWEST)
     assert verify_campaign(under_way).is_whole
 
 
 @pytest.mark.fault(10)
 def test_self_play_that_restarts_from_a_damaged_shard_has_it_mended(
-    undisturbed: CampaignFolder, under_way: CampaignFolder
+    played_campaign: CampaignFolder, under_way: CampaignFolder
 ) -> None:
     under_way.shard(1, 0).unlink()
     flip_a_bit(under_way.shard(0, 0))
@@ -179,13 +171,13 @@ def test_self_play_that_restarts_from_a_damaged_shard_has_it_mended(
     rebuilder = stage_rebuilder(under_way, told)
     rebuilder.run(lambda: play_shard(under_way.path, 1, 0))
     assert told[-1] == "shard 0 of iteration 0 was rebuilt"
-    games, expected = (read_shard(f.shard(1, 0))[0] for f in (under_way, undisturbed))
+    games, expected = (read_shard(f.shard(1, 0))[0] for f in (under_way, played_campaign))
     assert games.actions.tolist() == expected.actions.tolist()
 
 
 @pytest.mark.fault(10)
 def test_a_damaged_shard_that_cannot_be_played_again_is_dropped(
-    undisturbed: CampaignFolder, under_way: CampaignFolder
+    played_campaign: CampaignFolder, under_way: CampaignFolder
 ) -> None:
     shard, generation = under_way.shard(0, 0), under_way.checkpoint(0)
     flip_a_bit(shard)
@@ -196,7 +188,7 @@ def test_a_damaged_shard_that_cannot_be_played_again_is_dropped(
     assert told[-1].startswith("DROPPED: shard 0 of iteration 0 cannot be rebuilt")
     assert "removed by `chess-snn gc`" in told[-1]
     meta = read_manifest(under_way.checkpoint(NEWEST)).meta
-    kept = read_manifest(undisturbed.checkpoint(NEWEST)).meta["window_shards"]
+    kept = read_manifest(played_campaign.checkpoint(NEWEST)).meta["window_shards"]
     assert meta["window_shards"] == [name for name in kept if name != "iter-000000/shard-0000"]
     assert shard not in window_shards(under_way, 1)
     assert ("games/iter-000000/shard-0000", "dropped") in events(under_way)
@@ -210,11 +202,11 @@ def test_a_damaged_shard_that_cannot_be_played_again_is_dropped(
 
 @pytest.mark.fault(10)
 def test_a_dropped_shard_that_is_restored_is_in_the_window_again(
-    undisturbed: CampaignFolder, under_way: CampaignFolder
+    played_campaign: CampaignFolder, under_way: CampaignFolder
 ) -> None:
     shard = under_way.shard(0, 0)
-    test_a_damaged_shard_that_cannot_be_played_again_is_dropped(undisturbed, under_way)
-    shutil.copy(undisturbed.shard(0, 0), shard)
+    test_a_damaged_shard_that_cannot_be_played_again_is_dropped(played_campaign, under_way)
+    shutil.copy(played_campaign.shard(0, 0), shard)
     assert shard in window_shards(under_way, 1)
 
 
@@ -240,14 +232,14 @@ def test_damage_to_any_file_of_a_checkpoint_is_refused(
 @pytest.mark.fault(11)
 @pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
 def test_a_damaged_newest_generation_is_trained_again_from_the_one_before(
-    undisturbed: CampaignFolder, finished: CampaignFolder, damage: Damage
+    played_campaign: CampaignFolder, finished: CampaignFolder, damage: Damage
 ) -> None:
     damage(finished.checkpoint(NEWEST) / "weights.safetensors")
     told: list[str] = []
     stage_rebuilder(finished, told).run(lambda: evaluator_of(finished, NEWEST))
     assert told[0].startswith("DAMAGED: ")
     assert "weights.safetensors" in told[0]
-    digest = digest_of(undisturbed, NEWEST)
+    digest = digest_of(played_campaign, NEWEST)
     assert told[1:] == [
         f"generation 2 was rebuilt, with the same weights ({digest[:12]}…)"
     ]
@@ -257,7 +249,7 @@ def test_a_damaged_newest_generation_is_trained_again_from_the_one_before(
 
 @pytest.mark.fault(11)
 def test_a_finished_campaign_gets_back_its_newest_generation(
-    undisturbed: CampaignFolder, finished: CampaignFolder
+    played_campaign: CampaignFolder, finished: CampaignFolder
 ) -> None:
     """Which nobody plays or trains any more, and which was set aside."""
     flip_a_bit(finished.checkpoint(NEWEST) / "weights.safetensors")
@@ -268,12 +260,12 @@ def test_a_finished_campaign_gets_back_its_newest_generation(
     stage_rebuilder(finished, told).rebuild_missing()
     assert "generation 2 was rebuilt, with the same weights" in told[-1]
     assert missing_generations(finished) == []
-    assert digest_of(finished, NEWEST) == digest_of(undisturbed, NEWEST)
+    assert digest_of(finished, NEWEST) == digest_of(played_campaign, NEWEST)
 
 
 @pytest.mark.fault(11)
 def test_damage_behind_damage_is_mended_first(
-    undisturbed: CampaignFolder, finished: CampaignFolder
+    played_campaign: CampaignFolder, finished: CampaignFolder
 ) -> None:
     """All generations, and a shard that two of them were trained on."""
     for generation in range(NEWEST + 1):
@@ -286,7 +278,7 @@ def test_damage_behind_damage_is_mended_first(
         "generation 0", "shard 0 of iteration 0", "generation 1", "generation 2",
     ]
     for generation in range(NEWEST + 1):
-        assert digest_of(finished, generation) == digest_of(undisturbed, generation)
+        assert digest_of(finished, generation) == digest_of(played_campaign, generation)
     assert verify_campaign(finished).is_whole
 
 
@@ -343,12 +335,12 @@ def test_damage_outside_the_campaign_is_left_to_whoever_owns_it(
 
 
 def test_a_mended_campaign_can_be_played_on(
-    undisturbed: CampaignFolder, under_way: CampaignFolder
+    played_campaign: CampaignFolder, under_way: CampaignFolder
 ) -> None:
     flip_a_bit(under_way.shard(1, 0))
     train(under_way, [])
     receipt = play_iteration(under_way, 1)
-    assert receipt.training.weights_digest == digest_of(undisturbed, NEWEST)
+    assert receipt.training.weights_digest == digest_of(played_campaign, NEWEST)
     assert verify_campaign(under_way).is_whole
 
 

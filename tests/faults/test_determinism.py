@@ -3,7 +3,8 @@
 from pathlib import Path
 
 import pytest
-from campaign_driver import SMALL, SMALL_ITERATIONS, assert_same_campaign, finish, launch, settings
+from campaign_driver import SMALL_OPTIONS, finish, launch, settings
+from small_campaigns import assert_same_campaign
 
 from chess_snn.campaign import CampaignFolder
 from chess_snn.data import read_manifest, read_shard
@@ -19,15 +20,15 @@ def test_neither_workers_nor_their_order_change_a_campaign(
     tmp_path: Path, undisturbed_small: Path, how: list[str]
 ) -> None:
     path, log = tmp_path / "c", tmp_path / "log"
-    finish(launch("start", "--dir", str(path), *SMALL, *how, log=log), log)
-    assert_same_campaign(path, undisturbed_small, SMALL_ITERATIONS)
+    finish(launch("start", "--dir", str(path), *SMALL_OPTIONS, *how, log=log), log)
+    assert_same_campaign(path, undisturbed_small)
 
 
 def test_another_seed_is_another_campaign(tmp_path: Path, undisturbed_small: Path) -> None:
     """Else the comparisons above would compare nothing."""
     path, log = tmp_path / "c", tmp_path / "log"
     other = settings(campaign__seed=12, campaign__iterations=1)
-    finish(launch("start", "--dir", str(path), *SMALL, *other, log=log), log)
+    finish(launch("start", "--dir", str(path), *SMALL_OPTIONS, *other, log=log), log)
     folders = [CampaignFolder.open(each) for each in (path, undisturbed_small)]
     digests = [
         read_manifest(each.checkpoint(generation)).meta["weights_digest"]

@@ -14,7 +14,7 @@ pytest.importorskip("mlflow")
 
 from campaign_driver import (  # noqa: E402
     FINISH_TIMEOUT_S,
-    SMALL,
+    SMALL_OPTIONS,
     faults_at,
     kill_campaign,
     launch,
@@ -38,7 +38,7 @@ def test_a_campaign_that_diverges_in_its_second_iteration_keeps_its_champion(
     monkeypatch.setenv("CHESS_SNN_HOME", str(tmp_path / "home"))
     monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
     path, log, fired = tmp_path / "c", tmp_path / "log", tmp_path / "fired"
-    arguments = ["--dir", str(path), *SMALL, *settings(training__skip_limit=2)]
+    arguments = ["--dir", str(path), *SMALL_OPTIONS, *settings(training__skip_limit=2)]
     environment = faults_at(fired, **{"training.begins@2": "hold", "mlflow.recorded": "sleep:0"})
     process = launch("start", *arguments, log=log, environment=environment)
     # The second iteration has its games, the first is over and recorded.

@@ -10,9 +10,7 @@ from pathlib import Path
 
 import pytest
 from campaign_driver import (
-    SMALL,
-    SMALL_ITERATIONS,
-    assert_same_campaign,
+    SMALL_OPTIONS,
     dask_workers,
     faults_at,
     finish,
@@ -20,6 +18,7 @@ from campaign_driver import (
     launch,
     wait_until,
 )
+from small_campaigns import assert_same_campaign
 
 from chess_snn import failpoints
 from chess_snn.errors import UsageError
@@ -53,13 +52,13 @@ def test_a_campaign_killed_at_a_failpoint_resumes_to_the_same_result(
 ) -> None:
     path, log, fired = tmp_path / "c", tmp_path / "log", tmp_path / "fired"
     environment = faults_at(fired, **{name: "hold"})
-    process = launch("start", "--dir", str(path), *SMALL, log=log, environment=environment)
+    process = launch("start", "--dir", str(path), *SMALL_OPTIONS, log=log, environment=environment)
     wait_until(mark_of(fired, name).exists, process, log)
     kill_campaign(process)
 
     finish(launch("resume", str(path), log=log), log)
     assert re.search(r"closed \d+ flow runs that a killed process had left open", log.read_text())
-    assert_same_campaign(path, undisturbed_small, SMALL_ITERATIONS)
+    assert_same_campaign(path, undisturbed_small)
 
 
 @pytest.mark.parametrize(
@@ -70,14 +69,14 @@ def test_a_campaign_killed_before_a_file_has_its_name_resumes_to_the_same_result
 ) -> None:
     path, log, fired = tmp_path / "c", tmp_path / "log", tmp_path / "fired"
     environment = faults_at(fired, file__written="hold")
-    process = launch("start", "--dir", str(path), *SMALL, log=log, environment=environment)
+    process = launch("start", "--dir", str(path), *SMALL_OPTIONS, log=log, environment=environment)
     hold_one_at(fired, lambda _: has_unnamed_files(path / kind), process, log)
     kill_campaign(process)
     assert has_unnamed_files(path / kind)
 
     finish(launch("resume", str(path), log=log), log)
     assert not has_unnamed_files(path / kind)
-    assert_same_campaign(path, undisturbed_small, SMALL_ITERATIONS)
+    assert_same_campaign(path, undisturbed_small)
 
 
 @pytest.mark.orchestration
@@ -89,7 +88,7 @@ def test_a_worker_killed_before_its_match_has_its_name_costs_what_it_was_doing(
 ) -> None:
     path, log, fired = tmp_path / "c", tmp_path / "log", tmp_path / "fired"
     environment = faults_at(fired, file__written="hold")
-    process = launch("start", "--dir", str(path), *SMALL, log=log, environment=environment)
+    process = launch("start", "--dir", str(path), *SMALL_OPTIONS, log=log, environment=environment)
     workers: set[int] = set()
 
     def is_in_a_worker(pid: int) -> bool:
@@ -99,7 +98,7 @@ def test_a_worker_killed_before_its_match_has_its_name_costs_what_it_was_doing(
     os.kill(hold_one_at(fired, is_in_a_worker, process, log), signal.SIGKILL)
     finish(process, log)  # the mark stays, and everybody else passes
     assert "was killed by SIGKILL; another is started" in log.read_text()
-    assert_same_campaign(path, undisturbed_small, SMALL_ITERATIONS)
+    assert_same_campaign(path, undisturbed_small)
 
 
 def mark_of(fired: Path, place: str) -> Path:
@@ -130,10 +129,11 @@ def test_a_worker_killed_at_a_failpoint_costs_what_it_was_doing(
 ) -> None:
     path, log, fired = tmp_path / "c", tmp_path / "log", tmp_path / "fired"
     environment = faults_at(fired, **{name: "kill"})
-    finish(launch("start", "--dir", str(path), *SMALL, log=log, environment=environment), log)
+    process = launch("start", "--dir", str(path), *SMALL_OPTIONS, log=log, environment=environment)
+    finish(process, log)
     assert mark_of(fired, name).exists(), "nobody came there"
     assert "was killed by SIGKILL; another is started" in log.read_text()
-    assert_same_campaign(path, undisturbed_small, SMALL_ITERATIONS)
+    assert_same_campaign(path, undisturbed_small)
 
 
 @pytest.mark.parametrize("name", [marked("shard.played"), marked("training.done")])
@@ -142,9 +142,10 @@ def test_a_task_that_raises_is_tried_again(
 ) -> None:
     path, log, fired = tmp_path / "c", tmp_path / "log", tmp_path / "fired"
     environment = faults_at(fired, **{name: "raise"})
-    finish(launch("start", "--dir", str(path), *SMALL, log=log, environment=environment), log)
+    process = launch("start", "--dir", str(path), *SMALL_OPTIONS, log=log, environment=environment)
+    finish(process, log)
     assert (fired / name).exists(), "nobody came there"
-    assert_same_campaign(path, undisturbed_small, SMALL_ITERATIONS)
+    assert_same_campaign(path, undisturbed_small)
 
 
 def test_every_failpoint_of_the_code_is_on_the_list_and_no_other() -> None:

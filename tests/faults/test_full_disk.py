@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from campaign_driver import SMALL, SMALL_ITERATIONS, assert_same_campaign, committed_shards
+from small_campaigns import SMALL, assert_same_campaign, committed_shards
 
 from chess_snn.campaign import CampaignFolder, load_config
 
@@ -46,7 +46,7 @@ def test_a_full_disk_stops_a_campaign_resumably(tmp_path: Path, undisturbed_smal
         probe, {"PLACE": str(tmp_path)}
     ).returncode:
         pytest.skip("mounting a small disk is not allowed here")
-    settings = [text.removeprefix("--set=") for text in SMALL]
+    settings = list(SMALL)
     folder = CampaignFolder.create(tmp_path / "c", load_config("smoke", settings=settings))
     games = folder.path / "games"
     games.mkdir()
@@ -69,4 +69,4 @@ def test_a_full_disk_stops_a_campaign_resumably(tmp_path: Path, undisturbed_smal
     assert 1 <= len(committed) < 3, "the disk was full too soon or too late"
     for shard in committed:  # it stayed as it was
         assert shard.read_bytes() == (games / shard.relative_to(before)).read_bytes()
-    assert_same_campaign(folder.path, undisturbed_small, SMALL_ITERATIONS)
+    assert_same_campaign(folder.path, undisturbed_small)

@@ -8,16 +8,14 @@ pytestmark = [pytest.mark.orchestration, pytest.mark.slow, pytest.mark.timeout(7
 pytest.importorskip("mlflow")
 
 from campaign_driver import (  # noqa: E402
-    SMALL,
-    SMALL_ITERATIONS,
-    assert_same_campaign,
-    assert_whole,
+    SMALL_OPTIONS,
     faults_at,
     finish,
     launch,
     wait_until,
 )
 from mlflow.tracking import MlflowClient  # noqa: E402
+from small_campaigns import assert_same_campaign, assert_whole  # noqa: E402
 
 from chess_snn.campaign import CampaignFolder, load_config  # noqa: E402
 from chess_snn.ports import free_port  # noqa: E402
@@ -49,7 +47,7 @@ def test_a_campaign_goes_on_without_mlflow_and_is_recorded_later(
         environment["MLFLOW_TRACKING_URI"] = f"http://{HOST}:{free_port()}"
 
     finish(launch("resume", str(folder.path), log=log, environment=environment), log)
-    assert_whole(folder.path, iterations=1)
+    assert_whole(folder.path)
     text = log.read_text()
     assert text.count("MLflow cannot be told: the tracking store") == 2  # it runs; it has ended
     assert text.count("not recorded in MLflow yet: the tracking store") == 1
@@ -73,14 +71,14 @@ def test_metrics_of_a_server_that_was_away_come_once(tmp_path: Path, undisturbed
     with mlflow_server(tmp_path, port, store=store, start_timeout_s=300.0) as url:
         environment = {"MLFLOW_TRACKING_URI": url}
         process = launch(
-            "start", "--dir", str(path), *SMALL, log=log,
+            "start", "--dir", str(path), *SMALL_OPTIONS, log=log,
             environment=environment | faults_at(fired, mlflow__recorded="hold"),
         )
         wait_until((fired / "mlflow.recorded").exists, process, log)
     (fired / "mlflow.recorded").unlink()  # the first iteration is recorded, the server is gone
     finish(process, log)
     assert "not recorded in MLflow yet: the tracking store" in log.read_text()
-    assert_same_campaign(path, undisturbed_small, SMALL_ITERATIONS)
+    assert_same_campaign(path, undisturbed_small)
 
     with mlflow_server(tmp_path, port, store=store, start_timeout_s=300.0):
         finish(launch("resume", str(path), log=log, environment=environment), log)
@@ -89,6 +87,6 @@ def test_metrics_of_a_server_that_was_away_come_once(tmp_path: Path, undisturbed
         (run,) = client.search_runs([client.get_experiment_by_name(EXPERIMENT).experiment_id])
         for name in ("train/value_loss", "self_play/games", "seconds/iteration"):
             points = client.get_metric_history(run.info.run_id, name)
-            assert [point.step for point in points] == list(range(SMALL_ITERATIONS)), name
+            assert [point.step for point in points] == list(range(2)), name
         versions = client.search_model_versions(f"name = '{MODEL_NAME}'")
         assert sorted(version.tags["generation"] for version in versions) == ["1", "2"]

@@ -4,33 +4,24 @@ import math
 from pathlib import Path
 
 import pytest
-from campaign_driver import settings
+from small_campaigns import MICRO, make_campaign, play_first_games
 
-from chess_snn.campaign import CampaignFolder, load_config
-from chess_snn.campaign.stages import play_shard, prepare_first_generation, train_generation
-from chess_snn.campaign.store.plans import begin_iteration
+from chess_snn.campaign import CampaignFolder
+from chess_snn.campaign.stages import train_generation
 from chess_snn.data import ReplayWindow, Samples, is_committed, read_manifest
 from chess_snn.errors import TrainingDivergedError
 from chess_snn.types import Int32Array
 
 pytestmark = [pytest.mark.fault(15), pytest.mark.timeout(900)]
 
-SETTINGS = [text.removeprefix("--set=") for text in settings(
-    campaign__iterations=1, self_play__games_per_iteration=6, self_play__games_per_shard=4,
-    self_play__max_plies_first=12, self_play__max_plies_last=12, search__simulations_first=2,
-    search__simulations_last=2, training__batch_size=16, training__presentations=3.0,
-    training__skip_limit=2,
-)]
+SETTINGS = (*MICRO, "training.presentations=3.0", "training.skip_limit=2")
 
 
 @pytest.fixture
 def played(tmp_path: Path) -> CampaignFolder:
     """A campaign whose first iteration has played and not trained."""
-    folder = CampaignFolder.create(tmp_path / "c", load_config(settings=SETTINGS))
-    prepare_first_generation(folder)
-    begin_iteration(folder, 0, 0.0)
-    for shard in range(2):
-        play_shard(folder.path, 0, shard)
+    folder = make_campaign(tmp_path / "c", settings=SETTINGS)
+    play_first_games(folder)
     return folder
 
 

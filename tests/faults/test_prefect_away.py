@@ -14,16 +14,14 @@ pytest.importorskip("prefect")
 
 from campaign_driver import (  # noqa: E402
     FINISH_TIMEOUT_S,
-    SMALL,
-    SMALL_ITERATIONS,
+    SMALL_OPTIONS,
     assert_gone,
-    assert_same_campaign,
-    committed_shards,
     descendants,
     finish,
     launch,
     wait_until,
 )
+from small_campaigns import assert_same_campaign, committed_shards  # noqa: E402
 
 from chess_snn.ports import free_port  # noqa: E402
 from flows.server_processes import (  # noqa: E402
@@ -54,7 +52,9 @@ def test_a_campaign_whose_prefect_server_is_away_for_a_while_goes_on(
     child = start_server()
     try:
         environment = {API_URL_VARIABLE: server.url}
-        process = launch("start", "--dir", str(path), *SMALL, log=log, environment=environment)
+        process = launch(
+            "start", "--dir", str(path), *SMALL_OPTIONS, log=log, environment=environment
+        )
         wait_until((path / after).exists, process, log)
         os.killpg(child.pid, signal.SIGKILL)
         child.wait()
@@ -64,7 +64,7 @@ def test_a_campaign_whose_prefect_server_is_away_for_a_while_goes_on(
         finish(process, log)
     finally:
         stop_child(server, child)
-    assert_same_campaign(path, undisturbed_small, SMALL_ITERATIONS)
+    assert_same_campaign(path, undisturbed_small)
 
 
 @pytest.mark.fault(4)
@@ -72,7 +72,7 @@ def test_a_campaign_without_its_prefect_server_stops_and_resumes(
     tmp_path: Path, undisturbed_small: Path
 ) -> None:
     path, log = tmp_path / "c", tmp_path / "log"
-    process = launch("start", "--dir", str(path), *SMALL, log=log)
+    process = launch("start", "--dir", str(path), *SMALL_OPTIONS, log=log)
     wait_until(lambda: len(committed_shards(path, 0)) >= 1, process, log)
     started = descendants(process)
     server = json.loads((path / "services" / "prefect-server.json").read_text())
@@ -82,4 +82,4 @@ def test_a_campaign_without_its_prefect_server_stops_and_resumes(
     assert_gone(started)
 
     finish(launch("resume", str(path), log=log), log)
-    assert_same_campaign(path, undisturbed_small, SMALL_ITERATIONS)
+    assert_same_campaign(path, undisturbed_small)

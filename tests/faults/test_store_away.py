@@ -7,15 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from campaign_driver import (
-    assert_whole,
-    finish,
-    kill_campaign,
-    launch,
-    settings,
-    wait_until,
-)
+from campaign_driver import finish, kill_campaign, launch, settings, wait_until
 from s3_server import BUCKET, CREDENTIALS, S3Server, running_server
+from small_campaigns import assert_whole
 
 from chess_snn.campaign import CampaignFolder, read_receipts
 
@@ -73,7 +67,7 @@ def test_a_campaign_outlives_its_store_and_is_restored_from_it(tmp_path: Path, s
     server.gate.open()
 
     finish(launch("resume", str(path), log=log, environment=CREDENTIALS), log)
-    folder = assert_whole(path, iterations=2)
+    folder = assert_whole(path)
     assert read_receipts(folder)[:1] == before
     assert records(server, "away") >= 1, "what was there before goes with what is new"
 
@@ -84,7 +78,7 @@ def test_a_campaign_outlives_its_store_and_is_restored_from_it(tmp_path: Path, s
     )
     assert restored.returncode == 0, restored.stdout + restored.stderr
     assert "2 iterations are restored" in restored.stdout
-    again = assert_whole(tmp_path / "again", iterations=2)
+    again = assert_whole(tmp_path / "again")
     assert content_of(again) == content_of(folder)
 
     # Nothing is left to be sent, by either.
@@ -102,7 +96,7 @@ def test_a_store_that_is_back_in_time_costs_nothing(tmp_path: Path, server: S3Se
     wait_until(lambda: "is away and asked again" in log.read_text(), process, log)
     server.gate.open()
     finish(process, log)
-    assert_whole(path, iterations=2)
+    assert_whole(path)
     assert records(server, "back") >= 2
 
 
@@ -122,7 +116,7 @@ def test_damage_that_is_met_while_sending_is_mended_bug(tmp_path: Path, server: 
     text = log.read_text()
     assert "DAMAGED: " in text
     assert "generation 0 was rebuilt" in text
-    assert_whole(path, iterations=2)
+    assert_whole(path)
     assert f"damaged/checkpoints/gen-000000/{damaged.name}" in server.object_keys()
     assert records(server, "damaged") >= 1
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from micro_campaign import play_iteration, play_match
+from small_campaigns import play_iteration, play_match
 from stored_files import ARCHIVES, OLDEST, copy_campaign, unpack
 
 from chess_snn.campaign import CampaignFolder, read_receipts

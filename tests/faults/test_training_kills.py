@@ -5,16 +5,8 @@ from pathlib import Path
 
 import psutil
 import pytest
-from campaign_driver import (
-    assert_whole,
-    command_of,
-    descendants,
-    faults_at,
-    finish,
-    launch,
-    settings,
-    wait_until,
-)
+from campaign_driver import command_of, descendants, faults_at, finish, launch, settings, wait_until
+from small_campaigns import assert_whole
 
 from chess_snn.campaign.stages import training_program
 from chess_snn.data import read_manifest
@@ -68,7 +60,7 @@ def test_a_killed_rank_is_named_and_costs_one_try_of_the_training_task(tmp_path:
             ranks_of(process)[1].kill()
         finish(process, log)
         assert len(RETRIED.findall(log.read_text())) == (name == "killed")
-        folder = assert_whole(path, iterations=1)
+        folder = assert_whole(path)
         manifest = read_manifest(folder.checkpoint(1))
         assert manifest.meta["shares"] == [1, 1]
         digests.append(manifest.meta["weights_digest"])

@@ -2,11 +2,10 @@ import json
 from dataclasses import replace
 
 import pytest
-from micro_campaign import MICRO
 
 from chess_snn.cores import num_cores
 from chess_snn.games import get_game
-from chess_snn.nets import build_network, freeze, make_evaluator, net_config
+from chess_snn.nets import NetConfig, build_network, freeze, make_evaluator, net_config
 from chess_snn.nets.calibration import (
     Calibration,
     calibrate,
@@ -14,6 +13,8 @@ from chess_snn.nets.calibration import (
     chunk_sizes,
     is_calibrated,
 )
+
+MICRO = NetConfig(blocks=1, channels=8, ticks=2, value_channels=2, value_hidden=8)
 
 
 @pytest.fixture(autouse=True)

@@ -3,11 +3,12 @@
 from dataclasses import replace
 
 import pytest
-from made_campaigns import begin, make_campaign, receipt_of
 
 pytestmark = pytest.mark.orchestration
 pytest.importorskip("prefect")
 pytest.importorskip("mlflow")
+
+from small_campaigns import begin, make_campaign, receipt_of  # noqa: E402
 
 from chess_snn.campaign.store.receipts import PromotionFacts, ShardFacts  # noqa: E402
 from chess_snn.campaign.viewing.events import IterationFinished  # noqa: E402

@@ -9,7 +9,7 @@ import pytest
 pytestmark = pytest.mark.orchestration
 pytest.importorskip("prefect")
 
-from made_campaigns import finish, make_campaign  # noqa: E402
+from small_campaigns import finish, make_campaign  # noqa: E402
 
 from chess_snn.campaign import read_receipt  # noqa: E402
 from chess_snn.campaign.store.plans import CampaignClock  # noqa: E402

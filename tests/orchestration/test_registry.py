@@ -12,7 +12,7 @@ pytestmark = pytest.mark.orchestration
 pytest.importorskip("mlflow")
 pytest.importorskip("prefect")
 
-import made_campaigns as made  # noqa: E402
+import small_campaigns as made  # noqa: E402
 from mlflow.tracking import MlflowClient  # noqa: E402
 from mlflow_stores import prepare_store  # noqa: E402
 from prefect import flow  # noqa: E402

@@ -6,7 +6,7 @@ pytestmark = pytest.mark.orchestration
 pytest.importorskip("prefect")
 pytest.importorskip("distributed")
 
-from made_campaigns import commit, finish, make_campaign  # noqa: E402
+from small_campaigns import commit, finish, make_campaign  # noqa: E402
 
 from chess_snn.errors import ConfigError  # noqa: E402
 from flows.importing import import_games  # noqa: E402

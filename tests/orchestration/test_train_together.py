@@ -19,7 +19,7 @@ import cloudpickle  # noqa: E402
 import dask  # noqa: E402
 from distributed import Client  # noqa: E402
 from made_imports import make_import  # noqa: E402
-from micro_campaign import play_first_games  # noqa: E402
+from small_campaigns import play_first_games  # noqa: E402
 
 from chess_snn.campaign import CampaignFolder, load_config  # noqa: E402
 from chess_snn.campaign.machine.training_launch import train_in_ranks  # noqa: E402

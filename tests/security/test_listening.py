@@ -17,7 +17,7 @@ psutil = pytest.importorskip("psutil")
 pytest.importorskip("prefect")
 pytest.importorskip("mlflow")
 
-import made_campaigns  # noqa: E402
+import small_campaigns  # noqa: E402
 from campaign_driver import kill_campaign, launch, settings  # noqa: E402
 
 ROOT = Path(__file__).parents[2]
@@ -93,7 +93,7 @@ def test_a_campaign_with_workers_and_ranks_listens_on_loopback_alone(tmp_path):
 @pytest.fixture
 def ui(tmp_path):
     """`chess-snn ui` on a campaign, once it is up; its addresses by name."""
-    folder = made_campaigns.make_campaign(tmp_path / "c")
+    folder = small_campaigns.make_campaign(tmp_path / "c")
     inherited = {k: v for k, v in os.environ.items() if not k.startswith(("PREFECT", "MLFLOW"))}
     process = subprocess.Popen(
         [sys.executable, "-m", "chess_snn", "ui", str(folder.path)], cwd=ROOT, env=inherited,

@@ -7,8 +7,8 @@ import json
 from dataclasses import asdict
 from pathlib import Path
 
-import made_campaigns
 import pytest
+import small_campaigns
 from stored_shards import as_folder
 
 from chess_snn.campaign import CampaignFolder, read_receipts
@@ -26,8 +26,8 @@ PGN = b'[Event "a"]\n[Result "0-1"]\n\n1. f3 e5 2. g4 Qh4# 0-1\n'
 
 @pytest.fixture
 def campaign(tmp_path):
-    folder = made_campaigns.make_campaign(tmp_path / "c")
-    made_campaigns.finish(folder, 0)
+    folder = small_campaigns.make_campaign(tmp_path / "c")
+    small_campaigns.finish(folder, 0)
     return folder
 
 

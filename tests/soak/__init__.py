@@ -1,8 +1,9 @@
-"""A soak: campaigns under a random schedule of faults, and then the proof that nothing was lost.
+"""A soak: campaigns under a random sequence of faults, and then the proof that nothing was lost.
 
     python -m tests.soak --minutes 30 --seed 1 --out soak-results
 
-See docs/reliability.md. The modules, from the outside in: ``soak`` (all rounds), ``round`` (one
-campaign, its faults and its resumptions), ``schedule`` (which fault comes when), ``injections``
-(how each is done), ``audit`` (what is proved afterwards), ``report`` (what is kept of it).
+See docs/reliability.md. ``__main__`` runs one campaign after the other, ``campaign`` one of them
+with its resumptions. ``faults`` plans and injects faults; ``outcomes`` decides whether a fault
+explains how a run ended; ``audit`` proves that a finished campaign is whole. ``processes`` and
+``disk`` are what faults act on, and ``report`` is what is kept.
 """

@@ -1,154 +1,145 @@
-"""What is proved of a campaign once it is finished: of its folder, against itself and a twin.
+"""What is proved of a finished campaign, beside an undisturbed reference and python-chess."""
 
-The twin is a campaign with the same settings and seed that nobody disturbed.
-"""
-
-from collections.abc import Iterator
-from dataclasses import dataclass
+import sqlite3
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
-from chess_snn.campaign import CampaignFolder, Receipt, read_receipts
-from chess_snn.campaign.artifacts.checks import CLOCKS
-from chess_snn.data import Manifest, read_manifest, read_shard, verify_folder
-from chess_snn.errors import CorruptDataError
-from chess_snn.nets import load_network, network_digest
-from chess_snn.training.checkpoint import WEIGHTS
-from chess_snn.types import Json
+from mlflow.tracking import MlflowClient
 
-from .campaigns import committed_checkpoints, committed_shards
-from .checks import Check
-from .replaying import illegal_games
+from chess_snn.campaign import CampaignFolder, read_receipt, read_receipts
+from chess_snn.data import GameRecords, read_shard
+from chess_snn.errors import ChessSnnError
+from chess_snn.games.chess import CHESS_SPEC, move_of_action, to_board
+from tasks.tracking import EXPERIMENT, MODEL_NAME
+from tests.small_campaigns import assert_same_campaign
 
-TEMPORARY = (".tmp-*", "*.partial")
+from .report import Check
 
-
-@dataclass(frozen=True, slots=True)
-class Twin:
-    """What an undisturbed campaign committed, by name of the folder in it."""
-
-    shards: dict[str, Manifest]
-    weights: dict[str, str]
-    """Digests of the generations."""
-
-    @classmethod
-    def of(cls, directory: Path) -> "Twin":
-        """Of the finished campaign in ``directory``."""
-        return cls(
-            {_name(path): read_manifest(path) for path in committed_shards(directory)},
-            {
-                _name(path): read_manifest(path).meta["weights_digest"]
-                for path in committed_checkpoints(directory)
-            },
-        )
+CHECKMATE = CHESS_SPEC.terminations.index("checkmate")
+PREFECT_DATABASE = "services/prefect.db"
+MARKER = "iteration"
+"""The metric that each recorded iteration has."""
 
 
-def audit_folder(directory: Path, twin: Twin) -> list[Check]:
-    """Everything that the folder alone can prove."""
-    try:
-        folder = CampaignFolder.open(directory)
-        receipts = read_receipts(folder)
-    except CorruptDataError as error:
-        return [Check("receipts", (str(error),), "the folder")]
-    expected = folder.config.campaign.iterations
-    shards, checkpoints = committed_shards(directory), committed_checkpoints(directory)
-    games = f"{sum(receipt.statistics.games for receipt in receipts)} games"
-    foundations = [
-        Check("every iteration is finished", _missing(len(receipts), expected),
-              f"{expected} iterations"),
-        Check("every game once", tuple(_misplaced(folder, receipts, shards)), games),
-        Check("digests", tuple(_damaged([*shards, *checkpoints])),
-              f"{len(shards)} shards, {len(checkpoints)} generations"),
-        Check("no temporary file", tuple(_temporaries(directory)), "the folder"),
-    ]
-    if not all(check.holds for check in foundations):
-        return foundations  # the rest reads what is missing or damaged
+def audit(directory: Path, reference: Path, tracking_uri: str, log: Path) -> list[Check]:
+    """Check everything that a campaign must have kept.
+
+    Args:
+        directory: the campaign.
+        reference: a campaign of the same settings and seed without faults.
+        tracking_uri: of the MLflow server it logged to.
+        log: the output of ``chess-snn verify`` is appended to it.
+    """
     return [
-        *foundations,
-        Check("receipts agree with manifests", tuple(_disagreeing(folder, receipts)),
-              f"{len(receipts)} receipts"),
-        Check("every game is legal", tuple(_illegal(shards)), f"{games}, replayed"),
-        Check("the games of the undisturbed twin", tuple(_other_games(shards, twin)),
-              f"{len(twin.shards)} shards, byte by byte"),
-        Check("the networks of the undisturbed twin", tuple(_other_weights(checkpoints, twin)),
-              f"{len(twin.weights)} generations"),
+        _check("the games, networks and matches of the undisturbed reference",
+               lambda: assert_same_campaign(directory, reference)),
+        _check("every game is legal", lambda: assert_legal(directory)),
+        _check("chess-snn verify passes", lambda: _assert_verified(directory, log)),
+        _check("Prefect has no run left open", lambda: assert_prefect_is_closed(directory)),
+        _check("MLflow has everything once", lambda: assert_tracked(directory, tracking_uri)),
     ]
 
 
-def _missing(found: int, expected: int) -> tuple[str, ...]:
-    return () if found == expected else (f"{found} receipts without a gap",)
+def _check(name: str, prove: Callable[[], None]) -> Check:
+    try:
+        prove()
+    except (AssertionError, ChessSnnError) as error:
+        return Check(name, " ".join(str(error).split())[:500] or "it does not hold")
+    return Check(name)
 
 
-def _misplaced(
-    folder: CampaignFolder, receipts: list[Receipt], shards: list[Path]
-) -> Iterator[str]:
-    """Shards that are missing, that no receipt names, or that hold another number of games."""
-    settings = folder.config.self_play
-    on_disk = {_name(path) for path in shards}
-    named = [shard.name for receipt in receipts for shard in receipt.shards]
-    if len(set(named)) != len(named):
-        yield "a shard is in the receipts twice"
-    yield from (f"{name} is missing" for name in sorted(set(named) - on_disk))
-    yield from (f"{name} is in no receipt" for name in sorted(on_disk - set(named)))
-    for receipt in receipts:
-        if receipt.statistics.games != settings.games_per_iteration:
-            yield f"iteration {receipt.iteration} counts {receipt.statistics.games} games"
-        for number, facts in enumerate(receipt.shards):
-            path = folder.shard(receipt.iteration, number)
-            if _name(path) != facts.name:
-                yield f"{facts.name} stands where {_name(path)} should"
+def verify(directory: Path, log: Path, *options: str) -> int:
+    """Run ``chess-snn verify`` on the campaign; its exit code, 0 if all is whole."""
+    command = [sys.executable, "-m", "chess_snn", "verify", str(directory), *options]
+    with log.open("ab") as output:
+        done = subprocess.run(command, stdout=output, stderr=subprocess.STDOUT, check=False)
+    return done.returncode
 
 
-def _damaged(folders: list[Path]) -> Iterator[str]:
-    for path in folders:
-        try:
-            verify_folder(path)
-        except CorruptDataError as error:
-            yield str(error)
+def repair(directory: Path, log: Path) -> list[str]:
+    """Quarantine corrupt data so that the next run rebuilds it; what was done.
+
+    A campaign rebuilds what it needs. It needs nothing more of finished iterations, so their
+    receipts are deleted, as the documentation says.
+    """
+    code = verify(directory, log, "--repair")
+    done = [f"chess-snn verify --repair ended with code {code}"] if code else []
+    folder = CampaignFolder.open(directory)
+    for iteration in range(folder.config.campaign.iterations):
+        path = folder.receipt(iteration)
+        if not path.exists():
+            continue
+        receipt = read_receipt(folder, iteration)
+        needed = [folder.checkpoint(receipt.training.generation)]
+        needed += [folder.path / "games" / shard.name for shard in receipt.shards]
+        if not all(path.exists() for path in needed):
+            path.unlink()
+            done.append(f"deleted receipts/{path.name}")
+    return done
 
 
-def _without_clocks(statistics: Json) -> Json:
-    return {name: value for name, value in statistics.items() if name not in CLOCKS}
+def _assert_verified(directory: Path, log: Path) -> None:
+    assert (code := verify(directory, log)) == 0, f"it ended with code {code}; see {log}"
 
 
-def _disagreeing(folder: CampaignFolder, receipts: list[Receipt]) -> Iterator[str]:
-    for receipt in receipts:
-        checkpoint = folder.checkpoint(receipt.training.generation)
-        if network_digest(load_network(checkpoint / WEIGHTS)) != receipt.training.weights_digest:
-            yield f"{checkpoint.name} has not the weights its receipt names"
-        for facts in receipt.shards:
-            manifest = read_manifest(folder.path / "games" / facts.name)
-            found = manifest.num_bytes, _without_clocks(manifest.meta["statistics"])
-            if found != (facts.bytes, _without_clocks(facts.statistics)):
-                yield f"{facts.name} is not what its receipt says"
+def assert_legal(directory: Path) -> None:
+    """python-chess, which does not know our rules, plays every game again."""
+    for path in sorted((directory / "games").glob("iter-*/shard-*")):
+        records, _ = read_shard(path)
+        for game in range(records.num_games):
+            _assert_game_is_legal(records, game, f"{path}, game {game}")
 
 
-def _illegal(shards: list[Path]) -> Iterator[str]:
-    for path in shards:
-        records, manifest = read_shard(path)
-        if records.num_games != manifest.meta["num_games"]:
-            yield f"{_name(path)} has {records.num_games} games"
-        yield from (f"{_name(path)}: {fault}" for fault in illegal_games(records))
+def _assert_game_is_legal(records: GameRecords, game: int, name: str) -> None:
+    first, end = records.game_offsets[game : game + 2]
+    board = to_board(records.states[first])
+    for row in range(first, end):
+        stored = to_board(records.states[row])
+        assert stored.epd() == board.epd(), f"{name}: ply {row - first} is not as by the rules"
+        move = move_of_action(board, int(records.actions[row]))
+        assert board.is_legal(move), f"{name}: {move.uci()} is illegal in {board.fen()}"
+        board.push(move)
+    is_mate = records.terminations[game] == CHECKMATE
+    assert is_mate == board.is_checkmate(), f"{name}: a mate differs"
+    if is_mate:
+        outcome = -1 if board.turn else 1
+        assert records.outcomes_white[game] == outcome, f"{name}: the winner differs"
 
 
-def _other_games(shards: list[Path], twin: Twin) -> Iterator[str]:
-    for path in shards:
-        expected = twin.shards.get(_name(path))
-        if expected is None or read_manifest(path).files != expected.files:
-            yield f"{_name(path)} has other games"
+def assert_prefect_is_closed(directory: Path) -> None:
+    """From the database itself: its server ended with the campaign."""
+    address = f"file:{directory / PREFECT_DATABASE}?mode=ro"
+    with closing(sqlite3.connect(address, uri=True)) as database:
+        for table in ("flow_run", "task_run"):
+            rows = database.execute(f"SELECT name, state_type FROM {table}").fetchall()
+            assert rows, f"no {table} at all"
+            still = [row for row in rows if row[1] in ("PENDING", "RUNNING", "CANCELLING")]
+            assert not still, f"{table}: {still}"
 
 
-def _other_weights(checkpoints: list[Path], twin: Twin) -> Iterator[str]:
-    found = {_name(path): read_manifest(path).meta["weights_digest"] for path in checkpoints}
-    for name in sorted(found.keys() | twin.weights.keys()):
-        if found.get(name) != twin.weights.get(name):
-            yield f"{name} has other weights"
-
-
-def _temporaries(directory: Path) -> Iterator[str]:
-    for pattern in TEMPORARY:
-        yield from (str(path.relative_to(directory)) for path in directory.rglob(pattern))
-
-
-def _name(folder: Path) -> str:
-    """``iter-000002/shard-0003`` or ``checkpoints/gen-000002``."""
-    return f"{folder.parent.name}/{folder.name}"
+def assert_tracked(directory: Path, tracking_uri: str) -> None:
+    """Each metric and each network of each iteration is there once."""
+    folder = CampaignFolder.open(directory)
+    iterations = list(range(len(read_receipts(folder))))
+    client = MlflowClient(tracking_uri=tracking_uri, registry_uri=tracking_uri)
+    experiment = client.get_experiment_by_name(EXPERIMENT)
+    runs = client.search_runs(
+        [experiment.experiment_id], f"tags.`chess_snn.campaign_id` = '{folder.campaign_id}'"
+    )
+    assert len(runs) == 1, f"{len(runs)} runs of the campaign"
+    run = runs[0]
+    assert run.info.status == "FINISHED"
+    for metric in (MARKER, *run.data.metrics):
+        steps = [point.step for point in client.get_metric_history(run.info.run_id, metric)]
+        twice = [step for step, times in Counter(steps).items() if times > 1]
+        assert not twice, f"{metric} has the steps {twice} more than once"
+        assert metric != MARKER or sorted(steps) == iterations, f"recorded are {sorted(steps)}"
+    versions = client.search_model_versions(
+        f"name = '{MODEL_NAME}' and tags.campaign_id = '{folder.campaign_id}'"
+    )
+    generations = sorted(int(version.tags["generation"]) for version in versions)
+    assert generations == [i + 1 for i in iterations], f"registered are {generations}"

@@ -1,4 +1,4 @@
-"""Campaigns as processes: started as a user does, found again part by part, never left behind."""
+"""Campaigns and an MLflow server as processes: started, found part by part, never left behind."""
 
 import json
 import os
@@ -6,18 +6,22 @@ import signal
 import subprocess
 import sys
 import time
+import urllib.request
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import psutil
 
 from chess_snn import processes
+from chess_snn.ports import free_port
 
 MARK = "CHESS_SNN_SOAK"
 """Environment variable that every process of a soak's campaigns inherits, orphans too."""
 
 POLL_S = 0.3
 SERVER_RECORD = "services/prefect-server.json"
+MLFLOW_TIMEOUT_S = 300.0
+"""It takes half a minute to start on an idle machine."""
 
 
 class RunningCampaign:
@@ -27,13 +31,10 @@ class RunningCampaign:
         self, arguments: Sequence[str], log: Path, environment: Mapping[str, str]
     ) -> None:
         """Start it; its output is appended to ``log``, and it ends with this process."""
-        inherited = {k: v for k, v in os.environ.items() if not k.startswith(("PREFECT", "MLFLOW"))}
-        launcher = [sys.executable, "-I", processes.__file__, str(os.getpid())]
         with log.open("ab") as output:
-            self._process = subprocess.Popen(
-                [*launcher, sys.executable, "-m", "chess_snn", "campaign", *arguments],
-                env=inherited | dict(environment), stdin=subprocess.DEVNULL,
-                stdout=output, stderr=subprocess.STDOUT, start_new_session=True,
+            self._process = processes.start(
+                [sys.executable, "-m", "chess_snn", "campaign", *arguments],
+                environment=environment, stdout=output, stderr=subprocess.STDOUT,
             )
         self.pid = self._process.pid
 
@@ -42,30 +43,23 @@ class RunningCampaign:
         return self._process.poll()
 
     def send(self, number: signal.Signals) -> None:
-        """Send it a signal."""
+        """Send a signal to this one process."""
         self._process.send_signal(number)
-
-    def kill(self) -> None:
-        """kill -9, to this one process."""
-        self._process.kill()
-        self._process.wait()
+        if number is signal.SIGKILL:
+            self._process.wait()
 
     def workers(self) -> list[psutil.Process]:
         """Its Dask workers."""
         return self._having("spawn_main")
 
     def ranks(self) -> list[psutil.Process]:
-        """The processes that train together just now; their launcher is not among them."""
+        """The processes that train together just now, without their launcher."""
         found = self._having("chess_snn.campaign.stages.training_program")
         return [process for process in found if not _has(process, "rank_agent")]
 
     def launchers(self) -> list[psutil.Process]:
-        """The launcher of the ranks, where there is one just now."""
+        """The launcher of the ranks, if there is one just now."""
         return self._having("rank_agent")
-
-    def computing(self) -> list[psutil.Process]:
-        """The campaign itself and its workers: everything that writes its folder."""
-        return [psutil.Process(self.pid), *self.workers()]
 
     def _having(self, word: str) -> list[psutil.Process]:
         try:
@@ -75,8 +69,57 @@ class RunningCampaign:
         return sorted((c for c in children if _has(c, word)), key=lambda process: process.pid)
 
 
+class MlflowServer:
+    """A server at one address, however often it is killed and started."""
+
+    def __init__(self, directory: Path) -> None:
+        directory.mkdir(parents=True)
+        self._directory, self._port = directory.resolve(), free_port()
+        self.url = f"http://127.0.0.1:{self._port}"
+        self._child: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        """Start it if it is not running; it answers some time later."""
+        if self._child is None:
+            with (self._directory / "mlflow.log").open("ab") as log:
+                self._child = processes.start(
+                    [sys.executable, "-m", "mlflow", "server", "--host", "127.0.0.1",
+                     "--port", str(self._port), "--workers", "1",
+                     "--backend-store-uri", f"sqlite:///{self._directory / 'mlflow.db'}",
+                     "--artifacts-destination", (self._directory / "artifacts").as_uri()],
+                    environment={
+                        "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false",
+                        "MLFLOW_DISABLE_TELEMETRY": "true",
+                    },
+                    stdout=log, stderr=subprocess.STDOUT,
+                )
+
+    def kill(self) -> int | None:
+        """kill -9 all its processes; its pid, None if it was not running."""
+        child, self._child = self._child, None
+        if child is None:
+            return None
+        os.killpg(child.pid, signal.SIGKILL)
+        child.wait()
+        return child.pid
+
+    def wait(self) -> None:
+        """Start it if it is not running, and return once it answers."""
+        self.start()
+        deadline = time.monotonic() + MLFLOW_TIMEOUT_S
+        while True:
+            try:
+                urllib.request.urlopen(f"{self.url}/health", timeout=POLL_S).close()
+            except OSError as error:
+                if time.monotonic() > deadline:
+                    raise TimeoutError(f"{self.url} does not answer: {error}") from error
+                time.sleep(POLL_S)
+            else:
+                return
+
+
 def prefect_server_of(directory: Path) -> int | None:
-    """The process of a campaign's embedded Prefect server; None where none is up."""
+    """The process of a campaign's embedded Prefect server; None if none is up."""
     try:
         return int(json.loads((directory / SERVER_RECORD).read_text())["pid"])
     except (FileNotFoundError, ValueError):
@@ -84,7 +127,7 @@ def prefect_server_of(directory: Path) -> int | None:
 
 
 def marked_processes(mark: str) -> Iterator[psutil.Process]:
-    """Every living process that inherited ``mark``, whoever its parent is by now."""
+    """Every living process that inherited ``mark``, whatever its parent is by now."""
     for process in psutil.process_iter():
         try:
             is_alive = process.status() != psutil.STATUS_ZOMBIE
@@ -111,14 +154,6 @@ def end_all(mark: str) -> None:
             except psutil.NoSuchProcess:
                 continue  # it was faster
         psutil.wait_procs(left, timeout=1.0)
-
-
-def command_line(process: psutil.Process) -> str:
-    """For people; empty where it has ended."""
-    try:
-        return " ".join(process.cmdline())[:120]
-    except psutil.NoSuchProcess:
-        return ""
 
 
 def _has(process: psutil.Process, word: str) -> bool:

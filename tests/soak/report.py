@@ -1,25 +1,27 @@
-"""What is kept of a soak: each fault with what followed, each campaign with what was proved."""
+"""What is kept of a soak: its log, each fault with what followed, and what was proved."""
 
 import json
 import statistics
+import time
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
+from rich.console import Console
 from rich.table import Table
 
-from .checks import Check
-from .schedule import Kind
+from .faults import Kind
 
-SCHEMA = 1
-REPORT = "soak.json"
+LOG, REPORT = "soak.log", "soak.json"
+STATUS_LINE_S = 15.0
+"""Between two lines of progress if there is no terminal to show it in place."""
 
 
 @dataclass(slots=True)
 class FaultRecord:
-    """One fault that was done."""
+    """One fault that was injected."""
 
     number: int
     kind: Kind
@@ -31,8 +33,21 @@ class FaultRecord:
     followed: str = ""
     """What became of the run it met; empty while that is open."""
     recovered_s: float | None = None
-    """Until something more was committed, in this run or after a resumption; None where nothing
-    was left to commit."""
+    """Until something more was committed, in this run or after a resumption; None if nothing was
+    left to commit."""
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One thing that is proved of a campaign, or is not."""
+
+    name: str
+    fault: str = ""
+    """Empty if all is well."""
+
+    def __str__(self) -> str:
+        """``ok    every game is legal``, or what is wrong."""
+        return f"LOST  {self.name}: {self.fault}" if self.fault else f"ok    {self.name}"
 
 
 @dataclass(slots=True)
@@ -46,18 +61,14 @@ class CampaignRecord:
     runs: int = 0
     """How often it was started or resumed."""
     faults: list[FaultRecord] = field(default_factory=list)
-    mended: list[str] = field(default_factory=list)
+    repaired: list[str] = field(default_factory=list)
     """What was done about damage between two runs."""
     checks: list[Check] = field(default_factory=list)
-    leftovers: list[str] = field(default_factory=list)
-    """What killed processes left in the folder for temporary files that is the system's."""
-    longest_end_s: float = 0.0
-    """Until the last process of a run was gone after the campaign itself."""
 
     @property
     def has_lost(self) -> bool:
         """Whether a check does not hold."""
-        return not all(check.holds for check in self.checks)
+        return any(check.fault for check in self.checks)
 
     @property
     def is_whole(self) -> bool:
@@ -72,8 +83,7 @@ class SoakReport:
     seed: int
     minutes: float
     machine: str
-    disk: str
-    version: str
+    has_disk: bool
     started: str = field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="seconds"))
     seconds: float = 0.0
     campaigns: list[CampaignRecord] = field(default_factory=list)
@@ -102,39 +112,50 @@ class SoakReport:
 
     def write(self, out: Path) -> None:
         """Put it beside the log as JSON."""
-        body = {"schema": SCHEMA, "is_whole": self.is_whole, "verdict": self.verdict()}
+        body = {"schema": 2, "is_whole": self.is_whole, "verdict": self.verdict()}
         (out / REPORT).write_text(json.dumps(body | asdict(self), indent=1) + "\n")
 
 
 def table_of_faults(faults: Sequence[FaultRecord]) -> Table:
     """Kinds by what followed, and how long until the next thing was committed."""
-    table = Table(title="faults by kind and outcome")
-    for column in ("fault", "times", "what followed", "times", "seconds to the next commit"):
-        table.add_column(column, justify="right" if column == "times" else "left")
-    for kind in Kind:
-        of_kind = [fault for fault in faults if fault.kind == kind]
-        outcomes = Counter(fault.followed for fault in of_kind)
-        for row, (followed, times) in enumerate(sorted(outcomes.items())):
-            waits = [fault.recovered_s for fault in of_kind if fault.followed == followed]
-            first = (str(kind), str(len(of_kind))) if row == 0 else ("", "")
-            table.add_row(*first, followed, str(times), _spread(waits))
+    table = Table("fault", "what followed", "times", "seconds to the next commit")
+    outcomes = Counter((str(fault.kind), fault.followed) for fault in faults)
+    for (kind, followed), times in sorted(outcomes.items()):
+        waits = sorted(
+            fault.recovered_s for fault in faults
+            if (fault.kind, fault.followed) == (kind, followed) and fault.recovered_s is not None
+        )
+        spread = f"median {statistics.median(waits):.0f}, most {waits[-1]:.0f}" if waits else ""
+        table.add_row(kind, followed, str(times), spread)
     return table
 
 
-def _spread(waits: Sequence[float | None]) -> str:
-    known = sorted(wait for wait in waits if wait is not None)
-    if not known:
-        return "nothing was left to commit"
-    return f"{statistics.median(known):.0f} in the middle, {known[-1]:.0f} at most"
+class Journal:
+    """Lines with the seconds since the soak began, on the terminal and in the log."""
 
+    def __init__(self, out: Path) -> None:
+        self._log = Console(file=(out / LOG).open("a", encoding="utf-8"), width=120)
+        self._terminal = Console(highlight=False)
+        self._began = time.monotonic()
+        self._next_line_s = 0.0
 
-def table_of_checks(campaigns: Sequence[CampaignRecord]) -> Table:
-    """What was proved, over all campaigns."""
-    table = Table(title="proved of each campaign when it was finished")
-    for column in ("check", "campaigns", "holds"):
-        table.add_column(column, justify="left" if column == "check" else "right")
-    checks = [check for campaign in campaigns for check in campaign.checks]
-    for name in dict.fromkeys(check.name for check in checks):
-        named = [check for check in checks if check.name == name]
-        table.add_row(name, str(len(named)), str(sum(check.holds for check in named)))
-    return table
+    @property
+    def elapsed_s(self) -> float:
+        """Since the soak began."""
+        return time.monotonic() - self._began
+
+    def say(self, text: str) -> None:
+        """A line for the terminal and the log."""
+        self.show(f"{self.elapsed_s:9.1f} s  {text}")
+
+    def show(self, what: str | Table) -> None:
+        """A line or a table, in both."""
+        for console in (self._terminal, self._log):
+            console.print(what, markup=False, soft_wrap=isinstance(what, str))
+            console.file.flush()
+
+    def progress(self, text: str) -> None:
+        """A line now and then."""
+        if self.elapsed_s >= self._next_line_s:
+            self._next_line_s = self.elapsed_s + STATUS_LINE_S
+            self.say(text)

@@ -1,0 +1,61 @@
+"""What parsers of files read: one campaign and a few other files, written once a process."""
+
+from functools import cache
+from pathlib import Path
+
+import small_campaigns
+from damaged_inputs import scratch
+from stored_shards import as_folder
+
+from chess_snn.campaign import CampaignFolder
+from chess_snn.campaign.strength.champions import promote_by_hand
+from chess_snn.data import write_shard
+from chess_snn.games import get_game
+from chess_snn.nets import NetConfig, build_network, save_network
+from chess_snn.pgn import read_games
+from chess_snn.pgn.folder import ImportFolder
+
+GAME = get_game("chess")
+PGN = b'[Event "a"]\n[Result "0-1"]\n\n1. f3 e5 2. g4 Qh4# 0-1\n\n1. e4 *\n\n1. d4 d5 1/2-1/2\n'
+
+
+@cache
+def stored_campaign() -> CampaignFolder:
+    """Two finished iterations, the second evaluated; a champion chosen by hand."""
+    folder = small_campaigns.make_campaign(scratch() / "campaign")
+    for iteration in range(2):
+        small_campaigns.finish(folder, iteration)
+    promote_by_hand(folder, 1, "me", "why not")
+    return folder
+
+
+@cache
+def stored_shard() -> Path:
+    """Two games."""
+    records, _ = read_games(PGN)
+    assert records is not None
+    write_shard(scratch() / "shard", records, {"game": "chess", "iteration": 0, "generation": 0})
+    return scratch() / "shard"
+
+
+@cache
+def stored_shard_folder() -> Path:
+    """The same games as an earlier version stored them."""
+    return as_folder(stored_shard(), scratch() / "shard-folder")
+
+
+@cache
+def stored_import() -> ImportFolder:
+    _, report = read_games(PGN)
+    folder = ImportFolder.create(scratch() / "imported", "a.pgn", "0123456789ab" * 6, 1000)
+    folder.finish(report)
+    return folder
+
+
+@cache
+def stored_weights() -> Path:
+    """The smallest network there is."""
+    path = scratch() / "weights.safetensors"
+    config = NetConfig(blocks=1, channels=1, ticks=1, value_channels=1, value_hidden=1)
+    save_network(path, build_network(GAME.spec, config, seed=1))
+    return path
