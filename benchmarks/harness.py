@@ -30,7 +30,7 @@ class Pace:
     rounds: int
     """Turns of every work; the median counts."""
     turn_s: float
-    """A turn repeats the call until so many seconds have passed; it makes at least one call."""
+    """A turn repeats the call until this many seconds have passed; it makes at least one call."""
 
 
 FULL = Pace(rounds=3, turn_s=0.4)

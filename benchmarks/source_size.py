@@ -32,11 +32,11 @@ EVERYWHERE: Final = {
     "file proxy, handoff": "relay(s|ed)?", "truncated": "capped|ply caps?|cut (games?|value)",
     "progress interval": "stretch(es)?",
 }
-"""Private words by the standard one, wherever they stand; parts of a name count as words."""
+"""Private words by the standard one, in names and texts; parts of a name count as words."""
 
 IN_NAMES: Final = {
     "registry client": "visits?", "worker slot": "(worker|rank) places?|places",
-    "inputs": "needs?|needed", "outputs": "leaves", "artifacts": "things?",
+    "inputs": "needs?", "outputs": "leaves", "artifacts": "things?",
     "schedule, chunk": "course|portions?", "missing-artifact notes": "absences?",
     "worker group": "party", "backup": "mirror|copies", "integrity": "keeping|makers",
     "LogFn": "Say|Tell|News|Waiting",
@@ -44,7 +44,8 @@ IN_NAMES: Final = {
 """The same where only a name is private: in sentences these words are ordinary."""
 
 STANDARD_IN: Final = {
-    "visits?": "search/|uci/|cli/", "leaves": "search/", "mirror|copies": "games/|training/|data/",
+    "visits?": "search/|uci/|cli/", "leaves": "search/|uci/|games/",
+    "mirror|copies": "games/|training/|data/",
 }
 """Where these names have their usual meaning."""
 
@@ -147,7 +148,7 @@ def all_text(trees: dict[Path, ast.Module]) -> str:
 
 
 def count_in_text(words: Iterable[str], text: str) -> Counter[str]:
-    """How often each of the patterns stands in ``text``."""
+    """How often each of the patterns occurs in ``text``."""
     return Counter({word: len(re.findall(rf"\b({word})\b", text)) for word in words})
 
 

@@ -58,7 +58,7 @@ def visible_gpus() -> list[Device]:
     """The GPUs that this program may use; ``CUDA_VISIBLE_DEVICES`` is respected.
 
     Raises:
-        ConfigError: ``CHESS_SNN_SIMULATED_GPUS`` is no number.
+        ConfigError: ``CHESS_SNN_SIMULATED_GPUS`` is not a number.
     """
     if simulated := num_simulated_gpus():
         return [Device("cuda", i, str(i), "simulated", 0) for i in range(simulated)]
@@ -81,7 +81,7 @@ def num_simulated_gpus() -> int:
     """How many devices are simulated, mostly 0.
 
     Raises:
-        ConfigError: ``CHESS_SNN_SIMULATED_GPUS`` is no number.
+        ConfigError: ``CHESS_SNN_SIMULATED_GPUS`` is not a number.
     """
     text = os.environ.get(SIMULATED_GPUS, "0")
     if not text.isascii() or not text.isdigit():

@@ -9,7 +9,7 @@
      │   ├─ IllegalMoveError      a well-formed move that the position does not allow
      │   ├─ EngineError           an engine that is not installed, or cannot play
      │   ├─ RatingError           games from which the ratings asked for do not follow
-     │   ├─ ClusterError          a scheduler or workers that cannot be had as asked
+     │   ├─ ClusterError          a scheduler or workers that are not available as configured
      │   └─ CampaignError         a campaign folder that cannot be used as asked
      │       ├─ CampaignLockedError   another process is writing it
      │       └─ RemovedError          something of it that was removed on purpose
@@ -23,7 +23,7 @@
      ├─ WorkersLostError          several workers died that had the same work to do
      └─ MemoryExhaustedError      a worker whose memory, or whose device's, ran out
 
-Every message names the value, the place and the way out, in one line. The command line prints
+Every message names the value, the place and the fix, in one line. The command line prints
 that line and exits with code 2; a traceback there is a bug.
 """
 
@@ -82,7 +82,7 @@ class RatingError(UsageError):
 
 
 class ClusterError(UsageError):
-    """A scheduler or workers that cannot be had as asked."""
+    """A scheduler or workers that are not available as configured."""
 
 
 class CampaignError(UsageError):

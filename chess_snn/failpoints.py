@@ -5,15 +5,15 @@ A place is ``failpoint("shard.sealed")``; it does nothing unless the environment
     CHESS_SNN_FAILPOINTS="shard.sealed=kill, receipt.committed=hold"
     CHESS_SNN_FAILPOINTS_DIR=/tmp/fired
 
-Each place fires once for all processes that share the folder: whoever comes there first makes a
-file of the place's name, which holds its process id. So a worker that is started anew gets past the
+Each place fires once for all processes that share the folder: the first process there makes a file
+with the place's name, which holds its process id. So a restarted worker gets past the
 place that killed the one before, and a test sees that the place was met. ``shard.sealed@2=kill`` is
 the second to come there; who came before has left a file ``shard.sealed@1``. A campaign warms up
 with a shard of its own, and commits generation 0 before it plays. None lies where games are played
 or steps are made.
 
-``kill`` is kill -9 of the process that came there; ``hold`` waits until the file is gone, or
-somebody kills the process; ``raise`` raises :class:`FailpointError`; ``sleep:3`` sleeps for 3 s.
+``kill`` is kill -9 of the process that came there; ``hold`` waits until the file is gone or
+the process is killed; ``raise`` raises :class:`FailpointError`; ``sleep:3`` sleeps for 3 s.
 """
 
 import os
@@ -40,14 +40,14 @@ FAILPOINTS: Final = {
     "shard.renamed": "a shard has its name, and its parent is not synced",
     "training.begins": "the window is read, and no step is made",
     "training.done": "a generation is trained, and nothing of it is written",
-    "training.committed": "a generation is there, and nobody has been told",
+    "training.committed": "a generation is committed, and not yet reported",
     "conversion.played": "won positions are played out, and nothing of it is written",
     "match.played": "a part of a match is played, and nothing of it is written",
     "match.joined": "a match is there whole, and its parts are still beside it",
     "receipt.begins": "everything of an iteration is there but its receipt",
     "receipt.committed": "an iteration has its receipt, and MLflow does not know",
     "mlflow.recorded": "MLflow knows, and the campaign has not noticed",
-    "campaign.stopping": "the campaign was told to stop, and its tasks not yet",
+    "campaign.stopping": "the campaign is stopping, and its tasks are not yet",
 }
 """Every place, and how things stand there."""
 
@@ -80,7 +80,7 @@ def read_failpoints(text: str) -> dict[str, Armed]:
     """What is armed by place, from ``"name=action, name@2=action"``.
 
     Raises:
-        UsageError: a place or an action is unknown, or a passing is no number from 1.
+        UsageError: a place or an action is unknown, or a passing is not a number from 1.
     """
     armed = {}
     for entry in filter(None, (part.strip() for part in text.split(","))):
@@ -103,7 +103,7 @@ def _is_number(text: str) -> bool:
 
 
 def _mark_of(name: str, passing: int) -> Path | None:
-    """A file that only the ``passing``-th to come can make; None for everybody else."""
+    """A file that only the ``passing``-th process can make; None for all others."""
     folder = os.environ.get(DIRECTORY_VARIABLE)
     if not folder:
         raise UsageError(f"{VARIABLE} is set, and {DIRECTORY_VARIABLE} is not; name a folder there")

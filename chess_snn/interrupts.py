@@ -13,7 +13,7 @@ from types import FrameType
 from typing import Final
 
 EXIT_INTERRUPTED: Final = 130
-"""Exit code of a program that was told to stop, whether it stopped in good order or at once."""
+"""Exit code of a program that was stopped, in order or at once."""
 
 _ONE_SIGNAL_S: Final = 0.5
 """A batch system may tell a process and its whole group; so close together, both are one."""
@@ -23,7 +23,7 @@ _AT_ONCE: Final = b"\nended at once; everything committed is safe\n"
 
 @dataclass(slots=True)
 class _Heard:
-    """What this process has been told inside of :func:`interruptible`."""
+    """The stop signals that this process has got inside of :func:`interruptible`."""
 
     is_listening: bool = False
     first_s: float | None = None

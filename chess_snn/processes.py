@@ -32,7 +32,7 @@ PARENT_IS_DEAD: Final = 3
 """Exit code of a child that found its parent dead before it could ask for the signal."""
 
 EXIT_STOPPED: Final = 128 + signal.SIGTERM
-"""Exit code of a ``--tree`` process that was told to stop."""
+"""Exit code of a ``--tree`` process that was stopped."""
 
 KILL_TIMEOUT_S: Final = 10.0
 """Longest wait for killed processes to be gone."""
@@ -194,8 +194,8 @@ class _Tree:
     """One command and its descendants, in the process between the command and its owner.
 
     The flow runs of a Prefect worker, and what they start, have sessions of their own: no signal to
-    a group reaches all of them, and a worker that is told to stop kills its runs before they can
-    report it. So the runs are told to stop first, then the worker, and the rest is killed. On Linux
+    a group reaches all of them, and a worker kills its runs when it is stopped, before they can
+    report it. So the runs are stopped first, then the worker, and the rest is killed. On Linux
     this process is a subreaper: a descendant that loses its parent becomes a child of this process,
     so none is missed.
     """

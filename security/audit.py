@@ -2,9 +2,9 @@
 
 Two looks. The first is at ``advisories.toml``, needs no network, and fails the check: its outcome
 depends on the checkout and the environment alone. The second asks the OSV data base
-(https://osv.dev) what was published since; what it finds is told, and fails only with ``--strict``
-(``make audit``), so that no commit fails for what somebody published today. Where the data base
-cannot be reached, that is said and nothing fails, but with ``--strict``.
+(https://osv.dev) what was published since; what it finds is printed, and fails with ``--strict``
+(``make audit``) only, so that no commit fails for what was published today. Where the data base
+cannot be reached, it prints that, and fails only with ``--strict``.
 
 Exit codes: 0 nothing to do, 1 something is unsafe, 2 with ``--strict``: could not ask.
 """
@@ -52,7 +52,7 @@ def main(arguments: list[str] | None = None) -> int:
         return code or (UNKNOWN if options.strict else 0)
     for line in found:
         print(f"{'UNSAFE' if options.strict else 'WARNING'}: {line}")
-    print(f"audit: {len(found)} packages with advisories that nobody has decided about yet")
+    print(f"audit: {len(found)} packages with advisories that are neither fixed nor accepted")
     return code or (UNSAFE if found and options.strict else 0)
 
 
@@ -69,7 +69,7 @@ def installed_versions() -> dict[str, Version]:
 
 
 def known_unsafe(installed: Mapping[str, Version], advisories: Mapping[str, Any]) -> list[str]:
-    """A line for each package that is older than a version that mended something."""
+    """A line for each package that is older than a version that fixes something."""
     return [
         f"{entry['package']} {version} ({', '.join(entry['ids'])}): {entry['why']}; install "
         f"{entry['before']} or later"
@@ -119,7 +119,7 @@ def _parse(arguments: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="security/audit.py", description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--strict", action="store_true",
-                        help="fail for what was published since, and where nobody could be asked")
+                        help="fail for newer advisories, and if the data base cannot be asked")
     parser.add_argument("--advisories", type=Path, default=ADVISORIES, metavar="FILE")
     parser.add_argument("--service", default=SERVICE, metavar="URL")
     return parser.parse_args(arguments)

@@ -20,7 +20,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from chess_snn.campaign.artifacts import table
 from chess_snn.campaign.configuration.pace import StorageSettings
@@ -38,10 +38,7 @@ from chess_snn.data.formats import DIGEST
 from chess_snn.data.manifest import describe_bytes
 from chess_snn.data.object_store import ObjectStore
 from chess_snn.errors import CampaignError, CorruptDataError, StorageError
-from chess_snn.types import Progress
-
-if TYPE_CHECKING:
-    from chess_snn.data.bucket import Waiting
+from chess_snn.types import LogFn, Progress
 
 _RECORD_SETS: Final = "records"
 _RECORD_KIND: Final = "records"
@@ -58,7 +55,7 @@ class Sent:
     num_bytes: int
 
 
-def open_store(settings: StorageSettings, while_waiting: "Waiting | None" = None) -> ObjectStore:
+def open_store(settings: StorageSettings, while_waiting: LogFn | None = None) -> ObjectStore:
     """The object store of the settings, which name one; it has not been asked anything.
 
     Args:
@@ -204,7 +201,7 @@ def restore(
 
     Raises:
         CampaignError: there is a campaign in ``path``, or something else.
-        UsageError: ``path`` is no folder, or one that may not be written.
+        UsageError: ``path`` is not a folder, or may not be written.
         StorageError: the store has no campaign, refuses or is away.
         CorruptDataError: something in the store is missing or damaged; it is named.
     """
@@ -253,5 +250,5 @@ def _campaign_id(text: bytes, place: str) -> str:
     try:
         identity = tomllib.loads(text.decode())["identity"]["id"]
     except (ValueError, KeyError, TypeError) as error:
-        raise CorruptDataError(f"{place} is no campaign's configuration: {error}") from error
+        raise CorruptDataError(f"{place} is not a campaign's configuration: {error}") from error
     return str(identity)

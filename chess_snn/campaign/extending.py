@@ -27,7 +27,7 @@ def extend_campaign(
         Whether it is running, so that it finds the new length at its next iteration.
 
     Raises:
-        UsageError: that is no longer than it lasts now, or both or none are given.
+        UsageError: the new length is not above the present one, or both or none are given.
         CampaignError: it is running on another host.
         CorruptDataError: a plan or an earlier extension is damaged.
     """

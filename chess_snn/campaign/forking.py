@@ -1,4 +1,4 @@
-"""A fork: a new campaign that goes on from an iteration of another one, under settings of its own.
+"""A fork: a new campaign that continues from an iteration of another one, with its own settings.
 
 It has everything before that iteration from its parent: games, networks, plans, matches, receipts.
 Big things are hard links where the disk has them, so that a fork takes next to no room.

@@ -27,7 +27,7 @@ _LENGTH: Final = struct.Struct("<H")
 NO_COMMENT: Final = _LENGTH.pack(0)
 """The last bytes of a Zip file without a comment."""
 TAIL_BYTES: Final = _END_BYTES + MOST_COMMENT_BYTES
-"""The last record and its comment are in the last so many bytes of a file."""
+"""The last record and its comment are within this many bytes of the file's end."""
 _MODE: Final = 0o644 << 16
 """File permissions, where the Zip format has them."""
 

@@ -22,6 +22,7 @@ from obstore.exceptions import (
 from obstore.store import S3Store
 
 from chess_snn.errors import StorageError
+from chess_snn.types import LogFn
 
 _Result = TypeVar("_Result")
 
@@ -37,13 +38,10 @@ _CREDENTIALS: Final = (
 _CONNECT_S: Final = 5
 _REQUEST_S: Final = 120
 _QUICK_RETRIES: Final = 2
-"""Of the library, within a second or so; longer absences are waited for here."""
+"""Of the library, within a second or so; longer outages are waited for here."""
 _PAUSES_S: Final = (1.0, 2.0, 4.0, 8.0, 15.0)
 """Between attempts; the last is repeated."""
 _STEP_S: Final = 0.5
-
-Waiting = Callable[[str], None]
-"""Told about twice a second what is wrong; what it raises ends the waiting."""
 
 
 class Bucket:
@@ -51,7 +49,7 @@ class Bucket:
 
     def __init__(
         self, url: str, endpoint: str = "", *, patience_s: float = 0.0,
-        while_waiting: Waiting | None = None,
+        while_waiting: LogFn | None = None,
     ) -> None:
         """Nothing is asked yet.
 
@@ -59,7 +57,8 @@ class Bucket:
             url: ``s3://BUCKET/PREFIX``.
             endpoint: of a store that is not Amazon's; by default what the environment says.
             patience_s: how long a store that is away is asked again.
-            while_waiting: called meanwhile.
+            while_waiting: called about twice a second with what is wrong; what it raises ends the
+                waiting.
 
         Raises:
             StorageError: the environment has no credentials.

@@ -2,7 +2,7 @@
 
 Write into a temporary sibling, sync every file and folder, write MANIFEST.json last, sync it,
 rename the sibling onto its target, sync the parent. A process killed at any instant leaves at most
-a temporary folder, which nobody reads and :func:`chess_snn.data.sweep_temporaries` removes.
+a temporary folder, which no reader opens and :func:`chess_snn.data.sweep_temporaries` removes.
 A Zip file that stands for a folder is committed in the same order.
 
 Committed folders are copied in memory, on their way from one disk to another, or on one disk::

@@ -127,7 +127,7 @@ def is_alive(pid: int) -> bool:
 
 
 def walk(folder: Path) -> Iterator[tuple[str, list[str], list[str]]]:
-    """What :func:`os.walk` yields of ``folder``; what cannot be listed is not taken for empty.
+    """What :func:`os.walk` yields of ``folder``; a folder that cannot be listed is an error.
 
     Raises:
         OSError: a folder is gone, or cannot be listed.
@@ -288,7 +288,7 @@ def read_json(path: Path, way_out: str = _RESTORE_OR_DELETE) -> Json:
     """
     try:
         if not stat.S_ISREG(path.stat().st_mode):  # of a pipe there may be no end
-            raise CorruptDataError(f"{path} is no file; {way_out}")
+            raise CorruptDataError(f"{path} is not a file; {way_out}")
         content = path.read_bytes()
     except (FileNotFoundError, NotADirectoryError):
         raise CorruptDataError(f"{path} is missing; {way_out}") from None
@@ -300,7 +300,7 @@ def read_json(path: Path, way_out: str = _RESTORE_OR_DELETE) -> Json:
 
 
 def parse_json(content: bytes, place: str, way_out: str = _RESTORE_OR_DELETE) -> Json:
-    """The JSON object in ``content``, which stands at ``place``; as for :func:`read_json`.
+    """The JSON object in ``content``, the bytes of ``place``; see :func:`read_json`.
 
     Raises:
         CorruptDataError: it is none.
@@ -317,11 +317,11 @@ def parse_json(content: bytes, place: str, way_out: str = _RESTORE_OR_DELETE) ->
 
 
 def _refuse(constant: str) -> NoReturn:
-    raise ValueError(f"{constant} is no number of JSON")
+    raise ValueError(f"{constant} is not a number of JSON")
 
 
 def _exact(text: str) -> float:
-    """The number that was written as ``text``; another text for it is no work of this program."""
+    """The number written as ``text``; this program never writes another text for it."""
     value = float(text)
     if math.isinf(value):
         _refuse(text)

@@ -95,7 +95,7 @@ def is_committed(folder: Path) -> bool:
 
 
 def read_manifest(folder: Path) -> Manifest:
-    """The manifest of ``folder``, itself verified; the files it lists are not looked at.
+    """The manifest of ``folder``, itself verified; the files it lists are not read.
 
     Raises:
         DamagedFolderError: it is missing, malformed or edited, or lists a path outside the folder.
@@ -163,7 +163,7 @@ def _split(folder: Path | None, path: Path, content: bytes) -> tuple[memoryview,
 
 
 def _parse(folder: Path | None, path: Path, body: Json) -> Manifest:
-    """What stands in a manifest, of a committed ``folder`` if it is on a disk of ours."""
+    """The content of a manifest; ``folder`` is its committed folder, if that is on this disk."""
     if body.get("schema") != FORMAT.name:
         raise _damaged(
             folder, path, f"schema must be {FORMAT.name!r}, found {body.get('schema')!r}"
@@ -350,7 +350,7 @@ def stored_bytes(path: Path) -> int:
         facts = path.lstat()
         if not stat.S_ISDIR(facts.st_mode):
             return facts.st_size
-        with suppress(CorruptDataError):  # then its files are looked at
+        with suppress(CorruptDataError):  # then its files are read
             manifest = read_manifest(path)
             return manifest.num_bytes + (path / MANIFEST_NAME).lstat().st_size
         return sum(map(stored_bytes, path.iterdir()))

@@ -47,7 +47,7 @@ class ObjectStore:
         """See that one may write, read and list here.
 
         Raises:
-            StorageError: one may not, or nobody answers; says what is the matter.
+            StorageError: permission is denied, or the store does not answer; gives the reason.
         """
         writer = {
             "host": socket.gethostname(), "pid": os.getpid(),
@@ -145,7 +145,7 @@ class ObjectStore:
             )
             list(puts)  # raises what one of them raised
         if not self.bucket.put_new(f"{name}/{MANIFEST_NAME}", copy.manifest):
-            # Somebody was faster, or the answer to our own put was lost.
+            # Another writer was faster, or the answer to our own put was lost.
             self._has_same(name, copy)
         return copy.num_bytes
 

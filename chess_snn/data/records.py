@@ -48,14 +48,14 @@ class GameRecords:
     game_offsets: Int64Array
     """int64[n + 1]: the positions of game k are game_offsets[k] to game_offsets[k + 1]."""
     outcomes_white: Int8Array
-    """int8[n]: +1 the first player won, 0 drawn or cut, -1 the second won; 0 in a game with
+    """int8[n]: +1 the first player won, 0 drawn or truncated, -1 the second won; 0 in a game with
     returns, which follow from the rules."""
     terminations: UInt8Array
-    """uint8[n]: why it ended; ``ONGOING`` (0) where the ply cap cut the game, or, with an outcome,
-    where one side resigned."""
+    """uint8[n]: why it ended; ``ONGOING`` (0) if the game was truncated or, with an outcome, if one
+    side resigned."""
     cut_values_white: Float32Array
-    """float32[n] in [-1, 1]: what a cut game counts as in training, first player's view; 0 for
-    every other game, and in a game with returns."""
+    """float32[n] in [-1, 1]: what a truncated game counts as in training, first player's view; 0
+    for every other game, and in a game with returns."""
     start_kinds: UInt8Array
     """uint8[n]: index into ``START_KINDS``."""
 

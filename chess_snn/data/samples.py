@@ -10,9 +10,9 @@ that was truncated the last root value stands for the rest, so that ``G_t`` is `
 With lambda = 1 it is the sum of all rewards, with 0 the root value (Sutton and Barto,
 *Reinforcement Learning*, 2nd edition, section 12.1).
 
-Positions that search saw otherwise than the network are drawn more often (policy surprise
+Positions where search disagreed with the network are drawn more often (policy surprise
 weighting, as in KataGo's notes on its methods): what the network knows already teaches it little.
-The weight is capped, so that no position fills the batches.
+The weight is bounded, so that no position fills the batches.
 
 Dimensions: N positions, B samples, R record words, K entries of the batch's longest policy target.
 """
@@ -148,8 +148,8 @@ class Samples:
     """float32[B] in ``GameSpec.value_range``: root value when it was played, for the side
     to move."""
     results_stm: Float32Array
-    """float32[B]: the game's end, +1 won, 0 drawn, -1 lost by the side to move; of a game cut by
-    the ply cap, what it counts as. In a game with returns ``outcomes_stm``: its network learns
+    """float32[B]: the game's end, +1 won, 0 drawn, -1 lost by the side to move; of a truncated
+    game, what it counts as. In a game with returns ``outcomes_stm``: its network learns
     means and says nothing of how far single games spread around them."""
     outcomes_stm: Float32Array
     """float32[B]: ``results_stm`` times the window's discount to the power of ``plies_left``, so
@@ -159,8 +159,8 @@ class Samples:
     plies_left: Int32Array
     """int32[B] >= 1: plies from here to the end of the game, the played action included."""
     terminations: UInt8Array
-    """uint8[B]: why the game ended; ``ONGOING`` (0) where the ply cap cut it or one side resigned,
-    and ``plies_left`` does not lead to an end on the board."""
+    """uint8[B]: why the game ended; ``ONGOING`` (0) if it was truncated or one side resigned, and
+    ``plies_left`` does not lead to an end on the board."""
     target_actions: Int16Array
     """int16[B, K]: policy target, NO_ACTION behind its entries."""
     target_weights: Float32Array

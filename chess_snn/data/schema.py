@@ -73,7 +73,7 @@ def columns_of(version: int) -> list[str]:
 def add_later_columns(columns: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
     """``columns`` of any version as the present one has them.
 
-    No search told of surprises then, games that were cut counted as drawn, and all of them began
+    Surprises were not recorded then, truncated games counted as drawn, and all games began
     at the beginning: 0 in each column.
     """
     added = {
@@ -180,7 +180,7 @@ def _game_faults(records: GameRecords) -> Iterator[str]:
         yield "cut_values_white must be finite and in [-1, 1]"
     is_cut = (records.terminations == ONGOING) & (records.outcomes_white == 0)
     if np.any(records.cut_values_white[~is_cut]):
-        yield "cut_values_white must be 0 for a game that was not cut"
+        yield "cut_values_white must be 0 for a game that was not truncated"
     if records.start_kinds.max() >= len(START_KINDS):
         yield f"start_kinds must be < {len(START_KINDS)}, found {records.start_kinds.max()}"
 

@@ -77,7 +77,7 @@ _KINDS: Final = "iuf"
 
 
 def write_shard(folder: Path, records: GameRecords, meta: Json) -> Manifest:
-    """Commit ``records`` as the shard ``folder``; done once, whoever else tries.
+    """Commit ``records`` as the shard ``folder``; done once, even if several processes try.
 
     Args:
         folder: the shard's final place; its parents are created.
@@ -114,7 +114,7 @@ def read_shard(folder: Path) -> tuple[GameRecords, Manifest]:
 
     Raises:
         DamagedFolderError: naming the file that is not what was committed.
-        UnknownVersionError: it is no shard, or of a version that is not read.
+        UnknownVersionError: it is not a shard, or of a version that is not read.
         CorruptDataError: all digests are right, and yet a column is not that of a shard.
     """
     manifest, files = read_folder(folder)

@@ -47,5 +47,5 @@ def note(subject: str, fact: str, remedy: str = "") -> Finding:
 
 
 def broken(subject: str, fact: str, remedy: str) -> Finding:
-    """Something to mend."""
+    """Something to repair."""
     return Finding(subject, Level.BROKEN, fact, remedy)

@@ -98,7 +98,7 @@ def available_bytes(proc: Path, cgroup: Path) -> int | None:
 
 
 def _cached_bytes(cgroup: Path) -> int:
-    """Of files, in what a container is said to use: the kernel gives it up for whoever asks."""
+    """Page cache that counts as a container's use; the kernel frees it when memory is needed."""
     try:
         lines = (cgroup / "memory.stat").read_text().splitlines()
     except OSError:
@@ -187,7 +187,7 @@ def check_nccl() -> Finding:
     if not torch.distributed.is_available() or not torch.distributed.is_nccl_available():
         return note("NCCL", "not in this torch; training takes one device, or gloo on CPUs")
     version = ".".join(map(str, torch.cuda.nccl.version()))  # type: ignore[no-untyped-call]
-    shared = shared_memory_bytes(Path("/dev/shm"))  # noqa: S108 - is looked at
+    shared = shared_memory_bytes(Path("/dev/shm"))  # noqa: S108 - only read
     if torch.cuda.device_count() > 1 and shared is not None and shared < LEAST_SHARED_MIB * _MIB:
         return broken(
             "NCCL", f"{version}, and /dev/shm has {shared // _MIB} MiB only",
@@ -224,7 +224,7 @@ def check_disk(subject: str, folder: Path) -> Finding:
     except OSError as error:
         return broken(
             subject, f"{folder} cannot be written: {error.strerror}",
-            "mend its permissions, or choose another place with CHESS_SNN_HOME",
+            "correct its permissions, or choose another folder with CHESS_SNN_HOME",
         )
     if free_gib < LEAST_FREE_GIB:
         return broken(

@@ -70,7 +70,7 @@ def check_server(
     """Whether the server at ``url`` answers; and what time it is there."""
     shown = without_credentials(url)
     if not url.startswith(("http://", "https://")):
-        return ok(subject, f"{shown} is no server ({origin})"), None
+        return ok(subject, f"{shown} is not a server ({origin})"), None
     try:
         answer = _get(url.rstrip("/") + path)
     except (OSError, http.client.HTTPException, ValueError) as error:

@@ -41,7 +41,7 @@ def check_packages() -> Iterator[Finding]:
             "pip install -e '.[orchestration]' -c constraints.txt",
         )
         return
-    faults = [fault for need in wanted if (fault := package_fault(need)) is not None]
+    faults = [fault for name in wanted if (fault := package_fault(name)) is not None]
     yield from faults
     if not faults:
         names = ("torch", "numba", "zarr", "prefect", "mlflow", "distributed")
@@ -51,7 +51,7 @@ def check_packages() -> Iterator[Finding]:
 def package_fault(need: Requirement) -> Finding | None:
     """What is wrong with a package that the library or its orchestration asks for; None if nothing.
 
-    Packages of other extras, and of other systems, are not looked at.
+    Packages of other extras, and of other systems, are ignored.
     """
     if need.marker is not None and not need.marker.evaluate({"extra": ORCHESTRATION}):
         return None

@@ -1,4 +1,4 @@
-"""One position looked at closely: what the network says of it, and what its search found.
+"""Analysis of one position: the network's evaluation, and the result of its search.
 
 Dimensions: n legal actions of the position.
 """

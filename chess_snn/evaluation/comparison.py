@@ -105,7 +105,7 @@ class Comparison:
     superiority: float
     """Probability that a is the better player, in [0, 1]."""
     pairs: Int64Array
-    """int64[n]: numbers of pairs after which the match was looked at, rising."""
+    """int64[n]: numbers of pairs after which the test was computed, rising."""
     superiority_by_pairs: Float64Array
     """float64[n]: what would have been said then."""
 
@@ -153,7 +153,7 @@ class SprtSettings:
     """A candidate at least this much better is to be accepted. The closer the two, the more games:
     half the distance takes four times as many."""
     alpha: ErrorRate = 0.05
-    """Largest probability of accepting a candidate that is no better than `elo0`."""
+    """Largest probability of accepting a candidate that is not better than `elo0`."""
     beta: ErrorRate = 0.05
     """Largest probability of rejecting a candidate that is at least `elo1` better."""
 

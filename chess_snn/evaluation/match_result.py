@@ -36,7 +36,7 @@ SCHEMA: Final = 3
 OLDEST_SCHEMA: Final = 2
 """The oldest that is read."""
 CUT: Final = "ply_cap"
-"""Ending of a game cut by the ply cap, called as in self-play."""
+"""Ending of a truncated game, named as in self-play."""
 FORFEIT_ENDING: Final = "forfeit"
 """Ending of a game that a player's illegal move lost."""
 VOID_ENDING: Final = "void"
@@ -70,11 +70,11 @@ class MatchResult:
     """bool[n]: whether a was the first player, or the only one; once True and once False an
     opening."""
     scores_a: Float32Array
-    """float32[n]: 1 where a won, 0.5 drawn or capped, 0 where b won, NaN where voided. In a game of
-    one player: 1 where a has more points on the seed, 0.5 as many, 0 fewer."""
+    """float32[n]: 1 where a won, 0.5 drawn or truncated, 0 where b won, NaN where voided. In a game
+    of one player: 1 where a has more points on the seed, 0.5 as many, 0 fewer."""
     terminations: UInt8Array
-    """uint8[n]: why the game ended; ``ONGOING`` (0) where it was not by the rules: the ply cap cut
-    it (score 0.5), a player forfeited it (0 or 1), or it is void (NaN)."""
+    """uint8[n]: why the game ended; ``ONGOING`` (0) if not by the rules: it was truncated (score
+    0.5), a player forfeited it (0 or 1), or it is void (NaN)."""
     plies: Int32Array
     """int32[n]: half-moves played from the opening on."""
     actions: Int16Array
@@ -100,7 +100,7 @@ class MatchResult:
 
     @property
     def outcomes_white(self) -> Int64Array:
-        """int64[n]: 1 where white won, 0 drawn, cut or void, -1 where black won."""
+        """int64[n]: 1 where white won, 0 drawn, truncated or void, -1 where black won."""
         for_a = np.rint(2.0 * np.nan_to_num(self.scores_a, nan=0.5) - 1.0).astype(np.int64)
         outcomes: Int64Array = np.where(self.a_is_white, for_a, -for_a)
         return outcomes
@@ -149,7 +149,7 @@ class MatchResult:
 
     @property
     def capped(self) -> int:
-        """Games cut by the ply cap that score as draws; they are not counted as such."""
+        """Truncated games: they score as draws and are not counted as draws."""
         return self._unfinished(0.5)
 
     @property
@@ -256,7 +256,7 @@ class MatchResult:
 
         Args:
             spec: of the game played.
-            body: as written; what else is in it is not looked at.
+            body: as written; other keys are ignored.
 
         Raises:
             UnknownVersionError: it is of another version.

@@ -28,9 +28,9 @@ from chess_snn.rng import generator
 from chess_snn.types import BoolArray, Int16Array, Int32Array, Int64Array, Progress, UInt64Array
 
 DEFAULT_MAX_PLIES = 200
-"""Half-moves after which a game of two players is cut."""
+"""Half-moves after which a game of two players is truncated."""
 MOST_PLIES: Final = 100_000
-"""Of any game; a game of one player is not cut before, unless that is asked for."""
+"""The largest limit of any game, and the default of a game of one player."""
 
 _SEAT_A, _SEAT_B = 0, 1
 
@@ -61,8 +61,8 @@ def play_match(
         openings: uint64[n / 2, W], states of games that have not ended; in a game of one player
             uint64[n / 2], see :func:`chess_snn.evaluation.solo.match_seeds`.
         seed: of all random streams; in a game of one player they follow from ``openings``.
-        max_plies: a game is cut after so many half-moves, and scored as a draw where it has two
-            players.
+        max_plies: a game is truncated after this many half-moves and, with two players, scored as a
+            draw.
         on_progress: called after every turn with games finished and games in all.
 
     Returns:
@@ -113,7 +113,7 @@ def play_match(
 
 
 def default_max_plies(spec: GameSpec) -> int:
-    """Plies after which a game is cut by default."""
+    """Plies after which a game is truncated by default."""
     return MOST_PLIES if spec.num_players == 1 else DEFAULT_MAX_PLIES
 
 
@@ -178,7 +178,7 @@ def _start(game: Game, openings: UInt64Array) -> GameBatch:
 def _unplayed(
     game: Game, player_a: Player, player_b: Player, openings: UInt64Array
 ) -> MatchResult:
-    """The result before the first ply, scored as if the cap cut every game."""
+    """The result before the first ply, scored as if every game were truncated."""
     num_openings, num_games = len(openings), 2 * len(openings)
     return MatchResult(
         spec=game.spec,

@@ -66,7 +66,7 @@ def read_book() -> tuple[BookLine, ...]:
     """The lines of the shipped book, in the order of their numbers.
 
     Raises:
-        CorruptDataError: the installed file was cut or edited.
+        CorruptDataError: the installed file was truncated or edited.
     """
     text = resources.files("chess_snn.evaluation").joinpath(BOOK_FILE).read_text(encoding="utf-8")
     rows = [row for row in text.splitlines() if row and not row.startswith(COMMENT)]

@@ -33,7 +33,7 @@ class ProgramFacts:
     identity: str
     """Its name and version, in its own words."""
     failures: int
-    """How often it died, hung or answered nothing, and was started anew."""
+    """How often it died, hung or did not answer, and was restarted."""
     last_failure: str | None
     """What happened, and in which position."""
     last_illegal: str | None

@@ -47,7 +47,7 @@ class SoloGames:
     milestones: Int64Array
     """int64[n]: of the last position, see :meth:`chess_snn.games.base.Game.milestones`."""
     terminations: UInt8Array
-    """uint8[n]: why the game ended; ``ONGOING`` (0) where the ply cap cut it."""
+    """uint8[n]: why the game ended; ``ONGOING`` (0) if it was truncated."""
     plies: Int32Array
     """int32[n]."""
     actions: Int16Array
@@ -111,7 +111,7 @@ def play_seeds(
         game: of one player.
         player: who plays.
         seeds: uint64[n], n >= 1.
-        max_plies: a game is cut after so many moves; its points until then count.
+        max_plies: a game is truncated after this many moves; its points until then count.
         on_progress: called after every move with games finished and games in all.
 
     Raises:

@@ -156,7 +156,7 @@ class Conversion:
     """By the rules."""
     lost: int
     capped: int
-    """Games cut by the ply cap."""
+    """Games that reached the ply limit."""
     mean_plies_to_win: float
     """Over the games won; NaN where there is none."""
 
@@ -189,7 +189,7 @@ def conversion_rate(
         search: gets all positions in one batch, of ``num_positions`` at most; one half-move of
             each at a time.
         num_positions: size of the suite, n.
-        max_plies: a game is cut after so many half-moves, and is not converted.
+        max_plies: a game is truncated after this many half-moves, and is not converted.
         seed: of the suite; a longer suite begins with the shorter one.
         on_progress: called after every half-move with games finished and games in all.
 

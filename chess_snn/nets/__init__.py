@@ -1,4 +1,4 @@
-"""Networks: spiking ones and their ordinary twins, in training and in play.
+"""Networks: spiking ones and their ReLU baselines, in training and in play.
 
 :func:`build_network` makes one, :func:`make_evaluator` lets it answer, :func:`save_network` and
 :func:`load_network` keep it. The neuron's equations stand in :mod:`chess_snn.nets.neuron`.

@@ -36,7 +36,7 @@ _NARROW_CHANNELS: Final = 32
 _ROUNDS: Final = 5
 _USUAL_NUM_LEGAL: Final = 32
 _WORTH_A_THREAD: Final = 1.03
-"""Twice the threads must do at least so many times as much to be taken."""
+"""Twice the threads are used if they are faster by at least this factor."""
 _CPU_INFO: Final = Path("/proc/cpuinfo")
 
 

@@ -15,7 +15,7 @@ Size = Literal["tiny", "small", "base", "large"]
 
 @settings_class("net")
 class NetConfig:
-    """A residual network of spiking neurons, or its ordinary twin."""
+    """A residual network of spiking neurons, or its ReLU baseline."""
 
     blocks: int = Field(default=3, ge=1, le=100)
     """Residual blocks of two 3x3 convolutions each."""

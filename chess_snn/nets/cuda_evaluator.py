@@ -86,7 +86,7 @@ class StaticBatch:
             self._graph.replay()
 
     def read(self, num_rows: int, num_columns: int) -> Evaluation:
-        """Views of the answer for n rows with so many columns, until the next start."""
+        """Views of the answer for n rows with this many columns, until the next start."""
         return Evaluation(
             self._logits_BL.numpy()[:num_rows, :num_columns], self._value_B.numpy()[:num_rows],
             self._wdl_BX.numpy()[:num_rows],

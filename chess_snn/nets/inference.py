@@ -1,6 +1,6 @@
 """The network as it plays: normalisation folded, channels-last, in one precision, not trainable.
 
-Precision is part of what a network is: in bf16 some spikes fall otherwise than in fp32, and the
+Precision is part of what a network is: in bf16 some spikes differ from those in fp32, and the
 two do not always prefer the same move. Readouts are float32 in all.
 
 In int8 the weights of convolutions have 8 bits. Spikes and planes are 0 and 1, so they are 8-bit

@@ -190,7 +190,7 @@ class FusedNeurons:
 
 
 class ReluUnits:
-    """The ordinary twin: values instead of spikes, one tick."""
+    """The ReLU baseline: values instead of spikes, one tick."""
 
     kind: Final = "relu"
     adds_bias_for_nothing: Final = False

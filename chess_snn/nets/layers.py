@@ -200,7 +200,7 @@ def read_legal_policy(
     readout: nn.Linear, rate_BCHW: Tensor, legal_actions_BL: Tensor, num_legal_B: Tensor,
     is_dense: bool,
 ) -> Tensor:
-    """Logits float32[B, L] of the listed actions; -inf behind each list, whatever stands there.
+    """Logits float32[B, L] of the listed actions; -inf behind each list.
 
     Differentiable in the rates and the readout.
 

@@ -1,7 +1,7 @@
 """The network: bitplanes in, policy logits, value logits and the plies left out.
 
 A membrane-shortcut spiking residual network (arXiv 2112.08954), or with ``activation = "relu"`` its
-ordinary twin. The input does not change over the ticks, so the stem is computed once.
+ReLU baseline. The input does not change over the ticks, so the stem is computed once.
 
 Dimensions: T ticks, B batch, P planes, C channels, H and W board, A actions, L columns for legal
 actions, V outputs of the value head.

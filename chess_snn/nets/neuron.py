@@ -175,7 +175,7 @@ def check_same_layout(shortcut_TX: Tensor, branch_TX: Tensor) -> None:
 
 @cache
 def has_triton() -> bool:
-    """Whether fused kernels can be had; where not, the log says so once."""
+    """Whether fused kernels are available; if not, the log says so once."""
     if importlib.util.find_spec("triton") is not None:
         return True
     _LOG.warning(

@@ -2,8 +2,8 @@
 
 A layer costs one read of its currents and one write of its spikes.
 
-What stands around a neuron in a network that plays is done in the same pass: the bias that folding
-left to each channel, and the sum with the shortcut.
+The operations around a neuron in a network that plays are done in the same pass: the bias that
+folding left to each channel, and the sum with the shortcut.
 
 With ``TRITON_INTERPRET=1`` set before this module is imported, the kernels run on CPU tensors, in
 numpy: slowly, by the same program text, and cutting what does not fit in bfloat16 instead of
@@ -31,7 +31,8 @@ _CHANNEL_DIMENSION = 2
 
 def lif_triton(current_TX: Tensor, decay: float, threshold: float, alpha: float = 2.0) -> Tensor:
     """Differentiable: as :func:`chess_snn.nets.neuron.lif`, for CUDA tensors."""
-    spikes_TX: Tensor = _FusedLif.apply(current_TX, decay, threshold, alpha)  # type: ignore[no-untyped-call]
+    # type: ignore[no-untyped-call]
+    spikes_TX: Tensor = _FusedLif.apply(current_TX, decay, threshold, alpha)
     return spikes_TX
 
 

@@ -1,7 +1,7 @@
 """What one evaluation costs, counted from a network's shape, and how much a network spikes.
 
 Operations are those of the passes of :class:`chess_snn.nets.inference.InferenceNetwork` over one
-position, with normalisation folded and all ticks together; the ordinary twin is the case of one
+position, with normalisation folded and all ticks together; the ReLU baseline is the case of one
 tick. Zeros count like other numbers: no pass skips what did not spike. With the operations and the
 bandwidth of a device, they give the least time it can take.
 """
@@ -165,7 +165,7 @@ class LayerSpikes:
 
 @dataclass(frozen=True, slots=True)
 class SpikeCounts:
-    """What a network fired while it evaluated some positions; an ordinary twin fires nothing."""
+    """What a network fired while it evaluated some positions; a ReLU baseline fires nothing."""
 
     layers: dict[str, LayerSpikes]
     """By the layer's name."""
@@ -178,7 +178,7 @@ class SpikeCounts:
 
     @property
     def rate(self) -> float:
-        """Share of all neurons and ticks of the network that spiked, in [0, 1]; 0 for a twin."""
+        """Share of all neurons and ticks that spiked, in [0, 1]; 0 for a baseline."""
         chances = sum(layer.chances for layer in self.layers.values())
         return sum(layer.spikes for layer in self.layers.values()) / chances if chances else 0.0
 

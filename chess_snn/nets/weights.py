@@ -142,7 +142,7 @@ def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
 
 
 def _metadata(content: bytes) -> dict[str, str]:
-    """Of a safetensors file, in whose header it stands."""
+    """Key in the header of a safetensors file."""
     header = json.loads(content[_LENGTH_BYTES:_header_end(content)])
     return dict(header.get("__metadata__") or {})
 

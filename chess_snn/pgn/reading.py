@@ -2,7 +2,7 @@
 
 A record of an imported game has the played move as its policy target and the result as its value.
 Its termination is what the rules say of the final position; where they say nothing, or that a draw
-could be claimed in a game that was won, the game was given up, adjudicated or agreed upon, and the
+could be claimed in a game that was won, the game was resigned, adjudicated or agreed upon, and the
 termination is ``ONGOING``, as in games that were resigned or cut.
 
 Dimensions: n games found, N their moves, m games imported.

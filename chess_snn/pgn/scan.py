@@ -150,7 +150,7 @@ def _note(games: Int64Array, state: Int64Array, fault: int, at: int) -> None:
 def _begins_game(text: UInt8Array, at: int, is_first: bool, state: Int64Array) -> bool:
     """Whether the bracket at ``at`` begins a game; see the rules at the head of the module.
 
-    ``is_first`` says whether nothing stands before it in its line.
+    ``is_first`` says whether it is the first in its line.
     """
     if state[_IN_COMMENT]:
         return bool(is_first and state[_AFTER_EMPTY_LINE] and is_event(text, at))

@@ -59,7 +59,7 @@ def read_chunks(
 
     Raises:
         UsageError: it cannot be read, is packed in another way, is UTF-16, or is not PGN.
-        CorruptDataError: a packed file is damaged or cut.
+        CorruptDataError: a packed file is damaged or truncated.
     """
     try:
         with path.open("rb") as file:

@@ -118,7 +118,7 @@ def skip_number(text: UInt8Array, at: int) -> int:
 
 @kernel
 def is_move_number(text: UInt8Array, at: int) -> bool:
-    """Whether digits at ``at`` number a move; ``0-0`` castles, and ``0000`` is no move."""
+    """Whether digits at ``at`` number a move; ``0-0`` castles, and ``0000`` is not a move."""
     end = skip_number(text, at)
     if end == at or byte_at(text, end) == _DASH:
         return False

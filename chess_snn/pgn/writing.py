@@ -41,8 +41,8 @@ def standard_tags(records: GameRecords, game: int, *, is_cut: bool = False) -> d
     Args:
         records: where it is.
         game: its index there.
-        is_cut: whether a game without an end on the board and without a winner was cut by a ply
-            cap; else it was agreed upon.
+        is_cut: whether a game without an end on the board and without a winner reached the ply
+            limit; else it was agreed upon.
 
     Raises:
         CorruptDataError: the game begins at no possible position.
@@ -64,10 +64,10 @@ def game_tags(outcome_white: int, fen: str, num_plies: int, *, is_cut: bool) -> 
     """The standard's tags of an end and a beginning.
 
     Args:
-        outcome_white: 1 where white won, 0 drawn or cut, -1 where black won.
+        outcome_white: 1 where white won, 0 drawn or truncated, -1 where black won.
         fen: where the game began; left out where that is the initial position.
         num_plies: of the game.
-        is_cut: whether a ply cap ended it.
+        is_cut: whether it was truncated.
     """
     tags = {
         "Result": RESULT_TEXTS[_RESULTS[outcome_white]],

@@ -36,7 +36,7 @@ class PuctRoot:
         mix_noise(trees, keys, plies, temperatures, self._streams, self._alpha, self._share)
 
     def choose_edges(self, trees: Trees, simulation: int, edges: Int32Array) -> None:
-        """The root is no exception: the rule below it chooses."""
+        """The root is not an exception: the rule below it chooses."""
         del trees, simulation
         edges.fill(RULE_CHOOSES)
 

@@ -22,22 +22,22 @@ MAX_SIMULATIONS = 100_000
 
 @settings_class("search")
 class SearchSettings:
-    """How an action is chosen with the network, in self-play and everywhere else."""
+    """How an action is chosen with the network, in self-play and in matches."""
 
     kind: SearchKind = "gumbel"
-    """`gumbel` (Gumbel AlphaZero) learns from few simulations; `puct` is for hundreds; `policy`
-    asks the network once and grows no tree."""
+    """`gumbel` (Gumbel AlphaZero) learns from few simulations; `puct` needs hundreds; `policy`
+    evaluates the network once, without a tree."""
     simulations_first: int = Field(default=16, ge=1, le=MAX_SIMULATIONS)
-    """Simulations a position at the start of the campaign."""
+    """Simulations per position at the start of the campaign."""
     simulations_last: int = Field(default=32, ge=1, le=MAX_SIMULATIONS)
-    """Simulations a position at its end; it changes on a straight line in between."""
+    """The same at its end; it changes linearly in between."""
     considered_actions: int = Field(default=16, ge=2, le=1024)
-    """Gumbel: root actions that sequential halving starts from; one for every two simulations
-    where that is more, so that a long search overlooks no mate."""
+    """Gumbel: number of root actions that sequential halving starts from; half the simulations if
+    that is more, so that a long search misses no mate."""
     q_scale: float = Field(default=1.0, gt=0, le=100)
-    """Gumbel: how far a better value moves the policy; c_scale of Danihelka et al. 2022, for values
-    in [-1, 1]. In games of points the values met in a tree are stretched to [0, 1] first; mctx then
-    takes 0.1."""
+    """Gumbel: how much a better value changes the policy; c_scale of Danihelka et al. 2022, for
+    values in [-1, 1]. In games with points the values of a tree are scaled to [0, 1] first; mctx
+    then uses 0.1."""
     visit_offset: float = Field(default=50.0, ge=0, le=1e6)
     """Gumbel: c_visit of Danihelka et al. 2022, added to the largest visit count."""
     discount: float = Field(default=0.998, gt=0, le=1)
@@ -47,19 +47,19 @@ class SearchSettings:
     `network`, what the network answered before it. The best of a few noisy values is too high; in
     games of points, whose targets are made of stored values, that error would grow."""
     finds_wins: bool = True
-    """Whether a position that can be won at once (chess: mate in one) counts as won, without asking
-    the network; the rules see it in less time."""
+    """Whether a position that can be won at once (chess: mate in one) counts as won without an
+    evaluation by the network."""
     exploration: float = Field(default=1.5, gt=0, le=100)
-    """PUCT: weight of the prior against the value, of which `search.q_scale` says the range."""
+    """PUCT: weight of the prior against the value (for its range see `search.q_scale`)."""
     unvisited_reduction: float = Field(default=0.25, ge=0, le=2)
-    """PUCT: how much worse than its parent an action without visits is taken to be, times the root
-    of the prior already visited."""
+    """PUCT: an unvisited action is assumed to be worse than its parent by this, times the square
+    root of the prior already visited."""
     noise_alpha: float = Field(default=0.3, gt=0, le=100)
     """PUCT: concentration of the Dirichlet noise on the root's prior."""
     noise_share: float = Field(default=0.25, ge=0, le=1)
-    """PUCT: share of that noise; where the temperature is 0 there is none."""
+    """PUCT: share of that noise; there is none at temperature 0."""
     memory_mib: int = Field(default=4096, ge=1)
-    """Most memory for the trees of one search, in MiB; more is an error before it starts."""
+    """Largest memory of the trees of one search, in MiB; more is an error before it starts."""
 
     def rule(self, kind: int) -> Rule:
         """For trees whose edges below the root are chosen by ``GUMBEL_RULE`` or ``PUCT_RULE``."""

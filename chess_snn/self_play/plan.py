@@ -25,7 +25,7 @@ class GamePlan:
     chance_keys: UInt64Array
     """uint64[n]: the stream of its chance events."""
     resignation_thresholds: Float32Array
-    """float32[n]: the root value below which a side gives up."""
+    """float32[n]: the root value below which a side resigns."""
     max_plies: int
     """Most plies of a game."""
     material_share: float

@@ -51,7 +51,7 @@ def play_games(
             and values of truncated games.
         restarts: uint64[m, R], record rows of earlier games to restart from. Without any, the
             share of restarted games is played from ordinary starts.
-        resignation_threshold: root value in [-1, 0) below which a side gives up, see
+        resignation_threshold: root value in [-1, 0) below which a side resigns, see
             :mod:`chess_snn.self_play.resignation`; None plays every game to its end.
         on_progress: called by one thread at a time.
         first_game: number k of the first of them, >= 0.

@@ -76,7 +76,7 @@ def game_thresholds(
 
 
 class ResignationWatch:
-    """Follows n games and says who gives up; ``thresholds`` float32[n] are theirs."""
+    """Follows n games and says which side resigns; ``thresholds`` float32[n], one per game."""
 
     def __init__(self, thresholds: Float32Array) -> None:
         self._thresholds = thresholds
@@ -110,7 +110,7 @@ def calibrate_threshold(game: Game, records: GameRecords, error_limit: float) ->
     """The highest of ``THRESHOLDS`` at which resigning is seldom a mistake.
 
     It looks at the games that were played to their end. At a threshold, some of them would have
-    been resigned; where the side that gives up did not go on to lose (a truncated game counts as
+    been resigned; where the resigning side did not lose in the end (a truncated game counts as
     not lost), that was a mistake. Above the threshold the games were played with, these are not a
     fair sample, but one with too many mistakes in it, so the error is on the careful side.
 

@@ -17,28 +17,29 @@ SHARDS_A_WORKER: Final = 3
 class SelfPlaySettings:
     """How games are played for training.
 
-    What is called first and last changes over the campaign, on a straight line.
+    Settings named `_first` and `_last` are values at the start and the end of the campaign, which
+    changes them linearly.
     """
 
     games_per_iteration: int = Field(default=400, ge=1)
     """Games of one iteration, over all shards."""
     games_per_shard: int = Field(default=100, ge=1)
-    """Most games of one self-play task (shard). Every iteration is divided into as many shards as
-    its workers need, several for each where the games suffice."""
+    """Largest number of games of one self-play task (shard). An iteration is divided into several
+    shards per worker if there are enough games."""
     concurrent_games: int = Field(default=256, ge=1)
-    """Games in play at once on one worker; the batch of the network."""
+    """Games in play at once on one worker; the batch size of the network."""
     max_plies_first: int = Field(default=150, ge=1, le=100_000)
-    """Most plies of a game at the start of the campaign; longer games are truncated, and
+    """Longest game at the start of the campaign, in plies; longer games are truncated, and
     `cut_value_limit` decides what they count as in training."""
     max_plies_last: int = Field(default=200, ge=1, le=100_000)
-    """Most plies of a game at its end."""
+    """The same at its end."""
     material_share_first: float = Field(default=1.0, ge=0, le=1)
-    """Weight of the material balance in what a truncated game counts as in training; the rest is
-    the value of the last search. At the start of the campaign, when values mean little."""
+    """Weight of the material balance in the value of a truncated game, at the start of the
+    campaign; the rest is the value of the last search."""
     material_share_last: float = Field(default=0.2, ge=0, le=1)
     """The same at its end."""
     cut_value_limit: float = Field(default=0.8, ge=0, le=1)
-    """Largest size of what a truncated game counts as; 0 makes each of them a draw."""
+    """Largest absolute value of a truncated game in training; with 0 truncated games are draws."""
     random_start_plies: int = Field(default=8, ge=0, le=200)
     """A game starts after a uniformly drawn number of random plies between 0 and this."""
     practice_share_first: float = Field(default=0.2, ge=0, le=1)
@@ -51,31 +52,30 @@ class SelfPlaySettings:
     restart_share_last: float = Field(default=0.2, ge=0, le=1)
     """The same at its end."""
     mismatch_share_first: float = Field(default=0.0, ge=0, le=1)
-    """Share of games that start where one side has played for material against random moves, with
-    many pieces against few: to learn to finish a game against a player who cannot play. At the
-    start of the campaign."""
+    """Share of games that start after one side has played for material against random moves, so
+    that the network learns to win against weak players; at the start of the campaign."""
     mismatch_share_last: float = Field(default=0.0, ge=0, le=1)
     """The same at its end."""
     mismatch_plies: int = Field(default=80, ge=1, le=200)
-    """Most plies played like that; a game starts after a uniformly drawn number from 1 to this."""
+    """Largest number of such plies; a game starts after a uniformly drawn number from 1 to this."""
     mismatch_policy_share: float = Field(default=0.0, ge=0, le=1)
-    """Share of those games in which the strong side is the network's policy without search instead:
-    they begin where the policy alone gets to, and learn what it does not know there."""
+    """Share of those games in which the strong side is the network's policy without search
+    instead."""
     restart_value_limit: float = Field(default=0.8, ge=0, le=1)
-    """Only positions whose root value is at most this in size are restarted from."""
+    """Games restart only from positions whose absolute root value is at most this."""
     temperature_first: float = Field(default=1.0, ge=0, le=100)
-    """Temperature of a game's first ply; 1 plays the policy as it is."""
+    """Temperature of a game's first ply; 1 draws from the policy unchanged."""
     temperature_last: float = Field(default=0.2, ge=0, le=100)
     """Temperature from ply `temperature_plies` on; 0 plays the best action."""
     temperature_plies: int = Field(default=30, ge=1)
-    """Plies over which the temperature falls, on a straight line."""
+    """Plies over which the temperature falls linearly."""
     resignation: bool = False
-    """Whether a side gives up when its root value stays below a threshold. The threshold is
-    calibrated on games that are played on."""
+    """Whether a side resigns when its root value stays below a threshold, which is calibrated on
+    games that are played to the end."""
     resignation_error_limit: float = Field(default=0.025, gt=0, lt=1)
-    """Most games that a resigning side would not have lost, as a share."""
+    """Largest share of resigned games that the side would not have lost."""
     resignation_played_on: float = Field(default=0.2, gt=0, le=1)
-    """Share of games without resignation, to calibrate on."""
+    """Share of games that are played to the end, for the calibration."""
 
     def __post_init__(self) -> None:
         for when in ("first", "last"):

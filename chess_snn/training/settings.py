@@ -23,63 +23,63 @@ class TrainingSettings:
     batch_size: int = Field(default=256, ge=2)
     """Positions of one optimiser step."""
     micro_batch: int = Field(default=128, ge=2)
-    """Positions of a step that are normalised together; CPU threads each take one such part at a
-    time. What is learnt depends on it, and not on the number of threads."""
+    """Positions of a step that are normalised together; each CPU thread takes one such part at a
+    time. The weights depend on this size, but not on the number of threads."""
     presentations: float = Field(default=4.0, gt=0, le=1000)
-    """How often each new position is shown in all; sets the steps of an iteration."""
+    """How often each new position is shown in total; determines the steps of an iteration."""
     learning_rate: float = Field(default=6e-3, gt=0, le=10)
-    """Peak learning rate of AdamW. It dominates everything else; tune it for each network size and
-    never share it between a spiking network and its ReLU baseline."""
+    """Peak learning rate of AdamW, the most important setting. Tune it for each network size, and
+    separately for a spiking network and its ReLU baseline."""
     final_learning_rate: float = Field(default=0.1, ge=0, le=1)
     """Learning rate at the end of the campaign, as a share of the peak."""
     warmup_steps: int = Field(default=50, ge=0)
-    """First steps of the campaign, over which the learning rate rises from zero."""
+    """Number of first steps over which the learning rate rises from zero."""
     weight_decay: float = Field(default=1e-4, ge=0, le=1)
     """Decoupled weight decay; normalisation layers and biases have none."""
     clip_norm: float = Field(default=1.0, gt=0)
     """Largest norm of the whole gradient."""
     skip_limit: int = Field(default=5, ge=0, le=1000)
-    """Steps in a row that may be skipped because their loss or gradient is not finite; one more
-    halts the campaign, and the generation is given up. A skipped step changes nothing. Steps that
-    overflow in fp16 because the loss is scaled too much are not counted."""
+    """Consecutive steps that may be skipped because their loss or gradient is not finite; one more
+    stops the campaign and discards the generation. A skipped step changes nothing. Steps that
+    overflow in fp16 because of the loss scale are not counted."""
     policy_loss: PolicyLoss = "search"
     """`advantage`: the played action weighted by its clipped advantage over the value, for games
     played without search. `search`: cross-entropy with the search's policy target."""
     advantage_clip: float = Field(default=1.0, gt=0)
-    """Advantages are clipped to this size on both sides."""
+    """Advantages are clipped to [-this, this]."""
     entropy_bonus: float = Field(default=0.0, ge=0)
-    """Weight of the policy's entropy, which the loss rewards; for games without search."""
+    """Weight of the policy's entropy, which lowers the loss; for games without search."""
     value_weight: float = Field(default=1.0, ge=0)
     """Weight of the value loss beside the policy loss."""
     root_value_share: float = Field(default=0.25, ge=0, le=1)
     """Share of the search's root value in the value target; the rest is the game's outcome."""
     td_lambda: float = Field(default=1.0, ge=0, le=1)
-    """In a game with rewards, the weight of the rewards that were played in the value target; what
-    is left to 1 goes to the root values along the way. 1 takes all rewards to the game's end."""
+    """In a game with rewards, the lambda of the value target: 1 sums all rewards up to the game's
+    end, smaller values use more of the root values along the way."""
     final_td_lambda: float = Field(default=1.0, ge=0, le=1)
-    """`td_lambda` at the end of the campaign, as a share of what it is at the start. Long returns
-    carry news of a value far at once; short ones have less noise once values are known."""
+    """`td_lambda` at the end of the campaign, as a share of its first value. Long returns spread
+    new values faster; short ones have less noise once values are known."""
     plies_left_weight: float = Field(default=0.1, ge=0, le=10)
     """Weight of the auxiliary loss: plies from a position to the end of its game."""
     window_positions: int = Field(default=250_000, ge=2)
-    """Positions of the replay window while the campaign has not played more; c of `window_growth`.
-    At least `batch_size`. The oldest games leave first."""
+    """Initial size of the replay window in positions, at least `batch_size`; c of `window_growth`.
+    The oldest games leave first."""
     window_growth: float = Field(default=0.4, ge=0, le=10)
-    """How the window grows when n > c positions were played: to c (1 + b ((n / c)^a - 1) / a), of
-    which this is b; 0 keeps it at c."""
+    """b of the window's size c (1 + b ((n / c)^a - 1) / a) after n > c played positions; 0 keeps
+    the size at c."""
     window_exponent: float = Field(default=0.7, gt=0, le=1)
     """a of the same formula."""
     surprise_share: float = Field(default=0.7, ge=0, le=1)
-    """Share of the samples drawn by how far the search moved the policy; the rest is uniform."""
+    """Share of the samples drawn by how much the search changed the policy; the rest is uniform."""
     surprise_cap: float = Field(default=2.0, ge=1, le=1000)
-    """Most weight of one position in that draw, in units of the mean weight."""
+    """Largest weight of one position in that draw, in units of the mean weight."""
     mirror: bool = True
-    """Whether each sample is shown in a random view among those that the rules cannot tell apart
-    (chess: mirrored, left to right, where no castling right is left)."""
+    """Whether each sample is shown in a random one of its equivalent views (chess: mirrored left to
+    right if no castling right is left)."""
     precision: Precision = "bf16"
-    """`bf16` and `fp16` run convolutions in 16 bits (autocast); weights, logits and losses stay
-    fp32. `fp16` rounds 8 times finer, over a narrower range: the loss is scaled to fit. It is for
-    GPUs; CPUs run it many times slower than fp32. Processors without bfloat16 train in fp32."""
+    """`bf16` and `fp16` compute convolutions in 16 bits (autocast); weights, logits and losses stay
+    fp32. `fp16` is more precise, over a narrower range, so the loss is scaled; use it on GPUs only,
+    because CPUs compute it very slowly. Processors without bfloat16 train in fp32."""
 
     def __post_init__(self) -> None:
         check_range("training.window_positions", self.window_positions, ge=self.batch_size)
@@ -109,25 +109,25 @@ class TrainingSettings:
 
 @settings_class("supervised")
 class SupervisedSettings:
-    """Learning from given games, before a campaign's first iteration or by `chess-snn games learn`.
+    """Pretraining on a dataset of games, before a campaign or by `chess-snn games learn`.
 
-    The policy learns the moves that were played and the value how the games ended. What is not here
-    is as `[training]` says.
+    The policy learns the moves that were played, the value the results. Everything else is as in
+    `[training]`.
     """
 
     games: str = ""
-    """Folder of the games: an import's or a campaign's. Where it is set, a campaign begins with a
-    network that has learnt from them, otherwise with an untrained one."""
+    """Folder of the dataset: an import or a campaign. If set, a campaign begins with a network
+    pretrained on it, otherwise with an untrained one."""
     digest: str = ""
-    """Of these games; noted when a campaign starts. Others in that folder are refused."""
+    """Digest of the dataset, written when a campaign starts; a changed dataset is an error."""
     epochs: int = Field(default=1, ge=0, le=10_000)
-    """How often the network goes through the games; 0 leaves it untrained."""
+    """Passes over the dataset; 0 leaves the network untrained."""
     learning_rate: float = Field(default=0.0, ge=0, le=10)
     """Peak learning rate; 0 takes `training.learning_rate`."""
     window_positions: int = Field(default=2_000_000, ge=1)
-    """Positions in memory at a time. More are learnt from in portions of whole shards."""
+    """Positions in memory at a time; a larger dataset is read in chunks of whole shards."""
     checkpoint_minutes: float = Field(default=5.0, gt=0, le=1440)
-    """Training between two checkpoints: about the most that a kill costs."""
+    """Minutes of training between two checkpoints, and the most that a kill loses."""
 
     def __post_init__(self) -> None:
         if self.digest and not self.games:

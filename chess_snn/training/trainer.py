@@ -327,7 +327,7 @@ class Trainer:
 
     @torch.backends.cudnn.flags(enabled=True, allow_tf32=False)
     def count_spikes(self, window: ReplayWindow) -> SpikeCounts:
-        """What fires, by layer, on positions from all over the window; nothing in a twin."""
+        """What fires, by layer, on positions from all over the window; nothing in a baseline."""
         rows = window.rows("training")
         samples = window.gather(rows[:: max(1, len(rows) // _SPIKE_POSITIONS)][:_SPIKE_POSITIONS])
         batch = assemble(self.game, samples).to(self.device)

@@ -1,7 +1,7 @@
 """What an engine keeps from move to move: the network, ready to answer, its tree and its pace.
 
-A search looks at its orders between waves. A wave of a large network on one core may last longer
-than anybody wants to wait; so waves that took too long are followed by smaller ones.
+A search looks at its orders between waves. A wave of a large network on one core may take too long,
+so a slow wave is followed by smaller ones.
 """
 
 import time
@@ -13,7 +13,7 @@ from chess_snn.errors import ChessSnnError, ConfigError
 from chess_snn.games.base import Game
 from chess_snn.nets import Network, OwnedEvaluator, Precision, make_evaluator
 from chess_snn.search import GrowingTree, SearchSettings
-from chess_snn.types import Int16Array
+from chess_snn.types import Int16Array, LogFn
 from chess_snn.uci.options import Options
 from chess_snn.uci.position import Position
 
@@ -22,8 +22,6 @@ LONGEST_WAVE_S: Final = 0.04
 _VISITS_A_LEAF: Final = 16
 """While a tree is small, the leaves of one wave would be too much alike."""
 _FORGETTING: Final = 0.9
-Tell = Callable[[str], None]
-"""Takes one line to the GUI."""
 
 _LEAVES_A_THREAD: Final = 8
 _WARM_UP_WAVES: Final = 12
@@ -74,7 +72,7 @@ ModelLoader = Callable[[str], LoadedModel]
 class Engine:
     """The network and the tree of one game. For one thread at a time."""
 
-    def __init__(self, game: Game, load_model: ModelLoader, tell: Tell) -> None:
+    def __init__(self, game: Game, load_model: ModelLoader, tell: LogFn) -> None:
         self.game = game
         self._load_model, self._tell = load_model, tell
         self._model: LoadedModel | None = None
@@ -217,7 +215,7 @@ class Engine:
             return network
         other.load_state_dict(network.state_dict())
         self._tell(
-            f"info string network built anew with {ticks} ticks and the same weights; it was "
+            f"info string network rebuilt with {ticks} ticks and the same weights; it was "
             f"trained with {trained}"
         )
         return other.eval()

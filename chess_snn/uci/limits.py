@@ -1,6 +1,6 @@
 """How long a search may last: what ``go`` says, what a clock leaves for one move, when it ends.
 
-Of the time left, ``Move Overhead`` is set aside for this move and each of those to come, for what
+Of the time left, ``Move Overhead`` is reserved for this move and each of those to come, for what
 the engine does not see: the way to the GUI and back. The rest is divided by the moves to the time
 control, or by ``_USUAL_MOVES`` where it ends the game, and most of the increment is added. One move
 never takes more than a fixed share of what is left. How late the engine itself may notice that its
@@ -43,11 +43,11 @@ class Limits:
     searchmoves: tuple[str, ...] = ()
 
     def seconds(self, white_to_move: bool, overhead_s: float) -> float | None:
-        """Seconds from ``go`` to ``bestmove``; None where time is no limit.
+        """Seconds from ``go`` to ``bestmove``; None without a time limit.
 
         Args:
             white_to_move: whose clock counts.
-            overhead_s: set aside; at most half of a ``movetime``.
+            overhead_s: reserved; at most half of a ``movetime``.
         """
         if self.infinite:
             return None

@@ -53,7 +53,7 @@ def info_lines(
         lines: of it; lines without a visit are left out, but for the first.
         simulations: of this search.
         seconds: since it began.
-        show_wdl: whether win, draw and loss are told.
+        show_wdl: whether win, draw and loss are printed.
     """
     milliseconds = round(1000 * seconds)
     speed = round(simulations / seconds) if seconds > 0 else 0

@@ -16,8 +16,8 @@ from chess_snn.errors import IllegalMoveError
 from chess_snn.games.chess import action_of_move
 from chess_snn.games.chess.notation import parse_uci
 from chess_snn.search import Line
-from chess_snn.types import Int16Array
-from chess_snn.uci.engine import Engine, Tell
+from chess_snn.types import Int16Array, LogFn
+from chess_snn.uci.engine import Engine
 from chess_snn.uci.limits import UNLIMITED, Budget, Limits, budget_of
 from chess_snn.uci.options import Options
 from chess_snn.uci.position import Position
@@ -26,7 +26,7 @@ from chess_snn.uci.report import NO_MOVE, best_move, info_lines
 _READ_PERIOD_S: Final = 0.25
 """Between two looks at the tree for mates and depth."""
 _READ_GROWTH: Final = 1.5
-"""A small tree is looked at earlier: when it has grown so much."""
+"""A small tree is read earlier: when it has grown by this factor."""
 _INFO_PERIOD_S: Final = 1.0
 
 
@@ -73,7 +73,7 @@ class Request:
 class RunningSearch:
     """A search on its way. Its methods are for the thread that reads commands."""
 
-    def __init__(self, engine: Engine, request: Request, tell: Tell) -> None:
+    def __init__(self, engine: Engine, request: Request, tell: LogFn) -> None:
         """Begin at once; ``tell`` must not raise."""
         limits = request.limits
         self._can_be_hit = limits.ponder and not limits.infinite
@@ -90,7 +90,7 @@ class RunningSearch:
 
     @property
     def is_stopped(self) -> bool:
-        """Whether it was told to answer."""
+        """Whether it must answer now."""
         return self._orders.is_stopped
 
     def stop(self) -> None:
@@ -108,7 +108,7 @@ class RunningSearch:
         """Wait for the thread's end."""
         self._thread.join()
 
-    def _run(self, worker: "_Worker", tell: Tell) -> None:
+    def _run(self, worker: "_Worker", tell: LogFn) -> None:
         try:
             answer = worker.search()
         except Exception as error:  # noqa: BLE001 -- who waits for a bestmove must get one
@@ -120,7 +120,7 @@ class RunningSearch:
 
 
 class _Worker:
-    def __init__(self, engine: Engine, request: Request, orders: Orders, tell: Tell) -> None:
+    def __init__(self, engine: Engine, request: Request, orders: Orders, tell: LogFn) -> None:
         self._engine, self._request, self._orders, self._tell = engine, request, orders, tell
         self._board = request.position.board.copy(stack=False)
         self._simulations = 0

@@ -12,8 +12,9 @@ from typing import Final
 from chess_snn import __version__
 from chess_snn.errors import ChessSnnError
 from chess_snn.games.base import Game
+from chess_snn.types import LogFn
 from chess_snn.uci.commands import Command, Go, Nonsense, SetOption, SetPosition, Word, parse
-from chess_snn.uci.engine import Engine, ModelLoader, Tell
+from chess_snn.uci.engine import Engine, ModelLoader
 from chess_snn.uci.options import Options, declare, set_option
 from chess_snn.uci.position import Position
 from chess_snn.uci.searching import Request, RunningSearch
@@ -26,7 +27,7 @@ class Session:
     """One engine and its GUI. Close it, or use it up with :meth:`run`."""
 
     def __init__(
-        self, game: Game, load_model: ModelLoader, tell: Tell, options: Options
+        self, game: Game, load_model: ModelLoader, tell: LogFn, options: Options
     ) -> None:
         """``tell`` takes one line to the GUI; an OSError it raises means that the GUI has gone."""
         self._game = game
@@ -161,7 +162,7 @@ _WORDS: Final = {
 class _Output:
     """Whole lines, from any thread, until the reader closes."""
 
-    def __init__(self, tell: Tell) -> None:
+    def __init__(self, tell: LogFn) -> None:
         self._tell = tell
         self._lock = threading.Lock()
         self.is_cut = False

@@ -110,7 +110,7 @@ def test_a_folder_that_cannot_be_written_is_named(begun, place):
     mode = closed.stat().st_mode
     closed.chmod(mode & ~stat.S_IWUSR)
     try:
-        with pytest.raises(CampaignError, match=f"cannot write {closed}; mend its permissions"):
+        with pytest.raises(CampaignError, match=f"cannot write {closed}; correct its permissions"):
             check_before_run(begun)
     finally:
         closed.chmod(mode)

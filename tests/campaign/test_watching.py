@@ -175,7 +175,7 @@ def test_final_matches_follow_the_last_receipt(tmp_path):
     assert view.stages == []
     assert view.final_matches == (made.summaries(2)[0],) * 4
     write_json(folder.match(first.event, first.name), {"name": "random"})
-    with pytest.raises(CorruptDataError, match=r"random-0\.json is no match"):
+    with pytest.raises(CorruptDataError, match=r"random-0\.json is not a match"):
         CampaignWatch(folder.path).look()
 
 

@@ -150,7 +150,7 @@ def test_a_folder_without_permission_is_named(chess_snn, places):
 def test_a_file_that_cannot_be_read_is_named_bug(chess_snn, places):
     receipt = places / "made" / "receipts" / "iter-000000.json"
     receipt.mkdir(parents=True)
-    assert_refused(chess_snn("campaign", "status", "made"), f"{receipt} is no file")
+    assert_refused(chess_snn("campaign", "status", "made"), f"{receipt} is not a file")
 
 
 def test_a_given_server_that_is_away_is_named_before_there_is_a_campaign_bug(

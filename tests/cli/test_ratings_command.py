@@ -47,7 +47,7 @@ def test_a_perfect_score_is_a_bound(folder):
 def test_who_cannot_be_rated_is_named(folder):
     play(folder, [1.0, 0.0] * 10)
     play(folder, [0.5] * 4, "apart", "greedy", "gen-000004@64")
-    assert "not rated, for no chain of games" in run(folder.path).output
+    assert "not rated, because no chain of games" in run(folder.path).output
     body = json.loads(run(folder.path, "--json").output)
     assert body["left_out"] == ["gen-000004@64", "greedy"]
 

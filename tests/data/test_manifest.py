@@ -86,7 +86,7 @@ def test_a_flipped_bit_anywhere_in_the_manifest_is_refused(committed):
         ({"files": {}}, "digest"),
         ({"version": 2}, "digest"),
         ({"schema": "other"}, "schema must be 'chess-snn/manifest', found 'other'"),
-        ({"surprise": float("nan")}, "NaN is no number"),
+        ({"surprise": float("nan")}, "NaN is not a number"),
     ],
 )
 def test_an_edited_manifest_is_refused(committed, changes, message):

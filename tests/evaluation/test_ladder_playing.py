@@ -12,11 +12,11 @@ from chess_snn.evaluation.ladder import (
     LADDER_PLAYERS,
     LadderPlan,
     ladder_pairings,
-    needs_engine,
     play_ladder,
     playing,
     programs_of,
     read_matches,
+    uses_engine,
 )
 
 ENGINES = EngineSettings(processes=1)
@@ -52,7 +52,7 @@ def test_no_ladder_of_these(players, message):
 
 
 def test_players_that_need_an_engine():
-    ours = [name for name in LADDER_PLAYERS if not needs_engine(name)]
+    ours = [name for name in LADDER_PLAYERS if not uses_engine(name)]
     assert {"random", "greedy", "minimax:2", "greedy~50"} <= set(ours)
     assert all(name.startswith("stockfish") for name in set(LADDER_PLAYERS) - set(ours))
 

@@ -23,10 +23,10 @@ from chess_snn.evaluation.ladder import (
     Ladder,
     PairResults,
     available_players,
-    needs_engine,
     read_ladder,
     shipped_games,
     unpack_games,
+    uses_engine,
 )
 from chess_snn.games import get_game
 
@@ -71,7 +71,7 @@ def test_how_it_was_made_is_told(ladder):
     assert ladder.origin["command"].startswith("chess-snn ladder make --pairs")
     assert ladder.origin["is_complete"]
     assert ladder.engine.startswith("Stockfish ")
-    assert {name for name in ladder.players if needs_engine(name)} == set(ladder.programs)
+    assert {name for name in ladder.players if uses_engine(name)} == set(ladder.programs)
 
 
 def test_the_ratings_follow_from_the_results(ladder):
@@ -152,7 +152,7 @@ def bare_machine(monkeypatch, tmp_path):
 
 def test_without_the_engine_there_are_the_players_that_need_none(ladder, bare_machine):
     found = available_players(ladder, ladder.players, ENGINES)
-    assert found.players == tuple(name for name in ladder.players if not needs_engine(name))
+    assert found.players == tuple(name for name in ladder.players if not uses_engine(name))
     assert "engine 'stockfish' is not installed" in found.notice
     assert available_players(ladder, found.players, ENGINES).notice is None
 
@@ -172,7 +172,7 @@ def test_one_engine_that_is_missing_takes_every_engine_along_bug(bare_machine):
 def test_another_version_of_the_engine_is_another_player(ladder, bare_machine):
     write_engine(bare_machine, "sound").rename(bare_machine / "stockfish")
     found = available_players(ladder, ladder.players, ENGINES)
-    assert not any(map(needs_engine, found.players))
+    assert not any(map(uses_engine, found.players))
     assert f"rated as {ladder.engine}, and Fake  1.0 is installed" in found.notice
 
 
@@ -180,12 +180,12 @@ def test_another_version_of_the_engine_plays_approximate_rungs(ladder, bare_mach
     write_engine(bare_machine, "sound").rename(bare_machine / "stockfish")
     found = available_players(ladder, ladder.players, ENGINES, with_other_versions=True)
     assert found.players == ladder.players
-    assert list(found.approximate) == list(filter(needs_engine, ladder.players))
+    assert list(found.approximate) == list(filter(uses_engine, ladder.players))
     assert "Fake  1.0 plays the rungs of Stockfish 15.1: they are approximate" in found.notice
 
 
 def test_a_missing_engine_plays_no_approximate_rungs(ladder, bare_machine):
     found = available_players(ladder, ladder.players, ENGINES, with_other_versions=True)
     assert not found.approximate
-    assert not any(map(needs_engine, found.players))
+    assert not any(map(uses_engine, found.players))
     assert "engine 'stockfish' is not installed" in found.notice

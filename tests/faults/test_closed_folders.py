@@ -57,11 +57,11 @@ def slow_case(name: str, *values: object) -> object:
          "cannot use {root}/closed/new as a campaign folder: Permission denied"),
     slow_case("in one", "closed", ("start", "--dir", "closed"), "cannot write {root}/closed"),
     case("its lock", "made/campaign.lock", ("resume", "made"),
-         "cannot write {root}/made/campaign.lock: Permission denied; mend"),
+         "cannot write {root}/made/campaign.lock: Permission denied; correct"),
     slow_case("a campaign", "made", ("resume", "made"),
-              "cannot write {root}/made; mend its permissions"),
+              "cannot write {root}/made; correct its permissions"),
     slow_case("a part of it", "made/checkpoints", ("resume", "made"),
-              "cannot write {root}/made/checkpoints; mend its permissions"),
+              "cannot write {root}/made/checkpoints; correct its permissions"),
     slow_case("missing", "closed", ("resume", "nowhere"), "{root}/nowhere holds no campaign"),
 ])
 def test_a_folder_that_cannot_be_written_is_refused_before_any_work(

@@ -292,7 +292,7 @@ def test_a_search_reads_the_lines_it_reports_and_all_only_to_draw_one(talk, monk
 def test_ticks_are_the_networks_own(talk, ordinary_model):
     gui = talk()
     gui.send("isready", "setoption name Ticks value 3", "isready")
-    assert any("built anew with 3 ticks and the same weights; it was trained with 2" in text
+    assert any("rebuilt with 3 ticks and the same weights; it was trained with 2" in text
                for text in gui.strings())
     gui.ask("go nodes 5")
     gui.lines.clear()

@@ -53,7 +53,7 @@ class Codec:
     audit: (
         Callable[[CampaignFolder, Sequence[Path], int], Iterator[tuple[int, Whole | Fault]]] | None
     ) = None
-    """Checks many more thoroughly, with so many processes; yields their numbers in any order."""
+    """Checks many more thoroughly, in that many processes; yields their numbers in any order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +108,7 @@ class Artifact:
     more_outputs: str = ""
     """Pattern, with ``*``, of files that :attr:`make` leaves besides."""
     is_optional: bool = False
-    """Whether the campaign goes on without one that cannot be rebuilt."""
+    """Whether the campaign continues without one that cannot be rebuilt."""
 
     after_repair: str = ""
     """What happens after a corrupt one is quarantined; empty: repair leaves it where it is."""

@@ -261,7 +261,7 @@ def _parse(text: str) -> object:
     try:
         return ast.literal_eval(text)
     except (ValueError, SyntaxError) as error:
-        raise ConfigError(f"{text!r} is no value of a setting") from error
+        raise ConfigError(f"{text!r} is not a value of a setting") from error
 
 
 def _merge(onto: Json, values: Mapping[str, Any]) -> None:

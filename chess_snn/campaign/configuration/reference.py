@@ -43,7 +43,7 @@ def settings_reference() -> str:
 
 
 def main(document: Path) -> None:
-    """Replace what stands behind the marker in ``document``."""
+    """Replace the text after the marker in ``document``."""
     text, _, _ = document.read_text(encoding="utf-8").partition(MARKER)
     document.write_text(f"{text}{MARKER}\n\n{settings_reference()}", encoding="utf-8")
 

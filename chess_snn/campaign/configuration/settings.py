@@ -31,10 +31,10 @@ from chess_snn.training import SupervisedSettings, TrainingSettings
 OPENINGS_EACH: Final = 50
 """Openings that one worker plays at a time; a match of more is played in parts."""
 _MOST_CLIMB_GAMES: Final = 2000
-"""Of one climb: all of them against one rung would begin with each opening of the book."""
+"""Of one ladder test: against a single rung these games use every opening of the book."""
 
 _SHAPE: Final = tuple(field.name for field in fields(NetConfig) if field.name != "activation")
-"""Settings of a network whose 0 stands for what its size has."""
+"""Settings of a network where 0 takes the value of its size."""
 
 PromotionRule = Literal["sprt", "score"]
 """What decides on the champion."""
@@ -45,13 +45,13 @@ class RunSettings:
     """How long the campaign runs, and from which seed."""
 
     iterations: int = Field(default=20, ge=1, le=1_000_000)
-    """Passes of self-play, training and evaluation; not looked at where `hours` is set."""
+    """Passes of self-play, training and evaluation; ignored if `hours` is set."""
     hours: float = Field(default=0.0, ge=0, le=100_000)
-    """Above 0, no iteration begins after this much time, and whatever changes over the campaign
-    follows the clock. Time counts while the campaign runs; 0 counts iterations."""
+    """Above 0, no iteration begins after this much running time, and scheduled values follow the
+    clock; 0 counts iterations instead."""
     seed: int = Field(default=0, ge=0, le=2**63 - 1)
-    """Everything random derives from it: the same seed gives the same games and weights on one
-    kind of device."""
+    """Seed of all random streams: the same seed gives the same games and weights on one kind of
+    device."""
     game: str = "chess"
     """The game to learn: `chess` or `2048`."""
 
@@ -64,32 +64,32 @@ class NetworkSettings:
     """In this order: 3 blocks of 32 channels, 6 of 64, 10 of 128, 20 of 256."""
     activation: Activation = "lif"
     """`lif` spikes once a tick; `ilif` up to `levels` times in its one tick, so that it needs one
-    convolution a layer; `relu` is the ordinary baseline. What other neurons have does not apply."""
+    convolution a layer; `relu` is the baseline. Settings of other neurons are ignored."""
     blocks: int = Field(default=0, ge=0, le=100)
-    """Residual blocks of two 3x3 convolutions each; 0: as `net.size` has it."""
+    """Residual blocks of two 3x3 convolutions each; 0 takes that of `net.size`."""
     channels: int = Field(default=0, ge=0, le=4096)
-    """Channels of every 3x3 convolution; 0: as `net.size` has it."""
+    """Channels of every 3x3 convolution; 0 takes that of `net.size`."""
     ticks: int = Field(default=0, ge=0, le=64)
-    """Spiking time of one evaluation; 0: as `net.size` has it."""
+    """Spiking time of one evaluation; 0 takes that of `net.size`."""
     value_channels: int = Field(default=0, ge=0, le=4096)
-    """Channels that the value head looks at; 0: 8."""
+    """Channels that the value head reads; 0 takes 8."""
     value_hidden: int = Field(default=0, ge=0, le=65536)
-    """Hidden neurons of the value head; 0: 64."""
+    """Hidden neurons of the value head; 0 takes 64."""
     levels: int = Field(default=0, ge=0, le=64)
-    """Most spikes of an `ilif` neuron; 0: 4."""
+    """Largest number of spikes of an `ilif` neuron; 0 takes 4."""
     decay: float = Field(default=0.0, ge=0, le=1)
-    """Share of the membrane potential that is left after one tick; 0: 0.5. Without any left every
-    tick would be the same, which is `net.ticks = 1`."""
+    """Share of the membrane potential that is left after one tick; 0 takes 0.5. For neurons that
+    keep nothing, set `net.ticks = 1` instead."""
     threshold: float = Field(default=0.0, ge=0, le=100)
-    """Membrane potential from which a neuron spikes; 0: 0.5."""
+    """Membrane potential from which a neuron spikes; 0 takes 0.5."""
     surrogate_alpha: float = Field(default=0.0, ge=0, le=100)
-    """Sharpness of the surrogate derivative in training; 0: 2."""
+    """Sharpness of the surrogate derivative in training; 0 takes 2."""
     policy_gain: float = Field(default=0.5, ge=0, le=100)
-    """Initial scale of the policy. Small, so that an untrained network has no favourites among the
-    legal actions; at 8 it has strong ones."""
+    """Initial scale of the policy. With a small one an untrained network prefers no legal action;
+    with 8 it prefers some strongly."""
     precision: Precision = "bf16"
-    """Precision of the network in play, part of its identity: `bf16`, `fp32`, or `int8`, which has
-    weights of 8 bits and exact sums of spikes, runs on CPUs, and is the fastest there."""
+    """Precision of the network in play: `bf16`, `fp32`, or `int8`, which has weights of 8 bits and
+    exact sums of spikes, runs on CPUs only, and is the fastest there."""
 
     def __post_init__(self) -> None:
         if self.precision == "int8" and self.activation == "relu":
@@ -114,41 +114,41 @@ class EvaluationSettings:
     """
 
     every: int = Field(default=1, ge=1)
-    """Every so many generations one is evaluated; the others have no score."""
+    """One of this many generations is evaluated; the others have no score."""
     opponents: tuple[str, ...] = Field(default=("random", "greedy", "minimax:2"), strict=False)
     """Players by name: `random`, `greedy`, `minimax:N`; UCI engines such as `stockfish@1000`; any
     of them with some moves at random, `stockfish:depth=1~75`."""
     num_openings: int = Field(default=20, ge=1, le=100_000)
-    """Openings a match; each is played with both colours. In a game of one player: seeds, each
+    """Openings of a match, each played with both colours. In a game of one player: seeds, each
     played by both players."""
     openings: OpeningSource = "book"
     """Where matches begin: `book`, short balanced lines that come with chess-snn, or `random`,
     after `opening_plies` random plies. A game of one player has `random` ones, at its start."""
     opening_plies: int = Field(default=4, ge=0, le=100)
-    """Plies of a random opening; not looked at in a game of one player."""
+    """Plies of a random opening; ignored in a game of one player."""
     max_plies: int = Field(default=200, ge=1, le=100_000)
-    """Games are cut after this many plies, and scored as drawn where there are two players."""
+    """Games are truncated after this many plies, and with two players scored as drawn."""
     simulations: int = Field(default=0, ge=0, le=MAX_SIMULATIONS)
-    """Simulations of the network at each of its moves; at 0 it plays without search."""
+    """Simulations of the network per move; with 0 it plays without search."""
     won_positions: int = Field(default=32, ge=1, le=10_000)
-    """Simple won positions that a new generation plays out against itself, as it would in
-    self-play; an alarm reads how many it wins. None in a game of one player."""
+    """Simple won positions that a new generation plays out against itself; an alarm reads how many
+    it wins. None in a game of one player."""
     climb: bool = False
-    """Whether a new generation also climbs the ladder of players with known ratings that comes with
-    chess-snn: it meets those it scores neither nearly all nor nearly nothing against, and its
-    rating rests on them. Without Stockfish, on those of them that need no engine."""
+    """Whether a new generation is also rated on the ladder, the players of known strength that come
+    with chess-snn, by games against those near its own strength. Without Stockfish only the players
+    that need no engine are used."""
     climb_games: int = Field(default=120, ge=2, le=_MOST_CLIMB_GAMES)
-    """Games of a climb at most."""
+    """Largest number of games of a ladder test."""
     climb_pairs: int = Field(default=5, ge=1, le=_MOST_CLIMB_GAMES // 2)
-    """Openings that are played, with both colours, before a climb decides whom it meets next."""
+    """Openings, each played with both colours, before a ladder test chooses its next opponent."""
     climb_interval: float = Field(default=150.0, gt=0, le=10_000)
-    """A climb ends when the 95 % interval of the generation's distance to the rung it met most is
-    at most so many points wide, or when its games are spent."""
+    """A ladder test ends when the 95 % interval of the distance to the most frequent opponent is at
+    most this many points wide, or when all its games are played."""
     final_openings: int = Field(default=0, ge=0, le=100_000)
     """Openings of each match at the end of the campaign: against `random` without search and with
     it, `greedy`, and the network of a third of the campaign earlier; 0 plays none."""
     final_simulations: int = Field(default=64, ge=1, le=MAX_SIMULATIONS)
-    """Simulations of the networks at each of their moves in those matches."""
+    """Simulations of the networks per move in those matches."""
 
     def __post_init__(self) -> None:
         if self.climb_games < 2 * self.climb_pairs:
@@ -177,21 +177,21 @@ class PromotionSettings:
     openings are played; then it is promoted unless all games so far rate it below the champion.
     `score`: no games; the mean scores over the opponents are compared."""
     elo0: Elo = -75.0
-    """The test ends the match early once the games speak clearly for a candidate so many Elo points
-    above the champion (below, if negative) rather than `promotion.elo1`."""
+    """Hypothesis of the test: the candidate is this many Elo points above the champion (below, if
+    negative). The match ends early once the games favour one hypothesis clearly."""
     elo1: Elo = 75.0
     """The other hypothesis of the test; above `promotion.elo0`. Half the distance takes four times
     the games."""
     alpha: ErrorRate = 0.05
-    """Largest probability of deciding for `promotion.elo1` where `promotion.elo0` is true."""
+    """Largest probability of deciding for `promotion.elo1` if `promotion.elo0` is true."""
     beta: ErrorRate = 0.05
-    """Largest probability of deciding for `promotion.elo0` where `promotion.elo1` is true."""
+    """Largest probability of deciding for `promotion.elo0` if `promotion.elo1` is true."""
     max_openings: int = Field(default=32, ge=1, le=100_000)
-    """Openings at most, each played with both colours."""
+    """Largest number of openings, each played with both colours."""
     openings_each: int = Field(default=8, ge=1, le=1000)
-    """Openings that one worker plays at a time; after each so many the test is looked at."""
+    """Openings that one worker plays at a time; the test is computed after each such part."""
     simulations: int = Field(default=0, ge=0, le=MAX_SIMULATIONS)
-    """Simulations of both networks at each of their moves; 0 takes `evaluation.simulations`."""
+    """Simulations of both networks per move; 0 takes `evaluation.simulations`."""
     margin: float = Field(default=0.0, ge=-1, le=1)
     """With `score`: a candidate is promoted when its mean score is at least the champion's plus
     this."""

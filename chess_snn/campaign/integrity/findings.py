@@ -29,7 +29,7 @@ STATE_WORDS: Final[dict[State, str]] = {
     "unknown version": "of a format that this program does not read",
     "removed": "removed by `chess-snn gc`",
     "quarantined": "corrupt and quarantined; rebuilt when it is needed",
-    "dropped": "corrupt and quarantined; training goes on without it",
+    "dropped": "corrupt and quarantined; training continues without it",
     "rebuilt": "rebuilt, and not quite what its receipt says",
 }
 

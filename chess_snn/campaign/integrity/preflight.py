@@ -40,7 +40,7 @@ def _check_writable(folder: CampaignFolder) -> None:
     for place in places:
         if place.exists() and not os.access(place, os.W_OK | os.X_OK):
             raise CampaignError(
-                f"cannot write {place}; mend its permissions, or mount its disk for writing"
+                f"cannot write {place}; correct its permissions, or mount its disk for writing"
             )
 
 
@@ -85,7 +85,7 @@ def _frozen_settings(folder: CampaignFolder) -> dict[str, Any] | None:
         try:
             frozen = read_manifest(path).meta.get(FROZEN_SETTINGS)
         except CorruptDataError:
-            continue  # it is made again, or told, once it is needed
+            continue  # it is rebuilt, or reported, once it is needed
         if frozen is not None:
             return dict(frozen)
     return None

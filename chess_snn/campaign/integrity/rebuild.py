@@ -193,7 +193,7 @@ class Rebuilder:
 
     def _drop(self, stored: Stored, failure: ChessSnnError) -> None:
         write_note(self.folder, stored.path(self.folder), "dropped", str(failure))
-        self.log(f"DROPPED: {stored} cannot be rebuilt ({failure}); training goes on without it")
+        self.log(f"DROPPED: {stored} cannot be rebuilt ({failure}); training continues without it")
 
     def _difference(self, stored: Stored) -> str:
         """Whether a rebuilt generation has the weights that its receipt names."""

@@ -266,7 +266,7 @@ def _collected(spec: GameSpec, shard: Path) -> CollectedShard:
     for name, number in numbers.items():
         if type(number) is not int and (name in _COUNTS or number is not None):
             raise CorruptDataError(
-                f"{shard} is no shard of games: {name} must be a whole number, found {number!r}; "
-                "restore it from a copy"
+                f"{shard} is not a shard of games: {name} must be a whole number, found "
+                f"{number!r}; restore it from a copy"
             )
     return CollectedShard(spec=spec, path=shard, created=manifest.created, **numbers)

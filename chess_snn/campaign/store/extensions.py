@@ -26,7 +26,7 @@ class Length:
     """How long a campaign lasts in all."""
 
     iterations: int
-    """Not looked at where ``hours`` is set."""
+    """Ignored if ``hours`` is set."""
     hours: float = 0.0
     """Of time in which it runs; 0 counts iterations."""
 

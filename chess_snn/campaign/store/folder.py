@@ -6,19 +6,19 @@
       campaign.toml                    the configuration, frozen at the start
       campaign.lock                    who is writing
       campaign.log                     what happened, a line each
-      plans/iter-000012.json           where in the campaign the iteration stands
+      plans/iter-000012.json           progress and number of shards of the iteration
       games/iter-000012/shard-0003     one immutable shard: a Zip file of Zarr arrays
       games/from-iter-000012/shard-0003    one that another campaign played
       checkpoints/gen-000012/          one generation
-      supervised/step-000001200/       on the way to generation 0, where games are given
+      supervised/step-000001200/       pretraining of generation 0, if there is any
       matches/gen-000012/random.json   one match of that generation
       matches/gen-000012/champion-000008.json   its games against the champion then
       matches/final/greedy-64.json     one match at the end of the campaign
-      promotions/by-hand-0000.json     a champion that somebody chose
+      promotions/by-hand-0000.json     a champion chosen by hand
       extensions/extension-0000.json   how long it lasts now
-      comparisons/…/                   a match that somebody asked for
+      comparisons/…/                   a match that a user asked for
       receipts/iter-000012.json        what the iteration committed
-      quarantine/                      damaged things, set aside with the reason
+      quarantine/                      corrupt artifacts, with the reason
       removals/removal-0000.json       what `chess-snn gc` removed
       services/                        databases and logs of the embedded servers
 """
@@ -285,7 +285,7 @@ class CampaignFolder:
         return (self.path / COMPARISON.format(name=file_name(name), file="")).parent
 
     def plan(self, iteration: int) -> Path:
-        """Where in the campaign one iteration stands."""
+        """Progress and number of shards of one iteration."""
         return self.path / PLAN.format(iteration=iteration)
 
     def receipt(self, iteration: int) -> Path:

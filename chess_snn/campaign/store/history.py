@@ -65,7 +65,7 @@ def mark_of(path: Path) -> Mark | None:
 
 
 _metrics: dict[Path, tuple[Mark, dict[str, float]]] = {}
-"""By file, the metrics of receipts that were read, each with what told that file from another."""
+"""By file, the metrics of receipts that were read, with what identifies that state of the file."""
 
 
 class ReceiptHistory(Sequence[Receipt]):

@@ -27,7 +27,7 @@ def campaign_lock(folder: CampaignFolder) -> Iterator[None]:
         descriptor = os.open(folder.lock_file, os.O_RDWR | os.O_CREAT, 0o644)
     except OSError as error:
         raise CampaignError(
-            f"cannot write {folder.lock_file}: {error.strerror}; mend its permissions"
+            f"cannot write {folder.lock_file}: {error.strerror}; correct its permissions"
         ) from error
     try:
         try:

@@ -1,4 +1,4 @@
-"""Folders for campaigns nobody named."""
+"""Folders for campaigns without a given name."""
 
 import os
 from itertools import count
@@ -30,7 +30,7 @@ def claim_campaign_path(preset: str, parent: Path = Path("campaigns")) -> Path:
             try:
                 path.mkdir()
             except FileExistsError:
-                continue  # somebody was faster
+                continue  # another process was faster
             sync_folder(parent)
             return path
 

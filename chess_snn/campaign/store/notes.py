@@ -5,7 +5,8 @@
     quarantine/
       games.iter-000003.shard-0001.0000/       the corrupt folder, as it was found
       games.iter-000003.shard-0001.0000.json   why it is there
-      games.iter-000003.shard-0001.0001.json   that it was rebuilt, or that training goes on without
+      games.iter-000003.shard-0001.0001.json   that it was rebuilt, or that training continues
+      without
     removals/
       removal-0000.json                        what `chess-snn gc` removed
 
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 
 Event = Literal["quarantined", "rebuilt", "dropped"]
 """What happened to an artifact: it was corrupt and is in quarantine; it was rebuilt from its
-inputs; or it cannot be rebuilt, and training goes on without it."""
+inputs; or it cannot be rebuilt, and training continues without it."""
 
 _FIRST_EVENTS: Final = {"set aside": "quarantined", "made again": "rebuilt"}
 """Of notes of version 1."""
@@ -136,7 +137,7 @@ def read_notes(folder: CampaignFolder) -> list[Note]:
 
 
 def dropped_names(folder: CampaignFolder) -> frozenset[str]:
-    """Paths in the campaign of shards that training goes on without."""
+    """Paths in the campaign of dropped shards."""
     if not folder.quarantine.is_dir():  # as in nearly every campaign
         return frozenset()
     return frozenset(last_events(read_notes(folder), "dropped"))

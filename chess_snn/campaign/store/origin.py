@@ -1,6 +1,6 @@
 """Where a campaign came from that did not begin from nothing: from a network, or as a fork.
 
-It stands in ``campaign.toml``, so that every copy of the folder has it.
+It is in ``campaign.toml``, so every copy of the folder has it.
 """
 
 from collections.abc import Mapping

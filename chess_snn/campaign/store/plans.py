@@ -1,8 +1,8 @@
-"""Where in the campaign an iteration stands and into how many shards its games are divided.
+"""The progress of the campaign at an iteration, and the number of its shards.
 
 Both are decided once, when it begins.
 
-Whatever changes over a campaign follows its progress: simulations, starts, ply cap, learning rate.
+Scheduled values follow the campaign's progress: simulations, starts, ply limit, learning rate.
 By iterations, progress is known beforehand; by hours, it is read off a clock. So each iteration
 commits its plan before it plays, and one that is killed and resumed is the same. The number of
 shards follows from the workers that are there when it begins.
@@ -31,7 +31,7 @@ SHARDS_OF_ITERATION: Final = "num_shards"
 
 @dataclass(frozen=True, slots=True)
 class ProgressPlan:
-    """One iteration's stretch of its campaign."""
+    """One iteration's part of its campaign."""
 
     iteration: int
     progress_first: float
@@ -94,7 +94,7 @@ def begin_iteration(
 
 
 def write_plan(folder: CampaignFolder, plan: ProgressPlan) -> None:
-    """Commit ``plan``; :func:`begin_iteration` does so for whoever runs a campaign."""
+    """Commit ``plan``; :func:`begin_iteration` does so while a campaign runs."""
     write_json(folder.plan(plan.iteration), FORMAT.sealed(asdict(plan)))
 
 
@@ -149,7 +149,7 @@ def next_plan(
 ) -> ProgressPlan | None:
     """What :func:`begin_iteration` would commit for an iteration that has no plan yet.
 
-    The number of shards is left open. Progress goes on from the plan before, on a straight line to
+    The number of shards is left open. Progress continues from the plan before, linearly to
     1 at the campaign's end: where the campaign was extended, or is a fork of another length, it
     rises more slowly from there on, and never falls. One that had ended stays at 1.
     """

@@ -81,20 +81,20 @@ class TrainingFacts:
 
 @dataclass(frozen=True, slots=True)
 class EvaluationFacts:
-    """What the evaluation of one generation came to."""
+    """The results of evaluating one generation."""
 
     matches: list[Json]
     """Summaries with the ``name`` of each match."""
     conversion: Json | None
     """How it played out won positions; None in a game of one player."""
     climb: Json | None = None
-    """What its climb came to, see :func:`chess_snn.campaign.strength.climbing.play_climb`; None
-    where it does not climb."""
+    """The report of its ladder test, see :func:`chess_snn.campaign.strength.climbing.play_climb`;
+    None without one."""
 
 
 @dataclass(frozen=True, slots=True)
 class PromotionFacts:
-    """What the games of a candidate against the champion came to.
+    """The result of a candidate's games against the champion.
 
     They are kept in ``matches/gen-000012/champion-000008.json``. Counts and scores are the
     candidate's.
@@ -122,7 +122,7 @@ class PromotionFacts:
     draws: int
     losses: int
     capped: int
-    """Cut by the ply cap; they count half."""
+    """Games that reached the ply limit; they count half."""
     pairs: list[int]
     """Openings by the score in their two games: 0, ½, 1, 1½ and 2 points."""
     score: float
@@ -157,8 +157,8 @@ class PromotionFacts:
         return (
             f"generation {self.candidate} against champion {self.champion}: "
             f"{VERDICT_WORDS[self.verdict]} after "
-            f"{self.games} games, {self.wins}-{self.draws}-{self.losses} and {self.capped} cut, "
-            f"score {self.score:.3f} ({low:.3f} to {high:.3f}){ahead}, "
+            f"{self.games} games, {self.wins}-{self.draws}-{self.losses} and {self.capped} "
+            f"truncated, score {self.score:.3f} ({low:.3f} to {high:.3f}){ahead}, "
             f"log-likelihood ratio {self.llr:+.2f} of {self.lower:+.2f} to {self.upper:+.2f}"
         )
 
@@ -222,12 +222,12 @@ class Receipt:
     """The candidate's, see :func:`chess_snn.campaign.strength.ratings.rating_of`; None where it
     is not evaluated."""
     climb: Json | None = None
-    """What the candidate's climb on the ladder came to, see
-    :func:`chess_snn.campaign.strength.climbing.play_climb`; None where it does not climb."""
+    """The report of the candidate's ladder test, see
+    :func:`chess_snn.campaign.strength.climbing.play_climb`; None without one."""
     promotion: PromotionFacts | None = None
     """The candidate's games against the champion; None where there were none."""
     is_warm: bool = False
-    """Whether the campaign began with a network that had learnt from given games."""
+    """Whether the campaign began with a pretrained network."""
     devices: DeviceUse | None = None
     """How busy the devices were; None where that is not known."""
 
@@ -342,7 +342,7 @@ def read_receipt(folder: CampaignFolder, iteration: int) -> Receipt:
         if set(body) != {f.name for f in fields(Receipt)} or body["iteration"] != iteration:
             raise CorruptDataError(f"{path} is not the receipt of iteration {iteration}")
         receipt = from_json(Receipt, body)
-        metrics = receipt.metrics()  # reads every part, so that nobody later meets a missing one
+        metrics = receipt.metrics()  # reads every part, so a missing one is found here
         if not all(map(_is_number, metrics.values())) or not all(map(is_summary, receipt.matches)):
             raise _damaged(folder, path, "a figure is missing or is none")
     except _MISFITS as error:

@@ -41,7 +41,7 @@ def _adapter(kind: type[Any]) -> TypeAdapter[Any]:
 
 
 def _unknown(told: Any, known: Any, place: str) -> list[str]:
-    """Keys of ``told`` that ``known`` has not, with their places."""
+    """Keys of ``told`` that ``known`` lacks, with their paths."""
     if isinstance(told, Mapping) and isinstance(known, Mapping):
         found = [f"{place}{key}" for key in told if key not in known]
         for key in known.keys() & told.keys():

@@ -1,1 +1,1 @@
-"""How strong generations are: matches, the climb, the gate, champions and ratings."""
+"""How strong generations are: matches, ladder tests, gating matches, champions and ratings."""

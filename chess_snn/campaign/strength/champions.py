@@ -1,7 +1,7 @@
 """Who is a campaign's champion, who was before, and changes of it by hand.
 
-Receipts say who is champion after each iteration. Somebody may choose another one between two of
-them; that is kept in a file of its own, and the next candidate plays against whoever was chosen.
+Receipts name the champion after each iteration. A user may choose another one between two
+iterations; that choice is kept in a file of its own, and the next candidate plays against it.
 """
 
 import re
@@ -29,7 +29,7 @@ _CHOICE: Final = re.compile(r"by-hand-(\d{4,})\.json")
 
 @dataclass(frozen=True, slots=True)
 class HandPromotion:
-    """A champion that somebody chose."""
+    """A champion that a user chose."""
 
     generation: int
     """The champion from then on."""
@@ -120,7 +120,7 @@ def past_champions(folder: CampaignFolder) -> list[int]:
 def promote_by_hand(
     folder: CampaignFolder, generation: int, who: str, why: str
 ) -> HandPromotion:
-    """Make ``generation`` the champion; whoever calls holds the campaign's lock.
+    """Make ``generation`` the champion; the caller holds the campaign's lock.
 
     Raises:
         CampaignError: it is the champion already, or its iteration is not finished.
@@ -163,7 +163,7 @@ def read_hand_promotions(folder: CampaignFolder) -> list[HandPromotion]:
         UnknownVersionError: one is of a version that is not read.
         CorruptDataError: one is damaged, or missing though a later one is there.
     """
-    # Listed first: a choice that is made meanwhile is no later one.
+    # Listed first, so that a choice made meanwhile does not count as a later one.
     listed = [_CHOICE.fullmatch(file.name) for file in folder.hand_promotion(0).parent.glob("*")]
     choices: list[HandPromotion] = []
     while (path := folder.hand_promotion(len(choices))).exists():
@@ -185,7 +185,7 @@ def read_choice(path: Path) -> HandPromotion:
         return from_json(HandPromotion, body)
     except (ValueError, ConfigError) as error:
         raise CorruptDataError(
-            f"{path} is no choice of a champion ({error}); {_WAY_OUT}"
+            f"{path} is not a choice of a champion ({error}); {_WAY_OUT}"
         ) from error
 
 
@@ -215,7 +215,7 @@ def _check_text(option: str, text: str) -> None:
 
 
 def _chosen_after(by_hand: Sequence[HandPromotion], num_finished: int) -> int | None:
-    """The generation chosen since the last of so many receipts; None where none was."""
+    """The generation chosen since the last receipt; None without a choice."""
     chosen = [choice.generation for choice in by_hand if choice.num_finished == num_finished]
     return chosen[-1] if chosen else None
 

@@ -1,7 +1,7 @@
-"""The gate: a candidate plays the champion, and all games so far decide which of them is better.
+"""Gating matches: a candidate plays the champion, and all games so far decide which is better.
 
 A sequential test ends the match early where one of them is clearly better. Every opening is played
-with both colours. Parts of the match are looked at in their order, and the first after which the
+with both colours. Parts of the match are evaluated in their order, and the first after which the
 test is over ends it. Workers may be ahead: what they have played beyond that part does not count
 and is not kept, so the verdict depends neither on their number nor on who was killed when. The
 candidate becomes champion unless the ratings by all games of the campaign put it below the
@@ -53,7 +53,7 @@ _EVEN: Final = 0.5
 
 @dataclass(frozen=True, slots=True)
 class GateState:
-    """Where a candidate's match against the champion stands."""
+    """The state of a candidate's match against the champion."""
 
     test: SprtResult
     counts: Int64Array
@@ -86,13 +86,13 @@ def gate_match(folder: CampaignFolder, generation: int) -> ScheduledMatch | None
         opponent=NetworkPlayer(champion, config.gate_simulations),
         num_openings=config.promotion.max_openings,
         openings_each=config.promotion.openings_each,
-        # The same ones at every gate would let luck with them be inherited.
+        # With the same openings in every gating match, luck with them would be inherited.
         has_own_openings=True,
     )
 
 
 def next_parts(folder: CampaignFolder, match: ScheduledMatch, most: int) -> list[int]:
-    """Parts of ``match`` to be played now, at most so many; none once it is over."""
+    """Parts of ``match`` to be played now, at most ``most``; none once it is over."""
     state = gate_state(folder, match)
     if state.is_over:
         return []
@@ -100,7 +100,7 @@ def next_parts(folder: CampaignFolder, match: ScheduledMatch, most: int) -> list
 
 
 def gate_state(folder: CampaignFolder, match: ScheduledMatch) -> GateState:
-    """Where ``match`` stands, by the games that are kept.
+    """The state of ``match``, by the games that are kept.
 
     Raises:
         CorruptDataError: some cannot be read; the file is named.
@@ -159,14 +159,14 @@ def decide(
 ) -> PromotionFacts:
     """``facts`` with the final verdict: the candidate is accepted unless it is rated below.
 
-    The ratings rest on the games of the gate and on those against all other players. The score of
-    the gate decides where they do not have both: the gate had a search budget of its own, or no
-    game is against the random mover.
+    The ratings rest on the games of the gating match and on those against all other players. The
+    score of the gating match decides if they do not have both: the match had a search budget of its
+    own, or no game is against the random mover.
 
     Args:
         config: of the campaign.
         facts: as :func:`finish_gate` returned them.
-        rated: everybody by all games up to the candidate's evaluation, see
+        rated: all players by all games up to the candidate's evaluation, see
             :func:`chess_snn.campaign.strength.ratings.rate_campaign`.
     """
     ahead = None

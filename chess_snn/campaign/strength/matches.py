@@ -51,10 +51,10 @@ EARLIER = "earlier"
 CHAMPION = "champion"
 """Begins the name of a match against the champion, whose generation follows."""
 CONVERSION = "conversion"
-"""Stands beside the matches: the suite of won positions."""
+"""The report on the suite of won positions, beside the matches."""
 CLIMB = "climb"
-"""Stands beside the matches: what the climb on the ladder came to. Its matches are ordinary ones,
-whose names begin with it."""
+"""The report of a ladder test, beside the matches. The test's matches are ordinary ones; their
+names begin with it."""
 BESIDE_MATCHES = (CONVERSION, CLIMB)
 """Reports in the folder of the matches."""
 
@@ -362,14 +362,14 @@ def _read_summary(path: Path) -> Json:
     body = read_match_body(path)
     summary = {name: value for name, value in body.items() if name not in _BESIDE_SUMMARY}
     if not is_summary(summary):
-        raise CorruptDataError(f"{path} is no match; delete it, so that it is played again")
+        raise CorruptDataError(f"{path} is not a match; delete it, so that it is played again")
     return summary
 
 
 def _put_together(folder: CampaignFolder, match: ScheduledMatch, parts: list[Path]) -> MatchResult:
     """One result from the files of all parts, in which each engine was of one version."""
     spec = game_of(folder).spec
-    # A climb chose its batches by the results of those before: all of it is played again.
+    # A ladder test chose its batches by earlier results, so all of it is played again.
     files = (
         f"whose names begin with {CLIMB}" if match.name.startswith(CLIMB)
         else f"with {PART_MARK} in their names"

@@ -2,16 +2,16 @@
 
 The random mover is 0. A generation is a player for each search budget it was measured with, and the
 fixed opponents link the generations to each other; so do the matches between generations. Nothing
-is kept of a rating but what receipts say: games are what counts, and they are in the folder.
+is kept of a rating but what receipts say: ratings follow from the games in the folder.
 
 Games that decided on the champion count too, where they were played with the budget of the others:
-with another one, no game would link their players to the random mover. Whoever else no chain of
-games links to it is left out, and named.
+with another one, no game would link their players to the random mover. Other players that no chain
+of games links to it are left out, and named.
 
-Where generations climb the ladder, its own games are fitted together with theirs, not its ratings
-taken as given: an interval then has both what the generation's games leave open and what the
-ladder's do, and a rung's rating gives way where a campaign has better reasons than the ladder. An
-engine of another version than the ladder's is another player, and rated as one.
+With ladder tests, the ladder's own games are fitted together with those of the generations; its
+ratings are not taken as fixed. So an interval includes the uncertainty of both, and the campaign's
+games can move a rung's rating. An engine of another version than the ladder's is another player,
+and rated as one.
 """
 
 from collections.abc import Iterator, Mapping
@@ -35,7 +35,7 @@ _OUTCOMES: Final = {1.0: 1, 0.5: 0, 0.0: -1}
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RatedCampaign:
-    """Everybody who has played, as far as games can tell."""
+    """All players of a campaign, rated by their games."""
 
     ratings: Ratings
     left_out: tuple[str, ...]
@@ -43,12 +43,12 @@ class RatedCampaign:
 
     @property
     def notice(self) -> str | None:
-        """One line: who is not rated, and the way out; None where everybody is."""
+        """One line: who is not rated, and what helps; None if all are."""
         if not self.left_out:
             return None
         return (
-            f"not rated, for no chain of games leads to them from {ANCHOR}: "
-            f"{', '.join(self.left_out)}; let one of them play somebody who is"
+            f"not rated, because no chain of games leads to them from {ANCHOR}: "
+            f"{', '.join(self.left_out)}; let one of them play a player who is"
         )
 
     def to_json(self) -> Json:
@@ -59,12 +59,12 @@ class RatedCampaign:
 def rate_campaign(
     folder: CampaignFolder, last_generation: int | None = None
 ) -> RatedCampaign | None:
-    """Rate everybody who has played; None before the first match against the random mover.
+    """Rate all players; None before the first match against the random mover.
 
     Args:
         folder: of the campaign.
         last_generation: matches of later generations, and those at the campaign's end, are left
-            out, so that the answer does not change as the campaign goes on; by default none are.
+            out, so that the answer does not change later; by default none are.
 
     Raises:
         CorruptDataError: a match cannot be read.
@@ -91,7 +91,7 @@ def rating_of(rated: RatedCampaign | None, generation: int, simulations: int) ->
 
     Returns:
         ``player``, ``num_games``, ``score``, ``elo``, ``elo_low``, ``elo_high`` (null where not
-        finite) and the ``anchor``; None where nobody is rated, or no game links this one.
+        finite) and the ``anchor``; None where no player is rated, or no game links this one.
     """
     player = NetworkPlayer(generation, simulations).name
     if rated is None or player in rated.left_out:

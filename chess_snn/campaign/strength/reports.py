@@ -42,7 +42,7 @@ def read_report(path: Path) -> Json:
 
 
 EndedBy = Literal["interval", "games"]
-"""What ends a climb: the rating is known well enough, or there are no more games."""
+"""What ends a ladder test: the rating is known well enough, or there are no more games."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,12 +54,12 @@ class MetRung:
     num_batches: int
     num_games: int
     score: float
-    """Mean of the one who climbed, in [0, 1]."""
+    """Mean of the tested player, in [0, 1]."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClimbReport:
-    """The rating by the climb's games and the ladder's, and what the climb went through."""
+    """The rating by the test's games and the ladder's, and the rungs that were played."""
 
     player: str
     num_games: int
@@ -75,7 +75,7 @@ class ClimbReport:
     start: str
     ended_by: EndedBy
     notice: str | None
-    """Of players that could not be had."""
+    """Names the players that were not available."""
 
 
 def read_climb_report(path: Path) -> ClimbReport:

@@ -29,13 +29,14 @@ class EngineSettings:
     processes: int = Field(default=0, ge=0, le=1024)
     """Of one player, each with one thread; 0 is one for every core this program may use."""
     answer_s: float = Field(default=10.0, gt=0.0, le=86_400.0)
-    """An engine that has not moved after so many seconds is taken for dead."""
+    """An engine that has not moved after this many seconds counts as dead."""
     start_s: float = Field(default=10.0, gt=0.0, le=3600.0)
     """The same for an engine that has just been started."""
     restarts: int = Field(default=2, ge=0, le=100)
     """How often a position is asked again of a fresh process before its game is void."""
     give_up_after: int = Field(default=8, ge=1)
-    """After so many positions without an answer in a row no more are asked: all games are void."""
+    """After this many unanswered positions in a row the engine is not asked again: all games are
+    void."""
 
     @property
     def num_processes(self) -> int:

@@ -1,4 +1,4 @@
-"""The calibrated ladder: players of known strength, made, read, checked and climbed."""
+"""The calibrated ladder: players of known strength, made, read, checked and played."""
 
 from chess_snn.evaluation.ladder.check import (
     AvailablePlayers,
@@ -33,10 +33,10 @@ from chess_snn.evaluation.ladder.playing import (
     LADDER_PLAYERS,
     LadderPlan,
     ladder_pairings,
-    needs_engine,
     play_ladder,
     programs_of,
     read_matches,
+    uses_engine,
 )
 
 __all__ = [
@@ -61,7 +61,6 @@ __all__ = [
     "distance_to_ladder",
     "has_arrived",
     "ladder_pairings",
-    "needs_engine",
     "next_rung",
     "pack_games",
     "play_ladder",
@@ -71,5 +70,6 @@ __all__ = [
     "read_matches",
     "shipped_games",
     "unpack_games",
+    "uses_engine",
     "widened",
 ]

@@ -22,7 +22,7 @@ from chess_snn.config import check_range
 from chess_snn.errors import EngineError, RatingError
 from chess_snn.evaluation.engines import EngineSettings
 from chess_snn.evaluation.ladder.ladder import Ladder, PairResults
-from chess_snn.evaluation.ladder.playing import needs_engine
+from chess_snn.evaluation.ladder.playing import uses_engine
 from chess_snn.evaluation.named_players import make_player
 from chess_snn.evaluation.players import program_of
 from chess_snn.evaluation.scores import PAIR_SCORES
@@ -40,7 +40,7 @@ class AvailablePlayers:
     players: tuple[str, ...]
     """In the order in which they were asked for."""
     notice: str | None
-    """One line: what is missing, and the way out; None where nothing is."""
+    """One line: what is missing, and what helps; None if nothing is."""
     approximate: Mapping[str, str] = field(default_factory=dict)
     """Those among ``players`` whose engine is of another version than in the ladder's games, and
     what it calls itself."""
@@ -70,7 +70,7 @@ def available_players(
     }
     sound = tuple(
         name for name in players
-        if not needs_engine(name) or ladder.programs[name] not in faults.keys() - others.keys()
+        if not uses_engine(name) or ladder.programs[name] not in faults.keys() - others.keys()
     )
     notices = [
         f"{installed} plays the rungs of {program}: they are approximate"
@@ -84,7 +84,7 @@ def available_players(
         )
     approximate = {
         name: others[ladder.programs[name]] for name in sound
-        if needs_engine(name) and ladder.programs[name] in others
+        if uses_engine(name) and ladder.programs[name] in others
     }
     return AvailablePlayers(sound, "; ".join(notices) or None, approximate)
 
@@ -100,7 +100,7 @@ class _Fault:
 
 def _one_of_each_program(ladder: Ladder, players: Sequence[str]) -> dict[str, str]:
     """One of ``players`` for each program that plays some of them, by the program."""
-    return {ladder.programs[name]: name for name in reversed(players) if needs_engine(name)}
+    return {ladder.programs[name]: name for name in reversed(players) if uses_engine(name)}
 
 
 def _fault(ladder: Ladder, name: str, engines: EngineSettings) -> _Fault | None:

@@ -1,9 +1,9 @@
 """Rate players on the ladder by games against rungs near them.
 
-Games against a much weaker or stronger player say little: so a climb goes up while it scores above
-0.7, and down while below 0.3. Then it plays the three rungs around its rating, as all of its scores
-so far give it, in turns. What comes next depends on those scores and on nothing else, so a climb
-that was interrupted continues as if it had not been.
+Games against a much weaker or stronger player say little. So a ladder test goes up while the player
+scores above 0.7, and down while below 0.3. Then it plays the three rungs around the player's rating
+in turns. The next rung depends on the scores so far and on nothing else, so an interrupted test
+continues as if it had not been interrupted.
 
 The games of all players are fitted together with the ladder's, so that their ratings are on one
 scale and can be compared.
@@ -44,9 +44,9 @@ APPROXIMATE_ELO: Final = 150.0
 """Points by which an engine of another version than the ladder's may differ from its rung, with
 95 % confidence. Assumed, not measured."""
 _START_ELO: Final = 900.0
-"""Climbs begin at the rung nearest to this: networks pass the rungs below within minutes."""
+"""Tests begin at the rung nearest to this: networks pass the rungs below within minutes."""
 PlayBatch = Callable[[str, int], MatchResult]
-"""Plays batch number so-and-so, from 0, of a player against the opponent of that name."""
+"""Plays a batch, by its number from 0, against the opponent of that name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ def next_rung(scores: Mapping[int, RungScore], start: int, elos: Sequence[float]
 
     Args:
         scores: of the rungs that were played.
-        start: where the climb begins.
+        start: the first rung of the test.
         elos: of all rungs, ascending.
     """
     end = _walk_end(scores, start, len(elos))
@@ -91,7 +91,7 @@ def next_rung(scores: Mapping[int, RungScore], start: int, elos: Sequence[float]
 
 
 def has_arrived(scores: Mapping[int, RungScore], start: int, elos: Sequence[float]) -> bool:
-    """Whether the climb need go neither up nor down, and has played its three rungs."""
+    """Whether the test need go neither up nor down, and has played its three rungs."""
     return _walk_end(scores, start, len(elos)) in scores and all(
         rung in scores for rung in bracketing_rungs(scores, start, elos)
     )
@@ -100,11 +100,11 @@ def has_arrived(scores: Mapping[int, RungScore], start: int, elos: Sequence[floa
 def bracketing_rungs(
     scores: Mapping[int, RungScore], start: int, elos: Sequence[float]
 ) -> list[int]:
-    """The rung nearest to the climb's rating and those about it: three, if there are so many.
+    """The rung nearest to the player's rating and its neighbours: three, if there are so many.
 
     Args:
         scores: of the rungs that were played; at least that of ``start``.
-        start: where the climb begins.
+        start: the first rung of the test.
         elos: of all rungs, ascending.
     """
     own = _own_rung(scores, _walk_end(scores, start, len(elos)), elos)
@@ -206,10 +206,10 @@ def climb_ladder(
     """Play ``num_games`` against rungs near the player's strength.
 
     Args:
-        ladder: that is climbed.
+        ladder: with the rungs to be played.
         players: its players that can be played, the weakest first.
         num_games: at most; in batches of ``2 * BATCH_PAIRS``.
-        play_batch: what it plays depends on its arguments alone, so that a climb can go on.
+        play_batch: what it plays depends on its arguments alone, so that a test can be resumed.
 
     Returns:
         The batches by opponent.

@@ -53,7 +53,7 @@ def unpack_games(packed: bytes) -> LadderGames:
     """Undoes :func:`pack_games`; every game is replayed.
 
     Raises:
-        CorruptDataError: it was cut, or edited, or is of another version.
+        CorruptDataError: it was truncated or edited, or is of another version.
     """
     try:
         head, _, ranks = zstandard.ZstdDecompressor().decompress(

@@ -38,7 +38,7 @@ class PairResults:
     """int64[3, 3]: openings by a's outcome with white and with black, each (win, draw, loss). An
     opening of which a game is void is left out."""
     capped: int
-    """Games cut by the ply cap; they count as drawn."""
+    """Games that reached the ply limit; they count as drawn."""
     plies: int
     """Half-moves of all games together."""
 
@@ -134,7 +134,7 @@ class Ladder:
     programs: dict[str, str]
     """By name, what the programs behind players call themselves: ``Stockfish 15.1``."""
     max_plies: int
-    """Games were cut after so many half-moves."""
+    """Games were truncated after this many half-moves."""
     origin: Json
     """How it was made: ``date``, ``command``, ``seed``, ``version`` of chess-snn."""
     ratings: Json
@@ -235,7 +235,7 @@ def read_ladder() -> Ladder:
     """The ladder that is shipped.
 
     Raises:
-        CorruptDataError: the installed file was cut or edited.
+        CorruptDataError: the installed file was truncated or edited.
     """
     file = resources.files("chess_snn.evaluation").joinpath(_DATA, LADDER_FILE)
     try:

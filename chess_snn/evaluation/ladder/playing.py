@@ -1,4 +1,4 @@
-"""The round-robin of a ladder: who meets whom, and its games, which can be continued.
+"""The round-robin of a ladder: its pairings, and its games, which can be continued.
 
 A part is some openings of one pairing. Every finished part is a file; parts that are there are not
 played again, and the same plan plays the same games whenever it is interrupted. All pairings play
@@ -57,9 +57,9 @@ LADDER_PLAYERS: Final = (
 """From the weakest to the strongest, as far as is known before they play."""
 
 NEIGHBOURS: Final = 2
-"""Every player meets so many of the next ones."""
+"""Every player meets this many of the next ones."""
 LONG_LINK: Final = 4
-"""Every second player meets the one so many places above it too."""
+"""Every second player also meets the one this many ranks above it."""
 PART_PAIRS: Final = 10
 """Openings of a part."""
 _NOT_IN_NAMES: Final = re.compile(r"[^\w.@~=-]")
@@ -67,7 +67,7 @@ _S_PER_MINUTE: Final = 60.0
 
 
 def ladder_pairings(players: Sequence[str]) -> list[tuple[str, str]]:
-    """Who meets whom, both in the order of ``players``.
+    """The pairings, both players in the order of ``players``.
 
     Neighbours decide the ratings: between players far apart all games end one way, and say only
     that they are far apart. A few longer links hold the scale together, so that an error of one
@@ -91,7 +91,7 @@ def ladder_pairings(players: Sequence[str]) -> list[tuple[str, str]]:
     return [(players[low], players[high]) for low, high in steps if high < len(players)]
 
 
-def needs_engine(player: str) -> bool:
+def uses_engine(player: str) -> bool:
     """Whether another program must be installed for ``player`` to play."""
     return is_engine_name(split_dilution(player)[0])
 
@@ -124,13 +124,13 @@ class LadderPlan:
     """A round-robin, before any of it is played."""
 
     pairings: tuple[tuple[str, str], ...]
-    """Who meets whom, see :func:`chess_snn.evaluation.ladder.ladder_pairings`."""
+    """The pairings, see :func:`chess_snn.evaluation.ladder.ladder_pairings`."""
     num_pairs: int
     """Openings of each pairing; both colours are played from each."""
     seed: int
     """Of the openings and of everything players draw."""
     max_plies: int = DEFAULT_MAX_PLIES
-    """Games are cut after so many half-moves, and count as drawn."""
+    """Games are truncated after this many half-moves, and count as drawn."""
 
     def __post_init__(self) -> None:
         check_range("--pairs", self.num_pairs, ge=1)
@@ -161,7 +161,7 @@ def play_ladder(
         folder: where parts are kept; made if it is missing.
         plan: what is to be played.
         engines: how engines are run; it does not change what they play.
-        minutes: no part is begun after so many; 0 plays all.
+        minutes: no part begins after this time; 0 plays all.
         on_progress: called often with games over and games in all.
 
     Returns:
@@ -233,7 +233,7 @@ def _play(
         make_player(game, name, engines) for name in (part.player_a, part.player_b)
     )
     openings = book_openings(game, part.openings.stop, plan.seed)[part.openings.start :]
-    # Not the same stream in every pairing: a player's luck is drawn anew against each opponent.
+    # A stream per pairing: a player's luck is independent for each opponent.
     seed = derive_seed(plan.seed, "ladder", part.player_a, part.player_b, part.number)
     return play_match(
         game, player_a, player_b, openings, seed=seed, max_plies=plan.max_plies,

@@ -2,7 +2,7 @@
 
 Two players are a *pairing*. All games of a pairing from one opening are one unit of evidence: they
 share the opening, and where both players are deterministic a repeated game says nothing new. Only
-how many openings came to which results is kept, so neither the order of games nor the names of
+only the number of openings by result is kept, so neither the order of games nor the names of
 openings can change a rating, not even its last bit.
 
 Dimensions: n games, P players, K pairings, U distinct results of an opening.
@@ -39,13 +39,13 @@ class RatedGame:
     """Name of the first player, search budget included: it is part of who plays."""
     black: str
     outcome_white: int
-    """1 where white won, 0 drawn or cut, -1 where black won."""
+    """1 where white won, 0 drawn or truncated, -1 where black won."""
     opening: str
     """What the game began from; the same text in another game of the two is the same opening."""
 
 
 def match_games(result: MatchResult) -> list[RatedGame]:
-    """The games of a match that count, a cut game as a draw; openings by their keys."""
+    """The games of a match that count, truncated ones as draws; openings by their keys."""
     counts = np.isfinite(result.scores_a)
     a_is_white = result.a_is_white[counts]
     names = np.where(a_is_white, result.player_a, result.player_b).tolist()
@@ -69,7 +69,7 @@ class Crosstable:
     """int64[U, 2, 3]: games by colour (first player white, second player white) and white's
     outcome (win, draw, loss)."""
     num_openings: Int64Array
-    """int64[U]: from how many openings the pairing came to this result; >= 1."""
+    """int64[U]: number of openings with which the pairing had this result; >= 1."""
 
     @classmethod
     def from_games(cls, games: Iterable[RatedGame]) -> Self:
