@@ -81,10 +81,10 @@ def test_without_a_model_the_newest_campaign_is_asked(chess_snn, home):
 
 @pytest.mark.fault(20)
 @pytest.mark.parametrize(("arguments", "reason"), [
-    (("startpos", "--simulations", 0), "'--simulations': 0 is not in the range"),
-    (("startpos", "--simulations", 100_001), "'--simulations': 100001 is not in the range"),
+    (("startpos", "--simulations", 0), "Invalid value for '--simulations'"),
+    (("startpos", "--simulations", 100_001), "Invalid value for '--simulations'"),
     (("startpos", "--simulations", 90_000, "--model", "mean"), "raise search.memory_mib"),
-    (("startpos", "--top", 0), "'--top': 0 is not in the range"),
+    (("startpos", "--top", 0), "Invalid value for '--top'"),
     (("8/8 w",), "not a FEN: '8/8 w'"),
     (("8/8/8/8/8/8/8/8 w - - 0 1",), "no white king"),
     (("7k/6Q1/6K1/8/8/8/8/8 b - - 0 1",), "the game is over in '7k/6Q1/6K1/8/8/8/8/8 b - - 0 1' "

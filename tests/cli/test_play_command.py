@@ -194,7 +194,7 @@ def test_a_network_plays_with_its_budget(play, tmp_path, home):
     (("--model", "random", "--fen", "8/8 w"), "not a FEN"),
     (("--model", "random", "--fen", "8/8/8/8/8/8/8/8 w - - 0 1"), "no white king"),
     (("--model", "random", "--device", "cuda:99"), "device cuda:99 is not here"),
-    (("--model", "random", "--simulations", -1), "'--simulations': -1 is not in the range"),
+    (("--model", "random", "--simulations", -1), "Invalid value for '--simulations'"),
 ])
 def test_bad_input_is_one_line(chess_snn, arguments, reason):
     done = chess_snn("play", *arguments)

@@ -140,7 +140,7 @@ def test_a_campaign_without_finished_iterations_has_the_same_columns(chess_snn, 
 @pytest.mark.parametrize(("arguments", "reason"), [
     (("nowhere",), "holds no campaign"),
     (("campaign", "--json", "--csv"), "--json and --csv exclude each other"),
-    (("campaign", "--last", "0"), "'--last': 0 is not in the range"),
+    (("campaign", "--last", "0"), "Invalid value for '--last'"),
     (("campaign", "--out", "campaign"), "cannot write campaign"),
 ])
 def test_bad_input_is_one_line(chess_snn, folder, arguments, reason):
