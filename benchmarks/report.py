@@ -12,7 +12,7 @@ from typing import Annotated, TextIO
 
 import typer
 
-from chess_snn.cli.options import JsonFile, check_writable
+from chess_snn.cli.options import JsonFile
 from chess_snn.cores import num_cores
 from chess_snn.data import write_text
 
@@ -117,7 +117,6 @@ def benchmark(name: str, run: Callable[..., None]) -> Callable[..., None]:
     annotated for Typer. It exits with 1 if a figure misses its bar, except with ``--quick``.
     """
     def command(json: bool, json_file: Path | None, **options: object) -> None:
-        check_writable(json_file)
         report = Report(name, sys.stderr if json else sys.stdout, json_file)
         print(f"bench {name}: {report.machine}", file=report.table)
         print(_line("figure", "value", "unit", "bar"), file=report.table)

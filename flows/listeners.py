@@ -17,6 +17,7 @@ from chess_snn.campaign.viewing.events import (
     AlarmRaised,
     Event,
     Listener,
+    StageProgress,
     WorkersProgress,
 )
 from chess_snn.campaign.viewing.lines import NowAndThen, event_lines
@@ -91,7 +92,8 @@ def live_file(folder: CampaignFolder) -> Listener:
     def listen(event: Event) -> None:
         nonlocal live, next_s
         live = live.after(event)
-        if not isinstance(event, WorkersProgress) or time.monotonic() < next_s:
+        is_progress = isinstance(event, StageProgress | WorkersProgress)
+        if not is_progress or time.monotonic() < next_s:
             return
         next_s = time.monotonic() + PERIOD_S
         try:

@@ -10,8 +10,7 @@ from chess_snn.campaign.store.folder import CampaignFolder
 from chess_snn.campaign.store.lock import campaign_lock
 from chess_snn.campaign.store.plans import read_plans
 from chess_snn.campaign.store.receipts import recorded_seconds
-from chess_snn.campaign.viewing.live import read_live
-from chess_snn.campaign.viewing.writer import WriterState, find_writer
+from chess_snn.campaign.viewing.live import WriterState, find_writer, is_reporting
 from chess_snn.errors import CampaignError, CampaignLockedError, UsageError
 
 
@@ -32,7 +31,7 @@ def extend_campaign(
         CorruptDataError: a plan or an earlier extension is damaged.
     """
     before = find_writer(folder)
-    if before is not None and before.state is WriterState.ELSEWHERE and read_live(folder):
+    if before is not None and before.state is WriterState.ELSEWHERE and is_reporting(folder):
         raise _runs_elsewhere(folder, str(before))
     try:
         with campaign_lock(folder):

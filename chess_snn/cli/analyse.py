@@ -1,17 +1,24 @@
-"""``chess-snn analyse``: what a network and its search think of one position."""
+"""``chess-snn analyse`` and ``mates``: what a network and its search see in positions."""
 
 import time
-from typing import Annotated
+from collections.abc import Callable
+from typing import Annotated, Final
 
-import chess
 import numpy as np
 import torch
 import typer
 
 from chess_snn.campaign.models.references import KNOWN_MODELS
-from chess_snn.cli.console import console, make_table, print_message, work_bar
+from chess_snn.campaign.viewing.lines import figure
+from chess_snn.cli.console import console, print_message, table_of, work_bar
 from chess_snn.cli.drawing import draw_position
-from chess_snn.cli.options import JsonFile, NetworkDeviceOption, check_writable
+from chess_snn.cli.options import (
+    DescentsOption,
+    JsonFile,
+    NetworkDeviceOption,
+    SeedOption,
+    ThreadsOption,
+)
 from chess_snn.cli.players import (
     ADVISER,
     DEFAULT_GAME,
@@ -20,11 +27,11 @@ from chess_snn.cli.players import (
     newest_or_untrained,
     read_position,
 )
-from chess_snn.config import check_range
 from chess_snn.data import write_json
-from chess_snn.devices import find_device
 from chess_snn.errors import PositionError
 from chess_snn.evaluation import Analysis, analyse, make_player
+from chess_snn.evaluation.scores import wilson_interval
+from chess_snn.evaluation.won_positions import MOST_MOVES, forced_wins, num_solved
 from chess_snn.games import get_game
 from chess_snn.games.base import Game, GameBatch, ValueKind
 from chess_snn.games.chess import move_of_action, moves_of, to_board
@@ -34,8 +41,11 @@ from chess_snn.nets import (
     expand_planes,
     make_evaluator,
 )
-from chess_snn.search import MAX_SIMULATIONS, make_tree_search
+from chess_snn.search import make_tree_search
 from chess_snn.types import Json
+
+_LARGEST_BATCH: Final = 64
+"""Positions that are searched for mates at a time."""
 
 
 def analyse_command(
@@ -44,10 +54,10 @@ def analyse_command(
         typer.Argument(help='FEN, of 2048 rows such as "2 . . 4/. . . ./. . . ./. . . 2"; or '
                        '"startpos".'),
     ],
-    simulations: Annotated[int, typer.Option(help="Descents of the search.")] = 200,
+    simulations: DescentsOption = 200,
     model: Annotated[str | None, typer.Option(help=f"A network: {KNOWN_MODELS}.")] = None,
     game_name: GameOption = "",
-    top: Annotated[int, typer.Option(help="Moves to show.")] = 8,
+    top: Annotated[int, typer.Option(min=1, help="Moves to show.")] = 8,
     device: NetworkDeviceOption = "cpu",
     json_file: JsonFile = None,
 ) -> None:
@@ -59,10 +69,6 @@ def analyse_command(
 
     chess-snn analyse startpos --game 2048 --simulations 64
     """
-    check_range("--simulations", simulations, ge=1, le=MAX_SIMULATIONS)
-    check_range("--top", top, ge=1)
-    check_writable(json_file)
-    find_device(device)
     if model is None:
         chosen = newest_or_untrained(game_name or DEFAULT_GAME)
     else:
@@ -84,19 +90,37 @@ def analyse_command(
             analysis = analyse(game, search, root)
         seconds = time.perf_counter() - start
     has_points = game.spec.value_kind is ValueKind.RETURN
-    facts = (
-        points_json(game, root, analysis) if has_points
-        else _to_json(analysis, to_board(root.state[0]))
-    )
+    facts = _points(game, root, analysis) if has_points else _chances(game, root, analysis)
+    spikes = _spikes(game, network, root)
     body: Json = {
         "model": chosen.label, "search": chosen.search.kind, "simulations": simulations,
-    } | facts | {"spikes": _spikes(game, network, root), "seconds": round(seconds, 3)}
+    } | facts | {"spikes": spikes, "seconds": round(seconds, 3)}
     if has_points:
         console.print(draw_position(game, root.state[0]))
-        print_points(body, top)
+        print_message(
+            f"Expected score to go: {body['score_to_go']:,.0f} after the search, "
+            f"{body['network_score_to_go']:,.0f} before."
+        )
     else:
-        _print(body, top)
-    _print_spikes(body["spikes"])
+        mover = "White" if " w " in body["fen"] else "Black"
+        print_message(
+            f"{mover} to move. Value {body['value_stm']:+.3f} for {mover} after the search, "
+            f"{body['network_value_stm']:+.3f} before; the network expects "
+            f"{_percent(body['wdl_stm'])} (win/draw/loss)."
+        )
+    print_message(f"{body['model']}, {simulations:,} simulations in {seconds:.1f} s.")
+    columns = _POINTS_COLUMNS if has_points else _CHANCES_COLUMNS
+    console.print(table_of(None, body["candidates"][:top], columns, left=("move", "UCI")))
+    left_out = len(body["candidates"]) - top
+    if left_out > 0:
+        print_message(f"{left_out} more legal moves; show them with --top")
+    line = body["principal_variation"]
+    print_message(f"Principal variation: {' '.join(line) if has_points else line['san']}")
+    print_message(
+        "An ordinary network: it has no spikes." if spikes is None else
+        f"One evaluation costs {spikes['total']:,.0f} spikes: {spikes['share']:.1%} of "
+        f"neurons x ticks, in {spikes['ticks']} ticks."
+    )
     if json_file is not None:
         write_json(json_file, body)
 
@@ -117,21 +141,11 @@ def _set_up(game: Game, text: str) -> GameBatch:
     return position
 
 
-def _to_json(analysis: Analysis, board: chess.Board) -> Json:
-    report = analysis.report
+def _chances(game: Game, position: GameBatch, analysis: Analysis) -> Json:
+    """The one row of ``position``, a chess position, and its moves, best first."""
+    report, board = analysis.report, to_board(position.state[0])
     line = moves_of(board, report.principal_variation)
-    candidates = []
-    for i in analysis.ranking():
-        move = move_of_action(board, int(report.actions[i]))
-        candidates.append({
-            "san": board.san(move),
-            "uci": move.uci(),
-            "visits": int(report.visits[i]),
-            "prior": float(report.priors[i]),
-            "policy": float(report.target[i]),
-            "q_stm": float(report.q_stm[i]) if report.visits[i] else None,
-            "wdl_stm": analysis.actions_wdl_stm[i].tolist(),
-        })
+    moves = [move_of_action(board, int(action)) for action in report.actions]
     return {
         "fen": board.fen(),
         "value_stm": report.value_stm,
@@ -140,68 +154,18 @@ def _to_json(analysis: Analysis, board: chess.Board) -> Json:
         "principal_variation": {
             "san": board.variation_san(line), "uci": [move.uci() for move in line],
         },
-        "candidates": candidates,
+        "candidates": [
+            {
+                "san": board.san(moves[i]), "uci": moves[i].uci(), **_searched(analysis, i),
+                "q_stm": float(report.q_stm[i]) if report.visits[i] else None,
+                "wdl_stm": analysis.actions_wdl_stm[i].tolist(),
+            }
+            for i in analysis.ranking()
+        ],
     }
 
 
-def _spikes(game: Game, network: Network, position: GameBatch) -> Json | None:
-    """Spikes of one evaluation of the position in float32; None for an ordinary twin."""
-    if not network.config.is_spiking:
-        return None
-    words_BP = torch.from_numpy(game.planes(position.state).view(np.int64))
-    planes_BPHW = expand_planes(words_BP, game.spec.board_shape, torch.float32)
-    counts = count_spikes(network, planes_BPHW)
-    return {
-        "total": counts.per_evaluation,
-        "share": counts.rate,
-        "ticks": network.config.ticks,
-        "layers": {name: layer.rate for name, layer in counts.layers.items()},
-    }
-
-
-def _print(body: Json, top: int) -> None:
-    mover = "White" if " w " in body["fen"] else "Black"
-    print_message(
-        f"{mover} to move. {body['model']}, {body['simulations']:,} simulations in "
-        f"{body['seconds']:.1f} s."
-    )
-    print_message(
-        f"Value {body['value_stm']:+.3f} for {mover} after the search, "
-        f"{body['network_value_stm']:+.3f} before; the network expects "
-        f"{_percent(body['wdl_stm'])} (win/draw/loss)."
-    )
-    table = make_table(
-        None, "move", "UCI", "visits", "prior", "policy", "Q", "win/draw/loss",
-        left=("move", "UCI"),
-    )
-    for move in body["candidates"][:top]:
-        q_stm = "" if move["q_stm"] is None else f"{move['q_stm']:+.3f}"
-        table.add_row(
-            move["san"], move["uci"], f"{move['visits']:,}", f"{move['prior']:.1%}",
-            f"{move['policy']:.1%}", q_stm, _percent(move["wdl_stm"]),
-        )
-    console.print(table)
-    left_out = len(body["candidates"]) - top
-    if left_out > 0:
-        print_message(f"{left_out} more legal moves; show them with --top")
-    print_message(f"Principal variation: {body['principal_variation']['san']}")
-
-
-def _print_spikes(spikes: Json | None) -> None:
-    if spikes is None:
-        print_message("An ordinary network: it has no spikes.")
-    else:
-        print_message(
-            f"One evaluation costs {spikes['total']:,.0f} spikes: {spikes['share']:.1%} of "
-            f"neurons x ticks, in {spikes['ticks']} ticks."
-        )
-
-
-def _percent(wdl: list[float]) -> str:
-    return "/".join(f"{100 * share:.0f}" for share in wdl) + " %"
-
-
-def points_json(game: Game, position: GameBatch, analysis: Analysis) -> Json:
+def _points(game: Game, position: GameBatch, analysis: Analysis) -> Json:
     """The one row of ``position`` and its moves, best first; all values in points of the score."""
     report, state, unit = analysis.report, position.state[0], game.spec.score_unit
     advised = make_player(game, ADVISER).choose(
@@ -219,9 +183,7 @@ def points_json(game: Game, position: GameBatch, analysis: Analysis) -> Json:
         "candidates": [
             {
                 "move": game.format_action(state, int(report.actions[i])),
-                "visits": int(report.visits[i]),
-                "prior": float(report.priors[i]),
-                "policy": float(report.target[i]),
+                **_searched(analysis, i),
                 "q_points": unit * float(report.q_stm[i]) if report.visits[i] else None,
                 "network_points": unit * float(analysis.actions_value_stm[i]),
                 "is_advised": bool(report.actions[i] == advised),
@@ -231,24 +193,98 @@ def points_json(game: Game, position: GameBatch, analysis: Analysis) -> Json:
     }
 
 
-def print_points(body: Json, top: int) -> None:
-    """Print what :func:`points_json` found, with the model and the seconds of the search."""
-    print_message(
-        f"{body['model']}, {body['simulations']:,} simulations in {body['seconds']:.1f} s."
-    )
-    print_message(
-        f"Expected score to go: {body['score_to_go']:,.0f} after the search, "
-        f"{body['network_score_to_go']:,.0f} before."
-    )
-    table = make_table(
-        None, "move", "visits", "prior", "policy", "Q (points)", "network alone", ADVISER,
-        left=("move",),
-    )
-    for move in body["candidates"][:top]:
-        q_points = "" if move["q_points"] is None else f"{move['q_points']:,.0f}"
-        table.add_row(
-            move["move"], f"{move['visits']:,}", f"{move['prior']:.1%}", f"{move['policy']:.1%}",
-            q_points, f"{move['network_points']:,.0f}", "plays it" if move["is_advised"] else "",
+def _searched(analysis: Analysis, i: int) -> Json:
+    report = analysis.report
+    return {
+        "visits": int(report.visits[i]), "prior": float(report.priors[i]),
+        "policy": float(report.target[i]),
+    }
+
+
+def _percent(wdl: list[float]) -> str:
+    return "/".join(f"{100 * share:.0f}" for share in wdl) + " %"
+
+
+Columns = dict[str, Callable[[Json], str]]
+_SEARCHED: Final[Columns] = {
+    "visits": lambda move: f"{move['visits']:,}",
+    "prior": lambda move: f"{move['prior']:.1%}",
+    "policy": lambda move: f"{move['policy']:.1%}",
+}
+_CHANCES_COLUMNS: Final[Columns] = {
+    "move": lambda move: move["san"],
+    "UCI": lambda move: move["uci"],
+    **_SEARCHED,
+    "Q": lambda move: figure(move, "q_stm", "+.3f"),
+    "win/draw/loss": lambda move: _percent(move["wdl_stm"]),
+}
+_POINTS_COLUMNS: Final[Columns] = {
+    "move": lambda move: move["move"],
+    **_SEARCHED,
+    "Q (points)": lambda move: figure(move, "q_points", ",.0f"),
+    "network alone": lambda move: f"{move['network_points']:,.0f}",
+    ADVISER: lambda move: "plays it" if move["is_advised"] else "",
+}
+
+
+def _spikes(game: Game, network: Network, position: GameBatch) -> Json | None:
+    """Spikes of one evaluation of the position in float32; None for an ordinary twin."""
+    if not network.config.is_spiking:
+        return None
+    words_BP = torch.from_numpy(game.planes(position.state).view(np.int64))
+    planes_BPHW = expand_planes(words_BP, game.spec.board_shape, torch.float32)
+    counts = count_spikes(network, planes_BPHW)
+    return {
+        "total": counts.per_evaluation,
+        "share": counts.rate,
+        "ticks": network.config.ticks,
+        "layers": {name: layer.rate for name, layer in counts.layers.items()},
+    }
+
+
+def mates_command(
+    model: Annotated[str, typer.Argument(help=f"A network: {KNOWN_MODELS}.")],
+    moves: Annotated[int, typer.Option(min=1, max=MOST_MOVES, help="Mate in so many moves.")] = 2,
+    simulations: DescentsOption = 800,
+    count: Annotated[int, typer.Option(min=1, max=10_000, help="Positions, all different.")] = 100,
+    seed: SeedOption = 0,
+    threads: ThreadsOption = 0,
+    device: NetworkDeviceOption = "cpu",
+    json_file: JsonFile = None,
+) -> None:
+    """Search positions with a forced mate and count those answered with a move that forces it.
+
+    The positions come from random games, and every one is proved by trying all moves.
+
+    chess-snn mates campaigns/cpu-001 --moves 2 --simulations 800
+    """
+    game = get_game("chess")
+    chosen = find_model(model, game.spec.name)
+    with work_bar("finding and proving positions") as update:
+        suite = forced_wins(game, count, moves, seed, on_progress=update)
+    solved = 0
+    with (
+        make_evaluator(
+            chosen.load(game), device=device, precision=chosen.precision,
+            num_threads=threads or None,
+        ) as evaluator,
+        work_bar("searching") as update,
+    ):
+        batch = min(count, _LARGEST_BATCH)
+        search = make_tree_search(
+            game, evaluator, chosen.search, simulations=simulations, num_games=batch
         )
-    console.print(table)
-    print_message(f"Principal variation: {' '.join(body['principal_variation'])}")
+        for first in range(0, count, batch):
+            rows = np.arange(first, min(first + batch, count))
+            solved += num_solved(game, search, suite.take(rows), moves)
+            update(first + len(rows), count)
+    low, high = wilson_interval(solved / count, count)
+    print_message(
+        f"{chosen.label}: {solved} of {count} mates in {moves} at {simulations:,} simulations "
+        f"({low:.2f} to {high:.2f} of all such positions, 95 %)."
+    )
+    if json_file is not None:
+        write_json(json_file, {
+            "model": chosen.label, "moves": moves, "simulations": simulations, "seed": seed,
+            "count": count, "solved": solved,
+        })

@@ -1,6 +1,5 @@
 """``chess-snn campaign``: start one, go on with one, look at one."""
 
-import json
 import os
 from dataclasses import asdict
 from pathlib import Path
@@ -13,7 +12,6 @@ from chess_snn.campaign import (
     CampaignFolder,
     campaign_lock,
     load_config,
-    preset_names,
     read_receipts,
 )
 from chess_snn.campaign.backup import check_store
@@ -34,18 +32,20 @@ from chess_snn.campaign.store.receipts import recorded_seconds
 from chess_snn.campaign.strength.champions import champion_of
 from chess_snn.campaign.strength.matches import is_finished, read_final_matches
 from chess_snn.campaign.viewing.alarms import find_alarms
-from chess_snn.cli.campaign_tables import print_summary
-from chess_snn.cli.compare_campaigns import compare
-from chess_snn.cli.console import announce_once, print_message, work_bar
+from chess_snn.cli.compare import compare_campaigns
+from chess_snn.cli.console import announce_once, print_json, print_message, work_bar
 from chess_snn.cli.estimate import estimate
 from chess_snn.cli.integrity import restore
 from chess_snn.cli.options import (
     AsJsonOption,
     CampaignArgument,
     ClusterOption,
+    ConfigOption,
     DeviceOption,
     GpusOption,
+    PresetOption,
     SelfPlayDeviceOption,
+    SetOption,
     WorkersOption,
     WorkersPerDeviceOption,
     check_given_games,
@@ -54,6 +54,7 @@ from chess_snn.cli.options import (
 )
 from chess_snn.cli.orchestration import load_flows
 from chess_snn.cli.players import fetch_model
+from chess_snn.cli.results import print_summary
 from chess_snn.cli.watch import campaign_terminal
 from chess_snn.errors import CampaignError, UsageError
 from chess_snn.interrupts import EXIT_INTERRUPTED, interruptible
@@ -65,24 +66,17 @@ app = typer.Typer(
 
 app.command()(estimate)
 app.command()(restore)
-app.command()(compare)
+app.command("compare")(compare_campaigns)
 
 
 @app.command()
 def start(
-    preset: Annotated[
-        str, typer.Option(help=f"Where to begin: {', '.join(preset_names())}.")
-    ] = "smoke",
+    preset: PresetOption = "smoke",
     dir: Annotated[  # the option's name
         Path | None, typer.Option(help="New folder; by default campaigns/<preset>-001 and so on.")
     ] = None,
-    config: Annotated[
-        Path | None, typer.Option(help="TOML file with settings, over the preset's.")
-    ] = None,
-    set: Annotated[  # the option's name
-        list[str] | None,
-        typer.Option(help="One setting, such as training.batch_size=512. May be repeated."),
-    ] = None,
+    config: ConfigOption = None,
+    set: SetOption = None,
     warm_start: Annotated[
         Path | None,
         typer.Option(help="Learn from these games first: the --out of chess-snn games import."),
@@ -182,10 +176,7 @@ def fork(
     dir: Annotated[  # the option's name
         Path | None, typer.Option(help="New folder; by default beside the campaign: NAME-fork-001.")
     ] = None,
-    set: Annotated[  # the option's name
-        list[str] | None,
-        typer.Option(help="One setting, such as training.learning_rate=0.003. May be repeated."),
-    ] = None,
+    set: SetOption = None,
 ) -> None:
     """Start a new campaign that continues from an iteration of another, under changed settings.
 
@@ -261,7 +252,7 @@ def status(
             "final_matches": read_final_matches(folder),
             "absent": absence_facts(folder),
         }
-        typer.echo(json.dumps(body, indent=2))
+        print_json(body)
         return
     print_summary(folder, receipts)
     print_message(

@@ -1,4 +1,4 @@
-"""``chess-snn models compare``: which of two networks is better, and how sure that is."""
+"""``chess-snn models compare`` and ``campaign compare``: which is better, and how sure that is."""
 
 import hashlib
 import json
@@ -8,38 +8,46 @@ from pathlib import Path
 from typing import Annotated, Final
 
 import typer
-from rich.table import Table
 
 from chess_snn.campaign import CampaignFolder
 from chess_snn.campaign.models.references import KNOWN_MODELS
-from chess_snn.cli.console import console, print_message
+from chess_snn.campaign.strength.measured_points import Point, common_points, milestones
+from chess_snn.cli.console import console, print_json, print_message, print_rows, table_of
 from chess_snn.cli.match import (
+    GamesOption,
     MaxPliesOption,
     OpeningsOption,
-    check_match_options,
     default_openings,
     elo_json,
-    elo_text,
     find_openings,
     games_pgn,
     play_entrants,
+    score_rows,
 )
 from chess_snn.cli.options import (
+    AsJsonOption,
     NetworkDeviceOption,
+    SeedOption,
     SimulationsOption,
     ThreadsOption,
     check_writable,
+    output_option,
 )
 from chess_snn.cli.orchestration import load_tracking, tracking_store
-from chess_snn.cli.players import Entrant, GameOption, find_network_entrant, game_of_players
-from chess_snn.cli.plots import comparison_svg
+from chess_snn.cli.players import (
+    Entrant,
+    GameOption,
+    find_entrant,
+    find_network_entrant,
+    game_of_players,
+)
+from chess_snn.cli.plots import campaign_curves_svg, comparison_svg
 from chess_snn.data import staged_folder, write_parts, write_text
-from chess_snn.data.manifest import describe_file
 from chess_snn.errors import ChessSnnError, UsageError
-from chess_snn.evaluation import Comparison, MatchResult, default_max_plies
+from chess_snn.evaluation import DEFAULT_MAX_PLIES, Comparison, default_max_plies
 from chess_snn.evaluation import compare as judge
 from chess_snn.evaluation.match_files import write_match
-from chess_snn.evaluation.solo import interval_text
+from chess_snn.games import get_game
 from chess_snn.games.base import Game
 from chess_snn.types import Json
 
@@ -51,15 +59,15 @@ _KIND: Final = "comparison"
 _DIGEST_LENGTH: Final = 8
 
 
-def compare(
+def compare_models(
     a: Annotated[str, typer.Argument(help=f"A network: {KNOWN_MODELS}.")],
     b: Annotated[str, typer.Argument(help="The other one, written the same way.")],
     game_name: GameOption = "",
-    games: Annotated[int, typer.Option(help="Even: each opening is played twice.")] = 200,
+    games: GamesOption = 200,
     simulations: SimulationsOption = 64,
     max_plies: MaxPliesOption = None,
     openings: OpeningsOption = "",
-    seed: Annotated[int, typer.Option(help="Of openings and games.")] = 0,
+    seed: SeedOption = 0,
     threads: ThreadsOption = 0,
     device: NetworkDeviceOption = "cpu",
     out: Annotated[
@@ -77,26 +85,27 @@ def compare(
 
     chess-snn models compare campaigns/cpu-001@champion exported --games 400 --simulations 16
     """
-    game = game_of_players([a, b], game_name)
-    max_plies = default_max_plies(game.spec) if max_plies is None else max_plies
-    openings = openings or default_openings(game)
-    check_match_options(games, simulations, max_plies, threads, seed)
     if out is not None and out.exists():
         raise UsageError(f"{out} exists already; choose a new folder with --out")
     check_writable(out, "--out")
+    game = game_of_players([a, b], game_name)
+    max_plies = max_plies or default_max_plies(game.spec)
+    openings = openings or default_openings(game)
     entrants = [find_network_entrant(game, text, simulations) for text in (a, b)]
-    starts = find_openings(game, openings, games // 2, seed)
+    starts = find_openings(game, openings, games, seed)
     start = time.perf_counter()
     result = play_entrants(
         game, entrants, starts, seed=seed, max_plies=max_plies, threads=threads, device=device
     )
     seconds = time.perf_counter() - start
     comparison = judge(result)
-    _print(comparison)
+    print_rows(f"{result.player_a} against {result.player_b}", _rows(comparison))
+    print_message(_verdict(comparison))
     settings: Json = {
         "seed": seed, "opening_source": openings, "max_plies": max_plies, "device": device,
     }
-    campaigns = _campaigns(entrants)
+    models = [entrant.model for entrant in entrants if entrant.model is not None]
+    campaigns = list({m.campaign.campaign_id: m.campaign for m in models if m.campaign}.values())
     if out is None and not campaigns:
         return
     target = out or campaigns[0].comparison(_name(entrants, games, settings))
@@ -108,62 +117,26 @@ def compare(
         _tell_mlflow(campaign, target)
 
 
-def _campaigns(entrants: Sequence[Entrant]) -> list[CampaignFolder]:
-    """Of the networks that have one, each once, a's first."""
-    found: dict[str, CampaignFolder] = {}
-    for entrant in entrants:
-        if entrant.model is not None and entrant.model.campaign is not None:
-            found.setdefault(entrant.model.campaign.campaign_id, entrant.model.campaign)
-    return list(found.values())
-
-
 def _name(entrants: Sequence[Entrant], games: int, settings: Json) -> str:
     """The same for the same match, whose outcome is the same too, wherever its networks lie."""
-    sides = "-against-".join(_short_name(entrant) for entrant in entrants)
+    sides = "-against-".join(
+        ("network" if generation is None else f"gen-{generation:06d}") + f"@{entrant.simulations}"
+        for entrant in entrants for generation in [entrant.facts.get("generation")]
+    )
     players = [
-        [_weights_digest(entrant), entrant.model and entrant.model.config_digest,
-         entrant.simulations, entrant.random_percent]
+        [entrant.digest, entrant.facts.get("config_digest"), entrant.simulations,
+         entrant.random_percent]
         for entrant in entrants
     ]
     match = json.dumps([players, games, settings], sort_keys=True)
     return f"{sides}-{hashlib.sha256(match.encode()).hexdigest()[:_DIGEST_LENGTH]}"
 
 
-def _weights_digest(entrant: Entrant) -> str | None:
-    if entrant.model is None or entrant.model.weights is None:
-        return None
-    return describe_file(entrant.model.weights).sha256
-
-
-def _short_name(entrant: Entrant) -> str:
-    model = entrant.model
-    if model is None or model.generation is None:
-        return f"network@{entrant.simulations}"
-    return f"gen-{model.generation:06d}@{entrant.simulations}"
-
-
 def _rows(comparison: Comparison) -> dict[str, str]:
     """The table, by headings."""
-    result = comparison.result
-    low, high = result.interval()
-    pairs = "-".join(map(str, comparison.counts.tolist()))
-    return {
-        "games": f"{result.num_games}: {result.wins} won, {result.draws} drawn, "
-                 f"{result.losses} lost, {result.capped} cut",
-        "pairs of 0, ½, 1, 1½, 2 points": pairs,
-        "score": f"{result.score:.3f} ({low:.3f} to {high:.3f})",
-        "Elo difference": elo_text(result.score, low, high),
+    return score_rows(comparison.result) | {
+        "pairs of 0, ½, 1, 1½, 2 points": "-".join(map(str, comparison.counts.tolist())),
         "likelihood of superiority": f"{comparison.superiority:.1%}",
-        **(_point_rows(result) if result.is_solo else {}),
-    }
-
-
-def _point_rows(result: MatchResult) -> dict[str, str]:
-    figures = result.point_figures()
-    return {
-        f"points of {result.player_a}": interval_text(figures["a"]),
-        f"points of {result.player_b}": interval_text(figures["b"]),
-        "points ahead on a seed": interval_text(figures["ahead"]),
     }
 
 
@@ -174,17 +147,6 @@ def _verdict(comparison: Comparison) -> str:
         f"{comparison.better} is the better one with a probability of "
         f"{comparison.probability:.1%}."
     )
-
-
-def _print(comparison: Comparison) -> None:
-    result = comparison.result
-    table = Table(title=f"{result.player_a} against {result.player_b}", show_header=False)
-    table.add_column(justify="left")
-    table.add_column(justify="left")
-    for name, text in _rows(comparison).items():
-        table.add_row(name, text)
-    console.print(table)
-    print_message(_verdict(comparison))
 
 
 def _write(
@@ -217,3 +179,80 @@ def _tell_mlflow(campaign: CampaignFolder, kept: Path) -> None:
         print_message(f"Kept with the artifacts of {campaign.name} in MLflow.")
     except ChessSnnError as error:
         print_message(f"MLflow was not told: {error}")
+
+
+def compare_campaigns(
+    a: Annotated[Path, typer.Argument(help="Folder of a campaign.")],
+    b: Annotated[Path, typer.Argument(help="Folder of the other one.")],
+    points: Annotated[
+        int, typer.Option(help="Matches of each measure; 1 is as far as both campaigns are.")
+    ] = 1,
+    games: GamesOption = 100,
+    simulations: SimulationsOption = 64,
+    max_plies: MaxPliesOption = DEFAULT_MAX_PLIES,
+    seed: SeedOption = 0,
+    threads: ThreadsOption = 0,
+    device: NetworkDeviceOption = "cpu",
+    plot: Annotated[Path | None, output_option("Write both curves to this file (SVG).")] = None,
+    as_json: AsJsonOption = False,
+) -> None:
+    """Play matches of two campaigns' networks at equal iteration, equal games and equal time.
+
+    Each opening is played with both colours. The likelihood of superiority is the probability that
+    A's network is the better one. Time is that in which the campaigns ran.
+
+    chess-snn campaign compare campaigns/cpu-001 campaigns/cpu-001-fork-001 --points 3
+    """
+    folders = [CampaignFolder.open(path) for path in (a, b)]
+    if folders[0].config.campaign.game != folders[1].config.campaign.game:
+        raise UsageError(f"{a} and {b} play different games and cannot be compared")
+    curves = [milestones(folder) for folder in folders]
+    chosen = common_points(curves[0], curves[1], points)
+    game = get_game(folders[0].config.campaign.game)
+    starts = find_openings(game, "book", games, seed)
+    results: dict[tuple[int, int], Comparison] = {}
+    for point in chosen:
+        pair = point.a.generation, point.b.generation
+        if pair not in results:  # two measures may have the same pair
+            entrants = [
+                find_entrant(game, f"{folder.path}@{generation}", simulations)
+                for folder, generation in zip(folders, pair, strict=True)
+            ]
+            results[pair] = judge(play_entrants(
+                game, entrants, starts, seed=seed, max_plies=max_plies or DEFAULT_MAX_PLIES,
+                threads=threads, device=device,
+            ))
+    rows = [_row(point, results[point.a.generation, point.b.generation]) for point in chosen]
+    if plot is not None:
+        write_text(plot, campaign_curves_svg([folder.name for folder in folders], curves))
+    if as_json:
+        print_json({"a": folders[0].name, "b": folders[1].name, "simulations": simulations,
+                    "points": rows})
+        return
+    console.print(table_of(f"A is {folders[0].name}, B is {folders[1].name}", rows, {
+        "at equal": lambda row: f"{row['value']:,.0f} {row['measure']}",
+        "A": lambda row: _generation(row, "a"),
+        "B": lambda row: _generation(row, "b"),
+        "score of A (95 %)":
+            lambda row: f"{row['score']:.3f} ({row['score_low']:.3f} to {row['score_high']:.3f})",
+        "A is better": lambda row: f"{row['likelihood_of_superiority']:.1%}",
+    }))
+    print_message("Beside a generation is its own score over its campaign's opponents.")
+
+
+def _row(point: Point, comparison: Comparison) -> Json:
+    result = comparison.result
+    low, high = result.interval()
+    return {
+        "measure": point.measure, "value": point.value,
+        "generation_a": point.a.generation, "generation_b": point.b.generation,
+        "evaluation_a": point.a.score, "evaluation_b": point.b.score,
+        "games": result.num_games, "wins": result.wins, "draws": result.draws,
+        "losses": result.losses, "score": result.score, "score_low": low, "score_high": high,
+        "likelihood_of_superiority": comparison.superiority,
+    }
+
+
+def _generation(row: Json, side: str) -> str:
+    score = row[f"evaluation_{side}"]
+    return f"gen {row[f'generation_{side}']}" + ("" if score is None else f" ({score:.3f})")

@@ -1,10 +1,12 @@
 """The terminal: lines, tables and bars."""
 
+import json
 import time
-from collections.abc import Callable, Container, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Final
+from typing import Final, TypeVar
 
+import typer
 from rich import box
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
@@ -12,6 +14,8 @@ from rich.table import Table
 from rich.text import Text
 
 console = Console(highlight=False)
+
+Row = TypeVar("Row")
 
 _LINE_PERIOD_S: Final = 10.0
 """Between lines of progress, where there is no terminal for a bar."""
@@ -22,22 +26,40 @@ def print_message(text: str) -> None:
     console.print(text, markup=False, soft_wrap=True)
 
 
-def make_table(
-    title: str | None, *headings: str, left: Container[str] = (), lean: bool = False
-) -> Table:
-    """A table without rows. Columns are aligned to the right, or if in ``left`` to the left.
+def print_json(body: object) -> None:
+    """Print ``body`` alone to standard output."""
+    typer.echo(json.dumps(body, indent=2))
 
-    ``lean`` is without lines between columns, so that more fit side by side.
-    """
+
+def make_table(title: str | None, *headings: str, left: Container[str] = ()) -> Table:
+    """A table without rows. Columns are aligned to the right, or if in ``left`` to the left."""
     table = Table(
         title=None if title is None else Text(title),  # brackets in a name are no markup
-        title_justify="left",
-        box=box.SIMPLE_HEAD if lean else box.HEAVY_HEAD,
-        padding=(0, 0, 0, 1) if lean else (0, 1),
+        title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 0, 0, 1),
     )
     for heading in headings:
         table.add_column(heading, justify="left" if heading in left else "right")
     return table
+
+
+def table_of(
+    title: str | None, rows: Iterable[Row], columns: Mapping[str, Callable[[Row], str]],
+    left: Container[str] = (),
+) -> Table:
+    """A table of ``rows``; ``columns`` makes the cells by heading. See :func:`make_table`."""
+    table = make_table(title, *columns, left=left)
+    for row in rows:
+        table.add_row(*(Text(cell(row)) for cell in columns.values()))
+    return table
+
+
+def print_rows(title: str | None, rows: Mapping[str, str]) -> None:
+    """Print names and texts below ``title``, a line each."""
+    if title is not None:
+        print_message(title)
+    width = max(map(len, rows))
+    for name, text in rows.items():
+        print_message(f"  {name:<{width}}  {text}")
 
 
 def announce_once() -> Callable[[str, float], None]:

@@ -6,25 +6,22 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from rich.console import Console, Group, RenderableType
+from rich.filesize import decimal
 from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
 from chess_snn.campaign.store.plans import describe_length
 from chess_snn.campaign.viewing.events import (
-    EVALUATION,
-    GATING_MATCH,
-    SELF_PLAY,
-    TRAINING,
     StageProgress,
     WorkerProgress,
     WorkersProgress,
 )
 from chess_snn.campaign.viewing.lines import MOST_WORKERS, duration, elo_interval, interval
+from chess_snn.campaign.viewing.live import WriterState
 from chess_snn.campaign.viewing.results import opponents_of, score_column
 from chess_snn.campaign.viewing.watching import CampaignView
-from chess_snn.campaign.viewing.writer import WriterState
-from chess_snn.cli.campaign_tables import matches_table
+from chess_snn.cli.results import matches_table
 from chess_snn.types import Json
 
 _FIGURES: Final = (
@@ -51,15 +48,7 @@ _LABEL_WIDTH: Final = 20
 _MOST_POINTS: Final = 60
 _BESIDE_CURVE: Final = _LABEL_WIDTH + 30
 """Characters of a line that the label and the newest figures need."""
-_ROOMY_LINES: Final = 38
-"""Height from which an interval gets curves of its own."""
 
-_STAGE_SECONDS: Final = {
-    SELF_PLAY: "self_play_s", TRAINING: "training_s", EVALUATION: "evaluation_s",
-    GATING_MATCH: "gate_s",
-}
-_STAGE_FIGURES: Final = {EVALUATION: "score", GATING_MATCH: "gate_verdict"}
-"""Of stages that not every iteration has: a figure that it has then."""
 _STATE_STYLES: Final = {
     WriterState.RUNNING: "green", WriterState.STOPPED: "red", WriterState.ELSEWHERE: "yellow",
 }
@@ -67,11 +56,9 @@ BLOCKS: Final = "▁▂▃▄▅▆▇█"
 PLAIN: Final = "_.-=+*%#"
 """Levels of a curve, and those for a terminal whose encoding lacks them."""
 _GIB: Final = 2**30
-_UNITS: Final = ("B", "KiB", "MiB", "GiB", "TiB")
-_UNIT_STEP: Final = 1024
 
-Draw = Callable[[Sequence[float], float | None, float | None], str]
-"""A curve of (values, lowest level, highest level)."""
+Draw = Callable[..., Text]
+"""Draws the curve of a column between two levels, by default the least and the greatest value."""
 
 
 def dashboard(view: CampaignView, console: Console) -> RenderableType:
@@ -79,16 +66,17 @@ def dashboard(view: CampaignView, console: Console) -> RenderableType:
     levels = BLOCKS if console.encoding.startswith("utf") else PLAIN
     width = max(1, min(_MOST_POINTS, console.width - _BESIDE_CURVE))
 
-    def draw(values: Sequence[float], low: float | None, high: float | None) -> str:
-        return sparkline(values, width, low=low, high=high, levels=levels)
+    def draw(column: str, low: float | None = None, high: float | None = None) -> Text:
+        values = _measured(view.rows, column)
+        return Text(sparkline(values, width, low=low, high=high, levels=levels), style="cyan")
 
     parts: list[RenderableType] = [_header(view), _stages(view)]
     parts += [Text(f"ALARM {alarm}", style="bold red") for alarm in view.alarms]
     parts.append(_curves(view, draw))
     if any(row["score"] is not None for row in view.rows):
-        parts.append(_scores(view, draw, with_bounds=console.height >= _ROOMY_LINES))
+        parts.append(_scores(view, draw))
     if view.final_matches:
-        parts.append(matches_table("at the end of the campaign", view.final_matches, lean=True))
+        parts.append(matches_table("at the end of the campaign", view.final_matches))
     parts.append(workers_table(view.workers))
     parts.append(_resources(view))
     return Group(*parts)
@@ -118,22 +106,16 @@ def _header(view: CampaignView) -> RenderableType:
 
 
 def _stages(view: CampaignView) -> RenderableType:
-    parts = [stage_bars(view.stages, [_history(view, stage) for stage in view.stages])]
+    now_s, more = time.time(), [""] * len(view.stages)
+    if view.is_running and view.writer is not None:
+        begun_s = view.writer.since.timestamp()
+        more = [f", for {duration(max(0.0, now_s - max(stage.begun_s, begun_s)))}"
+                for stage in view.stages]
+    parts = [stage_bars(view.stages, more)]
     if not view.is_finished and not view.is_running:
-        quiet_s = max(0.0, time.time() - view.last_sign_s)
+        quiet_s = max(0.0, now_s - view.last_sign_s)
         parts.append(Text(f"  last written to {duration(quiet_s)} ago", style="dim"))
     return Group(*parts)
-
-
-def _history(view: CampaignView, stage: StageProgress) -> str:
-    """How long the stage has run, and how long it took in the last iteration that had it."""
-    text = ""
-    if view.is_running and view.writer is not None:
-        begun_s = max(stage.begun_s, view.writer.since.timestamp())
-        text += f", for {duration(max(0.0, time.time() - begun_s))}"
-    if (known := _last_seconds(view.rows, stage.stage)) is not None:
-        text += f" (last time {duration(known)} in all)"
-    return text
 
 
 def stage_bars(stages: Sequence[StageProgress], more: Sequence[str] = ()) -> RenderableType:
@@ -177,16 +159,6 @@ def describe_writer(view: CampaignView) -> str:
     return str(view.writer)
 
 
-def _last_seconds(rows: Sequence[Json], stage: str) -> float | None:
-    """How long the stage took when it was last done; None where that is not known."""
-    column = _STAGE_SECONDS.get(stage)
-    if column is None:
-        return None
-    proof = _STAGE_FIGURES.get(stage, column)
-    done = [row for row in rows if row[proof] is not None]
-    return done[-1][column] if done else None
-
-
 def _grid() -> Table:
     grid = Table.grid(padding=(0, 1))
     grid.add_column(width=_LABEL_WIDTH, no_wrap=True)
@@ -198,35 +170,22 @@ def _grid() -> Table:
 def _curves(view: CampaignView, draw: Draw) -> RenderableType:
     grid = _grid()
     for label, column, form in _FIGURES:
-        values = _measured(view.rows, column)
-        if values:
-            grid.add_row(Text(label), Text(draw(values, None, None), style="cyan"),
-                         Text(format(values[-1], form)))
+        if values := _measured(view.rows, column):
+            grid.add_row(Text(label), draw(column), Text(format(values[-1], form)))
     return grid
 
 
-def _scores(view: CampaignView, draw: Draw, *, with_bounds: bool) -> RenderableType:
-    """Scores from 0 to 1; above and below, where there is room, the bounds of the interval."""
+def _scores(view: CampaignView, draw: Draw) -> RenderableType:
+    """Scores from 0 to 1, each with the interval of the newest."""
     grid = _grid()
     grid.add_row(Text("score against", style="bold"), "", Text("95 % interval", style="dim"))
     for opponent in opponents_of(view.folder.config):
-        evaluated = [row for row in view.rows if row[score_column(opponent)] is not None]
-        if not evaluated:
-            continue
-
-        def curve(ending: str, column: str = score_column(opponent)) -> str:
-            return draw(_measured(view.rows, column + ending), 0.0, 1.0)
-
-        if with_bounds:
-            grid.add_row("", Text(curve("_high"), style="dim"), Text("high", style="dim"))
-        grid.add_row(Text(f"  {opponent}"), Text(curve(""), style="cyan"),
-                     Text(interval(evaluated[-1], opponent)))
-        if with_bounds:
-            grid.add_row("", Text(curve("_low"), style="dim"), Text("low", style="dim"))
-    if elo := _measured(view.rows, "elo"):
-        newest = [row for row in view.rows if row["elo"] is not None][-1]
-        grid.add_row(Text("Elo"), Text(draw(elo, None, None), style="cyan"),
-                     Text(elo_interval(newest)))
+        column = score_column(opponent)
+        if newest := [row for row in view.rows if row[column] is not None][-1:]:
+            grid.add_row(Text(f"  {opponent}"), draw(column, 0.0, 1.0),
+                         Text(interval(newest[0], opponent)))
+    if newest := [row for row in view.rows if row["elo"] is not None][-1:]:
+        grid.add_row(Text("Elo"), draw("elo"), Text(elo_interval(newest[0])))
     return grid
 
 
@@ -264,20 +223,10 @@ def _measured(rows: Sequence[Json], column: str) -> list[float]:
 
 
 def _resources(view: CampaignView) -> Text:
-    line = f"disk {_size(view.disk.used_bytes)}, {_size(view.disk.free_bytes)} free"
+    line = f"disk {decimal(view.disk.used_bytes)}, {decimal(view.disk.free_bytes)} free"
     if (use := view.processes) is not None:
         line += (
             f"; processes: {use.num_processes}, using {use.cores:.1f} cores and "
-            f"{_size(use.memory_bytes)} of memory"
+            f"{decimal(use.memory_bytes)} of memory"
         )
     return Text(line, style="dim")
-
-
-def _size(num_bytes: int) -> str:
-    """``1.5 GiB``."""
-    size = float(num_bytes)
-    for unit in _UNITS[:-1]:
-        if size < _UNIT_STEP:
-            return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
-        size /= _UNIT_STEP
-    return f"{size:.1f} {_UNITS[-1]}"

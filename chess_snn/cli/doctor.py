@@ -1,6 +1,5 @@
 """``chess-snn doctor``: what this machine has, and what is wrong with it."""
 
-import json
 import os
 from collections.abc import Callable
 from typing import Annotated, Final
@@ -8,7 +7,8 @@ from typing import Annotated, Final
 import typer
 
 from chess_snn.campaign.store.naming import campaigns_home
-from chess_snn.cli.console import console, print_message, work_bar
+from chess_snn.cli.console import console, print_json, print_message, work_bar
+from chess_snn.cli.options import AsJsonOption
 from chess_snn.cli.orchestration import load_flows
 from chess_snn.devices import Device, choose_devices, processor, visible_gpus
 from chess_snn.doctor import (
@@ -31,7 +31,7 @@ _MARKS: Final = {Level.OK: "ok", Level.NOTE: "note", Level.BROKEN: "BROKEN"}
 
 
 def doctor_command(
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead.")] = False,
+    as_json: AsJsonOption = False,
     play: Annotated[
         bool, typer.Option("--play", help="Also play and train on each device; about a minute.")
     ] = False,
@@ -66,7 +66,7 @@ def doctor_command(
         findings += _try_with_bar(devices)
     num_broken = sum(finding.level is Level.BROKEN for finding in findings)
     if as_json:
-        typer.echo(json.dumps([finding.to_json() for finding in findings], indent=2))
+        print_json([finding.to_json() for finding in findings])
     else:
         print_message(f"{num_broken} broken" if num_broken else "nothing is broken")
     if num_broken:

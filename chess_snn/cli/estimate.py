@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from chess_snn.campaign import CampaignFolder, load_config, preset_names, read_receipts
+from chess_snn.campaign import CampaignFolder, load_config, read_receipts
 from chess_snn.campaign.configuration.settings import CampaignConfig
 from chess_snn.campaign.machine.cost import (
     OPTIMISM,
@@ -16,7 +16,8 @@ from chess_snn.campaign.machine.cost import (
     predict_receipt,
 )
 from chess_snn.campaign.store.extensions import S_PER_HOUR
-from chess_snn.cli.console import console, make_table, print_message, work_bar
+from chess_snn.cli.console import console, print_message, table_of, work_bar
+from chess_snn.cli.options import ConfigOption, PresetOption, SetOption
 from chess_snn.errors import CampaignError
 
 
@@ -24,13 +25,9 @@ def estimate(
     directory: Annotated[
         Path | None, typer.Argument(help="A campaign: compare with what its iterations took.")
     ] = None,
-    preset: Annotated[
-        str, typer.Option(help=f"Without a campaign: {', '.join(preset_names())}.")
-    ] = "smoke",
-    config: Annotated[Path | None, typer.Option(help="TOML file, over the preset's.")] = None,
-    set: Annotated[  # the option's name
-        list[str] | None, typer.Option(help="One setting, such as net.size=small. Repeatable.")
-    ] = None,
+    preset: PresetOption = "smoke",
+    config: ConfigOption = None,
+    set: SetOption = None,
     plies: Annotated[
         float | None,
         typer.Option(help="Mean length of a game; by default that of the first hours.", min=1.0),
@@ -65,16 +62,16 @@ def _measure(config: CampaignConfig) -> Pace:
 
 
 def _print_costs(config: CampaignConfig, costs: tuple[Cost, Cost]) -> None:
-    table = make_table(
-        f"an iteration of {config.self_play.games_per_iteration:,} games",
-        "", "simulations", "self-play s", "training s", "iteration s", "positions/s", left=("",),
-    )
-    for name, progress, cost in zip(("first", "last"), (0.0, 1.0), costs, strict=True):
-        table.add_row(
-            name, str(config.search.simulations(progress)), f"{cost.self_play_s:,.1f}",
-            f"{cost.training_s:,.1f}", f"{cost.iteration_s:,.1f}", f"{cost.positions_per_s:,.0f}",
-        )
-    console.print(table)
+    rows = list(zip(("first", "last"), (0.0, 1.0), costs, strict=True))
+    title = f"an iteration of {config.self_play.games_per_iteration:,} games"
+    console.print(table_of(title, rows, {
+        "": lambda row: row[0],
+        "simulations": lambda row: str(config.search.simulations(row[1])),
+        "self-play s": lambda row: f"{row[2].self_play_s:,.1f}",
+        "training s": lambda row: f"{row[2].training_s:,.1f}",
+        "iteration s": lambda row: f"{row[2].iteration_s:,.1f}",
+        "positions/s": lambda row: f"{row[2].positions_per_s:,.0f}",
+    }, left=("",)))
     mean_s = sum(cost.iteration_s for cost in costs) / len(costs)
     run, games = config.campaign, config.self_play.games_per_iteration
     low, high = OPTIMISM
@@ -97,15 +94,15 @@ def _print_costs(config: CampaignConfig, costs: tuple[Cost, Cost]) -> None:
 
 
 def _compare(folder: CampaignFolder, pace: Pace) -> None:
-    table = make_table(
-        f"{folder.name}: what its iterations should take and took",
-        "iter", "self-play s", "took", "training s", "took", "both, took / should",
-    )
-    for receipt in read_receipts(folder):
-        cost, took = predict_receipt(folder.config, pace, receipt), receipt.seconds
-        ratio = (took.self_play + took.training) / cost.iteration_s
-        table.add_row(
-            str(receipt.iteration), f"{cost.self_play_s:,.1f}", f"{took.self_play:,.1f}",
-            f"{cost.training_s:,.1f}", f"{took.training:,.1f}", f"{ratio:.2f}",
-        )
-    console.print(table)
+    rows = [(receipt, predict_receipt(folder.config, pace, receipt))
+            for receipt in read_receipts(folder)]
+    console.print(table_of(f"{folder.name}: what its iterations should take and took", rows, {
+        "iter": lambda row: str(row[0].iteration),
+        "self-play s": lambda row: f"{row[1].self_play_s:,.1f}",
+        "took": lambda row: f"{row[0].seconds.self_play:,.1f}",
+        "training s": lambda row: f"{row[1].training_s:,.1f}",
+        "it took": lambda row: f"{row[0].seconds.training:,.1f}",
+        "both, took / should": lambda row: format(
+            (row[0].seconds.self_play + row[0].seconds.training) / row[1].iteration_s, ".2f"
+        ),
+    }))

@@ -1,14 +1,13 @@
 """``chess-snn games``: PGN in and out, one game to look at, figures of many."""
 
-import json
 from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
 from typing import Annotated, Final
 
+import chess
 import numpy as np
 import typer
-from rich.table import Table
 
 from chess_snn.campaign import CampaignFolder
 from chess_snn.campaign.store.collection import (
@@ -23,17 +22,18 @@ from chess_snn.campaign.store.folder import CONFIG_FILE
 from chess_snn.campaign.store.notes import absence_notices
 from chess_snn.campaign.strength.match_games import match_games_pgn
 from chess_snn.campaign.viewing.recorded_games import collection_figures, replay, to_pgn
-from chess_snn.cli.console import console, make_table, print_message, work_bar
-from chess_snn.cli.drawing import (
-    board_png,
-    board_svg,
-    board_text,
-    check_ply,
-    draw_position,
-    position_of,
+from chess_snn.cli.console import (
+    console,
+    make_table,
+    print_json,
+    print_message,
+    print_rows,
+    table_of,
+    work_bar,
 )
+from chess_snn.cli.drawing import board_png, board_svg, draw_board, draw_position, position_of
 from chess_snn.cli.learn import learn_command
-from chess_snn.cli.options import AsJsonOption, JsonFile, check_writable
+from chess_snn.cli.options import AsJsonOption, JsonFile, output_option
 from chess_snn.cli.players import check_game
 from chess_snn.config import check_choice
 from chess_snn.cores import num_cores
@@ -41,7 +41,7 @@ from chess_snn.data import write_bytes, write_json, write_parts, write_text
 from chess_snn.errors import UsageError
 from chess_snn.evaluation.match_result import FORFEIT_ENDING, VOID_ENDING
 from chess_snn.games import get_game
-from chess_snn.pgn import FAULT_KINDS, Imported, ImportReport, import_pgn
+from chess_snn.pgn import FAULT_KINDS, Imported, import_pgn
 from chess_snn.types import Json
 
 app = typer.Typer(help="PGN in and out; look at games that were played.", no_args_is_help=True)
@@ -70,8 +70,6 @@ def import_command(
 
     chess-snn games import lichess.pgn.zst --out imports/lichess
     """
-    check_writable(json_file)
-
     with work_bar(f"importing {file.name}", "KiB read") as on_progress:
         imported = import_pgn(
             file, out, workers=workers or num_cores(), strict=strict,
@@ -100,7 +98,7 @@ def _open(directory: Path) -> GameCollection:
 @app.command()
 def export(
     directory: Directory,
-    out: Annotated[Path | None, typer.Option(help="File to write; else standard output.")] = None,
+    out: Annotated[Path | None, output_option("File to write; else standard output.")] = None,
     iteration: Annotated[str | None, typer.Option(help="One, or a range such as 3:7.")] = None,
     generation: Annotated[str | None, typer.Option(help="That played; likewise.")] = None,
     outcome: Annotated[str | None, typer.Option(help=f"{', '.join(OUTCOMES)}.")] = None,
@@ -118,7 +116,6 @@ def export(
 
     chess-snn games export campaigns/cpu-001 --matches --generation 18 --out matches.pgn
     """
-    check_writable(out, "--out")
     if outcome is not None:
         check_choice("--outcome", outcome, OUTCOMES)
     if termination is not None:
@@ -136,19 +133,27 @@ def export(
     else:
         collection = _open(directory)
         check_game(collection.name, collection.spec.name, _PGN_GAME)
-        games, total = _pgn_games(collection, wanted), f"{collection.num_games:,}"
+        games = (to_pgn(collection, game) for game in collection.games(wanted))
+        total = f"{collection.num_games:,}"
     first = next(games, None)
     if first is None:
         all_games = "match games" if total is None else f"{total} games"
         raise UsageError(f"none of the {all_games} of {directory} is wanted; ask for more")
-    texts = _Counted(chain([first], games))
+    count = 0
+
+    def texts() -> Iterator[str]:
+        nonlocal count
+        for text in chain([first], games):
+            count += 1
+            yield text
+
     if out is None:
-        for text in texts:
+        for text in texts():
             typer.echo(text, nl=False)
     else:
-        write_parts(out, texts)
+        write_parts(out, texts())
     of_all = "" if total is None else f" of {total}"
-    typer.echo(f"{texts.count:,}{of_all} games", err=True)
+    typer.echo(f"{count:,}{of_all} games", err=True)
 
 
 @app.command()
@@ -156,10 +161,8 @@ def show(
     directory: Directory,
     game: Annotated[int, typer.Option(help="Its number, from 1; `Game` in exported PGN.")] = 1,
     ply: Annotated[int | None, typer.Option(help="Plies played on the board; else all.")] = None,
-    svg: Annotated[Path | None, typer.Option(help="Draw the board into this file.")] = None,
-    png: Annotated[
-        Path | None, typer.Option(help="The same as PNG; needs the extra png.")
-    ] = None,
+    svg: Annotated[Path | None, output_option("Draw the board into this file.")] = None,
+    png: Annotated[Path | None, output_option("The same as PNG; needs the extra png.")] = None,
 ) -> None:
     """Show a game and a board of it.
 
@@ -167,37 +170,38 @@ def show(
 
     chess-snn games show campaigns/cpu-001 --game 12 --ply 40 --svg board.svg
     """
-    check_writable(svg, "--svg")
-    check_writable(png, "--png")
     collection = _open(directory)
     if svg is not None or png is not None:
         check_game(collection.name, collection.spec.name, _PGN_GAME)
     found = collection.game(game)
+    num_plies = int(np.diff(found.records.game_offsets)[found.index])
+    ply = num_plies if ply is None else ply
+    if not 0 <= ply <= num_plies:
+        raise UsageError(f"--ply must be >= 0 and <= {num_plies} in this game, got {ply}")
     if collection.spec.num_players == 1:
         _show_alone(collection, found, ply)
         return
     text = to_pgn(collection, found)  # first: it plays the game over
-    position = position_of(found.records, found.index, ply)
+    board = position_of(found.records, found.index, ply)
     if svg is not None:
-        write_text(svg, board_svg(position))
+        write_text(svg, board_svg(board))
     if png is not None:
-        write_bytes(png, board_png(position))
+        write_bytes(png, board_png(board))
     typer.echo(text)
-    typer.echo(board_text(position))
+    mover = "White" if board.turn == chess.WHITE else "Black"
+    typer.echo(f"After {ply} of {num_plies} plies, {mover} to move:\n")
+    typer.echo(draw_board(board, chess.WHITE, ascii_only=True))
+    typer.echo(f"\n{board.fen()}")
 
 
-def _show_alone(collection: GameCollection, found: CollectedGame, ply: int | None) -> None:
-    num_plies = int(np.diff(found.records.game_offsets)[found.index])
-    if ply is not None:
-        check_ply(ply, num_plies)
+def _show_alone(collection: GameCollection, found: CollectedGame, ply: int) -> None:
     game = get_game(collection.spec.name)
     replayed = replay(game, collection, found, ply)
-    for name, fact in replayed.facts.items():
-        print_message(f"{name:<13} {fact}")
+    print_rows(None, replayed.facts)
     print_message(f"\n{replayed.moves}\n")
     print_message(
-        f"After {replayed.ply:,} of {num_plies:,} moves, score {replayed.points:,.0f}"
-        + (", before the last tile came:" if replayed.ply == num_plies else ":")
+        f"After {ply:,} of {replayed.num_plies:,} moves, score {replayed.points:,.0f}"
+        + (", before the last tile came:" if ply == replayed.num_plies else ":")
     )
     console.print(draw_position(game, replayed.state))
     print_message(game.format_state(replayed.state))
@@ -212,29 +216,12 @@ def stats(
     collection = _open(directory)
     figures = collection_figures(collection)
     if as_json:
-        typer.echo(json.dumps(figures, indent=2))
+        print_json(figures)
     else:
         _print_figures(figures, collection.spec.milestone_name)
 
 
 app.command("learn")(learn_command)
-
-
-class _Counted:
-    """Texts, and how many of them were handed out."""
-
-    def __init__(self, texts: Iterator[str]) -> None:
-        self._texts = texts
-        self.count = 0
-
-    def __iter__(self) -> Iterator[str]:
-        for text in self._texts:
-            yield text
-            self.count += 1
-
-
-def _pgn_games(collection: GameCollection, wanted: GameFilter) -> Iterator[str]:
-    return (to_pgn(collection, game) for game in collection.games(wanted))
 
 
 def _parse_range(option: str, text: str | None) -> range | None:
@@ -272,19 +259,13 @@ def _print_import(imported: Imported, out: Path) -> None:
         if count:
             print_message(f"{count:,} of them {what}.")
     if report.games_refused:
-        console.print(_refused_table(report))
-
-
-def _refused_table(report: ImportReport) -> Table:
-    table = make_table(
-        f"{report.games_refused:,} games refused", "kind", "games", "first", "meaning",
-        left=("kind", "first", "meaning"),
-    )
-    for kind, meaning in FAULT_KINDS.items():
-        if kind in report.refused:
-            first = str(report.examples[kind]).replace("[", r"\[")
-            table.add_row(kind.replace("_", " "), f"{report.refused[kind]:,}", first, meaning)
-    return table
+        kinds = [kind for kind in FAULT_KINDS if kind in report.refused]
+        console.print(table_of(f"{report.games_refused:,} games refused", kinds, {
+            "kind": lambda kind: kind.replace("_", " "),
+            "games": lambda kind: f"{report.refused[kind]:,}",
+            "first": lambda kind: str(report.examples[kind]),
+            "meaning": lambda kind: FAULT_KINDS[kind],
+        }, left=("kind", "first", "meaning")))
 
 
 def _print_figures(figures: Json, milestone_name: str) -> None:

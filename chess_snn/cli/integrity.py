@@ -1,6 +1,5 @@
 """``chess-snn verify``, ``gc`` and ``campaign restore``: check, shrink and fetch a campaign."""
 
-import json
 from collections import Counter
 from contextlib import nullcontext
 from dataclasses import asdict
@@ -17,7 +16,7 @@ from chess_snn.campaign.integrity.findings import DAMAGE, STATE_WORDS, Findings
 from chess_snn.campaign.integrity.gc import Disposable, dispose, find_disposable, sorts
 from chess_snn.campaign.integrity.repair import Repair, repair_campaign
 from chess_snn.campaign.integrity.verify import verify_campaign
-from chess_snn.cli.console import console, make_table, print_message, work_bar
+from chess_snn.cli.console import console, print_json, print_message, table_of, work_bar
 from chess_snn.cli.options import AsJsonOption, CampaignArgument
 from chess_snn.config import check_choice
 from chess_snn.cores import num_cores
@@ -62,11 +61,10 @@ def verify_command(
         body = findings.to_json() | {
             "campaign": str(folder.path), "repairs": [asdict(entry) for entry in repairs]
         }
-        typer.echo(json.dumps(body, indent=2))
+        print_json(body)
     else:
         _print_findings(folder, findings)
-        _print_repairs(repairs)
-        _print_verdict(directory, findings, repairs, repair)
+        _print_repairs(directory, findings, repairs, repair)
     if not findings.is_whole:
         raise typer.Exit(EXIT_DAMAGED)
 
@@ -102,7 +100,7 @@ def gc_command(
             with nullcontext() if as_json else work_bar(f"removing from {folder.name}") as progress:
                 dispose(folder, disposable, progress)
     if as_json:
-        typer.echo(json.dumps({
+        print_json({
             "campaign": str(folder.path),
             "is_removed": yes,
             "bytes": sum(entry.num_bytes for entry in disposable),
@@ -113,31 +111,37 @@ def gc_command(
                 }
                 for entry in disposable
             ],
-        }, indent=2))
+        })
         return
-    _print_disposable(folder, disposable)
     if not disposable:
         print_message(f"{folder.path}: nothing may go")
-    elif yes:
-        print_message(f"{_mib(disposable)} are free. What went is noted in removals/.")
-    else:
-        print_message(
-            f"{_mib(disposable)} may go; nothing was removed. Remove it: "
-            f"chess-snn gc {directory} --yes"
-        )
+        return
+    groups: dict[tuple[str, str], list[Disposable]] = {}
+    for entry in disposable:
+        groups.setdefault((entry.sort, entry.why), []).append(entry)
+    console.print(table_of(f"gc {folder.name}", groups.values(), {
+        "what": lambda entries: entries[0].sort,
+        "from": lambda entries: entries[0].path.name,
+        "to": lambda entries: entries[-1].path.name,
+        "why": lambda entries: entries[0].why,
+        "how many": lambda entries: f"{len(entries):,}",
+        "MiB": _mib,
+    }, left=("what", "from", "to", "why")))
+    print_message(
+        f"{_mib(disposable)} MiB are free. What went is noted in removals/." if yes else
+        f"{_mib(disposable)} MiB may go; nothing was removed. Remove it: "
+        f"chess-snn gc {directory} --yes"
+    )
 
 
 def _print_findings(folder: CampaignFolder, findings: Findings) -> None:
-    table = make_table(
-        f"verify {folder.name}", "", "checked", "damaged", "accounted for", left=("",)
-    )
     accounted = STATE_WORDS.keys() - DAMAGE
-    for kind in findings.kinds:
-        table.add_row(
-            f"{kind}s", f"{findings.checked[kind]:,}", f"{findings.count(kind, DAMAGE):,}",
-            f"{findings.count(kind, accounted):,}",
-        )
-    console.print(table)
+    console.print(table_of(f"verify {folder.name}", findings.kinds, {
+        "": lambda kind: f"{kind}s",
+        "checked": lambda kind: f"{findings.checked[kind]:,}",
+        "damaged": lambda kind: f"{findings.count(kind, DAMAGE):,}",
+        "accounted for": lambda kind: f"{findings.count(kind, accounted):,}",
+    }, left=("",)))
     print_message(
         f"{findings.num_games:,} games of {findings.num_positions:,} positions and "
         f"{findings.num_match_games:,} games of matches replayed, "
@@ -150,15 +154,12 @@ def _print_findings(folder: CampaignFolder, findings: Findings) -> None:
         print_message(f"DAMAGED {finding.kind} {finding.path}: {finding.text}")
 
 
-def _print_repairs(repairs: list[Repair]) -> None:
+def _print_repairs(
+    directory: Path, findings: Findings, repairs: list[Repair], was_repaired: bool
+) -> None:
     for repair in repairs:
         verb = "REPAIRED" if repair.is_repaired else "NOT REPAIRED"
         print_message(f"{verb} {repair.path}: {repair.text}")
-
-
-def _print_verdict(
-    directory: Path, findings: Findings, repairs: list[Repair], was_repaired: bool
-) -> None:
     if findings.is_whole:
         print_message("Everything is whole.")
     elif not was_repaired:
@@ -169,26 +170,8 @@ def _print_verdict(
         print_message(f"The rest can be continued: chess-snn campaign resume {directory}")
 
 
-def _print_disposable(folder: CampaignFolder, disposable: list[Disposable]) -> None:
-    if not disposable:
-        return
-    table = make_table(
-        f"gc {folder.name}", "what", "from", "to", "why", "how many", "MiB",
-        left=("what", "from", "to", "why"),
-    )
-    groups: dict[tuple[str, str], list[Disposable]] = {}
-    for entry in disposable:
-        groups.setdefault((entry.sort, entry.why), []).append(entry)
-    for (sort, why), entries in groups.items():
-        table.add_row(
-            sort, entries[0].path.name, entries[-1].path.name, why, f"{len(entries):,}",
-            f"{sum(entry.num_bytes for entry in entries) / _MIB:,.1f}",
-        )
-    console.print(table)
-
-
 def _mib(disposable: list[Disposable]) -> str:
-    return f"{sum(entry.num_bytes for entry in disposable) / _MIB:,.1f} MiB"
+    return f"{sum(entry.num_bytes for entry in disposable) / _MIB:,.1f}"
 
 
 def restore(

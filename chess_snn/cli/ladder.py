@@ -1,6 +1,5 @@
 """``chess-snn ladder``: the players of known strength that come with chess-snn."""
 
-import json
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
@@ -12,11 +11,18 @@ import typer
 from rich.table import Table
 
 from chess_snn import __version__
-from chess_snn.cli.console import console, make_table, print_message, work_bar
-from chess_snn.cli.ladder_rate import rate
-from chess_snn.cli.options import AsJsonOption, check_writable, refuse_in_campaign
+from chess_snn.cli.console import console, print_json, print_message, table_of, work_bar
+from chess_snn.cli.ladder_rate import LadderOption, find_ladder, rate
+from chess_snn.cli.options import (
+    AsJsonOption,
+    SeedOption,
+    ThreadsOption,
+    check_writable,
+    output_option,
+    refuse_in_campaign,
+)
 from chess_snn.config import check_range
-from chess_snn.data import read_json, write_bytes, write_json, write_parts
+from chess_snn.data import write_bytes, write_json, write_parts
 from chess_snn.errors import UsageError
 from chess_snn.evaluation import (
     DECREED_RATINGS,
@@ -39,14 +45,12 @@ from chess_snn.evaluation.ladder import (
     pack_games,
     play_ladder,
     programs_of,
-    read_ladder,
     read_matches,
     shipped_games,
     unpack_games,
 )
 from chess_snn.evaluation.ratings import interval_text
 from chess_snn.games import get_game
-from chess_snn.types import Json
 
 app = typer.Typer(
     help="Players of known strength: see their ratings and games, rate networks among them.",
@@ -66,9 +70,8 @@ _CHECK_SEED: Final = 1
 _EXIT_OUTSIDE: Final = 1
 _EVENT: Final = "chess-snn ladder"
 
-Threads = Annotated[int, typer.Option(help="Processes of an engine; 0 is one a core.")]
 EngineSeconds = Annotated[
-    float, typer.Option(help="An engine that takes longer for a move is started anew.")
+    float, typer.Option(max=3600.0, help="An engine that takes longer for a move is started anew.")
 ]
 
 
@@ -78,7 +81,7 @@ def make_command(
     pairs: Annotated[
         int, typer.Option(help="Openings of every pairing, each with both colours.")
     ] = DEFAULT_PAIRS,
-    seed: Annotated[int, typer.Option(help="Of openings and random moves.")] = 0,
+    seed: SeedOption = 0,
     players: Annotated[
         str, typer.Option(help="Who takes part: names with commas between, the weakest first.")
     ] = ",".join(LADDER_PLAYERS),
@@ -86,7 +89,7 @@ def make_command(
         float, typer.Option(help="Begin nothing after so many and rate what there is; 0: play all.")
     ] = 0.0,
     max_plies: Annotated[int, typer.Option(help="Longer games are cut.")] = DEFAULT_MAX_PLIES,
-    threads: Threads = 0,
+    threads: ThreadsOption = 0,
     engine_seconds: EngineSeconds = _ENGINE_S,
 ) -> None:
     """Play a round-robin between players of all strengths, and rate them together.
@@ -137,9 +140,7 @@ def make_command(
 
 @app.command("show")
 def show_command(
-    ladder: Annotated[
-        Path | None, typer.Option(help="A ladder.json; left out, the one that is shipped.")
-    ] = None,
+    ladder: LadderOption = None,
     as_json: AsJsonOption = False,
 ) -> None:
     """Print the ladder: players, measured ratings, and where they have some, decreed ones.
@@ -148,24 +149,22 @@ def show_command(
 
     chess-snn ladder show
     """
-    found = _find(ladder)
+    found = find_ladder(ladder)
     if as_json:
-        typer.echo(json.dumps(found.to_json(), indent=2))
-        return
-    _show(found)
+        print_json(found.to_json())
+    else:
+        _show(found)
 
 
 @app.command("check")
 def check_command(
     pairs: Annotated[int, typer.Option(help="Openings of every pairing.")] = 4,
-    seed: Annotated[int, typer.Option(help="Of openings and random moves.")] = _CHECK_SEED,
-    ladder: Annotated[
-        Path | None, typer.Option(help="A ladder.json; left out, the one that is shipped.")
-    ] = None,
+    seed: SeedOption = _CHECK_SEED,
+    ladder: LadderOption = None,
     out: Annotated[
         Path | None, typer.Option(help="Keep the games in this folder, and go on from there.")
     ] = None,
-    threads: Threads = 0,
+    threads: ThreadsOption = 0,
     engine_seconds: EngineSeconds = _ENGINE_S,
 ) -> None:
     """Play some games of every pairing again, and say whether they are like the ladder's.
@@ -178,7 +177,7 @@ def check_command(
     """
     if out is not None:
         refuse_in_campaign(out / PARTS, "--out")
-    found, engines = _find(ladder), _engine_settings(threads, engine_seconds)
+    found, engines = find_ladder(ladder), _engine_settings(threads, engine_seconds)
     available = available_players(found, found.players, engines)
     if available.notice is not None:
         print_message(available.notice)
@@ -205,7 +204,7 @@ def check_command(
 
 @app.command("games")
 def games_command(
-    out: Annotated[Path, typer.Option(help="PGN file to write.")],
+    out: Annotated[Path, output_option("PGN file to write.")],
     games: Annotated[
         Path | None, typer.Option(help="A ladder.games.zst; left out, the one that is shipped.")
     ] = None,
@@ -215,7 +214,6 @@ def games_command(
 
     chess-snn ladder games --player minimax:2 --out minimax.pgn
     """
-    check_writable(out, "--out")
     found = unpack_games(shipped_games() if games is None else _read_bytes(games))
     chosen = [match for match in found.matches if player in {"", match.player_a, match.player_b}]
     if not chosen:
@@ -241,12 +239,7 @@ def _read_bytes(path: Path) -> bytes:
         ) from error
 
 
-def _find(path: Path | None) -> Ladder:
-    return read_ladder() if path is None else Ladder.from_json(read_json(path))
-
-
 def _engine_settings(threads: int, engine_seconds: float) -> EngineSettings:
-    check_range("--threads", threads, ge=0, le=1024)
     check_range("--engine-seconds", engine_seconds, gt=0.0, le=3600.0)
     return EngineSettings(threads, answer_s=engine_seconds, start_s=engine_seconds)
 
@@ -259,17 +252,13 @@ def _show(ladder: Ladder) -> None:
 
 def ladder_table(ladder: Ladder) -> Table:
     """The players, the strongest first, with their ratings and intervals."""
-    table = make_table(
-        "Elo above random", "player", "Elo", "95 % interval", "games", "decreed", left=("player",)
-    )
-    for rung in reversed(ladder.rungs):
-        decreed = DECREED_RATINGS.get(rung.player)
-        table.add_row(
-            rung.player, f"{rung.elo:.0f}", interval_text(rung.elo_low, rung.elo_high),
-            f"{rung.num_games:,}",
-            "" if decreed is None else str(decreed),
-        )
-    return table
+    return table_of("Elo above random", reversed(ladder.rungs), {
+        "player": lambda rung: rung.player,
+        "Elo": lambda rung: f"{rung.elo:.0f}",
+        "95 % interval": lambda rung: interval_text(rung.elo_low, rung.elo_high),
+        "games": lambda rung: f"{rung.num_games:,}",
+        "decreed": lambda rung: str(DECREED_RATINGS.get(rung.player, "")),
+    }, left=("player",))
 
 
 def ladder_facts(ladder: Ladder) -> Iterator[str]:
@@ -284,7 +273,13 @@ def ladder_facts(ladder: Ladder) -> Iterator[str]:
         f"Playing white is worth {ratings['colour_advantage']['value']:.0f} points; "
         f"{ratings['draw_rate']['value']:.0%} of games between equals are drawn or cut."
     )
-    yield from _prediction(ladder.held_out)
+    held_out = ladder.held_out
+    loss, constant = held_out["log_loss"], held_out["constant_log_loss"]
+    if loss is not None and constant is not None:
+        yield (
+            f"Of {held_out['num_predicted']:,} games that were held out, ratings of the others "
+            f"predict each with a loss of {loss:.3f} nats; always the same chances, {constant:.3f}."
+        )
     if any(name in ladder.players for name in DECREED_RATINGS):
         yield (
             "Decreed: what published systems call these opponents, on a scale of their own where "
@@ -294,24 +289,12 @@ def ladder_facts(ladder: Ladder) -> Iterator[str]:
 
 def checked_table(rows: Sequence[CheckedScore]) -> Table:
     """Scores of a check beside the ladder's, and whether they are within their intervals."""
-    table = make_table(
-        "check of the ladder", "player", "against", "pairs", "ladder", "now", "must lie in", "",
-        left=("player", "against", ""),
-    )
-    for row in rows:
-        table.add_row(
-            row.player, row.opponent or "all", f"{row.num_pairs:,}", f"{row.ladder_score:.3f}",
-            f"{row.score:.3f}", f"{row.low:.3f} to {row.high:.3f}",
-            "ok" if row.is_within else "OUTSIDE",
-        )
-    return table
-
-
-def _prediction(held_out: Json) -> Iterator[str]:
-    loss, constant = held_out["log_loss"], held_out["constant_log_loss"]
-    if loss is None or constant is None:
-        return
-    yield (
-        f"Of {held_out['num_predicted']:,} games that were held out, ratings of the others predict "
-        f"each with a loss of {loss:.3f} nats; always the same chances, {constant:.3f}."
-    )
+    return table_of("check of the ladder", rows, {
+        "player": lambda row: row.player,
+        "against": lambda row: row.opponent or "all",
+        "pairs": lambda row: f"{row.num_pairs:,}",
+        "ladder": lambda row: f"{row.ladder_score:.3f}",
+        "now": lambda row: f"{row.score:.3f}",
+        "must lie in": lambda row: f"{row.low:.3f} to {row.high:.3f}",
+        "": lambda row: "ok" if row.is_within else "OUTSIDE",
+    }, left=("player", "against", ""))

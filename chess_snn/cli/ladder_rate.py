@@ -1,7 +1,6 @@
 """``chess-snn ladder rate``: any networks on the ladder's scale, in one table and one plot."""
 
 import hashlib
-import json
 import re
 import tempfile
 from collections.abc import Sequence
@@ -11,24 +10,24 @@ from pathlib import Path
 from typing import Annotated, Final
 
 import typer
-from rich.table import Table
 
 from chess_snn.campaign.models.references import KNOWN_MODELS
-from chess_snn.cli.console import console, make_table, print_message, work_bar
+from chess_snn.cli.console import console, print_json, print_message, table_of, work_bar
 from chess_snn.cli.match import games_pgn
 from chess_snn.cli.options import (
     AsJsonOption,
     JsonFile,
     NetworkDeviceOption,
+    SeedOption,
     SimulationsOption,
+    ThreadsOption,
     check_writable,
+    output_option,
     refuse_in_campaign,
 )
 from chess_snn.cli.players import Entrant, find_network_entrant
 from chess_snn.cli.plots import ladder_svg
-from chess_snn.config import check_range
 from chess_snn.data import read_json, write_json, write_parts, write_text
-from chess_snn.data.manifest import describe_file
 from chess_snn.errors import CorruptDataError, UsageError
 from chess_snn.evaluation import (
     EngineSettings,
@@ -67,30 +66,37 @@ _NOT_IN_NAMES: Final = re.compile(r"[^A-Za-z0-9.@=~-]+")
 _ENGINE_S: Final = 60.0
 
 
+LadderOption = Annotated[
+    Path | None, typer.Option(help="A ladder.json; left out, the one that is shipped.")
+]
+
+
+def find_ladder(path: Path | None) -> Ladder:
+    """The ladder in the file; the one that is shipped if ``path`` is None."""
+    return read_ladder() if path is None else Ladder.from_json(read_json(path))
+
+
 def rate(
     networks: Annotated[list[str], typer.Argument(help=f"Networks, each: {KNOWN_MODELS}.")],
     games: Annotated[
-        int, typer.Option(help="Of each network; with --against, of each of its pairings.")
+        int, typer.Option(min=2 * BATCH_PAIRS, max=_MOST_GAMES,
+                          help="Of each network; with --against, of each of its pairings.")
     ] = 100,
     simulations: SimulationsOption = 64,
     against: Annotated[
         str, typer.Option(help="Play these players instead of rungs near the network's strength: "
                                "names with commas between.")
     ] = "",
-    seed: Annotated[int, typer.Option(help="Of openings and random moves.")] = 0,
-    threads: Annotated[
-        int, typer.Option(help="Of a network or engine; 0 takes what is of use.")
-    ] = 0,
+    seed: SeedOption = 0,
+    threads: ThreadsOption = 0,
     device: NetworkDeviceOption = "cpu",
-    ladder: Annotated[
-        Path | None, typer.Option(help="A ladder.json; left out, the one that is shipped.")
-    ] = None,
+    ladder: LadderOption = None,
     out: Annotated[
         Path | None,
         typer.Option(help="Folder for the games, the ratings and the plot; started again with the "
                           "same options, the command goes on from there."),
     ] = None,
-    plot: Annotated[Path | None, typer.Option(help="Write the plot (SVG) to this file.")] = None,
+    plot: Annotated[Path | None, output_option("Write the plot (SVG) to this file.")] = None,
     json_file: JsonFile = None,
     as_json: AsJsonOption = False,
 ) -> None:
@@ -107,20 +113,14 @@ def rate(
 
     chess-snn ladder rate exported --against random,greedy,minimax:2 --simulations 0
     """
-    check_range("--games", games, ge=2 * BATCH_PAIRS, le=_MOST_GAMES)
-    check_range("--simulations", simulations, ge=0)
-    check_range("--threads", threads, ge=0, le=1024)
-    check_range("--seed", seed, ge=0, le=2**63 - 1)
     check_book(get_game("chess"), games // 2, "--games")
-    check_writable(plot, "--plot")
-    check_writable(json_file)
     if out is not None:
         refuse_in_campaign(out / _PARTS, "--out")
         check_writable(out / RATINGS, "--out")
     entrants = [_find_network(text, simulations) for text in networks]
     if len({entrant.name for entrant in entrants}) < len(entrants):
         raise UsageError(f"a network is named twice: {', '.join(networks)}")
-    found = read_ladder() if ladder is None else Ladder.from_json(read_json(ladder))
+    found = find_ladder(ladder)
     engines = EngineSettings(threads, answer_s=_ENGINE_S, start_s=_ENGINE_S)
     opponents = tuple(name.strip() for name in against.split(",") if name.strip())
     names = tuple(make_player(get_game("chess"), name, engines).name for name in opponents)
@@ -144,7 +144,7 @@ def rate(
     ratings = rate_on_ladder(found, played, available.approximate)
     body = _to_json(found, entrants, ratings, {"seed": seed, "games": games})
     if as_json:
-        typer.echo(json.dumps(body, indent=2))
+        print_json(body)
     else:
         _print(entrants, ratings)
     picture = ladder_svg(found, ratings)
@@ -241,19 +241,13 @@ class _Batches:
     def _conditions(self) -> Json:
         """What must be equal in all batches that are counted together."""
         return {
-            "seed": self.seed, "max_plies": self.max_plies, "weights": _digest(self.entrant),
+            "seed": self.seed, "max_plies": self.max_plies, "weights": self.entrant.digest,
             "simulations": self.entrant.simulations,
         }
 
     def _name(self) -> str:
         digest = hashlib.sha256(self.entrant.name.encode()).hexdigest()[:_DIGEST_LENGTH]
         return f"{_NOT_IN_NAMES.sub('-', self.entrant.name)[-40:]}-{digest}"
-
-
-def _digest(entrant: Entrant) -> str:
-    assert entrant.model is not None
-    assert entrant.model.weights is not None, "a network is found by its weights"
-    return describe_file(entrant.model.weights).sha256
 
 
 def _to_json(
@@ -265,7 +259,7 @@ def _to_json(
         "approximate_elo": APPROXIMATE_ELO,
         "networks": [
             rated.to_json() | {
-                "simulations": entrant.simulations, "weights": _digest(entrant),
+                "simulations": entrant.simulations, "weights": entrant.digest,
                 "generation": entrant.facts.get("generation"),
             }
             for entrant, rated in zip(entrants, ratings, strict=True)
@@ -274,40 +268,30 @@ def _to_json(
 
 
 def _print(entrants: Sequence[Entrant], ratings: Sequence[LadderRating]) -> None:
-    table = make_table(
-        _SCALE, "network", "simulations", "Elo", "95 % interval", "games", "score",
-        left=("network",),
-    )
-    for entrant, rated in zip(entrants, ratings, strict=True):
-        elo = rated.rating.elo
-        mark = "~" if rated.approximate else ""
-        table.add_row(
-            rated.rating.player, str(entrant.simulations),
-            f"{mark}{elo.value:.0f}", interval_text(elo.low, elo.high),
-            f"{rated.rating.num_games:,}", f"{rated.rating.score:.3f}",
-        )
-    console.print(table)
+    rated_entrants = list(zip(entrants, ratings, strict=True))
+    console.print(table_of(_SCALE, rated_entrants, {
+        "network": lambda pair: pair[1].rating.player,
+        "simulations": lambda pair: str(pair[0].simulations),
+        "Elo": lambda pair: ("~" if pair[1].approximate else "")
+                            + f"{pair[1].rating.elo.value:.0f}",
+        "95 % interval": lambda pair: interval_text(
+            pair[1].rating.elo.low, pair[1].rating.elo.high
+        ),
+        "games": lambda pair: f"{pair[1].rating.num_games:,}",
+        "score": lambda pair: f"{pair[1].rating.score:.3f}",
+    }, left=("network",)))
     if any(rated.approximate for rated in ratings):
         print_message(
             f"~ rests on approximate rungs: the interval allows {APPROXIMATE_ELO:.0f} points for "
             "the engine's other version"
         )
     for rated in ratings:
-        console.print(_score_table(rated))
-
-
-def _score_table(rated: LadderRating) -> Table:
-    """Scores of one player against each opponent."""
-    table = make_table(
-        rated.rating.player, "against", "games", "W-D-L", "cut", "score", "95 % interval",
-        left=("against",),
-    )
-    for match in rated.matches:
-        low, high = match.interval()
-        mark = "~" if match.player_b in rated.approximate else ""
-        table.add_row(
-            f"{mark}{match.player_b}", f"{match.num_games:,}",
-            f"{match.wins}-{match.draws}-{match.losses}", str(match.capped),
-            f"{match.score:.3f}", f"{low:.3f} to {high:.3f}",
-        )
-    return table
+        console.print(table_of(rated.rating.player, rated.matches, {
+            "against": lambda match, rated=rated:
+                ("~" if match.player_b in rated.approximate else "") + match.player_b,
+            "games": lambda match: f"{match.num_games:,}",
+            "W-D-L": lambda match: f"{match.wins}-{match.draws}-{match.losses}",
+            "cut": lambda match: str(match.capped),
+            "score": lambda match: f"{match.score:.3f}",
+            "95 % interval": lambda match: "{:.3f} to {:.3f}".format(*match.interval()),
+        }, left=("against",)))

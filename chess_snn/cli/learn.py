@@ -1,23 +1,24 @@
 """``chess-snn games learn``: a network from given games alone, without a campaign."""
 
 import os
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
-from rich.table import Table
 
 from chess_snn.campaign import CampaignConfig, load_config, preset_names
 from chess_snn.campaign.machine.training_launch import train_network_in_ranks
 from chess_snn.campaign.machine.training_ranks import training_gpus
 from chess_snn.campaign.stages.training_alone import TrainedNetwork, train_network
-from chess_snn.cli.console import console, make_table, print_message
+from chess_snn.cli.console import console, print_message, table_of
 from chess_snn.cli.options import (
+    ConfigOption,
     DeviceOption,
     GpusOption,
     JsonFile,
+    SetOption,
     check_given_games,
-    check_writable,
     games_setting,
     given_settings,
     parse_gpus,
@@ -44,19 +45,24 @@ from chess_snn.cores import num_cores
 from chess_snn.data import write_json
 from chess_snn.devices import VISIBLE_GPUS
 from chess_snn.interrupts import EXIT_INTERRUPTED
-from chess_snn.training import Points, StepLines
+from chess_snn.training import StepLines
 from chess_snn.training.rank_launch import RankLayout
 from chess_snn.training.shares import divide
 
-_COLUMNS = {
-    "step": ("step", ",.0f"),
-    "epoch": ("epoch", ".2f"),
-    "policy\nloss": ("policy_loss", ".3f"),
-    "value\nloss": ("value_loss", ".3f"),
-    "samples/s": ("samples_per_s", ",.0f"),
-    "held out:\npolicy": ("holdout_policy_loss", ".3f"),
-    "\nvalue": ("holdout_value_loss", ".3f"),
-    "\nmoves %": ("holdout_policy_accuracy", ".1%"),
+
+def _figure(name: str, form: str) -> Callable[[Mapping[str, float]], str]:
+    return lambda point: format(point[name], form) if name in point else ""
+
+
+_COLUMNS: Final = {
+    "step": _figure("step", ",.0f"),
+    "epoch": _figure("epoch", ".2f"),
+    "policy\nloss": _figure("policy_loss", ".3f"),
+    "value\nloss": _figure("value_loss", ".3f"),
+    "samples/s": _figure("samples_per_s", ",.0f"),
+    "held out:\npolicy": _figure("holdout_policy_loss", ".3f"),
+    "\nvalue": _figure("holdout_value_loss", ".3f"),
+    "\nmoves %": _figure("holdout_policy_accuracy", ".1%"),
 }
 _MOST_ROWS = 12
 
@@ -69,13 +75,8 @@ def learn_command(
     preset: Annotated[
         str | None, typer.Option(help=f"Where to begin: {', '.join(preset_names())}.")
     ] = None,
-    config: Annotated[
-        Path | None, typer.Option(help="TOML file with settings, over the preset's.")
-    ] = None,
-    set: Annotated[  # the option's name
-        list[str] | None,
-        typer.Option(help="One setting of net, training or supervised. May be repeated."),
-    ] = None,
+    config: ConfigOption = None,
+    set: SetOption = None,
     batch_size: BatchSizeOption = None,
     learning_rate: Annotated[float | None, setting_option("supervised.learning_rate")] = None,
     precision: PrecisionOption = "",
@@ -90,7 +91,8 @@ def learn_command(
     trust_network: TrustNetworkOption = False,
     max_restarts: MaxRestartsOption = 0,
     threads: Annotated[
-        int, typer.Option(help="Of a CPU, shared by its processes; 0 takes every core.")
+        int, typer.Option(min=0, max=1024,
+                          help="Of a CPU, shared by its processes; 0 takes every core.")
     ] = 0,
     timeout_s: TimeoutOption = DEFAULT_TIMEOUT_S,
     json_file: JsonFile = None,
@@ -106,9 +108,7 @@ def learn_command(
     chess-snn games learn imports/lichess --out networks/large --set net.size=large
     --batch-size 4096 --learning-rate 1e-3
     """
-    check_range("--threads", threads, ge=0, le=1024)
     check_range("--timeout-s", timeout_s, gt=0, le=86_400)
-    check_writable(json_file)
     layout = rank_layout(
         nproc_per_node, nnodes, node_rank, rdzv_endpoint, local_addr, max_restarts,
         trust_network=trust_network,
@@ -154,24 +154,14 @@ def _train(
 
 def _print_trained(trained: TrainedNetwork) -> None:
     if trained.points:
-        console.print(_points_table(trained.points))
+        # The beginning, the end, and some points evenly between them.
+        last = len(trained.points) - 1
+        num_rows = min(last + 1, _MOST_ROWS)
+        rows = sorted({round(k * last / max(1, num_rows - 1)) for k in range(num_rows)})
+        console.print(table_of(None, [trained.points[row] for row in rows], _COLUMNS))
     state = "was trained before" if trained.was_there else "is trained"
     print_message(
         f"{trained.path} {state}. What to do next:\n"
         f"  chess-snn match {trained.path}:64 greedy     what it has learnt\n"
         f"  chess-snn play --model {trained.path}"
     )
-
-
-def _points_table(points: Points) -> Table:
-    """The beginning, the end, and some points evenly between them."""
-    last = len(points) - 1
-    num_rows = min(len(points), _MOST_ROWS)
-    rows = sorted({round(k * last / max(1, num_rows - 1)) for k in range(num_rows)})
-    table = make_table(None, *_COLUMNS)
-    for row in rows:
-        table.add_row(*(
-            format(points[row][name], form) if name in points[row] else ""
-            for name, form in _COLUMNS.values()
-        ))
-    return table

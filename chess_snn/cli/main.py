@@ -97,7 +97,7 @@ COMMANDS = (
         "Search a position and show its candidate moves, best first.",
     ),
     CommandEntry(
-        "mates", "mates", "mates_command",
+        "mates", "analyse", "mates_command",
         "Search positions with a forced mate and count those answered with a move that forces it.",
     ),
     CommandEntry(

@@ -11,8 +11,15 @@ from typing import Annotated, Final
 
 import typer
 
-from chess_snn.cli.console import print_message, work_bar
-from chess_snn.cli.options import JsonFile, NetworkDeviceOption, check_writable
+from chess_snn.cli.console import print_rows, work_bar
+from chess_snn.cli.options import (
+    JsonFile,
+    NetworkDeviceOption,
+    SeedOption,
+    SimulationsOption,
+    ThreadsOption,
+    output_option,
+)
 from chess_snn.cli.players import (
     DEFAULT_ENGINE_S,
     Entrant,
@@ -41,12 +48,15 @@ from chess_snn.evaluation.solo import interval_text
 from chess_snn.games.base import Game
 from chess_snn.types import Json, UInt64Array
 
-_MOST_GAMES: Final = 100_000
+GamesOption = Annotated[
+    int, typer.Option(min=2, max=100_000, help="Even: each opening is played twice.")
+]
 _DEFAULT_PLIES: Final = 4
 """Of a random opening."""
 MaxPliesOption = Annotated[
     int | None,
-    typer.Option(help="Longer games are cut; by default 200, and 100,000 with one player."),
+    typer.Option(min=1, max=MOST_PLIES,
+                 help="Longer games are cut; by default 200, and 100,000 with one player."),
 ]
 OpeningsOption = Annotated[
     str,
@@ -59,21 +69,17 @@ def match_command(
     a: Annotated[str, typer.Argument(help=f"{', '.join(KNOWN_PLAYERS)}, or a network.")],
     b: Annotated[str, typer.Argument(help="Its opponent, written the same way.")],
     game_name: GameOption = "",
-    games: Annotated[int, typer.Option(help="Even: each opening is played twice.")] = 200,
-    simulations: Annotated[
-        int, typer.Option(help="Of a network at each move; 0 plays its policy without search.")
-    ] = 64,
+    games: GamesOption = 200,
+    simulations: SimulationsOption = 64,
     max_plies: MaxPliesOption = None,
     openings: OpeningsOption = "",
-    seed: Annotated[int, typer.Option(help="Of openings and random players.")] = 0,
-    threads: Annotated[
-        int, typer.Option(help="Of a network or engine; 0 takes what is of use.")
-    ] = 0,
+    seed: SeedOption = 0,
+    threads: ThreadsOption = 0,
     engine_seconds: Annotated[
         float, typer.Option(help="An engine that takes longer for a move is started anew.")
     ] = DEFAULT_ENGINE_S,
     device: NetworkDeviceOption = "cpu",
-    pgn: Annotated[Path | None, typer.Option(help="Write the games to this file.")] = None,
+    pgn: Annotated[Path | None, output_option("Write the games to this file.")] = None,
     json_file: JsonFile = None,
 ) -> None:
     """Play a match of A against B and say what its score is worth.
@@ -99,16 +105,13 @@ def match_command(
     chess-snn match --game 2048 expectimax:2 expectimax:1 --games 400
     """
     game = game_of_players([a, b], game_name)
-    max_plies = default_max_plies(game.spec) if max_plies is None else max_plies
+    max_plies = max_plies or default_max_plies(game.spec)
     openings = openings or default_openings(game)
-    check_match_options(games, simulations, max_plies, threads, seed)
     check_range("--engine-seconds", engine_seconds, gt=0.0, le=86_400.0)
-    check_writable(json_file)
-    check_writable(pgn, "--pgn")
     if pgn is not None:
         check_pgn_game(game)
     entrants = [find_entrant(game, text, simulations) for text in (a, b)]
-    starts = find_openings(game, openings, games // 2, seed)
+    starts = find_openings(game, openings, games, seed)
     start = time.perf_counter()
     result = play_entrants(
         game, entrants, starts, seed=seed, max_plies=max_plies, threads=threads, device=device,
@@ -124,26 +127,6 @@ def match_command(
             "seconds": round(seconds, 1),
         }
         write_match(json_file, result, {"elo": elo_json(result)} | settings)
-
-
-def check_match_options(
-    games: int, simulations: int, max_plies: int, threads: int, seed: int
-) -> None:
-    """Refuse what cannot make a match.
-
-    Raises:
-        UsageError: an option is out of its range.
-    """
-    check_range("--games", games, ge=2, le=_MOST_GAMES)
-    if games % 2:
-        raise UsageError(
-            f"--games must be even, got {games}: each opening is played with both colours; "
-            f"use {games + 1}"
-        )
-    check_range("--max-plies", max_plies, ge=1, le=MOST_PLIES)
-    check_range("--simulations", simulations, ge=0)
-    check_range("--threads", threads, ge=0, le=1024)
-    check_range("--seed", seed, ge=0, le=2**63 - 1)
 
 
 def play_entrants(
@@ -182,13 +165,22 @@ def default_openings(game: Game) -> str:
     return "book" if game.spec.num_players == 2 else "random"
 
 
-def find_openings(game: Game, text: str, num_openings: int, seed: int) -> UInt64Array:
-    """The openings that ``--openings`` asks for."""
+def find_openings(game: Game, text: str, num_games: int, seed: int) -> UInt64Array:
+    """The openings that ``--openings`` asks for, each for two of ``num_games`` games.
+
+    Raises:
+        UsageError: ``text`` names none, or the number of games is odd.
+    """
+    if num_games % 2:
+        raise UsageError(
+            f"--games must be even, got {num_games}: each opening is played with both colours; "
+            f"use {num_games + 1}"
+        )
     found = _OPENINGS.fullmatch(text)
     if found is None:
         raise UsageError(f"--openings must be book, random or random:N, got {text!r}")
     return choose_openings(
-        game, "book" if text == "book" else "random", num_openings,
+        game, "book" if text == "book" else "random", num_games // 2,
         num_plies=int(found["plies"] or _DEFAULT_PLIES), seed=seed, setting="--games",
     )
 
@@ -202,40 +194,39 @@ def elo_json(result: MatchResult) -> Json:
 
 
 def _print_result(result: MatchResult, seconds: float) -> None:
-    low, high = result.interval()
     endings = result.terminations_by_name
     if not result.is_solo:
         endings.pop(CUT, None)  # which stand beside the draws
-    print_message(f"{result.player_a} against {result.player_b}")
-    rows = _point_rows(result) if result.is_solo else {
-        "games": f"{result.num_games}, {result.wins} won, {result.draws} drawn, "
-                 f"{result.losses} lost, {result.capped} cut"
-                 + (f", {result.voided} void" if result.voided else ""),
-        "score": f"{result.score:.3f}, 95 % interval {low:.3f} to {high:.3f} "
-                 f"({result.num_pairs} pairs; a cut game counts half)",
-    }
-    rows |= {
-        "Elo": elo_text(result.score, low, high),
+    rows = score_rows(result) | {
         "endings": ", ".join(f"{name.replace('_', ' ')} {count}"
                              for name, count in endings.items()) or "none",
         "mean plies": f"{result.plies.mean():.1f}",
         "seconds": f"{seconds:.1f}",
     } | _program_rows(result)
-    for name, text in rows.items():
-        print_message(f"  {name:<11}{text}" if len(name) < 11 else f"  {name}  {text}")
+    print_rows(f"{result.player_a} against {result.player_b}", rows)
 
 
-def _point_rows(result: MatchResult) -> dict[str, str]:
-    """What both came to in a game of one player."""
+def score_rows(result: MatchResult) -> dict[str, str]:
+    """What both came to: games or seeds, score and Elo difference, and points if there are any."""
     low, high = result.interval()
     counts = pair_counts(result)
-    figures = result.point_figures()
     rows = {
         "seeds": f"{result.num_pairs}, more points on {counts[-1]}, as many on {counts[2]}, fewer "
                  f"on {counts[0]}",
-        "score": f"{result.score:.3f}, 95 % interval {low:.3f} to {high:.3f}",
-        "ahead": f"{interval_text(figures['ahead'])} points a seed",
+    } if result.is_solo else {
+        "games": f"{result.num_games}, {result.wins} won, {result.draws} drawn, "
+                 f"{result.losses} lost, {result.capped} cut"
+                 + (f", {result.voided} void" if result.voided else ""),
     }
+    rows |= {
+        "score": f"{result.score:.3f}, 95 % interval {low:.3f} to {high:.3f} "
+                 f"({result.num_pairs} pairs; a cut game counts half)",
+        "Elo": elo_text(result.score, low, high),
+    }
+    if not result.is_solo:
+        return rows
+    figures = result.point_figures()
+    rows["ahead"] = f"{interval_text(figures['ahead'])} points a seed"
     for name, side in ((result.player_a, "a"), (result.player_b, "b")):
         own = figures[side]
         reached = ", ".join(f"{share:.1%} to {m}" for m, share in own["reached"].items() if share)

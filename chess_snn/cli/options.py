@@ -7,18 +7,36 @@ from typing import Annotated, Any
 
 import typer
 
-from chess_snn.campaign import CampaignConfig
+from chess_snn.campaign import CampaignConfig, preset_names
 from chess_snn.campaign.configuration.loading import Setting, setting_field
 from chess_snn.campaign.stages.given_games import fix_given_games
 from chess_snn.campaign.store.folder import campaign_around
 from chess_snn.cli.console import work_bar
+from chess_snn.devices import find_device
 from chess_snn.errors import ConfigError, UsageError
+from chess_snn.search import MAX_SIMULATIONS
 from chess_snn.settings import description
+
+
+def _check_device(text: str) -> str:
+    find_device(text)
+    return text
+
+
+def _check_output(parameter: typer.CallbackParam, path: Path | None) -> Path | None:
+    check_writable(path, str(parameter.opts[0]))
+    return path
+
+
+def output_option(help: str) -> Any:
+    """An option for a file to write, which is refused before the work if it cannot be written."""
+    return typer.Option(help=help, callback=_check_output)
+
 
 NetworkDeviceOption = Annotated[
     str,
     typer.Option("--device", help="Where networks run: cpu, cuda, cuda:N, or auto, a GPU where "
-                 "there is one."),
+                 "there is one.", callback=_check_device),
 ]
 ClusterOption = Annotated[
     str,
@@ -26,12 +44,31 @@ ClusterOption = Annotated[
                  "as tls://box-a:8786."),
 ]
 CampaignArgument = Annotated[Path, typer.Argument(help="The campaign folder.")]
-ThreadsOption = Annotated[int, typer.Option(help="Of a network; 0 takes what is of use.")]
+ThreadsOption = Annotated[
+    int, typer.Option(min=0, max=1024, help="Of a network or engine; 0 takes what is of use.")
+]
 SimulationsOption = Annotated[
-    int, typer.Option(help="At each move; 0 plays the policy without search.")
+    int, typer.Option(min=0, max=MAX_SIMULATIONS,
+                      help="Of a network at each move; 0 plays its policy without search.")
+]
+DescentsOption = Annotated[
+    int, typer.Option(min=1, max=MAX_SIMULATIONS, help="Descents of the search a position.")
+]
+SeedOption = Annotated[
+    int, typer.Option(min=0, max=2**63 - 1, help="Of openings, games and random players.")
 ]
 AsJsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead.")]
-JsonFile = Annotated[Path | None, typer.Option(help="Write what was found to this file as well.")]
+JsonFile = Annotated[Path | None, output_option("Write what was found to this file as well.")]
+PresetOption = Annotated[
+    str, typer.Option(help=f"Where to begin: {', '.join(preset_names())}.")
+]
+ConfigOption = Annotated[
+    Path | None, typer.Option(help="TOML file with settings, over the preset's.")
+]
+SetOption = Annotated[
+    list[str] | None,
+    typer.Option("--set", help="One setting, such as training.batch_size=512. May be repeated."),
+]
 
 _ALL_GPUS = "all"
 
@@ -112,7 +149,7 @@ def check_given_games(config: CampaignConfig) -> CampaignConfig:
         return fix_given_games(config, on_progress)
 
 
-def check_writable(path: Path | None, option: str = "--json-file") -> None:
+def check_writable(path: Path | None, option: str) -> None:
     """Say before the work, not after it, that the file of ``option`` cannot be written.
 
     Raises:

@@ -26,6 +26,7 @@ from chess_snn.campaign.store.naming import campaigns_home
 from chess_snn.cli.console import print_message
 from chess_snn.cli.orchestration import load_tracking
 from chess_snn.config import check_range
+from chess_snn.data.manifest import describe_file
 from chess_snn.errors import ChessSnnError, PositionError, UsageError
 from chess_snn.evaluation import (
     KNOWN_PLAYERS,
@@ -55,12 +56,6 @@ DEFAULT_GAME: Final = "chess"
 """Of commands that neither a network nor an option tells which one."""
 ADVISER: Final = "expectimax:2"
 """Says what it would play in a game of one player, beside a network or without one."""
-_OF_ANY_GAME: Final = (
-    "play", "analyse", "match", "scores", "models compare", "games show", "games stats", "results",
-    "watch",
-)
-"""Commands that take every game."""
-
 START: Final = "startpos"
 """Stands for the position in which a game begins."""
 
@@ -87,6 +82,13 @@ class Entrant:
             "config_digest": self.model.config_digest,
         }
         return {name: value for name, value in known.items() if value is not None}
+
+    @property
+    def digest(self) -> str | None:
+        """Of a network's weights; None without any."""
+        if self.model is None or self.model.weights is None:
+            return None
+        return describe_file(self.model.weights).sha256
 
     def take_seat(
         self, game: Game, num_games: int, num_threads: int | None, device: str, threads: ExitStack,
@@ -228,19 +230,10 @@ def check_game(what: str, found: str, wanted: str) -> None:
     """Refuse ``what``, of the game called ``found``, in a command that needs the game ``wanted``.
 
     Raises:
-        UsageError: the games differ; the message names both, and what works instead.
+        UsageError: the games differ.
     """
-    if found == wanted:
-        return
-    if found not in GAME_NAMES:
-        raise UsageError(
-            f"{what} is of the game {found}, which is not known here; known: "
-            f"{', '.join(GAME_NAMES)}"
-        )
-    raise UsageError(
-        f"{what} is of the game {found}, and this command needs {wanted} here; these work with "
-        f"{found}: {', '.join(_OF_ANY_GAME)}"
-    )
+    if found != wanted:
+        raise UsageError(f"{what} is of the game {found}, and this command needs {wanted} here")
 
 
 def read_position(game: Game, text: str) -> UInt64Array:

@@ -44,6 +44,13 @@ class _Panel:
             self._high - self._low
         )
 
+    def lines(self, levels: Iterable[float], form: str) -> Iterator[str]:
+        """A line across the panel at each level, with its label in the format ``form``."""
+        for value in levels:
+            y = self.level(value)
+            yield _line(self.left, y, self.right, y, _FAINT)
+            yield _text(self.left - 5, y + 4, format(value, form), "end")
+
     def across(self, share: float) -> float:
         """The place at ``share`` of the width."""
         return self.left + (self.right - self.left) * share
@@ -70,10 +77,7 @@ def _measure_panel(
     panel: _Panel, measure: Measure, curves: Sequence[Sequence[Milestone]]
 ) -> Iterator[str]:
     most = max((m.measured(measure) for curve in curves for m in curve), default=0.0) or 1.0
-    for score in (0.0, 0.5, 1.0):
-        y = panel.level(score)
-        yield _line(panel.left, y, panel.right, y, _FAINT)
-        yield _text(panel.left - 4, y + 4, f"{score:g}", "end")
+    yield from panel.lines((0.0, 0.5, 1.0), "g")
     yield _text(panel.across(0.5), panel.bottom + 34, f"score by {measure}")
     yield _text(panel.right, panel.bottom + 18, f"{most:,.0f}", "end")
     for curve, colour in zip(curves, _COLOURS, strict=True):
@@ -117,9 +121,7 @@ def _superiority(comparison: Comparison, panel: _Panel) -> Iterator[str]:
         panel.left, 52, f"probability that the first is better: {comparison.superiority:.1%}",
         "start",
     )
-    for share in _PROBABILITIES:
-        yield _line(panel.left, panel.level(share), panel.right, panel.level(share), _FAINT)
-        yield _text(panel.left - 6, panel.level(share) + 4, f"{share:.0%}", "end")
+    yield from panel.lines(_PROBABILITIES, ".0%")
     points = zip(
         comparison.pairs.tolist(), comparison.superiority_by_pairs.tolist(), strict=True
     )
@@ -152,10 +154,8 @@ def ladder_svg(ladder: Ladder, ratings: Sequence[LadderRating]) -> str:
 def _elo_axis(ladder: Ladder, panel: _Panel, low: float, high: float) -> Iterator[str]:
     step = 10.0 ** math.floor(math.log10(high - low))
     step = step if (high - low) / step >= 4 else step / 4
-    for number in range(math.ceil(low / step), math.floor(high / step) + 1):
-        y = panel.level(number * step)
-        yield _line(panel.left - 4, y, panel.left, y, _INK)
-        yield _text(panel.left - 8, y + 4, f"{number * step:.0f}", "end")
+    numbers = range(math.ceil(low / step), math.floor(high / step) + 1)
+    yield from panel.lines((number * step for number in numbers), ".0f")
     for rung in ladder.rungs:
         if rung.player in _LANDMARKS and low <= rung.elo <= high:
             y = panel.level(rung.elo)

@@ -17,7 +17,7 @@ from chess_snn.campaign.models.references import KNOWN_MODELS, Model, split_gene
 from chess_snn.campaign.models.versions import NetworkVersion, campaign_versions, version_of
 from chess_snn.campaign.store.receipts import VERDICT_WORDS
 from chess_snn.campaign.strength.champions import HandPromotion, promote_by_hand, roll_back
-from chess_snn.cli.compare import compare
+from chess_snn.cli.compare import compare_models
 from chess_snn.cli.console import console, print_message
 from chess_snn.cli.options import AsJsonOption, CampaignArgument
 from chess_snn.cli.orchestration import load_tracking, tracking_store
@@ -33,7 +33,7 @@ app = typer.Typer(
     no_args_is_help=True,
 )
 
-app.command()(compare)
+app.command("compare")(compare_models)
 Version = Annotated[
     str, typer.Argument(help="CAMPAIGN@GENERATION, or CAMPAIGN@champion; CAMPAIGN is its newest.")
 ]

@@ -3,15 +3,20 @@
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import asdict
-from typing import Annotated, Final
+from typing import Annotated
 
 import typer
 from rich.table import Table
 
 from chess_snn.cli.console import console, make_table, work_bar
-from chess_snn.cli.options import JsonFile, NetworkDeviceOption, ThreadsOption, check_writable
+from chess_snn.cli.options import (
+    JsonFile,
+    NetworkDeviceOption,
+    SeedOption,
+    SimulationsOption,
+    ThreadsOption,
+)
 from chess_snn.cli.players import GameOption, find_entrant, game_of_players
-from chess_snn.config import check_range
 from chess_snn.data import write_json
 from chess_snn.errors import UsageError
 from chess_snn.evaluation import (
@@ -27,20 +32,18 @@ from chess_snn.evaluation.solo import interval_text
 from chess_snn.games.base import GameSpec
 from chess_snn.types import Json
 
-_MOST_GAMES: Final = 1_000_000
-
 
 def scores_command(
     players: Annotated[
         list[str], typer.Argument(help=f"{', '.join(KNOWN_PLAYERS)}, or networks.")
     ],
     game_name: GameOption = "",
-    games: Annotated[int, typer.Option(help="Of each player, on the same seeds.")] = 1000,
-    simulations: Annotated[
-        int, typer.Option(help="Of a network at each move; 0 plays its policy without search.")
-    ] = 4,
-    max_plies: Annotated[int, typer.Option(help="Longer games are cut; 0: 100,000.")] = 0,
-    seed: Annotated[int, typer.Option(help="Names the seeds.")] = 0,
+    games: Annotated[
+        int, typer.Option(min=1, max=1_000_000, help="Of each player, on the same seeds.")
+    ] = 1000,
+    simulations: SimulationsOption = 4,
+    max_plies: Annotated[int, typer.Option(min=0, help="Longer games are cut; 0: 100,000.")] = 0,
+    seed: SeedOption = 0,
     threads: ThreadsOption = 0,
     device: NetworkDeviceOption = "cpu",
     json_file: JsonFile = None,
@@ -55,12 +58,6 @@ def scores_command(
 
     chess-snn scores campaigns/cpu-2048-001:0 campaigns/cpu-2048-001:4 campaigns/cpu-2048-001:64
     """
-    check_range("--games", games, ge=1, le=_MOST_GAMES)
-    check_range("--simulations", simulations, ge=0)
-    check_range("--max-plies", max_plies, ge=0)
-    check_range("--threads", threads, ge=0, le=1024)
-    check_range("--seed", seed, ge=0, le=2**63 - 1)
-    check_writable(json_file)
     game = game_of_players(players, game_name)
     if game.spec.num_players != 1:
         raise UsageError(

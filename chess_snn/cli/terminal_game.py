@@ -1,5 +1,6 @@
-"""A game between a person at a terminal and a player: what each input does."""
+"""A game of a person at a terminal, alone or against a player: what each input does."""
 
+import re
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -8,87 +9,120 @@ from typing import Final
 import chess
 import chess.pgn
 import numpy as np
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.text import Text
 
-from chess_snn.cli.drawing import draw_board
+from chess_snn.cli.drawing import draw_board, draw_position
+from chess_snn.cli.keyboard import Keyboard
 from chess_snn.cli.options import refuse_in_campaign
 from chess_snn.data import write_text
 from chess_snn.errors import EngineError, IllegalMoveError, UsageError
 from chess_snn.evaluation import Player
-from chess_snn.games.base import Game
-from chess_snn.games.chess import move_of_action
-from chess_snn.uci.position import Position
+from chess_snn.evaluation.solo import chance_words
+from chess_snn.games.base import ONGOING, Game, GameBatch
+from chess_snn.games.chess import action_of_move, move_of_action, to_board
+from chess_snn.rng import derive_seed
+from chess_snn.types import UInt64Array
 
-HELP: Final = """\
-  a move          as people write it (Nf3, exd5, O-O, e8=Q) or as engines do (g1f3, e7e8q)
-  hint            what your opponent would play in your place
+_HELP: Final = """\
+  hint            what {player} would play in your place
+  auto [N]        let {player} play N moves, or to the end
   takeback        take your last move back, and the answer to it
-  resign          give up
-  save FILE.pgn   write the game up to now
   board           show the board again
   help            this
-  quit            leave; so do Ctrl-C and the end of input
-Draws by repetition, fifty moves and insufficient material are taken at once."""
-
-_FIFTY_MOVES = 100
+  quit            leave; so do Ctrl-C and the end of input"""
+KEYS_HELP: Final = "arrows, hjkl, wasd: move   t: hint   p: autoplay   u: take back   q: quit"
+_MOVE_KEYS: Final = {
+    "h": "left", "j": "down", "k": "up", "l": "right",
+    "a": "left", "s": "down", "w": "up", "d": "right",
+}
+_OTHER_KEYS: Final = {
+    "t": "hint", "?": "hint", "p": "auto", " ": "auto", "u": "takeback", "q": "quit",
+}
+_NUMBER: Final = re.compile(r"[1-9][0-9]{0,9}", re.ASCII)
+_PAUSE_S: Final = 0.05
+"""Between moves of the autoplay, so that people can follow."""
+_TALL_LINES: Final = 22
+"""Height of a terminal that has room for a tall board and the lines below it."""
 
 
 class TerminalGame:
-    """A game up to now. It speaks through ``show``, a text at a time."""
+    """A game up to now; ``show`` gets what is to be seen.
+
+    The same seed and moves make the same game, and the one that evaluation plays on that seed:
+    events are drawn by their ply, so that taking a move back and playing it again changes nothing.
+    """
+
+    own_help = "  a move          left, up, right, down; also h k l j, or a w d s\n"
+    """Of the game's own moves and commands."""
 
     def __init__(
-        self, game: Game, fen: str | None, human: chess.Color, opponent: Player,
-        show: Callable[[str], None], *, ascii_only: bool, seed: int,
+        self, game: Game, start: UInt64Array, player: Player,
+        show: Callable[[RenderableType], None], *, seed: int, ascii_only: bool, human: int = 0,
     ) -> None:
-        """``seed`` decides what an opponent that draws its moves will draw.
+        """Begin at ``start`` uint64[W]; ``player`` gives hints and is the opponent, if any.
 
-        Raises:
-            PositionError: the FEN is malformed or the position cannot occur.
+        ``human`` is the person's side: 0 moves first.
         """
-        self.board = Position(game, fen).board
-        self._game, self._fen, self._human, self._opponent = game, fen, human, opponent
-        self._show, self._ascii_only = show, ascii_only
-        self._key = np.array([seed], np.uint64)
-        self._resigned = False
+        self._game, self._player, self._show, self._ascii_only = game, player, show, ascii_only
+        self._human = human
+        self._seed = np.array([seed], np.uint64)
+        key = derive_seed(seed, "adviser") if game.spec.num_players == 1 else seed
+        self._player_key = np.array([key], np.uint64)
+        batch = game.allocate(1)
+        game.reset(batch, np.zeros(1, np.int64), start[None])
+        self._positions: list[GameBatch] = [batch]
+        """The start, and what followed each of the actions."""
+        self._actions: list[int] = []
 
     @property
     def is_over(self) -> bool:
-        """Whether nobody moves any more."""
-        return self._resigned or _ending(self.board) is not None
+        """Whether no move is left."""
+        return bool(self._now.termination[0] != ONGOING)
 
     @property
-    def result(self) -> str:
-        """As in PGN; ``*`` while the game goes on."""
-        if self._resigned:
-            return "0-1" if self._human == chess.WHITE else "1-0"
-        if not self.is_over:
-            return "*"
-        if self.board.is_checkmate():
-            return "0-1" if self.board.turn == chess.WHITE else "1-0"
-        return "1/2-1/2"
+    def points(self) -> float:
+        """The score since the beginning, in a game of one player."""
+        rewards = (float(batch.reward[0]) for batch in self._positions[1:])
+        return self._game.spec.score_unit * sum(rewards)
 
     @property
     def prompt(self) -> str:
         """What is asked for now."""
-        if self.is_over:
-            return "save FILE.pgn, takeback or quit> "
-        return f"{self.board.fullmove_number}{'.' if self.board.turn else '...'} your move> "
+        number = len(self._actions) // self._game.spec.num_players + 1
+        return "takeback, help or quit> " if self.is_over else f"{number}. your move> "
+
+    @property
+    def status(self) -> str:
+        """Score, milestone, moves, and whether the game is over."""
+        spec, facts = self._game.spec, [f"score {self.points:,.0f}"]
+        if spec.milestone_name:
+            milestone = int(self._game.milestones(self._now.state)[0])
+            facts.append(f"{spec.milestone_name} {milestone:,}")
+        facts.append(f"{len(self._actions):,} moves")
+        return "   ".join([*facts, *([f"the game is over: {self.ending}"] if self.is_over else [])])
+
+    @property
+    def ending(self) -> str:
+        """Why the game is over."""
+        return self._game.spec.terminations[self._now.termination[0]].replace("_", " ")
+
+    def picture(self, *, tall: bool = False) -> RenderableType:
+        """The board and the status below it."""
+        board = draw_position(
+            self._game, self._now.state[0], tall=tall, ascii_only=self._ascii_only
+        )
+        return Group(board, Text(self.status))
 
     def show_board(self) -> None:
-        """The board, and how the game ended if it did."""
-        self._show(draw_board(self.board, self._human, self._ascii_only))
-        if self._resigned:
-            self._show(f"You resigned. {self.result}")
-        elif (ending := _ending(self.board)) is not None:
-            self._show(f"The game is over: {ending}. {self.result}")
-        elif self.board.is_check():
-            self._show("Check.")
+        """Show the board and the status."""
+        self._show(self.picture())
 
     def answer(self) -> None:
         """Let the opponent move where it is its turn, and show the board."""
-        if not self.is_over and self.board.turn != self._human:
-            move = self._choice()
-            self._show(f"{self._opponent.name} plays {self.board.san(move)}")
-            self.board.push(move)
+        if not (self.is_over or self._is_persons_turn(-1)):
+            self._show(f"{self._player.name} plays {self.play_advised()}")
         self.show_board()
 
     def obey(self, text: str) -> bool:
@@ -98,56 +132,215 @@ class TerminalGame:
             UsageError: it cannot be done, and why; nothing has changed.
         """
         word, _, argument = text.strip().partition(" ")
-        if word == "quit":
-            return False
-        if word in _COMMANDS:
-            _COMMANDS[word](self, argument.strip())
-        elif text.strip():
-            self._move(text.strip())
+        match word:
+            case "quit":
+                return False
+            case "hint":
+                self._show(self.hint())
+            case "auto":
+                self._play_on(argument.strip())
+            case "takeback":
+                self.take_back()
+                self.show_board()
+            case "help":
+                self._show(self.own_help + _HELP.format(player=self._player.name))
+            case "board":
+                self.show_board()
+            case _ if word:
+                self._move(text.strip())
         return True
+
+    def play(self, text: str) -> None:
+        """Play the move that ``text`` names.
+
+        Raises:
+            UsageError: it is none.
+        """
+        if self.is_over:
+            raise UsageError(f"the game is over, so {text!r} cannot be played; try takeback")
+        self._step(self.parse(text))
+
+    def hint(self) -> str:
+        """What the player would play in the person's place."""
+        return f"{self._player.name} would play {self.name_of(self._advised())}"
+
+    def play_advised(self) -> str:
+        """Play the player's move; returns it."""
+        action = self._advised()
+        move = self.name_of(action)
+        self._step(action)
+        return move
+
+    def take_back(self) -> None:
+        """Take the person's last move back, with the event or the answer after it.
+
+        Raises:
+            UsageError: there is none.
+        """
+        starts = range(len(self._actions) - 1, -1, -1)
+        last = next((ply for ply in starts if self._is_persons_turn(ply)), None)
+        if last is None:
+            raise UsageError("you have not moved yet; there is nothing to take back")
+        while len(self._actions) > last:
+            self._undo()
+
+    def parse(self, text: str) -> int:
+        """The legal action that ``text`` names.
+
+        Raises:
+            UsageError: it names none.
+        """
+        legal = self._now.legal_actions[0, : self._now.num_legal[0]]
+        moves = {self.name_of(int(action)): int(action) for action in legal}
+        move = _MOVE_KEYS.get(text.lower(), text.lower())
+        if move not in moves:
+            raise UsageError(f"{move!r} is no move here; there are {', '.join(moves)}, and help")
+        return moves[move]
+
+    def name_of(self, action: int) -> str:
+        """A legal action of this position, as people write it."""
+        return self._game.format_action(self._now.state[0], action)
+
+    @property
+    def _now(self) -> GameBatch:
+        return self._positions[-1]
+
+    def _is_persons_turn(self, ply: int) -> bool:
+        return int(self._game.side_to_move(self._positions[ply].state)[0]) == self._human
+
+    def _move(self, text: str) -> None:
+        self.play(text)
+        try:
+            self.answer()
+        except EngineError:
+            self._undo()
+            raise
+
+    def _play_on(self, argument: str) -> None:
+        if argument and not _NUMBER.fullmatch(argument):
+            raise UsageError(f"auto plays a number of moves, got {argument!r}; try auto 10")
+        moves = [self.play_advised()]
+        while not self.is_over and (not argument or len(moves) < int(argument)):
+            moves.append(self.play_advised())
+        self._show(f"{self._player.name} plays {' '.join(moves)}")
+        self.answer()
+
+    def _advised(self) -> int:
+        """The player's choice for the side to move.
+
+        Raises:
+            EngineError: the player is an engine that fails.
+        """
+        if self.is_over:
+            raise UsageError("the game is over; there is nothing to play")
+        plies = np.array([len(self._actions)], np.int32)
+        action = int(self._player.choose(self._now, self._player_key, plies)[0])
+        if action < 0:
+            raise EngineError(f"{self._player.name} has no legal move to offer; try again, or quit")
+        return action
+
+    def _step(self, action: int) -> None:
+        after = self._now.take(np.zeros(1, np.int64))
+        chance = chance_words(self._seed, np.array([len(self._actions)], np.int32))
+        self._game.step(after, np.array([action], np.int16), chance)
+        self._positions.append(after)
+        self._actions.append(action)
+
+    def _undo(self) -> None:
+        self._positions.pop()
+        self._actions.pop()
+
+
+class ChessGame(TerminalGame):
+    """Chess: moves and boards as people write them, resigning, and PGN."""
+
+    own_help = """\
+  a move          as people write it (Nf3, exd5, O-O, e8=Q) or as engines do (g1f3, e7e8q);
+                  repetition, fifty moves and insufficient material draw at once
+  resign          give up
+  save FILE.pgn   write the game up to now
+"""
+    _resigned = False
+
+    @property
+    def board(self) -> chess.Board:
+        """The position, with the moves that led to it."""
+        board = to_board(self._positions[0].state[0])
+        for action in self._actions:
+            board.push(move_of_action(board, action))
+        return board
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nobody moves any more."""
+        return self._resigned or super().is_over
+
+    @property
+    def result(self) -> str:
+        """As in PGN; ``*`` while the game goes on."""
+        if self._resigned:
+            return "1-0" if self._human else "0-1"
+        # Every draw that may be claimed has been taken.
+        return self.board.result(claim_draw=True) if self.is_over else "*"
+
+    @property
+    def status(self) -> str:
+        """How the game ended if it did, or whether there is a check."""
+        if self._resigned:
+            return f"You resigned. {self.result}"
+        if self.is_over:
+            return f"The game is over: {self.ending}. {self.result}"
+        return "Check." if self.board.is_check() else ""
+
+    def picture(self, *, tall: bool = False) -> RenderableType:
+        """The board, seen by the person's side, and the status below it."""
+        del tall
+        board = draw_board(self.board, self._human == 0, self._ascii_only)
+        return Text("\n".join(filter(None, [board, self.status])))
+
+    def parse(self, text: str) -> int:
+        """The action of a move in algebraic or UCI notation."""
+        return action_of_move(parse_move(self.board, text), self.board.turn)
+
+    def name_of(self, action: int) -> str:
+        """A legal action in algebraic notation."""
+        board = self.board
+        return board.san(move_of_action(board, action))
+
+    def obey(self, text: str) -> bool:
+        """As for every game; also ``resign`` and ``save FILE.pgn``."""
+        word, _, argument = text.strip().partition(" ")
+        if word == "resign":
+            self._resign()
+        elif word == "save":
+            self._save(argument.strip())
+        else:
+            return super().obey(text)
+        return True
+
+    def take_back(self) -> None:
+        """Take back the resignation, or the person's last move."""
+        was_resigned, self._resigned = self._resigned, False
+        try:
+            super().take_back()
+        except UsageError:
+            if not was_resigned:
+                raise
 
     def to_pgn(self) -> str:
         """The game up to now, with its players."""
-        names = {self._human: "human", not self._human: self._opponent.name}
+        names = ["human", self._player.name]
         record = chess.pgn.Game.from_board(self.board)
         record.headers.update({
             "Event": "chess-snn play", "Site": "?", "Round": "-",
             "Date": datetime.now(UTC).astimezone().strftime("%Y.%m.%d"),
-            "White": names[chess.WHITE], "Black": names[chess.BLACK], "Result": self.result,
+            "White": names[self._human], "Black": names[1 - self._human], "Result": self.result,
         })
         if self._resigned:
             record.headers["Termination"] = "resignation"
         return f"{record}\n"
 
-    def _move(self, text: str) -> None:
-        if self.is_over:
-            raise UsageError(f"the game is over, so {text!r} cannot be played; try takeback")
-        self.board.push(parse_move(self.board, text))
-        try:
-            self.answer()
-        except UsageError:
-            self.board.pop()
-            raise
-
-    def _hint(self, _argument: str) -> None:
-        if self.is_over:
-            raise UsageError("the game is over; there is nothing to hint at")
-        self._show(f"{self._opponent.name} would play {self.board.san(self._choice())}")
-
-    def _take_back(self, _argument: str) -> None:
-        board = self.board.copy()
-        self._resigned, was_resigned = False, self._resigned
-        while board.move_stack:
-            board.pop()
-            if board.turn == self._human:
-                self.board = board
-                break
-        else:
-            if not was_resigned:
-                raise UsageError("you have not moved yet; there is nothing to take back")
-        self.show_board()
-
-    def _resign(self, _argument: str) -> None:
+    def _resign(self) -> None:
         if self.is_over:
             raise UsageError("the game is over already")
         self._resigned = True
@@ -163,22 +356,6 @@ class TerminalGame:
         except (OSError, ValueError, RuntimeError) as error:
             raise UsageError(f"cannot write {argument}: {error}; choose another file") from error
         self._show(f"written to {path}")
-
-    def _choice(self) -> chess.Move:
-        """What the opponent plays for the side to move.
-
-        Raises:
-            EngineError: the opponent is an engine that fails.
-        """
-        moves = tuple(move.uci() for move in self.board.move_stack)
-        position = Position.after(self._game, self._fen, moves)
-        plies = np.array([len(moves)], np.int32)
-        action = self._opponent.choose(position.root, self._key, plies)[0]
-        if action < 0:
-            raise EngineError(
-                f"{self._opponent.name} has no legal move to offer; try again, or quit"
-            )
-        return move_of_action(self.board, int(action))
 
 
 def parse_move(board: chess.Board, text: str) -> chess.Move:
@@ -201,26 +378,38 @@ def parse_move(board: chess.Board, text: str) -> chess.Move:
     raise IllegalMoveError(f"{text!r} is no legal move and no command; help lists what there is")
 
 
-def _ending(board: chess.Board) -> str | None:
-    """Why the game is over, by the rules that matches are played by; None where it goes on."""
-    if board.is_checkmate():
-        return "checkmate"
-    if board.is_insufficient_material():
-        return "insufficient material"
-    if not any(board.legal_moves):
-        return "stalemate"
-    if board.halfmove_clock >= _FIFTY_MOVES:
-        return "fifty moves"
-    if board.is_repetition(3):
-        return "threefold repetition"
-    return None
+def play_by_keys(table: TerminalGame, console: Console) -> None:
+    """Play ``table`` in the terminal, a key a move, until ``q``.
 
+    Raises:
+        EOFError: the terminal is gone, or Ctrl-D was pressed.
+    """
+    note = ""
+    with Keyboard() as keyboard, Live(console=console, auto_refresh=False) as live:
 
-_COMMANDS: Final[dict[str, Callable[[TerminalGame, str], None]]] = {
-    "hint": TerminalGame._hint,
-    "takeback": TerminalGame._take_back,
-    "resign": TerminalGame._resign,
-    "save": TerminalGame._save,
-    "board": lambda game, _: game.show_board(),
-    "help": lambda game, _: game._show(HELP),
-}
+        def show(text: str) -> None:
+            tall = console.height >= _TALL_LINES
+            lines = Text(f"{text}\n{KEYS_HELP}")
+            live.update(Group(table.picture(tall=tall), lines), refresh=True)
+
+        while True:
+            show(note)
+            key = keyboard.read()
+            command = _OTHER_KEYS.get(key, key)
+            note = ""
+            try:
+                if command == "auto":
+                    table.play_advised()
+                    while not table.is_over and not keyboard.read(_PAUSE_S):
+                        show("any key stops")
+                        table.play_advised()
+                elif command == "hint":
+                    note = table.hint()
+                elif command == "takeback":
+                    table.take_back()
+                elif command == "quit":
+                    return
+                else:
+                    table.play(key)
+            except UsageError as error:
+                note = str(error)

@@ -1,8 +1,8 @@
 """A campaign while it runs: in the terminal that runs it, and in ``chess-snn watch``."""
 
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from typing import Annotated, Final
 
 import typer
@@ -11,16 +11,14 @@ from rich.live import Live as LivePicture
 from rich.text import Text
 
 from chess_snn.campaign.store.plans import describe_length
-from chess_snn.campaign.viewing.events import (
-    AlarmRaised,
-    Event,
-    IterationFinished,
-    Listener,
-    Message,
-    StageProgress,
-    WorkersProgress,
+from chess_snn.campaign.viewing.events import Event, Listener, StageProgress, WorkersProgress
+from chess_snn.campaign.viewing.lines import (
+    NowAndThen,
+    duration,
+    event_lines,
+    iteration_line,
+    match_line,
 )
-from chess_snn.campaign.viewing.lines import NowAndThen, duration, event_lines, match_line
 from chess_snn.campaign.viewing.live import Live
 from chess_snn.campaign.viewing.watching import CampaignView, CampaignWatch
 from chess_snn.cli.console import console, print_message
@@ -30,12 +28,6 @@ from chess_snn.cli.options import CampaignArgument
 from chess_snn.config import check_range
 
 _LEAVE_KEYS: Final = ("q", "Q")
-_FOOTER: Final = "{keys} ends this view; the campaign goes on"
-_MORE_GAMES: Final = 1.5
-"""Workers are shown again once they have played so many times the games."""
-
-Wait = Callable[[float], bool]
-"""Waits for some seconds; False ends the watch."""
 
 
 @contextmanager
@@ -69,7 +61,8 @@ def watch_command(
     directory: CampaignArgument,
     simple: Annotated[
         bool,
-        typer.Option("--simple", help="Plain lines, one a change; always so without a terminal."),
+        typer.Option("--simple", help="Plain lines: the state, then the log as it grows. "
+                     "Always so without a terminal."),
     ] = False,
     every: Annotated[float, typer.Option(help="Seconds between two looks at the folder.")] = 2.0,
     once: Annotated[bool, typer.Option("--once", help="Show how it is now, and end.")] = False,
@@ -83,100 +76,65 @@ def watch_command(
     """
     check_range("--every", every, ge=0.1, le=3600)
     watch = CampaignWatch(directory)
-    try:
+    with ExitStack() as stack:
+        stack.enter_context(suppress(KeyboardInterrupt))
         if simple or not console.is_terminal or console.is_dumb_terminal:
-            _print_lines(_views(watch, once, every, _sleep))
+            _print_lines(_views(watch, once, every))
         elif once:
             console.print(dashboard(watch.look(), console))
-        elif has_keyboard():
-            with Keyboard() as keyboard:
-                _draw(_views(watch, once, every, lambda seconds: _wait_for_key(keyboard, seconds)),
-                      _FOOTER.format(keys="q or Ctrl-C"))
         else:
-            _draw(_views(watch, once, every, _sleep), _FOOTER.format(keys="Ctrl-C"))
-    except KeyboardInterrupt:
-        raise typer.Exit(0) from None
+            keyboard = stack.enter_context(Keyboard()) if has_keyboard() else None
+            live = stack.enter_context(LivePicture(console=console, auto_refresh=False))
+            footer = f"{'q or ' if keyboard else ''}Ctrl-C ends this view; the campaign goes on"
+            for view in _views(watch, once, every, keyboard):
+                picture = dashboard(view, console)
+                if not view.is_finished:
+                    picture = Group(picture, Text(footer, style="dim"))
+                live.update(picture, refresh=True)
 
 
 def _views(
-    watch: CampaignWatch, once: bool, every_s: float, wait: Wait
+    watch: CampaignWatch, once: bool, every_s: float, keyboard: Keyboard | None = None
 ) -> Iterator[CampaignView]:
-    """A view now and every so often, until the campaign is finished or ``wait`` ends it."""
+    """A view now and every so often, until the campaign is finished or a key ends the watch."""
     while True:
         view = watch.look()
         yield view
-        if once or view.is_finished or not wait(every_s):
+        if once or view.is_finished:
+            return
+        if keyboard is None:
+            time.sleep(every_s)
+            continue
+        try:
+            if keyboard.read(every_s) in _LEAVE_KEYS:
+                return
+        except EOFError:
             return
 
 
-def _sleep(seconds: float) -> bool:
-    time.sleep(seconds)
-    return True
-
-
-def _wait_for_key(keyboard: Keyboard, seconds: float) -> bool:
-    """Wait, or until a key is pressed; False if it is one that ends the watch."""
-    try:
-        return keyboard.read(seconds) not in _LEAVE_KEYS
-    except EOFError:
-        return False
-
-
 def _print_lines(views: Iterator[CampaignView]) -> None:
-    events = FolderEvents()
+    """Print the state of the campaign, then its log as it grows, then its end."""
+    num_read, writer = -1, ""
     for view in views:
-        for event in events.since_last(view):
-            for line in event_lines(event):
-                print_message(line)
-
-
-def _draw(views: Iterator[CampaignView], footer: str) -> None:
-    with LivePicture(console=console, auto_refresh=False) as live:
-        for view in views:
-            picture = dashboard(view, console)
-            if not view.is_finished:
-                picture = Group(picture, Text(footer, style="dim"))
-            live.update(picture, refresh=True)
-
-
-class FolderEvents:
-    """The events that must have happened between one view of a campaign and the next."""
-
-    def __init__(self) -> None:
-        self._before: CampaignView | None = None
-        self._writer = ""
-        self._is_due = NowAndThen()
-        self._worker_games = 0
-
-    def since_last(self, view: CampaignView) -> Iterator[Event]:
-        """Those up to ``view``; of the first view its state, newest iteration and alarms."""
-        before, self._before = self._before, view
-        if before is None:
-            yield Message(f"campaign {view.folder.path}: {describe_length(view.folder)}")
-        if not view.is_finished and (writer := describe_writer(view)) != self._writer:
-            self._writer = writer
-            yield Message(writer)
-        # Fewer than before if receipts were removed, so that iterations are done again.
-        num_known = max(0, len(view.receipts) - 1) if before is None else len(before.receipts)
-        yield from map(IterationFinished, view.receipts[num_known:])
-        known = set() if before is None else {(a.name, a.since_iteration) for a in before.alarms}
-        yield from (AlarmRaised(alarm) for alarm in view.alarms
-                    if (alarm.name, alarm.since_iteration) not in known)
-        counts = {} if before is None else {stage.key: stage.done for stage in before.stages}
-        for stage in view.stages:
-            # The campaign's process reports a new count at every look.
-            if counts.get(stage.key) != stage.done and (not stage.per_s or self._is_due(stage)):
-                yield stage
-        yield from self._workers(view, [] if before is None else [w.name for w in before.workers])
-        if view.is_finished and (before is None or not before.is_finished):
-            yield from map(Message, map(match_line, view.final_matches))
-            yield Message(
+        log = view.folder.log_file
+        if num_read < 0:
+            num_read = log.stat().st_size if log.exists() else 0
+            print_message(f"campaign {view.folder.path}: {describe_length(view.folder)}")
+            for row in view.rows[-1:]:
+                print_message(iteration_line(row))
+            for alarm in view.alarms:
+                print_message(f"ALARM {alarm}")
+        elif log.exists():
+            with log.open(encoding="utf-8") as lines:
+                lines.seek(num_read)
+                for line in lines.readlines():
+                    print_message(line.rstrip("\n"))
+                num_read = lines.tell()
+        if view.is_finished:
+            for match in view.final_matches:
+                print_message(match_line(match))
+            print_message(
                 f"finished: {len(view.receipts)} iterations in {duration(view.elapsed_s)}"
             )
-
-    def _workers(self, view: CampaignView, names_before: list[str]) -> Iterator[Event]:
-        """All of them if one has come or gone, or they have played half as many games again."""
-        names, games = [w.name for w in view.workers], sum(w.games for w in view.workers)
-        if names and (names != names_before or games > _MORE_GAMES * self._worker_games):
-            self._worker_games = games
-            yield WorkersProgress(tuple(view.workers))
+        elif writer != (writer := describe_writer(view)):
+            print_message(writer)

@@ -13,7 +13,13 @@ from chess_snn.campaign.viewing.events import (
     WorkerProgress,
     WorkersProgress,
 )
-from chess_snn.campaign.viewing.live import Live, live_file, read_live, write_live
+from chess_snn.campaign.viewing.live import (
+    Live,
+    is_reporting,
+    live_file,
+    read_live,
+    write_live,
+)
 
 WORKER = WorkerProgress(
     "box-a/gpu0-0", "GPU 0 (NVIDIA H200) of box-a", "iteration 3 self-play, shard 2: 40 of 100",
@@ -26,16 +32,18 @@ def folder(new_folder):
     return new_folder()
 
 
-def test_what_was_written_is_read_for_a_while(folder):
+def test_what_was_written_is_read_and_is_new_for_a_while(folder):
     stage = StageProgress(3, "self-play", "games", 120, 400, per_s=3.0, begun_s=1.7e9)
     live = Live((stage,), (WORKER, replace(WORKER, name="b")))
-    assert read_live(folder) is None
+    assert read_live(folder) == Live()
+    assert not is_reporting(folder)
     write_live(folder, live)
     assert read_live(folder) == live
+    assert is_reporting(folder)
     for long in (-100, 100):
         then = time.time() + long
         os.utime(live_file(folder), (then, then))
-        assert read_live(folder) is None, "written long ago, or before the clock was set back"
+        assert not is_reporting(folder), "written long ago, or before the clock was set back"
 
 
 def test_it_has_the_newest_progress_of_each_stage_under_way():
@@ -56,7 +64,7 @@ def test_it_has_the_newest_progress_of_each_stage_under_way():
 def test_what_is_damaged_or_of_another_version_says_nothing(folder, text):
     write_live(folder, Live((), ()))
     live_file(folder).write_text(text)
-    assert read_live(folder) is None
+    assert read_live(folder) == Live()
 
 
 def test_a_worker_in_a_line():

@@ -4,6 +4,13 @@ import json
 from dataclasses import replace
 
 import pytest
+from chess_snn.cli.campaign_tables import (
+    LEARNING_COLUMNS,
+    columns_of,
+    matches_table,
+    rows_table,
+    strength_columns,
+)
 from small_campaigns import MICRO_2048, play_campaign, play_iteration
 
 from chess_snn.campaign import CampaignFolder, load_config, read_receipts
@@ -15,13 +22,6 @@ from chess_snn.campaign.strength.ratings import rate_campaign
 from chess_snn.campaign.viewing.alarms import find_alarms
 from chess_snn.campaign.viewing.lines import iteration_line, match_line
 from chess_snn.campaign.viewing.results import result_columns, result_rows, results_csv
-from chess_snn.cli.campaign_tables import (
-    LEARNING_COLUMNS,
-    columns_of,
-    matches_table,
-    rows_table,
-    strength_columns,
-)
 from chess_snn.data import read_shard
 from chess_snn.errors import ConfigError, UsageError
 from chess_snn.games import get_game

@@ -10,7 +10,7 @@ import sys
 import pytest
 
 from chess_snn.campaign import campaign_lock
-from chess_snn.campaign.viewing.writer import WriterState, find_writer
+from chess_snn.campaign.viewing.live import WriterState, find_writer
 
 HOLDER = """
 import sys, time

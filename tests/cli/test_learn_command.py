@@ -28,8 +28,8 @@ def files(root):
 
 def assert_refused(done, reason):
     assert done.returncode == 2, done.stdout + done.stderr
-    (line,) = done.stderr.splitlines()
-    assert line.startswith("error: ")
+    *_, line = done.stderr.splitlines()
+    assert line.lower().startswith("error: ")
     assert reason in line
 
 
@@ -69,7 +69,7 @@ def test_two_processes_and_their_options_come_to_the_network_of_one(chess_snn, i
     ((*LEARN, "some", "--out", "some"), "some exists, and is no network made by"),
     ((*LEARN, "some", "--out", "n", "--set", "supervised.epochs=-1"), "supervised.epochs must"),
     ((*LEARN, "some", "--out", "n", "--set", "net.size=huge"), "net.size must be one of tiny"),
-    ((*LEARN, "some", "--out", "n", "--threads", -1), "--threads must be >= 0"),
+    ((*LEARN, "some", "--out", "n", "--threads", -1), "Invalid value for '--threads'"),
     ((*LEARN, "some", "--out", "n", "--device", "cpu", "--backend", "nccl"), '"nccl" needs GPUs'),
     ((*LEARN, "some", "--out", "n", "--precision", "fp8"),
      "training.precision must be one of fp32, bf16, fp16"),

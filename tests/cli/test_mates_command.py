@@ -26,8 +26,7 @@ def test_numbers_out_of_range_are_named(chess_snn, tmp_path, option, value):
     make_weights(tmp_path / "net.safetensors")
     done = chess_snn("mates", "net.safetensors", option, value)
     assert done.returncode == 2
-    assert f"{option} must be" in done.stderr
-    assert str(value) in done.stderr
+    assert f"Invalid value for '{option}'" in done.stderr
 
 
 def test_a_device_that_does_not_exist_is_named_before_any_work(chess_snn, tmp_path):

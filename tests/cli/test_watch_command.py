@@ -5,7 +5,6 @@ import itertools
 import json
 import os
 import pty
-import re
 import shutil
 import signal
 import subprocess
@@ -22,10 +21,10 @@ from rich.console import Console
 
 from chess_snn.campaign import CampaignFolder, campaign_lock, write_receipt
 from chess_snn.campaign.store.receipts import PromotionFacts
-from chess_snn.campaign.viewing.lines import event_lines
-from chess_snn.campaign.viewing.watching import CampaignView, CampaignWatch
+from chess_snn.campaign.viewing.events import SELF_PLAY, StageProgress
+from chess_snn.campaign.viewing.live import Live, write_live
+from chess_snn.campaign.viewing.watching import CampaignWatch
 from chess_snn.cli.dashboard import dashboard
-from chess_snn.cli.watch import FolderEvents
 
 COMMAND = [sys.executable, "-c", "from chess_snn.cli import main; main()", "watch"]
 """The command line of these sources, wherever another one may be installed."""
@@ -51,57 +50,18 @@ def picture(folder: CampaignFolder, width: int = 100, height: int = 60) -> str:
     return text.getvalue()
 
 
-def lines_of(view: CampaignView, events: FolderEvents) -> list[str]:
-    return [line for event in events.since_last(view) for line in event_lines(event)]
+def log(folder: CampaignFolder, *lines: str) -> None:
+    with folder.log_file.open("a") as file:
+        file.writelines(f"{line}\n" for line in lines)
 
 
-def test_every_change_is_one_line_and_told_once(folder):
-    watch, events = CampaignWatch(folder.path), FolderEvents()
-
-    def news() -> list[str]:
-        return lines_of(watch.look(), events)
-
-    assert news() == [
-        f"campaign {folder.path}: 4 iterations", "not begun: no process has run it yet",
-        "iteration 0 preparation",
-    ]
-    with campaign_lock(folder):
-        made.begin(folder, 0)
-        running, stage = news()
-        assert re.fullmatch(rf"running: process {os.getpid()} on \S+, begun 20.+", running)
-        assert stage == "iteration 0 self-play: 0 of 2 shards"
-        assert news() == []
-        made.commit_shards(folder, 0, 1)
-        assert news() == ["iteration 0 self-play: 1 of 2 shards"]
-        made.finish(folder, 0)
-        made.finish(folder, 1)
-        assert news() == [
-            "iteration 0 (25% of the campaign): 200 games, 320 positions/s, draws 50%, "
-            "held-out value loss 1.000 -> 0.950, new champion",
-            "iteration 1 (50% of the campaign): 200 games, 324 positions/s, draws 50%, "
-            "held-out value loss 1.000 -> 0.940, score 0.550, new champion",
-        ]
-        assert news() == []
-    (stopped,) = news()
-    assert stopped.startswith("stopped: process ")
-    assert stopped.endswith(f"go on with it: chess-snn campaign resume {folder.path}")
-    for iteration in (2, 3):
-        made.finish(folder, iteration)
-    told = news()
-    assert [line.split(" (")[0] for line in told[:2]] == ["iteration 2", "iteration 3"]
-    assert told[2:] == ["finished: 4 iterations in 6:40"]
-    assert news() == []
-
-
-def test_an_alarm_is_told_when_it_is_new(folder, monkeypatch):
+def test_an_alarm_is_shown(folder, chess_snn, monkeypatch):
     monkeypatch.setattr(made, "training_metrics", lambda _: {"steps": 1.0, "samples": 100_000.0,
                                                              "holdout_value_loss_after": 1.0})
-    watch, events = CampaignWatch(folder.path), FolderEvents()
-    for iteration in range(2):
-        made.finish(folder, iteration)
-        told = [line for line in lines_of(watch.look(), events) if line.startswith("ALARM")]
-        assert len(told) == (1 if iteration == 0 else 0)
-    assert "ALARM replay starving since iteration 0" in picture(folder)
+    made.finish(folder, 0)
+    told = "ALARM replay starving since iteration 0"
+    assert told in picture(folder)
+    assert told in chess_snn("watch", folder.path, "--once").stdout
 
 
 def test_what_a_candidate_came_to_is_told(folder, chess_snn):
@@ -118,7 +78,7 @@ def test_what_a_candidate_came_to_is_told(folder, chess_snn):
         "0.344 (0.156 to 0.402), log-likelihood ratio -3.20 of -3.00 to +3.00"
     )
     assert f"last candidate: {told}" in picture(folder, width=200)
-    lines = lines_of(CampaignWatch(folder.path).look(), FolderEvents())
+    lines = chess_snn("watch", folder.path, "--once").stdout.splitlines()
     (line,) = [line for line in lines if line.startswith("iteration 1 (")]
     assert line.endswith("score 0.550, against the champion rejected 0.344 (32)")
     assert f"The last candidate: {told}.\n" in chess_snn("campaign", "status", folder.path).stdout
@@ -131,11 +91,12 @@ def test_the_picture_shows_figures_curves_and_scores(folder):
         made.finish(folder, iteration)
     made.begin(folder, 2)
     with campaign_lock(folder):
+        write_live(folder, Live((StageProgress(2, SELF_PLAY, "shards", 0, 2),), ()))
         text = picture(folder)
     for part in (
         "campaign campaign  4 iterations", f"running: process {os.getpid()}", "50%, run for 3:2",
         "2 iterations finished, champion gen 2", "iteration 2 self-play: 0 of 2 shards, for 0:0",
-        "(last time 0:50 in all)", "policy loss          █▁ 2.900", "draw rate            ▄▄ 50%",
+        "policy loss          █▁ 2.900", "draw rate            ▄▄ 50%",
         "positions/s          ▁█ 324", "time in the network  ▄▄ 75%",
         "random             ▇ 0.850 (0.750 to 0.950)",
         "minimax:2          ▃ 0.250 (0.150 to 0.350)",
@@ -219,12 +180,16 @@ def test_lines_come_as_things_happen_and_ctrl_c_leaves_cleanly(folder):
     )
     try:
         told = [watching.stdout.readline() for _ in range(3)]
-        assert told[2].startswith("iteration 0 (25% of the campaign)")
-        made.finish(folder, 1)
-        # Its stages may be seen on the way.
-        while not told[-1].startswith("iteration 1 (50% of the campaign)"):
-            told.append(watching.stdout.readline())
-            assert told[-1].startswith("iteration 1 ")
+        assert told[1].startswith("iteration 0 (25% of the campaign)")
+        assert told[2] == "not begun: no process has run it yet\n"
+        for line in ("a worker died", "it came back"):
+            log(folder, line)
+            assert watching.stdout.readline() == f"{line}\n"
+        with campaign_lock(folder):
+            assert watching.stdout.readline().startswith("running: process ")
+        stopped = watching.stdout.readline()
+        assert stopped.startswith("stopped: process ")
+        assert stopped.endswith(f"go on with it: chess-snn campaign resume {folder.path}\n")
         watching.send_signal(signal.SIGINT)
         _, errors = watching.communicate(timeout=PATIENCE_S)
     finally:

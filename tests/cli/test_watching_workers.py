@@ -14,13 +14,13 @@ from chess_snn.campaign.viewing.events import (
     WorkerProgress,
     WorkersProgress,
 )
-from chess_snn.campaign.viewing.lines import MOST_WORKERS, event_lines
+from chess_snn.campaign.viewing.lines import MOST_WORKERS
 from chess_snn.campaign.viewing.live import Live, write_live
 from chess_snn.campaign.viewing.watching import CampaignWatch
 from chess_snn.cli import console as console_module
 from chess_snn.cli import watch as watch_module
 from chess_snn.cli.dashboard import dashboard, workers_table
-from chess_snn.cli.watch import FolderEvents, campaign_terminal
+from chess_snn.cli.watch import campaign_terminal
 
 FIRST = WorkerProgress(
     "box-a/cpu-0", "the processor of box-a", "iteration 0 self-play, shard 1: 40 of 100", 148, 3.1,
@@ -69,20 +69,6 @@ def test_after_the_campaign_has_stopped_nobody_is_at_work(folder, tmp_path):
     made.begin(other, 0)
     write_live(other, Live((STAGE,), (FIRST,)))
     assert "box-a/cpu-0" not in picture(other)
-
-
-def test_lines_tell_of_workers_when_they_change_and_now_and_then(folder):
-    watch, events = CampaignWatch(folder.path), FolderEvents()
-    list(events.since_last(watch.look()))
-
-    def news(*workers) -> list[str]:
-        write_live(folder, Live((), workers))
-        return [line for event in events.since_last(watch.look()) for line in event_lines(event)]
-
-    assert news(FIRST) == ["1 worker: 148 games, 3.1/s, 1.0 cores", str(FIRST)]
-    assert news(replace(FIRST, games=150)) == []
-    assert len(news(replace(FIRST, games=300))) == 2
-    assert news(FIRST, SECOND)[0].startswith("2 workers: ")
 
 
 def test_many_workers_are_told_of_together():

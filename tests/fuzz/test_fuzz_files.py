@@ -34,8 +34,8 @@ from chess_snn.campaign.store.plans import read_plan
 from chess_snn.campaign.store.receipts import FORMAT, PromotionFacts, read_receipt, read_receipts
 from chess_snn.campaign.strength.champions import champion_of, read_hand_promotions
 from chess_snn.campaign.viewing.lines import iteration_line
+from chess_snn.campaign.viewing.live import find_writer
 from chess_snn.campaign.viewing.results import result_rows
-from chess_snn.campaign.viewing.writer import find_writer
 from chess_snn.data import (
     MANIFEST_NAME,
     read_folder,

@@ -108,15 +108,6 @@ def earlier_climb(folder: CampaignFolder, generation: int) -> Path | None:
     return None
 
 
-def num_climb_games(folder: CampaignFolder, generation: int) -> int:
-    """Games of a climb so far; all that it might have had once it is over."""
-    event, settings = event_of(generation), folder.config.evaluation
-    path = folder.match(event, CLIMB)
-    if path.exists():
-        return settings.climb_games
-    return 2 * settings.climb_pairs * len(list(path.parent.glob(f"{CLIMB}-*.json")))
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class _Climb:
     """One climb, as far as it has come."""

@@ -4,27 +4,6 @@
 missing or NaN raises no alarm, and iterations without it (not every generation is evaluated) are
 passed over. The same trouble is told again while it lasts, with the same ``(name,
 since_iteration)``; that pair is new when the trouble is.
-
-==========================  =======================================================================
-alarm                       metrics it reads
-==========================  =======================================================================
-hard start                  ``self_play/entropy_ratio`` of iteration 0, unless
-                            ``campaign/is_warm`` says that its network had learnt before
-draw collapse               ``self_play/ordinary_draw_rate``
-value stuck at the mean     ``self_play/mean_abs_value``, ``self_play/draw_rate``
-policy entropy collapsed    ``self_play/entropy_ratio``
-policy entropy not falling  ``self_play/entropy_ratio``
-newest not beating its      ``evaluation/score_earlier``: score of the newest generation against
-elder                       an earlier one
-score falling               ``evaluation/score``: mean score against the fixed opponents
-points falling              ``evaluation/points_mean``, in a game of one player
-won positions not           ``evaluation/conversion_rate``:
-converted                   :func:`chess_snn.evaluation.conversion_rate`
-training steps skipped      ``train/skipped_steps``: those that were not finite, whatever the loss
-                            scale
-replay starving             ``train/samples`` and ``train/steps`` of the iteration,
-                            ``train/window_positions``, ``self_play/positions``
-==========================  =======================================================================
 """
 
 import itertools
@@ -35,21 +14,6 @@ from typing import Final
 
 Metrics = Mapping[str, float]
 """One iteration's :meth:`chess_snn.campaign.store.receipts.Receipt.metrics`."""
-
-_ENTROPY = "self_play/entropy_ratio"
-_IS_WARM = "campaign/is_warm"
-_ORDINARY_DRAWS = "self_play/ordinary_draw_rate"
-_DRAWS = "self_play/draw_rate"
-_ABS_VALUE = "self_play/mean_abs_value"
-_NEW_POSITIONS = "self_play/positions"
-_SAMPLES = "train/samples"
-_STEPS = "train/steps"
-_SKIPPED = "train/skipped_steps"
-_WINDOW = "train/window_positions"
-_SCORE = "evaluation/score"
-_ELDER_SCORE = "evaluation/score_earlier"
-_POINTS = "evaluation/points_mean"
-_CONVERSION = "evaluation/conversion_rate"
 
 SOFT_START: Final = 0.9
 """Least entropy of an untrained policy, as a share of a uniform one's."""
@@ -96,25 +60,80 @@ class Alarm:
         return f"{self.name} since iteration {self.since_iteration}: {self.saw}; {self.advice}"
 
 
+@dataclass(frozen=True, slots=True)
+class _Rule:
+    """An alarm that is raised when the figures of the newest iterations look wrong."""
+
+    name: str
+    metrics: tuple[str, ...]
+    """Only iterations that measured all of them count."""
+    is_wrong: Callable[..., bool]
+    """Of the metrics of one iteration, in this order."""
+    saw: Callable[..., str]
+    """The metrics of the newest iteration in words."""
+    advice: str
+    patience: int = PATIENCE
+    """Measurements in a row that must look wrong."""
+    least_iterations: int = 0
+    """Of the campaign, before which nothing is wrong."""
+
+    def find(self, history: Sequence[Metrics]) -> Alarm | None:
+        measured = _measured(history, self.metrics)
+        wrong = list(itertools.takewhile(lambda row: self.is_wrong(*row[1]), reversed(measured)))
+        if len(wrong) < self.patience or len(history) < self.least_iterations:
+            return None
+        return Alarm(self.name, wrong[-1][0], self.saw(*wrong[0][1]), self.advice)
+
+
+@dataclass(frozen=True, slots=True)
+class _Falling:
+    """An alarm that is raised when the newest mean of a metric is far below its best mean."""
+
+    name: str
+    metric: str
+    form: str
+    least: Callable[[float], float]
+    """The lowest mean that is no alarm, from the best mean."""
+
+    def find(self, history: Sequence[Metrics]) -> Alarm | None:
+        measured = _measured(history, (self.metric,))
+        scores = [score for _, (score,) in measured]
+        means = [
+            sum(scores[first : first + SCORE_WINDOW]) / SCORE_WINDOW
+            for first in range(len(scores) - SCORE_WINDOW + 1)
+        ]
+        if not means or means[-1] >= self.least(max(means)):
+            return None
+        best = means.index(max(means))
+        since, _ = measured[best + SCORE_WINDOW]
+        return Alarm(
+            self.name, since,
+            f"the last {SCORE_WINDOW} have a mean of {means[-1]:{self.form}}, and before iteration "
+            f"{since} it was {means[best]:{self.form}}",
+            "lower training.learning_rate or training.presentations, or raise "
+            "training.window_positions",
+        )
+
+
 def find_alarms(metrics_by_iteration: Sequence[Metrics]) -> list[Alarm]:
     """What looks wrong after the newest of the iterations.
 
     Args:
-        metrics_by_iteration: :meth:`Receipt.metrics` of iterations 0, 1, …, the newest last. The
-            names each alarm reads stand at the head of this module.
+        metrics_by_iteration: :meth:`Receipt.metrics` of iterations 0, 1, …, the newest last.
 
     Returns:
         At most one alarm of each name, in a fixed order; empty where all is well or unknown.
     """
     if not metrics_by_iteration:
         return []
-    found = (detect(metrics_by_iteration) for detect in _DETECTORS)
+    found = (_hard_start(metrics_by_iteration),
+             *(rule.find(metrics_by_iteration) for rule in _rules(len(metrics_by_iteration))))
     return [alarm for alarm in found if alarm is not None]
 
 
 def _hard_start(history: Sequence[Metrics]) -> Alarm | None:
-    ratio = history[0].get(_ENTROPY, math.nan)
-    if not ratio < SOFT_START or history[0].get(_IS_WARM):
+    ratio = history[0].get("self_play/entropy_ratio", math.nan)
+    if not ratio < SOFT_START or history[0].get("campaign/is_warm"):
         return None
     return Alarm(
         "hard start", 0,
@@ -125,148 +144,79 @@ def _hard_start(history: Sequence[Metrics]) -> Alarm | None:
     )
 
 
-def _draw_collapse(history: Sequence[Metrics]) -> Alarm | None:
-    trouble = _lasting(history, [_ORDINARY_DRAWS], lambda draws: draws > DRAW_COLLAPSE)
-    if trouble is None:
-        return None
-    (draws,) = trouble.newest
-    return Alarm(
-        "draw collapse", trouble.since,
-        f"{draws:.0%} of the games from ordinary starts are drawn or cut, above "
-        f"{DRAW_COLLAPSE:.0%}",
-        "raise self_play.practice_share_last, self_play.restart_share_last, "
-        "self_play.material_share_last or search.simulations_last",
-    )
-
-
-def _value_stuck(history: Sequence[Metrics]) -> Alarm | None:
-    def is_stuck(size: float, draws: float) -> bool:
-        decisive = 1.0 - draws
-        return decisive >= LEAST_DECISIVE and size < LEAST_VALUE_SHARE * decisive
-
-    trouble = _lasting(history, [_ABS_VALUE, _DRAWS], is_stuck)
-    if trouble is None:
-        return None
-    size, draws = trouble.newest
-    return Alarm(
-        "value stuck at the mean", trouble.since,
-        f"the mean size of the value is {size:.3f}, though {1.0 - draws:.0%} of the games have a "
-        "winner",
-        "raise training.value_weight or training.learning_rate, or lower "
-        "training.root_value_share",
-    )
-
-
-def _entropy_collapsed(history: Sequence[Metrics]) -> Alarm | None:
-    trouble = _lasting(history, [_ENTROPY], lambda ratio: ratio < COLLAPSED_ENTROPY)
-    if trouble is None:
-        return None
-    (ratio,) = trouble.newest
-    return Alarm(
-        "policy entropy collapsed", trouble.since,
-        f"the policy has {ratio:.0%} of a uniform policy's entropy, below {COLLAPSED_ENTROPY:.0%}",
-        "lower training.learning_rate, or raise self_play.temperature_last or "
-        "self_play.random_start_plies; with training.policy_loss = \"advantage\" raise "
-        "training.entropy_bonus",
-    )
-
-
-def _entropy_flat(history: Sequence[Metrics]) -> Alarm | None:
-    trouble = _lasting(history, [_ENTROPY], lambda ratio: ratio > FLAT_ENTROPY, FLAT_ITERATIONS)
-    if trouble is None:
-        return None
-    (ratio,) = trouble.newest
-    return Alarm(
-        "policy entropy not falling", trouble.since,
-        f"the policy has {ratio:.0%} of a uniform policy's entropy after {len(history)} "
-        f"iterations, above {FLAT_ENTROPY:.0%}",
-        "raise training.learning_rate, training.presentations or search.simulations_first; "
-        "training.entropy_bonus should be small or 0",
-    )
-
-
-def _beaten_by_elder(history: Sequence[Metrics]) -> Alarm | None:
-    trouble = _lasting(history, [_ELDER_SCORE], lambda score: score < ELDER_SCORE)
-    if trouble is None:
-        return None
-    (score,) = trouble.newest
-    return Alarm(
-        "newest not beating its elder", trouble.since,
-        f"it scores {score:.3f} against the earlier generation, below {ELDER_SCORE}",
-        "lower training.learning_rate or training.presentations, or raise "
-        "self_play.games_per_iteration",
-    )
-
-
-def _score_falling(history: Sequence[Metrics]) -> Alarm | None:
-    return _falling(history, _SCORE, "score falling", ".3f", lambda best: best - SCORE_DROP)
-
-
-def _points_falling(history: Sequence[Metrics]) -> Alarm | None:
-    return _falling(
-        history, _POINTS, "points falling", ",.0f", lambda best: best * (1 - POINTS_DROP)
-    )
-
-
-def _falling(
-    history: Sequence[Metrics], metric: str, name: str, form: str,
-    least: Callable[[float], float],
-) -> Alarm | None:
-    """Whether the newest mean of ``metric`` is below what ``least`` says of the best one."""
-    measured = _measured(history, [metric])
-    scores = [score for _, (score,) in measured]
-    means = [
-        sum(scores[first : first + SCORE_WINDOW]) / SCORE_WINDOW
-        for first in range(len(scores) - SCORE_WINDOW + 1)
-    ]
-    if not means or means[-1] >= least(max(means)):
-        return None
-    best = means.index(max(means))
-    since, _ = measured[best + SCORE_WINDOW]
-    return Alarm(
-        name, since,
-        f"the last {SCORE_WINDOW} have a mean of {means[-1]:{form}}, and before iteration "
-        f"{since} it was {means[best]:{form}}",
-        "lower training.learning_rate or training.presentations, or raise "
-        "training.window_positions",
-    )
-
-
-def _unconverted(history: Sequence[Metrics]) -> Alarm | None:
-    trouble = _lasting(history, [_CONVERSION], lambda rate: rate < LEAST_CONVERSION)
-    if trouble is None or len(history) <= CONVERSION_ITERATIONS:
-        return None
-    (rate,) = trouble.newest
-    return Alarm(
-        "won positions not converted", trouble.since,
-        f"{rate:.0%} of simple won endings are won, below {LEAST_CONVERSION:.0%}",
-        "raise self_play.practice_share_first and self_play.practice_share_last, or lower "
-        "search.discount so that a faster mate is better",
-    )
-
-
-def _steps_skipped(history: Sequence[Metrics]) -> Alarm | None:
-    trouble = _lasting(history, [_SKIPPED, _STEPS], lambda skipped, _: skipped > 0, patience=1)
-    if trouble is None:
-        return None
-    skipped, steps = trouble.newest
-    return Alarm(
-        "training steps skipped", trouble.since,
-        f"{skipped:,.0f} steps had a loss or gradient that is not finite, and {steps:,.0f} were "
-        "taken",
-        'lower training.learning_rate, or set training.precision = "fp32"',
-    )
-
-
-def _replay_starving(history: Sequence[Metrics]) -> Alarm | None:
-    names = [_SAMPLES, _STEPS, _NEW_POSITIONS, _WINDOW]
-    trouble = _lasting(history, names, lambda *figures: bool(_shortages(*figures)), patience=1)
-    if trouble is None:
-        return None
-    return Alarm(
-        "replay starving", trouble.since, " and ".join(_shortages(*trouble.newest)),
-        "raise self_play.games_per_iteration, or lower training.presentations or "
-        "training.batch_size",
+def _rules(num_iterations: int) -> tuple[_Rule | _Falling, ...]:
+    return (
+        _Rule(
+            "draw collapse", ("self_play/ordinary_draw_rate",),
+            lambda draws: draws > DRAW_COLLAPSE,
+            lambda draws: f"{draws:.0%} of the games from ordinary starts are drawn or cut, above "
+                          f"{DRAW_COLLAPSE:.0%}",
+            "raise self_play.practice_share_last, self_play.restart_share_last, "
+            "self_play.material_share_last or search.simulations_last",
+        ),
+        _Rule(
+            "value stuck at the mean", ("self_play/mean_abs_value", "self_play/draw_rate"),
+            lambda size, draws: 1.0 - draws >= LEAST_DECISIVE
+                                and size < LEAST_VALUE_SHARE * (1.0 - draws),
+            lambda size, draws: f"the mean size of the value is {size:.3f}, though "
+                                f"{1.0 - draws:.0%} of the games have a winner",
+            "raise training.value_weight or training.learning_rate, or lower "
+            "training.root_value_share",
+        ),
+        _Rule(
+            "policy entropy collapsed", ("self_play/entropy_ratio",),
+            lambda ratio: ratio < COLLAPSED_ENTROPY,
+            lambda ratio: f"the policy has {ratio:.0%} of a uniform policy's entropy, below "
+                          f"{COLLAPSED_ENTROPY:.0%}",
+            "lower training.learning_rate, or raise self_play.temperature_last or "
+            'self_play.random_start_plies; with training.policy_loss = "advantage" raise '
+            "training.entropy_bonus",
+        ),
+        _Rule(
+            "policy entropy not falling", ("self_play/entropy_ratio",),
+            lambda ratio: ratio > FLAT_ENTROPY,
+            lambda ratio: f"the policy has {ratio:.0%} of a uniform policy's entropy after "
+                          f"{num_iterations} iterations, above {FLAT_ENTROPY:.0%}",
+            "raise training.learning_rate, training.presentations or search.simulations_first; "
+            "training.entropy_bonus should be small or 0",
+            patience=FLAT_ITERATIONS,
+        ),
+        _Rule(
+            "newest not beating its elder", ("evaluation/score_earlier",),
+            lambda score: score < ELDER_SCORE,
+            lambda score: f"it scores {score:.3f} against the earlier generation, below "
+                          f"{ELDER_SCORE}",
+            "lower training.learning_rate or training.presentations, or raise "
+            "self_play.games_per_iteration",
+        ),
+        _Falling("score falling", "evaluation/score", ".3f", lambda best: best - SCORE_DROP),
+        _Falling("points falling", "evaluation/points_mean", ",.0f",
+                 lambda best: best * (1 - POINTS_DROP)),
+        _Rule(
+            "won positions not converted", ("evaluation/conversion_rate",),
+            lambda rate: rate < LEAST_CONVERSION,
+            lambda rate: f"{rate:.0%} of simple won endings are won, below {LEAST_CONVERSION:.0%}",
+            "raise self_play.practice_share_first and self_play.practice_share_last, or lower "
+            "search.discount so that a faster mate is better",
+            least_iterations=CONVERSION_ITERATIONS + 1,
+        ),
+        _Rule(
+            "training steps skipped", ("train/skipped_steps", "train/steps"),
+            lambda skipped, _: skipped > 0,
+            lambda skipped, steps: f"{skipped:,.0f} steps had a loss or gradient that is not "
+                                   f"finite, and {steps:,.0f} were taken",
+            'lower training.learning_rate, or set training.precision = "fp32"',
+            patience=1,
+        ),
+        _Rule(
+            "replay starving",
+            ("train/samples", "train/steps", "self_play/positions", "train/window_positions"),
+            lambda *figures: bool(_shortages(*figures)),
+            lambda *figures: " and ".join(_shortages(*figures)),
+            "raise self_play.games_per_iteration, or lower training.presentations or "
+            "training.batch_size",
+            patience=1,
+        ),
     )
 
 
@@ -283,37 +233,8 @@ def _shortages(samples: float, steps: float, new: float, window: float) -> list[
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class _Trouble:
-    since: int
-    newest: list[float]
-    """The figures of the newest iteration that measured them."""
-
-
-def _lasting(
-    history: Sequence[Metrics], names: Sequence[str], is_wrong: Callable[..., bool],
-    patience: int = PATIENCE,
-) -> _Trouble | None:
-    """The unbroken run of wrong figures up to the newest, if it is ``patience`` long at least.
-
-    Only iterations that measured all of ``names`` count; ``is_wrong`` gets them in that order.
-    """
-    measured = _measured(history, names)
-    wrong = list(itertools.takewhile(lambda entry: is_wrong(*entry[1]), reversed(measured)))
-    if len(wrong) < patience:
-        return None
-    return _Trouble(since=wrong[-1][0], newest=wrong[0][1])
-
-
 def _measured(history: Sequence[Metrics], names: Sequence[str]) -> list[tuple[int, list[float]]]:
     """The iterations that measured all of ``names``, each with its figures."""
     rows = ((i, [metrics.get(name, math.nan) for name in names])
             for i, metrics in enumerate(history))
     return [(i, figures) for i, figures in rows if not any(map(math.isnan, figures))]
-
-
-_DETECTORS: Final[tuple[Callable[[Sequence[Metrics]], Alarm | None], ...]] = (
-    _hard_start, _draw_collapse, _value_stuck, _entropy_collapsed, _entropy_flat,
-    _beaten_by_elder, _score_falling, _points_falling, _unconverted, _steps_skipped,
-    _replay_starving,
-)

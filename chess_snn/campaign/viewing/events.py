@@ -14,13 +14,11 @@ from chess_snn.campaign.store.receipts import Receipt
 from chess_snn.campaign.viewing.alarms import Alarm
 
 # Stages, in the order in which a campaign comes to them.
-PREPARATION: Final = "preparation"
 SUPERVISED_TRAINING: Final = "supervised training"
 SELF_PLAY: Final = "self-play"
 TRAINING: Final = "training"
 EVALUATION: Final = "evaluation"
 GATING_MATCH: Final = "gating match"
-RECEIPT: Final = "receipt"
 BACKUP: Final = "backup"
 FINAL_MATCHES: Final = "final matches"
 

@@ -1,13 +1,21 @@
-"""The newest progress of stages and workers, and the file that holds it for ``chess-snn watch``.
+"""The process that runs a campaign: which one it is, and the progress that it reports.
 
-The process that runs a campaign writes the file every few seconds, among its services. It is a
-view: it may be deleted, and it is ignored when it is old.
+It is seen from outside and without touching the campaign's lock: a campaign that begins while
+another process tries the lock would be refused. So the process is read from the lock file; whether
+it still runs the campaign, from its open files. Every few seconds it writes the newest progress of
+stages and workers to a file for ``chess-snn watch``. That file is a view: it may be deleted.
 """
 
+import json
+import socket
 import time
 from dataclasses import asdict, dataclass, replace
+from datetime import datetime
+from enum import Enum
 from pathlib import Path
 from typing import Final
+
+import psutil
 
 from chess_snn.campaign.store.folder import CampaignFolder
 from chess_snn.campaign.store.typed_json import from_json
@@ -17,14 +25,15 @@ from chess_snn.campaign.viewing.events import (
     WorkerProgress,
     WorkersProgress,
 )
+from chess_snn.config import check_range
 from chess_snn.data import read_json, write_json
-from chess_snn.errors import CorruptDataError
+from chess_snn.errors import ConfigError, CorruptDataError
 
 PERIOD_S: Final = 5.0
 """Between two writes."""
 
 _STALE_S: Final = 30.0
-"""An older file is ignored."""
+"""The process that writes an older file has ended, or cannot write."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,13 +71,73 @@ def write_live(folder: CampaignFolder, live: Live) -> None:
     write_json(live_file(folder), asdict(live))
 
 
-def read_live(folder: CampaignFolder) -> Live | None:
-    """What was written a moment ago; None if the file is missing, old or unreadable."""
-    path = live_file(folder)
+def read_live(folder: CampaignFolder) -> Live:
+    """What was written last; empty if the file is missing or unreadable."""
+    try:
+        return from_json(Live, read_json(live_file(folder)))
+    except (OSError, CorruptDataError, ValueError):
+        return Live()  # never written, written by another version, or deleted this instant
+
+
+def is_reporting(folder: CampaignFolder) -> bool:
+    """Whether the file was written a moment ago."""
     try:
         # The time lies in the future after the clock was set back.
-        if abs(time.time() - path.stat().st_mtime) > _STALE_S:
-            return None
-        return from_json(Live, read_json(path))
-    except (OSError, CorruptDataError, ValueError):
-        return None  # never written, written by another version, or deleted this instant
+        return abs(time.time() - live_file(folder).stat().st_mtime) <= _STALE_S
+    except OSError:
+        return False
+
+
+class WriterState(Enum):
+    """The state of the process that a lock file names; the value is for people."""
+
+    RUNNING = "running"
+    STOPPED = "stopped"
+    ELSEWHERE = "on another host"
+    """Its processes are invisible from here."""
+
+
+@dataclass(frozen=True, slots=True)
+class Writer:
+    """The process that holds a campaign's lock, or held it last."""
+
+    host: str
+    pid: int
+    since: datetime
+    """When it took the lock; has a time zone."""
+    state: WriterState
+
+    def __str__(self) -> str:
+        """``running: process 123 on here, begun 2026-01-31 12:00:00 UTC``."""
+        since = f"{self.since:%Y-%m-%d %H:%M:%S %Z}"
+        return f"{self.state.value}: process {self.pid} on {self.host}, begun {since}"
+
+
+def find_writer(folder: CampaignFolder) -> Writer | None:
+    """The writer that the lock file names; None if there is none yet, or it is just starting."""
+    try:
+        body = json.loads(folder.lock_file.read_bytes())
+        host, pid, since = str(body["host"]), int(body["pid"]), str(body["since"])
+        check_range("pid", pid, gt=0, lt=2**31)
+        begun = datetime.fromisoformat(since).astimezone()
+    except FileNotFoundError:
+        return None
+    except (ValueError, KeyError, TypeError, OverflowError, RecursionError, ConfigError):
+        return None  # written in two steps, truncated and then filled; or damaged
+    if host != socket.gethostname():
+        return Writer(host, pid, begun, WriterState.ELSEWHERE)
+    is_held = _has_open(pid, folder.lock_file)
+    return Writer(host, pid, begun, WriterState.RUNNING if is_held else WriterState.STOPPED)
+
+
+def _has_open(pid: int, path: Path) -> bool:
+    """Whether the process is alive and has ``path`` open, as far as this user may know."""
+    try:
+        process = psutil.Process(pid)
+        if process.status() == psutil.STATUS_ZOMBIE:  # in containers it can stay one
+            return False
+        return str(path.resolve()) in {file.path for file in process.open_files()}
+    except psutil.NoSuchProcess:
+        return False
+    except psutil.AccessDenied:
+        return True  # another user's process: that it lives is all that can be known

@@ -1,6 +1,5 @@
 """What a campaign takes of its machine: bytes on the disk, cores and memory of its processes."""
 
-import os
 import shutil
 import time
 from contextlib import suppress
@@ -14,11 +13,8 @@ from chess_snn.data.manifest import stored_bytes
 
 _COUNT_PERIOD_S: Final = 30.0
 """Between two counts of the files."""
-_STEADY: Final = ("games", "checkpoints", "matches")
-"""Folders of folders whose files are put in place whole: what one of these holds has not changed
-while its own time has not."""
-_FAMILY_PERIOD_S: Final = 20.0
-"""Between two searches for child processes, which look at every process of the machine."""
+_COUNT_SHARE: Final = 0.02
+"""Share of the time that counting may take, in a campaign of many files or on a slow disk."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,42 +30,18 @@ class DiskMeter:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._counted: dict[str, tuple[int, int]] = {}
-        """Time and bytes of a steady folder, by path."""
         self._next_s = 0.0
         self._last = DiskUse(0, 0)
 
     def look(self) -> DiskUse:
-        """The count; it is up to half a minute old."""
-        if time.monotonic() >= self._next_s:
-            self._last = DiskUse(self._count(), shutil.disk_usage(self._path).free)
-            self._next_s = time.monotonic() + _COUNT_PERIOD_S
+        """The count; it is up to half a minute old, or older if counting takes long."""
+        begun_s = time.monotonic()
+        if begun_s >= self._next_s:
+            used = sum(map(stored_bytes, self._path.iterdir()))
+            self._last = DiskUse(used, shutil.disk_usage(self._path).free)
+            end_s = time.monotonic()
+            self._next_s = end_s + max(_COUNT_PERIOD_S, (end_s - begun_s) / _COUNT_SHARE)
         return self._last
-
-    def _count(self) -> int:
-        total = 0
-        with os.scandir(self._path) as entries:
-            for entry in entries:
-                if entry.name in _STEADY and entry.is_dir():
-                    total += self._count_steady(entry.path)
-                else:
-                    total += stored_bytes(Path(entry.path))
-        return total
-
-    def _count_steady(self, path: str) -> int:
-        total = 0
-        with os.scandir(path) as entries:
-            for entry in entries:
-                try:
-                    changed_ns = entry.stat(follow_symlinks=False).st_mtime_ns
-                except FileNotFoundError:  # a temporary one, in place by now
-                    continue
-                known = self._counted.get(entry.path)
-                if known is None or known[0] != changed_ns:
-                    known = changed_ns, stored_bytes(Path(entry.path))
-                    self._counted[entry.path] = known
-                total += known[1]
-        return total
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,46 +59,26 @@ class ProcessMeter:
     """Measures one process and its descendants again and again."""
 
     def __init__(self) -> None:
-        self._family: list[psutil.Process] = []
-        """The process, then its descendants."""
-        self._family_until_s = 0.0
-        self._cpu_s: dict[psutil.Process, float] = {}
+        self._busy_s: dict[psutil.Process, float] = {}
+        """Seconds of processor time at the last look."""
         self._looked_s = 0.0
 
     def look(self, pid: int) -> ProcessUse | None:
         """What ``pid`` and its descendants take; None if it has ended."""
-        now_s = time.monotonic()
-        self._find_family(pid)
-        cpu_s: dict[psutil.Process, float] = {}
-        memory_bytes = 0
-        for process in self._family:
-            with suppress(psutil.NoSuchProcess, psutil.AccessDenied), process.oneshot():
-                memory_bytes += process.memory_info().rss
-                times = process.cpu_times()
-                cpu_s[process] = times.user + times.system
-        if not self._family or self._family[0] not in cpu_s:
-            self._family, self._cpu_s = [], {}
-            return None
-        age_s = time.time() - self._family[0].create_time()
-        seconds = now_s - self._looked_s if self._cpu_s else age_s
-        busy_s = sum(
-            max(0.0, total_s - self._cpu_s.get(process, 0.0)) for process, total_s in cpu_s.items()
-        )
-        self._cpu_s, self._looked_s = cpu_s, now_s
-        return ProcessUse(
-            num_processes=len(cpu_s),
-            cores=busy_s / seconds if seconds > 0 else 0.0,
-            memory_bytes=memory_bytes,
-        )
-
-    def _find_family(self, pid: int) -> None:
-        is_other = not self._family or self._family[0].pid != pid
-        if not is_other and time.monotonic() < self._family_until_s:
-            return
-        if is_other:
-            self._cpu_s = {}
-        self._family = []
+        now_s, memory_bytes = time.time(), 0
+        busy_s: dict[psutil.Process, float] = {}
         with suppress(psutil.NoSuchProcess):
-            process = psutil.Process(pid)
-            self._family = [process, *process.children(recursive=True)]
-        self._family_until_s = time.monotonic() + _FAMILY_PERIOD_S
+            root = psutil.Process(pid)
+            for process in (root, *root.children(recursive=True)):
+                with suppress(psutil.NoSuchProcess, psutil.AccessDenied), process.oneshot():
+                    memory_bytes += process.memory_info().rss
+                    times = process.cpu_times()
+                    busy_s[process] = times.user + times.system
+        if not busy_s or root not in busy_s:
+            self._busy_s = {}
+            return None
+        seconds = now_s - (self._looked_s if root in self._busy_s else root.create_time())
+        spent_s = sum(max(0.0, total - self._busy_s.get(process, 0.0))
+                      for process, total in busy_s.items())
+        self._busy_s, self._looked_s = busy_s, now_s
+        return ProcessUse(len(busy_s), spent_s / seconds if seconds > 0 else 0.0, memory_bytes)

@@ -125,7 +125,6 @@ def _most_common(counts: Counter[str]) -> dict[str, int]:
 class ReplayedGame:
     """A recorded game after some of its plies."""
 
-    ply: int
     num_plies: int
     state: UInt64Array
     """uint64[W]; at the end without the last chance event, which is not recorded."""
@@ -147,15 +146,14 @@ def points_and_milestones(game: Game, records: GameRecords) -> tuple[Float64Arra
 
 
 def replay(
-    game: Game, collection: GameCollection, found: CollectedGame, ply: int | None
+    game: Game, collection: GameCollection, found: CollectedGame, ply: int
 ) -> ReplayedGame:
-    """The game after ``ply`` of its plies, in [0, its number]; None: after all of them."""
+    """The game after ``ply`` of its plies, in [0, its number]."""
     records = found.records
     rows = slice(*records.game_offsets[found.index : found.index + 2])
     states, actions = state_rows(game.spec, records.states[rows]), records.actions[rows]
     points = game.spec.score_unit * rewards_of(game, states, actions).astype(np.float64)
     end, num_plies = play_actions(game, states[-1:], actions[-1:]).state, len(actions)
-    ply = num_plies if ply is None else ply
     spec, shard = game.spec, found.shard
     facts = {
         "game": f"{found.number} of {collection.name}, {shard.name}",
@@ -177,6 +175,4 @@ def replay(
         for first in range(0, num_plies, _MOVES_A_LINE)
     ]
     state = end[0] if ply == num_plies else states[ply]
-    return ReplayedGame(
-        ply, num_plies, state, float(points[:ply].sum()), facts, "\n".join(moves)
-    )
+    return ReplayedGame(num_plies, state, float(points[:ply].sum()), facts, "\n".join(moves))

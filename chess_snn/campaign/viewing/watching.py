@@ -1,13 +1,14 @@
 """The state of a campaign, read from its folder alone, again and again at little cost.
 
 This works beside the campaign, on another machine that shares the disk, and after the campaign has
-ended or died. It writes nothing and takes no lock. A look stats a few dozen files and reads the new
-ones; only after a new receipt it computes anything from all receipts.
+ended or died. It writes nothing and takes no lock. What is finished is read from receipts; what is
+under way, from the progress that the campaign's process wrote last. A look stats a few files and
+reads the new ones; only after a new receipt it computes anything from all receipts.
 """
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -19,14 +20,20 @@ from chess_snn.campaign.store.receipts import Receipt, read_receipt
 from chess_snn.campaign.strength.champions import champion_of
 from chess_snn.campaign.strength.matches import (
     ScheduledMatch,
-    event_of,
     final_event,
     final_matches,
     read_final_matches,
 )
 from chess_snn.campaign.viewing.alarms import Alarm, find_alarms
-from chess_snn.campaign.viewing.events import FINAL_MATCHES, StageProgress, WorkerProgress
-from chess_snn.campaign.viewing.live import Live, read_live
+from chess_snn.campaign.viewing.events import StageProgress, WorkerProgress
+from chess_snn.campaign.viewing.live import (
+    Writer,
+    WriterState,
+    find_writer,
+    is_reporting,
+    live_file,
+    read_live,
+)
 from chess_snn.campaign.viewing.machine_use import (
     DiskMeter,
     DiskUse,
@@ -34,15 +41,11 @@ from chess_snn.campaign.viewing.machine_use import (
     ProcessUse,
 )
 from chess_snn.campaign.viewing.results import result_rows
-from chess_snn.campaign.viewing.under_way import StageFinder, changed_s, num_games_played
-from chess_snn.campaign.viewing.writer import Writer, WriterState, find_writer
 from chess_snn.errors import CampaignError
 from chess_snn.types import Json
 
 PACE_ITERATIONS: Final = 5
 """The time left is computed from the mean length of so many newest iterations."""
-
-_MAY_RUN: Final = (WriterState.RUNNING, WriterState.ELSEWHERE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +60,7 @@ class CampaignView:
     """Generation, chosen by a gating match or by hand; None before the first receipt."""
     alarms: Sequence[Alarm]
     stages: Sequence[StageProgress]
-    """Under way, or left where they were; the oldest first. With the pace that the campaign's own
-    process has measured, if it runs."""
+    """Under way, or left where they were; the oldest first."""
     final_matches: Sequence[Json]
     """Summaries; none until all are played."""
     writer: Writer | None
@@ -111,7 +113,6 @@ class CampaignWatch:
         self._receipts = NumberedFiles[Receipt](
             folder.receipt, lambda number: read_receipt(folder, number)
         )
-        self._stages = StageFinder(folder)
         self._disk, self._processes = DiskMeter(folder.path), ProcessMeter()
         self._rows: list[Json] = []
         self._alarms: list[Alarm] = []
@@ -138,29 +139,30 @@ class CampaignWatch:
             ) from error
 
     def _look(self) -> CampaignView:
-        writer = find_writer(self._folder)
+        folder, writer = self._folder, find_writer(self._folder)
         self._refresh()
-        stages = self._find_stages()
-        last_sign_s = self._last_sign_s(stages)
+        is_finished = self._is_finished()
+        last_sign_s = self._last_sign_s()
         elapsed_s = self._elapsed_s(writer, last_sign_s)
         is_running = writer is not None and writer.state is WriterState.RUNNING
-        live = read_live(self._folder) if writer and writer.state in _MAY_RUN else None
+        may_run = writer is not None and writer.state is not WriterState.STOPPED
+        live = read_live(folder)
         return CampaignView(
-            folder=self._folder,
+            folder=folder,
             receipts=tuple(self._receipts.entries),
             rows=tuple(self._rows),
-            champion=champion_of(self._folder, self._receipts.entries),
+            champion=champion_of(folder, self._receipts.entries),
             alarms=tuple(self._alarms),
-            stages=stages if live is None else _with_live(stages, live),
+            stages=() if is_finished else live.stages,
             final_matches=tuple(self._final_summaries),
             writer=writer,
-            is_finished=not stages and self._final is not None,
+            is_finished=is_finished,
             elapsed_s=elapsed_s,
             seconds_left=self._seconds_left(elapsed_s),
             last_sign_s=last_sign_s,
             disk=self._disk.look(),
             processes=self._processes.look(writer.pid) if writer and is_running else None,
-            workers=() if live is None else live.workers,
+            workers=live.workers if may_run and is_reporting(folder) else (),
         )
 
     def _refresh(self) -> None:
@@ -171,40 +173,30 @@ class CampaignWatch:
             self._alarms = find_alarms([receipt.metrics() for receipt in receipts])
             self._final, self._final_summaries = None, []
 
-    def _find_stages(self) -> list[StageProgress]:
+    def _is_finished(self) -> bool:
+        """Whether all receipts and final matches are there, which are read then."""
         num_finished, num_begun = len(self._receipts.entries), len(self._plans.entries)
-        if num_begun > num_finished:
-            return [self._stages.of_iteration(i) for i in range(num_finished, num_begun)]
-        if not num_finished:
-            return [self._stages.before_iterations()]
+        if not num_finished or num_begun > num_finished:
+            return False
         if next_plan(self._folder, num_finished, self._recorded_s()) is not None:
             self._final, self._final_summaries = None, []  # it may have been extended
-            return []
-        return self._final_stage()
-
-    def _final_stage(self) -> list[StageProgress]:
+            return False
         if self._final is None:
             self._final = final_matches(self._folder)
-        total = sum(match.num_games for match in self._final)
-        done = num_games_played(self._folder, self._final)
-        if done < total:
-            newest = self._receipts.entries[-1].iteration
-            begun_s = changed_s(self._folder.receipt(newest))
-            return [StageProgress(newest, FINAL_MATCHES, "games", done, total, begun_s=begun_s)]
+        if not all(self._folder.match(m.event, m.name).exists() for m in self._final):
+            return False
         if self._final and not self._final_summaries:
             self._final_summaries = read_final_matches(self._folder)
-        return []
+        return True
 
-    def _last_sign_s(self, stages: Sequence[StageProgress]) -> float:
-        """The newest time of the folders that something is put into while the campaign runs."""
+    def _last_sign_s(self) -> float:
+        """The newest time of what is written while the campaign runs."""
         folder = self._folder
-        places = [folder.receipt(0).parent, folder.plan(0).parent, folder.checkpoint(0).parent,
-                  folder.match(final_event(folder), "").parent, folder.extension(0).parent,
-                  folder.supervised, folder.path / CONFIG_FILE]
-        for stage in stages:
-            places.append(folder.shard(stage.iteration, 0).parent)
-            places.append(folder.match(event_of(stage.iteration + 1), "").parent)
-        return max(map(changed_s, places))
+        return max(map(_changed_s, (
+            live_file(folder), folder.receipt(0).parent, folder.plan(0).parent,
+            folder.checkpoint(0).parent, folder.match(final_event(folder), "").parent,
+            folder.extension(0).parent, folder.supervised, folder.path / CONFIG_FILE,
+        )))
 
     def _recorded_s(self) -> float:
         begun_s = [plan.elapsed_s for plan in self._plans.entries]
@@ -219,8 +211,8 @@ class CampaignWatch:
         until_s = time.time() if writer.state is WriterState.RUNNING else last_sign_s
         folder = self._folder
         noted_s = max(
-            changed_s(folder.plan(len(self._plans.entries) - 1)),
-            changed_s(folder.receipt(len(self._receipts.entries) - 1)),
+            _changed_s(folder.plan(len(self._plans.entries) - 1)),
+            _changed_s(folder.receipt(len(self._receipts.entries) - 1)),
             writer.since.timestamp(),
         )
         return recorded_s + max(0.0, until_s - noted_s)
@@ -238,13 +230,9 @@ class CampaignWatch:
         return max(0.0, left_s)
 
 
-def _with_live(stages: Sequence[StageProgress], live: Live) -> list[StageProgress]:
-    """``stages`` of the folder, replaced or followed by those that are in ``live``."""
-    reported = {stage.key: stage for stage in live.stages}
-    newer = []
-    for stage in stages:
-        found = reported.pop(stage.key, stage)
-        if not found.total and stage.total:  # known from the folder alone
-            found = replace(found, unit=stage.unit, total=stage.total)
-        newer.append(found)
-    return [*newer, *reported.values()]
+def _changed_s(path: Path) -> float:
+    """When ``path`` was last written, in seconds since 1970; 0 if it is missing."""
+    try:
+        return path.stat().st_mtime
+    except (FileNotFoundError, NotADirectoryError):
+        return 0.0
