@@ -132,6 +132,7 @@ def campaign(
     with one_run_a_folder(folder.campaign_id, get_run_logger()), campaign_lock(folder):
         if found is not None:  # and may have been changed since
             folder = _resumed_with(CampaignFolder.open(folder.path), changes)
+        check_before_run(folder)
         if is_finished(folder) and not missing_generations(folder):
             _show_finished(folder)
         else:
@@ -140,9 +141,8 @@ def campaign(
 
 
 def run_campaign(folder: CampaignFolder) -> None:
-    """Run what is left of the campaign in ``folder``, whose lock the caller holds."""
+    """Run what is left of the campaign in ``folder``, which the caller has checked and locked."""
     listen_again()  # Prefect has taken SIGTERM
-    check_before_run(folder)
     clock = CampaignClock(recorded_seconds(folder))
     uri = tracking_uri()
     board = ProgressBoard([

@@ -21,7 +21,7 @@ from chess_snn.campaign.configuration.loading import change_pace
 from chess_snn.campaign.configuration.settings import RunSettings
 from chess_snn.campaign.extending import extend_campaign
 from chess_snn.campaign.forking import fork_campaign, fork_config
-from chess_snn.campaign.integrity.preflight import check_settings
+from chess_snn.campaign.integrity.preflight import check_before_run
 from chess_snn.campaign.integrity.rebuild import missing_generations
 from chess_snn.campaign.machine.workers import plan_here
 from chess_snn.campaign.models.references import KNOWN_MODELS
@@ -36,7 +36,7 @@ from chess_snn.campaign.strength.matches import is_finished, read_final_matches
 from chess_snn.campaign.viewing.alarms import find_alarms
 from chess_snn.cli.campaign_tables import print_summary
 from chess_snn.cli.compare_campaigns import compare
-from chess_snn.cli.console import announce_once, print_message, work_bar
+from chess_snn.cli.console import print_message, work_bar
 from chess_snn.cli.estimate import estimate
 from chess_snn.cli.integrity import restore
 from chess_snn.cli.options import (
@@ -292,13 +292,13 @@ def _check_prefect_server() -> None:
 
 
 def _run(folder: CampaignFolder) -> None:
-    check_settings(folder)  # by which alone it is known what is left to do
+    check_before_run(folder)
     if is_finished(folder) and not missing_generations(folder):
         print_message(
             f"{folder.path}: all {len(read_receipts(folder))} iterations are finished."
         )
         # MLflow may have been away, or its store deleted; the folder has all it lacks.
-        recorded = load_flows("launch").record_campaign(folder, print_message, announce_once())
+        recorded = load_flows("launch").record_campaign(folder, print_message)
         if recorded:
             print_message(f"recorded {recorded} of them in MLflow, which lacked them")
         with work_bar("sending to the object store", "folders") as on_progress:
@@ -318,7 +318,7 @@ def _run(folder: CampaignFolder) -> None:
         with interruptible():
             launch = load_flows("launch")
             with campaign_terminal() as listener:
-                launch.launch_campaign(folder, listener, announce_once())
+                launch.launch_campaign(folder, listener)
     except KeyboardInterrupt:
         print_message(
             "stopped; everything committed is safe. Go on with it: "

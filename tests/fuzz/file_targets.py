@@ -32,7 +32,8 @@ from chess_snn.evaluation import pair_counts
 from chess_snn.evaluation.match_result import MatchResult
 from chess_snn.nets import load_network, network_digest
 from chess_snn.pgn.folder import IMPORT_FILE, REPORT_FILE, ImportFolder
-from flows.services.control import RECORD_FILE, read_record
+from flows.server_processes import read_record
+from flows.services import RECORD_FILE, ServicesRecord
 
 ZARR_FILE = "target_weights/zarr.json"
 
@@ -159,11 +160,10 @@ def try_services(data: bytes) -> Verdict:
     """A damaged record is taken for none."""
     path = folders.scratch() / RECORD_FILE
     path.write_bytes(data)
-    record = read_record(path.parent)
+    record = read_record(ServicesRecord, path)
     if record is None:
         return REFUSED
-    assert isinstance(record.prefect_page, str)
-    assert not record.is_alive
+    assert not record.is_running
     return ACCEPTED
 
 

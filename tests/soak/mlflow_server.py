@@ -2,13 +2,12 @@
 
 import os
 import signal
-import subprocess
 from pathlib import Path
 
 from chess_snn.ports import free_port
-from flows.server_processes import start_child, stop_child, wait_until_healthy
-from flows.services.mlflow_service import mlflow_spec
-from flows.services.settings import ServiceSettings
+from flows.server_processes import Server
+from flows.service_settings import ServiceSettings
+from flows.supervisor import mlflow_spec
 
 START_TIMEOUT_S = 300.0
 """It takes half a minute on a machine that has nothing else to do."""
@@ -20,7 +19,7 @@ class MlflowServer:
     def __init__(self, directory: Path) -> None:
         directory.mkdir(parents=True)
         self._spec = mlflow_spec(directory.resolve(), ServiceSettings(mlflow_port=free_port()))
-        self._child: subprocess.Popen[bytes] | None = None
+        self._server: Server | None = None
 
     @property
     def url(self) -> str:
@@ -29,26 +28,26 @@ class MlflowServer:
 
     def start(self) -> None:
         """Start it where it is not running; it answers some time later."""
-        if self._child is None:
-            self._child = start_child(self._spec)
+        if self._server is None:
+            self._server = Server(self._spec)
 
     def kill(self) -> int | None:
         """kill -9 all its processes; its pid, None where it was not running."""
-        child, self._child = self._child, None
-        if child is None:
+        if self._server is None:
             return None
-        os.killpg(child.pid, signal.SIGKILL)
-        child.wait()
-        return child.pid
+        pid = self._server.process.pid
+        os.killpg(pid, signal.SIGKILL)
+        self.stop()
+        return pid
 
     def wait(self) -> None:
         """Start it where it is not running, and return once it answers."""
         self.start()
-        assert self._child is not None
-        wait_until_healthy(self._spec, self._child, None, START_TIMEOUT_S)
+        assert self._server is not None
+        self._server.wait_until_healthy(START_TIMEOUT_S)
 
     def stop(self) -> None:
         """End it."""
-        child, self._child = self._child, None
-        if child is not None:
-            stop_child(self._spec, child)
+        if self._server is not None:
+            self._server.stop()
+            self._server = None
