@@ -129,11 +129,6 @@ def home_in(directory: Path) -> Path:
     return directory.resolve() / "prefect-home"
 
 
-def has_prefect_server(directory: Path) -> bool:
-    """Whether one is given, or has left its database in ``directory``."""
-    return bool(os.environ.get(API_URL_VARIABLE)) or (directory / PREFECT_DATABASE).is_file()
-
-
 def is_embedded(directory: Path) -> bool:
     """Whether this process uses the server that :func:`prefect_server` runs on ``directory``."""
     return bool(PREFECT_HOME.value() == home_in(directory))

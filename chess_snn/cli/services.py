@@ -1,7 +1,6 @@
 """``chess-snn up``, ``down``, ``deploy`` and ``ui``: servers, a worker, and a campaign's pages."""
 
 import os
-import signal
 import threading
 from pathlib import Path
 from typing import Annotated
@@ -124,10 +123,9 @@ def ui_command(
         for name, address in pages.items():
             print_message(without_credentials(f"{name}  {address}"))
         print_message("Ctrl-C ends what was started here")
-        stop = threading.Event()
-        signal.signal(signal.SIGTERM, lambda *_: stop.set())
         try:
-            stop.wait()
+            with interruptible():
+                threading.Event().wait()
         except KeyboardInterrupt:
             print_message("stopping")
 
