@@ -120,16 +120,14 @@ def test_a_port_in_use_is_named_with_its_holder_and_the_way_out():
         with pytest.raises(UsageError) as refused:
             ServiceSettings(mlflow_port=port, prefect_port=port - 1 or 1).check_ports()
     told = str(refused.value)
-    assert f"port {port} of 127.0.0.1, for the MLflow server, is in use by process" in told
-    assert f"process {os.getpid()} (" in told
+    assert f"the MLflow server cannot listen on port {port}" in told
+    assert f"in use by process {os.getpid()} (" in told
     assert "--mlflow-port" in told
 
 
-@pytest.mark.parametrize(("host", "reason"), [
-    ("192.0.2.7", "is no address of this machine"), ("no-such-host.invalid", "is not known"),
-])
-def test_an_address_that_is_not_this_machines(host, reason):
-    with pytest.raises(UsageError, match=reason):
+@pytest.mark.parametrize("host", ["192.0.2.7", "no-such-host.invalid"])
+def test_an_address_that_is_not_this_machines(host):
+    with pytest.raises(UsageError, match=f"{host}: .*--host"):
         check_port(host, 45_678, "Prefect server", "--prefect-port")
 
 
