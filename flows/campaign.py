@@ -1,5 +1,6 @@
 """The campaign flow: iterations until there are enough, from wherever the folder stands."""
 
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
@@ -32,7 +33,7 @@ from chess_snn.campaign.store.plans import CampaignClock
 from chess_snn.campaign.store.receipts import recorded_seconds
 from chess_snn.campaign.strength.climbing import climb_notice
 from chess_snn.campaign.strength.matches import final_matches, is_finished
-from chess_snn.campaign.viewing.events import FINAL_MATCHES, SUPERVISED_TRAINING
+from chess_snn.campaign.viewing.events import FINAL_MATCHES, SUPERVISED_TRAINING, Listener
 from chess_snn.data import is_committed
 from chess_snn.errors import ConfigError
 from chess_snn.interrupts import listen_again
@@ -46,7 +47,7 @@ from flows.campaign_runs import (
 from flows.cluster import campaign_crew, check_crew
 from flows.context import CampaignRun
 from flows.iteration import show_in_mlflow, task_options
-from flows.listeners import extra_listeners, live_file, log_file, log_lines
+from flows.listeners import live_file, log_file, log_lines
 from flows.parameters import (
     AS_PRESET,
     CampaignName,
@@ -137,17 +138,20 @@ def campaign(
     return str(folder.path)
 
 
-def run_campaign(folder: CampaignFolder) -> None:
-    """Run what is left of the campaign in ``folder``, which the caller has checked and locked."""
+def run_campaign(folder: CampaignFolder, listeners: Sequence[Listener] = ()) -> None:
+    """Run what is left of the campaign in ``folder``, which the caller has checked and locked.
+
+    ``listeners`` receive its events, beside the logs and Prefect's pages.
+    """
     listen_again()  # Prefect has taken SIGTERM
     compute.start()
     if is_finished(folder) and not missing_generations(folder):
-        _record_finished(folder)
+        _record_finished(folder, listeners)
         return
     clock = CampaignClock(recorded_seconds(folder))
     uri = tracking_uri()
     board = ProgressBoard([
-        *extra_listeners(), log_lines(get_run_logger()), log_file(folder),
+        *listeners, log_lines(get_run_logger()), log_file(folder),
         progress_artifact(), live_file(folder), iteration_table(folder, uri), alarm_events(folder),
     ])
     if closed := close_stale_flow_runs(folder.campaign_id):
@@ -279,9 +283,9 @@ def _resumed_with(folder: CampaignFolder, settings: list[Setting]) -> CampaignFo
     return folder.with_config(wanted) if changed else folder
 
 
-def _record_finished(folder: CampaignFolder) -> None:
+def _record_finished(folder: CampaignFolder, listeners: Sequence[Listener]) -> None:
     """Record in Prefect, MLflow and the object store what they lack of a finished campaign."""
-    board = ProgressBoard([*extra_listeners(), log_lines(get_run_logger())])
+    board = ProgressBoard([*listeners, log_lines(get_run_logger())])
     board.message(f"{folder.path}: all {len(read_receipts(folder))} iterations are finished")
     close_stale_flow_runs(folder.campaign_id)
     try:

@@ -6,7 +6,6 @@ from chess_snn.campaign import CampaignFolder, campaign_lock
 from chess_snn.campaign.viewing.events import Listener, Message
 from flows.campaign import campaign, run_campaign
 from flows.campaign_runs import campaign_tag
-from flows.listeners import listening
 from flows.servers import prefect_server
 from tasks import record
 from tasks.tracking import tracking_uri
@@ -26,13 +25,12 @@ def launch_campaign(folder: CampaignFolder, listener: Listener) -> None:
     @flow(name=campaign.name, flow_run_name=lambda: folder.name)
     def locked_campaign(directory: str) -> None:
         """The campaign in ``directory``, whose lock this process has."""
-        run_campaign(folder)
+        run_campaign(folder, [listener])
 
     with (
         campaign_lock(folder),  # before a server is started
         prefect_server(folder.services, tell=lambda text: listener(Message(text))),
         tags(campaign_tag(folder.campaign_id)),
-        listening(listener),
     ):
         locked_campaign(str(folder.path))
 

@@ -6,9 +6,6 @@ are in :mod:`flows.prefect_pages`.
 
 import logging
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
 from datetime import datetime
 
 from chess_snn.campaign import CampaignFolder
@@ -23,23 +20,6 @@ from chess_snn.campaign.viewing.live import PERIOD_S, Live, write_live
 from chess_snn.errors import UsageError
 
 _logger = logging.getLogger(__name__)
-
-_extra: ContextVar[tuple[Listener, ...]] = ContextVar("listeners", default=())
-
-
-@contextmanager
-def listening(listener: Listener) -> Iterator[None]:
-    """Pass ``listener`` the events of every campaign that runs in the block."""
-    token = _extra.set((*_extra.get(), listener))
-    try:
-        yield
-    finally:
-        _extra.reset(token)
-
-
-def extra_listeners() -> list[Listener]:
-    """Those of the enclosing :func:`listening` blocks."""
-    return list(_extra.get())
 
 
 def log_lines(logger: logging.Logger | logging.LoggerAdapter[logging.Logger]) -> Listener:
