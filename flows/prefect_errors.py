@@ -68,7 +68,7 @@ def await_server(tell: LogFn) -> None:
         httpx.TransportError: it has not answered for :data:`AWAY_S`.
         StoppedError: the campaign is stopping.
     """
-    deadline = None
+    deadline: float | None = None
     while True:
         with get_client(sync_client=True) as client:
             error = client.api_healthcheck()

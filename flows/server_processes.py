@@ -159,8 +159,8 @@ def running_server(
         UsageError: a process on another machine runs it, or its log or record cannot be written.
         ServerStartError: it ended, or did not answer within ``start_timeout_s`` seconds.
     """
-    tell = tell or _logger.info
-    deadline, server = time.monotonic() + start_timeout_s, None
+    tell, deadline = tell or _logger.info, time.monotonic() + start_timeout_s
+    server: Server | None = None
     while server is None:
         try:
             server = Server(spec)

@@ -97,7 +97,7 @@ def deploy_command() -> None:
     if credentials is not None:
         environment["PREFECT_API_AUTH_STRING"] = credentials.text
     print_message("registering deployments")
-    print_message("\n".join(load_flows("supervisor").deploy(environment)))
+    print_message("\n".join(load_flows("deploying").deploy(environment)))
 
 
 def ui_command(
