@@ -15,7 +15,7 @@ import socket
 import subprocess
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Final, TypeVar
@@ -160,22 +160,20 @@ def running_server(
         ServerStartError: it ended, or did not answer within ``start_timeout_s`` seconds.
     """
     tell, deadline = tell or _logger.info, time.monotonic() + start_timeout_s
-    server: Server | None = None
-    while server is None:
-        try:
+    while True:
+        with suppress(ServerInUseError):
             server = Server(spec)
-        except ServerInUseError:
-            record = _answering_record(spec)
-            if record is not None:
-                tell(f"sharing the {spec.name} that process {record.owner_pid} runs")
-                yield record.url
-                return
-            if time.monotonic() > deadline:
-                reason = f"of another process did not answer within {start_timeout_s:.0f} s"
-                raise start_error(spec, reason) from None
-            time.sleep(POLL_INTERVAL_S)
-    tell(f"starting the {spec.name}: about 10 s the first time")
+            break
+        if (record := _answering_record(spec)) is not None:
+            tell(f"sharing the {spec.name} of process {record.owner_pid}, which ends with it")
+            yield record.url
+            return
+        if time.monotonic() > deadline:
+            reason = f"of another process did not answer within {start_timeout_s:.0f} s"
+            raise start_error(spec, reason)
+        time.sleep(POLL_INTERVAL_S)
     try:
+        tell(f"starting the {spec.name}: about 10 s the first time")
         server.wait_until_healthy(start_timeout_s)
         yield spec.url
     finally:
