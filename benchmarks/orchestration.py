@@ -112,7 +112,7 @@ def measure_orchestration(
         f"self_play.games_per_shard={-(-games // _ITERATION_SHARDS)}",
     )))
     with noted_busy_times() as intervals:
-        launch_campaign(folder, lambda event: None, lambda server, seconds: None)
+        launch_campaign(folder, lambda event: None)
     receipts = read_receipts(folder)
     # From the first plan to the last receipt: servers and workers ran before.
     span_s = receipts[-1].elapsed_s - receipts[0].plan.elapsed_s

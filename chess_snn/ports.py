@@ -38,25 +38,14 @@ def check_port(host: str, port: int, server: str, option: str) -> None:
         # As servers do: a port whose last connections are still closing is free.
         with socket.create_server(address[:2], family=family):
             return
-    except socket.gaierror as error:
-        raise UsageError(
-            f"--host {host} is not known: {error.strerror}; give an address of this machine"
-        ) from error
     except OSError as error:
-        raise UsageError(_reason(error, host, port, server, option)) from error
-
-
-def _reason(error: OSError, host: str, port: int, server: str, option: str) -> str:
-    if error.errno == errno.EADDRINUSE:
-        return (
-            f"port {port} of {host}, for the {server}, is in use by {_holder(port)}; end that, "
-            f"or choose another port with {option}"
-        )
-    if error.errno == errno.EADDRNOTAVAIL:
-        return f"--host {host} is no address of this machine; give one that it has"
-    if error.errno == errno.EACCES:
-        return f"port {port} is for administrators; choose one from 1024 on with {option}"
-    return f"cannot listen on port {port} of {host}: {error.strerror}; choose another by {option}"
+        reason = error.strerror
+        if error.errno == errno.EADDRINUSE:
+            reason = f"it is in use by {_holder(port)}"
+        raise UsageError(
+            f"the {server} cannot listen on port {port} of {host}: {reason}; choose another port "
+            f"with {option}, or an address of this machine with --host"
+        ) from error
 
 
 def _holder(port: int) -> str:

@@ -9,10 +9,10 @@ from prefect import task
 from prefect.cache_policies import NO_CACHE
 from prefect.futures import PrefectFuture
 
-from chess_snn.campaign import CampaignFolder, campaign_lock
+from chess_snn.campaign import CampaignFolder
 from chess_snn.campaign.backup import Backup, Sent, check_store, open_store
 from chess_snn.campaign.viewing.events import BACKUP
-from chess_snn.types import LogFn, Progress
+from chess_snn.types import LogFn
 from flows.context import CampaignRun
 from tasks import compute
 
@@ -33,21 +33,6 @@ def open_backup(folder: CampaignFolder, say: LogFn) -> Backup | None:
     if missing := opened.num_missing():
         say(f"{settings.object_store} lacks {missing} folders, which are sent with what is new")
     return opened
-
-
-def send_rest(
-    folder: CampaignFolder, say: LogFn, on_progress: Progress
-) -> Sent:
-    """Send what the store, if there is one, lacks of a campaign that is not running.
-
-    Raises:
-        CampaignLockedError: it is running.
-        StorageError: as :func:`open_backup`.
-    """
-    with campaign_lock(folder):
-        compute.start()
-        opened = open_backup(folder, say)
-        return Sent(0, 0, 0) if opened is None else opened.send_missing(on_progress)
 
 
 def send_to_store(run: CampaignRun, iteration: int, after: PrefectFuture[Any]) -> None:

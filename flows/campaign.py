@@ -1,5 +1,6 @@
 """The campaign flow: iterations until there are enough, from wherever the folder stands."""
 
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
@@ -32,7 +33,7 @@ from chess_snn.campaign.store.plans import CampaignClock
 from chess_snn.campaign.store.receipts import recorded_seconds
 from chess_snn.campaign.strength.climbing import climb_notice
 from chess_snn.campaign.strength.matches import final_matches, is_finished
-from chess_snn.campaign.viewing.events import FINAL_MATCHES, SUPERVISED_TRAINING
+from chess_snn.campaign.viewing.events import FINAL_MATCHES, SUPERVISED_TRAINING, Listener
 from chess_snn.data import is_committed
 from chess_snn.errors import ConfigError
 from chess_snn.interrupts import listen_again
@@ -46,7 +47,7 @@ from flows.campaign_runs import (
 from flows.cluster import campaign_workers, check_workers
 from flows.context import CampaignRun
 from flows.iteration import show_in_mlflow, task_options
-from flows.listeners import campaign_log, extra_listeners, live_file, log_lines
+from flows.listeners import live_file, log_file, log_lines
 from flows.parameters import (
     AS_PRESET,
     CampaignName,
@@ -67,10 +68,10 @@ from flows.rebuilding import rebuilder_of
 from tasks import compute
 from tasks.folder_access import folder_access
 from tasks.progress import ProgressBoard
-from tasks.record import record, tracked_run
+from tasks.record import record_at_rest, tracked_run
 from tasks.remote import PROGRESS_TOPIC
 from tasks.stages import evaluate_final, train_supervised
-from tasks.tracking import tracking_uri
+from tasks.tracking import TrackingError, tracking_uri
 from tasks.tracking.fetching import fetch_model
 
 
@@ -133,27 +134,30 @@ def campaign(
     with one_run_a_folder(folder.campaign_id, get_run_logger()), campaign_lock(folder):
         if found is not None:  # and may have been changed since
             folder = _resumed_with(CampaignFolder.open(folder.path), changes)
-        if is_finished(folder) and not missing_generations(folder):
-            _show_finished(folder)
-        else:
-            run_campaign(folder)
+        check_before_run(folder)
+        run_campaign(folder)
     return str(folder.path)
 
 
-def run_campaign(folder: CampaignFolder) -> None:
-    """Run what is left of the campaign in ``folder``, whose lock the caller holds."""
+def run_campaign(folder: CampaignFolder, listeners: Sequence[Listener] = ()) -> None:
+    """Run what is left of the campaign in ``folder``, which the caller has checked and locked.
+
+    ``listeners`` receive its events, beside the logs and Prefect's pages.
+    """
     listen_again()  # Prefect has taken SIGTERM
-    check_before_run(folder)
+    compute.start()
+    if is_finished(folder) and not missing_generations(folder):
+        _record_finished(folder, listeners)
+        return
     clock = CampaignClock(recorded_seconds(folder))
     uri = tracking_uri()
     board = ProgressBoard([
-        *extra_listeners(), log_lines(get_run_logger()), log_lines(campaign_log(folder)),
+        *listeners, log_lines(get_run_logger()), log_file(folder),
         progress_artifact(), live_file(folder), iteration_table(folder, uri), alarm_events(folder),
     ])
     if closed := close_stale_flow_runs(folder.campaign_id):
         board.message(f"closed {closed} flow runs that a killed process had left open")
     sweep_leftovers(folder)
-    compute.start()
     backup = open_backup(folder, board.message)
     board.message("compiling kernels: about 30 s the first time on a machine")
     warm_up(folder.config)
@@ -280,14 +284,20 @@ def _resumed_with(folder: CampaignFolder, settings: list[Setting]) -> CampaignFo
     return folder.with_config(wanted) if changed else folder
 
 
-def _show_finished(folder: CampaignFolder) -> None:
-    """Tell MLflow and the object store what they lack of a campaign that has nothing to do."""
-    logger = get_run_logger()
-    last = len(read_receipts(folder)) - 1
-    logger.info("all %d iterations of %s are finished", last + 1, folder.path)
-    uri = tracking_uri()
-    with tracked_run(folder, uri, logger.warning, flow_run_link(folder)):
-        record(str(folder.path), last, uri)
-    backup = open_backup(folder, logger.info)
+def _record_finished(folder: CampaignFolder, listeners: Sequence[Listener]) -> None:
+    """Record in Prefect, MLflow and the object store what they lack of a finished campaign."""
+    board = ProgressBoard([*listeners, log_lines(get_run_logger())])
+    board.message(f"{folder.path}: all {len(read_receipts(folder))} iterations are finished")
+    close_stale_flow_runs(folder.campaign_id)
+    try:
+        if missing := record_at_rest(folder, tracking_uri()):
+            board.message(f"recorded {missing} of them in MLflow, which lacked them")
+    except TrackingError as error:
+        board.message(f"not recorded in MLflow yet: {error}")
+    backup = open_backup(folder, board.message)
     if backup is not None:
-        backup.send_missing()
+        sent = backup.send_missing()
+        board.message(
+            f"sent {sent.num_folders} folders and {sent.num_records} records to "
+            f"{folder.config.storage.object_store}"
+        )

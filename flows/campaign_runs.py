@@ -9,32 +9,33 @@ still open when a new process takes over has crashed.
 """
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Final
+from typing import Any, Final
 from uuid import UUID
 
-from prefect.client.orchestration import SyncPrefectClient, get_client
+from prefect.client.orchestration import get_client
 from prefect.client.schemas.filters import (
     FlowRunFilter,
-    FlowRunFilterParentFlowRunId,
+    FlowRunFilterId,
+    FlowRunFilterState,
+    FlowRunFilterStateType,
     FlowRunFilterTags,
     TaskRunFilter,
-    TaskRunFilterFlowRunId,
     TaskRunFilterState,
     TaskRunFilterStateType,
 )
-from prefect.client.schemas.objects import FlowRun, StateType, TaskRun
+from prefect.client.schemas.objects import StateType
 from prefect.client.schemas.sorting import FlowRunSort, TaskRunSort
 from prefect.concurrency.sync import concurrency
 from prefect.context import TagsContext
 from prefect.runtime import deployment, flow_run
 from prefect.states import Crashed
 
-OPEN_STATES = (StateType.PENDING, StateType.RUNNING, StateType.CANCELLING)
+OPEN_STATES: Final = [StateType.PENDING, StateType.RUNNING, StateType.CANCELLING]
 """States that need a living process. A scheduled or paused run waits for one and is left alone."""
 
-PAGE_SIZE = 200
+PAGE_SIZE: Final = 200
 """Most objects the API returns at once."""
 
 CRASH_MESSAGE = "The process that ran this was killed; the campaign was resumed by another one."
@@ -51,7 +52,7 @@ def campaign_tag(campaign_id: str) -> str:
 def close_stale_flow_runs(campaign_id: str) -> int:
     """Mark every open run of a campaign, except the current one and its parents, as Crashed.
 
-    Covers the flow runs tagged ``campaign:<id>``, their sub-flow runs and the task runs of all.
+    Covers the flow runs with the campaign's tag and their task runs.
 
     Args:
         campaign_id: as in the tag. The caller must hold the campaign's lock.
@@ -59,68 +60,38 @@ def close_stale_flow_runs(campaign_id: str) -> int:
     Returns:
         The number of flow runs that were closed.
     """
+    own = {flow_run.id, flow_run.parent_flow_run_id, flow_run.root_flow_run_id} - {None}
+    of_campaign = FlowRunFilter(
+        tags=FlowRunFilterTags(all_=[campaign_tag(campaign_id)]),
+        id=FlowRunFilterId(not_any_=[UUID(run_id) for run_id in own]),
+    )
+    is_open = of_campaign.model_copy(update={
+        "state": FlowRunFilterState(type=FlowRunFilterStateType(any_=OPEN_STATES))
+    })
+    is_open_task = TaskRunFilter(
+        state=TaskRunFilterState(type=TaskRunFilterStateType(any_=OPEN_STATES))
+    )
     with get_client(sync_client=True) as client:
-        runs = _campaign_flow_runs(client, campaign_id)
-        own = _current_run_and_parents()
-        others = {run_id: run for run_id, run in runs.items() if run_id not in own}
-        _close_task_runs(client, list(others))
-        # Children were found after their parents; closing them first leaves an open parent to find
-        # them by, should this be killed as well.
-        stale = [run for run in reversed(others.values()) if run.state_type in OPEN_STATES]
+        # Tasks first: should this process be killed as well, their open flow runs are found again.
+        for task_run in _read_all(
+            client.read_task_runs, flow_run_filter=of_campaign, task_run_filter=is_open_task,
+            sort=TaskRunSort.ID_DESC,
+        ):
+            client.set_task_run_state(task_run.id, Crashed(message=CRASH_MESSAGE), force=True)
+        stale = _read_all(
+            client.read_flow_runs, flow_run_filter=is_open, sort=FlowRunSort.START_TIME_ASC
+        )
         for run in stale:
             client.set_flow_run_state(run.id, Crashed(message=CRASH_MESSAGE), force=True)
-        return len(stale)
+    return len(stale)
 
 
-def _current_run_and_parents() -> set[UUID]:
-    """The flow runs that this very code runs in; empty outside a flow."""
-    names = (
-        flow_run.id, flow_run.parent_flow_run_id, flow_run.root_flow_run_id
-    )
-    return {UUID(name) for name in names if name is not None}
-
-
-def _campaign_flow_runs(client: SyncPrefectClient, campaign_id: str) -> dict[UUID, FlowRun]:
-    """Every flow run of the campaign by id, parents before their children."""
-    tagged = FlowRunFilter(tags=FlowRunFilterTags(all_=[campaign_tag(campaign_id)]))
-    found: dict[UUID, FlowRun] = {}
-    frontier = _flow_runs(client, tagged)
-    while frontier:
-        new = {run.id: run for run in frontier if run.id not in found}
-        found |= new
-        frontier = [run for ids in _pages(list(new)) for run in _flow_runs(client, _children(ids))]
-    return found
-
-
-def _children(parents: list[UUID]) -> FlowRunFilter:
-    return FlowRunFilter(parent_flow_run_id=FlowRunFilterParentFlowRunId(any_=parents))
-
-
-def _flow_runs(client: SyncPrefectClient, wanted: FlowRunFilter) -> list[FlowRun]:
-    found: list[FlowRun] = []
-    while page := client.read_flow_runs(
-        flow_run_filter=wanted, sort=FlowRunSort.START_TIME_ASC, limit=PAGE_SIZE, offset=len(found)
-    ):
+def _read_all(read: Callable[..., list[Any]], **filters: Any) -> list[Any]:
+    """All objects, of which Prefect's API returns a page at a time."""
+    found: list[Any] = []
+    while page := read(**filters, limit=PAGE_SIZE, offset=len(found)):
         found += page
     return found
-
-
-def _close_task_runs(client: SyncPrefectClient, flow_runs: list[UUID]) -> None:
-    is_open = TaskRunFilterState(type=TaskRunFilterStateType(any_=list(OPEN_STATES)))
-    for ids in _pages(flow_runs):
-        wanted = TaskRunFilter(flow_run_id=TaskRunFilterFlowRunId(any_=ids), state=is_open)
-        stale: list[TaskRun] = []
-        while page := client.read_task_runs(
-            task_run_filter=wanted, sort=TaskRunSort.ID_DESC, limit=PAGE_SIZE, offset=len(stale)
-        ):
-            stale += page
-        for run in stale:
-            client.set_task_run_state(run.id, Crashed(message=CRASH_MESSAGE), force=True)
-
-
-def _pages(ids: list[UUID]) -> Iterator[list[UUID]]:
-    for start in range(0, len(ids), PAGE_SIZE):
-        yield ids[start : start + PAGE_SIZE]
 
 
 @contextmanager
@@ -151,7 +122,7 @@ def one_run_a_folder(
 def _tag_this_run(tag: str) -> None:
     """Let a later run find this one, should it be killed and stay open; not before its turn.
 
-    See :func:`flows.campaign_runs.close_stale_flow_runs`, which takes open runs for killed ones.
+    See :func:`close_stale_flow_runs`, which takes open runs for killed ones.
     """
     with get_client(sync_client=True) as client:
         client.update_flow_run(UUID(flow_run.id), tags=sorted({*flow_run.tags, tag}))

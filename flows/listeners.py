@@ -6,11 +6,7 @@ are in :mod:`flows.prefect_pages`.
 
 import logging
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
 from datetime import datetime
-from pathlib import Path
 
 from chess_snn.campaign import CampaignFolder
 from chess_snn.campaign.viewing.events import (
@@ -26,23 +22,6 @@ from chess_snn.errors import UsageError
 
 _logger = logging.getLogger(__name__)
 
-_extra: ContextVar[tuple[Listener, ...]] = ContextVar("listeners", default=())
-
-
-@contextmanager
-def listening(listener: Listener) -> Iterator[None]:
-    """Pass ``listener`` the events of every campaign that runs in the block."""
-    token = _extra.set((*_extra.get(), listener))
-    try:
-        yield
-    finally:
-        _extra.reset(token)
-
-
-def extra_listeners() -> list[Listener]:
-    """Those of the enclosing :func:`listening` blocks."""
-    return list(_extra.get())
-
 
 def log_lines(logger: logging.Logger | logging.LoggerAdapter[logging.Logger]) -> Listener:
     """Writes lines to ``logger``; those of progress now and then."""
@@ -57,32 +36,28 @@ def log_lines(logger: logging.Logger | logging.LoggerAdapter[logging.Logger]) ->
     return listen
 
 
-def campaign_log(folder: CampaignFolder) -> logging.Logger:
-    """A logger that appends to the campaign's log file: a line a message, with its time."""
-    logger = logging.Logger(f"campaign {folder.campaign_id}")
-    logger.addHandler(_LogFile(folder.log_file))
-    return logger
+def log_file(folder: CampaignFolder) -> Listener:
+    """Appends lines to the campaign's log file, each with its time.
 
+    It never fails: a full disk must not end the campaign for the sake of its log.
+    """
+    is_due, has_warned = NowAndThen(), False
 
-class _LogFile(logging.Handler):
-    """Never fails: a full disk must not end the campaign for the sake of its log."""
-
-    def __init__(self, path: Path) -> None:
-        super().__init__()
-        self._path = path
-        self._has_warned = False
-
-    def emit(self, record: logging.LogRecord) -> None:
-        """Append a line."""
-        time_s = datetime.fromtimestamp(record.created).astimezone().isoformat(timespec="seconds")
-        line = " ".join(record.getMessage().split("\n"))
+    def listen(event: Event) -> None:
+        nonlocal has_warned
+        if not is_due(event):
+            return
+        time_s = datetime.now().astimezone().isoformat(timespec="seconds")
+        lines = (" ".join(line.split("\n")) for line in event_lines(event))
         try:
-            with self._path.open("a", encoding="utf-8") as file:
-                file.write(f"{time_s} {line}\n")
+            with folder.log_file.open("a", encoding="utf-8") as file:
+                file.writelines(f"{time_s} {line}\n" for line in lines)
         except OSError as error:
-            if not self._has_warned:
-                _logger.warning("%s lacks lines: %s", self._path, error.strerror)
-            self._has_warned = True
+            if not has_warned:
+                _logger.warning("%s lacks lines: %s", folder.log_file, error.strerror)
+            has_warned = True
+
+    return listen
 
 
 def live_file(folder: CampaignFolder) -> Listener:

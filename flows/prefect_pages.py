@@ -168,12 +168,15 @@ def table_rows(finished: IterationFinished) -> list[Row]:
     """Three columns: the part of the iteration, the figure's name, the figure."""
     receipt = finished.receipt
     games, metrics = receipt.statistics, receipt.metrics()
+    by_workers = sum(share.games for share in finished.shares)
     return [
         _row("self-play", "games", f"{games.games:,}"),
         _row("self-play", "outcomes", outcomes_text(games)),
         _row("self-play", "plies a game", f"{games.plies_mean:.1f}"),
         _row("self-play", "games/s", f"{metrics['self_play/games_per_s']:.2f}"),
-        *_worker_rows(finished.shares),
+        *(_row(share.worker, "games, games/s, share",
+               f"{share.games:,}, {share.games_per_s:.2f}/s, {share.games / by_workers:.0%}")
+          for share in finished.shares),
         *(_row(part, name, f"{metrics[metric]:,.3f}".removesuffix(".000"))
           for metric, (part, name) in _FIGURES.items() if metric in metrics),
         *(_row("evaluation", f"score against {match['name']}",
@@ -183,16 +186,6 @@ def table_rows(finished: IterationFinished) -> list[Row]:
                interval_text(match["points"]["ahead"]))
           for match in receipt.matches if "points" in match),
         _row("promotion", "decision", promotion_line(receipt)),
-    ]
-
-
-def _worker_rows(shares: Sequence[WorkerShare]) -> list[Row]:
-    """A row for each worker: games, games/s, and its share of the games."""
-    total = sum(share.games for share in shares)
-    return [
-        _row(share.worker, "games, games/s, share",
-             f"{share.games:,}, {share.games_per_s:.2f}/s, {share.games / total:.0%}")
-        for share in shares
     ]
 
 

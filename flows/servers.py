@@ -1,16 +1,16 @@
-"""The servers a campaign brings along: Prefect's, and MLflow's for looking at its results.
+"""The Prefect server and the MLflow server: how each is run, and a campaign's own.
 
-Both are views on the campaign folder and keep their own data in it. Neither is started where one
+A campaign's own servers are views of its folder and keep their data there. None is started if one
 is given: a Prefect server by ``PREFECT_API_URL``, an MLflow server by its tracking URI.
 """
 
 import os
+import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from queue import Queue
-from typing import Any
+from typing import Final
 
 import httpx
 from prefect.client.orchestration import SyncPrefectClient, get_client
@@ -36,27 +36,97 @@ from prefect.settings import (
 from chess_snn.errors import without_credentials
 from chess_snn.ports import free_port
 from chess_snn.types import LogFn
+from flows.prefect_database import DATABASE_VARIABLE, create_database, database_address
 from flows.prefect_errors import answering, check_server
-from flows.server_processes import OnWait, running_server
-from flows.server_specs import HOME_VARIABLE, PREFECT_DATABASE, home_in, mlflow_spec, prefect_spec
-from tasks.tracking import is_server, tracking_uri
+from flows.server_processes import HOST, ServerSpec, running_server
+from tasks.tracking import artifact_directory, is_server, tracking_uri
 
-API_URL_VARIABLE = "PREFECT_API_URL"
-PREFECT_START_TIMEOUT_S = 600.0
+API_URL_VARIABLE: Final = "PREFECT_API_URL"
+HOME_VARIABLE: Final = "PREFECT_HOME"
+PREFECT_DATABASE: Final = "prefect.db"
+
+EMBEDDED: Final = {
+    "PREFECT_API_BLOCKS_REGISTER_ON_START": "false",
+    **{f"PREFECT_SERVER_SERVICES_{service}_ENABLED": "false" for service in (
+        "CANCELLATION_CLEANUP", "CLEANUP_RECONCILER", "FOREMAN", "LATE_RUNS", "PAUSE_EXPIRATIONS",
+        "REPOSSESSOR", "SCHEDULER", "TRIGGERS",
+    )},
+}
+"""Variables of a campaign's own Prefect server. The disabled services watch deployments, work
+pools, schedules and automations, which an embedded run does not have. The event persister and the
+task-run recorder stay: task-run states arrive through them."""
+
+PREFECT_START_TIMEOUT_S: Final = 600.0
 """The first start creates the database, which takes about 8 s on a quick machine, and minutes where
 many others compute. A server that died is noticed at once."""
 
-MLFLOW_START_TIMEOUT_S = 90.0
+MLFLOW_START_TIMEOUT_S: Final = 90.0
 
-FLUSH_TIMEOUT_S = 5.0
+FLUSH_TIMEOUT_S: Final = 5.0
 """Longest wait, when a server is about to stop, for the states of task runs that have ended."""
 
-FLUSH_POLL_S = 0.1
+FLUSH_POLL_S: Final = 0.1
 
 
-def has_prefect_server(directory: Path) -> bool:
-    """Whether one is given, or has left its database in ``directory``."""
-    return bool(os.environ.get(API_URL_VARIABLE)) or (directory / PREFECT_DATABASE).is_file()
+def prefect_spec(
+    directory: Path, port: int, *, host: str = HOST, environment: Mapping[str, str] = EMBEDDED
+) -> ServerSpec:
+    """How to run a Prefect server, with its database, home and log in ``directory``."""
+    # Prefect itself allows the pages of every site to use a server through the browser.
+    own_names = [host, "localhost"] if host == HOST else [host]
+    url = f"http://{host}:{port}/api"
+    return ServerSpec(
+        name="Prefect server",
+        command=[
+            sys.executable, "-m", "uvicorn", "--factory", "prefect.server.api.server:create_app",
+            "--host", host, "--port", str(port), "--log-level", "warning",
+        ],
+        environment={
+            HOME_VARIABLE: str(home_in(directory)),
+            DATABASE_VARIABLE: database_address(directory / PREFECT_DATABASE),
+            "PREFECT_UI_API_URL": url,
+            "PREFECT_SERVER_CORS_ALLOWED_ORIGINS":
+                ",".join(f"http://{name}:{port}" for name in own_names),
+            "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
+            "DO_NOT_TRACK": "1",
+            **environment,
+        },
+        log_file=directory / "prefect-server.log",
+        url=url,
+        health_url=f"{url}/health",
+    )
+
+
+def mlflow_spec(
+    directory: Path, port: int, store: str, *, host: str = HOST, options: Sequence[str] = (),
+    environment: Mapping[str, str] | None = None,
+) -> ServerSpec:
+    """How to run an MLflow server on ``store``, with its log in ``directory``."""
+    url = f"http://{host}:{port}"
+    return ServerSpec(
+        name="MLflow server",
+        command=[
+            sys.executable, "-m", "mlflow", "server", "--host", host, "--port", str(port),
+            "--workers", "1", "--artifacts-destination", artifact_directory(store).as_uri(),
+            *options,
+        ],
+        environment={
+            # Not an option: the address of a database may hold a password.
+            "MLFLOW_BACKEND_STORE_URI": store,
+            "MLFLOW_DISABLE_TELEMETRY": "true",
+            # Seven job runners that nothing here uses, and that outlive the server's parent.
+            "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false",
+            **(environment or {}),
+        },
+        log_file=directory / "mlflow-server.log",
+        url=url,
+        health_url=f"{url}/health",
+    )
+
+
+def home_in(directory: Path) -> Path:
+    """Prefect's home of a server in ``directory``."""
+    return directory.resolve() / "prefect-home"
 
 
 def is_embedded(directory: Path) -> bool:
@@ -66,20 +136,17 @@ def is_embedded(directory: Path) -> bool:
 
 @contextmanager
 def prefect_server(
-    directory: Path, *, progress: OnWait | None = None, tell: LogFn | None = None,
-    start_timeout_s: float = PREFECT_START_TIMEOUT_S,
+    directory: Path, *, tell: LogFn | None = None, start_timeout_s: float = PREFECT_START_TIMEOUT_S
 ) -> Iterator[str]:
     """Have a Prefect server for the length of the block, and yield its API URL.
 
-    Where ``PREFECT_API_URL`` is set in the environment, that server is used and nothing started.
-    Otherwise one is started on loopback with its database, home and log in ``directory``, and
-    exported to this process and to those it starts. It is gone when the block ends, however it
-    ends; if another live process runs one on ``directory`` already, that one is shared, and
-    ``tell`` is told whose it is.
+    The server that ``PREFECT_API_URL`` names is used, if it is set. Otherwise one runs on loopback,
+    with its data in ``directory``, until the block ends, and this process and those it starts use
+    it (:func:`flows.server_processes.running_server`).
 
     Raises:
-        UsageError: the given server is away, or refuses; or a process on another machine runs one.
-        ServerStartError: the server did not come up.
+        UsageError: the given server cannot be used; or a process on another machine runs one.
+        ServerStartError: the server did not start.
         ServerGoneError: it did not answer in the block, or failed.
     """
     if given_url := os.environ.get(API_URL_VARIABLE):
@@ -88,11 +155,10 @@ def prefect_server(
             yield given_url
         return
     directory = directory.resolve()
+    create_database(directory / PREFECT_DATABASE)
     spec = prefect_spec(directory, free_port())
     with (
-        running_server(
-            spec, progress=progress, tell=tell, start_timeout_s=start_timeout_s
-        ) as api_url,
+        running_server(spec, tell=tell, start_timeout_s=start_timeout_s) as api_url,
         _prefect_client_settings(api_url, directory),
     ):
         try:
@@ -105,32 +171,28 @@ def prefect_server(
 @contextmanager
 def mlflow_server(
     directory: Path, port: int | None = None, *, store: str | None = None,
-    progress: OnWait | None = None, tell: LogFn | None = None,
-    start_timeout_s: float = MLFLOW_START_TIMEOUT_S,
+    tell: LogFn | None = None, start_timeout_s: float = MLFLOW_START_TIMEOUT_S,
 ) -> Iterator[str]:
     """Have MLflow's web pages for the length of the block, and yield their URL.
 
     Args:
         directory: where the log goes.
         port: on loopback; a free one by default.
-        store: to show; by default :func:`tasks.tracking.tracking_uri`. Where it is a
-            server's address already, that is yielded and nothing started.
-        progress: called while the server starts.
-        tell: is told whose it is, where another process runs one already.
-        start_timeout_s: longest wait for it.
+        store: to show; by default :func:`tasks.tracking.tracking_uri`. The address of a
+            server is yielded and nothing started.
+        tell: as for :func:`flows.server_processes.running_server`.
+        start_timeout_s: likewise.
 
     Raises:
         UsageError: a process on another machine runs it.
-        ServerStartError: the server did not come up.
+        ServerStartError: the server did not start.
     """
     store = store or tracking_uri()
     if is_server(store):
         yield store
         return
     spec = mlflow_spec(directory.resolve(), port or free_port(), store)
-    with running_server(
-        spec, progress=progress, tell=tell, start_timeout_s=start_timeout_s
-    ) as url:
+    with running_server(spec, tell=tell, start_timeout_s=start_timeout_s) as url:
         yield url
 
 
@@ -138,28 +200,21 @@ def mlflow_server(
 def _prefect_client_settings(api_url: str, directory: Path) -> Iterator[None]:
     """Point this process, and those it starts, at the embedded server."""
     home = home_in(directory)
-    with (
-        _environment({API_URL_VARIABLE: api_url, HOME_VARIABLE: str(home)}),
-        temporary_settings({
-            PREFECT_API_URL: api_url,
-            PREFECT_HOME: home,
-            # A client that loses its way must fail, not start a server of its own.
-            PREFECT_SERVER_ALLOW_EPHEMERAL_MODE: False,
-        }),
-    ):
-        yield
-
-
-@contextmanager
-def _environment(variables: Mapping[str, str]) -> Iterator[None]:
+    variables = {API_URL_VARIABLE: api_url, HOME_VARIABLE: str(home)}
     before = {name: os.environ.get(name) for name in variables}
     os.environ.update(variables)
     try:
-        yield
+        with temporary_settings({
+            PREFECT_API_URL: api_url,
+            PREFECT_HOME: home,
+            # A client that cannot reach the server must fail, not start a server of its own.
+            PREFECT_SERVER_ALLOW_EPHEMERAL_MODE: False,
+        }):
+            yield
     finally:
         for name, value in before.items():
             if value is None:
-                os.environ.pop(name, None)
+                del os.environ[name]
             else:
                 os.environ[name] = value
 
@@ -176,26 +231,21 @@ def _flush_prefect_client(api_url: str) -> None:
     deadline = time.monotonic() + FLUSH_TIMEOUT_S
     try:
         with get_client(sync_client=True) as client:
-            while unwritten := _count_unwritten_states(client):
-                if time.monotonic() > deadline:
-                    get_logger(__name__).warning(
-                        "Stopping the Prefect server with %d task states not yet written", unwritten
-                    )
-                    return
+            while (unwritten := _count_unwritten_states(client)) and time.monotonic() < deadline:
                 time.sleep(FLUSH_POLL_S)
+        if unwritten:
+            get_logger(__name__).warning(
+                "Stopping the Prefect server with %d task states not yet written", unwritten
+            )
     except httpx.HTTPError as error:
         get_logger(__name__).warning(
             without_credentials(f"The Prefect server at {api_url} is gone: {error}")
         )
         for sender in senders:
-            _drop_unsent(sender._queue)
-
-
-def _drop_unsent(queue: Queue[Any]) -> None:
-    """Let a sender of Prefect's end, which at exit tries each item in ``queue`` for a minute."""
-    with queue.mutex:
-        queue.queue.clear()
-    queue.put_nowait(None)  # what it ends at
+            # At exit a sender would try each unsent item for a minute.
+            with sender._queue.mutex:
+                sender._queue.queue.clear()
+            sender._queue.put_nowait(None)  # ends it
 
 
 def _count_unwritten_states(client: SyncPrefectClient) -> int:

@@ -21,7 +21,7 @@ from chess_snn.types import Json
 from flows.campaign_runs import one_run_a_folder
 from flows.cluster import campaign_workers
 from flows.iteration import task_options
-from flows.listeners import extra_listeners, log_lines
+from flows.listeners import log_lines
 from flows.parameters import Count, CountOrNone
 from flows.prefect_pages import progress_artifact
 from tasks import compute
@@ -118,7 +118,7 @@ def _name(opponent: NetworkPlayer | str) -> str:
 
 
 def _play_all(folder: CampaignFolder, matches: Sequence[ScheduledMatch]) -> None:
-    board = ProgressBoard([*extra_listeners(), log_lines(get_run_logger()), progress_artifact()])
+    board = ProgressBoard([log_lines(get_run_logger()), progress_artifact()])
     num_games = sum(match.num_games for match in matches)
     iteration = len(read_receipts(folder))
     board.message(f"{len(matches)} matches of {matches[0].num_games} games each")

@@ -21,7 +21,7 @@ from chess_snn.campaign.store.collection import GameFilter, games_of_iteration
 from chess_snn.campaign.store.folder import CONFIG_FILE
 from chess_snn.campaign.store.history import ReceiptHistory
 from chess_snn.campaign.strength.champions import champion_of
-from chess_snn.campaign.strength.matches import read_final_matches
+from chess_snn.campaign.strength.matches import is_finished, read_final_matches
 from chess_snn.campaign.viewing.alarms import find_alarms
 from chess_snn.campaign.viewing.recorded_games import to_pgn
 from chess_snn.campaign.viewing.results import result_rows, results_csv, results_json
@@ -66,6 +66,18 @@ def open_tracker(folder: CampaignFolder, tracking_uri: str) -> CampaignTracker:
         TrackingError: the store is away.
     """
     return CampaignTracker(tracking_uri, folder, configuration=_parameters(folder.config))
+
+
+def record_at_rest(folder: CampaignFolder, tracking_uri: str) -> int:
+    """:func:`record_missing` for a campaign that is not running, whose lock the caller has.
+
+    Raises:
+        TrackingError: the store is away.
+    """
+    tracker = open_tracker(folder, tracking_uri)
+    num_missing = record_missing(folder, tracker)
+    tracker.close("FINISHED" if is_finished(folder) else "KILLED")
+    return num_missing
 
 
 def record_missing(folder: CampaignFolder, tracker: CampaignTracker) -> int:

@@ -19,8 +19,7 @@ from chess_snn.campaign.configuration.loading import change_pace
 from chess_snn.campaign.configuration.settings import RunSettings
 from chess_snn.campaign.extending import extend_campaign
 from chess_snn.campaign.forking import fork_campaign, fork_config
-from chess_snn.campaign.integrity.preflight import check_settings
-from chess_snn.campaign.integrity.rebuild import missing_generations
+from chess_snn.campaign.integrity.preflight import check_before_run
 from chess_snn.campaign.machine.workers import plan_here
 from chess_snn.campaign.models.references import KNOWN_MODELS
 from chess_snn.campaign.models.starting import create_campaign, find_start
@@ -33,7 +32,7 @@ from chess_snn.campaign.strength.champions import champion_of
 from chess_snn.campaign.strength.matches import is_finished, read_final_matches
 from chess_snn.campaign.viewing.alarms import find_alarms
 from chess_snn.cli.compare import compare_campaigns
-from chess_snn.cli.console import announce_once, print_json, print_message, work_bar
+from chess_snn.cli.console import print_json, print_message
 from chess_snn.cli.estimate import estimate
 from chess_snn.cli.integrity import restore
 from chess_snn.cli.options import (
@@ -283,33 +282,17 @@ def _check_prefect_server() -> None:
 
 
 def _run(folder: CampaignFolder) -> None:
-    check_settings(folder)  # by which alone it is known what is left to do
-    if is_finished(folder) and not missing_generations(folder):
+    check_before_run(folder)
+    if not is_finished(folder):
         print_message(
-            f"{folder.path}: all {len(read_receipts(folder))} iterations are finished."
+            f"campaign {folder.path}: {describe_length(folder)}, from iteration "
+            f"{len(read_receipts(folder))} on"
         )
-        # MLflow may have been away, or its store deleted; the folder has all it lacks.
-        recorded = load_flows("launch").record_campaign(folder, print_message, announce_once())
-        if recorded:
-            print_message(f"recorded {recorded} of them in MLflow, which lacked them")
-        with work_bar("sending to the object store", "folders") as on_progress:
-            sent = load_flows("backup").send_rest(folder, print_message, on_progress)
-        if sent.num_bytes:
-            print_message(
-                f"sent {sent.num_folders} folders and {sent.num_records} records to "
-                f"{folder.config.storage.object_store}"
-            )
-        _next_steps(folder)
-        return
-    print_message(
-        f"campaign {folder.path}: {describe_length(folder)}, from iteration "
-        f"{len(read_receipts(folder))} on"
-    )
     try:
         with interruptible():
             launch = load_flows("launch")
             with campaign_terminal() as listener:
-                launch.launch_campaign(folder, listener, announce_once())
+                launch.launch_campaign(folder, listener)
     except KeyboardInterrupt:
         print_message(
             "stopped; everything committed is safe. Go on with it: "

@@ -62,19 +62,6 @@ def print_rows(title: str | None, rows: Mapping[str, str]) -> None:
         print_message(f"  {name:<{width}}  {text}")
 
 
-def announce_once() -> Callable[[str, float], None]:
-    """A callback for (server, seconds waited) that says once of each that it is starting."""
-    said: set[str] = set()
-
-    def tell(server: str, seconds: float) -> None:
-        del seconds
-        if server not in said:
-            said.add(server)
-            print_message(f"starting the {server}: about 10 s the first time")
-
-    return tell
-
-
 @contextmanager
 def work_bar(label: str, unit: str = "") -> Iterator[Callable[[int, int], None]]:
     """A bar for the length of the block, moved by calling it with (done, in all).

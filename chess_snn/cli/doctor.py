@@ -6,7 +6,7 @@ from typing import Annotated, Final
 
 import typer
 
-from chess_snn.campaign.store.naming import campaigns_home
+from chess_snn.campaign.store.naming import campaigns_home, services_directory
 from chess_snn.cli.console import console, print_json, print_message, work_bar
 from chess_snn.cli.options import AsJsonOption
 from chess_snn.cli.orchestration import load_flows
@@ -107,9 +107,8 @@ def find_addresses() -> Addresses:
     if prefect_url or mlflow_url:
         return Addresses(prefect_url, mlflow_url, "PREFECT_API_URL, MLFLOW_TRACKING_URI")
     try:
-        services = load_flows("services")
-        running = services.find_running(services.services_directory())
-    except UsageError as error:  # not installed, or another machine's
+        running = load_flows("services").find_running(services_directory())
+    except UsageError as error:  # not installed
         return Addresses(None, None, str(error))
     if running is None:
         return Addresses(None, None, "")

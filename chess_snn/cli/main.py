@@ -145,7 +145,7 @@ COMMANDS = (
         "Show what a campaign can do without, and how much room that takes; remove it with --yes.",
     ),
     CommandEntry(
-        "ui", "ui", "ui_command",
+        "ui", "services", "ui_command",
         "Serve the campaign's Prefect and MLflow pages on this machine until Ctrl-C.",
     ),
     CommandEntry(

@@ -1,20 +1,18 @@
-"""``chess-snn up``, ``down`` and ``deploy``: a Prefect server, an MLflow server and a worker."""
+"""``chess-snn up``, ``down``, ``deploy`` and ``ui``: servers, a worker, and a campaign's pages."""
 
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
+import threading
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from chess_snn.cli.console import console, print_message
-from chess_snn.cli.orchestration import load_flows
-from chess_snn.errors import UsageError
-from chess_snn.interrupts import EXIT_INTERRUPTED
-
-_LINE_PERIOD_S = 5.0
-"""Between lines that say what is still waited for."""
+from chess_snn.campaign import CampaignFolder
+from chess_snn.campaign.store.naming import services_directory
+from chess_snn.cli.console import print_message
+from chess_snn.cli.orchestration import load_flows, load_tracking, tracking_store
+from chess_snn.errors import CampaignLockedError, ChessSnnError, UsageError, without_credentials
+from chess_snn.interrupts import EXIT_INTERRUPTED, interruptible
 
 
 def up_command(
@@ -43,27 +41,31 @@ def up_command(
 
     CHESS_SNN_CREDENTIALS=me:a-long-password chess-snn up --host gpu-box
     """
-    services = load_flows("services")
-    directory = services.services_directory()
-    settings = services.ServiceSettings(
+    services, directory = load_flows("services"), services_directory()
+    settings = load_flows("service_settings").ServiceSettings(
         host=host, prefect_port=prefect_port, mlflow_port=mlflow_port, runs=runs,
-        credentials=services.read_credentials(),
+        credentials=load_flows("service_settings").read_credentials(),
     )
     running = services.find_running(directory)
-    if running is not None and not running.is_ready:
-        raise UsageError(
-            f"process {running.pid} is just starting the services; look at {directory}/up.log, or "
-            "end it: chess-snn down"
-        )
     if running is not None:
-        print_message(f"already up, by process {running.pid}")
-        _print_addresses(running)
+        summary = running.summary or f"it is starting them; see {directory}/up.log"
+        print_message(f"already up, by process {running.pid}\n{summary}")
         return
-    services.check_ports(settings)
-    if foreground:
-        _run(directory, settings)
-    else:
-        _run_in_background(services, directory, settings)
+    settings.check_ports()
+    if not foreground:
+        print_message("starting the services; the first time may take a minute")
+        options = [
+            "--host", host, "--prefect-port", str(prefect_port), "--mlflow-port", str(mlflow_port),
+            "--runs", str(runs),
+        ]
+        services.start_in_background(options, directory, print_message)
+        return
+    try:
+        with interruptible():
+            load_flows("supervisor").run_services(directory, settings, print_message)
+    except KeyboardInterrupt:
+        print_message("ended: worker, servers and all runs")
+        raise typer.Exit(EXIT_INTERRUPTED) from None
 
 
 def down_command() -> None:
@@ -72,13 +74,8 @@ def down_command() -> None:
     A campaign that is running is told to stop, and given 45 s; what it had committed is safe, and
     another run with the same directory goes on with it.
     """
-    services = load_flows("services")
-    directory = services.services_directory()
-    lines = _WaitingLines()
-    with _waiting("ending the services"):
-        found = services.stop_services(
-            directory, lambda seconds: lines("services to end", seconds)
-        )
+    print_message("ending the services; a campaign has 45 s to stop")
+    found = load_flows("services").stop_services(services_directory())
     print_message("ended: worker, servers and all runs" if found else "nothing is up")
 
 
@@ -88,93 +85,61 @@ def deploy_command() -> None:
     With the server that `chess-snn up` started (which has them), or the one of PREFECT_API_URL.
     Run it again after an update.
     """
-    services = load_flows("services")
-    running = services.find_running(services.services_directory())
     environment = dict(os.environ)
     if "PREFECT_API_URL" not in environment:
+        running = load_flows("services").find_running(services_directory())
         if running is None:
             raise UsageError(
                 "there is no Prefect server: start one with `chess-snn up`, or set PREFECT_API_URL"
             )
         environment["PREFECT_API_URL"] = running.prefect_url
-    credentials = services.read_credentials()
+    credentials = load_flows("service_settings").read_credentials()
     if credentials is not None:
         environment["PREFECT_API_AUTH_STRING"] = credentials.text
-    with _waiting("registering deployments"):
-        registered = load_flows("services.prefect_service").deploy(environment)
-    for deployment in registered:
-        print_message(f"{deployment.name}: {deployment.summary}")
+    print_message("registering deployments")
+    print_message("\n".join(load_flows("deploying").deploy(environment)))
 
 
-def _run(directory: Path, settings: Any) -> None:
-    """Be the supervisor."""
-    supervisor = load_flows("services.supervisor")
+def ui_command(
+    directory: Annotated[Path, typer.Argument(help="The campaign folder.")],
+) -> None:
+    """Serve the campaign's Prefect and MLflow pages on this machine until Ctrl-C.
+
+    MLflow shows all campaigns of $CHESS_SNN_HOME, by default ~/chess-snn, or those of the store
+    that MLFLOW_TRACKING_URI names.
+    """
+    folder = CampaignFolder.open(directory)
+    servers = load_flows("servers")
+    _record_in_mlflow(folder)
+    with (
+        servers.prefect_server(folder.services, tell=print_message) as prefect_url,
+        servers.mlflow_server(folder.services, tell=print_message) as mlflow_url,
+    ):
+        pages = {"Prefect": prefect_url.removesuffix("/api"), "MLflow ": mlflow_url}
+        try:
+            store = tracking_store()
+            if store is not None:
+                pages |= load_tracking().campaign_pages(store, folder, mlflow_url)
+        except ChessSnnError as error:
+            print_message(f"MLflow does not have this campaign: {error}")
+        for name, address in pages.items():
+            print_message(without_credentials(f"{name}  {address}"))
+        print_message("Ctrl-C ends what was started here")
+        try:
+            with interruptible():
+                threading.Event().wait()
+        except KeyboardInterrupt:
+            print_message("stopping")
+
+
+def _record_in_mlflow(folder: CampaignFolder) -> None:
+    """Record what MLflow lacks: its store may be new, or the campaign older than it."""
     try:
-        with supervisor.ended_by_sigterm():
-            supervisor.run_services(
-                directory, settings, print_message, _WaitingLines(), _print_addresses
-            )
-    except KeyboardInterrupt:
-        print_message("ended: worker, servers and all runs")
-        raise typer.Exit(EXIT_INTERRUPTED) from None
-
-
-def _run_in_background(services: Any, directory: Path, settings: Any) -> None:
-    options = [
-        "--host", settings.host, "--prefect-port", str(settings.prefect_port),
-        "--mlflow-port", str(settings.mlflow_port), "--runs", str(settings.runs),
-    ]
-    with _waiting("starting the services; the first time may take a minute"):
-        services.start_in_background(options, directory, print_message)
-
-
-def _print_addresses(running: Any) -> None:
-    """Where everything is, and what to do next."""
-    exports = (
-        f"export PREFECT_API_URL={running.prefect_url} MLFLOW_TRACKING_URI={running.mlflow_url}"
-    )
-    if running.has_credentials:
-        if os.environ.get("CHESS_SNN_CREDENTIALS_FILE"):
-            exports = f"CHESS_SNN_CREDENTIALS=$(cat $CHESS_SNN_CREDENTIALS_FILE)\n  {exports}"
-        exports += (
-            " PREFECT_API_AUTH_STRING=$CHESS_SNN_CREDENTIALS"
-            " MLFLOW_TRACKING_USERNAME=${CHESS_SNN_CREDENTIALS%%:*}"
-            " MLFLOW_TRACKING_PASSWORD=${CHESS_SNN_CREDENTIALS#*:}"
-        )
-    pages = load_flows("services.mlflow_service").service_pages(
-        running.mlflow_url, load_flows("services").read_credentials()
-    )
-    links = "".join(f"  {name}  {address}\n" for name, address in pages.items())
-    print_message(
-        f"Prefect  {running.prefect_page}  runs, logs, deployments\n"
-        f"MLflow   {running.mlflow_url}  curves, models\n"
-        f"{links}"
-        f"Worker   up to {running.runs} at once of the runs that are asked for\n"
-        "A campaign of a few minutes, from any shell of this environment:\n"
-        f"  {exports}\n"
-        "  prefect deployment run campaign/local --watch --param preset=smoke\n"
-        "End all of it: chess-snn down"
-    )
-
-
-@contextmanager
-def _waiting(text: str) -> Iterator[None]:
-    """Something that moves on a terminal, a line elsewhere."""
-    if console.is_terminal:
-        with console.status(text):
-            yield
-    else:
-        print_message(text)
-        yield
-
-
-class _WaitingLines:
-    """Called while something is waited for; prints a line now and then."""
-
-    def __init__(self) -> None:
-        self._next_s: dict[str, float] = {}
-
-    def __call__(self, what: str, seconds: float) -> None:
-        if seconds >= self._next_s.setdefault(what, _LINE_PERIOD_S):
-            self._next_s[what] = seconds + _LINE_PERIOD_S
-            print_message(f"waiting for the {what}: {seconds:.0f} s")
+        recorded = load_flows("launch").record_at_rest(folder)
+    except CampaignLockedError:
+        return  # the process that runs it records it
+    except ChessSnnError as error:
+        print_message(f"MLflow may lack iterations: {error}")
+        return
+    if recorded:
+        print_message(f"recorded {recorded} iterations in MLflow, which lacked them")

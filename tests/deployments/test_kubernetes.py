@@ -94,7 +94,7 @@ def test_no_container_is_root_or_can_become_it(objects):
 
 
 def test_a_worker_has_longer_to_end_than_its_guard_takes(objects):
-    services = pytest.importorskip("flows.services.control")
+    services = pytest.importorskip("flows.services")
     grace_s = pods(objects)["worker"]["terminationGracePeriodSeconds"]
     assert grace_s > services.WORKER_GRACE_S + KILL_TIMEOUT_S
 

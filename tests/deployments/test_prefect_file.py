@@ -16,7 +16,7 @@ from prefect.utilities.callables import parameter_schema  # noqa: E402
 from chess_snn.campaign import preset_names  # noqa: E402
 from chess_snn.nets.config import SIZES  # noqa: E402
 from chess_snn.search import MAX_SIMULATIONS  # noqa: E402
-from flows.services import POOL  # noqa: E402
+from flows.deploying import POOL  # noqa: E402
 
 DEPLOYMENTS = Path(__file__).parents[2] / "deployments"
 NAMES = ("campaign", "tournament", "import")

@@ -3,7 +3,6 @@
 import json
 import os
 import signal
-import subprocess
 import time
 from pathlib import Path
 
@@ -24,13 +23,8 @@ from campaign_driver import (  # noqa: E402
 from small_campaigns import assert_same_campaign, committed_shards  # noqa: E402
 
 from chess_snn.ports import free_port  # noqa: E402
-from flows.server_processes import (  # noqa: E402
-    start_child,
-    stop_child,
-    wait_until_healthy,
-)
-from flows.server_specs import prefect_spec  # noqa: E402
-from flows.servers import API_URL_VARIABLE  # noqa: E402
+from flows.server_processes import Server  # noqa: E402
+from flows.servers import API_URL_VARIABLE, prefect_spec  # noqa: E402
 
 AWAY_S = 15.0
 
@@ -42,28 +36,28 @@ def test_a_campaign_whose_prefect_server_is_away_for_a_while_goes_on(
 ) -> None:
     """In the middle of an iteration, and where the next one begins."""
     path, log = tmp_path / "c", tmp_path / "log"
-    server = prefect_spec(tmp_path / "prefect", free_port())
+    spec = prefect_spec(tmp_path / "prefect", free_port())
 
-    def start_server() -> "subprocess.Popen[bytes]":
-        child = start_child(server)
-        wait_until_healthy(server, child, None, FINISH_TIMEOUT_S)
-        return child
+    def start_server() -> Server:
+        server = Server(spec)
+        server.wait_until_healthy(FINISH_TIMEOUT_S)
+        return server
 
-    child = start_server()
+    server = start_server()
     try:
-        environment = {API_URL_VARIABLE: server.url}
+        environment = {API_URL_VARIABLE: spec.url}
         process = launch(
             "start", "--dir", str(path), *SMALL_OPTIONS, log=log, environment=environment
         )
         wait_until((path / after).exists, process, log)
-        os.killpg(child.pid, signal.SIGKILL)
-        child.wait()
+        os.killpg(server.process.pid, signal.SIGKILL)
+        server.stop()
         time.sleep(AWAY_S)
         assert process.poll() is None, log.read_text()[-3000:]
-        child = start_server()
+        server = start_server()
         finish(process, log)
     finally:
-        stop_child(server, child)
+        server.stop()
     assert_same_campaign(path, undisturbed_small)
 
 

@@ -19,7 +19,7 @@ from chess_snn.campaign.viewing.events import (  # noqa: E402
     WorkerProgress,
     WorkersProgress,
 )
-from flows.listeners import campaign_log, log_lines  # noqa: E402
+from flows.listeners import log_file, log_lines  # noqa: E402
 from flows.prefect_pages import progress_artifact  # noqa: E402
 from flows.servers import prefect_server  # noqa: E402
 from tasks.progress import ProgressBoard  # noqa: E402
@@ -100,7 +100,7 @@ def test_a_server_that_freezes_keeps_nobody_waiting_bug(tmp_path, monkeypatch, c
 def test_the_log_file_has_a_line_a_message_and_its_time(tmp_path):
     folder = CampaignFolder.create(tmp_path / "campaign", load_config("smoke"))
     for text in ("it begins", "two\nlines"):
-        log_lines(campaign_log(folder))(Message(text))
+        log_file(folder)(Message(text))
     times, lines = zip(
         *(line.split(" ", 1) for line in folder.log_file.read_text().splitlines()), strict=True
     )
@@ -111,7 +111,7 @@ def test_the_log_file_has_a_line_a_message_and_its_time(tmp_path):
 def test_a_log_file_that_cannot_be_written_is_told_once_and_ends_nothing(tmp_path, caplog):
     folder = CampaignFolder.create(tmp_path / "campaign", load_config("smoke"))
     folder.log_file.mkdir()
-    listen = log_lines(campaign_log(folder))
+    listen = log_file(folder)
     with caplog.at_level(logging.WARNING):
         listen(Message("it begins"))
         listen(Message("it goes on"))

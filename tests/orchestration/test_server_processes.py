@@ -8,6 +8,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 import urllib.request
 from collections.abc import Iterator
@@ -26,13 +27,13 @@ from chess_snn.ports import free_port  # noqa: E402
 from chess_snn.processes import is_running, start_of  # noqa: E402
 from flows.server_processes import (  # noqa: E402
     HOST,
+    Server,
+    ServerInUseError,
     ServerSpec,
     ServerStartError,
+    claim_record,
     is_healthy,
-    remove_stale,
     running_server,
-    start_child,
-    stop_child,
 )
 
 ELSEWHERE = (
@@ -57,9 +58,8 @@ def web_server(directory: Path, arguments: tuple[str, ...] = ()) -> ServerSpec:
     port = free_port()
     command = [sys.executable, "-m", "http.server", str(port), "--bind", HOST, *arguments]
     return ServerSpec(
-        name="test server", command=command, environment={}, url=f"http://{HOST}:{port}",
-        port=port, health_path="/", log_file=directory / "server.log",
-        record_file=directory / "server.json",
+        name="test server", command=command, environment={}, log_file=directory / "server.log",
+        url=f"http://{HOST}:{port}", health_url=f"http://{HOST}:{port}/",
     )
 
 
@@ -92,18 +92,24 @@ def is_gone(process: "psutil.Process") -> bool:
     return False
 
 
+def is_free(directory: Path) -> bool:
+    """Whether no process owns the server's record."""
+    file = claim_record(directory / "server.json")
+    if file is not None:
+        file.close()
+    return file is not None
+
+
 def test_the_server_answers_inside_the_block_and_is_gone_after_it(tmp_path):
-    waits = []
-    with running_server(
-        web_server(tmp_path), progress=lambda *wait: waits.append(wait), start_timeout_s=20
-    ) as url:
+    told = []
+    with running_server(web_server(tmp_path), tell=told.append, start_timeout_s=20) as url:
         server = recorded_server(tmp_path)
         assert urllib.request.urlopen(url).status == 200
         assert os.getsid(server.pid) == server.pid, "a Ctrl-C of the terminal would reach it"
+        assert not is_free(tmp_path)
     assert not server.is_running()
-    assert not (tmp_path / "server.json").exists()
-    assert waits
-    assert all(name == "test server" and 0 <= seconds < 20 for name, seconds in waits)
+    assert is_free(tmp_path)
+    assert ["test server" in line for line in told] == [True]
 
 
 @pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
@@ -149,21 +155,29 @@ def test_a_server_that_dies_early_is_reported_with_its_log(tmp_path):
 
 def test_a_server_that_is_never_healthy_is_ended_in_time(tmp_path):
     spec = web_server(tmp_path, ("--directory", str(tmp_path / "missing")))
-
-    def until_it_refuses(*_: object) -> None:
-        """However long a loaded machine takes to start it."""
-        deadline = time.monotonic() + 60
+    server = Server(spec)
+    try:
+        deadline = time.monotonic() + 60  # a loaded machine takes its time
         while "File not found" not in spec.log_file.read_text():
-            assert not is_healthy(spec)
+            assert not is_healthy(spec.health_url)
             assert time.monotonic() < deadline
             time.sleep(0.02)
+        with pytest.raises(ServerStartError, match=r"did not answer(.|\n)*File not found"):
+            server.wait_until_healthy(0.0)
+    finally:
+        server.stop()
+    assert server.process.poll() is not None
+    assert is_free(tmp_path)
 
-    with (
-        pytest.raises(ServerStartError, match=r"did not answer / within 1 s(.|\n)*File not found"),
-        running_server(spec, progress=until_it_refuses, start_timeout_s=1),
-    ):
-        pytest.fail("it cannot have been healthy")
-    assert not spec.record_file.exists()
+
+def test_a_server_that_another_process_runs_is_not_started(tmp_path):
+    parent = start_parent(tmp_path)
+    try:
+        with pytest.raises(ServerInUseError):
+            Server(web_server(tmp_path))
+    finally:
+        parent.kill()
+        parent.wait()
 
 
 def test_the_server_of_a_live_owner_is_shared_and_left_running(tmp_path):
@@ -183,33 +197,29 @@ def test_the_server_of_a_live_owner_is_shared_and_left_running(tmp_path):
 
 @contextmanager
 def starting_server(directory: Path, delay_s: float) -> Iterator[ServerSpec]:
-    """One that listens after ``delay_s`` only; it was started, and nobody has awaited it."""
+    """One that listens after ``delay_s`` only, which nothing waits for."""
     spec = web_server(directory)
     spec = replace(spec, command=["sh", "-c", f'sleep {delay_s}; exec "$@"', "sh", *spec.command])
-    child = start_child(spec)
+    server = Server(spec)
     try:
         yield spec
     finally:
-        stop_child(spec, child)
+        server.stop()
 
 
 def test_a_shared_server_that_is_still_starting_is_awaited(tmp_path):
-    waits = []
     with (
         starting_server(tmp_path, 1.0) as starting,
-        running_server(
-            web_server(tmp_path), progress=lambda *wait: waits.append(wait), start_timeout_s=20
-        ) as url,
+        running_server(web_server(tmp_path), start_timeout_s=20) as url,
     ):
         assert url == starting.url
         assert urllib.request.urlopen(url).status == 200
-    assert waits
 
 
 def test_a_shared_server_that_never_answers_is_waited_for_in_time_and_left_alone(tmp_path):
     with starting_server(tmp_path, 60.0):
         with (
-            pytest.raises(ServerStartError, match=f"of process {os.getpid()} did not answer / "),
+            pytest.raises(ServerStartError, match="of another process did not answer"),
             running_server(web_server(tmp_path), start_timeout_s=0.5),
         ):
             pytest.fail("it cannot have answered")
@@ -221,16 +231,10 @@ def test_a_server_whose_owner_dies_while_it_is_awaited_is_replaced(tmp_path):
     parent = start_parent(tmp_path)
     left = recorded_server(tmp_path)
     left.suspend()  # so that it answers nobody
-    first_wait = []
-
-    def kill_the_owner(*wait: object) -> None:
-        if not first_wait:
-            parent.kill()
-            parent.wait()
-        first_wait.append(wait)
-
-    with running_server(web_server(tmp_path), progress=kill_the_owner, start_timeout_s=20):
+    threading.Timer(1.0, parent.kill).start()
+    with running_server(web_server(tmp_path), start_timeout_s=30):
         assert recorded_server(tmp_path) != left
+    parent.wait()
     assert is_gone(left)
 
 
@@ -248,8 +252,7 @@ def on_another_machine(tmp_path):
 def test_the_server_of_another_machine_is_named_and_left_to_it(tmp_path, on_another_machine):
     server, port = recorded_server(tmp_path), recorded_port(tmp_path)
     told = (
-        f"^{tmp_path} has a server on elsewhere, of process {on_another_machine.pid}.*"
-        f"ssh -L {port}:127.0.0.1:{port} elsewhere.*delete {tmp_path}/server.json$"
+        f"process {on_another_machine.pid} on elsewhere.*ssh -L {port}:127.0.0.1:{port} elsewhere"
     )
     with (
         pytest.raises(UsageError, match=told),
@@ -273,9 +276,8 @@ def test_a_stale_server_is_stopped(tmp_path):
     sleep = [sys.executable, "-c", "import time; time.sleep(60)"]
     orphan = subprocess.Popen(sleep, start_new_session=True)
     write_record(tmp_path, orphan.pid, start_of(orphan.pid))
-    assert remove_stale(tmp_path / "server.json") is None
+    assert is_free(tmp_path)
     assert orphan.poll() is not None
-    assert not (tmp_path / "server.json").exists()
 
 
 def test_a_process_that_reuses_the_recorded_pid_is_left_alone(tmp_path):
@@ -283,9 +285,8 @@ def test_a_process_that_reuses_the_recorded_pid_is_left_alone(tmp_path):
     try:
         boot, _, ticks = start_of(stranger.pid).partition(":")
         write_record(tmp_path, stranger.pid, f"{boot}:{int(ticks) - 1}")
-        assert remove_stale(tmp_path / "server.json") is None
+        assert is_free(tmp_path)
         assert stranger.poll() is None
-        assert not (tmp_path / "server.json").exists()
     finally:
         stranger.kill()
         stranger.wait()
@@ -294,8 +295,7 @@ def test_a_process_that_reuses_the_recorded_pid_is_left_alone(tmp_path):
 @pytest.mark.parametrize("text", ["", '{"pid": 1', '{"pid": 1}', "[]"])
 def test_a_record_cut_short_is_dropped(tmp_path, text):
     (tmp_path / "server.json").write_text(text)
-    assert remove_stale(tmp_path / "server.json") is None
-    assert not (tmp_path / "server.json").exists()
+    assert is_free(tmp_path)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a start is told by the clock")
@@ -320,8 +320,7 @@ def test_a_process_of_another_boot_is_another(tmp_path):
 
 
 def write_record(directory: Path, pid: int, started: str) -> None:
-    """A record whose owner, an earlier process with this one's id, is dead."""
-    record = {"pid": pid, "started": started, "owner_pid": os.getpid(),
-              "owner_started": "another boot:1", "url": "http://127.0.0.1:1",
-              "machine": socket.gethostname()}
+    """A record whose owner is dead."""
+    record = {"pid": pid, "started": started, "owner_pid": os.getpid(), "url": "",
+              "health_url": "", "machine": socket.gethostname()}
     (directory / "server.json").write_text(json.dumps(record))

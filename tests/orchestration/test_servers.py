@@ -31,16 +31,11 @@ from prefect.settings import (  # noqa: E402
 
 from chess_snn.errors import UsageError  # noqa: E402
 from chess_snn.ports import free_port  # noqa: E402
+from flows import deploying  # noqa: E402
 from flows.campaign_runs import campaign_tag, close_stale_flow_runs  # noqa: E402
 from flows.prefect_errors import ServerGoneError  # noqa: E402
-from flows.server_processes import (  # noqa: E402
-    start_child,
-    stop_child,
-    wait_until_healthy,
-)
-from flows.server_specs import prefect_spec  # noqa: E402
-from flows.servers import mlflow_server, prefect_server  # noqa: E402
-from flows.services import prefect_service  # noqa: E402
+from flows.server_processes import Server  # noqa: E402
+from flows.servers import mlflow_server, prefect_server, prefect_spec  # noqa: E402
 from tasks.tracking import local_tracking_uri  # noqa: E402
 
 GONE_WITHIN_S = 5.0
@@ -118,8 +113,7 @@ def all_gone(processes: list) -> bool:
 
 @pytest.mark.slow
 def test_runs_and_mapped_tasks_are_completed_when_read_back(directory):
-    waits = []
-    with prefect_server(directory, progress=lambda *wait: waits.append(wait)) as api_url:
+    with prefect_server(directory) as api_url:
         server = psutil.Process(json.loads((directory / "prefect-server.json").read_text())["pid"])
         assert os.environ["PREFECT_API_URL"] == PREFECT_API_URL.value() == api_url
         with prefect_server(directory) as inner_url:
@@ -128,7 +122,6 @@ def test_runs_and_mapped_tasks_are_completed_when_read_back(directory):
             assert campaign() == [sum(range(NUM_SHARDS))] * 2
     assert not server.is_running()
     assert "PREFECT_API_URL" not in os.environ
-    assert waits
 
     # A new server on the same database shows only what was written before the first one stopped.
     with prefect_server(directory):
@@ -139,7 +132,6 @@ def test_runs_and_mapped_tasks_are_completed_when_read_back(directory):
 
 @pytest.mark.fault(3, 5)
 @pytest.mark.skipif(sys.platform != "linux", reason="the parent-death signal is Linux's")
-@pytest.mark.slow
 @pytest.mark.slow
 def test_a_killed_campaign_leaves_no_process_and_its_runs_can_be_closed(directory):
     script = directory / "killed_campaign.py"
@@ -177,7 +169,7 @@ def test_a_given_prefect_server_is_used_and_nothing_started(directory, tmp_path)
 def test_a_given_prefect_server_that_is_away_is_one_line(tmp_path, monkeypatch, url):
     monkeypatch.setenv("PREFECT_API_URL", url)
     with (
-        pytest.raises(UsageError, match=f"there is no Prefect server at {url} .*`chess-snn up`"),
+        pytest.raises(UsageError, match=f"{url} cannot be used: .*`chess-snn up`"),
         prefect_server(tmp_path),
     ):
         pytest.fail("nobody listens there")
@@ -189,13 +181,13 @@ def given_server(directory, monkeypatch, **environment):
     """A Prefect server, that of the environment; its process."""
     spec = prefect_spec(directory, free_port())
     spec = replace(spec, environment=dict(spec.environment) | environment)
-    child = start_child(spec)
+    server = Server(spec)
     try:
-        wait_until_healthy(spec, child, None, 120.0)
+        server.wait_until_healthy(120.0)
         monkeypatch.setenv("PREFECT_API_URL", spec.url)
-        yield spec.url, child
+        yield spec.url, server.process
     finally:
-        stop_child(spec, child)
+        server.stop()
 
 
 def test_a_given_prefect_server_that_wants_a_password_says_so(directory, tmp_path, monkeypatch):
@@ -203,22 +195,22 @@ def test_a_given_prefect_server_that_wants_a_password_says_so(directory, tmp_pat
     with given_server(
         directory, monkeypatch, PREFECT_SERVER_API_AUTH_STRING=password
     ) as (url, _):
-        wanted = f"{url} wants a password: set PREFECT_API_AUTH_STRING to its user:password"
+        wanted = f"{url} cannot be used: .*401.* PREFECT_API_AUTH_STRING"
         with pytest.raises(UsageError, match=wanted), prefect_server(tmp_path):
             pytest.fail("it was let in")
         with temporary_settings({PREFECT_API_AUTH_STRING: password}), prefect_server(tmp_path):
             pass
         monkeypatch.setenv("PREFECT_API_URL", url.removesuffix("/api"))
-        with pytest.raises(UsageError, match="end with /api; correct"), prefect_server(tmp_path):
+        with pytest.raises(UsageError, match="ends with /api"), prefect_server(tmp_path):
             pytest.fail("a page is no API")
 
 
-def test_deployments_that_take_too_long_are_one_line(directory, monkeypatch):
-    monkeypatch.setattr(prefect_service, "DEPLOY_TIMEOUT_S", 0.1)
+def test_deployments_that_take_too_long_are_refused(directory, monkeypatch):
+    monkeypatch.setattr(deploying, "DEPLOY_TIMEOUT_S", 0.1)
     with prefect_server(directory) as url:
-        told = f"could not be registered at {url} within 0 s; see by `chess-snn doctor`"
+        told = f"could not be registered at {url}: .*timed out"
         with pytest.raises(UsageError, match=told):
-            prefect_service.deploy({"PREFECT_API_URL": url})
+            deploying.deploy({"PREFECT_API_URL": url})
 
 
 def test_a_flow_that_begins_when_its_server_has_gone_is_one_line(directory, tmp_path, monkeypatch):
@@ -231,7 +223,7 @@ def test_a_flow_that_begins_when_its_server_has_gone_is_one_line(directory, tmp_
     with (
         given_server(directory, monkeypatch) as (url, child),
         temporary_settings({PREFECT_API_URL: url}),
-        pytest.raises(ServerGoneError, match=f"{url} does not answer"),
+        pytest.raises(ServerGoneError, match=f"{url} failed .*campaign resume"),
     ):
         run_without(child)
 
@@ -263,7 +255,7 @@ def test_a_server_that_fails_is_one_line_bug(tmp_path, monkeypatch):
         url = f"http://127.0.0.1:{server.server_port}/api"
         monkeypatch.setenv("PREFECT_API_URL", url)
         with (
-            pytest.raises(ServerGoneError, match=f"{url} fails with 500; its disk may be full"),
+            pytest.raises(ServerGoneError, match=f"{url} failed .*500.*disk"),
             prefect_server(tmp_path), temporary_settings({PREFECT_API_URL: url}),
             get_client(sync_client=True) as client,
         ):

@@ -550,9 +550,8 @@ def test_mlflow_serves_the_registered_model_over_http(uri, weights, tmp_path):
             "--model-uri", f"models:/{MODEL_NAME}@candidate", "--host", HOST, "--port", str(port),
         ],
         environment={"MLFLOW_TRACKING_URI": uri, "PATH": path_with_our_programs()},
-        url=f"http://{HOST}:{port}/invocations",
-        port=port, health_path="/health", log_file=tmp_path / "serve.log",
-        record_file=tmp_path / "serve.json",
+        url=f"http://{HOST}:{port}/invocations", health_url=f"http://{HOST}:{port}/health",
+        log_file=tmp_path / "serve.log",
     )
     with running_server(spec, start_timeout_s=120) as url:
         good, bad = post(url, {"dataframe_split": {"columns": ["fen"],

@@ -203,7 +203,7 @@ def test_a_port_that_another_up_has_is_named(running, home):
     home.ports = running.ports
     refused = home.up()
     assert refused.returncode == 2
-    assert refused.stdout.startswith(f"error: port {running.ports[0]} of {HOST}")
+    assert refused.stdout.startswith("error: the Prefect server cannot listen")
     assert "in use by process" in refused.stdout
     assert "--prefect-port" in refused.stdout
     assert not home.processes()
@@ -213,7 +213,7 @@ def test_deploy_alone_registers_again(running):
     done = running.run("deploy")
     assert done.returncode == 0, done.stdout
     for name in ("campaign/local", "tournament/local", "import/local"):
-        assert f"{name}: " in done.stdout
+        assert name in done.stdout
 
 
 def test_doctor_finds_both_servers(running):
@@ -313,7 +313,7 @@ def test_a_service_that_dies_is_started_again(running):
     before = json.loads(record_file.read_text())["pid"]
     psutil.Process(before).kill()
     wait_for(
-        lambda: record_file.exists() and json.loads(record_file.read_text())["pid"] != before,
+        lambda: (text := record_file.read_text()) and json.loads(text)["pid"] != before,
         "it was not started again",
     )
     wait_for(lambda: _answers(f"{running.mlflow_url}/health"), "it does not answer")

@@ -12,9 +12,6 @@ from chess_snn.errors import ConfigError
 from chess_snn.ports import check_port
 from flows.server_processes import HOST
 
-POOL: Final = "chess"
-"""The work pool of ``deployments/prefect.yaml``."""
-
 CREDENTIALS_VARIABLE: Final = "CHESS_SNN_CREDENTIALS"
 """Environment variable with ``user:password``; an option would show in the list of processes."""
 
@@ -23,10 +20,6 @@ CREDENTIALS_FILE_VARIABLE: Final = "CHESS_SNN_CREDENTIALS_FILE"
 
 SHORTEST_PASSWORD: Final = 12
 """Characters; MLflow takes no shorter one."""
-
-_OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
-_MOST_BYTES: Final = 4096
-"""Of a file with credentials."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,15 +34,13 @@ class Credentials:
         """The credentials in ``user:password``.
 
         Raises:
-            ConfigError: they are none; the message does not repeat them.
+            ConfigError: it is something else, or the password is too short; does not repeat them.
         """
         user, colon, password = text.partition(":")
-        if not (user and colon):
-            raise ConfigError(f"{CREDENTIALS_VARIABLE} must be user:password")
-        if len(password) < SHORTEST_PASSWORD:
+        if not (user and colon) or len(password) < SHORTEST_PASSWORD:
             raise ConfigError(
-                f"the password in {CREDENTIALS_VARIABLE} must have at least {SHORTEST_PASSWORD} "
-                f"characters, has {len(password)}"
+                f"{CREDENTIALS_VARIABLE} must be user:password, with at least {SHORTEST_PASSWORD} "
+                "characters in the password"
             )
         return cls(user, password)
 
@@ -84,32 +75,22 @@ def _read_secret(path: Path) -> str:
     named = f"{path}, which {CREDENTIALS_FILE_VARIABLE} names,"
     try:
         # The open file is checked and read, even if the path changes meanwhile.
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK), encoding="utf-8") as file:
+            facts = os.fstat(file.fileno())
+            mode = stat.S_IMODE(facts.st_mode)
+            if (
+                not stat.S_ISREG(facts.st_mode) or facts.st_uid != os.getuid()
+                or mode & (stat.S_IRWXG | stat.S_IRWXO)
+            ):
+                raise ConfigError(
+                    f"{named} must be a regular file of your own that others cannot read, has "
+                    f"owner {facts.st_uid} and mode {mode:04o}; run chmod 600 {path}, and choose "
+                    "another password if others could read it"
+                )
+            return file.readline().strip()
     except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise ConfigError(f"cannot read {named.rstrip(',')}: {reason}") from error
-    try:
-        _check_owner_only(named, path, os.fstat(descriptor))
-        line = os.read(descriptor, _MOST_BYTES).partition(b"\n")[0]
-    finally:
-        os.close(descriptor)
-    try:
-        return line.decode().strip()
-    except UnicodeDecodeError as error:
-        raise ConfigError(f"{named} is not UTF-8 text; write user:password") from error
-
-
-def _check_owner_only(named: str, path: Path, facts: os.stat_result) -> None:
-    mode = stat.S_IMODE(facts.st_mode)
-    if not stat.S_ISREG(facts.st_mode):
-        raise ConfigError(f"{named} is not a regular file; give a regular file")
-    if facts.st_uid != os.getuid():
-        raise ConfigError(f"{named} belongs to user {facts.st_uid}; give a file of your own")
-    if mode & _OTHERS:
-        raise ConfigError(
-            f"{named} has mode {mode:04o}, by which others may read or change it; run chmod 600 "
-            f"{path}, and choose another password if they did"
-        )
+        reason = getattr(error, "strerror", None) or "it must be UTF-8 text, user:password"
+        raise ConfigError(f"{named} cannot be read: {reason}") from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,9 +100,7 @@ class ServiceSettings:
     host: str = HOST
     """Address of this machine that the servers listen on; off loopback they demand credentials."""
     prefect_port: int = 4200
-    """Of the Prefect server."""
     mlflow_port: int = 5000
-    """Of the MLflow server."""
     runs: int = 1
     """Runs of deployments at once; a campaign alone takes every core or GPU."""
     credentials: Credentials | None = None
@@ -136,7 +115,18 @@ class ServiceSettings:
                 f"--prefect-port and --mlflow-port are both {self.mlflow_port}; give each its own"
             )
         check_range("--runs", self.runs, ge=1, le=64)
-        self._check_host()
+        if self.host == "0.0.0.0" or ":" in self.host:  # noqa: S104 - refused
+            raise ConfigError(
+                f"--host must be one IPv4 address or name of this machine, got {self.host!r}"
+            )
+        if not self.is_loopback and self.credentials is None:
+            raise ConfigError(
+                f"--host {self.host} can be reached by others, so the servers need a password: set "
+                f"{CREDENTIALS_VARIABLE}=user:password, or {CREDENTIALS_FILE_VARIABLE} to a file "
+                "that holds it, or leave out --host and come by SSH "
+                f"(ssh -L {self.prefect_port}:127.0.0.1:{self.prefect_port} "
+                f"-L {self.mlflow_port}:127.0.0.1:{self.mlflow_port} THIS_MACHINE)"
+            )
 
     @property
     def is_loopback(self) -> bool:
@@ -153,29 +143,11 @@ class ServiceSettings:
         """Of the MLflow server, as a tracking URI too."""
         return f"http://{self.host}:{self.mlflow_port}"
 
-    def _check_host(self) -> None:
-        if ":" in self.host:
-            raise ConfigError(f"--host must be an IPv4 address or a name, got {self.host!r}")
-        if self.host == "0.0.0.0":  # noqa: S104 - refused
-            raise ConfigError(
-                "--host 0.0.0.0 would listen on every network this machine is in; name the one "
-                "address or host name that the others reach it by"
-            )
-        if not self.is_loopback and self.credentials is None:
-            raise ConfigError(
-                f"--host {self.host} can be reached by others, so the servers need a password: set "
-                f"{CREDENTIALS_VARIABLE}=user:password, or {CREDENTIALS_FILE_VARIABLE} to a file "
-                "that holds it, or leave out --host and come by SSH "
-                f"(ssh -L {self.prefect_port}:127.0.0.1:{self.prefect_port} "
-                f"-L {self.mlflow_port}:127.0.0.1:{self.mlflow_port} THIS_MACHINE)"
-            )
+    def check_ports(self) -> None:
+        """Return if both servers could listen now.
 
-
-def check_ports(settings: ServiceSettings) -> None:
-    """Return if both servers could listen now.
-
-    Raises:
-        UsageError: one could not; says why.
-    """
-    check_port(settings.host, settings.prefect_port, "Prefect server", "--prefect-port")
-    check_port(settings.host, settings.mlflow_port, "MLflow server", "--mlflow-port")
+        Raises:
+            UsageError: one could not; says why.
+        """
+        check_port(self.host, self.prefect_port, "Prefect server", "--prefect-port")
+        check_port(self.host, self.mlflow_port, "MLflow server", "--mlflow-port")

@@ -1,0 +1,162 @@
+"""Services that stay: a Prefect server, an MLflow server and a worker, for any number of campaigns.
+
+``chess-snn up`` starts one *supervisor* (:mod:`flows.supervisor`), whose children they are, and
+``chess-snn down`` stops it. Their data is in ``$CHESS_SNN_HOME/services``, and so is the record by
+which the next command finds them::
+
+    supervisor ─┬─ Prefect server     runs, logs, deployments; SQLite
+                ├─ MLflow server      curves, models; SQLite and a folder of artifacts
+                └─ tree ── worker ─── a process for each run ── its Dask workers
+
+Light to import: only the supervisor needs Prefect.
+"""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Final
+
+from chess_snn import processes
+from chess_snn.data.files import make_folder, writing
+from chess_snn.errors import ChessSnnError, UsageError
+from chess_snn.processes import describe_exit
+from chess_snn.types import LogFn
+from flows.server_processes import claim_record, read_record
+
+RECORD_FILE: Final = "services.json"
+LOG_FILE: Final = "up.log"
+
+WORKER_GRACE_S: Final = 45.0
+"""Time that a campaign has to reach its next safe point when the worker is told to stop."""
+
+STOP_TIMEOUT_S: Final = 2 * WORKER_GRACE_S
+"""Time that the supervisor has: the worker's grace, and some for the servers after it."""
+
+OWNER_ONLY: Final = 0o700
+"""Mode of the folder: databases and logs show what was run, and hold hashes of passwords."""
+
+_POLL_S: Final = 0.1
+
+
+class ServicesError(ChessSnnError):
+    """The services did not start."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServicesRecord:
+    """Which process runs the services, and where they are."""
+
+    machine: str
+    """Host name."""
+    pid: int
+    """Of the supervisor."""
+    started: str
+    """As :func:`chess_snn.processes.start_of` returns it."""
+    prefect_url: str
+    """Of the API."""
+    mlflow_url: str
+    summary: str = ""
+    """Where everything is and what to do next; empty until all services have started."""
+
+    @property
+    def is_running(self) -> bool:
+        """Whether the supervisor runs on this machine."""
+        is_here = self.machine == socket.gethostname()
+        return is_here and processes.is_running(self.pid, self.started)
+
+
+def find_running(directory: Path) -> ServicesRecord | None:
+    """The record of services that run on this machine now."""
+    record = read_record(ServicesRecord, directory / RECORD_FILE)
+    return record if record is not None and record.is_running else None
+
+
+@contextmanager
+def owned_folder(directory: Path) -> Iterator[IO[str]]:
+    """Be the only supervisor on ``directory`` for the length of the block; yield its record.
+
+    Raises:
+        UsageError: there is another one, or the folder cannot be written.
+    """
+    file = claim_record(directory / RECORD_FILE)
+    if file is None:
+        other = read_record(ServicesRecord, directory / RECORD_FILE)
+        raise UsageError(
+            f"{directory} belongs to services that run already"
+            + ("" if other is None else f", on {other.machine} (process {other.pid})")
+            + "; end them there with `chess-snn down`, or set CHESS_SNN_HOME to another home"
+        )
+    with file:
+        with writing(directory):
+            directory.chmod(OWNER_ONLY)
+        yield file
+
+
+def start_in_background(options: Sequence[str], directory: Path, tell: LogFn) -> None:
+    """Run ``chess-snn up --foreground`` in a session of its own; return once all services run.
+
+    Args:
+        options: more of the command line.
+        directory: of the services; the supervisor's output goes to ``up.log`` in it.
+        tell: receives the same output.
+
+    Raises:
+        ServicesError: they did not start; nothing of them is left.
+        KeyboardInterrupt: Ctrl-C; nothing of them is left.
+    """
+    log_file = directory / LOG_FILE
+    with writing(log_file):
+        make_folder(directory)
+        log = log_file.open("wb")
+    with log:
+        supervisor = subprocess.Popen(
+            [sys.executable, "-m", "chess_snn", "up", "--foreground", *options],
+            stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, start_new_session=True,
+            # So that each line is in the file at once.
+            env=os.environ | {"PYTHONUNBUFFERED": "1"},
+        )
+    try:
+        _follow(supervisor, log_file, tell)
+    except BaseException:
+        processes.stop(supervisor, STOP_TIMEOUT_S)
+        raise
+
+
+def _follow(supervisor: "subprocess.Popen[bytes]", log_file: Path, tell: LogFn) -> None:
+    """Pass on what the supervisor prints until all services have started."""
+    with log_file.open(errors="replace") as lines:
+        while True:
+            # Both are read before the lines, so that the last line is not missed.
+            code = supervisor.poll()
+            record = read_record(ServicesRecord, log_file.with_name(RECORD_FILE))
+            for line in lines:
+                tell(line.rstrip("\n"))
+            if code is not None:
+                raise ServicesError(f"the services {describe_exit(code)}; see {log_file}")
+            if record is not None and record.pid == supervisor.pid and record.summary:
+                return
+            time.sleep(_POLL_S)
+
+
+def stop_services(directory: Path) -> bool:
+    """Stop the supervisor and its services; return False if none runs on this machine."""
+    supervisor = find_running(directory)
+    if supervisor is None:
+        return False
+    for number, timeout_s in (
+        (signal.SIGTERM, STOP_TIMEOUT_S), (signal.SIGKILL, processes.KILL_TIMEOUT_S),
+    ):
+        deadline = time.monotonic() + timeout_s
+        with suppress(ProcessLookupError):  # it has just ended
+            if supervisor.is_running:
+                os.kill(supervisor.pid, number)
+        while supervisor.is_running and time.monotonic() < deadline:
+            time.sleep(_POLL_S)
+    return True

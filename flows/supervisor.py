@@ -1,0 +1,264 @@
+"""The process whose children the services are: starts them in order, watches them, stops them."""
+
+import os
+import secrets
+import socket
+import sys
+import time
+from collections import Counter
+from collections.abc import Mapping
+from contextlib import ExitStack
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Final, NoReturn
+
+import httpx
+
+from chess_snn.data import write_text
+from chess_snn.errors import UsageError
+from chess_snn.processes import KILL_TIMEOUT_S, describe_exit, start_of
+from chess_snn.types import LogFn
+from flows import servers
+from flows.deploying import POOL, deploy
+from flows.server_processes import Server, ServerSpec, start_error, write_record
+from flows.service_settings import CREDENTIALS_FILE_VARIABLE, Credentials, ServiceSettings
+from flows.services import WORKER_GRACE_S, ServicesRecord, owned_folder
+from tasks.tracking import EXPERIMENT, EXPERIMENT_TAGS, experiment_pages, local_tracking_uri
+
+START_TIMEOUT_S: Final = 180.0
+"""Of each server. The first start creates databases: some 10 s for Prefect and 30 s for MLflow on
+a quick machine."""
+
+WATCH_PERIOD_S: Final = 1.0
+MOST_RESTARTS: Final = 5
+"""Of one service; if one ends again and again, a restart does not remove the cause."""
+
+_QUERY_S: Final = 2
+"""Seconds between two looks of the worker for new runs."""
+
+_MLFLOW_TIMEOUT_S: Final = 30.0
+
+_PASSWORDS_FOR_MLFLOW: Final = "flask_wtf"
+"""A package that MLflow needs in order to ask for passwords."""
+
+
+def run_services(directory: Path, settings: ServiceSettings, tell: LogFn) -> None:
+    """Run all services until a signal or an error ends them; nothing of them is left then.
+
+    Call it from the main thread: the services end with the thread that calls.
+
+    Args:
+        directory: for data, logs and records.
+        settings: where they listen.
+        tell: receives a line for each event, and a summary once all services have started.
+
+    Raises:
+        UsageError: other services run on ``directory``.
+        ServerStartError: a service does not start, or ended too often.
+    """
+    running: list[Server] = []
+
+    def start(spec: ServerSpec) -> Server:
+        running.append(Server(spec))
+        return running[-1]
+
+    def wait(server: Server) -> None:
+        seconds = server.wait_until_healthy(START_TIMEOUT_S)
+        tell(f"{server.spec.name} is up after {seconds:.0f} s")
+
+    with owned_folder(directory) as record, ExitStack() as stack:
+        stack.callback(_stop_all, running)
+        write_record(record, _record(settings))
+        prefect = start(prefect_spec(directory, settings))
+        mlflow = start(mlflow_spec(directory, settings))
+        wait(prefect)
+        tell(f"deployments: {', '.join(deploy(client_environment(settings)))}")
+        start(worker_spec(directory, settings))
+        wait(mlflow)
+        summary = _summary(settings, _mlflow_pages(settings, tell))
+        tell(summary)  # first, so that a command that waits for the record has shown all lines
+        write_record(record, _record(settings, summary))
+        _watch(running, tell)
+
+
+def _watch(running: list[Server], tell: LogFn) -> NoReturn:
+    """Start services that have ended again."""
+    restarts = Counter[str]()
+    while True:
+        time.sleep(WATCH_PERIOD_S)
+        for number, server in enumerate(running):
+            spec, code = server.spec, server.process.poll()
+            if code is None:
+                continue
+            if restarts[spec.name] == MOST_RESTARTS:
+                raise start_error(spec, f"{describe_exit(code)} after {MOST_RESTARTS} restarts")
+            restarts[spec.name] += 1
+            tell(f"the {spec.name} {describe_exit(code)}; starting it again")
+            server.stop()
+            running[number] = Server(spec)
+
+
+def _stop_all(running: list[Server]) -> None:
+    """The last first; each even if another one cannot be stopped."""
+    with ExitStack() as stack:
+        for server in running:
+            stack.callback(server.stop)
+
+
+def _record(settings: ServiceSettings, summary: str = "") -> ServicesRecord:
+    return ServicesRecord(
+        machine=socket.gethostname(), pid=os.getpid(), started=start_of(os.getpid()),
+        prefect_url=settings.prefect_url, mlflow_url=settings.mlflow_url, summary=summary,
+    )
+
+
+def _summary(settings: ServiceSettings, pages: Mapping[str, str]) -> str:
+    """Where everything is, and what to do next."""
+    exports = (
+        f"export PREFECT_API_URL={settings.prefect_url} MLFLOW_TRACKING_URI={settings.mlflow_url}"
+    )
+    if settings.credentials is not None:
+        if os.environ.get(CREDENTIALS_FILE_VARIABLE):
+            exports = f"CHESS_SNN_CREDENTIALS=$(cat $CHESS_SNN_CREDENTIALS_FILE)\n  {exports}"
+        exports += (
+            " PREFECT_API_AUTH_STRING=$CHESS_SNN_CREDENTIALS"
+            " MLFLOW_TRACKING_USERNAME=${CHESS_SNN_CREDENTIALS%%:*}"
+            " MLFLOW_TRACKING_PASSWORD=${CHESS_SNN_CREDENTIALS#*:}"
+        )
+    links = "".join(f"  {name}  {address}\n" for name, address in pages.items())
+    return (
+        f"Prefect  {settings.prefect_url.removesuffix('/api')}  runs, logs, deployments\n"
+        f"MLflow   {settings.mlflow_url}  curves, models\n"
+        f"{links}"
+        f"Worker   up to {settings.runs} at once of the runs that are asked for\n"
+        "A campaign of a few minutes, from any shell of this environment:\n"
+        f"  {exports}\n"
+        "  prefect deployment run campaign/local --watch --param preset=smoke\n"
+        "End all of it: chess-snn down"
+    )
+
+
+def prefect_spec(directory: Path, settings: ServiceSettings) -> ServerSpec:
+    """The Prefect server, on SQLite."""
+    environment = {
+        # On the disk: a killed server would forget who held a lease, and never free it.
+        "PREFECT_SERVER_CONCURRENCY_LEASE_STORAGE":
+            "prefect.server.concurrency.lease_storage.filesystem",
+    }
+    if settings.credentials is not None:
+        environment["PREFECT_SERVER_API_AUTH_STRING"] = settings.credentials.text
+    return servers.prefect_spec(
+        directory, settings.prefect_port, host=settings.host, environment=environment
+    )
+
+
+def mlflow_spec(directory: Path, settings: ServiceSettings) -> ServerSpec:
+    """The MLflow server, on SQLite and a folder of artifacts.
+
+    Raises:
+        UsageError: it is to ask for a password, and a package is missing.
+    """
+    host, port = settings.host, settings.mlflow_port
+    options: list[str] = []
+    environment: dict[str, str] = {}
+    if not settings.is_loopback:
+        options += ["--allowed-hosts", f"{host},{host}:{port}"]
+        options += ["--cors-allowed-origins", settings.mlflow_url]
+    if settings.credentials is not None:
+        options += ["--app-name", "basic-auth"]
+        environment = _mlflow_users(directory, settings.credentials)
+    return servers.mlflow_spec(
+        directory, port, local_tracking_uri(directory), host=host, options=options,
+        environment=environment,
+    )
+
+
+def _mlflow_users(directory: Path, credentials: Credentials) -> dict[str, str]:
+    """MLflow keeps users in a database of its own; the credentials are its first user."""
+    if find_spec(_PASSWORDS_FOR_MLFLOW) is None:
+        raise UsageError(
+            "MLflow needs another package to ask for passwords; install it with: "
+            "pip install 'chess-snn[auth]'"
+        )
+    users = directory / "mlflow-users.ini"
+    write_text(users, (
+        "[mlflow]\n"
+        "default_permission = READ\n"
+        f"database_uri = sqlite:///{directory / 'mlflow-users.db'}\n"
+    ))
+    return {
+        "MLFLOW_AUTH_CONFIG_PATH": str(users),
+        "MLFLOW_AUTH_ADMIN_USERNAME": credentials.user,
+        "MLFLOW_AUTH_ADMIN_PASSWORD": credentials.password,
+        "MLFLOW_FLASK_SERVER_SECRET_KEY": secrets.token_hex(),
+    }
+
+
+def _mlflow_pages(settings: ServiceSettings, tell: LogFn) -> dict[str, str]:
+    """Create the experiment of all campaigns, unless it exists; return addresses of its pages.
+
+    By MLflow's interface over HTTP, because importing MLflow takes seconds.
+
+    Raises:
+        UsageError: the server was first started with other credentials.
+    """
+    given = settings.credentials
+    with httpx.Client(
+        base_url=f"{settings.mlflow_url}/api/2.0/mlflow/experiments", timeout=_MLFLOW_TIMEOUT_S,
+        auth=None if given is None else (given.user, given.password), trust_env=False,
+    ) as client:
+        try:
+            answer = client.get("get-by-name", params={"experiment_name": EXPERIMENT})
+            if answer.status_code == httpx.codes.NOT_FOUND:
+                tags = [{"key": name, "value": value} for name, value in EXPERIMENT_TAGS.items()]
+                answer = client.post("create", json={"name": EXPERIMENT, "tags": tags})
+            if answer.status_code == httpx.codes.UNAUTHORIZED:
+                raise UsageError(
+                    "MLflow was first started with another user and password: use those, or delete "
+                    "mlflow-users.db beside its database"
+                )
+            found = answer.raise_for_status().json()
+        except httpx.HTTPError as error:
+            tell(f"MLflow has no experiment yet, the first campaign creates it: {error}")
+            return {}
+    return experiment_pages(settings.mlflow_url, found.get("experiment", found)["experiment_id"])
+
+
+def worker_spec(directory: Path, settings: ServiceSettings) -> ServerSpec:
+    """The worker that takes runs of the pool, with all that these start."""
+    return ServerSpec(
+        name="worker",
+        command=[
+            sys.executable, "-m", "prefect", "worker", "start", "--pool", POOL, "--type", "process",
+            "--name", f"worker of {socket.gethostname()}", "--limit", str(settings.runs),
+        ],
+        environment=client_environment(settings) | {
+            servers.HOME_VARIABLE: str(servers.home_in(directory)),
+            "PREFECT_WORKER_QUERY_SECONDS": str(_QUERY_S),
+            # The worker has no terminal, for which our command line silences Prefect: a log file.
+            "PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL": "INFO",
+        },
+        log_file=directory / "worker.log",
+        tree_grace_s=WORKER_GRACE_S,
+        stop_timeout_s=WORKER_GRACE_S + KILL_TIMEOUT_S,
+    )
+
+
+def client_environment(settings: ServiceSettings) -> dict[str, str]:
+    """Variables by which a process finds both servers and is let in."""
+    environment = {
+        servers.API_URL_VARIABLE: settings.prefect_url,
+        "MLFLOW_TRACKING_URI": settings.mlflow_url,
+        # Without a server a client must fail, not start one of its own that nobody stops.
+        "PREFECT_SERVER_EPHEMERAL_ENABLED": "false",
+        "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
+        "MLFLOW_DISABLE_TELEMETRY": "true",
+        "DO_NOT_TRACK": "1",
+    }
+    if settings.credentials is None:
+        return environment
+    return environment | {
+        "PREFECT_API_AUTH_STRING": settings.credentials.text,
+        "MLFLOW_TRACKING_USERNAME": settings.credentials.user,
+        "MLFLOW_TRACKING_PASSWORD": settings.credentials.password,
+    }
