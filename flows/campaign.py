@@ -45,7 +45,7 @@ from flows.campaign_runs import (
 )
 from flows.cluster import campaign_crew, check_crew
 from flows.context import CampaignRun
-from flows.iteration import show_in_mlflow, task_options
+from flows.iteration import run_iterations, show_in_mlflow, task_options
 from flows.listeners import campaign_log, extra_listeners, live_file, log_lines
 from flows.parameters import (
     AS_PRESET,
@@ -61,11 +61,10 @@ from flows.parameters import (
     Workers,
     form_settings,
 )
-from flows.pipeline import run_iterations
 from flows.prefect_pages import alarm_events, flow_run_link, iteration_table, progress_artifact
 from flows.rebuilding import rebuilder_of
 from tasks import compute
-from tasks.folder_access import folder_access
+from tasks.placement import give_access
 from tasks.progress import ProgressBoard
 from tasks.record import record, tracked_run
 from tasks.remote import PROGRESS_TOPIC
@@ -163,7 +162,7 @@ def run_campaign(folder: CampaignFolder) -> None:
         crew = stack.enter_context(campaign_crew(folder, board.message))
         board.watch_workers(lambda: crew.watch.states)
         crew.client.subscribe_topic(PROGRESS_TOPIC, board.handle_event)
-        stack.enter_context(folder_access(crew.client, folder, crew.addresses))
+        give_access(crew.client, folder, crew.addresses)
         stack.enter_context(board.running())
         stack.enter_context(tags(campaign_tag(folder.campaign_id)))
         rebuilder = rebuilder_of(folder, crew, board)

@@ -23,10 +23,10 @@ from chess_snn.errors import (
 )
 from chess_snn.failpoints import failpoint
 from chess_snn.types import LogFn
-from tasks.cluster.attempts import BEGUN_TOPIC, Call, Done, attempt, device_of, plain_error
 from tasks.cluster.crew_watch import CrewWatch
 from tasks.cluster.identity import resource
-from tasks.remote_jobs import received, sent
+from tasks.placement import received, sent
+from tasks.remote import BEGUN_TOPIC, Call, Done, attempt, device_of, plain_error
 from tasks.run_state import pending
 
 _Result = TypeVar("_Result")
@@ -64,33 +64,29 @@ def run_on_device(
     """Run ``function(*arguments)`` on a worker that has ``device``, and return its result.
 
     Raises:
-        Exception: as :func:`done_on_device`.
+        Exception: as :func:`all_done`.
     """
-    return done_on_device(function, *arguments, device=device).result
+    return all_done([(function, *arguments)], device=device)[0].result
 
 
-def done_on_device(
-    function: Callable[..., _Result], *arguments: Any, device: str = DEVICE
-) -> Done[_Result]:
-    """Run ``function(*arguments)`` on a worker that has ``device``; its result, and who ran it.
-
-    Dask redoes it where its worker dies; an exception of the function itself is raised here.
-
-    Raises:
-        StoppedError: :func:`stop` was called meanwhile.
-        BeyondRepairError: it needs something that is damaged and cannot be made again.
-    """
-    return _all_done([(function, *arguments)], 0, device)[0]
-
-
-def run_all_on_devices(
-    calls: Sequence[Call], priority: int = 0, device: str = DEVICE
-) -> list[Any]:
+def run_all_on_devices(calls: Sequence[Call], priority: int = 0) -> list[Any]:
     """Run ``function(*arguments)`` for each of ``calls``, side by side; results in their order.
 
+    Raises:
+        Exception: as :func:`all_done`.
+    """
+    return [done.result for done in all_done(calls, priority)]
+
+
+def all_done(
+    calls: Sequence[Call], priority: int = 0, device: str = DEVICE
+) -> list[Done[Any]]:
+    """Run ``function(*arguments)`` for each of ``calls``, side by side; results, and who ran them.
+
+    Dask redoes a call where its worker dies; an exception of the function itself is raised here.
     One that meets corrupt data is run again once that is rebuilt; see :func:`rebuilds_by`. Stages
     of a campaign whose folder workers do not see are sent as remote jobs
-    (:mod:`tasks.remote_jobs`).
+    (:mod:`tasks.placement`).
 
     Args:
         calls: each is ``(function, *arguments)``.
@@ -98,15 +94,12 @@ def run_all_on_devices(
         device: ``DEVICE`` or ``TRAINER``.
 
     Raises:
+        StoppedError: :func:`stop` was called meanwhile.
+        BeyondRepairError: a call needs something that is damaged and cannot be made again.
         WorkersLostError: several workers died that had one of the calls to do; names it.
-        SchedulerLostError: who tells them what to do is gone.
-        MemoryExhaustedError: one ran out of memory; names it.
+        SchedulerLostError: the connection to the scheduler is lost.
+        MemoryExhaustedError: a worker ran out of memory; names the call.
     """
-    return [done.result for done in _all_done(calls, priority, device)]
-
-
-def _all_done(calls: Sequence[Call], priority: int, device: str) -> list[Done[Any]]:
-    """See :func:`run_all_on_devices`."""
     if not calls:  # all of a resumed match may be played
         return []
     client, begun = default_client(), threading.Event()
@@ -204,9 +197,12 @@ class _Attempts:
         # Dask estimates how long work takes by the beginning of its key.
         key = f"{self._call[0].__name__}-{uuid.uuid4().hex}"
         _begun[key] = self._begun
-        future = self._client.submit(
-            attempt, *sent(self._call), key=key, workers=workers, **self._options
-        )
+        try:
+            call = sent(self._client, self._call)
+        except OSError:
+            give_up_if_cut_off(self._client)
+            raise
+        future = self._client.submit(attempt, *call, key=key, workers=workers, **self._options)
         future.add_done_callback(lambda _: _note_begun(key))
         return future
 
