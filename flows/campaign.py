@@ -167,7 +167,7 @@ def run_campaign(folder: CampaignFolder) -> None:
         stack.enter_context(tags(campaign_tag(folder.campaign_id)))
         rebuilder = rebuilder_of(folder, crew, board)
         run = CampaignRun(folder, crew, board, uri, clock, rebuilder, backup)
-        stack.enter_context(compute.rebuilds_by(rebuilder.rebuild))
+        stack.enter_context(compute.rebuilds_by(rebuilder.run))
         if not is_warm(folder):
             entropy_ratio = rebuilder.run(partial(prepare_first_generation, folder))
             board.message(

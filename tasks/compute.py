@@ -2,12 +2,9 @@
 
 import threading
 import uuid
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import partial
-from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from distributed import Client, Future, default_client
@@ -15,7 +12,6 @@ from prefect.client.schemas.objects import State
 
 from chess_snn.errors import (
     ChessSnnError,
-    DamagedFolderError,
     MemoryExhaustedError,
     RankLostError,
     SchedulerLostError,
@@ -42,7 +38,7 @@ _SOON_S: Final = 0.05
 """A worker that is free begins within this; then the state of a task is left alone."""
 
 _stopping = threading.Event()
-_rebuild: Callable[[DamagedFolderError, int], None] | None = None
+_rebuild: Callable[[Callable[[], Any]], Any] | None = None
 _begun: dict[str, threading.Event] = {}
 """By the key of a call that no worker has begun yet: who waits for that."""
 
@@ -112,25 +108,13 @@ def all_done(
             client.cancel(waiting)
 
 
-def rebuilding(
-    work: Callable[[], _Result], begin_again: Callable[[], None] = lambda: None
-) -> _Result:
-    """What ``work`` returns once the corrupt data it meets is rebuilt; see :func:`rebuilds_by`.
+def rebuilding(work: Callable[[], _Result]) -> _Result:
+    """What ``work`` returns, called again after corrupt data that it meets is rebuilt.
 
-    Args:
-        work: is called again after each rebuild.
-        begin_again: is called before that.
+    See :func:`rebuilds_by`.
     """
-    met: Counter[Path | None] = Counter()
-    while True:
-        try:
-            return work()
-        except DamagedFolderError as error:
-            if _rebuild is None:
-                raise
-            _rebuild(error, met[error.folder])
-            met[error.folder] += 1
-            begin_again()
+    result: _Result = work() if _rebuild is None else _rebuild(work)
+    return result
 
 
 def watching_crew() -> CrewWatch | None:
@@ -147,16 +131,16 @@ class _Attempts:
         """Submit ``call``; ``begun`` is set once a worker begins it."""
         self._client, self._call, self._begun = client, call, begun
         self._options = {"resources": {device: 1}, "priority": priority, "pure": False}
-        self.future = self._submit()
+        self.future, self._was_awaited = self._submit(), False
 
     def done(self) -> Done[Any]:
         """The call, once the corrupt data it met is rebuilt."""
-        return rebuilding(self._plainly_done, self._begin_again)
-
-    def _begin_again(self) -> None:
-        self.future = self._submit()
+        return rebuilding(self._plainly_done)
 
     def _plainly_done(self) -> Done[Any]:
+        if self._was_awaited:
+            self.future = self._submit()
+        self._was_awaited = True
         try:
             return self._done_somewhere()
         except Exception as error:
@@ -186,9 +170,7 @@ class _Attempts:
         while True:
             workers = crew.addresses_without({failed})
             self.future = self._submit(workers)
-            answer: Done[Any] | None = _wait(
-                self._client, self.future, partial(_may_answer, crew, workers)
-            )
+            answer: Done[Any] | None = _wait(self._client, self.future, workers)
             if answer is not None:
                 return answer
             self._client.cancel(self.future)
@@ -225,15 +207,8 @@ def _wait_for_a_worker(client: Client, begun: threading.Event) -> None:
             give_up_if_stopping()
 
 
-def _may_answer(crew: CrewWatch, workers: Sequence[str]) -> bool:
-    """Whether one of ``workers`` is there; none stands for whoever comes."""
-    return not workers or crew.has_any(workers)
-
-
-def _wait(
-    client: Client, future: Future, is_possible: Callable[[], bool] = lambda: True
-) -> Any:
-    """What the future comes to; None once it is not possible any more that anything comes."""
+def _wait(client: Client, future: Future, workers: Sequence[str] = ()) -> Any:
+    """The future's result; None once all of ``workers`` have left, if there were any."""
     # Never by `result(timeout)`: where that gives up it takes along what others fetch with it.
     has_ended = threading.Event()
     future.add_done_callback(lambda _: has_ended.set())
@@ -241,7 +216,7 @@ def _wait(
         give_up_if_stopping()
         if client.status != "running":
             break
-        if not is_possible():
+        if workers and _crew is not None and not _crew.has_any(workers):
             return None
     give_up_if_stopping()
     try:
@@ -346,11 +321,10 @@ def watched_by(crew: CrewWatch) -> Iterator[None]:
 
 
 @contextmanager
-def rebuilds_by(rebuild: Callable[[DamagedFolderError, int], None]) -> Iterator[None]:
-    """Have ``rebuild`` rebuild, within the block, the corrupt data that calls meet.
+def rebuilds_by(rebuild: Callable[[Callable[[], Any]], Any]) -> Iterator[None]:
+    """Have ``rebuild`` call all work within the block, again after corrupt data is rebuilt.
 
-    It is told how often the same call has met the same folder before, returns once that is rebuilt,
-    and raises if it cannot be.
+    See :meth:`chess_snn.campaign.integrity.rebuild.Rebuilder.run`.
     """
     global _rebuild  # noqa: PLW0603
     _rebuild = rebuild

@@ -283,9 +283,5 @@ def play_match(directory: str, match: ScheduledMatch, iteration: int, num_thread
     Returns:
         The match's summary.
     """
-    folder = CampaignFolder.open(Path(directory))
-    run_all_on_devices([
-        (remote.play_match_part, directory, iteration, match, part, num_threads)
-        for part in unplayed_parts(folder, match)
-    ])
+    run_all_on_devices(_part_calls(directory, iteration, [match], num_threads))
     return finish_match(Path(directory), match)

@@ -101,8 +101,9 @@ class Artifact:
     inputs: Callable[..., Iterable[Input]] | None = None
     """What :attr:`make` reads; called with the folder and the same arguments."""
     values: Callable[..., Any] | None = None
-    """What :attr:`make` takes as its last argument where the campaign folder is not seen: all that
-    depends on something else than :attr:`inputs` and the configuration; called as these."""
+    """The last argument of :attr:`make` where the campaign folder is not seen: everything that
+    depends on more than :attr:`inputs` and the configuration. Called with the folder and the other
+    arguments."""
     make: Callable[..., Any] | None = None
     """Makes and commits it, or finds it committed, and returns facts; called with the campaign's
     path and the key, or with other arguments if there is a :attr:`key_of`."""
