@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 import pytest
-from made_campaigns import commit, receipt_of
+from made_campaigns import receipt_of
 from signed_files import edit
 
 from chess_snn.campaign.artifacts.table import CLIMB_REPORT
