@@ -8,6 +8,7 @@ scheduler, and need none to each other.
 """
 
 import asyncio
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -44,6 +45,9 @@ _PUT: Final = "campaign_files_put"
 _GET: Final = "campaign_files_get"
 _LEAST_BYTES: Final = 4 << 30
 """The scheduler keeps so much, or what a worker may keep if that is more."""
+
+_sending = threading.Lock()
+"""Held by the task that sends files to the scheduler."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +155,7 @@ class FileStore(SchedulerPlugin):  # type: ignore[misc]  # distributed has no ty
 
     async def lacking(self, digests: Sequence[str], limit_bytes: int) -> list[str]:
         """Those of ``digests`` whose files are not here; of others, keep only so many bytes."""
-        found = [digest for digest in digests if self._path(digest).exists()]
+        found = {digest for digest in digests if self._path(digest).exists()}
         for digest in found:
             self._path(digest).touch()
         trim(Path(self._folder.name), limit_bytes, in_use=found)
@@ -159,7 +163,7 @@ class FileStore(SchedulerPlugin):  # type: ignore[misc]  # distributed has no ty
 
     async def put(self, digest: str, content: bytes) -> None:
         """Take a file."""
-        keep(self._path(digest), content)
+        await asyncio.to_thread(keep, self._path(digest), content)
 
     async def get(self, digest: str) -> bytes | None:
         """A file; None if it is not here, or damaged."""
@@ -174,13 +178,14 @@ def _send_files(
 ) -> None:
     """Put those of ``files`` on the scheduler's disk that are not there."""
     by_digest = {file.content.sha256: file for file in files}
-    lacking = client.sync(
-        getattr(client.scheduler, _LACKING), digests=list(by_digest),
-        limit_bytes=max(limit_bytes, _LEAST_BYTES),
-    )
-    for digest in lacking:
-        content = read_input(folder, by_digest[digest])
-        client.sync(getattr(client.scheduler, _PUT), digest=digest, content=content)
+    with _sending:  # else many tasks of one iteration would each send its network
+        lacking = client.sync(
+            getattr(client.scheduler, _LACKING), digests=list(by_digest),
+            limit_bytes=max(limit_bytes, _LEAST_BYTES),
+        )
+        for digest in lacking:
+            content = read_input(folder, by_digest[digest])
+            client.sync(getattr(client.scheduler, _PUT), digest=digest, content=content)
 
 
 def give_access(client: Client, folder: CampaignFolder, workers: Sequence[str]) -> None:
