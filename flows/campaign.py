@@ -46,7 +46,7 @@ from flows.campaign_runs import (
 )
 from flows.cluster import campaign_workers, check_workers
 from flows.context import CampaignRun
-from flows.iteration import show_in_mlflow, task_options
+from flows.iteration import run_iterations, show_in_mlflow, task_options
 from flows.listeners import live_file, log_file, log_lines
 from flows.parameters import (
     AS_PRESET,
@@ -62,11 +62,10 @@ from flows.parameters import (
     Workers,
     form_settings,
 )
-from flows.pipeline import run_iterations
 from flows.prefect_pages import alarm_events, flow_run_link, iteration_table, progress_artifact
 from flows.rebuilding import rebuilder_of
 from tasks import compute
-from tasks.folder_access import folder_access
+from tasks.placement import give_access
 from tasks.progress import ProgressBoard
 from tasks.record import record_at_rest, tracked_run
 from tasks.remote import PROGRESS_TOPIC
@@ -168,12 +167,12 @@ def run_campaign(folder: CampaignFolder, listeners: Sequence[Listener] = ()) -> 
         crew = stack.enter_context(campaign_workers(folder, board.message))
         board.watch_workers(lambda: crew.states)
         crew.client.subscribe_topic(PROGRESS_TOPIC, board.handle_event)
-        stack.enter_context(folder_access(crew.client, folder, crew.addresses))
+        give_access(crew.client, folder, crew.addresses)
         stack.enter_context(board.running())
         stack.enter_context(tags(campaign_tag(folder.campaign_id)))
         rebuilder = rebuilder_of(folder, crew, board)
         run = CampaignRun(folder, crew, board, uri, clock, rebuilder, backup)
-        stack.enter_context(compute.rebuilds_by(rebuilder.rebuild))
+        stack.enter_context(compute.rebuilds_by(rebuilder.run))
         if not is_warm(folder):
             entropy_ratio = rebuilder.run(partial(prepare_first_generation, folder))
             board.message(

@@ -9,9 +9,7 @@ One iteration hands over to the next, which begins before it has ended::
 
 import threading
 import time
-from collections.abc import Iterator
 from concurrent.futures import Future
-from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 
@@ -85,23 +83,5 @@ class IterationRun:
     """Whether its flow runs, and not only Prefect's preparations for it."""
 
 
-_current: ContextVar[IterationRun] = ContextVar("iteration_run")
-
-
-def current_iteration() -> IterationRun:
-    """The iteration that this code runs in.
-
-    Raises:
-        LookupError: called outside a campaign.
-    """
-    return _current.get()
-
-
-@contextmanager
-def running(iteration: IterationRun) -> Iterator[None]:
-    """Make ``iteration`` the current one for the length of the block."""
-    token = _current.set(iteration)
-    try:
-        yield
-    finally:
-        _current.reset(token)
+CURRENT: ContextVar[IterationRun] = ContextVar("iteration_run")
+"""The iteration of this thread."""

@@ -1,40 +1,148 @@
-"""One iteration as a DAG: self-play shards side by side, then training, evaluation, promotion.
+"""The iterations of a campaign: self-play shards side by side, training, evaluation, promotion.
 
-Promotion waits for the iteration before: the candidate plays the champion that one left.
+Each iteration begins as soon as the network that it plays with is trained, so a generation is
+evaluated while the next iteration plays. No more than two iterations are alive, each in a thread of
+its own. They get their receipts in order, for promotion waits for the iteration before: the
+candidate plays the champion that one left.
 """
 
 import contextvars
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from typing import Any
 
+import httpx
 from prefect import flow, unmapped
 from prefect.futures import PrefectFuture
 from prefect.task_runners import ThreadPoolTaskRunner
 
 from chess_snn.campaign import CampaignConfig, CampaignFolder, Receipt
-from chess_snn.campaign.store.plans import num_shards
-from chess_snn.campaign.store.receipts import PromotionFacts, StageSeconds
+from chess_snn.campaign.integrity.gc import sweep_leftovers
+from chess_snn.campaign.store.history import ReceiptHistory
+from chess_snn.campaign.store.plans import begin_iteration, num_shards
+from chess_snn.campaign.store.receipts import (
+    PromotionFacts,
+    StageSeconds,
+    num_finished_iterations,
+    read_receipt,
+)
 from chess_snn.campaign.strength.gate import gate_match
 from chess_snn.campaign.strength.matches import converts, generation_matches, is_evaluated
+from chess_snn.campaign.viewing.alarms import Alarm, find_alarms
 from chess_snn.campaign.viewing.events import (
     EVALUATION,
     GATING_MATCH,
     SELF_PLAY,
     TRAINING,
+    AlarmRaised,
     IterationFinished,
 )
 from flows.backup import send_to_store
 from flows.campaign_runs import untagged_tasks
-from flows.context import CampaignRun, IterationRun, current_iteration
+from flows.context import CURRENT, CampaignRun, IterationRun, Relay
+from flows.prefect_errors import await_server
 from flows.prefect_pages import worker_shares
 from tasks import compute
 from tasks.record import record
 from tasks.stages import cancelled_by_stop, challenge, evaluate, promote, self_play, train
 
+_MOST_ALIVE = 2
 _WAITING_TASKS_AHEAD = 64
 """Threads that wait for shards, beyond one a worker: whoever is done finds the next one there."""
+
+
+def run_iterations(run: CampaignRun) -> None:
+    """Run what is left of the campaign; an error in one iteration stops both."""
+    folder, number = run.folder, num_finished_iterations(run.folder)
+    relay: Relay | None = None
+    finished: Future[Receipt] | None = None
+    with (
+        ThreadPoolExecutor(_MOST_ALIVE, thread_name_prefix="iteration") as threads,
+        compute.stopped_by_errors(),
+    ):
+        while plan := begin_iteration(
+            folder, number, run.clock.elapsed_s, run.crew.num_workers
+        ):
+            _tell_of_idle_workers(run, number)
+            if relay is not None:
+                relay.successor_begins()
+            before, relay = finished, Relay(plan, predecessor=finished)
+            # In a copy of this context: Prefect keeps the campaign's flow run there.
+            in_context = contextvars.copy_context().run
+            finished = threads.submit(in_context, _run_iteration, run, relay)
+            awaited: list[Future[Any]] = [] if before is None else [before]
+            awaited.append(relay.trained if folder.config.execution.overlap else finished)
+            _wait_for_all(awaited)
+            number += 1
+        if finished is not None:
+            _wait_for_all([finished])
+
+
+def _tell_of_idle_workers(run: CampaignRun, iteration: int) -> None:
+    workers, shards = run.crew.num_workers, num_shards(run.folder, iteration)
+    if shards < workers:
+        run.board.message(
+            f"{workers - shards} of {workers} workers have nothing to play in iteration "
+            f"{iteration}: it has {shards} shards of "
+            f"{run.folder.config.self_play.games_per_iteration} games; use fewer workers "
+            "(--workers), or more games (self_play.games_per_iteration)"
+        )
+
+
+def _run_iteration(run: CampaignRun, relay: Relay) -> Receipt:
+    """Finish the iteration of ``relay``, if it has no receipt: one after a gap may have its own."""
+    number = relay.plan.iteration
+    try:
+        if run.folder.receipt(number).exists():
+            relay.hand_over()
+            return read_receipt(run.folder, number)
+        receipt = _call_flow(run, relay)
+        sweep_leftovers(run.folder)  # of workers that were killed meanwhile
+        for alarm in _new_alarms(run):
+            run.board.tell(AlarmRaised(alarm))
+    except BaseException as error:
+        relay.fail(error)
+        raise
+    return receipt
+
+
+def _call_flow(run: CampaignRun, relay: Relay) -> Receipt:
+    """The iteration's flow; called again where the server went away before it began."""
+    runner = waiting_tasks(run.crew.num_workers)
+    while True:
+        await_server(run.board.message)
+        current = IterationRun(run, relay)
+        try:
+            CURRENT.set(current)
+            receipt: Receipt = iteration.with_options(task_runner=runner)(
+                str(run.folder.path), relay.plan.iteration
+            )
+        except httpx.ConnectError:
+            if current.has_begun.is_set():
+                raise
+        else:
+            return receipt
+
+
+def _wait_for_all(futures: Sequence[Future[Any]]) -> None:
+    """Return when all are done; at the first error, stop the others and raise it."""
+    wait(futures, return_when=FIRST_EXCEPTION)
+    if not any(future.done() and future.exception() for future in futures):
+        return
+    compute.stop()
+    wait(futures)
+    errors = [error for future in futures if (error := future.exception()) is not None]
+    # Whoever was stopped did not begin it.
+    raise next((e for e in errors if not isinstance(e, compute.StoppedError)), errors[0])
+
+
+def _new_alarms(run: CampaignRun) -> list[Alarm]:
+    """Those that the newest receipt has raised."""
+    history = ReceiptHistory(run.folder).metrics()
+    known = {(alarm.name, alarm.since_iteration) for alarm in find_alarms(history[:-1])}
+    return [a for a in find_alarms(history) if (a.name, a.since_iteration) not in known]
 
 
 def waiting_tasks(num_workers: int) -> ThreadPoolTaskRunner[Any]:
@@ -57,7 +165,7 @@ def iteration(directory: str, iteration: int) -> Receipt:
     """
     # Prefect waits for running tasks before an error leaves the flow: let them give up.
     with compute.stopped_by_errors(), untagged_tasks():
-        current = current_iteration()
+        current = CURRENT.get()
         current.has_begun.set()
         return _stages(current, directory, iteration)
 

@@ -36,7 +36,7 @@ from chess_snn.errors import without_credentials
 from chess_snn.evaluation.solo import interval_text
 from chess_snn.self_play import SelfPlayStatistics, combine
 from flows.servers import is_embedded
-from tasks.cluster.attempts import Done
+from tasks.remote import Done
 from tasks.summary_lines import outcomes_text, promotion_line, was_played_now
 from tasks.tracking import TrackingError, is_server
 from tasks.tracking.campaign_run import campaign_pages

@@ -25,7 +25,7 @@ from flows.listeners import log_lines
 from flows.parameters import Count, CountOrNone
 from flows.prefect_pages import progress_artifact
 from tasks import compute
-from tasks.folder_access import folder_access
+from tasks.placement import give_access
 from tasks.progress import ProgressBoard
 from tasks.remote import PROGRESS_TOPIC
 from tasks.stages import play_match
@@ -125,9 +125,9 @@ def _play_all(folder: CampaignFolder, matches: Sequence[ScheduledMatch]) -> None
     compute.start()
     with (
         campaign_workers(folder, board.message) as crew,
-        folder_access(crew.client, folder, crew.addresses),
         compute.stopped_by_errors(),
     ):
+        give_access(crew.client, folder, crew.addresses)
         board.watch_workers(lambda: crew.states)
         crew.client.subscribe_topic(PROGRESS_TOPIC, board.handle_event)
         with board.running(), board.stage(iteration, EVALUATION, "games", num_games):

@@ -2,12 +2,9 @@
 
 import threading
 import uuid
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import partial
-from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from distributed import Client, Future, default_client
@@ -15,7 +12,6 @@ from prefect.client.schemas.objects import State
 
 from chess_snn.errors import (
     ChessSnnError,
-    DamagedFolderError,
     MemoryExhaustedError,
     RankLostError,
     SchedulerLostError,
@@ -23,10 +19,10 @@ from chess_snn.errors import (
 )
 from chess_snn.failpoints import failpoint
 from chess_snn.types import LogFn
-from tasks.cluster.attempts import BEGUN_TOPIC, Call, Done, attempt, device_of, plain_error
 from tasks.cluster.identity import resource
 from tasks.cluster.worker_pool import WorkerPool
-from tasks.remote_jobs import received, sent
+from tasks.placement import received, sent
+from tasks.remote import BEGUN_TOPIC, Call, Done, attempt, device_of, plain_error
 from tasks.run_state import pending
 
 _Result = TypeVar("_Result")
@@ -42,7 +38,7 @@ _SOON_S: Final = 0.05
 """A worker that is free begins within this; then the state of a task is left alone."""
 
 _stopping = threading.Event()
-_rebuild: Callable[[DamagedFolderError, int], None] | None = None
+_rebuild: Callable[[Callable[[], Any]], Any] | None = None
 _begun: dict[str, threading.Event] = {}
 """By the key of a call that no worker has begun yet: who waits for that."""
 
@@ -64,33 +60,29 @@ def run_on_device(
     """Run ``function(*arguments)`` on a worker that has ``device``, and return its result.
 
     Raises:
-        Exception: as :func:`done_on_device`.
+        Exception: as :func:`all_done`.
     """
-    return done_on_device(function, *arguments, device=device).result
+    return all_done([(function, *arguments)], device=device)[0].result
 
 
-def done_on_device(
-    function: Callable[..., _Result], *arguments: Any, device: str = DEVICE
-) -> Done[_Result]:
-    """Run ``function(*arguments)`` on a worker that has ``device``; its result, and who ran it.
-
-    Dask redoes it where its worker dies; an exception of the function itself is raised here.
-
-    Raises:
-        StoppedError: :func:`stop` was called meanwhile.
-        BeyondRepairError: it needs something that is damaged and cannot be made again.
-    """
-    return _all_done([(function, *arguments)], 0, device)[0]
-
-
-def run_all_on_devices(
-    calls: Sequence[Call], priority: int = 0, device: str = DEVICE
-) -> list[Any]:
+def run_all_on_devices(calls: Sequence[Call], priority: int = 0) -> list[Any]:
     """Run ``function(*arguments)`` for each of ``calls``, side by side; results in their order.
 
+    Raises:
+        Exception: as :func:`all_done`.
+    """
+    return [done.result for done in all_done(calls, priority)]
+
+
+def all_done(
+    calls: Sequence[Call], priority: int = 0, device: str = DEVICE
+) -> list[Done[Any]]:
+    """Run ``function(*arguments)`` for each of ``calls``, side by side; results, and who ran them.
+
+    Dask redoes a call where its worker dies; an exception of the function itself is raised here.
     One that meets corrupt data is run again once that is rebuilt; see :func:`rebuilds_by`. Stages
     of a campaign whose folder workers do not see are sent as remote jobs
-    (:mod:`tasks.remote_jobs`).
+    (:mod:`tasks.placement`).
 
     Args:
         calls: each is ``(function, *arguments)``.
@@ -98,15 +90,12 @@ def run_all_on_devices(
         device: ``DEVICE`` or ``TRAINER``.
 
     Raises:
+        StoppedError: :func:`stop` was called meanwhile.
+        BeyondRepairError: a call needs something that is damaged and cannot be made again.
         WorkersLostError: several workers died that had one of the calls to do; names it.
-        SchedulerLostError: who tells them what to do is gone.
-        MemoryExhaustedError: one ran out of memory; names it.
+        SchedulerLostError: the connection to the scheduler is lost.
+        MemoryExhaustedError: a worker ran out of memory; names the call.
     """
-    return [done.result for done in _all_done(calls, priority, device)]
-
-
-def _all_done(calls: Sequence[Call], priority: int, device: str) -> list[Done[Any]]:
-    """See :func:`run_all_on_devices`."""
     if not calls:  # all of a resumed match may be played
         return []
     client, begun = default_client(), threading.Event()
@@ -119,25 +108,13 @@ def _all_done(calls: Sequence[Call], priority: int, device: str) -> list[Done[An
             client.cancel(waiting)
 
 
-def rebuilding(
-    work: Callable[[], _Result], begin_again: Callable[[], None] = lambda: None
-) -> _Result:
-    """What ``work`` returns once the corrupt data it meets is rebuilt; see :func:`rebuilds_by`.
+def rebuilding(work: Callable[[], _Result]) -> _Result:
+    """What ``work`` returns, called again after corrupt data that it meets is rebuilt.
 
-    Args:
-        work: is called again after each rebuild.
-        begin_again: is called before that.
+    See :func:`rebuilds_by`.
     """
-    met: Counter[Path | None] = Counter()
-    while True:
-        try:
-            return work()
-        except DamagedFolderError as error:
-            if _rebuild is None:
-                raise
-            _rebuild(error, met[error.folder])
-            met[error.folder] += 1
-            begin_again()
+    result: _Result = work() if _rebuild is None else _rebuild(work)
+    return result
 
 
 def watching_crew() -> WorkerPool | None:
@@ -154,16 +131,16 @@ class _Attempts:
         """Submit ``call``; ``begun`` is set once a worker begins it."""
         self._client, self._call, self._begun = client, call, begun
         self._options = {"resources": {device: 1}, "priority": priority, "pure": False}
-        self.future = self._submit()
+        self.future, self._was_awaited = self._submit(), False
 
     def done(self) -> Done[Any]:
         """The call, once the corrupt data it met is rebuilt."""
-        return rebuilding(self._plainly_done, self._begin_again)
-
-    def _begin_again(self) -> None:
-        self.future = self._submit()
+        return rebuilding(self._plainly_done)
 
     def _plainly_done(self) -> Done[Any]:
+        if self._was_awaited:
+            self.future = self._submit()
+        self._was_awaited = True
         try:
             return self._done_somewhere()
         except Exception as error:
@@ -193,9 +170,7 @@ class _Attempts:
         while True:
             workers = crew.addresses_without({failed})
             self.future = self._submit(workers)
-            answer: Done[Any] | None = _wait(
-                self._client, self.future, partial(_may_answer, crew, workers)
-            )
+            answer: Done[Any] | None = _wait(self._client, self.future, workers)
             if answer is not None:
                 return answer
             self._client.cancel(self.future)
@@ -204,9 +179,12 @@ class _Attempts:
         # Dask estimates how long work takes by the beginning of its key.
         key = f"{self._call[0].__name__}-{uuid.uuid4().hex}"
         _begun[key] = self._begun
-        future = self._client.submit(
-            attempt, *sent(self._call), key=key, workers=workers, **self._options
-        )
+        try:
+            call = sent(self._client, self._call)
+        except OSError:
+            give_up_if_cut_off(self._client)
+            raise
+        future = self._client.submit(attempt, *call, key=key, workers=workers, **self._options)
         future.add_done_callback(lambda _: _note_begun(key))
         return future
 
@@ -229,15 +207,8 @@ def _wait_for_a_worker(client: Client, begun: threading.Event) -> None:
             give_up_if_stopping()
 
 
-def _may_answer(crew: WorkerPool, workers: Sequence[str]) -> bool:
-    """Whether one of ``workers`` is there; none stands for whoever comes."""
-    return not workers or crew.has_any(workers)
-
-
-def _wait(
-    client: Client, future: Future, is_possible: Callable[[], bool] = lambda: True
-) -> Any:
-    """What the future comes to; None once it is not possible any more that anything comes."""
+def _wait(client: Client, future: Future, workers: Sequence[str] = ()) -> Any:
+    """The future's result; None once all of ``workers`` have left, if there were any."""
     # Never by `result(timeout)`: where that gives up it takes along what others fetch with it.
     has_ended = threading.Event()
     future.add_done_callback(lambda _: has_ended.set())
@@ -245,7 +216,7 @@ def _wait(
         give_up_if_stopping()
         if client.status != "running":
             break
-        if not is_possible():
+        if workers and _crew is not None and not _crew.has_any(workers):
             return None
     give_up_if_stopping()
     try:
@@ -350,11 +321,10 @@ def watched_by(crew: WorkerPool) -> Iterator[None]:
 
 
 @contextmanager
-def rebuilds_by(rebuild: Callable[[DamagedFolderError, int], None]) -> Iterator[None]:
-    """Have ``rebuild`` rebuild, within the block, the corrupt data that calls meet.
+def rebuilds_by(rebuild: Callable[[Callable[[], Any]], Any]) -> Iterator[None]:
+    """Have ``rebuild`` call all work within the block, again after corrupt data is rebuilt.
 
-    It is told how often the same call has met the same folder before, returns once that is rebuilt,
-    and raises if it cannot be.
+    See :meth:`chess_snn.campaign.integrity.rebuild.Rebuilder.run`.
     """
     global _rebuild  # noqa: PLW0603
     _rebuild = rebuild

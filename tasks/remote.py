@@ -1,22 +1,27 @@
 """What Dask workers run: the campaign's stages, with their progress sent as Dask events.
 
 Workers import this module and the library; they need neither Prefect nor MLflow. As ``num_threads``
-0 takes what the worker's place has; training takes all cores of its machine.
+0 takes what the worker's place has; training takes all cores of its machine. A result comes back
+with the worker and the device; an error becomes one line that names the work and the fix.
 """
 
 import errno
 import socket
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
-from distributed import get_worker
+import torch
+from distributed import KilledWorker, get_worker
 
 from chess_snn.campaign import stages
 from chess_snn.campaign.machine import training_launch
 from chess_snn.campaign.machine.places import own_place
 from chess_snn.campaign.machine.training_launch import RankTraining
+from chess_snn.campaign.stages.self_play import ShardValues
+from chess_snn.campaign.stages.training import TrainingValues
 from chess_snn.campaign.store.folder import CONFIG_FILE
 from chess_snn.campaign.store.receipts import ShardFacts, TrainingFacts
 from chess_snn.campaign.strength import climbing, matches, reports
@@ -30,8 +35,10 @@ from chess_snn.campaign.viewing.events import (
     TRAINING,
 )
 from chess_snn.cores import num_cores, unbound
+from chess_snn.errors import ChessSnnError, MemoryExhaustedError, WorkersLostError
 from chess_snn.types import Json, Progress
 from tasks.cluster import rendezvous
+from tasks.cluster.identity import own_device
 
 _Result = TypeVar("_Result")
 
@@ -40,33 +47,119 @@ PROGRESS_TOPIC: Final = "progress"
 
 _EVENT_PERIOD_S = 0.5
 
+BEGUN_TOPIC: Final = "begun"
+"""Dask topic of the keys of calls that a worker has begun."""
 
-def play_shard(directory: str, iteration: int, shard: int, num_threads: int) -> ShardFacts:
+Call = Sequence[Any]
+"""``(function, *arguments)``; the first argument of a stage is the campaign folder."""
+
+_ALLOCATION_FAILED: Final = ("can't allocate memory", "not enough memory", "bad_alloc")
+"""What torch says on a CPU, where its error is any RuntimeError."""
+
+_WAY_OUT: Final = (
+    "free some, or go on with fewer workers (execution.workers in campaign.toml) by "
+    "`chess-snn campaign resume`"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Done(Generic[_Result]):
+    """What a call returned, and where it ran."""
+
+    result: _Result
+    worker: str
+    """The worker's name."""
+    device: str
+    """As :func:`tasks.cluster.identity.own_device` names it; empty if the worker has no place."""
+    seconds: float
+    """That the worker spent on it."""
+
+
+def attempt(function: Callable[..., Any], *arguments: Any) -> Done[Any]:
+    """Call ``function(*arguments)`` on this worker; an error of it carries the device."""
+    began, worker = time.monotonic(), get_worker()
+    worker.log_event(BEGUN_TOPIC, worker.get_current_task())
+    try:
+        result = function(*arguments)
+    except Exception as error:
+        error.failed_on = own_device()  # type: ignore[attr-defined]  # goes along when pickled
+        raise
+    return Done(result, str(worker.name), own_device(), time.monotonic() - began)
+
+
+def device_of(error: BaseException) -> str:
+    """Where :func:`attempt` met ``error``; empty where that is not known."""
+    return str(getattr(error, "failed_on", ""))
+
+
+def plain_error(error: Exception, call: Call) -> ChessSnnError | None:
+    """What ``error`` of ``call`` means to people; None where it is not known here."""
+    if isinstance(error, KilledWorker):
+        return WorkersLostError(
+            f"{error.allowed_failures + 1} workers died one after another that had {_name(call)} "
+            "to do; the lines above say how. Everything committed is safe; where memory ran out, "
+            f"{_WAY_OUT}"
+        )
+    if isinstance(error, torch.OutOfMemoryError):
+        return MemoryExhaustedError(
+            f"the device's memory ran out in {_name(call)} ({_first_line(error)}); {_WAY_OUT}"
+        )
+    if isinstance(error, MemoryError) or _is_failed_allocation(error):
+        return MemoryExhaustedError(
+            f"the worker's memory ran out in {_name(call)} ({_first_line(error)}); {_WAY_OUT}"
+        )
+    return None
+
+
+def _is_failed_allocation(error: Exception) -> bool:
+    text = str(error)
+    return isinstance(error, RuntimeError) and any(sign in text for sign in _ALLOCATION_FAILED)
+
+
+def _first_line(error: Exception) -> str:
+    lines = str(error).splitlines()
+    return lines[0] if lines else type(error).__name__
+
+
+def _name(call: Call) -> str:
+    """``play_shard(3, 0)``: the function and the numbers it was given."""
+    function, *arguments = call
+    numbers = ", ".join(str(argument) for argument in arguments if isinstance(argument, int))
+    return f"{function.__name__}({numbers})"
+
+
+def play_shard(
+    directory: str, iteration: int, shard: int, num_threads: int, values: ShardValues | None = None
+) -> ShardFacts:
     """See :func:`chess_snn.campaign.stages.play_shard`."""
     return stages.play_shard(
-        _seen(directory), iteration, shard, num_threads=num_threads or _own_threads(),
+        _seen(directory), iteration, shard, values, num_threads=num_threads or _own_threads(),
         on_progress=_progress_events(iteration, SELF_PLAY, f"shard {shard}"),
     )
 
 
-def train_generation(directory: str, iteration: int, num_threads: int) -> TrainingFacts:
+def train_generation(
+    directory: str, iteration: int, num_threads: int, values: TrainingValues | None = None
+) -> TrainingFacts:
     """See :func:`chess_snn.campaign.machine.training_launch.train_as_configured`."""
     with unbound():
         return training_launch.train_as_configured(
-            _seen(directory), iteration, num_threads=num_threads or num_cores(),
+            _seen(directory), iteration, values, num_threads=num_threads or num_cores(),
             on_progress=_progress_events(iteration, TRAINING, "steps"),
         )
 
 
 def train_share(
-    directory: str, iteration: int, num_threads: int, meeting: str
+    directory: str, iteration: int, num_threads: int, meeting: str,
+    values: TrainingValues | None = None,
 ) -> TrainingFacts | None:
     """See :func:`chess_snn.campaign.machine.training_launch.train_share`.
 
     The campaign tells this machine's place at ``meeting`` (:mod:`tasks.cluster.rendezvous`).
     """
     return _train_share(
-        training_launch.generation_training(_seen(directory), iteration), num_threads, meeting,
+        training_launch.generation_training(_seen(directory), iteration, values), num_threads,
+        meeting,
         _progress_events(iteration, TRAINING, "steps"),
     )
 
@@ -101,18 +194,22 @@ def play_match_part(
     )
 
 
-def play_conversion(directory: str, generation: int, num_threads: int) -> Json:
+def play_conversion(
+    directory: str, generation: int, num_threads: int, simulations: int | None = None
+) -> Json:
     """See :func:`chess_snn.campaign.strength.reports.play_conversion`."""
     return reports.play_conversion(
-        _seen(directory), generation, num_threads=num_threads or _own_threads(),
+        _seen(directory), generation, simulations, num_threads=num_threads or _own_threads(),
         on_progress=_progress_events(generation - 1, EVALUATION, "conversion"),
     )
 
 
-def play_climb(directory: str, generation: int, num_threads: int) -> Json:
+def play_climb(
+    directory: str, generation: int, num_threads: int, start_elo: float | None = None
+) -> Json:
     """See :func:`chess_snn.campaign.strength.climbing.play_climb`."""
     return climbing.play_climb(
-        _seen(directory), generation, num_threads=num_threads or _own_threads(),
+        _seen(directory), generation, start_elo, num_threads=num_threads or _own_threads(),
         on_progress=_progress_events(generation - 1, EVALUATION, "climb"),
     )
 

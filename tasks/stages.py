@@ -41,17 +41,16 @@ from chess_snn.cores import num_cores
 from chess_snn.failpoints import failpoint
 from chess_snn.types import Json
 from tasks import remote
-from tasks.cluster.attempts import Call, Done
 from tasks.compute import (
     BACKGROUND,
     TRAINER,
     StoppedError,
-    done_on_device,
+    all_done,
     rebuilding,
     run_all_on_devices,
     watching_crew,
 )
-from tasks.remote_jobs import workers_see
+from tasks.remote import Call, Done
 from tasks.summary_lines import (
     evaluation_line,
     first_training_line,
@@ -86,7 +85,7 @@ def cancelled_by_stop(function: Callable[_Parameters, _Result]) -> Callable[_Par
 @cancelled_by_stop
 def self_play(directory: str, iteration: int, shard: int, num_threads: int) -> Done[ShardFacts]:
     """Play shard ``shard`` of ``iteration`` on a worker and commit it."""
-    done = done_on_device(remote.play_shard, directory, iteration, shard, num_threads)
+    (done,) = all_done([(remote.play_shard, directory, iteration, shard, num_threads)])
     get_run_logger().info("%s", shard_line(done))
     return done
 
@@ -118,9 +117,10 @@ def train_first(directory: str, num_threads: int) -> Done[Json]:
     Where workers do not see the campaign folder they do not see the games either, which may be
     many: then it is trained here, on the campaign's own machine.
     """
-    if workers_see(directory):
+    folder = CampaignFolder.open(Path(directory))
+    if folder.config.cluster.shared_storage:
         return _train(
-            CampaignFolder.open(Path(directory)), 0,
+            folder, 0,
             share=(remote.train_first_share, directory, num_threads),
             alone=(remote.train_first_generation, directory, num_threads),
         )
@@ -139,8 +139,7 @@ def _train(folder: CampaignFolder, generation: int, share: Call, alone: Call) ->
     crew, is_trained = watching_crew(), folder.checkpoint(generation).exists()
     if folder.config.cluster.training_machines > 1 and crew is not None and not is_trained:
         return train_together(SharedTraining(folder.config, generation, share, alone), crew)
-    done: Done[Any] = done_on_device(*alone, device=TRAINER)
-    return done
+    return all_done([alone], device=TRAINER)[0]
 
 
 @task(name="evaluate", task_run_name="evaluate-{generation}")
@@ -284,9 +283,5 @@ def play_match(directory: str, match: ScheduledMatch, iteration: int, num_thread
     Returns:
         The match's summary.
     """
-    folder = CampaignFolder.open(Path(directory))
-    run_all_on_devices([
-        (remote.play_match_part, directory, iteration, match, part, num_threads)
-        for part in unplayed_parts(folder, match)
-    ])
+    run_all_on_devices(_part_calls(directory, iteration, [match], num_threads))
     return finish_match(Path(directory), match)

@@ -13,7 +13,7 @@ from chess_snn.campaign.store.receipts import (
 from chess_snn.evaluation.solo import interval_text
 from chess_snn.self_play import SelfPlayStatistics
 from chess_snn.types import Json
-from tasks.cluster.attempts import Done
+from tasks.remote import Done
 
 _LOSSES = {"total_loss": "total", "policy_loss": "policy", "value_loss": "value"}
 """Names of a generation's metrics, and what they are called in the line."""

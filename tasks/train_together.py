@@ -29,10 +29,10 @@ from chess_snn.campaign.machine.training_ranks import deal_ranks
 from chess_snn.errors import ChessSnnError, RankLostError
 from chess_snn.training.rank_launch import RankLayout
 from tasks import compute
-from tasks.cluster.attempts import Call, Done, attempt, plain_error
 from tasks.cluster.rendezvous import READY_TOPIC, ReadyMachine, choose_machines, tell_place
 from tasks.cluster.worker_pool import PoolWorker, WorkerPool
-from tasks.remote_jobs import received, sent
+from tasks.placement import received, sent
+from tasks.remote import Call, Done, attempt, plain_error
 
 _POLL_S: Final = 0.2
 _LEFT_OUT_AFTER_S: Final = 600.0
@@ -95,8 +95,7 @@ def _train_with(client: Client, training: SharedTraining, crew: WorkerPool) -> D
             f"{len(machines)} can: {names}{why}"
         )
     if len(machines) < 2:
-        done: Done[Any] = compute.done_on_device(*training.alone, device=compute.TRAINER)
-        return done
+        return compute.all_done([training.alone], device=compute.TRAINER)[0]
     return _Party(client, crew, training, machines).train()
 
 
@@ -147,7 +146,8 @@ class _Party:
 
     def _submit(self, machine: PoolWorker) -> Future:
         return self._client.submit(
-            attempt, *sent(self._call), key=f"{self._call[0].__name__}-{uuid.uuid4().hex}",
+            attempt, *sent(self._client, self._call),
+            key=f"{self._call[0].__name__}-{uuid.uuid4().hex}",
             workers=[machine.address], allow_other_workers=False, pure=False,
             resources={compute.TRAINER: 1},
         )

@@ -1,24 +1,24 @@
-"""A part of a campaign folder on the disk of a worker that does not see the campaign's own.
+"""Stages on a worker that does not see the campaign folder: files in, artifacts out.
 
-A job names the inputs and outputs of making one artifact. The worker fetches the inputs into its
-cache, under the paths that they have in the campaign, so that the work is the same; the campaign
-commits the outputs. Inputs are kept for the next job, up to a limit; those used longest ago go
-first. A cache belongs to one process, and may vanish.
+The campaign names the committed files that a stage reads, each with its digest, and works out the
+values that depend on anything else. The worker fetches the files that it does not have yet, runs
+the stage in a folder where they have the paths that they have in the campaign, and returns what the
+stage left there; the campaign commits it. What was fetched is kept for later jobs, up to a limit.
 """
 
 import errno
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+import uuid
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from chess_snn.campaign.artifacts import table
 from chess_snn.campaign.artifacts.artifact import Artifact, Input
 from chess_snn.campaign.store.folder import CONFIG_FILE, CampaignFolder
-from chess_snn.campaign.store.notes import dropped_names
 from chess_snn.data import (
     MANIFEST_NAME,
     CommittedCopy,
@@ -28,40 +28,37 @@ from chess_snn.data import (
     create_text,
     read_manifest,
 )
-from chess_snn.data.manifest import describe_bytes, describe_file, is_archive
+from chess_snn.data.manifest import describe_bytes, describe_file
 from chess_snn.errors import CampaignError, DamagedFolderError
 
-_FILE = ".json"
-"""Ends the names of single files."""
-_NOTES = (table.NOTE, table.REMOVAL)
-_KEPT_DIGESTS = 1 << 16
-"""Of manifests."""
+_KEPT_DIGESTS: Final = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
-class InputFolder:
-    """A committed folder, or some of its files."""
+class InputFile:
+    """A file of the campaign that a stage reads."""
 
     path: str
     """Relative to the campaign folder, with ``/`` between parts."""
-    manifest: StoredFile
-    """Its manifest, which identifies the content of the whole folder; of a Zip file, the file."""
-    is_file: bool = False
-    """Whether it is a Zip file that stands for a folder."""
-    names: tuple[str, ...] | None = None
-    """Files that are read, by path within it; None: all."""
+    artifact: str
+    """The path of what it is part of."""
+    content: StoredFile
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """What is read to make one artifact, and what is left."""
+    """What a stage reads to make one artifact."""
 
-    folders: tuple[InputFolder, ...]
-    files: tuple[str, ...]
-    """Single files that are read, relative to the campaign folder."""
-    outputs: tuple[str, ...]
-    """Committed folders and single files (``.json``) that are there when it is done; a ``*`` stands
-    for several that are not known before. The artifact itself is last."""
+    files: tuple[InputFile, ...]
+    values: tuple[Any, ...]
+    """The stage's last argument, if it takes one."""
+
+
+Fetch = Callable[[InputFile], bytes]
+"""Fetches a file from the campaign."""
+
+Outputs = Mapping[str, CommittedCopy | str]
+"""Copies of committed folders, and the text of single files, by path in the campaign."""
 
 
 def job_of(folder: CampaignFolder, artifact: Artifact, *arguments: Any) -> Job:
@@ -71,30 +68,27 @@ def job_of(folder: CampaignFolder, artifact: Artifact, *arguments: Any) -> Job:
         DamagedFolderError: an input is missing, or its manifest is corrupt.
     """
     assert artifact.inputs is not None
-    inputs = list(artifact.inputs(folder, *arguments))
-    single = [entry.path for entry in inputs if entry.path.suffix == _FILE]
-    # Notes say which shards a replay window goes without.
-    notes = (stored.path(folder) for kind in _NOTES for stored in table.all_stored(folder, kind))
+    inputs = [Input(folder.path / CONFIG_FILE), *artifact.inputs(folder, *arguments)]
     return Job(
-        tuple(input_folder(folder, entry) for entry in inputs if entry.path.suffix != _FILE),
-        (CONFIG_FILE, *map(folder.name_of, [*single, *notes])),
-        artifact.outputs(*arguments),
+        tuple(file for entry in inputs for file in _files_of(folder, entry)),
+        () if artifact.values is None else (artifact.values(folder, *arguments),),
     )
 
 
-def input_folder(folder: CampaignFolder, entry: Input) -> InputFolder:
-    """A committed folder as it is now.
+def _files_of(folder: CampaignFolder, entry: Input) -> Iterator[InputFile]:
+    name = folder.name_of(entry.path)
+    if entry.path.is_file():
+        yield InputFile(name, name, _describe(entry.path))
+        return
+    files = read_manifest(entry.path).files
+    yield InputFile(f"{name}/{MANIFEST_NAME}", name, _describe(entry.path / MANIFEST_NAME))
+    for file in entry.files or files:
+        yield InputFile(f"{name}/{file}", name, files[file])
 
-    Raises:
-        DamagedFolderError: it is missing, or its manifest is corrupt.
-    """
-    is_file = is_archive(entry.path)
-    manifest = entry.path if is_file else entry.path / MANIFEST_NAME
-    if not manifest.exists():
-        read_manifest(entry.path)  # raises what is wrong
-    facts = manifest.stat()
-    described = _described(manifest, facts.st_ino, facts.st_mtime_ns)
-    return InputFolder(folder.name_of(entry.path), described, is_file, entry.files)
+
+def _describe(path: Path) -> StoredFile:
+    facts = path.stat()
+    return _described(path, facts.st_ino, facts.st_mtime_ns)
 
 
 @lru_cache(maxsize=_KEPT_DIGESTS)
@@ -104,209 +98,118 @@ def _described(path: Path, inode: int, mtime_ns: int) -> StoredFile:
     return describe_file(path)
 
 
-@dataclass(frozen=True, slots=True)
-class WantedFile:
-    """A file of the campaign that a cache lacks."""
+def read_input(folder: CampaignFolder, file: InputFile) -> bytes:
+    """The content of ``file`` in the campaign.
 
-    path: str
-    """Relative to the campaign folder, with ``/`` between parts."""
-    content: StoredFile
-
-
-Fetch = Callable[[Sequence[WantedFile]], Iterable[bytes]]
-"""Fetches files from the campaign, in their order."""
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What a job left in a cache, on its way to the campaign."""
-
-    folders: Mapping[str, CommittedCopy]
-    """By path relative to the campaign folder."""
-    files: Mapping[str, str]
-    """Text of single files, likewise."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Kept:
-    content: InputFolder
-    num_bytes: int
-
-
-class WorkerCache:
-    """The part of one campaign that this process has."""
-
-    def __init__(self, path: Path, limit_bytes: int) -> None:
-        """An empty one.
-
-        Args:
-            path: is made, and belongs to the cache.
-            limit_bytes: beyond this, everything but the inputs of the present job is deleted.
-        """
-        self.path = path
-        self._limit_bytes = limit_bytes
-        self._kept: dict[str, _Kept] = {}
-        """By path; what was used last is last."""
-
-    def load(
-        self, folders: Sequence[InputFolder], files: Mapping[str, bytes], fetch: Fetch
-    ) -> None:
-        """Have ``folders`` complete and ``files`` written; what is here already is not fetched.
-
-        Raises:
-            DamagedFolderError: what came is not what its manifest lists; names the folder here.
-        """
-        absent = [folder for folder in folders if not self._has(folder)]
-        for folder in absent:
-            kept = self._kept.get(folder.path)
-            if kept is None or kept.content.manifest != folder.manifest:
-                self._forget(folder.path)  # another had this place, or did not come whole
-        self._fetch(
-            (
-                (folder, "" if folder.is_file else MANIFEST_NAME, folder.manifest)
-                for folder in absent
-            ),
-            fetch,
+    Raises:
+        DamagedFolderError: it is gone, or something else.
+        CampaignError: this user may not read it.
+    """
+    path, content = folder.path / file.path, b""
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        if error.errno not in {errno.ENOENT, errno.ENOTDIR, errno.EIO}:
+            raise CampaignError(f"cannot read {path}: {error.strerror}") from error
+    if describe_bytes(content) != file.content:
+        raise DamagedFolderError(
+            f"{path} is not what its manifest lists ({len(content)} bytes of "
+            f"{file.content.num_bytes}, or others); restore it from a copy, or delete its folder "
+            "so that it is made again",
+            folder.path / file.artifact,
         )
-        self._fetch(
-            (
-                (folder, name, content)
-                for folder in absent for name, content in self._wanted(folder)
-            ),
-            fetch,
-        )
-        for folder in folders:
-            kept = self._kept.pop(folder.path, None)
-            if folder in absent or kept is None:
-                contents = [content for _, content in self._wanted(folder)] or [folder.manifest]
-                kept = _Kept(folder, sum(content.num_bytes for content in contents))
-            self._kept[folder.path] = kept
-        for name, text in files.items():
-            self._write(name, text)
-        in_use = {folder.path for folder in folders}
-        self._forget_dropped(in_use)
-        self._trim(in_use)
-
-    def collect(self, outputs: Iterable[str]) -> Outcome:
-        """What a job left, every digest checked; :meth:`discard` removes it."""
-        folders = {name: copy_folder(self.path / name) for name in outputs if not _is_file(name)}
-        files = {
-            path.relative_to(self.path).as_posix(): path.read_text(encoding="utf-8")
-            for name in outputs if _is_file(name) for path in self._files(name)
-        }
-        return Outcome(folders, files)
-
-    def discard(self, outputs: Iterable[str]) -> None:
-        """Remove what a job left: the campaign has it, or it will be made again."""
-        for name in outputs:
-            if not _is_file(name):
-                self._forget(name)
-                continue
-            for path in self._files(name):
-                path.unlink(missing_ok=True)
-
-    def _files(self, name: str) -> list[Path]:
-        """The file, or all that a ``*`` stands for."""
-        return sorted(self.path.glob(name)) if "*" in name else [self.path / name]
-
-    def _has(self, folder: InputFolder) -> bool:
-        kept = self._kept.get(folder.path)
-        if kept is None or kept.content.manifest != folder.manifest:
-            return False
-        return kept.content.names in (None, folder.names)
-
-    def _wanted(self, folder: InputFolder) -> Iterator[tuple[str, StoredFile]]:
-        """The files to fetch after the manifest; a Zip file comes with it."""
-        if folder.is_file:
-            return iter(())
-        files = read_manifest(self.path / folder.path).files
-        names = files if folder.names is None else folder.names
-        return ((name, files[name]) for name in names)
-
-    def _fetch(
-        self, wanted: Iterable[tuple[InputFolder, str, StoredFile]], fetch: Fetch
-    ) -> None:
-        lacking = [
-            (folder, WantedFile(Path(folder.path, name).as_posix(), content))
-            for folder, name, content in wanted if not (self.path / folder.path / name).is_file()
-        ]
-        contents = fetch([file for _, file in lacking])
-        for (folder, file), content in zip(lacking, contents, strict=True):
-            if describe_bytes(content) != file.content:
-                raise DamagedFolderError(
-                    f"{file.path} of the campaign is not what its manifest lists ({len(content)} "
-                    f"bytes of {file.content.num_bytes}, or others); restore it from a copy, or "
-                    "delete its folder so that it is made again",
-                    self.path / folder.path,
-                )
-            self._write(file.path, content)
-
-    def _write(self, name: str, content: bytes) -> None:
-        path = self.path / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        partial = path.with_name(f"{path.name}.partial")
-        partial.write_bytes(content)
-        partial.replace(path)
-
-    def _forget_dropped(self, in_use: set[str]) -> None:
-        """A job would read shards that the campaign has dropped, if they were here."""
-        if not (self.path / table.NOTE.top).is_dir():  # as in nearly every campaign
-            return
-        for path in dropped_names(CampaignFolder.open(self.path)) & self._kept.keys() - in_use:
-            self._forget(path)
-
-    def _trim(self, in_use: set[str]) -> None:
-        total = sum(kept.num_bytes for kept in self._kept.values())
-        for path, kept in list(self._kept.items()):
-            if total > self._limit_bytes and path not in in_use:
-                self._forget(path)
-                total -= kept.num_bytes
-
-    def _forget(self, path: str) -> None:
-        self._kept.pop(path, None)
-        place = self.path / path
-        if place.is_file():
-            place.unlink()
-        shutil.rmtree(place, ignore_errors=True)
-        with suppress(OSError):  # others are beside it, or it was never there
-            place.parent.rmdir()
+    return content
 
 
-def take_in(folder: CampaignFolder, outcome: Outcome) -> None:
-    """Commit what a job left in a cache; what is there already stays as it is.
+@contextmanager
+def job_folder(
+    cache: Path, campaign: Path, files: Sequence[InputFile], fetch: Fetch
+) -> Iterator[Path]:
+    """A folder with ``files`` under their paths in the campaign, for the length of the block.
+
+    Args:
+        cache: belongs to this process, which has one such folder at a time.
+        campaign: the campaign's folder, elsewhere.
+        files: those that are in the cache are not fetched.
+        fetch: see ``Fetch``.
+
+    Raises:
+        DamagedFolderError: the block found damage in the folder; names the artifact in
+            ``campaign``.
+    """
+    folder = cache / "campaign"
+    folder.mkdir(parents=True)
+    try:
+        for file in files:
+            content, path = cache / file.content.sha256, folder / file.path
+            if not content.exists():
+                keep(content, fetch(file))
+            content.touch()
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.hardlink_to(content)
+        yield folder
+    except DamagedFolderError as error:
+        if error.folder is None or not error.folder.is_relative_to(folder):
+            raise
+        for file in files:
+            if folder / file.artifact == error.folder:  # should it be this disk that rots
+                (cache / file.content.sha256).unlink(missing_ok=True)
+        raise DamagedFolderError(
+            str(error), campaign / error.folder.relative_to(folder)
+        ) from error
+    finally:
+        shutil.rmtree(folder)
+
+
+def keep(path: Path, content: bytes) -> None:
+    """Write a file of a cache, in a folder that exists: whole, or not at all."""
+    partial = path.with_suffix(f".{uuid.uuid4().hex}")
+    partial.write_bytes(content)
+    partial.replace(path)
+
+
+def read_kept(path: Path) -> bytes | None:
+    """The file of a cache whose name is its digest; None if it is not there, or was damaged."""
+    content = path.read_bytes() if path.exists() else b""
+    if describe_bytes(content).sha256 == path.name:
+        return content
+    path.unlink(missing_ok=True)
+    return None
+
+
+def trim(cache: Path, limit_bytes: int, in_use: Collection[str] = ()) -> None:
+    """Delete what was used longest ago of ``cache``, but for ``in_use``, while it is too much."""
+    facts = {path: path.stat() for path in cache.iterdir() if path.is_file()}
+    excess = sum(fact.st_size for fact in facts.values()) - limit_bytes
+    for path in sorted(facts, key=lambda path: facts[path].st_mtime_ns):
+        if excess > 0 and path.name not in in_use:
+            path.unlink()
+            excess -= facts[path].st_size
+
+
+def read_outputs(place: Path, files: Sequence[InputFile]) -> Outputs:
+    """All artifacts in ``place`` that are not among ``files``, every digest checked."""
+    folder, given = CampaignFolder.open(place), {file.artifact for file in files}
+    left = {
+        stored.name: stored for artifact in table.ARTIFACTS
+        for stored in table.all_stored(folder, artifact) if stored.name not in given
+    }
+    # In this order the report of a ladder test comes after its matches, as it must be committed.
+    return {
+        name: copy_folder(place / name) if left[name].artifact.codec.is_folder
+        else (place / name).read_text(encoding="utf-8")
+        for name in sorted(left)
+    }
+
+
+def commit_outputs(folder: CampaignFolder, outputs: Outputs) -> None:
+    """Commit what a stage left on a worker; what is there already stays as it is.
 
     Raises:
         CorruptDataError: it did not arrive whole.
     """
-    for name, copy in outcome.folders.items():
-        commit_copy(folder.path / name, copy)
-    for name, text in outcome.files.items():
-        create_text(folder.path / name, text)
-
-
-def read_shown(folder: CampaignFolder, path: str, first: int, num_bytes: int) -> bytes:
-    """Part of a file that a worker asks for; empty if it is gone or cannot be read.
-
-    A worker compares it with a manifest, so that an empty one is corrupt like any other.
-
-    Raises:
-        CampaignError: workers may not see it, or this user may not read it.
-    """
-    target = (folder.path / path).resolve()
-    tops = {artifact.top for artifact in table.backed_up(is_folder=True)}
-    shown = [(folder.path / top).resolve() for top in tops]
-    if not any(target.is_relative_to(root) for root in shown):
-        raise CampaignError(f"{path} is not among the files of a campaign that workers may read")
-    try:
-        with target.open("rb") as file:
-            file.seek(first)
-            return file.read(num_bytes)
-    except OSError as error:
-        if error.errno in {errno.ENOENT, errno.ENOTDIR, errno.EIO}:
-            return b""
-        raise CampaignError(f"cannot read {target}: {error.strerror}") from error
-
-
-def _is_file(name: str) -> bool:
-    """Otherwise it is a committed folder."""
-    return name.endswith(_FILE)
+    for name, content in outputs.items():
+        if isinstance(content, str):
+            create_text(folder.path / name, content)
+        else:
+            commit_copy(folder.path / name, content)

@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 from signed_files import edit
-from small_campaigns import commit, receipt_of
+from small_campaigns import receipt_of
 
 from chess_snn.campaign.artifacts.table import CLIMB_REPORT
 from chess_snn.campaign.stages import prepare_first_generation
@@ -17,7 +17,13 @@ from chess_snn.campaign.strength import climbing, ratings
 from chess_snn.campaign.strength.climbing import climb_notice, play_climb
 from chess_snn.campaign.strength.match_games import match_games_pgn
 from chess_snn.campaign.strength.ratings import rate_campaign, rating_of
-from chess_snn.campaign.worker_cache import WorkerCache, job_of, take_in
+from chess_snn.campaign.worker_cache import (
+    commit_outputs,
+    job_folder,
+    job_of,
+    read_input,
+    read_outputs,
+)
 from chess_snn.data import write_json
 from chess_snn.errors import ConfigError, CorruptDataError
 from chess_snn.evaluation.engines import player as engine_player
@@ -152,7 +158,8 @@ def test_it_begins_where_an_older_generation_stood(untrained):
 
     def start(generation):
         names = ("random", "greedy~50", "greedy")
-        return names[climbing._start(folder, generation, make_ladder(), names)]
+        stood = climbing.climb_start(folder, generation)
+        return min(names, key=lambda name: abs(make_ladder().rung(name).elo - stood))
 
     assert [start(generation) for generation in (3, 4, 5, 6, 9)] == [
         "random", "random", "greedy~50", "greedy", "greedy"
@@ -169,7 +176,7 @@ def test_a_damaged_report_is_named(new_folder, damage):
     with pytest.raises(CorruptDataError, match=r"gen-000000/climb\.json is no report of a climb"):
         play_climb(folder.path, 0)
     with pytest.raises(CorruptDataError, match=r"gen-000000/climb\.json is no report of a climb"):
-        climbing._start(folder, 2, make_ladder(), ("random",))
+        climbing.climb_start(folder, 2)
 
 
 def test_its_games_and_the_ladders_are_in_the_ratings(untrained):
@@ -354,27 +361,23 @@ def test_settings_that_cannot_be(new_folder, setting, message):
         new_folder("c", *CLIMBING, setting)
 
 
-def test_in_a_cache_it_is_the_same(untrained, tmp_path):
+def test_on_a_worker_without_the_folder_it_is_the_same(untrained, tmp_path):
     here, there = untrained("here"), untrained("there")
-    report = play_climb(here.path, 0)
-    wanted, cache = job_of(there, CLIMB_REPORT, 0), WorkerCache(tmp_path / "work", 1 << 30)
-    files = {name: (there.path / name).read_bytes() for name in wanted.files}
-    cache.load(
-        wanted.folders, files,
-        lambda lacking: [(there.path / file.path).read_bytes() for file in lacking],
-    )
-    assert play_climb(cache.path, 0) == report
-    take_in(there, cache.collect(wanted.outputs))
-    cache.discard(wanted.outputs)
+    report, job = play_climb(here.path, 0), job_of(there, CLIMB_REPORT, 0)
+    with job_folder(
+        tmp_path / "cache", there.path, job.files, lambda file: read_input(there, file)
+    ) as place:
+        assert play_climb(place, 0, *job.values) == report
+        outputs = read_outputs(place, job.files)
+    assert list(outputs)[-1] == CLIMB_REPORT.at(0), "it says that the matches are there"
+    commit_outputs(there, outputs)
     assert files_of(there) == files_of(here)
-    assert list(cache.path.glob("matches/*/*")) == []
     assert play_climb(there.path, 0) == report
 
 
-def test_a_climb_in_a_cache_begins_where_an_older_one_stood(untrained):
+def test_on_a_worker_without_the_folder_it_begins_where_an_older_one_stood(untrained):
     folder = untrained()
     play_climb(folder.path, 0)
-    for generation in (1, 2):
-        commit(folder.checkpoint(generation))
-    assert not any("climb" in name for name in job_of(folder, CLIMB_REPORT, 1).files)
-    assert "matches/gen-000000/climb.json" in job_of(folder, CLIMB_REPORT, 2).files
+    assert CLIMB_REPORT.values(folder, 1) == -math.inf
+    stood = CLIMB_REPORT.values(folder, 2)
+    assert stood in [make_ladder().rung(name).elo for name in make_ladder().players]

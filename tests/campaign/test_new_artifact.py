@@ -19,7 +19,13 @@ from chess_snn.campaign.integrity.repair import repair_campaign
 from chess_snn.campaign.integrity.verify import verify_campaign
 from chess_snn.campaign.store.notes import read_notes, read_removals
 from chess_snn.campaign.store.plans import read_plan
-from chess_snn.campaign.worker_cache import WorkerCache, job_of, take_in
+from chess_snn.campaign.worker_cache import (
+    commit_outputs,
+    job_folder,
+    job_of,
+    read_input,
+    read_outputs,
+)
 from chess_snn.data import is_committed, read_folder, staged_folder
 from chess_snn.data.object_store import ObjectStore
 
@@ -152,10 +158,13 @@ def test_it_is_made_by_a_worker_that_does_not_see_the_folder(
     path = folder.path / DIGEST.at(1)
     before = read_folder(path)[1]
     shutil.rmtree(path)
-    job, cache = job_of(folder, DIGEST, 1), WorkerCache(tmp_path / "cache", 1 << 20)
-    cache.load(job.folders, {name: (folder.path / name).read_bytes() for name in job.files}, list)
-    make_digest(cache.path, 1)
-    take_in(folder, cache.collect(job.outputs))
+    job = job_of(folder, DIGEST, 1)
+    with job_folder(
+        tmp_path / "cache", folder.path, job.files, lambda file: read_input(folder, file)
+    ) as here:
+        make_digest(here, 1)
+        outputs = read_outputs(here, job.files)
+    commit_outputs(folder, outputs)
     assert read_folder(path)[1] == before
 
 

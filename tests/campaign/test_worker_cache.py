@@ -1,19 +1,17 @@
 """Stages in caches that hold what they need and nothing else: the same games and weights."""
 
-import json
 import shutil
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from small_campaigns import MICRO, begin, commit_shards, make_campaign
+from small_campaigns import MICRO, begin, make_campaign
 
 from chess_snn.campaign import CampaignFolder, load_config
-from chess_snn.campaign.artifacts.artifact import Input
+from chess_snn.campaign.artifacts.artifact import Artifact
 from chess_snn.campaign.artifacts.table import CHECKPOINT, CONVERSION_REPORT, MATCH_PART, SHARD
 from chess_snn.campaign.stages import play_shard, prepare_first_generation, train_generation
-from chess_snn.campaign.stages.window import iteration_shards
 from chess_snn.campaign.store.folder import CONFIG_FILE
 from chess_snn.campaign.store.notes import write_note
 from chess_snn.campaign.store.plans import begin_iteration
@@ -21,52 +19,56 @@ from chess_snn.campaign.strength.matches import finish_match, generation_matches
 from chess_snn.campaign.strength.matches import play_match_part as play_part
 from chess_snn.campaign.strength.reports import play_conversion
 from chess_snn.campaign.worker_cache import (
+    InputFile,
     Job,
-    WantedFile,
-    WorkerCache,
-    input_folder,
+    commit_outputs,
+    job_folder,
     job_of,
-    read_shown,
-    take_in,
+    read_input,
+    read_outputs,
+    trim,
 )
-from chess_snn.data import MANIFEST_NAME, read_manifest, verify_folder, with_digest
-from chess_snn.errors import CampaignError, CorruptDataError, DamagedFolderError
+from chess_snn.data import MANIFEST_NAME, read_manifest, verify_folder
+from chess_snn.errors import DamagedFolderError
 
 pytestmark = pytest.mark.slow
-
-MIB = 1 << 20
 
 
 @dataclass
 class Road:
-    """Brings files of a campaign, and notes which."""
+    """Brings files of a campaign to a worker, and notes which."""
 
     folder: CampaignFolder
+    cache: Path
     brought: list[str] = field(default_factory=list)
 
-    def fetch(self, files: Sequence[WantedFile]) -> Iterator[bytes]:
-        for file in files:
-            self.brought.append(file.path)
-            yield read_shown(self.folder, file.path, 0, file.content.num_bytes)
+    def fetch(self, file: InputFile) -> bytes:
+        self.brought.append(file.path)
+        return read_input(self.folder, file)
 
-    def run(self, cache: WorkerCache, wanted: Job, stage: Callable[[Path], object]) -> object:
-        files = {name: (self.folder.path / name).read_bytes() for name in wanted.files}
-        cache.load(wanted.folders, files, self.fetch)
-        result = stage(cache.path)
-        take_in(self.folder, cache.collect(wanted.outputs))
-        cache.discard(wanted.outputs)
+    def run(self, job: Job, stage: Callable[..., object]) -> object:
+        with job_folder(self.cache, self.folder.path, job.files, self.fetch) as here:
+            result = stage(here, *job.values)
+            outputs = read_outputs(here, job.files)
+        commit_outputs(self.folder, outputs)
         return result
+
+    def load(self, job: Job) -> None:
+        self.run(job, lambda *_: None)
 
 
 @dataclass
 class Both:
-    """The same campaign, by stages in its own folder and by stages in caches."""
+    """The same campaign, by stages in its own folder and by stages on workers."""
 
     plain: CampaignFolder
     folder: CampaignFolder
-    road: Road
-    workers: list[WorkerCache]
+    workers: list[Road]
     facts: list[tuple[object, object]]
+
+    @property
+    def brought(self) -> list[str]:
+        return [path for worker in self.workers for path in worker.brought]
 
 
 @pytest.fixture(scope="module")
@@ -77,12 +79,14 @@ def both(tmp_path_factory) -> Both:
     ])
     plain = CampaignFolder.create(base / "plain", config)
     folder = CampaignFolder.create(base / "campaign", config)
-    road = Road(folder)
-    workers = [WorkerCache(base / name / "work", 100 * MIB) for name in ("one", "two")]
+    workers = [Road(folder, base / name) for name in ("one", "two")]
     facts: list[tuple[object, object]] = []
 
-    def do(worker: int, wanted: Job, stage: Callable[[Path], object]) -> None:
-        facts.append((stage(plain.path), road.run(workers[worker], wanted, stage)))
+    def do(
+        worker: int, artifact: Artifact, arguments: tuple[object, ...], stage: Callable[..., object]
+    ) -> None:
+        job = job_of(folder, artifact, *arguments)
+        facts.append((stage(plain.path), workers[worker].run(job, stage)))
 
     for campaign in (plain, folder):
         prepare_first_generation(campaign)
@@ -90,17 +94,16 @@ def both(tmp_path_factory) -> Both:
         for campaign in (plain, folder):
             begin_iteration(campaign, iteration, 10.0 * iteration)
         for shard in range(2):
-            do(shard, job_of(folder, SHARD, iteration, shard),
-               lambda path, i=iteration, s=shard: play_shard(path, i, s))
-        do(iteration % 2, job_of(folder, CHECKPOINT, iteration + 1),
-           lambda path, i=iteration: train_generation(path, i))
+            do(shard, SHARD, (iteration, shard),
+               lambda path, *values, i=iteration, s=shard: play_shard(path, i, s, *values))
+        do(iteration % 2, CHECKPOINT, (iteration + 1,),
+           lambda path, *values, i=iteration: train_generation(path, i, *values))
         for match in generation_matches(folder, iteration + 1):
-            do(0, job_of(folder, MATCH_PART, match, 0),
-               lambda path, m=match: play_part(path, m, 0))
+            do(0, MATCH_PART, (match, 0), lambda path, m=match: play_part(path, m, 0))
             facts.append(tuple(finish_match(c.path, match) for c in (plain, folder)))
-        do(1, job_of(folder, CONVERSION_REPORT, iteration + 1),
-           lambda path, i=iteration: play_conversion(path, i + 1))
-    return Both(plain, folder, road, workers, facts)
+        do(1, CONVERSION_REPORT, (iteration + 1,),
+           lambda path, *values, i=iteration: play_conversion(path, i + 1, *values))
+    return Both(plain, folder, workers, facts)
 
 
 def test_games_and_weights_are_those_of_a_campaign_in_one_folder(both):
@@ -118,9 +121,15 @@ def test_games_and_weights_are_those_of_a_campaign_in_one_folder(both):
     assert len(both.facts) == 2 * (2 + 1 + 2 * 2 + 1)
 
 
+def test_facts_are_those_of_a_campaign_in_one_folder(both):
+    for plain, on_worker in both.facts:
+        if isinstance(plain, dict) or plain is None:
+            assert on_worker == plain
+
+
 def test_weights_come_to_a_worker_once_a_generation_and_the_optimiser_only_where_it_trains(both):
     def times(name: str) -> int:
-        return both.road.brought.count(f"checkpoints/{name}")
+        return both.brought.count(f"checkpoints/{name}")
 
     # Both play and one of them evaluates; nobody asks twice.
     assert [times(f"gen-00000{g}/weights.safetensors") for g in (0, 1, 2)] == [2, 2, 2]
@@ -131,144 +140,95 @@ def test_weights_come_to_a_worker_once_a_generation_and_the_optimiser_only_where
 def test_a_shard_comes_to_a_worker_once_although_two_stages_read_it(both):
     # The second iteration plays with the first one's games on both workers, and trains on one.
     for shard in range(2):
-        path = f"games/iter-000000/shard-000{shard}"
-        assert both.road.brought.count(path) == 2
+        assert both.brought.count(f"games/iter-000000/shard-000{shard}") == 2
 
 
-def test_what_stages_left_is_not_kept_in_the_cache(both):
+def test_a_worker_has_the_configuration_and_committed_files_and_nothing_else(both):
+    tops = {path.partition("/")[0] for path in both.brought}
+    assert tops == {CONFIG_FILE, "games", "checkpoints"}
+
+
+def test_after_a_job_its_folder_is_gone(both):
     for worker in both.workers:
-        assert not (worker.path / "matches").exists() or not list(
-            (worker.path / "matches").rglob("*.json")
-        )
-        assert not list((worker.path / "games" / "iter-000001").glob("shard-*"))
+        assert [path.name for path in worker.cache.iterdir() if path.is_dir()] == []
 
 
-def test_a_cache_keeps_no_more_than_it_may(both, tmp_path):
-    weights = read_manifest(both.folder.checkpoint(0)).files["weights.safetensors"].num_bytes
-    cache, road = WorkerCache(tmp_path / "work", int(1.5 * weights)), Road(both.folder)
-    wanted = [
-        job_of(both.folder, CONVERSION_REPORT, generation).folders for generation in (1, 2, 1)
-    ]
-    for folders in wanted:
-        cache.load(folders, {}, road.fetch)
-        (only,) = cache.path.glob("checkpoints/gen-*")
-        assert only == cache.path / folders[0].path
-    assert len(road.brought) == 3 * 2
+def test_a_cache_keeps_what_was_used_last(both, tmp_path):
+    road = Road(both.folder, tmp_path / "cache")
+    jobs = [job_of(both.folder, CONVERSION_REPORT, generation) for generation in (1, 2)]
+    for job in jobs:
+        road.load(job)
+    last = {file.content.sha256 for file in jobs[1].files}
+    limit = sum(path.stat().st_size for path in road.cache.iterdir() if path.name in last)
+    trim(road.cache, limit)
+    assert {path.name for path in road.cache.iterdir()} == last
+    trim(road.cache, 0, in_use=last)
+    assert {path.name for path in road.cache.iterdir()} == last
+    trim(road.cache, 0)
+    assert list(road.cache.iterdir()) == []
 
 
-def test_what_is_needed_is_kept_beyond_the_bound(both, tmp_path):
-    cache, road = WorkerCache(tmp_path / "work", 0), Road(both.folder)
-    wanted = job_of(both.folder, CHECKPOINT, 2)
-    cache.load(wanted.folders, {}, road.fetch)
-    for folder in wanted.folders:
-        verify_folder(cache.path / folder.path)
-
-
-def test_another_folder_at_the_same_place_is_fetched_anew(both, tmp_path):
-    cache, road = WorkerCache(tmp_path / "work", 100 * MIB), Road(both.folder)
-    (folder,) = job_of(both.folder, CONVERSION_REPORT, 1).folders
-    cache.load([folder], {}, road.fetch)
-    (other,) = job_of(both.folder, CONVERSION_REPORT, 2).folders
-    moved = {file: f"{other.path}/{file}" for file in ("MANIFEST.json", "weights.safetensors")}
-
-    def fetch_other(files: Sequence[WantedFile]) -> Iterator[bytes]:
-        for file in files:
-            yield (both.folder.path / moved[Path(file.path).name]).read_bytes()
-
-    cache.load([replace(other, path=folder.path)], {}, fetch_other)
-    weights = cache.path / folder.path / "weights.safetensors"
-    assert weights.read_bytes() == (both.folder.path / moved[weights.name]).read_bytes()
-
-
-def test_a_shard_that_was_dropped_meanwhile_is_in_no_window_here_bug(tmp_path):
+def test_a_shard_that_was_dropped_meanwhile_is_in_no_window_bug(tmp_path):
     """Beside others, and alone of its iteration."""
     folder = make_campaign(tmp_path / "c")
     for iteration in range(2):
         begin(folder, iteration)
         commit_shards(folder, iteration)
-    cache, road = WorkerCache(tmp_path / "work", 100 * MIB), Road(folder)
+    road, windows = Road(folder, tmp_path / "cache"), []
 
-    def bring() -> None:
-        shards = [shard for i in range(2) for shard in iteration_shards(folder, i)]
-        notes = {
-            path.relative_to(folder.path).as_posix(): path.read_bytes()
-            for path in [
-                folder.path / CONFIG_FILE, *map(folder.plan, range(2)),
-                *folder.quarantine.glob("*.json"),
-            ]
-        }
-        cache.load([input_folder(folder, Input(shard)) for shard in shards], notes, road.fetch)
+    def note_window(here: Path, values: object) -> None:
+        shards = {path.relative_to(here).as_posix() for path in here.glob("games/*/*")}
+        assert shards == set(values.window)
+        windows.append(values.window)
 
-    bring()
-    for shard in (folder.shard(0, 0), folder.shard(0, 1), folder.shard(1, 0)):
-        write_note(folder, shard, "dropped", "it cannot be played again")
-        shard.unlink()
-    bring()
-    here = CampaignFolder.open(cache.path)
-    assert iteration_shards(here, 0) == []
-    assert iteration_shards(here, 1) == [here.shard(1, 1)]
+    def train() -> None:
+        road.run(job_of(folder, CHECKPOINT, 1), note_window)
+
+    train()
+    write_note(folder, folder.shard(0, 0), "dropped", "it cannot be played again")
+    folder.shard(0, 0).unlink()
+    train()
+    assert windows[1] == windows[0][1:]
 
 
-def test_damage_on_the_way_is_found(both, tmp_path):
-    cache, road = WorkerCache(tmp_path / "work", 100 * MIB), Road(both.folder)
-    folders = job_of(both.folder, CONVERSION_REPORT, 1).folders
-
-    def damaged(files: Sequence[WantedFile]) -> Iterator[bytes]:
-        for content in road.fetch(files):
-            yield content[:-1] + bytes([content[-1] ^ 1])
-
-    with pytest.raises(CorruptDataError, match="is not what its manifest lists"):
-        cache.load(folders, {}, damaged)
-    cache.load(folders, {}, road.fetch)
-
-
-@pytest.mark.parametrize("path", [
-    "campaign.toml", "services/prefect.db", "checkpoints/../campaign.toml", "/etc/passwd",
-])
-def test_workers_may_read_games_and_checkpoints_alone(both, path):
-    with pytest.raises(CampaignError, match="may read"):
-        read_shown(both.folder, path, 0, 100)
+def test_a_file_that_rots_on_the_way_or_on_the_workers_disk_is_fetched_again(both, tmp_path):
+    road, job = Road(both.folder, tmp_path / "cache"), job_of(both.folder, CONVERSION_REPORT, 1)
+    road.load(job)
+    (weights,) = [file for file in job.files if file.path.endswith("weights.safetensors")]
+    (road.cache / weights.content.sha256).write_bytes(b"rotten")
+    with pytest.raises(DamagedFolderError) as caught:
+        road.run(job, lambda here: play_conversion(here, 1, 2))
+    assert caught.value.folder == both.folder.checkpoint(1)
+    before = len(road.brought)
+    road.load(job)
+    assert set(road.brought[before:]) == {
+        f"checkpoints/gen-000001/{name}" for name in (MANIFEST_NAME, "weights.safetensors")
+    }
 
 
 def test_what_is_gone_is_damage_and_names_its_folder_bug(both, tmp_path):
-    """So that it is mended, as other bytes are."""
+    """So that it is rebuilt, as other bytes are."""
     shutil.copytree(both.folder.path, tmp_path / "campaign")
     folder = CampaignFolder.open(tmp_path / "campaign")
-    wanted = job_of(folder, CONVERSION_REPORT, 1).folders
+    job = job_of(folder, CONVERSION_REPORT, 1)
     (folder.checkpoint(1) / "weights.safetensors").unlink()
-    cache = WorkerCache(tmp_path / "work", 100 * MIB)
     with pytest.raises(DamagedFolderError) as caught:
-        cache.load(wanted, {}, Road(folder).fetch)
-    assert caught.value.folder == cache.path / "checkpoints" / "gen-000001"
+        Road(folder, tmp_path / "cache").load(job)
+    assert caught.value.folder == folder.checkpoint(1)
 
 
-def test_what_came_in_part_is_brought_anew_bug(both, tmp_path):
-    """It may have been made again meanwhile, under another manifest."""
-    shutil.copytree(both.folder.path, tmp_path / "campaign")
-    folder = CampaignFolder.open(tmp_path / "campaign")
-    cache = WorkerCache(tmp_path / "work", 100 * MIB)
+def test_a_job_that_was_given_up_leaves_nothing(both, tmp_path):
+    road, job = Road(both.folder, tmp_path / "cache"), job_of(both.folder, SHARD, 1, 0)
 
-    def late(files: Sequence[WantedFile]) -> Iterator[bytes]:
-        for content, file in zip(Road(folder).fetch(files), files, strict=True):
-            if not file.path.endswith(MANIFEST_NAME):
-                raise TimeoutError
-            yield content
+    def late(file: InputFile) -> bytes:
+        if file.path != CONFIG_FILE:
+            raise TimeoutError
+        return read_input(both.folder, file)
 
-    with pytest.raises(TimeoutError):
-        cache.load(job_of(folder, CONVERSION_REPORT, 1).folders, {}, late)
-    manifest = folder.checkpoint(1) / MANIFEST_NAME
-    body = json.loads(manifest.read_text())
-    del body["digest"]
-    manifest.write_text(json.dumps(with_digest(body | {"created": "2026-01-01T00:00:00+00:00"})))
-    cache.load(job_of(folder, CONVERSION_REPORT, 1).folders, {}, Road(folder).fetch)
-    copy = cache.path / "checkpoints" / "gen-000001"
-    assert (copy / MANIFEST_NAME).read_bytes() == manifest.read_bytes()
-
-
-def test_a_link_out_of_the_folder_is_not_followed(tmp_path):
-    folder = CampaignFolder.create(tmp_path / "c", load_config(settings=MICRO))
-    (tmp_path / "secret").write_text("x")
-    (folder.path / "games").mkdir()
-    (folder.path / "games" / "link").symlink_to(tmp_path / "secret")
-    with pytest.raises(CampaignError, match="may read"):
-        read_shown(folder, "games/link", 0, 100)
+    with (
+        pytest.raises(TimeoutError),
+        job_folder(road.cache, both.folder.path, job.files, late),
+    ):
+        pass
+    assert len(list(road.cache.iterdir())) == 1
+    road.load(job)

@@ -51,11 +51,11 @@ class Site:
         return "\n".join(f"--- {p.name}\n{p.read_text()[-3000:]}" for p in self.logs if p.exists())
 
     def brought(self, host: Host, path: str) -> bool:
-        """Whether a worker of ``host`` has a file of the campaign in a folder of its own."""
+        """Whether a job that reads the file ``path`` of the campaign is at work on ``host``."""
         # By no pattern of any depth: a walk fails over folders that go meanwhile.
         return any(
             (campaign / path).exists()
-            for campaign in host.work.glob("dask-scratch-space/*/campaigns/*")
+            for campaign in host.work.glob("dask-scratch-space/*/campaigns/*/campaign")
         )
 
     def shards(self, iteration: int) -> int:

@@ -13,7 +13,7 @@ from small_campaigns import begin, make_campaign, receipt_of  # noqa: E402
 from chess_snn.campaign.store.receipts import PromotionFacts, ShardFacts  # noqa: E402
 from chess_snn.campaign.viewing.events import IterationFinished  # noqa: E402
 from flows.prefect_pages import artifact_key, table_rows, worker_shares  # noqa: E402
-from tasks.cluster.attempts import Done  # noqa: E402
+from tasks.remote import Done  # noqa: E402
 from tasks.summary_lines import (  # noqa: E402
     first_training_line,
     matches_line,

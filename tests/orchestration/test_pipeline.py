@@ -14,7 +14,7 @@ from small_campaigns import finish, make_campaign  # noqa: E402
 from chess_snn.campaign import read_receipt  # noqa: E402
 from chess_snn.campaign.store.plans import CampaignClock  # noqa: E402
 from flows.context import CampaignRun, Relay  # noqa: E402
-from flows.pipeline import _run_iteration  # noqa: E402
+from flows.iteration import _run_iteration  # noqa: E402
 
 
 class Idle:

@@ -1,6 +1,7 @@
 """A worker meets corrupt data: it is rebuilt, and the call is repeated."""
 
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -13,7 +14,7 @@ pytest.importorskip("prefect")
 from distributed import Client, LocalCluster  # noqa: E402
 from stored_files import copy_campaign  # noqa: E402
 
-from chess_snn.campaign import CampaignFolder  # noqa: E402
+from chess_snn.campaign import CampaignFolder, load_config  # noqa: E402
 from chess_snn.campaign.artifacts.artifact import Stored  # noqa: E402
 from chess_snn.campaign.artifacts.table import CHECKPOINT  # noqa: E402
 from chess_snn.campaign.integrity.rebuild import Rebuilder  # noqa: E402
@@ -82,7 +83,7 @@ def test_damage_that_workers_meet_is_mended_and_their_calls_are_made_again(
     (folder.shard(0, 1) / "zarr.json").write_bytes(b"")
     shutil.rmtree(folder.shard(1, 0))
     told: list[str] = []
-    with rebuilds_by(rebuilder_from_copies(folder, tmp_path / "originals", told).rebuild):
+    with rebuilds_by(rebuilder_from_copies(folder, tmp_path / "originals", told).run):
         assert run_all_on_devices([(count_games, shard) for shard in shards_of(folder)]) == [3] * 4
     assert [text for text in told if "was rebuilt" in text] == [
         "shard 1 of iteration 0 was rebuilt", "shard 0 of iteration 1 was rebuilt",
@@ -98,7 +99,7 @@ def test_one_damaged_shard_is_mended_once_for_all_who_meet_it(
     shutil.copytree(folder.path, tmp_path / "originals")
     (folder.shard(0, 0) / "zarr.json").write_bytes(b"")
     told: list[str] = []
-    with rebuilds_by(rebuilder_from_copies(folder, tmp_path / "originals", told).rebuild):
+    with rebuilds_by(rebuilder_from_copies(folder, tmp_path / "originals", told).run):
         assert run_all_on_devices([(count_games, folder.shard(0, 0))] * 6) == [3] * 6
     assert len(told) == 2
 
@@ -106,8 +107,11 @@ def test_one_damaged_shard_is_mended_once_for_all_who_meet_it(
 def test_what_cannot_be_mended_ends_the_call(folder: CampaignFolder) -> None:
     (folder.shard(0, 0) / "zarr.json").write_bytes(b"")
 
-    def give_up(error: DamagedFolderError, _times_before: int) -> None:
-        raise BeyondRepairError(f"no way: {error}")
+    def give_up(work: Callable[[], object]) -> object:
+        try:
+            return work()
+        except DamagedFolderError as error:
+            raise BeyondRepairError(f"no way: {error}") from error
 
     with rebuilds_by(give_up), pytest.raises(BeyondRepairError, match=r"no way: .*zarr\.json"):
         run_on_device(count_games, folder.shard(0, 0))
@@ -121,7 +125,7 @@ def test_what_a_worker_alone_finds_damaged_ends_the_call_bug(folder: CampaignFol
     told: list[str] = []
     rebuilder = rebuilder_from_copies(folder, folder.path, told)
     rebuilder.pause_s = 0.0
-    with rebuilds_by(rebuilder.rebuild), pytest.raises(BeyondRepairError, match="check the memory"):
+    with rebuilds_by(rebuilder.run), pytest.raises(BeyondRepairError, match="check the memory"):
         run_on_device(read_otherwise, folder.shard(0, 0))
     assert "is intact here; a worker reads it otherwise" in told[0]
 
@@ -167,9 +171,17 @@ def test_what_is_damaged_on_the_way_to_generation_0_is_mended_here_too_bug(
             raise failure
         return {"done": True}
 
-    monkeypatch.setattr(stages, "workers_see", lambda directory: False)
+    def again(work: Callable[[], object]) -> object:
+        try:
+            return work()
+        except DamagedFolderError as caught:
+            met.append(caught)
+            return work()
+
+    config = load_config(settings=["cluster.shared_storage=false"])
+    folder = CampaignFolder.create(tmp_path / "campaign", config)
     monkeypatch.setattr(stages, "default_client", lambda: SimpleNamespace(log_event=None))
     monkeypatch.setattr(stages, "train_first_as_configured", train_first_generation)
-    with rebuilds_by(lambda *told: met.append(told)):
-        assert stages.train_first(str(tmp_path), 1).result == {"done": True}
-    assert met == [(error, 0)]
+    with rebuilds_by(again):
+        assert stages.train_first(str(folder.path), 1).result == {"done": True}
+    assert met == [error]

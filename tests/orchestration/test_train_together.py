@@ -37,7 +37,7 @@ from tasks.cluster.nannies import local_cluster  # noqa: E402
 from tasks.cluster.worker_pool import WorkerPool  # noqa: E402
 from tasks.cluster.worker_setup import DASK_SETTINGS  # noqa: E402
 from tasks.compute import TRAINER, StoppedError  # noqa: E402
-from tasks.folder_access import folder_access  # noqa: E402
+from tasks.placement import give_access  # noqa: E402
 from tasks.remote import PROGRESS_TOPIC  # noqa: E402
 from tasks.train_together import SharedTraining  # noqa: E402
 
@@ -178,8 +178,8 @@ def assert_gone(folder: CampaignFolder) -> None:
 @pytest.mark.parametrize("shared", ["true", "false"])
 def test_two_machines_train_what_two_ranks_of_one_do(played, scene, shared):
     folder = played("c", f"cluster.shared_storage={shared}")
-    with folder_access(scene.client, folder, [m.address for m in scene.pool.workers]):
-        done = train_together.train_together(of(folder), scene.pool)
+    give_access(scene.client, folder, [m.address for m in scene.pool.workers])
+    done = train_together.train_together(of(folder), scene.pool)
     facts = done.result
     assert done.worker == "box-b, box-c"
     assert facts.metrics["ranks"] == 2

@@ -100,13 +100,15 @@ class Artifact:
 
     inputs: Callable[..., Iterable[Input]] | None = None
     """What :attr:`make` reads; called with the folder and the same arguments."""
+    values: Callable[..., Any] | None = None
+    """The last argument of :attr:`make` where the campaign folder is not seen: everything that
+    depends on more than :attr:`inputs` and the configuration. Called with the folder and the other
+    arguments."""
     make: Callable[..., Any] | None = None
     """Makes and commits it, or finds it committed, and returns facts; called with the campaign's
     path and the key, or with other arguments if there is a :attr:`key_of`."""
     key_of: Callable[..., Key] = _same
     """The key of what :attr:`make` makes, from its arguments."""
-    more_outputs: str = ""
-    """Pattern, with ``*``, of files that :attr:`make` leaves besides."""
     is_optional: bool = False
     """Whether the campaign continues without one that cannot be rebuilt."""
 
@@ -160,12 +162,6 @@ class Artifact:
             int(text) if width else text
             for text, (_, width) in zip(found.groups(), widths, strict=True)
         )
-
-    def outputs(self, *arguments: Any) -> tuple[str, ...]:
-        """Paths of what :attr:`make` leaves; a ``*`` stands for several, the artifact is last."""
-        key = self.key_of(*arguments)
-        more = (self.more_outputs.format(**self._fields(key)),) if self.more_outputs else ()
-        return (*more, self.at(*key))
 
     def _fields(self, key: Key) -> dict[str, int | str]:
         names = (name for name, _ in _FIELD.findall(self.pattern))

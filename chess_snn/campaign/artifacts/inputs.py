@@ -4,22 +4,17 @@ A worker that sees the campaign folder needs none of this. For one that does not
 fetched (:mod:`chess_snn.campaign.worker_cache`).
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from chess_snn.campaign.artifacts.artifact import Input, Key
-from chess_snn.campaign.stages import (
-    prepare_first_generation,
-    shards_played_before,
-    train_generation,
-    window_shards,
-)
+from chess_snn.campaign.stages import prepare_first_generation, train_generation, window_shards
+from chess_snn.campaign.stages.self_play import shard_values
+from chess_snn.campaign.stages.training import TrainingValues, training_values
 from chess_snn.campaign.stages.warm_start import is_warm, train_first_generation
-from chess_snn.campaign.stages.window import window_iterations
 from chess_snn.campaign.store.folder import CampaignFolder, file_name
 from chess_snn.campaign.store.notes import is_removed
-from chess_snn.campaign.strength.climbing import earlier_climb
 from chess_snn.campaign.strength.matches import NetworkPlayer, ScheduledMatch
 from chess_snn.errors import BeyondRepairError, RemovedError
 from chess_snn.training import WEIGHTS
@@ -27,10 +22,9 @@ from chess_snn.training import WEIGHTS
 
 def shard_inputs(folder: CampaignFolder, iteration: int, shard: int) -> Iterator[Input]:
     """A network's weights, and earlier games to restart from."""
-    del shard
     yield _weights(folder, iteration)
-    yield from map(Input, shards_played_before(folder, iteration))
-    yield from _plans(folder, range(max(0, iteration - 1), iteration + 1))
+    for name in shard_values(folder, iteration, shard).earlier:
+        yield Input(folder.path / name)
 
 
 def checkpoint_inputs(folder: CampaignFolder, generation: int) -> Iterator[Input]:
@@ -49,7 +43,11 @@ def checkpoint_inputs(folder: CampaignFolder, generation: int) -> Iterator[Input
         )
     yield Input(folder.checkpoint(iteration))
     yield from map(Input, window_shards(folder, iteration))
-    yield from _plans(folder, window_iterations(folder, iteration))
+
+
+def checkpoint_values(folder: CampaignFolder, generation: int) -> TrainingValues:
+    """The values by which ``generation``, from 1, is trained."""
+    return training_values(folder, generation - 1)
 
 
 def match_part_inputs(folder: CampaignFolder, match: ScheduledMatch, part: int) -> Iterator[Input]:
@@ -65,17 +63,9 @@ def match_part_key(match: ScheduledMatch, part: int) -> Key:
     return match.event, file_name(match.name), part
 
 
-def conversion_inputs(folder: CampaignFolder, generation: int) -> Iterator[Input]:
-    """Weights, and the plan, which has the simulations."""
+def report_inputs(folder: CampaignFolder, generation: int) -> Iterator[Input]:
+    """Of a conversion report or a ladder test: the network's weights."""
     yield _weights(folder, generation)
-    yield Input(folder.plan(generation - 1))
-
-
-def climb_inputs(folder: CampaignFolder, generation: int) -> Iterator[Input]:
-    """Weights, and the report of an earlier ladder test, where this one begins."""
-    yield _weights(folder, generation)
-    if (earlier := earlier_climb(folder, generation)) is not None:
-        yield Input(earlier)
 
 
 def make_checkpoint(directory: Path, generation: int) -> Any:
@@ -102,7 +92,3 @@ def refuse_inherited_shard(directory: Path, origin: str, shard: int) -> None:
 def _weights(folder: CampaignFolder, generation: int) -> Input:
     """The network without its optimiser: a third of a checkpoint."""
     return Input(folder.checkpoint(generation), (WEIGHTS,))
-
-
-def _plans(folder: CampaignFolder, iterations: Iterable[int]) -> Iterator[Input]:
-    return (Input(folder.plan(iteration)) for iteration in iterations)

@@ -14,11 +14,12 @@ from typing import Final
 from chess_snn.campaign.artifacts import checks, inputs, retention
 from chess_snn.campaign.artifacts.artifact import Artifact, Stored
 from chess_snn.campaign.stages import play_shard
+from chess_snn.campaign.stages.self_play import shard_values
 from chess_snn.campaign.store import folder as paths
 from chess_snn.campaign.store.folder import CampaignFolder
-from chess_snn.campaign.strength.climbing import play_climb
+from chess_snn.campaign.strength.climbing import climb_start, play_climb
 from chess_snn.campaign.strength.matches import CLIMB, CONVERSION, play_match_part
-from chess_snn.campaign.strength.reports import play_conversion
+from chess_snn.campaign.strength.reports import conversion_simulations, play_conversion
 
 _REPLAYED: Final = "played again where a campaign under way needs it; ratings go without it"
 _GENERATION_EVENT: Final = "matches/gen-{generation:06d}"
@@ -36,7 +37,7 @@ PLAN: Final = Artifact(
 SHARD: Final = Artifact(
     "shard", paths.SHARD, checks.SHARD_CODEC, "shard {shard} of iteration {iteration}",
     expected=checks.expected_shards, differences=checks.shard_differences,
-    inputs=inputs.shard_inputs, make=play_shard, is_optional=True,
+    inputs=inputs.shard_inputs, values=shard_values, make=play_shard, is_optional=True,
     after_repair="played again when a window needs it, or dropped where that is not possible",
     sort="games", disposable=retention.disposable_shards,
     kept="future windows of training, the newest window, the two newest iterations",
@@ -53,7 +54,7 @@ INHERITED_SHARD: Final = Artifact(
 CHECKPOINT: Final = Artifact(
     "checkpoint", paths.CHECKPOINT, checks.CHECKPOINT_CODEC, "generation {generation}",
     expected=checks.expected_checkpoints, differences=checks.checkpoint_differences,
-    inputs=inputs.checkpoint_inputs, make=inputs.make_checkpoint,
+    inputs=inputs.checkpoint_inputs, values=inputs.checkpoint_values, make=inputs.make_checkpoint,
     after_repair="trained again from the generation before when it is needed",
     sort="checkpoints", disposable=retention.disposable_checkpoints,
     kept="generation 0, the newest, every champion, those of the last matches, and those that "
@@ -71,13 +72,14 @@ STEP_CHECKPOINT: Final = Artifact(
 CONVERSION_REPORT: Final = Artifact(
     "conversion report", f"{_GENERATION_EVENT}/{CONVERSION}.json", checks.REPORT_CODEC,
     kind="match", expected=checks.expected_reports(CONVERSION),
-    differences=checks.match_differences, inputs=inputs.conversion_inputs, make=play_conversion,
+    differences=checks.match_differences, inputs=inputs.report_inputs,
+    values=conversion_simulations, make=play_conversion,
     after_repair=_REPLAYED, is_forked=True,
 )
 CLIMB_REPORT: Final = Artifact(
     "ladder test report", f"{_GENERATION_EVENT}/{CLIMB}.json", checks.REPORT_CODEC, kind="match",
     expected=checks.expected_reports(CLIMB), differences=checks.match_differences,
-    inputs=inputs.climb_inputs, make=play_climb, more_outputs=f"{_GENERATION_EVENT}/{CLIMB}-*.json",
+    inputs=inputs.report_inputs, values=climb_start, make=play_climb,
     after_repair=_REPLAYED, is_forked=True,
 )
 MATCH_PART: Final = Artifact(

@@ -7,7 +7,7 @@ by the ranks of one machine or, called on each, of several.
 import hashlib
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 from typing import Final, Generic, TypeVar
@@ -20,6 +20,7 @@ from chess_snn.campaign.stages import (
     trained_before,
     training_program,
 )
+from chess_snn.campaign.stages.training import TrainingValues
 from chess_snn.campaign.stages.training_alone import (
     TrainedNetwork,
     begin_network,
@@ -30,7 +31,7 @@ from chess_snn.campaign.stages.training_program import LEARN, PROGRESS_LINE
 from chess_snn.campaign.stages.warm_start import first_facts, train_first_generation
 from chess_snn.campaign.store.folder import CampaignFolder
 from chess_snn.campaign.store.receipts import TrainingFacts
-from chess_snn.data import sweep_temporaries
+from chess_snn.data import sweep_temporaries, write_json
 from chess_snn.devices import VISIBLE_GPUS
 from chess_snn.errors import RankLostError
 from chess_snn.training import check_newest
@@ -61,13 +62,23 @@ class RankTraining(Generic[Result]):
     """What was committed."""
 
 
-def generation_training(directory: Path, iteration: int) -> RankTraining[TrainingFacts]:
-    """Generation ``iteration + 1`` of a campaign, from the games of ``iteration`` and before."""
+def generation_training(
+    directory: Path, iteration: int, values: TrainingValues | None = None
+) -> RankTraining[TrainingFacts]:
+    """Generation ``iteration + 1`` of a campaign, from the games of ``iteration`` and before.
+
+    ``values`` are by default read from the campaign in ``directory``.
+    """
     folder = CampaignFolder.open(directory)
+    arguments = [str(folder.path), "--iteration", str(iteration)]
+    if values is not None:
+        file = folder.path / "training.json"
+        write_json(file, asdict(values))
+        arguments += ["--values", str(file)]
     return RankTraining(
         folder.config, folder.checkpoint(iteration + 1), f"{folder.campaign_id}-{iteration}",
-        (str(folder.path), "--iteration", str(iteration)),
-        check=partial(check_training_inputs, folder, iteration),
+        tuple(arguments),
+        check=partial(check_training_inputs, folder, iteration, values),
         result=partial(trained_before, folder, iteration),
     )
 
@@ -95,7 +106,8 @@ def network_training(config: CampaignConfig, out: Path) -> RankTraining[TrainedN
 
 
 def train_as_configured(
-    directory: Path, iteration: int, *, num_threads: int = 1, on_progress: Progress | None = None,
+    directory: Path, iteration: int, values: TrainingValues | None = None, *,
+    num_threads: int = 1, on_progress: Progress | None = None,
 ) -> TrainingFacts:
     """Train generation ``iteration + 1`` in this process, or by as many ranks as is right here.
 
@@ -105,8 +117,8 @@ def train_as_configured(
         RankLostError: a rank died or froze; nothing is half-written, and it may be tried again.
     """
     return _train_here(
-        generation_training(directory, iteration),
-        partial(train_generation, directory, iteration), num_threads, on_progress,
+        generation_training(directory, iteration, values),
+        partial(train_generation, directory, iteration, values), num_threads, on_progress,
     )
 
 

@@ -1,8 +1,10 @@
-"""The stages of an iteration, as functions of the campaign folder alone; networks without one.
+"""The stages of an iteration, and networks trained without a campaign.
 
 Each stage reads what earlier ones committed, does its work, commits the outcome and returns facts
 about it. Run again, it finds the outcome and returns the same facts: whoever calls may be killed
-and may repeat. Nothing here knows which process or machine it runs in.
+and may repeat. Nothing here knows which process or machine it runs in: where the campaign folder is
+not seen, a stage is given the values that depend on it, and finds the committed files that it reads
+under the same paths.
 """
 
 from chess_snn.campaign.stages.first_generation import (
@@ -10,7 +12,7 @@ from chess_snn.campaign.stages.first_generation import (
     first_entropy_ratio,
     prepare_first_generation,
 )
-from chess_snn.campaign.stages.self_play import play_shard, shards_played_before
+from chess_snn.campaign.stages.self_play import play_shard
 from chess_snn.campaign.stages.training import (
     check_training_inputs,
     step_losses,
@@ -25,7 +27,6 @@ __all__ = [
     "first_entropy_ratio",
     "play_shard",
     "prepare_first_generation",
-    "shards_played_before",
     "step_losses",
     "train_generation",
     "trained_before",

@@ -1,5 +1,6 @@
 """The stage of self-play: one shard of an iteration's games."""
 
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
@@ -13,7 +14,12 @@ from chess_snn.campaign.stages.networks import (
 from chess_snn.campaign.stages.window import iteration_shards
 from chess_snn.campaign.store.folder import CampaignFolder
 from chess_snn.campaign.store.notes import is_removed
-from chess_snn.campaign.store.plans import SHARDS_OF_ITERATION, games_of_shard, read_plan
+from chess_snn.campaign.store.plans import (
+    SHARDS_OF_ITERATION,
+    ShardGames,
+    games_of_shard,
+    read_plan,
+)
 from chess_snn.campaign.store.receipts import ShardFacts
 from chess_snn.data import (
     GAMES_BEFORE,
@@ -34,19 +40,53 @@ _MOST_RESTARTS = 100_000
 """Positions that the restarts of one iteration are drawn from."""
 
 
+@dataclass(frozen=True, slots=True)
+class ShardValues:
+    """What a shard is played from, beside the configuration and the network."""
+
+    games: ShardGames
+    progress: float
+    """Of the campaign, in [0, 1]."""
+    earlier: tuple[str, ...]
+    """Paths in the campaign of the shards to restart games from, and to know when to resign."""
+
+
+def shard_values(folder: CampaignFolder, iteration: int, shard: int) -> ShardValues:
+    """The values by which ``shard`` of ``iteration`` is played.
+
+    Raises:
+        CorruptDataError: the iteration's plan is missing or damaged.
+    """
+    settings = folder.config.self_play
+    restarts = settings.restart_share_first or settings.restart_share_last
+    earlier = _shards_before(folder, iteration) if restarts or settings.resignation else []
+    return ShardValues(
+        games_of_shard(folder, iteration, shard), read_plan(folder, iteration).progress_first,
+        tuple(map(folder.name_of, earlier)),
+    )
+
+
 def play_shard(
-    directory: Path, iteration: int, shard: int, *, num_threads: int = 1,
-    on_progress: Progress | None = None,
+    directory: Path, iteration: int, shard: int, values: ShardValues | None = None, *,
+    num_threads: int = 1, on_progress: Progress | None = None,
 ) -> ShardFacts:
-    """Play one shard of ``iteration`` with that generation's network, and commit it."""
+    """Play one shard of ``iteration`` with that generation's network, and commit it.
+
+    Args:
+        directory: has the network, and the earlier shards of ``values``.
+        iteration: of the shard.
+        shard: its number.
+        values: by default, read from the campaign in ``directory``.
+        num_threads: of a CPU.
+        on_progress: called with (games played, games in all).
+    """
     folder = CampaignFolder.open(directory)
     target = folder.shard(iteration, shard)
     if target.exists():  # whole, or its manifest damaged: then this raises
         return _shard_facts(target, read_manifest(target))
-    config, game = folder.config, game_of(folder)
-    settings, progress = config.self_play, read_plan(folder, iteration).progress_first
-    games = games_of_shard(folder, iteration, shard)
-    simulations = config.search.simulations(progress)
+    values = values or shard_values(folder, iteration, shard)
+    config, game, games = folder.config, game_of(folder), values.games
+    settings, simulations = config.self_play, config.search.simulations(values.progress)
     evaluator = evaluator_of(folder, iteration, num_threads=num_threads)
     searches = self_play_searches(
         folder, evaluator, simulations, min(games.num_games, settings.concurrent_games),
@@ -59,9 +99,9 @@ def play_shard(
         num_games=games.num_games,
         seed=games.seed,
         first_game=games.first_game,
-        progress=progress,
-        restarts=_restarts(folder, iteration),
-        resignation_threshold=_resignation_threshold(folder, iteration),
+        progress=values.progress,
+        restarts=_restarts(folder, iteration, values.earlier),
+        resignation_threshold=_resignation_threshold(folder, values.earlier),
         on_progress=on_progress and (lambda done, _: on_progress(done, games.num_games)),
     )
     meta = {
@@ -81,13 +121,6 @@ def play_shard(
     return _shard_facts(target, write_shard(target, records, meta))
 
 
-def shards_played_before(folder: CampaignFolder, iteration: int) -> list[Path]:
-    """Earlier shards that self-play reads: to restart games from, or to know when to resign."""
-    settings = folder.config.self_play
-    restarts = settings.restart_share_first or settings.restart_share_last
-    return _shards_before(folder, iteration) if restarts or settings.resignation else []
-
-
 def _shards_before(folder: CampaignFolder, iteration: int) -> list[Path]:
     """Those of the iteration before; none where a campaign that had ended has removed them."""
     if iteration == 0 or is_removed(folder, folder.shard(iteration - 1, 0)):
@@ -95,13 +128,16 @@ def _shards_before(folder: CampaignFolder, iteration: int) -> list[Path]:
     return iteration_shards(folder, iteration - 1)
 
 
-def _restarts(folder: CampaignFolder, iteration: int) -> UInt64Array | None:
-    """Positions of the iteration before; None where it has no games."""
-    settings, shards = folder.config.self_play, _shards_before(folder, iteration)
-    if not shards or not (settings.restart_share_first or settings.restart_share_last):
+def _restarts(
+    folder: CampaignFolder, iteration: int, earlier: tuple[str, ...]
+) -> UInt64Array | None:
+    """Positions of the ``earlier`` shards; None where there are none."""
+    settings = folder.config.self_play
+    if not earlier or not (settings.restart_share_first or settings.restart_share_last):
         return None
     return _read_restarts(
-        tuple(shards), folder.config.campaign.game, settings.restart_value_limit,
+        tuple(folder.path / name for name in earlier), folder.config.campaign.game,
+        settings.restart_value_limit,
         derive_seed(folder.config.campaign.seed, "restarts", iteration),
     )
 
@@ -114,13 +150,15 @@ def _read_restarts(
     return restart_states(get_game(game).spec, shards, value_limit, _MOST_RESTARTS, seed)
 
 
-def _resignation_threshold(folder: CampaignFolder, iteration: int) -> float | None:
-    """What the games of the iteration before allow; None plays every game to its end."""
-    settings, shards = folder.config.self_play, _shards_before(folder, iteration)
-    if not shards or not settings.resignation:
+def _resignation_threshold(
+    folder: CampaignFolder, earlier: tuple[str, ...]
+) -> float | None:
+    """What the games of the ``earlier`` shards allow; None plays every game to its end."""
+    settings = folder.config.self_play
+    if not earlier or not settings.resignation:
         return None
     return _read_threshold(
-        tuple(shards), folder.config.campaign.game,
+        tuple(folder.path / name for name in earlier), folder.config.campaign.game,
         settings.resignation_error_limit,
     )
 

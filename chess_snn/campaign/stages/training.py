@@ -1,7 +1,7 @@
 """The stage of training: an iteration's games, and those before them, make the next generation."""
 
 import math
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
 
@@ -17,7 +17,7 @@ from chess_snn.campaign.stages.window import (
 )
 from chess_snn.campaign.store.folder import CONFIG_FILE, CampaignFolder
 from chess_snn.campaign.store.notes import is_removed
-from chess_snn.campaign.store.plans import read_plan
+from chess_snn.campaign.store.plans import ProgressPlan, read_plan
 from chess_snn.campaign.store.receipts import TrainingFacts
 from chess_snn.data import ReplayWindow, check_shard, read_manifest
 from chess_snn.errors import TrainingDivergedError
@@ -46,14 +46,48 @@ _PROVENANCE: Final = "provenance"
 """Under this name it keeps what it was trained by: program, machine, devices."""
 
 
+@dataclass(frozen=True, slots=True)
+class TrainingValues:
+    """What a generation is trained by, beside the configuration and the generation before."""
+
+    plan: ProgressPlan
+    window: tuple[str, ...]
+    """Paths in the campaign of the shards of the replay window, oldest first."""
+    capacity: int
+    """Positions that the window holds at most."""
+    new_positions: int
+    """Positions that the iteration played."""
+    positions_played: int
+    """Positions of all iterations up to this one."""
+
+    def shards(self, folder: CampaignFolder) -> list[Path]:
+        """The shards of the replay window in ``folder``."""
+        return [folder.path / name for name in self.window]
+
+
+def training_values(folder: CampaignFolder, iteration: int) -> TrainingValues:
+    """The values by which generation ``iteration + 1`` is trained.
+
+    Raises:
+        CorruptDataError: a plan, or the manifest of a shard or checkpoint, is missing or damaged.
+    """
+    return TrainingValues(
+        read_plan(folder, iteration),
+        tuple(map(folder.name_of, window_shards(folder, iteration))),
+        window_capacity(folder, iteration), num_positions(folder, iteration),
+        positions_played(folder, iteration),
+    )
+
+
 def train_generation(
-    directory: Path, iteration: int, *, num_threads: int = 1, local_rank: int = 0,
-    on_progress: Progress | None = None, on_step: StepListener | None = None,
-    ranks: Ranks = ALONE,
+    directory: Path, iteration: int, values: TrainingValues | None = None, *,
+    num_threads: int = 1, local_rank: int = 0, on_progress: Progress | None = None,
+    on_step: StepListener | None = None, ranks: Ranks = ALONE,
 ) -> TrainingFacts:
     """Train generation ``iteration`` on the replay window; commit generation ``iteration + 1``.
 
-    Where several ``ranks`` train it together, rank 0 commits.
+    Where several ``ranks`` train it together, rank 0 commits. ``values`` are by default read from
+    the campaign in ``directory``.
 
     Raises:
         TrainingDivergedError: losses or gradients are not finite; nothing is committed.
@@ -67,11 +101,11 @@ def train_generation(
     config, game = folder.config, game_of(folder)
     torch.set_num_threads(num_threads)
 
-    shards = window_shards(folder, iteration)
-    stretch = read_plan(folder, iteration)
+    values = values or training_values(folder, iteration)
+    shards = values.shards(folder)
     window = ReplayWindow.load(
-        game, shards, window_capacity(folder, iteration), discount=config.search.discount,
-        td_lambda=config.training.td_lambda_at(stretch.progress_first),
+        game, shards, values.capacity, discount=config.search.discount,
+        td_lambda=config.training.td_lambda_at(values.plan.progress_first),
         setting="training.window_positions",
     )
     trainer = load_trainer(
@@ -81,9 +115,9 @@ def train_generation(
     )
     trainer.begin_iteration(iteration)
     plan = IterationPlan(
-        num_steps=config.training.num_steps(num_positions(folder, iteration)),
-        progress_first=stretch.progress_first,
-        progress_last=stretch.progress_last,
+        num_steps=config.training.num_steps(values.new_positions),
+        progress_first=values.plan.progress_first,
+        progress_last=values.plan.progress_last,
     )
     # Before training: what it has learnt so far says of games that no step was ever made on.
     before = trainer.holdout_value_loss(window)
@@ -99,7 +133,7 @@ def train_generation(
     facts = {
         "generation": iteration + 1,
         FROZEN_SETTINGS: config_values(config),
-        "positions_played": positions_played(folder, iteration),
+        "positions_played": values.positions_played,
         "window_shards": [f"{path.parent.name}/{path.name}" for path in shards],
         "window_positions": window.records.num_positions,
         "micro_batches": [asdict(use) for use in report.micro_batches],
@@ -181,14 +215,16 @@ def trained_by(folder: CampaignFolder, generation: int) -> dict[str, str]:
     return kept
 
 
-def check_training_inputs(folder: CampaignFolder, iteration: int) -> None:
+def check_training_inputs(
+    folder: CampaignFolder, iteration: int, values: TrainingValues | None = None
+) -> None:
     """See that everything :func:`train_generation` reads is what was committed.
 
     Raises:
         DamagedFolderError: a shard of the window, or generation ``iteration``, is not.
     """
     load_weights(folder.checkpoint(iteration))
-    for shard in window_shards(folder, iteration):
+    for shard in (values or training_values(folder, iteration)).shards(folder):
         check_shard(shard)
 
 

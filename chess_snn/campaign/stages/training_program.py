@@ -17,12 +17,15 @@ from torch.distributed.elastic.multiprocessing.errors import record
 
 from chess_snn.campaign.configuration.settings import CampaignConfig
 from chess_snn.campaign.stages import train_generation
+from chess_snn.campaign.stages.training import TrainingValues
 from chess_snn.campaign.stages.training_alone import learn_network, network_config
 from chess_snn.campaign.stages.warm_start import train_first_generation
 from chess_snn.campaign.stages.window import iteration_to_train
 from chess_snn.campaign.store.folder import CONFIG_FILE, CampaignFolder
 from chess_snn.campaign.store.receipts import TrainingFacts
+from chess_snn.campaign.store.typed_json import from_json
 from chess_snn.cores import num_cores
+from chess_snn.data import read_json
 from chess_snn.devices import find_devices
 from chess_snn.errors import ChessSnnError
 from chess_snn.interrupts import EXIT_INTERRUPTED
@@ -75,10 +78,14 @@ def _train(
     lines = StepLines(_print_line, config.training.batch_size) if ranks.is_first else None
     on_progress, on_step = (lines.on_progress, lines.on_step) if lines else (None, None)
     if not options.learn:
-        folder = CampaignFolder.open(options.path)
+        folder, file = CampaignFolder.open(options.path), options.values
+        values = None if file is None else from_json(TrainingValues, read_json(file))
+        iteration = (
+            values.plan.iteration if values else iteration_to_train(folder, options.iteration)
+        )
         facts = train_generation(
-            folder.path, iteration_to_train(folder, options.iteration), num_threads=num_threads,
-            local_rank=local_rank, on_progress=on_progress, on_step=on_step, ranks=ranks,
+            folder.path, iteration, values, num_threads=num_threads, local_rank=local_rank,
+            on_progress=on_progress, on_step=on_step, ranks=ranks,
         )
         if ranks.is_first:
             _print_line(_summary(facts))
@@ -113,6 +120,10 @@ def _parse(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("path", type=Path, help="the campaign folder, the same for all ranks")
     parser.add_argument(
         "--iteration", type=int, help="whose games are new; else the first that is not trained"
+    )
+    parser.add_argument(
+        "--values", type=Path,
+        help="file with the values of the iteration, where path has no plans and no notes",
     )
     parser.add_argument(
         LEARN, action="store_true",

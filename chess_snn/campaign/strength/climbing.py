@@ -8,6 +8,7 @@ interval of the rating. Games begin from the book and are cut where the ladder's
 strong as its rating says under the conditions in which it was rated.
 """
 
+import math
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
@@ -56,10 +57,12 @@ what is known of younger ones depends on who is faster."""
 
 
 def play_climb(
-    directory: Path, generation: int, *, num_threads: int = 1,
+    directory: Path, generation: int, start_elo: float | None = None, *, num_threads: int = 1,
     on_progress: Progress | None = None,
 ) -> Json:
     """Let ``generation`` climb the shipped ladder; what it came to is kept, not played again.
+
+    It begins at the rung next to ``start_elo``, by default :func:`climb_start`.
 
     Returns:
         The rating by the climb's games and the ladder's, ``player``, ``elo``, ``elo_low``,
@@ -72,7 +75,9 @@ def play_climb(
     folder = CampaignFolder.open(directory)
     path = folder.match(event_of(generation), CLIMB)
     if not path.exists():
-        climb = _prepare(folder, generation, num_threads)
+        if start_elo is None:
+            start_elo = climb_start(folder, generation)
+        climb = _prepare(folder, generation, num_threads, start_elo)
         num_games = folder.config.evaluation.climb_games
         while (ended_by := climb.end()) is None:
             played = climb.num_games
@@ -99,13 +104,14 @@ def climb_notice(config: CampaignConfig) -> str | None:
     return _available(read_ladder(), 1).notice if config.evaluation.climb else None
 
 
-def earlier_climb(folder: CampaignFolder, generation: int) -> Path | None:
-    """The report of the last generation whose climb is over by now; None before any."""
+def climb_start(folder: CampaignFolder, generation: int) -> float:
+    """Where the last generation stood whose climb is over by now; -inf before any."""
     for earlier in range(generation - OVERLAP, -1, -1):
         path = folder.match(event_of(earlier), CLIMB)
         if path.exists():
-            return path
-    return None
+            bracket = read_climb_report(path).bracket
+            return read_ladder().rung(bracket[len(bracket) // 2]).elo
+    return -math.inf
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -117,11 +123,17 @@ class _Climb:
     players: tuple[str, ...]
     """The rungs that can be had, the weakest first."""
     notice: str | None
-    start: int
-    """Among ``players``."""
+    start_elo: float
+    """Where it begins: at the rung among ``players`` that is next to this."""
     player: NetworkPlayer
     batches: dict[str, list[MatchResult]]
     """Played so far, by the name of the rung's player, who may not be among ``players`` now."""
+
+    @property
+    def start(self) -> int:
+        """Place among ``players``."""
+        distances = [abs(elo - self.start_elo) for elo in self._elos()]
+        return distances.index(min(distances))
 
     @property
     def num_games(self) -> int:
@@ -172,8 +184,7 @@ class _Climb:
             raise fault
         notice = f"the climb went on without {rung} and all that need its engine: {fault}"
         return replace(
-            self, players=players, notice="; ".join(filter(None, (self.notice, notice))),
-            start=_start(self.folder, self.player.generation, self.ladder, players),
+            self, players=players, notice="; ".join(filter(None, (self.notice, notice)))
         )
 
     def report(self, ended_by: EndedBy) -> Json:
@@ -235,7 +246,9 @@ class _Climb:
         ]
 
 
-def _prepare(folder: CampaignFolder, generation: int, num_threads: int) -> _Climb:
+def _prepare(
+    folder: CampaignFolder, generation: int, num_threads: int, start_elo: float
+) -> _Climb:
     """The climb of ``generation`` with the batches that are on the disk."""
     ladder = read_ladder()
     available = _available(ladder, num_threads)
@@ -250,8 +263,7 @@ def _prepare(folder: CampaignFolder, generation: int, num_threads: int) -> _Clim
             name, batches[name]) == available.approximate.get(name, ladder.programs.get(name))
     )
     return _Climb(
-        folder, ladder, players, available.notice, _start(folder, generation, ladder, players),
-        player, batches,
+        folder, ladder, players, available.notice, start_elo, player, batches
     )
 
 
@@ -290,15 +302,3 @@ def _read_batches(
         except CorruptDataError as error:
             raise CorruptDataError(f"{path}: {error}; delete it, and it is played again") from error
     return batches
-
-
-def _start(
-    folder: CampaignFolder, generation: int, ladder: Ladder, players: tuple[str, ...]
-) -> int:
-    """Where the last generation stood whose climb is over by now; the weakest rung before any."""
-    path = earlier_climb(folder, generation)
-    if path is None:
-        return 0
-    bracket = read_climb_report(path).bracket
-    stood = ladder.rung(bracket[len(bracket) // 2]).elo
-    return min(range(len(players)), key=lambda rung: abs(ladder.rung(players[rung]).elo - stood))

@@ -97,11 +97,22 @@ def read_climb_report(path: Path) -> ClimbReport:
     return report
 
 
+def conversion_simulations(folder: CampaignFolder, generation: int) -> int:
+    """Simulations a move of the self-play that made ``generation``.
+
+    Raises:
+        CorruptDataError: the plan of its iteration is missing or damaged.
+    """
+    return folder.config.search.simulations(read_plan(folder, generation - 1).progress_first)
+
+
 def play_conversion(
-    directory: Path, generation: int, *, num_threads: int = 1,
+    directory: Path, generation: int, simulations: int | None = None, *, num_threads: int = 1,
     on_progress: Progress | None = None,
 ) -> Json:
     """Let ``generation`` play out the suite of won positions, as it would in self-play.
+
+    ``simulations`` a move are by default :func:`conversion_simulations`.
 
     Returns:
         What came of it; it is kept, and not played again.
@@ -109,8 +120,9 @@ def play_conversion(
     folder = CampaignFolder.open(directory)
     path = folder.match(event_of(generation), CONVERSION)
     if not path.exists():
-        config, progress = folder.config, read_plan(folder, generation - 1).progress_first
-        simulations = config.search.simulations(progress)
+        config = folder.config
+        if simulations is None:
+            simulations = conversion_simulations(folder, generation)
         evaluator = evaluator_of(folder, generation, num_threads=num_threads)
         search = make_search(
             game_of(folder), evaluator, config.search,

@@ -1,7 +1,10 @@
 """Stages on workers that do not see the campaign folder, by a real crew."""
 
+import asyncio
+import hashlib
 import inspect
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -12,10 +15,10 @@ from chess_snn.campaign import CampaignFolder, load_config  # noqa: E402
 from chess_snn.campaign.stages import play_shard, prepare_first_generation  # noqa: E402
 from chess_snn.campaign.store.plans import begin_iteration  # noqa: E402
 from chess_snn.data import verify_folder  # noqa: E402
-from chess_snn.errors import ClusterError  # noqa: E402
+from chess_snn.errors import ClusterError, DamagedFolderError  # noqa: E402
 from flows.cluster import campaign_workers  # noqa: E402
-from tasks import compute, remote, remote_jobs  # noqa: E402
-from tasks.folder_access import check_seen, folder_access  # noqa: E402
+from tasks import compute, placement, remote  # noqa: E402
+from tasks.placement import FileStore, check_seen, give_access  # noqa: E402
 
 SETTINGS = (
     "campaign.iterations=1", "self_play.games_per_iteration=6", "self_play.games_per_shard=2",
@@ -46,36 +49,34 @@ def test_every_stage_says_which_artifact_it_makes():
         and not name.startswith("_")
         and next(iter(inspect.signature(function).parameters), "") == "directory"
     }
-    assert {function.__name__ for function in remote_jobs._MAKES} == stages - TRAINED_HERE
+    assert {function.__name__ for function in placement._MAKES} == stages - TRAINED_HERE
 
 
 @pytest.mark.slow
-def test_stages_run_by_workers_in_replicas_are_committed_here(make):
+def test_stages_on_workers_without_the_folder_are_committed_here(make):
     folder, plain = make("c", "cluster.shared_storage=false"), make("plain")
     directory = str(folder.path)
     expected = [play_shard(plain.path, 0, shard) for shard in range(3)]
     compute.start()
-    with (
-        campaign_workers(folder, lambda text: None) as crew,
-        folder_access(crew.client, folder, crew.addresses),
-    ):
+    with campaign_workers(folder, lambda text: None) as crew:
+        give_access(crew.client, folder, crew.addresses)
         calls = [(remote.play_shard, directory, 0, shard, 1) for shard in range(3)]
         first = compute.run_on_device(*calls[1])
         committed = folder.shard(0, 1).stat()
         facts = compute.run_all_on_devices(calls)
         assert facts[1] == first
         assert folder.shard(0, 1).stat() == committed
-        replicas = crew.client.run(lambda dask_worker: dask_worker.local_directory)
+        directories = crew.client.run(lambda dask_worker: dask_worker.local_directory)
         for shard in range(3):
             ours, theirs = (verify_folder(c.shard(0, shard)) for c in (folder, plain))
             assert ours.files == theirs.files
         assert [fact.bytes for fact in facts] == [fact.bytes for fact in expected]
-        (replica,) = [Path(d) / "campaigns" / folder.campaign_id for d in replicas.values()]
-        kept = sorted(p.relative_to(replica).as_posix() for p in replica.rglob("*") if p.is_file())
-        assert kept == [
-            "campaign.toml", "checkpoints/gen-000000/MANIFEST.json",
-            "checkpoints/gen-000000/weights.safetensors", "plans/iter-000000.json",
-        ]
+        (cache,) = [Path(d) / "campaigns" / folder.campaign_id for d in directories.values()]
+        names = ("campaign.toml", *(
+            f"checkpoints/gen-000000/{name}" for name in ("MANIFEST.json", "weights.safetensors")
+        ))
+        kept = sorted(path.read_bytes() for path in cache.iterdir())
+        assert kept == sorted((folder.path / name).read_bytes() for name in names)
 
 
 @pytest.mark.slow
@@ -92,3 +93,47 @@ def test_workers_that_should_see_the_folder_and_do_not_are_named(make, tmp_path)
         (other.path / "campaign.toml").rename(folder.path / "campaign.toml")
         with pytest.raises(ClusterError, match="another campaign is there"):
             check_seen(crew.client, folder, crew.addresses)
+
+
+def test_the_scheduler_keeps_files_that_were_asked_for_last():
+    async def use() -> None:
+        store = FileStore()
+        await store.start(SimpleNamespace(handlers={}))
+        contents = [b"a" * 10, b"b" * 10, b"c" * 10]
+        a, b, c = digests = [hashlib.sha256(content).hexdigest() for content in contents]
+        assert await store.lacking([a, b], 100) == sorted([a, b])
+        for digest, content in zip(digests, contents, strict=True):
+            await store.put(digest, content)
+        assert await store.lacking([a], 20) == []
+        assert [await store.get(digest) for digest in digests] == [contents[0], None, contents[2]]
+        assert await store.lacking([a, c, b], 0) == [b], "those of one job are kept"
+        store._path(a).write_bytes(b"rotten")
+        assert await store.get(a) is None
+        assert await store.lacking([a, c], 0) == [a]
+
+    asyncio.run(use())
+
+
+@pytest.mark.slow
+def test_a_damaged_input_is_named_and_one_that_the_scheduler_lost_is_sent_again(make):
+    folder = make("c", "cluster.shared_storage=false")
+    call = (remote.play_shard, str(folder.path), 0, 0, 1)
+    compute.start()
+    with campaign_workers(folder, lambda text: None) as crew:
+        give_access(crew.client, folder, crew.addresses)
+        weights = folder.checkpoint(0) / "weights.safetensors"
+        content = weights.read_bytes()
+        weights.write_bytes(b"x" + content[1:])
+        with pytest.raises(DamagedFolderError) as caught:
+            compute.run_on_device(*call)
+        assert caught.value.folder == folder.checkpoint(0)
+        weights.write_bytes(content)
+
+        job = placement.sent(crew.client, call)
+        crew.client.run_on_scheduler(lambda dask_scheduler: [
+            path.unlink()
+            for path in dask_scheduler.plugins[FileStore.name]._path("x").parent.iterdir()
+        ])
+        with pytest.raises(FileNotFoundError, match="does not keep"):
+            crew.client.submit(*job, pure=False).result()
+        assert compute.run_on_device(*call).name == "iter-000000/shard-0000"
