@@ -6,7 +6,7 @@ pytestmark = pytest.mark.orchestration
 pytest.importorskip("distributed")
 
 from tasks.cluster.crew_watch import Member  # noqa: E402
-from tasks.cluster.rendezvous import choose_machines  # noqa: E402
+from tasks.train_together import choose_machines  # noqa: E402
 
 
 def member(host: str, number: int = 0, *, gpu: bool = True) -> Member:

@@ -63,10 +63,6 @@ def _kill_rank(planned: PlannedFault, scene: Scene) -> Injected | None:
     return _kill_one(scene.campaign.ranks(), planned)
 
 
-def _kill_launcher(planned: PlannedFault, scene: Scene) -> Injected | None:
-    return _kill_one(scene.campaign.launchers(), planned)
-
-
 def _kill_one(processes: Sequence[psutil.Process], planned: PlannedFault) -> Injected | None:
     process = _chosen(processes, planned.target)
     if process is None:
@@ -157,7 +153,6 @@ _INJECTIONS: dict[Kind, Callable[[PlannedFault, Scene], Injected | None]] = {
     Kind.KILL_PREFECT: _kill_prefect,
     Kind.KILL_MLFLOW: _kill_mlflow,
     Kind.KILL_RANK: _kill_rank,
-    Kind.KILL_LAUNCHER: _kill_launcher,
     Kind.FILL_DISK: _fill_disk,
     Kind.DAMAGE_SHARD: _damage_shard,
     Kind.DAMAGE_CHECKPOINT: _damage_checkpoint,

@@ -61,8 +61,7 @@ ERRORS = (
     ErrorOf(frozenset({Kind.KILL_WORKER, Kind.FREEZE_WORKER}),
             ("workers died one after another",), at_least=4),
     # A task is tried again twice (`execution.retries`).
-    ErrorOf(frozenset({Kind.KILL_RANK, Kind.KILL_LAUNCHER}),
-            ("was killed by SIGKILL",), at_least=3),
+    ErrorOf(frozenset({Kind.KILL_RANK}), ("was killed by SIGKILL",), at_least=3),
 )
 """Damage is not among them: an error names its folder."""
 

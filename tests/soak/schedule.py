@@ -30,7 +30,6 @@ class Kind(StrEnum):
     KILL_PREFECT = "kill -9 the Prefect server"
     KILL_MLFLOW = "kill -9 the MLflow server"
     KILL_RANK = "kill -9 a training rank"
-    KILL_LAUNCHER = "kill -9 the ranks' launcher"
     FILL_DISK = "fill the disk"
     DAMAGE_SHARD = "damage a shard"
     DAMAGE_CHECKPOINT = "damage the newest checkpoint"
@@ -50,7 +49,7 @@ DECK = {
 }
 """How often each kind is in the deck of every campaign."""
 
-DECK_OF_RANKS = {Kind.KILL_RANK: 4, Kind.KILL_LAUNCHER: 2}
+DECK_OF_RANKS = {Kind.KILL_RANK: 6}
 """Added where the campaign trains in ranks."""
 
 HOLDS_S = {

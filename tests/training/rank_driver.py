@@ -14,12 +14,12 @@ from pathlib import Path
 
 import torch
 from safetensors.torch import save_file
-from torch.distributed.elastic.multiprocessing.errors import record
 
 from chess_snn.data import ReplayWindow
 from chess_snn.errors import ChessSnnError, UsageError
 from chess_snn.games import get_game
 from chess_snn.nets import build_network, net_config
+from chess_snn.processes import end_with_parent
 from chess_snn.training import (
     ALONE,
     GivenShard,
@@ -31,7 +31,7 @@ from chess_snn.training import (
     plan_course,
     train_supervised,
 )
-from chess_snn.training.ranks import end_with_launcher, joined_ranks
+from chess_snn.training.ranks import LINE, joined_ranks
 
 GAME = get_game("chess")
 SETTINGS = {
@@ -184,22 +184,21 @@ def break_down(fault, trainer):
             os.kill(os.getpid(), signal.SIGSTOP)
         elif fault == "sleep":
             time.sleep(600)
-        elif fault == "kill" and os.environ.get("TORCHELASTIC_RESTART_COUNT", "0") == "0":
+        elif fault == "kill":
             os.kill(os.getpid(), signal.SIGKILL)
         return figures
 
     gradients._backward = failing
 
 
-@record
 def main(file):
     place = RankPlace.from_environment()
-    end_with_launcher()
+    end_with_parent(os.getppid(), signal.SIGKILL)
     torch.set_num_threads(1)
     task = json.loads(Path(file).read_text())
-    if place.rank == 0:
-        print("begun", flush=True)
     with joined_ranks(place, "cpu", task.get("timeout_s", TIMEOUT_S)) as ranks:
+        if ranks.is_first:
+            ranks.tell(LINE, "begun")
         for values in task["cases"]:
             case = Case(**values)
             stem = Path(task["out"], f"{case.name}-{ranks.rank}")

@@ -67,44 +67,19 @@ class TrainedNetwork:
     """Whether an earlier run had finished it."""
 
 
-def train_network(
-    config: CampaignConfig, out: Path, *, num_threads: int = 1,
-    on_progress: Progress | None = None, on_step: StepListener | None = None,
-) -> TrainedNetwork:
-    """Train a network on the games of ``config.supervised`` in this process, or go on with that.
-
-    Args:
-        config: its games are fixed, see
-            :func:`chess_snn.campaign.stages.given_games.fix_given_games`; of the rest,
-            ``net``, ``training``, the seed and the device are looked at.
-        out: the checkpoint to be.
-        num_threads: of a CPU.
-        on_progress: called after every step with (steps done, steps in all).
-        on_step: called with the losses of every step.
-
-    Raises:
-        UsageError: ``out`` or what is unfinished there is something else, or the games are gone.
-        CorruptDataError: a shard or a checkpoint is damaged.
-    """
-    before = begin_network(config, out)
-    if before is not None:
-        return before
-    learn_network(out, num_threads=num_threads, on_progress=on_progress, on_step=on_step)
-    return trained_network(out, was_there=False)
-
-
 def begin_network(
     config: CampaignConfig, out: Path, *, is_first: bool = True
 ) -> TrainedNetwork | None:
     """Note what is to be trained, for :func:`learn_network`; the network if it is there already.
 
     Args:
-        config: as of :func:`train_network`.
+        config: whose games are fixed.
         out: the checkpoint to be.
         is_first: whether this is the first, or only, machine, which cleans up.
 
     Raises:
-        UsageError: as :func:`train_network`.
+        UsageError: ``out`` or what is unfinished there is something else.
+        CorruptDataError: the network that is there is damaged.
     """
     settings = _settings_of_the_result(config)
     if out.exists():
