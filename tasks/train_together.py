@@ -16,7 +16,7 @@ from distributed import Client, Future, default_client
 from distributed.comm import get_address_host
 
 from chess_snn.campaign import CampaignConfig
-from chess_snn.campaign.machine.training_ranks import deal_ranks
+from chess_snn.campaign.machine.training_launch import deal_ranks
 from chess_snn.errors import ChessSnnError, RankLostError
 from chess_snn.ports import free_port
 from chess_snn.training.rank_launch import RankLayout

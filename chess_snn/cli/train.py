@@ -10,8 +10,12 @@ import typer
 
 from chess_snn.campaign import CampaignConfig, CampaignFolder, campaign_lock
 from chess_snn.campaign.configuration.loading import change_pace
-from chess_snn.campaign.machine.training_launch import generation_training, run_training
-from chess_snn.campaign.machine.training_ranks import choose_ranks, training_gpus
+from chess_snn.campaign.machine.training_launch import (
+    choose_ranks,
+    generation_training,
+    run_training,
+    training_gpus,
+)
 from chess_snn.campaign.stages.window import iteration_to_train
 from chess_snn.cli.console import print_message
 from chess_snn.cli.options import GpusOption, given_settings, parse_gpus, setting_option

@@ -4,6 +4,7 @@ They end with this process, however it ends (Linux).
 """
 
 import json
+import os
 import re
 import socket
 import subprocess
@@ -155,7 +156,8 @@ def _open_store(layout: RankLayout) -> TCPStore:
 
 def _variables(layout: RankLayout, number: int, store: TCPStore) -> dict[str, str]:
     """Those that torchrun sets, and the network that the ranks exchange by."""
-    return {
+    defaults = {"GLOO_SOCKET_IFNAME": _interface_towards(store.host), "OMP_NUM_THREADS": "1"}
+    return defaults | os.environ | {
         "RANK": str(layout.first + number),
         "WORLD_SIZE": str(layout.size or layout.number),
         "LOCAL_RANK": str(number),
@@ -163,8 +165,6 @@ def _variables(layout: RankLayout, number: int, store: TCPStore) -> dict[str, st
         "MASTER_ADDR": store.host,
         "MASTER_PORT": str(store.port),
         "TORCHELASTIC_USE_AGENT_STORE": "True",
-        "GLOO_SOCKET_IFNAME": _interface_towards(store.host),
-        "OMP_NUM_THREADS": "1",
     }
 
 

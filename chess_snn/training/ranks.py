@@ -47,21 +47,21 @@ def error_key(rank: int) -> str:
 class RankPlace:
     """What the launcher tells a rank."""
 
-    rank: int
-    size: int
-    local_rank: int
+    rank: int = 0
+    size: int = 1
+    local_rank: int = 0
     """From 0 among the ranks of this machine."""
-    local_size: int
+    local_size: int = 1
 
     @classmethod
-    def from_environment(cls) -> "RankPlace | None":
-        """The place of this process; None if it was not launched as a rank.
+    def from_environment(cls) -> "RankPlace":
+        """The place of this process, which is alone if it was not launched as a rank.
 
         Raises:
             UsageError: a variable of torchrun is missing or not a number.
         """
         if "RANK" not in os.environ:
-            return None
+            return cls()
         for name in _PLACE:
             if not (text := os.environ.get(name, "")).isdecimal():
                 raise UsageError(
@@ -76,6 +76,10 @@ class Ranks:
 
     rank = 0
     size = 1
+    local_rank = 0
+    """From 0 among the ranks of this machine."""
+    by_pace = False
+    """Whether ranks get micro-batches by their measured pace, else evenly."""
 
     @property
     def is_first(self) -> bool:
@@ -107,8 +111,9 @@ ALONE: Final = Ranks()
 class RankGroup(Ranks):
     """Several processes, made by :func:`joined_ranks`."""
 
-    def __init__(self, place: RankPlace, store: Store, timeout_s: float) -> None:
-        self.rank, self.size = place.rank, place.size
+    def __init__(self, place: RankPlace, store: Store, timeout_s: float, by_pace: bool) -> None:
+        self.rank, self.size, self.local_rank = place.rank, place.size, place.local_rank
+        self.by_pace = by_pace
         self._store, self._timeout_s = store, timeout_s
         self._num_met = 0
         self._names = [f"rank {rank}" for rank in range(place.size)]
@@ -177,7 +182,7 @@ class RankGroup(Ranks):
 @contextmanager
 def joined_ranks(
     place: RankPlace, device: torch.device | str, timeout_s: float = TIMEOUT_S,
-    backend: Backend = "auto",
+    backend: Backend = "auto", *, by_pace: bool = False,
 ) -> Iterator[Ranks]:
     """Be one of the ranks for the length of the block.
 
@@ -186,6 +191,7 @@ def joined_ranks(
         device: of this rank.
         timeout_s: how long to wait for a rank: to come, and to do its share of a step.
         backend: what to exchange by, the same for all ranks.
+        by_pace: see :class:`Ranks`.
 
     Raises:
         RankLostError: a rank did not come; names it.
@@ -196,7 +202,7 @@ def joined_ranks(
         return
     store = _store(place, timeout_s)
     try:
-        ranks = RankGroup(place, store, timeout_s)
+        ranks = RankGroup(place, store, timeout_s, by_pace)
         device = torch.device(device)
         chosen = _choose_backend(backend, device, place.local_size)
         ranks.agree({"backend": chosen})

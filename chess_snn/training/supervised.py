@@ -111,7 +111,7 @@ def train_supervised(
     game: Game, course: Course, begin: Callable[[], Trainer], folder: Path, *,
     device: torch.device | str = "cpu", checkpoint_s: float = 300.0,
     on_progress: Progress | None = None, on_step: StepListener | None = None,
-    meta: Json | None = None, ranks: Ranks = ALONE, by_pace: bool = False,
+    meta: Json | None = None, ranks: Ranks = ALONE,
 ) -> tuple[Trainer, Points]:
     """Go through ``course``, from the newest checkpoint in ``folder`` where there is one.
 
@@ -126,7 +126,6 @@ def train_supervised(
         on_step: called with the losses of every step.
         meta: what the manifest of every checkpoint keeps beside its own.
         ranks: who trains together.
-        by_pace: see :class:`chess_snn.training.Trainer`; of a trainer from a checkpoint.
 
     Returns:
         The trainer at the end of the course, and the figures of all of it.
@@ -137,7 +136,7 @@ def train_supervised(
         TrainingDivergedError: a loss or gradient is not finite; the last checkpoint stays.
     """
     trainer, points, first = _place_to_begin(
-        begin, folder, lambda newest: load_trainer(newest, game, device, ranks, by_pace)
+        begin, folder, lambda newest: load_trainer(newest, game, device, ranks)
     )
     run = _Run(course, trainer, points, folder, checkpoint_s, on_progress, on_step, meta or {})
     for index in range(first, len(course.portions)):

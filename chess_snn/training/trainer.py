@@ -98,7 +98,6 @@ class Trainer:
     def __init__(
         self, game: Game, network: Network, settings: TrainingSettings, seed: int,
         device: torch.device | str = "cpu", captured: bool = True, ranks: Ranks = ALONE,
-        by_pace: bool = False,
     ) -> None:
         """Take over ``network``.
 
@@ -111,7 +110,6 @@ class Trainer:
             captured: whether a GPU replays its steps as a graph, where it trains alone; the CPU
                 has none.
             ranks: who trains together; each has the same network, settings and seed.
-            by_pace: whether ranks get micro-batches by their measured pace, else evenly.
 
         Raises:
             UsageError: there are more ranks than micro-batches.
@@ -128,7 +126,7 @@ class Trainer:
         self._run_step = self._step_runner()
         self._paces = [1.0] * ranks.size
         self._division = divide(settings, self._paces)
-        self._gauge = PaceGauge(ranks.size) if by_pace and ranks.size > 1 else None
+        self._gauge = PaceGauge(ranks.size) if ranks.by_pace else None
         self._step.is_timed = self._gauge is not None
         self.steps_done = 0
         """Optimiser steps since the start of the campaign."""

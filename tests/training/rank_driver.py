@@ -121,9 +121,9 @@ def train(case, shard, ranks=ALONE):
         window = ReplayWindow.load(GAME, [shard], 3_000, holdout_every=20, discount=0.99)
     if is_bad and case.fault == "stream":
         seed = 8
-    trainer = Trainer(
-        GAME, case_network(), TrainingSettings(**settings), seed, ranks=ranks, by_pace=case.by_pace
-    )
+    if ranks.size > 1:
+        ranks.by_pace = case.by_pace
+    trainer = Trainer(GAME, case_network(), TrainingSettings(**settings), seed, ranks=ranks)
     seen = watch_rows(window)
     if ranks.rank in case.slow_ranks:
         slow_down(trainer)

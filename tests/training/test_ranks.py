@@ -246,9 +246,9 @@ def test_a_place_is_read_from_what_torchrun_sets(torchrun_variables):
     assert RankPlace.from_environment() == RankPlace(3, 4, 1, 2)
 
 
-def test_without_a_launcher_there_is_no_place(torchrun_variables):
+def test_without_a_launcher_a_process_is_alone(torchrun_variables):
     torchrun_variables(RANK=None)
-    assert RankPlace.from_environment() is None
+    assert RankPlace.from_environment() == RankPlace(0, 1, 0, 1)
 
 
 @pytest.mark.parametrize(("name", "value"), [

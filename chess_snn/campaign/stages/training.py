@@ -47,9 +47,8 @@ _PROVENANCE: Final = "provenance"
 
 
 def train_generation(
-    directory: Path, iteration: int, *, num_threads: int = 1, local_rank: int = 0,
-    on_progress: Progress | None = None, on_step: StepListener | None = None,
-    ranks: Ranks = ALONE,
+    directory: Path, iteration: int, *, num_threads: int = 1, on_progress: Progress | None = None,
+    on_step: StepListener | None = None, ranks: Ranks = ALONE,
 ) -> TrainingFacts:
     """Train generation ``iteration`` on the replay window; commit generation ``iteration + 1``.
 
@@ -75,8 +74,7 @@ def train_generation(
         setting="training.window_positions",
     )
     trainer = load_trainer(
-        folder.checkpoint(iteration), game, device_of(folder, local_rank), ranks,
-        by_pace=config.execution.training_shares == "measured",
+        folder.checkpoint(iteration), game, device_of(folder, ranks.local_rank), ranks,
         settings=config.training if _is_forked_at(folder, iteration) else None,
     )
     trainer.begin_iteration(iteration)

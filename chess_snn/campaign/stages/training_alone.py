@@ -23,7 +23,6 @@ from chess_snn.campaign.configuration.settings import CampaignConfig
 from chess_snn.campaign.stages.given_games import course_through, fixed_games
 from chess_snn.campaign.stages.warm_start import (
     SUPERVISED,
-    is_by_pace,
     supervised_json,
     supervised_trainer,
 )
@@ -96,7 +95,7 @@ def begin_network(
 
 
 def learn_network(
-    out: Path, *, num_threads: int = 1, local_rank: int = 0, on_progress: Progress | None = None,
+    out: Path, *, num_threads: int = 1, on_progress: Progress | None = None,
     on_step: StepListener | None = None, ranks: Ranks = ALONE,
 ) -> None:
     """Train the network that :func:`begin_network` noted, to its end; rank 0 commits it to ``out``.
@@ -104,7 +103,6 @@ def learn_network(
     Args:
         out: the checkpoint to be.
         num_threads: of a CPU.
-        local_rank: number of this process on its machine; processes take the devices in turns.
         on_progress: called after every step with (steps done, steps in all).
         on_step: called with the losses of every step.
         ranks: who trains together.
@@ -117,14 +115,13 @@ def learn_network(
     config = network_config(out)
     given, game = fixed_games(config), get_game(config.campaign.game)
     devices = find_devices(config.execution.device)
-    device = devices[local_rank % len(devices)]
+    device = devices[ranks.local_rank % len(devices)]
     torch.set_num_threads(num_threads)
     trainer, points = train_supervised(
         game, course_through(given, config),
         lambda: supervised_trainer(game, config, device, ranks),
         unfinished_folder(out), device=device, on_progress=on_progress, on_step=on_step,
         checkpoint_s=_S_PER_MINUTE * config.supervised.checkpoint_minutes, ranks=ranks,
-        by_pace=is_by_pace(config),
     )
     if not ranks.is_first:
         return

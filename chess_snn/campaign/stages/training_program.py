@@ -27,7 +27,7 @@ from chess_snn.devices import find_devices
 from chess_snn.errors import ChessSnnError
 from chess_snn.interrupts import EXIT_INTERRUPTED
 from chess_snn.processes import end_with_parent
-from chess_snn.training import ALONE, RankPlace, Ranks, StepLines, StepListener, joined_ranks
+from chess_snn.training import RankPlace, Ranks, StepLines, StepListener, joined_ranks
 from chess_snn.training.ranks import LINE, STEPS, TIMEOUT_S
 from chess_snn.training.settings import Backend
 from chess_snn.types import Progress
@@ -55,35 +55,34 @@ def _run(options: argparse.Namespace) -> None:
         CampaignFolder.open(options.path).config if is_campaign else network_config(options.path)
     )
     place = RankPlace.from_environment()
-    if place is None:
-        _train(options, config, is_campaign, ALONE, local_rank=0, local_size=1)
-        return
-    end_with_parent(os.getppid(), signal.SIGKILL)  # torchrun would leave it running
+    if place.size > 1:
+        end_with_parent(os.getppid(), signal.SIGKILL)  # torchrun would leave it running
     devices = find_devices(config.execution.device)
     with joined_ranks(
         place, devices[place.local_rank % len(devices)], options.timeout_s,
         options.backend or config.execution.training_backend,
+        by_pace=config.execution.training_shares == "measured",
     ) as ranks:
-        _train(options, config, is_campaign, ranks, place.local_rank, place.local_size)
+        _train(options, config, is_campaign, ranks, place.local_size)
 
 
 def _train(
     options: argparse.Namespace, config: CampaignConfig, is_campaign: bool, ranks: Ranks,
-    local_rank: int, local_size: int,
+    local_size: int,
 ) -> None:
     num_threads = options.threads or max(1, num_cores() // local_size)
     on_progress, on_step = _listeners(ranks, config.training.batch_size)
     if options.learn:
         learn = train_first_generation if is_campaign else learn_network
         learn(
-            options.path, num_threads=num_threads, local_rank=local_rank, on_progress=on_progress,
-            on_step=on_step, ranks=ranks,
+            options.path, num_threads=num_threads, on_progress=on_progress, on_step=on_step,
+            ranks=ranks,
         )
         return
     folder = CampaignFolder.open(options.path)
     facts = train_generation(
         folder.path, iteration_to_train(folder, options.iteration), num_threads=num_threads,
-        local_rank=local_rank, on_progress=on_progress, on_step=on_step, ranks=ranks,
+        on_progress=on_progress, on_step=on_step, ranks=ranks,
     )
     if ranks.is_first:
         print(f"generation {facts.generation} is trained", flush=True)  # noqa: T201

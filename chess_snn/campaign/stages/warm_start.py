@@ -35,8 +35,8 @@ def is_warm(folder: CampaignFolder) -> bool:
 
 
 def train_first_generation(
-    directory: Path, *, num_threads: int = 1, local_rank: int = 0,
-    on_progress: Progress | None = None, on_step: StepListener | None = None, ranks: Ranks = ALONE,
+    directory: Path, *, num_threads: int = 1, on_progress: Progress | None = None,
+    on_step: StepListener | None = None, ranks: Ranks = ALONE,
 ) -> Json:
     """Train generation 0 on the games of the configuration, and commit it.
 
@@ -54,14 +54,13 @@ def train_first_generation(
     if not is_committed(folder.checkpoint(0)):
         given = fixed_games(folder.config)
         torch.set_num_threads(num_threads)
-        device = device_of(folder, local_rank)
+        device = device_of(folder, ranks.local_rank)
         trainer, points = train_supervised(
             game_of(folder), course_through(given, folder.config),
             lambda: supervised_trainer(game_of(folder), folder.config, device, ranks),
             folder.supervised, device=device, on_progress=on_progress, on_step=on_step,
             checkpoint_s=_S_PER_MINUTE * folder.config.supervised.checkpoint_minutes,
             meta={FROZEN_SETTINGS: config_values(folder.config)}, ranks=ranks,
-            by_pace=is_by_pace(folder.config),
         )
         facts = supervised_json(given, points, ranks)
         if not ranks.is_first:
@@ -101,14 +100,8 @@ def supervised_trainer(
     )
     training = config.supervised.applied_to(config.training)
     return Trainer(
-        game, network, training, derive_seed(seed, SUPERVISED), device, ranks=ranks,
-        by_pace=is_by_pace(config),
+        game, network, training, derive_seed(seed, SUPERVISED), device, ranks=ranks
     )
-
-
-def is_by_pace(config: CampaignConfig) -> bool:
-    """Whether ranks get micro-batches by their measured pace."""
-    return config.execution.training_shares == "measured"
 
 
 def supervised_json(given: GivenGames, points: Points, ranks: Ranks) -> Json:
