@@ -28,6 +28,7 @@ from chess_snn.training import (
     SupervisedSettings,
     Trainer,
     TrainingSettings,
+    measure_holdout,
     plan_course,
     train_supervised,
 )
@@ -130,7 +131,7 @@ def train(case, shard, ranks=ALONE):
     plan = IterationPlan(case.steps, 0.0, 1.0)
     if case.loss_scale:
         trainer.loss_scale.factor.fill_(case.loss_scale)
-    outcome = Outcome([], [], [], [], [], [trainer.holdout_value_loss(window)], {})
+    outcome = Outcome([], [], [], [], [], [measure_holdout(trainer, window).value_loss], {})
     for step in range(case.steps):
         if is_bad and step == case.fault_step:
             break_down(case.fault, trainer)
@@ -144,7 +145,7 @@ def train(case, shard, ranks=ALONE):
         outcome.rows.append(seen[-1])
         outcome.scales.append(report.loss_scale)
         outcome.micro_batches += [list(astuple(use)) for use in report.micro_batches]
-    outcome.holdout.append(trainer.holdout_value_loss(window))
+    outcome.holdout.append(measure_holdout(trainer, window).value_loss)
     outcome.state = {k: v.clone().contiguous() for k, v in trainer.network.state_dict().items()}
     return outcome
 

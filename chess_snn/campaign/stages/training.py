@@ -1,6 +1,5 @@
 """The stage of training: an iteration's games, and those before them, make the next generation."""
 
-import math
 from dataclasses import asdict
 from pathlib import Path
 from typing import Final
@@ -26,6 +25,7 @@ from chess_snn.nets import network_digest
 from chess_snn.sources import provenance
 from chess_snn.training import (
     ALONE,
+    HoldoutReport,
     IterationPlan,
     Ranks,
     StepListener,
@@ -84,7 +84,7 @@ def train_generation(
         progress_last=stretch.progress_last,
     )
     # Before training: what it has learnt so far says of games that no step was ever made on.
-    before = trainer.holdout_value_loss(window)
+    before = measure_holdout(trainer, window)
     failpoint("training.begins")
     try:
         report = trainer.run(window, plan, on_progress=on_progress, on_step=on_step)
@@ -121,11 +121,7 @@ def train_generation(
             "samples_per_s": report.samples_per_s,
             "ranks": float(ranks.size),
             "micro_batch": float(report.micro_batches[-1].micro_batch),
-            **_measured({
-                "holdout_value_loss": before,
-                "holdout_value_loss_after": trainer.holdout_value_loss(window),
-            }),
-            **_holdout_policy(trainer, window),
+            **_holdout(before, measure_holdout(trainer, window)),
             **_spike_rates(trainer, window),
             **_loss_scale(report),
         },
@@ -190,19 +186,15 @@ def check_training_inputs(folder: CampaignFolder, iteration: int) -> None:
         check_shard(shard)
 
 
-def _measured(metrics: dict[str, float]) -> dict[str, float]:
-    """Those that are numbers: a small window may have no game that is held out."""
-    return {name: value for name, value in metrics.items() if not math.isnan(value)}
-
-
-def _holdout_policy(trainer: Trainer, window: ReplayWindow) -> dict[str, float]:
-    """What the trained network's policy is worth on held-out games."""
-    report = measure_holdout(trainer, window)
-    if report is None:
+def _holdout(before: HoldoutReport | None, after: HoldoutReport | None) -> dict[str, float]:
+    """What the network is worth on held-out games, of which a small window may have none."""
+    if before is None or after is None:
         return {}
     return {
-        "holdout_policy_loss_after": report.policy_loss,
-        "holdout_policy_accuracy_after": report.policy_accuracy,
+        "holdout_value_loss": before.value_loss,
+        "holdout_value_loss_after": after.value_loss,
+        "holdout_policy_loss_after": after.policy_loss,
+        "holdout_policy_accuracy_after": after.policy_accuracy,
     }
 
 
