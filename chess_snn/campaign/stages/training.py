@@ -42,6 +42,12 @@ from chess_snn.types import Json, Progress
 _STEP_LOSSES: Final = "step_losses"
 """Under this name the manifest of a generation keeps its loss curve."""
 
+_REPORTED: Final = (
+    "steps", "skipped_steps", "samples", "total_loss", "value_loss", "policy_loss",
+    "plies_left_loss", "policy_entropy", "target_entropy", "value_mean_abs", "value_error",
+    "gradient_norm", "learning_rate", "samples_per_s",
+)
+"""Figures of a training report that are metrics of a generation."""
 _PROVENANCE: Final = "provenance"
 """Under this name it keeps what it was trained by: program, machine, devices."""
 
@@ -105,20 +111,7 @@ def train_generation(
         _STEP_LOSSES: report.step_losses,
         _PROVENANCE: provenance() | {"devices": _devices(trainer)},
         "metrics": {
-            "steps": float(report.steps),
-            "skipped_steps": float(report.skipped_steps),
-            "samples": float(report.samples),
-            "total_loss": report.total_loss,
-            "value_loss": report.value_loss,
-            "policy_loss": report.policy_loss,
-            "plies_left_loss": report.plies_left_loss,
-            "policy_entropy": report.policy_entropy,
-            "target_entropy": report.target_entropy,
-            "value_mean_abs": report.value_mean_abs,
-            "value_error": report.value_error,
-            "gradient_norm": report.gradient_norm,
-            "learning_rate": report.learning_rate,
-            "samples_per_s": report.samples_per_s,
+            **{name: float(getattr(report, name)) for name in _REPORTED},
             "ranks": float(ranks.size),
             "micro_batch": float(report.micro_batches[-1].micro_batch),
             **_holdout(before, measure_holdout(trainer, window)),

@@ -20,12 +20,7 @@ import torch
 
 from chess_snn.campaign.configuration.loading import build_config, config_values, flat_values
 from chess_snn.campaign.configuration.settings import CampaignConfig
-from chess_snn.campaign.stages.given_games import course_through, fixed_games
-from chess_snn.campaign.stages.warm_start import (
-    SUPERVISED,
-    supervised_json,
-    supervised_trainer,
-)
+from chess_snn.campaign.stages.warm_start import SUPERVISED, learn_given_games
 from chess_snn.data import (
     is_committed,
     read_json,
@@ -33,24 +28,14 @@ from chess_snn.data import (
     sweep_temporaries,
     write_json,
 )
-from chess_snn.devices import find_devices
 from chess_snn.errors import UsageError
-from chess_snn.games import get_game
-from chess_snn.training import (
-    ALONE,
-    Points,
-    Ranks,
-    StepListener,
-    save_checkpoint,
-    train_supervised,
-)
+from chess_snn.training import ALONE, Points, Ranks, StepListener, save_checkpoint
 from chess_snn.types import Json, Progress
 
 _SUFFIX: Final = ".unfinished"
 _DESCRIPTION: Final = "train.json"
 _SETTINGS: Final = "settings"
 _CONFIG: Final = "config"
-_S_PER_MINUTE: Final = 60.0
 _NOT_OF_THE_RESULT: Final = ("games", "checkpoint_minutes")
 """Settings of ``[supervised]`` that may change between two runs; the games have their digest."""
 
@@ -113,21 +98,14 @@ def learn_network(
         RankLostError: a rank died or froze; the last checkpoint on the way stays.
     """
     config = network_config(out)
-    given, game = fixed_games(config), get_game(config.campaign.game)
-    devices = find_devices(config.execution.device)
-    device = devices[ranks.local_rank % len(devices)]
     torch.set_num_threads(num_threads)
-    trainer, points = train_supervised(
-        game, course_through(given, config),
-        lambda: supervised_trainer(game, config, device, ranks),
-        unfinished_folder(out), device=device, on_progress=on_progress, on_step=on_step,
-        checkpoint_s=_S_PER_MINUTE * config.supervised.checkpoint_minutes, ranks=ranks,
+    trainer, facts = learn_given_games(
+        config, unfinished_folder(out), {}, on_progress, on_step, ranks
     )
     if not ranks.is_first:
         return
     save_checkpoint(out, trainer, meta={
-        SUPERVISED: supervised_json(given, points, ranks),
-        _SETTINGS: _settings_of_the_result(config),
+        SUPERVISED: facts, _SETTINGS: _settings_of_the_result(config),
     })
     shutil.rmtree(unfinished_folder(out), ignore_errors=True)  # of no more use, and no harm
 
