@@ -8,6 +8,7 @@ Dimensions: F figures, V all numbers of the vector that ranks sum.
 """
 
 import time
+from contextlib import suppress
 from typing import Final
 
 import torch
@@ -46,7 +47,7 @@ class TrainingStep:
         self, network: Network, optimizer: torch.optim.AdamW, settings: TrainingSettings,
         ranks: Ranks = ALONE,
     ) -> None:
-        self.network, self.optimizer, self.ranks = network, optimizer, ranks
+        self.network, self.optimizer = network, optimizer
         self.loss_scale = make_loss_scale(settings.precision, self.device)
         self.gradients = Gradients(network, settings, self.loss_scale)
         self.exchange = Exchange(network, ranks)
@@ -66,15 +67,6 @@ class TrainingStep:
         """
         self.set_rate(rate)
         return self.update(batch.to(self.device))
-
-    @property
-    def settings(self) -> TrainingSettings:
-        """What a step is; may be replaced between steps, but for the precision."""
-        return self.gradients.settings
-
-    @settings.setter
-    def settings(self, settings: TrainingSettings) -> None:
-        self.gradients.settings = settings
 
     @property
     def device(self) -> torch.device:
@@ -99,7 +91,9 @@ class TrainingStep:
         """
         before = self.buffers()
         began = time.perf_counter()
-        figures_F = self._attempt(batch)
+        figures_F: Tensor | None = None
+        with suppress(torch.OutOfMemoryError):
+            figures_F = self.share_of(batch)
         if self.is_timed and self.device.type == "cuda":
             torch.cuda.synchronize(self.device)
         totals_F = self.exchange.add_up(figures_F, time.perf_counter() - began)
@@ -114,7 +108,7 @@ class TrainingStep:
 
     def share_of(self, batch: TrainingBatch) -> Tensor:
         """This rank's gradients, and its part of the losses float32[F]."""
-        return self.gradients.compute(batch, self.settings.batch_size)
+        return self.gradients.compute(batch, self.gradients.settings.batch_size)
 
     def apply(self, losses_F: Tensor, buffers: list[Tensor]) -> Tensor:
         """Unscale and clip the gradients that all ranks have, and update; figures float32[F + 2].
@@ -125,7 +119,9 @@ class TrainingStep:
         """
         gradients = [p.grad for p in self.network.parameters() if p.grad is not None]
         self.loss_scale.unscale(gradients)
-        norm = torch.nn.utils.clip_grad_norm_(self.network.parameters(), self.settings.clip_norm)
+        norm = torch.nn.utils.clip_grad_norm_(
+            self.network.parameters(), self.gradients.settings.clip_norm
+        )
         figures_F = torch.cat([
             losses_F, norm.unsqueeze(0), self.loss_scale.factor.unsqueeze(0)
         ])
@@ -147,13 +143,6 @@ class TrainingStep:
         for ours, before in zip(self.network.buffers(), buffers, strict=True):
             ours.copy_(before)
         self.network.zero_grad(set_to_none=True)
-
-    def _attempt(self, batch: TrainingBatch) -> Tensor | None:
-        """As :meth:`share_of`; None where memory runs out."""
-        try:
-            return self.share_of(batch)
-        except torch.OutOfMemoryError:
-            return None
 
 
 class Exchange:

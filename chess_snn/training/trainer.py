@@ -218,7 +218,7 @@ class Trainer:
                 "or free the device's memory"
             )
         self.settings = replace(self.settings, micro_batch=-(-used // 2))
-        self._step.settings = self.settings
+        self._step.gradients.settings = self.settings
         self._division = divide(self.settings, self._paces)
         self._run_step = self._step_runner()
         if self._on_gpu:

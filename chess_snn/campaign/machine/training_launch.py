@@ -8,6 +8,7 @@ for each of its GPUs by default.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any, Final, Generic, TypeVar
 
@@ -86,16 +87,6 @@ def first_training(directory: Path) -> RankTraining[Json]:
     )
 
 
-def network_training(config: CampaignConfig, out: Path) -> RankTraining[TrainedNetwork]:
-    """A network without a campaign, which :func:`training_alone.begin_network` has noted."""
-    return RankTraining(
-        config, out, (str(out.absolute()), LEARN),
-        alone=partial(learn_network, out),
-        check=partial(check_newest, unfinished_folder(out)),
-        result=partial(trained_network, out),
-    )
-
-
 def train_as_configured(
     directory: Path, iteration: int, *, num_threads: int = 1, on_progress: Progress | None = None,
 ) -> TrainingFacts:
@@ -145,9 +136,15 @@ def train_network(
     before = begin_network(config, out, is_first=layout.first == 0)
     if before is not None:
         return before
+    training = RankTraining(
+        config, out, (str(out.absolute()), LEARN),
+        alone=partial(learn_network, out),
+        check=partial(check_newest, unfinished_folder(out)),
+        result=partial(trained_network, out),
+    )
     return run_training(
-        network_training(config, out), layout, num_threads=num_threads, timeout_s=timeout_s,
-        on_progress=on_progress, on_line=on_line,
+        training, layout, num_threads=num_threads, timeout_s=timeout_s, on_progress=on_progress,
+        on_line=on_line,
     )
 
 
@@ -192,29 +189,22 @@ def run_training(
         )
     elif not training.target.exists():  # or damaged: then `result` raises
         training.check()
-        _run_ranks(training, layout, num_threads, timeout_s, on_progress, on_line, is_wanted)
+        # A worker sees its own GPU alone, and its ranks all that training may use.
+        gpus = training_gpus(training.config)
+        options = {
+            "--threads": str(num_threads), "--timeout-s": str(timeout_s),
+            "--backend": training.config.execution.training_backend,
+        }
+        try:
+            run_ranks(
+                layout, training_program.__name__, [*training.arguments, *chain(*options.items())],
+                on_line=on_line, on_progress=on_progress, is_wanted=is_wanted,
+                environment={VISIBLE_GPUS: ",".join(gpus)} if gpus else {},
+            )
+        except RankLostError:
+            sweep_temporaries(training.target.parent)
+            raise
     return training.result()
-
-
-def _run_ranks(
-    training: RankTraining[Any], layout: RankLayout, num_threads: int, timeout_s: float,
-    on_progress: Progress | None, on_line: LogFn | None, is_wanted: Callable[[], bool],
-) -> None:
-    # A worker sees its own GPU alone, and its ranks all that training may use.
-    gpus = training_gpus(training.config)
-    try:
-        run_ranks(
-            layout, training_program.__name__,
-            [
-                *training.arguments, "--threads", str(num_threads), "--timeout-s", str(timeout_s),
-                "--backend", training.config.execution.training_backend,
-            ],
-            on_line=on_line, on_progress=on_progress, is_wanted=is_wanted,
-            environment={VISIBLE_GPUS: ",".join(gpus)} if gpus else {},
-        )
-    except RankLostError:
-        sweep_temporaries(training.target.parent)
-        raise
 
 
 @dataclass(frozen=True, slots=True)
