@@ -38,6 +38,8 @@ PROGRESS_TOPIC: Final = "progress"
 """Dask topic of the events that :class:`tasks.progress.ProgressBoard` reads."""
 
 _EVENT_PERIOD_S = 0.5
+_MACHINES_TIMEOUT_S: Final = 1800.0
+"""How long machines wait for one that still plays a match; one that is lost is noticed sooner."""
 
 
 def play_shard(directory: str, iteration: int, shard: int, num_threads: int) -> ShardFacts:
@@ -129,6 +131,7 @@ def _train_share(
     with unbound():
         return training_launch.run_training(
             training, layout, on_progress=on_progress, is_wanted=is_wanted,
+            timeout_s=_MACHINES_TIMEOUT_S,
             num_threads=max(1, (num_threads or num_cores()) // layout.number),
         )
 

@@ -28,6 +28,7 @@ from chess_snn.types import LogFn, Progress
 
 _LOOPBACK: Final = "127.0.0.1"
 _POLL_S: Final = 0.2
+_CONNECT_S: Final = 5.0
 _STOP_S: Final = 2.0
 """Seconds from SIGTERM to SIGKILL: a rank has nothing to clean up."""
 _LOG_TAIL_LINES: Final = 15
@@ -71,7 +72,8 @@ class RankLayout:
 def run_ranks(
     layout: RankLayout, module: str, arguments: Sequence[str], *,
     on_line: LogFn | None = None, on_progress: Progress | None = None,
-    is_wanted: Callable[[], bool] = lambda: True, environment: Mapping[str, str] | None = None,
+    is_wanted: Callable[[], bool] = lambda: True, timeout_s: float = TIMEOUT_S,
+    environment: Mapping[str, str] | None = None,
 ) -> None:
     """Run ``python -m module arguments`` once for each rank of this machine, to their end.
 
@@ -81,7 +83,8 @@ def run_ranks(
         arguments: its arguments.
         on_line: called with the lines that rank 0 tells, if rank 0 is on this machine.
         on_progress: called likewise with (steps done, steps in all).
-        is_wanted: asked several times a second; if it returns False, the ranks are ended.
+        is_wanted: asked every few seconds; if it returns False, the ranks are ended.
+        timeout_s: how long to wait for the machine of rank 0.
         environment: variables of the ranks beside those of this process.
 
     Raises:
@@ -89,7 +92,7 @@ def run_ranks(
             left running.
         ChessSnnError: a rank raised it.
     """
-    store = _open_store(layout)
+    store = _open_store(layout) if not layout.first else _reach_store(layout, is_wanted, timeout_s)
     listeners: dict[str, LogFn] = {}
     if on_line is not None and not layout.first:
         listeners[LINE] = on_line
@@ -120,27 +123,15 @@ def run_ranks(
 
 
 def _open_store(layout: RankLayout) -> TCPStore:
-    """The store that ranks meet at; the machine of rank 0 keeps it.
+    """The store that ranks meet at, on the machine of rank 0.
 
     It listens on the address of the endpoint, or on loopback: by itself torch would listen on every
     network, without authentication.
 
     Raises:
-        RankLostError: the machine of rank 0 cannot be reached.
-        UsageError: it cannot listen there.
+        UsageError: this machine cannot listen there.
     """
     host, _, port = layout.endpoint.rpartition(":")
-    if layout.first:
-        try:
-            return TCPStore(
-                host, int(port), is_master=False, wait_for_workers=False,
-                timeout=timedelta(seconds=TIMEOUT_S),
-            )
-        except RuntimeError as error:
-            raise RankLostError(
-                f"cannot reach {layout.endpoint}, where ranks meet ({error}); start the ranks of "
-                "node rank 0, and check that its port can be reached"
-            ) from error
     try:
         with socket.create_server((host or _LOOPBACK, int(port or 0))) as server:
             return TCPStore(
@@ -152,6 +143,28 @@ def _open_store(layout: RankLayout) -> TCPStore:
             f"cannot listen on {layout.endpoint}, where ranks meet: {error.strerror}; node rank 0 "
             "must be the machine with that address, and the port must be free"
         ) from error
+
+
+def _reach_store(layout: RankLayout, is_wanted: Callable[[], bool], timeout_s: float) -> TCPStore:
+    """The same on another machine.
+
+    Raises:
+        RankLostError: the machine of rank 0 cannot be reached.
+    """
+    host, _, port = layout.endpoint.rpartition(":")
+    deadline = time.monotonic() + timeout_s
+    while True:
+        try:
+            return TCPStore(
+                host, int(port), is_master=False, wait_for_workers=False,
+                timeout=timedelta(seconds=_CONNECT_S),
+            )
+        except RuntimeError as error:
+            if time.monotonic() > deadline or not is_wanted():
+                raise RankLostError(
+                    f"cannot reach {layout.endpoint}, where ranks meet ({error}); start the ranks "
+                    "of node rank 0, and check that its port can be reached"
+                ) from error
 
 
 def _variables(layout: RankLayout, number: int, store: TCPStore) -> dict[str, str]:

@@ -198,7 +198,7 @@ def run_training(
         try:
             run_ranks(
                 layout, training_program.__name__, [*training.arguments, *chain(*options.items())],
-                on_line=on_line, on_progress=on_progress, is_wanted=is_wanted,
+                on_line=on_line, on_progress=on_progress, is_wanted=is_wanted, timeout_s=timeout_s,
                 environment={VISIBLE_GPUS: ",".join(gpus)} if gpus else {},
             )
         except RankLostError:
