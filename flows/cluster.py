@@ -9,7 +9,7 @@ from distributed import Client
 
 from chess_snn.campaign import CampaignConfig, CampaignFolder
 from chess_snn.campaign.machine.places import WorkerPlace
-from chess_snn.campaign.machine.training_ranks import choose_ranks, training_gpus
+from chess_snn.campaign.machine.training_launch import choose_ranks, training_gpus
 from chess_snn.campaign.machine.workers import plan_here
 from chess_snn.cores import num_cores
 from chess_snn.devices import gpus_option, name_devices

@@ -9,7 +9,7 @@ import errno
 import socket
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, Generic, TypeVar
 
@@ -36,8 +36,8 @@ from chess_snn.campaign.viewing.events import (
 )
 from chess_snn.cores import num_cores, unbound
 from chess_snn.errors import ChessSnnError, MemoryExhaustedError, WorkersLostError
+from chess_snn.training.rank_launch import RankLayout
 from chess_snn.types import Json, Progress
-from tasks.cluster import rendezvous
 from tasks.cluster.identity import own_device
 
 _Result = TypeVar("_Result")
@@ -46,6 +46,8 @@ PROGRESS_TOPIC: Final = "progress"
 """Dask topic of the events that :class:`tasks.progress.ProgressBoard` reads."""
 
 _EVENT_PERIOD_S = 0.5
+_MACHINES_TIMEOUT_S: Final = 1800.0
+"""How long machines wait for one that still plays a match; one that is lost is noticed sooner."""
 
 BEGUN_TOPIC: Final = "begun"
 """Dask topic of the keys of calls that a worker has begun."""
@@ -150,16 +152,13 @@ def train_generation(
 
 
 def train_share(
-    directory: str, iteration: int, num_threads: int, meeting: str,
+    directory: str, iteration: int, num_threads: int, layout: RankLayout,
     values: TrainingValues | None = None,
 ) -> TrainingFacts | None:
-    """See :func:`chess_snn.campaign.machine.training_launch.train_share`.
-
-    The campaign tells this machine's place at ``meeting`` (:mod:`tasks.cluster.rendezvous`).
-    """
+    """Train a generation with the ranks of other machines; None if rank 0 is on another one."""
     return _train_share(
         training_launch.generation_training(_seen(directory), iteration, values), num_threads,
-        meeting,
+        layout,
         _progress_events(iteration, TRAINING, "steps"),
     )
 
@@ -173,10 +172,10 @@ def train_first_generation(directory: str, num_threads: int) -> Json:
         )
 
 
-def train_first_share(directory: str, num_threads: int, meeting: str) -> Json | None:
+def train_first_share(directory: str, num_threads: int, layout: RankLayout) -> Json | None:
     """As :func:`train_share`, of generation 0 from given games."""
     return _train_share(
-        training_launch.first_training(_seen(directory)), num_threads, meeting,
+        training_launch.first_training(_seen(directory)), num_threads, layout,
         _progress_events(0, SUPERVISED_TRAINING, "steps"),
     )
 
@@ -215,13 +214,23 @@ def play_climb(
 
 
 def _train_share(
-    training: RankTraining[_Result], num_threads: int, meeting: str, on_progress: Progress
-) -> _Result | None:
-    is_wanted = rendezvous.own_call_wanted()
+    training: RankTraining[Any], num_threads: int, layout: RankLayout, on_progress: Progress
+) -> Any:
+    worker = get_worker()
+    key = worker.get_current_task()
+
+    def is_wanted() -> bool:
+        """Whether the call was cancelled: Dask cannot end one that runs."""
+        task = worker.state.tasks.get(key)
+        return task is not None and task.state != "cancelled"
+
+    if layout.first:
+        training = replace(training, result=lambda: None)
     with unbound():
-        return training_launch.train_share(
-            training, lambda: rendezvous.wait_for_place(meeting, is_wanted),
-            num_threads=num_threads or num_cores(), is_wanted=is_wanted, on_progress=on_progress,
+        return training_launch.run_training(
+            training, layout, on_progress=on_progress, is_wanted=is_wanted,
+            timeout_s=_MACHINES_TIMEOUT_S,
+            num_threads=max(1, (num_threads or num_cores()) // layout.number),
         )
 
 

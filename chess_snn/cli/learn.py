@@ -1,16 +1,14 @@
 """``chess-snn games learn``: a network from given games alone, without a campaign."""
 
-import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Final
 
 import typer
 
-from chess_snn.campaign import CampaignConfig, load_config, preset_names
-from chess_snn.campaign.machine.training_launch import train_network_in_ranks
-from chess_snn.campaign.machine.training_ranks import training_gpus
-from chess_snn.campaign.stages.training_alone import TrainedNetwork, train_network
+from chess_snn.campaign import load_config, preset_names
+from chess_snn.campaign.machine.training_launch import train_network
+from chess_snn.campaign.stages.training_alone import TrainedNetwork
 from chess_snn.cli.console import console, print_message, table_of
 from chess_snn.cli.options import (
     ConfigOption,
@@ -28,8 +26,6 @@ from chess_snn.cli.train import (
     DEFAULT_TIMEOUT_S,
     BackendOption,
     BatchSizeOption,
-    LocalAddrOption,
-    MaxRestartsOption,
     NnodesOption,
     NodeRankOption,
     NprocPerNodeOption,
@@ -37,17 +33,12 @@ from chess_snn.cli.train import (
     RdzvEndpointOption,
     TimeoutOption,
     TrustNetworkOption,
-    fitting_layout,
     rank_layout,
 )
 from chess_snn.config import check_range
 from chess_snn.cores import num_cores
 from chess_snn.data import write_json
-from chess_snn.devices import VISIBLE_GPUS
 from chess_snn.interrupts import EXIT_INTERRUPTED
-from chess_snn.training import StepLines
-from chess_snn.training.rank_launch import RankLayout
-from chess_snn.training.shares import divide
 
 
 def _figure(name: str, form: str) -> Callable[[Mapping[str, float]], str]:
@@ -87,9 +78,7 @@ def learn_command(
     nnodes: NnodesOption = 1,
     node_rank: NodeRankOption = 0,
     rdzv_endpoint: RdzvEndpointOption = "",
-    local_addr: LocalAddrOption = "",
     trust_network: TrustNetworkOption = False,
-    max_restarts: MaxRestartsOption = 0,
     threads: Annotated[
         int, typer.Option(min=0, max=1024,
                           help="Of a CPU, shared by its processes; 0 takes every core.")
@@ -109,10 +98,6 @@ def learn_command(
     --batch-size 4096 --learning-rate 1e-3
     """
     check_range("--timeout-s", timeout_s, gt=0, le=86_400)
-    layout = rank_layout(
-        nproc_per_node, nnodes, node_rank, rdzv_endpoint, local_addr, max_restarts,
-        trust_network=trust_network,
-    )
     options = given_settings({
         "training.batch_size": batch_size,
         "supervised.learning_rate": learning_rate,
@@ -122,34 +107,23 @@ def learn_command(
         "execution.training_backend": backend,
     })
     configuration = load_config(preset, config, [*(set or []), *options, *games_setting(games)])
-    layout = fitting_layout(layout, nproc_per_node, configuration)
-    divide(configuration.training, [1.0] * layout.per_node * layout.nodes)  # or refuse so many
+    layout = rank_layout(
+        configuration, nproc_per_node, nnodes, node_rank, rdzv_endpoint,
+        trust_network=trust_network,
+    )
     configuration = check_given_games(configuration)
     try:
-        trained = _train(configuration, out, layout, threads or num_cores(), timeout_s)
+        trained = train_network(
+            configuration, out, layout,
+            num_threads=max(1, (threads or num_cores()) // layout.number), timeout_s=timeout_s,
+            on_line=print_message,
+        )
     except KeyboardInterrupt:
         print_message("stopped; the same command goes on from the last checkpoint")
         raise typer.Exit(EXIT_INTERRUPTED) from None
     _print_trained(trained)
     if json_file is not None:
         write_json(json_file, {"network": str(trained.path), "points": trained.points})
-
-
-def _train(
-    config: CampaignConfig, out: Path, layout: RankLayout, threads: int, timeout_s: float
-) -> TrainedNetwork:
-    """In this process where it is the only one, so that a GPU replays its steps as a graph."""
-    if layout.per_node * layout.nodes > 1:
-        return train_network_in_ranks(
-            config, out, layout, num_threads=max(1, threads // layout.per_node),
-            timeout_s=timeout_s, on_line=print_message,
-        )
-    if tokens := training_gpus(config):
-        os.environ[VISIBLE_GPUS] = ",".join(tokens)
-    lines = StepLines(print_message, config.training.batch_size)
-    return train_network(
-        config, out, num_threads=threads, on_progress=lines.on_progress, on_step=lines.on_step
-    )
 
 
 def _print_trained(trained: TrainedNetwork) -> None:

@@ -1,5 +1,7 @@
 """``chess-snn train``, and the options of commands that train by several processes."""
 
+import os
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Final
@@ -8,15 +10,21 @@ import typer
 
 from chess_snn.campaign import CampaignConfig, CampaignFolder, campaign_lock
 from chess_snn.campaign.configuration.loading import change_pace
-from chess_snn.campaign.machine.training_launch import generation_training, run_in_ranks
-from chess_snn.campaign.machine.training_ranks import choose_ranks, training_gpus
+from chess_snn.campaign.machine.training_launch import (
+    choose_ranks,
+    generation_training,
+    run_training,
+    training_gpus,
+)
 from chess_snn.campaign.stages.window import iteration_to_train
 from chess_snn.cli.console import print_message
 from chess_snn.cli.options import GpusOption, given_settings, parse_gpus, setting_option
 from chess_snn.config import check_range
+from chess_snn.devices import VISIBLE_GPUS
 from chess_snn.errors import UsageError
 from chess_snn.training.rank_launch import RankLayout
 from chess_snn.training.ranks import TIMEOUT_S
+from chess_snn.training.shares import divide
 from chess_snn.types import Json
 
 NprocPerNodeOption = Annotated[
@@ -26,19 +34,13 @@ NprocPerNodeOption = Annotated[
 NnodesOption = Annotated[int, typer.Option(help="Machines; run the command on each.")]
 NodeRankOption = Annotated[int, typer.Option(help="Which of them this is, from 0.")]
 RdzvEndpointOption = Annotated[
-    str, typer.Option(help="HOST:PORT of machine 0 as all reach it; needed for several.")
-]
-LocalAddrOption = Annotated[
-    str, typer.Option(help="Of this machine, as the others reach it; else its host name.")
+    str, typer.Option(help="IPv4 address and free port of machine 0; needed for several.")
 ]
 TrustNetworkOption = Annotated[
     bool, typer.Option(
         "--trust-network", help="Needed for several machines: any program that reaches this one's "
         "ports can run programs as you, for torch unpickles what comes and has no password.",
     ),
-]
-MaxRestartsOption = Annotated[
-    int, typer.Option(help="How often all processes begin again when one died.")
 ]
 TimeoutOption = Annotated[
     float, typer.Option(help="How long a process may keep the others waiting.")
@@ -58,9 +60,7 @@ def train_command(
     nnodes: NnodesOption = 1,
     node_rank: NodeRankOption = 0,
     rdzv_endpoint: RdzvEndpointOption = "",
-    local_addr: LocalAddrOption = "",
     trust_network: TrustNetworkOption = False,
-    max_restarts: MaxRestartsOption = 0,
     threads: Annotated[
         int, typer.Option(help="Of each process on a CPU; 0 shares the cores.")
     ] = 0,
@@ -81,15 +81,11 @@ def train_command(
     On each of two machines that see the same folder, with --node-rank 0 and 1, in a network where
     nobody else is:
 
-    chess-snn train campaigns/gpu-001 --nnodes 2 --node-rank 0 --rdzv-endpoint node-0:29400
+    chess-snn train campaigns/gpu-001 --nnodes 2 --node-rank 0 --rdzv-endpoint 10.0.0.5:29400
     --trust-network
     """
     check_range("--threads", threads, ge=0, le=1024)
     check_range("--timeout-s", timeout_s, gt=0, le=86_400)
-    layout = rank_layout(
-        nproc_per_node, nnodes, node_rank, rdzv_endpoint, local_addr, max_restarts,
-        trust_network=trust_network,
-    )
     folder = CampaignFolder.open(campaign)
     _check_kept(folder, {
         "training.batch_size": batch_size, "training.learning_rate": learning_rate,
@@ -99,12 +95,22 @@ def train_command(
         "execution.gpus": parse_gpus(gpus) if gpus else None,
         "execution.training_backend": backend,
     }))
-    layout = fitting_layout(layout, nproc_per_node, config)
-    if node_rank:
-        _train(folder, config, iteration, layout, threads, timeout_s)
-    else:
-        with campaign_lock(folder):
-            _train(folder, config, iteration, layout, threads, timeout_s)
+    layout = rank_layout(
+        config, nproc_per_node, nnodes, node_rank, rdzv_endpoint, trust_network=trust_network
+    )
+    with nullcontext() if node_rank else campaign_lock(folder):
+        wanted = iteration_to_train(folder, iteration)
+        facts = run_training(
+            replace(generation_training(folder.path, wanted), config=config), layout,
+            num_threads=threads, timeout_s=timeout_s, on_line=print_message,
+        )
+    metrics = facts.metrics
+    print_message(
+        f"{folder.checkpoint(facts.generation)}: {metrics['steps']:,.0f} steps by "
+        f"{metrics['ranks']:.0f} processes, {metrics['samples_per_s']:,.0f} samples/s, value loss "
+        f"{metrics['value_loss']:.3f}, policy loss {metrics['policy_loss']:.3f}. "
+        f"Go on with: chess-snn campaign resume {folder.path}"
+    )
 
 
 def _check_kept(folder: CampaignFolder, wanted: Json) -> None:
@@ -119,58 +125,32 @@ def _check_kept(folder: CampaignFolder, wanted: Json) -> None:
             )
 
 
-def _train(
-    folder: CampaignFolder, config: CampaignConfig, wanted: int | None, layout: RankLayout,
-    threads: int, timeout_s: float,
-) -> None:
-    iteration = iteration_to_train(folder, wanted)
-    facts = run_in_ranks(
-        replace(generation_training(folder.path, iteration), config=config), layout,
-        num_threads=threads, timeout_s=timeout_s, on_line=print_message,
-    )
-    metrics = facts.metrics
-    print_message(
-        f"{folder.checkpoint(facts.generation)}: {metrics['steps']:,.0f} steps by "
-        f"{metrics['ranks']:.0f} processes, {metrics['samples_per_s']:,.0f} samples/s, value loss "
-        f"{metrics['value_loss']:.3f}, policy loss {metrics['policy_loss']:.3f}. "
-        f"Go on with: chess-snn campaign resume {folder.path}"
-    )
-
-
 def rank_layout(
-    nproc_per_node: int, nnodes: int, node_rank: int, rdzv_endpoint: str, local_addr: str,
-    max_restarts: int, *, trust_network: bool,
+    config: CampaignConfig, nproc_per_node: int, nnodes: int, node_rank: int, rdzv_endpoint: str,
+    *, trust_network: bool,
 ) -> RankLayout:
-    """The processes that the options ask for; see :func:`fitting_layout` for 0 processes.
+    """The processes that the options ask for; says how many fit if they leave that open.
+
+    A process that trains alone is told which GPUs it may use.
 
     Raises:
-        UsageError: options do not fit together, or others could reach the processes.
+        UsageError: options do not fit together, others could reach the processes, a GPU is asked
+            for that does not exist, or there are more processes than micro-batches.
     """
     check_range("--nproc-per-node", nproc_per_node, ge=0, le=1024)
-    layout = RankLayout(
-        nproc_per_node or 1, nnodes, node_rank, rdzv_endpoint, local_addr, max_restarts
-    )
-    if not (layout.is_loopback or trust_network):
+    check_range("--nnodes", nnodes, ge=1, le=1024)
+    gpus = training_gpus(config)
+    choice = choose_ranks(config, len(gpus), nnodes)
+    layout = RankLayout.of_node(nproc_per_node or choice.number, nnodes, node_rank, rdzv_endpoint)
+    if rdzv_endpoint and not trust_network:
         raise UsageError(
             "ranks that other machines can reach unpickle what any of them sends, without a "
             "password; in a private network, or behind a firewall, say --trust-network, else train "
-            "on one machine, without --nnodes, --rdzv-endpoint and --local-addr"
+            "on one machine, without --nnodes and --rdzv-endpoint"
         )
+    divide(config.training, [1.0] * layout.size)  # or refuse so many
+    if not nproc_per_node:
+        print_message(choice.why)
+    if layout.size == 1 and gpus:
+        os.environ[VISIBLE_GPUS] = ",".join(gpus)
     return layout
-
-
-def fitting_layout(
-    layout: RankLayout, nproc_per_node: int, config: CampaignConfig
-) -> RankLayout:
-    """``layout`` with as many processes as fit this machine, where the option leaves that open.
-
-    Says how many there are, and why.
-
-    Raises:
-        ConfigError: a GPU is asked for that does not exist, or NCCL without GPUs.
-    """
-    choice = choose_ranks(config, len(training_gpus(config)), layout.nodes)
-    if nproc_per_node:
-        return layout
-    print_message(choice.why)
-    return replace(layout, per_node=choice.number)

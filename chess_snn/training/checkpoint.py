@@ -116,7 +116,7 @@ def check_checkpoint(folder: Path) -> Manifest:
 
 def load_trainer(
     folder: Path, game: Game, device: torch.device | str = "cpu", ranks: Ranks = ALONE,
-    by_pace: bool = False, settings: TrainingSettings | None = None,
+    settings: TrainingSettings | None = None,
 ) -> Trainer:
     """The trainer saved in ``folder``, after its digests were checked; see :class:`Trainer`.
 
@@ -134,9 +134,7 @@ def load_trainer(
         state = read_json(folder / _TRAINER)
         if settings is None:
             settings = TrainingSettings(**state["settings"])
-        trainer = Trainer(
-            game, network, settings, state["seed"], device, ranks=ranks, by_pace=by_pace
-        )
+        trainer = Trainer(game, network, settings, state["seed"], device, ranks=ranks)
         trainer.steps_done = state["steps_done"]
         trainer.step_in_iteration = state["step_in_iteration"]
         trainer.rng.bit_generator.state = state["sampling_rng"]

@@ -129,6 +129,7 @@ class Gradients:
     ) -> None:
         """Share the parameters of ``network``, which is on its device for good."""
         self.settings = settings
+        """May be replaced between steps, but for the precision."""
         self._network, self._loss_scale = network, loss_scale
         self._copies: list[Network] = []
         self._threads: ThreadPoolExecutor | None = None

@@ -1,200 +1,223 @@
-"""Start ranks on this machine, and hear how it goes: torch's elastic agent in a child process.
+"""Start ranks on this machine, follow their progress, and end all of them when one fails.
 
-The agent and its ranks end with this process, however it ends: the kernel tells them (Linux).
+They end with this process, however it ends (Linux).
 """
 
+import json
 import os
+import re
+import socket
 import subprocess
 import sys
 import tempfile
-import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Final
+from datetime import timedelta
+from typing import IO, Final
+
+import psutil
+from torch.distributed import TCPStore  # type: ignore[attr-defined]
 
 from chess_snn import errors, processes
 from chess_snn.config import check_range
-from chess_snn.data import read_json
 from chess_snn.errors import ChessSnnError, RankLostError, UsageError
-from chess_snn.training import rank_agent
-from chess_snn.training.interfaces import interface_of
-from chess_snn.types import LogFn
+from chess_snn.training.ranks import LINE, STEPS, TIMEOUT_S, error_key
+from chess_snn.types import LogFn, Progress
 
 _LOOPBACK: Final = "127.0.0.1"
-_MEETING_FILE: Final = "meeting"
-"""Where the agent of one machine alone keeps what agents of several would meet at."""
-_STOP_S: Final = 10
-"""Seconds from SIGTERM to SIGKILL, of ranks by the agent; the agent itself has twice as long."""
-_LOOK_S: Final = 0.5
-"""How often it is asked whether ranks are still wanted."""
+_POLL_S: Final = 0.2
+_CONNECT_S: Final = 5.0
+_STOP_S: Final = 2.0
+"""Seconds from SIGTERM to SIGKILL: a rank has nothing to clean up."""
+_LOG_TAIL_LINES: Final = 15
+_ENDPOINT: Final = re.compile(r"\d{1,3}(\.\d{1,3}){3}:\d{1,5}")
 
 
 @dataclass(frozen=True, slots=True)
 class RankLayout:
     """How many ranks there are, and where."""
 
-    per_node: int
-    """On each machine."""
-    nodes: int = 1
-    """Machines."""
-    node_rank: int = 0
-    """Which machine this is; the launcher of 0 keeps the store that ranks meet at."""
+    number: int
+    """On this machine."""
+    first: int = 0
+    """The lowest rank on this machine."""
+    size: int = 0
+    """Ranks on all machines; 0 if this is the only one."""
     endpoint: str = ""
-    """``HOST:PORT`` of machine 0, as all machines reach it; one machine alone needs none."""
-    address: str = ""
-    """Of this machine, as the others reach it; else its full host name."""
-    max_restarts: int = 0
-    """How often all ranks are started again after one died."""
+    """``ADDRESS:PORT`` where the machine of rank 0 keeps the store; empty for one machine."""
 
-    def __post_init__(self) -> None:
-        check_range("--nproc-per-node", self.per_node, ge=1, le=1024)
-        check_range("--nnodes", self.nodes, ge=1, le=1024)
-        check_range("--node-rank", self.node_rank, ge=0, lt=self.nodes)
-        check_range("--max-restarts", self.max_restarts, ge=0, le=1000)
-        host, _, port = self.endpoint.rpartition(":")
-        if self.endpoint and not (host and port.isdecimal() and 0 < int(port) < 2**16):
-            raise UsageError(
-                f"--rdzv-endpoint {self.endpoint!r} is not HOST:PORT; try node-0:29400"
-            )
-        if self.nodes > 1 and not self.endpoint:
-            raise UsageError(
-                f"--nnodes {self.nodes} needs --rdzv-endpoint HOST:PORT, the same on each machine: "
-                "the host of node rank 0, and a free port there"
-            )
+    @classmethod
+    def of_node(cls, number: int, nodes: int, node: int, endpoint: str) -> "RankLayout":
+        """The layout of machine ``node`` of ``nodes``, each with ``number`` ranks.
 
-    @property
-    def is_loopback(self) -> bool:
-        """Whether nothing of the ranks listens where other machines could reach it."""
-        return self.nodes == 1 and not self.endpoint and self.address in ("", _LOOPBACK)
-
-    def agent_arguments(self, run_id: str, scratch: Path) -> list[str]:
-        """What ``torchrun`` is given; ranks of one ``run_id`` belong together.
-
-        Agents meet at a server of torch's, which unpickles what any client sends, on every
-        network. One machine alone has a file in ``scratch`` instead.
+        Raises:
+            ConfigError: a number is out of range.
+            UsageError: the endpoint is missing or not ``ADDRESS:PORT``.
         """
-        is_first = "true" if self.node_rank == 0 else "false"
-        address = self.address or (_LOOPBACK if self.nodes == 1 else "")
-        local = ["--local-addr", address] if address else []
-        endpoint, conf = self.endpoint or f"{_LOOPBACK}:0", f"is_host={is_first}"
-        if self.is_loopback:
-            endpoint, conf = str(scratch / _MEETING_FILE), "store_type=file"
-        return [
-            "--nnodes", str(self.nodes), "--nproc-per-node", str(self.per_node), *local,
-            "--rdzv-backend", "c10d", "--rdzv-endpoint", endpoint,
-            "--rdzv-id", run_id, "--rdzv-conf", conf,
-            "--max-restarts", str(self.max_restarts),
-        ]
+        check_range("--nproc-per-node", number, ge=1, le=1024)
+        check_range("--nnodes", nodes, ge=1, le=1024)
+        check_range("--node-rank", node, ge=0, lt=nodes)
+        # Not a name: on the machine of that name it may lead to loopback.
+        if (nodes > 1 or endpoint) and not _ENDPOINT.fullmatch(endpoint):
+            raise UsageError(
+                f"--nnodes {nodes} needs --rdzv-endpoint ADDRESS:PORT, the same on each machine: "
+                "the IPv4 address of node rank 0 and a free port there, such as 10.0.0.5:29400; "
+                f"got {endpoint!r}"
+            )
+        return cls(number, node * number, nodes * number, endpoint)
 
 
 def run_ranks(
-    layout: RankLayout, run_id: str, module: str, arguments: Sequence[str],
-    on_line: LogFn, is_wanted: Callable[[], bool] | None = None,
+    layout: RankLayout, module: str, arguments: Sequence[str], *,
+    on_line: LogFn | None = None, on_progress: Progress | None = None,
+    is_wanted: Callable[[], bool] = lambda: True, timeout_s: float = TIMEOUT_S,
     environment: Mapping[str, str] | None = None,
 ) -> None:
     """Run ``python -m module arguments`` once for each rank of this machine, to their end.
 
     Args:
         layout: how many, and where.
-        run_id: the same on all machines, and no other run's.
-        module: the program; rank 0 alone prints.
+        module: the program.
         arguments: its arguments.
-        on_line: called with each line that a rank prints.
-        is_wanted: asked from a thread, twice a second; when it says no, the ranks are ended. Left
-            out, they always are.
+        on_line: called with the lines that rank 0 tells, if rank 0 is on this machine.
+        on_progress: called likewise with (steps done, steps in all).
+        is_wanted: asked every few seconds; if it returns False, the ranks are ended.
+        timeout_s: how long to wait for the machine of rank 0.
         environment: variables of the ranks beside those of this process.
 
     Raises:
-        RankLostError: a rank or the agent died, froze or never came, or they were wanted no more;
-            nothing is left running.
+        RankLostError: a rank died, froze or never came, or they are not wanted any more; none is
+            left running.
         ChessSnnError: a rank raised it.
     """
-    with tempfile.TemporaryDirectory(prefix="chess-snn-ranks-") as scratch:
-        failure, log = Path(scratch, rank_agent.FAILURE), Path(scratch, "log")
-        command = [
-            sys.executable, "-m", rank_agent.__name__, scratch,
-            *layout.agent_arguments(run_id, Path(scratch)), "--log-dir", scratch, "-m", module,
-            *arguments,
-        ]
-        with (
-            log.open("wb") as stderr, _running(
-                layout, command, stderr.fileno(), environment or {}
-            ) as agent,
-            _ended_when_unwanted(agent, is_wanted),
-        ):
-            assert agent.stdout is not None
-            for line in agent.stdout:
-                on_line(line.decode(errors="replace").rstrip("\n"))
-            code = agent.wait()
-        if code:
-            raise _error(code, failure, log)
-
-
-@contextmanager
-def _running(
-    layout: RankLayout, command: Sequence[str], stderr: int, further: Mapping[str, str]
-) -> "Iterator[subprocess.Popen[bytes]]":
-    environment = {
-        "OMP_NUM_THREADS": "1", "TORCH_ELASTIC_SHUTDOWN_TIMEOUT": str(_STOP_S)
-    } | os.environ | dict(further)
-    if (interface := interface_of(_LOOPBACK if _LOOPBACK in command else layout.address)):
-        # gloo would take the one that the host's name leads to, which may be loopback.
-        environment.setdefault("GLOO_SOCKET_IFNAME", interface)
-    if layout.is_loopback or layout.max_restarts:
-        # The agent's store would listen on every network, where rank 0 keeps one on loopback; and
-        # it would still hold, when all start again, what the ranks before them said.
-        environment["TORCH_DISABLE_SHARE_RDZV_TCP_STORE"] = "1"
-    agent = processes.start(
-        command, environment=environment, stdout=subprocess.PIPE, stderr=stderr
-    )
-    try:
-        yield agent
-    finally:
-        _stop(agent)
-
-
-def _stop(agent: "subprocess.Popen[bytes]") -> None:
-    """Stop it, and so its ranks; may be called again, and by two threads."""
-    if agent.poll() is None:
-        processes.stop(agent, 2 * _STOP_S)
-
-
-@contextmanager
-def _ended_when_unwanted(
-    agent: "subprocess.Popen[bytes]", is_wanted: Callable[[], bool] | None
-) -> Iterator[None]:
-    if is_wanted is None:
-        yield
-        return
-    ended = threading.Event()
-
-    def look() -> None:
-        while not ended.wait(_LOOK_S):
+    store = _open_store(layout) if not layout.first else _reach_store(layout, is_wanted, timeout_s)
+    listeners: dict[str, LogFn] = {}
+    if on_line is not None and not layout.first:
+        listeners[LINE] = on_line
+    if on_progress is not None and not layout.first:
+        listeners[STEPS] = lambda text: on_progress(*map(int, text.split()))
+    told = dict.fromkeys(listeners, "")
+    with tempfile.TemporaryFile() as log, ExitStack() as stack:
+        ranks = []
+        for number in range(layout.number):
+            ranks.append(processes.start(
+                [sys.executable, "-m", module, *arguments], stdout=subprocess.DEVNULL, stderr=log,
+                environment=_variables(layout, number, store) | dict(environment or {}),
+            ))
+            stack.callback(processes.stop, ranks[-1], _STOP_S)
+        codes: list[int | None] = [None]
+        while None in codes:
+            time.sleep(_POLL_S)
+            codes = [rank.poll() for rank in ranks]
+            for key, listener in listeners.items():
+                text = _read(store, key)
+                if text != told[key]:
+                    told[key] = text
+                    listener(text)
+            if any(codes):
+                raise _error(layout, ranks, store, log)
             if not is_wanted():
-                _stop(agent)
-                return
+                raise RankLostError("the ranks were ended because their result is not wanted")
 
-    thread = threading.Thread(target=look, name="ranks-wanted", daemon=True)
-    thread.start()
+
+def _open_store(layout: RankLayout) -> TCPStore:
+    """The store that ranks meet at, on the machine of rank 0.
+
+    It listens on the address of the endpoint, or on loopback: by itself torch would listen on every
+    network, without authentication.
+
+    Raises:
+        UsageError: this machine cannot listen there.
+    """
+    host, _, port = layout.endpoint.rpartition(":")
     try:
-        yield
-    finally:
-        ended.set()
-        thread.join()
+        with socket.create_server((host or _LOOPBACK, int(port or 0))) as server:
+            return TCPStore(
+                host or _LOOPBACK, server.getsockname()[1], is_master=True, wait_for_workers=False,
+                master_listen_fd=server.detach(),
+            )
+    except OSError as error:
+        raise UsageError(
+            f"cannot listen on {layout.endpoint}, where ranks meet: {error.strerror}; node rank 0 "
+            "must be the machine with that address, and the port must be free"
+        ) from error
 
 
-def _error(code: int, failure: Path, log: Path) -> ChessSnnError:
-    """The error of the rank that failed first, or of the agent."""
-    if not failure.exists():
-        return RankLostError(
-            f"the launcher of the ranks {processes.describe_exit(code)}; the end of its log:\n"
-            f"{processes.log_tail(log)}"
-        )
-    told = read_json(failure)
-    kind, message = str(told["kind"]), str(told["message"])
-    of_ours = getattr(errors, kind, None)
-    if isinstance(of_ours, type) and issubclass(of_ours, ChessSnnError):
-        return of_ours(message)
-    return RankLostError(f"a rank failed: {kind}: {message}")
+def _reach_store(layout: RankLayout, is_wanted: Callable[[], bool], timeout_s: float) -> TCPStore:
+    """The same on another machine.
+
+    Raises:
+        RankLostError: the machine of rank 0 cannot be reached.
+    """
+    host, _, port = layout.endpoint.rpartition(":")
+    deadline = time.monotonic() + timeout_s
+    while True:
+        try:
+            return TCPStore(
+                host, int(port), is_master=False, wait_for_workers=False,
+                timeout=timedelta(seconds=_CONNECT_S),
+            )
+        except RuntimeError as error:
+            if time.monotonic() > deadline or not is_wanted():
+                raise RankLostError(
+                    f"cannot reach {layout.endpoint}, where ranks meet ({error}); start the ranks "
+                    "of node rank 0, and check that its port can be reached"
+                ) from error
+
+
+def _variables(layout: RankLayout, number: int, store: TCPStore) -> dict[str, str]:
+    """Those that torchrun sets, and the network that the ranks exchange by."""
+    defaults = {"GLOO_SOCKET_IFNAME": _interface_towards(store.host), "OMP_NUM_THREADS": "1"}
+    return defaults | os.environ | {
+        "RANK": str(layout.first + number),
+        "WORLD_SIZE": str(layout.size or layout.number),
+        "LOCAL_RANK": str(number),
+        "LOCAL_WORLD_SIZE": str(layout.number),
+        "MASTER_ADDR": store.host,
+        "MASTER_PORT": str(store.port),
+        "TORCHELASTIC_USE_AGENT_STORE": "True",
+    }
+
+
+def _interface_towards(host: str) -> str:
+    """The network interface by which this machine reaches ``host``, which may be itself.
+
+    gloo would take the one that the own host name leads to.
+    """
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        probe.connect((host, 1))  # sends nothing
+        own_address = probe.getsockname()[0]
+    return next(
+        name for name, addresses in psutil.net_if_addrs().items()
+        if any(each.address == own_address for each in addresses)
+    )
+
+
+def _read(store: TCPStore, key: str) -> str:
+    """What a rank told under ``key``; empty if nothing, or if the machine of rank 0 has ended."""
+    try:
+        return store.get(key).decode() if store.check([key]) else ""
+    except RuntimeError:
+        return ""
+
+
+def _error(
+    layout: RankLayout, ranks: "Sequence[subprocess.Popen[bytes]]", store: TCPStore, log: IO[bytes]
+) -> ChessSnnError:
+    """The error of the rank that failed first; the others only found it lost."""
+    told: list[ChessSnnError] = []
+    for rank, process in enumerate(ranks, layout.first):
+        code = process.returncode or 0
+        if text := _read(store, error_key(rank)):
+            kind, message = json.loads(text)
+            told.append(getattr(errors, kind)(message))
+        elif code:
+            log.seek(0)
+            tail = b"\n".join(log.read().splitlines()[-_LOG_TAIL_LINES:]).decode(errors="replace")
+            end = "" if code < 0 else f"; the end of its log:\n{tail}"
+            return RankLostError(
+                f"rank {rank} (process {process.pid}) {processes.describe_exit(code)}{end}"
+            )
+    return min(told, key=lambda error: isinstance(error, RankLostError))

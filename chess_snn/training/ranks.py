@@ -1,17 +1,18 @@
 """The processes that train one network together, and all that passes between them.
 
-Launched by ``torchrun``, or by anything that sets RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT.
-The ranks have the same network and draw the same samples; what differs is which micro-batches each
-of them computes. So all they exchange is one vector a step, summed.
+:func:`chess_snn.training.rank_launch.run_ranks` starts them, or ``torchrun``. The ranks have the
+same network and draw the same samples; they differ in which micro-batches each of them computes.
+So all they exchange is one vector a step, summed.
+
+They meet at a store of torch's before each exchange, which names a rank that does not come: an
+exchange of torch that times out names none, and one of NCCL may never return.
 """
 
-import ipaddress
 import json
 import os
-import signal
 import socket
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final
@@ -19,78 +20,66 @@ from typing import Final
 import torch
 import torch.distributed as dist
 from torch import Tensor
-from torch.distributed import Store, TCPStore  # type: ignore[attr-defined]
+from torch.distributed import Store  # type: ignore[attr-defined]
+from torch.distributed.rendezvous import rendezvous
 
-from chess_snn.errors import RankLostError, UsageError
-from chess_snn.processes import end_with_parent
-from chess_snn.training.rank_watch import RankCard, RankWatch, gather_texts, meet
+from chess_snn.errors import ChessSnnError, RankLostError, UsageError
 from chess_snn.training.settings import Backend
 
 TIMEOUT_S: Final = 300.0
 """How long ranks wait for one of them by default."""
+LINE: Final = "line"
+"""Key of the store: the last line for people, from rank 0."""
+STEPS: Final = "steps"
+"""Key of the store: ``"120 3000"``, the steps done and all steps, from rank 0."""
+
 _NAMED_FIRST: Final = 2.0
 """torch's own timeout, which names no rank, is this many times ours."""
-_AGENT_KEEPS_STORE: Final = "TORCHELASTIC_USE_AGENT_STORE"
-AGENT_PID: Final = "CHESS_SNN_AGENT_PID"
-"""Variable by which our launcher tells ranks its process id."""
+_PLACE: Final = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE")
 
 
-def end_with_launcher() -> None:
-    """Have this rank killed when its launcher dies: nothing else would end it then.
-
-    A rank whose launcher has died already exits, where it was told who that is.
-    """
-    end_with_parent(int(os.environ.get(AGENT_PID, os.getppid())), signal.SIGKILL)
+def error_key(rank: int) -> str:
+    """Key of the store: the type and the text of the error that ended ``rank``, as JSON."""
+    return f"error/{rank}"
 
 
 @dataclass(frozen=True, slots=True)
 class RankPlace:
-    """What a launcher tells a rank."""
+    """What the launcher tells a rank."""
 
-    rank: int
-    size: int
-    local_rank: int
+    rank: int = 0
+    size: int = 1
+    local_rank: int = 0
     """From 0 among the ranks of this machine."""
-    local_size: int
-    address: str
-    port: int
-    keeps_store: bool
-    """Whether the ranks meet in this process, and not in the launcher."""
+    local_size: int = 1
 
     @classmethod
-    def from_environment(cls, environment: Mapping[str, str] | None = None) -> "RankPlace | None":
-        """This process's place; None where nothing launched it as a rank.
+    def from_environment(cls) -> "RankPlace":
+        """The place of this process, which is alone if it was not launched as a rank.
 
         Raises:
-            UsageError: a variable is missing or no number, or numbers do not fit together.
+            UsageError: a variable of torchrun is missing or not a number.
         """
-        found = os.environ if environment is None else environment
-        if "RANK" not in found:
-            return None
-        rank, size = _number(found, "RANK"), _number(found, "WORLD_SIZE")
-        local_rank = _number(found, "LOCAL_RANK", rank)
-        local_size = _number(found, "LOCAL_WORLD_SIZE", size)
-        for name, value, bound in (
-            ("RANK", rank, size), ("LOCAL_RANK", local_rank, local_size),
-            ("LOCAL_WORLD_SIZE", local_size, size + 1),
-        ):
-            if not 0 <= value < bound:
+        if "RANK" not in os.environ:
+            return cls()
+        for name in _PLACE:
+            if not (text := os.environ.get(name, "")).isdecimal():
                 raise UsageError(
-                    f"{name} = {value} does not fit WORLD_SIZE = {size} and LOCAL_WORLD_SIZE = "
-                    f"{local_size}; start ranks with torchrun"
+                    f"RANK is set, so this process is one of several ranks, but {name} = {text!r} "
+                    "is not a number; start ranks with torchrun"
                 )
-        return cls(
-            rank, size, local_rank, local_size, _text(found, "MASTER_ADDR"),
-            _number(found, "MASTER_PORT"),
-            keeps_store=rank == 0 and found.get(_AGENT_KEEPS_STORE) != "True",
-        )
+        return cls(*(int(os.environ[name]) for name in _PLACE))
 
 
 class Ranks:
-    """One process alone: nothing to exchange, and no rank to wait for."""
+    """One process alone, which exchanges nothing and waits for no other."""
 
     rank = 0
     size = 1
+    local_rank = 0
+    """From 0 among the ranks of this machine."""
+    by_pace = False
+    """Whether ranks get micro-batches by their measured pace, else evenly."""
 
     @property
     def is_first(self) -> bool:
@@ -101,16 +90,19 @@ class Ranks:
         """Replace ``vector`` by its sum over all ranks, the same bits on each.
 
         Raises:
-            RankLostError: one of them died or froze; names it where that can be told.
+            RankLostError: a rank died or froze; names it where that is known.
         """
 
     def agree(self, facts: Mapping[str, str]) -> None:
-        """See that all ranks have the same ``facts``.
+        """Check that all ranks have the same ``facts``.
 
         Raises:
-            UsageError: one has others than rank 0; names it, and the first fact that differs.
-            RankLostError: one did not come; names it.
+            UsageError: a rank has others than rank 0; names it, and the first fact that differs.
+            RankLostError: a rank did not come; names it.
         """
+
+    def tell(self, key: str, text: str) -> None:
+        """Set ``key`` of the store, where the launcher reads it."""
 
 
 ALONE: Final = Ranks()
@@ -119,54 +111,87 @@ ALONE: Final = Ranks()
 class RankGroup(Ranks):
     """Several processes, made by :func:`joined_ranks`."""
 
-    def __init__(
-        self, place: RankPlace, store: Store, cards: list[RankCard], watch: RankWatch,
-        timeout_s: float,
-    ) -> None:
-        self.rank, self.size = place.rank, place.size
-        self._store, self._cards, self._watch = store, cards, watch
-        self._timeout_s = timeout_s
-        self._num_agreements = 0
+    def __init__(self, place: RankPlace, store: Store, timeout_s: float, by_pace: bool) -> None:
+        self.rank, self.size, self.local_rank = place.rank, place.size, place.local_rank
+        self.by_pace = by_pace
+        self._store, self._timeout_s = store, timeout_s
+        self._num_met = 0
+        self._names = [f"rank {rank}" for rank in range(place.size)]
+        self._names = self._gather(
+            f"rank {place.rank} (process {os.getpid()} on {socket.gethostname()})"
+        )
 
     def add_up(self, vector: Tensor) -> None:
         """As :meth:`Ranks.add_up`; on a GPU it returns when the sum is under way."""
-        self._watch.begin_exchange()
+        self._gather()
         try:
             dist.all_reduce(vector)
         except RuntimeError as error:
-            raise self._watch.lost_in_exchange(error) from error
+            raise RankLostError(f"a rank was lost in an exchange: {error}") from error
 
     def agree(self, facts: Mapping[str, str]) -> None:
         """As :meth:`Ranks.agree`."""
-        self._num_agreements += 1
-        texts = gather_texts(
-            self._store, f"agreement {self._num_agreements}", self.rank, self._cards,
-            json.dumps(dict(facts)), self._timeout_s,
-        )
-        wanted, *others = map(json.loads, texts)
-        for card, told in zip(self._cards[1:], others, strict=True):
+        wanted, *others = map(json.loads, self._gather(json.dumps(dict(facts))))
+        for other, told in zip(self._names[1:], others, strict=True):
             for name, value in wanted.items():
                 if told.get(name) != value:
                     raise UsageError(
-                        f"{card} has {name} = {told.get(name)}, and {self._cards[0]} has {value}; "
+                        f"{other} has {name} = {told.get(name)}, and {self._names[0]} has {value}; "
                         "all ranks need the same campaign folder, settings and version"
                     )
+
+    def tell(self, key: str, text: str) -> None:
+        """As :meth:`Ranks.tell`."""
+        self._store.set(key, text)
+
+    def _gather(self, text: str = "") -> list[str]:
+        """Wait for all ranks; the texts that they gather, in their order.
+
+        Raises:
+            RankLostError: a rank did not come in time; names it.
+        """
+        self._num_met += 1
+        keys = [f"{self._num_met}/{rank}" for rank in range(self.size)]
+        try:
+            self._store.set(keys[self.rank], text)
+            self._wait(keys)
+            # All ranks are here, so that none reads the texts before these any more.
+            self._store.delete_key(f"{self._num_met - 1}/{self.rank}")
+            return [told.decode() for told in self._store.multi_get(keys)]
+        except RuntimeError as error:  # the type of all errors of a store
+            raise RankLostError(
+                f"the store that ranks meet at does not answer ({error}); its machine, the first "
+                "one, is down or cut off"
+            ) from error
+
+    def _wait(self, keys: list[str]) -> None:
+        try:
+            self._store.wait(keys, timedelta(seconds=self._timeout_s))
+        except RuntimeError as error:
+            missing = [
+                name for name, key in zip(self._names, keys, strict=True)
+                if not self._store.check([key])
+            ]
+            if missing:
+                raise RankLostError(
+                    f"{', '.join(missing)} of {self.size} ranks kept the others waiting for "
+                    f"{self._timeout_s:g} s: not started, dead, frozen or cut off; look at its log"
+                ) from error
 
 
 @contextmanager
 def joined_ranks(
     place: RankPlace, device: torch.device | str, timeout_s: float = TIMEOUT_S,
-    backend: Backend = "auto",
+    backend: Backend = "auto", *, by_pace: bool = False,
 ) -> Iterator[Ranks]:
     """Be one of the ranks for the length of the block.
-
-    Where a rank is lost meanwhile, this process ends at once, whatever its main thread waits for.
 
     Args:
         place: from the environment.
         device: of this rank.
         timeout_s: how long to wait for a rank: to come, and to do its share of a step.
         backend: what to exchange by, the same for all ranks.
+        by_pace: see :class:`Ranks`.
 
     Raises:
         RankLostError: a rank did not come; names it.
@@ -175,89 +200,46 @@ def joined_ranks(
     if place.size == 1:
         yield ALONE
         return
-    device = torch.device(device)
-    with ExitStack() as stack:
-        store = _store(place, timeout_s, keeps_it=place.keeps_store)
-        # One connection for waiting, another for the signs of life.
-        signs = _store(place, timeout_s)
-        cards = meet(signs, place.rank, place.size, timeout_s)
-        watch = stack.enter_context(RankWatch(signs, place.rank, cards, timeout_s))
-        own_gpu = device.type == "cuda" and place.local_size <= torch.cuda.device_count()
-        told = gather_texts(
-            store, "backend", place.rank, cards, json.dumps([backend, own_gpu]), timeout_s
-        )
-        chosen = _common_backend(cards, list(map(json.loads, told)))
+    store = _store(place, timeout_s)
+    try:
+        ranks = RankGroup(place, store, timeout_s, by_pace)
+        device = torch.device(device)
+        chosen = _choose_backend(backend, device, place.local_size)
+        ranks.agree({"backend": chosen})
         dist.init_process_group(
-            chosen, store=store, rank=place.rank, world_size=place.size,
+            chosen, store=_store(place, timeout_s), rank=place.rank, world_size=place.size,
             timeout=timedelta(seconds=_NAMED_FIRST * timeout_s),
             device_id=device if chosen == "nccl" else None,
         )
-        yield RankGroup(place, store, cards, watch, timeout_s)
+        yield ranks
         # After an error it may never end: the others may be in an exchange without this rank.
         dist.destroy_process_group()
-        if place.keeps_store:
-            watch.wait_until_all_left()
+    except ChessSnnError as error:
+        with suppress(RuntimeError):  # the error may be that the store is lost
+            store.set(error_key(place.rank), json.dumps([type(error).__name__, str(error)]))
+        raise
 
 
-def _common_backend(cards: list[RankCard], told: list[tuple[Backend, bool]]) -> str:
-    """The backend of all ranks, from what each wants and whether it has a GPU of its own."""
-    wanted, _ = told[0]
-    for card, (other, _) in zip(cards, told, strict=True):
-        if other != wanted:
-            raise UsageError(
-                f'{card} has the backend "{other}", and {cards[0]} has "{wanted}"; give all ranks '
-                "the same"
-            )
-    without = [card for card, (_, own_gpu) in zip(cards, told, strict=True) if not own_gpu]
-    if wanted == "nccl" and without:
+def _choose_backend(wanted: Backend, device: torch.device, local_size: int) -> str:
+    """NCCL if it may be and each rank of this machine has a GPU of its own."""
+    has_own_gpu = device.type == "cuda" and local_size <= torch.cuda.device_count()
+    if wanted == "nccl" and not has_own_gpu:
         raise UsageError(
-            f'the backend "nccl" needs a GPU for each rank, and {without[0]} has none of its own; '
-            'choose "gloo" or "auto"'
+            f'the backend "nccl" needs a GPU for each rank, and this machine has {local_size} '
+            f'ranks and {torch.cuda.device_count()} GPUs; choose "gloo" or "auto"'
         )
     if wanted != "auto":
         return wanted
-    return "gloo" if without else "nccl"
+    return "nccl" if has_own_gpu else "gloo"
 
 
-def _store(place: RankPlace, timeout_s: float, keeps_it: bool = False) -> Store:
-    """A connection to the store that ranks meet at."""
+def _store(place: RankPlace, timeout_s: float) -> Store:
+    """A connection to the store that the launcher keeps, or rank 0."""
+    timeout = timedelta(seconds=_NAMED_FIRST * timeout_s)
     try:
-        listener = _loopback_listener(place) if keeps_it else None
-        return TCPStore(
-            place.address, place.port, is_master=keeps_it, wait_for_workers=False,
-            timeout=timedelta(seconds=_NAMED_FIRST * timeout_s), master_listen_fd=listener,
-        )
-    except (OSError, RuntimeError) as error:
+        store, _, _ = next(rendezvous("env://", timeout=timeout))  # type: ignore[no-untyped-call]
+    except (RuntimeError, ValueError) as error:
         raise RankLostError(
-            f"rank {place.rank} cannot {'open' if keeps_it else 'reach'} {place.address}:"
-            f"{place.port}, where ranks meet: {error}"
+            f"rank {place.rank} cannot reach the store that ranks meet at: {error}"
         ) from error
-
-
-def _loopback_listener(place: RankPlace) -> int | None:
-    """A socket for a store that is kept on loopback; None where others are to reach it.
-
-    torch itself would listen on every network, without authentication.
-    """
-    try:
-        if not ipaddress.IPv4Address(place.address).is_loopback:
-            return None
-    except ValueError:  # a name, or IPv6
-        return None
-    with socket.create_server((place.address, place.port)) as server:
-        return server.detach()
-
-
-def _text(environment: Mapping[str, str], name: str) -> str:
-    if name not in environment:
-        raise UsageError(f"RANK is set and {name} is not; start ranks with torchrun")
-    return environment[name]
-
-
-def _number(environment: Mapping[str, str], name: str, default: int | None = None) -> int:
-    if name not in environment and default is not None:
-        return default
-    text = _text(environment, name)
-    if not text.isdecimal():
-        raise UsageError(f"{name} = {text!r} is not a number; start ranks with torchrun")
-    return int(text)
+    return store

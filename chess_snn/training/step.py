@@ -4,19 +4,25 @@
 as a CUDA graph: a step of a small network is some hundred kernels, and launching them takes longer
 than running them.
 
-Dimensions: F figures.
+Dimensions: F figures, V all numbers of the vector that ranks sum.
 """
 
 import time
+from contextlib import suppress
 from typing import Final
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from chess_snn.nets import Network
 from chess_snn.training.batch import TrainingBatch
-from chess_snn.training.exchange import Exchange
-from chess_snn.training.gradients import LOSS_FIGURES, Gradients, make_loss_scale
+from chess_snn.training.gradients import (
+    LOSS_FIGURES,
+    Gradients,
+    gradients_and_statistics,
+    make_loss_scale,
+    statistics_of,
+)
 from chess_snn.training.ranks import ALONE, Ranks
 from chess_snn.training.settings import TrainingSettings
 
@@ -26,6 +32,8 @@ with, 1 where the loss is not scaled; none of the others is scaled by it."""
 
 _WARM_UP_STEPS = 3
 """Real steps before the capture: kernels are compiled, the optimiser has its moments."""
+_IS_SHORT: Final = 0
+"""Place of the flag of memory in the tail of the vector; the seconds of each rank follow."""
 
 
 class StepTooLargeError(Exception):
@@ -39,7 +47,7 @@ class TrainingStep:
         self, network: Network, optimizer: torch.optim.AdamW, settings: TrainingSettings,
         ranks: Ranks = ALONE,
     ) -> None:
-        self.network, self.optimizer, self.ranks = network, optimizer, ranks
+        self.network, self.optimizer = network, optimizer
         self.loss_scale = make_loss_scale(settings.precision, self.device)
         self.gradients = Gradients(network, settings, self.loss_scale)
         self.exchange = Exchange(network, ranks)
@@ -59,15 +67,6 @@ class TrainingStep:
         """
         self.set_rate(rate)
         return self.update(batch.to(self.device))
-
-    @property
-    def settings(self) -> TrainingSettings:
-        """What a step is; may be replaced between steps, but for the precision."""
-        return self.gradients.settings
-
-    @settings.setter
-    def settings(self, settings: TrainingSettings) -> None:
-        self.gradients.settings = settings
 
     @property
     def device(self) -> torch.device:
@@ -92,7 +91,9 @@ class TrainingStep:
         """
         before = self.buffers()
         began = time.perf_counter()
-        figures_F = self._attempt(batch)
+        figures_F: Tensor | None = None
+        with suppress(torch.OutOfMemoryError):
+            figures_F = self.share_of(batch)
         if self.is_timed and self.device.type == "cuda":
             torch.cuda.synchronize(self.device)
         totals_F = self.exchange.add_up(figures_F, time.perf_counter() - began)
@@ -107,7 +108,7 @@ class TrainingStep:
 
     def share_of(self, batch: TrainingBatch) -> Tensor:
         """This rank's gradients, and its part of the losses float32[F]."""
-        return self.gradients.compute(batch, self.settings.batch_size)
+        return self.gradients.compute(batch, self.gradients.settings.batch_size)
 
     def apply(self, losses_F: Tensor, buffers: list[Tensor]) -> Tensor:
         """Unscale and clip the gradients that all ranks have, and update; figures float32[F + 2].
@@ -118,7 +119,9 @@ class TrainingStep:
         """
         gradients = [p.grad for p in self.network.parameters() if p.grad is not None]
         self.loss_scale.unscale(gradients)
-        norm = torch.nn.utils.clip_grad_norm_(self.network.parameters(), self.settings.clip_norm)
+        norm = torch.nn.utils.clip_grad_norm_(
+            self.network.parameters(), self.gradients.settings.clip_norm
+        )
         figures_F = torch.cat([
             losses_F, norm.unsqueeze(0), self.loss_scale.factor.unsqueeze(0)
         ])
@@ -141,12 +144,67 @@ class TrainingStep:
             ours.copy_(before)
         self.network.zero_grad(set_to_none=True)
 
-    def _attempt(self, batch: TrainingBatch) -> Tensor | None:
-        """As :meth:`share_of`; None where memory runs out."""
-        try:
-            return self.share_of(batch)
-        except torch.OutOfMemoryError:
-            return None
+
+class Exchange:
+    """Sums over ranks what a step of one network leaves, as one vector.
+
+    It holds the gradient, the running statistics of normalisation and the figures of a step, each
+    already weighted by its share of the batch, so that the sum is the mean. Behind them: whether a
+    rank ran out of memory, and the seconds of each.
+
+    ``DistributedDataParallel`` cannot do this: a rank that runs out of memory in its backward pass
+    leaves the others waiting in theirs (docs/decisions/0020-ranks.md).
+    """
+
+    def __init__(self, network: nn.Module, ranks: Ranks) -> None:
+        self._network, self._ranks = network, ranks
+        self._tail = torch.zeros(1 + ranks.size)
+
+    def add_up(self, figures_F: Tensor | None, seconds: float) -> Tensor | None:
+        """Sum gradients, statistics and figures over ranks, in place.
+
+        Args:
+            figures_F: of this rank's share; None where it ran out of memory.
+            seconds: that the share took.
+
+        Returns:
+            The figures of the whole batch. None where some rank ran out of memory: gradients and
+            statistics are then of no use.
+        """
+        if self._ranks.size == 1:
+            return figures_F
+        tail = torch.zeros(1 + self._ranks.size)
+        tail[_IS_SHORT] = figures_F is None
+        tail[1 + self._ranks.rank] = seconds
+        vector = self._pack(figures_F, tail)
+        self._ranks.add_up(vector)
+        self._tail = vector[-len(tail) :]
+        return None if self._tail[_IS_SHORT].item() > 0 else self._unpack(vector)
+
+    def rank_seconds(self) -> list[float]:
+        """What each rank told of its share of the last step."""
+        seconds: list[float] = self._tail[1:].tolist()
+        return seconds
+
+    def _pack(self, figures_F: Tensor | None, tail: Tensor) -> Tensor:
+        """This rank's float32[V]; all but its tail is 0 where it has no figures."""
+        if figures_F is None:
+            held = [*self._network.parameters(), *statistics_of(self._network)]
+            num_zeros = sum(tensor.numel() for tensor in held) + len(LOSS_FIGURES)
+            return torch.cat([torch.zeros(num_zeros), tail]).to(held[0].device)
+        tensors = gradients_and_statistics(self._network)
+        flat = [tensor.reshape(-1) for tensor in tensors]
+        return torch.cat([*flat, figures_F, tail.to(figures_F.device)])
+
+    @torch.no_grad()
+    def _unpack(self, sums: Tensor) -> Tensor:
+        """Take gradients and statistics from the summed vector; the figures float32[F]."""
+        tensors = gradients_and_statistics(self._network)
+        sizes = [tensor.numel() for tensor in tensors]
+        *parts, figures_F, _ = torch.split(sums, [*sizes, len(LOSS_FIGURES), len(self._tail)])
+        for tensor, part in zip(tensors, parts, strict=True):
+            tensor.copy_(part.view(tensor.shape))
+        return figures_F
 
 
 class CapturedStep:

@@ -75,7 +75,11 @@ def measure_holdout(trainer: Trainer, window: ReplayWindow) -> HoldoutReport | N
     """Measure the trainer's network on held-out games of ``window``; None where it has none.
 
     Ranks take every so many batches each, and come to the same numbers.
+
+    Raises:
+        UsageError: ranks have different windows or networks.
     """
+    trainer.agree(window)
     network, ranks = trainer.network.eval(), trainer.ranks
     totals = torch.zeros(3, dtype=torch.float64)
     count = 0
@@ -111,7 +115,7 @@ def train_supervised(
     game: Game, course: Course, begin: Callable[[], Trainer], folder: Path, *,
     device: torch.device | str = "cpu", checkpoint_s: float = 300.0,
     on_progress: Progress | None = None, on_step: StepListener | None = None,
-    meta: Json | None = None, ranks: Ranks = ALONE, by_pace: bool = False,
+    meta: Json | None = None, ranks: Ranks = ALONE,
 ) -> tuple[Trainer, Points]:
     """Go through ``course``, from the newest checkpoint in ``folder`` where there is one.
 
@@ -126,7 +130,6 @@ def train_supervised(
         on_step: called with the losses of every step.
         meta: what the manifest of every checkpoint keeps beside its own.
         ranks: who trains together.
-        by_pace: see :class:`chess_snn.training.Trainer`; of a trainer from a checkpoint.
 
     Returns:
         The trainer at the end of the course, and the figures of all of it.
@@ -136,9 +139,13 @@ def train_supervised(
         RankLostError: a rank died or froze; the last checkpoint stays.
         TrainingDivergedError: a loss or gradient is not finite; the last checkpoint stays.
     """
-    trainer, points, first = _place_to_begin(
-        begin, folder, lambda newest: load_trainer(newest, game, device, ranks, by_pace)
-    )
+    checkpoints = step_checkpoints(folder)
+    if checkpoints:
+        meta_before = _meta(checkpoints[-1])
+        trainer = load_trainer(checkpoints[-1], game, device, ranks)
+        points, first = meta_before["points"], meta_before["portion"]
+    else:
+        trainer, points, first = begin(), [], 0
     run = _Run(course, trainer, points, folder, checkpoint_s, on_progress, on_step, meta or {})
     for index in range(first, len(course.portions)):
         run.learn(index)
@@ -184,17 +191,6 @@ def supervised_progress(folder: Path) -> tuple[int, int] | None:
             continue  # training goes on from the one before; or it was removed meanwhile
         return meta["steps"], meta["total_steps"]
     return None
-
-
-def _place_to_begin(
-    begin: Callable[[], Trainer], folder: Path, load: Callable[[Path], Trainer]
-) -> tuple[Trainer, Points, int]:
-    """The trainer, all figures so far, and the portion it is in: as the newest checkpoint says."""
-    checkpoints = step_checkpoints(folder)
-    if not checkpoints:
-        return begin(), [], 0
-    meta = _meta(checkpoints[-1])
-    return load(checkpoints[-1]), meta["points"], meta["portion"]
 
 
 class _Run:

@@ -5,7 +5,6 @@ alone. So each sample is used once, and what is drawn does not depend on the num
 """
 
 import hashlib
-import itertools
 import json
 import time
 from collections.abc import Callable
@@ -24,21 +23,18 @@ from chess_snn.nets import (
     Network,
     SpikeCounts,
     count_spikes,
-    expand_planes,
     keep_freed_memory,
     network_digest,
 )
 from chess_snn.rng import generator
 from chess_snn.training.batch import (
     TrainingBatch,
-    as_tensor,
     assemble,
     load_ahead,
     show_afterstates,
     transform,
 )
 from chess_snn.training.gradients import LossScale
-from chess_snn.training.losses import value_loss
 from chess_snn.training.ranks import ALONE, Ranks
 from chess_snn.training.report import (
     FigureLog,
@@ -98,7 +94,6 @@ class Trainer:
     def __init__(
         self, game: Game, network: Network, settings: TrainingSettings, seed: int,
         device: torch.device | str = "cpu", captured: bool = True, ranks: Ranks = ALONE,
-        by_pace: bool = False,
     ) -> None:
         """Take over ``network``.
 
@@ -111,7 +106,6 @@ class Trainer:
             captured: whether a GPU replays its steps as a graph, where it trains alone; the CPU
                 has none.
             ranks: who trains together; each has the same network, settings and seed.
-            by_pace: whether ranks get micro-batches by their measured pace, else evenly.
 
         Raises:
             UsageError: there are more ranks than micro-batches.
@@ -128,7 +122,7 @@ class Trainer:
         self._run_step = self._step_runner()
         self._paces = [1.0] * ranks.size
         self._division = divide(settings, self._paces)
-        self._gauge = PaceGauge(ranks.size) if by_pace and ranks.size > 1 else None
+        self._gauge = PaceGauge(ranks.size) if ranks.by_pace else None
         self._step.is_timed = self._gauge is not None
         self.steps_done = 0
         """Optimiser steps since the start of the campaign."""
@@ -164,7 +158,7 @@ class Trainer:
             UsageError: ranks disagree, or no micro-batch is small enough for the memory.
             RankLostError: a rank died or froze.
         """
-        self._agree(window, {"plan": str(plan), "last step": str(stop_at)})
+        self.agree(window, {"plan": str(plan), "last step": str(stop_at)})
         start = time.perf_counter()
         self.network.train()
         last = plan.num_steps if stop_at is None else min(stop_at, plan.num_steps)
@@ -224,7 +218,7 @@ class Trainer:
                 "or free the device's memory"
             )
         self.settings = replace(self.settings, micro_batch=-(-used // 2))
-        self._step.settings = self.settings
+        self._step.gradients.settings = self.settings
         self._division = divide(self.settings, self._paces)
         self._run_step = self._step_runner()
         if self._on_gpu:
@@ -272,7 +266,7 @@ class Trainer:
             are_afterstates = self.rng.random(len(rows)) < _AFTERSTATE_SHARE
         return _Draw(rows, symmetries, are_afterstates)
 
-    def _agree(self, window: ReplayWindow, further: dict[str, str] | None = None) -> None:
+    def agree(self, window: ReplayWindow, further: dict[str, str] | None = None) -> None:
         """See that all ranks are about to do the same.
 
         Raises:
@@ -297,33 +291,6 @@ class Trainer:
         vector = torch.tensor([number], dtype=torch.float64, device=self.device)
         self.ranks.add_up(vector)
         return vector.item() / self.ranks.size
-
-    @torch.no_grad()
-    @torch.backends.cudnn.flags(enabled=True, allow_tf32=False)
-    def holdout_value_loss(self, window: ReplayWindow, batch_size: int = 1024) -> float:
-        """Mean value loss over the window's held-out games, nats; NaN where it has none.
-
-        It is measured against how the games ended (of a truncated game, what it counts as), without
-        discount or root value, so that it means the same whatever the value target is made of.
-        Ranks take every so many batches each.
-        """
-        self._agree(window)
-        self.network.eval()
-        total, count = 0.0, 0
-        batches = window.iterate(batch_size, subset="holdout")
-        for samples in itertools.islice(batches, self.ranks.rank, None, self.ranks.size):
-            words_BP = as_tensor(self.game.planes(samples.states).view(np.int64)).to(self.device)
-            value_logits_BV = self.network.value_logits(
-                expand_planes(words_BP, self.game.spec.board_shape, torch.float32)
-            )
-            results_stm_B = as_tensor(samples.results_stm).to(self.device)
-            loss = value_loss(self.game.spec, value_logits_BV, results_stm_B)
-            total += loss.item() * len(samples)
-            count += len(samples)
-        sums = torch.tensor([total, count], dtype=torch.float64, device=self.device)
-        self.ranks.add_up(sums)
-        total, count = sums.tolist()
-        return total / count if count else float("nan")
 
     @torch.backends.cudnn.flags(enabled=True, allow_tf32=False)
     def count_spikes(self, window: ReplayWindow) -> SpikeCounts:

@@ -3,8 +3,8 @@
 import pytest
 
 from chess_snn.campaign import load_config
+from chess_snn.campaign.machine.training_launch import train_network
 from chess_snn.campaign.stages.given_games import fix_given_games
-from chess_snn.campaign.stages.training_alone import train_network
 from chess_snn.errors import EngineError
 from chess_snn.evaluation import (
     EngineSettings,

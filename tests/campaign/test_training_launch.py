@@ -1,7 +1,6 @@
 """A campaign's generation trained by ranks: the same as by one process, whatever is killed."""
 
 import os
-import socket
 import subprocess
 import sys
 import threading
@@ -15,9 +14,10 @@ from small_campaigns import MICRO, play_first_games
 
 from chess_snn.campaign import CampaignFolder, load_config
 from chess_snn.campaign.machine.training_launch import (
+    generation_training,
+    run_training,
     train_as_configured,
     train_first_as_configured,
-    train_in_ranks,
 )
 from chess_snn.campaign.stages import step_losses, train_generation
 from chess_snn.campaign.stages.given_games import fix_given_games
@@ -27,6 +27,7 @@ from chess_snn.campaign.store.plans import begin_iteration
 from chess_snn.data import is_committed, read_manifest, sweep_temporaries
 from chess_snn.devices import SIMULATED_GPUS
 from chess_snn.errors import CampaignError, ConfigError, DamagedFolderError, RankLostError
+from chess_snn.ports import LOOPBACK, free_port
 from chess_snn.training import supervised_progress
 from chess_snn.training.rank_launch import RankLayout
 
@@ -79,11 +80,18 @@ def test_two_ranks_train_the_generation_that_one_process_does(played):
         assert found == pytest.approx(expected, rel=1e-4)
 
 
+TWO_RANKS = RankLayout(2)
+
+
+def train_in_ranks(folder, layout=TWO_RANKS, **options):
+    return run_training(generation_training(folder.path, 0), layout, **options)
+
+
 def test_what_is_committed_is_not_trained_again(played):
     folder = played()
     facts = train_generation(folder.path, 0)
     began = time.monotonic()
-    assert train_in_ranks(folder.path, 0, RankLayout(2)) == facts
+    assert train_in_ranks(folder) == facts
     assert time.monotonic() - began < 1
 
 
@@ -93,7 +101,7 @@ def test_a_generation_without_its_manifest_is_named_before_ranks_begin_bug(new_f
     folder = new_folder()
     folder.checkpoint(1).mkdir(parents=True)
     with pytest.raises(DamagedFolderError, match=r"gen-000001") as raised:
-        train_in_ranks(folder.path, 0, RankLayout(2))
+        train_in_ranks(folder)
     assert raised.value.folder == folder.checkpoint(1)
 
 
@@ -102,14 +110,15 @@ def test_by_hand_under_torchrun_and_without(played, tmp_path):
     """One program: torchrun's variables make it a rank, without them it trains alone."""
     folder = played()
     digests = []
-    for launcher in (["-m", "torch.distributed.run", "--nproc-per-node", "1"], []):
+    for launcher in (["-m", "torch.distributed.run", "--nproc-per-node", "2"], []):
         done = subprocess.run(
             [sys.executable, *launcher, "-m", "chess_snn.campaign.stages.training_program",
              str(folder.path), "--threads", "1"],
-            capture_output=True, text=True, check=False,
+            env=os.environ | {"GLOO_SOCKET_IFNAME": "lo"}, capture_output=True, text=True,
+            check=False,
         )
         assert done.returncode == 0, done.stderr
-        assert "generation 1 is trained: " in done.stdout.splitlines()[-1]
+        assert done.stdout.splitlines()[-1] == "generation 1 is trained"
         digests.append(read_manifest(folder.checkpoint(1)).meta["weights_digest"])
         folder.checkpoint(1).rename(tmp_path / f"trained-{len(digests)}")
     assert digests[0] == digests[1]
@@ -137,11 +146,11 @@ def test_more_ranks_than_micro_batches_are_refused_at_the_start():
 
 @pytest.mark.fault(5, 7)
 @pytest.mark.slow
-@pytest.mark.parametrize("victim", ["rank 0", "rank 1", "launcher"])
+@pytest.mark.parametrize("victim", [0, 1])
 def test_killed_training_leaves_nothing_half_written_and_is_done_again(played, victim):
     folder = played("training.presentations=60")
     target = folder.checkpoint(1)
-    undisturbed = train_in_ranks(folder.path, 0, RankLayout(2), num_threads=1).weights_digest
+    undisturbed = train_in_ranks(folder, num_threads=1).weights_digest
     target.rename(folder.path / "undisturbed")
 
     heard = threading.Event()
@@ -149,8 +158,7 @@ def test_killed_training_leaves_nothing_half_written_and_is_done_again(played, v
     killer.start()
     with pytest.raises(RankLostError, match="was killed by SIGKILL"):
         train_in_ranks(
-            folder.path, 0, RankLayout(2), num_threads=1,
-            on_progress=lambda done, total: heard.set(),
+            folder, num_threads=1, on_progress=lambda done, total: heard.set(),
         )
     killer.join()
     assert not is_committed(target)
@@ -158,19 +166,18 @@ def test_killed_training_leaves_nothing_half_written_and_is_done_again(played, v
     sweep_temporaries(target.parent)
     assert [path.name for path in target.parent.iterdir()] == ["gen-000000"]
 
-    again = train_in_ranks(folder.path, 0, RankLayout(2), num_threads=1)
+    again = train_in_ranks(folder, num_threads=1)
     assert again.weights_digest == undisturbed
 
 
 @pytest.mark.slow
 def test_machines_with_different_numbers_of_ranks_train_together(played):
     folder = played("training.micro_batch=4")
-    endpoint = f"127.0.0.1:{free_port()}"
-    layouts = [RankLayout(ranks, 2, number, endpoint, "127.0.0.1")
-               for number, ranks in enumerate([2, 1])]
+    endpoint = f"{LOOPBACK}:{free_port()}"
+    layouts = [RankLayout(2, 0, 3, endpoint), RankLayout(1, 2, 3, endpoint)]
     with ThreadPoolExecutor(2) as machines:
         facts = list(machines.map(
-            lambda layout: train_in_ranks(folder.path, 0, layout, num_threads=1), layouts
+            lambda layout: train_in_ranks(folder, layout, num_threads=1), layouts
         ))
     assert facts[0] == facts[1]
     assert facts[0].metrics["ranks"] == 3
@@ -202,7 +209,7 @@ def warm(warm_config, tmp_path):
 
 @pytest.mark.fault(5, 7)
 @pytest.mark.slow
-@pytest.mark.parametrize("victim", ["rank 0", "rank 1", "launcher"])
+@pytest.mark.parametrize("victim", [0, 1])
 def test_all_devices_learn_from_given_games_and_go_on_where_one_was_killed(
     warm, learnt_alone, monkeypatch, victim
 ):
@@ -243,17 +250,9 @@ def of_training(folder):
 
 def kill(victim, folder):
     for process in of_training(folder):
-        is_agent = "chess_snn.training.rank_agent" in process.info["cmdline"]
-        if victim == "launcher" and is_agent:
+        if process.environ().get("RANK") == str(victim):
             process.kill()
-        # Ranks that end with their launcher cannot be asked any more.
-        if victim != "launcher" and not is_agent and victim[5:] == process.environ().get("RANK"):
-            process.kill()
-
-
-def free_port():
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        return probe.getsockname()[1]
+            return
 
 
 def wait_until_gone(folder):

@@ -3,7 +3,7 @@
 import pytest
 
 from chess_snn.campaign import load_config
-from chess_snn.campaign.machine.training_ranks import choose_ranks, deal_ranks, training_gpus
+from chess_snn.campaign.machine.training_launch import choose_ranks, deal_ranks, training_gpus
 from chess_snn.devices import SIMULATED_GPUS
 from chess_snn.errors import ConfigError
 

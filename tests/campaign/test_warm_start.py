@@ -6,9 +6,9 @@ from made_imports import make_import
 from small_campaigns import MICRO
 
 from chess_snn.campaign import CampaignFolder, load_config
+from chess_snn.campaign.machine.training_launch import train_network
 from chess_snn.campaign.stages import play_shard, prepare_first_generation, train_generation
 from chess_snn.campaign.stages.given_games import fix_given_games
-from chess_snn.campaign.stages.training_alone import train_network
 from chess_snn.campaign.stages.warm_start import supervised_facts, train_first_generation
 from chess_snn.campaign.store.plans import begin_iteration, num_shards
 from chess_snn.campaign.viewing.alarms import find_alarms

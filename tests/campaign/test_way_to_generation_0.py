@@ -14,13 +14,12 @@ from chess_snn.campaign.integrity.preflight import check_before_run
 from chess_snn.campaign.integrity.rebuild import Rebuilder
 from chess_snn.campaign.integrity.repair import repair_campaign
 from chess_snn.campaign.integrity.verify import verify_campaign
-from chess_snn.campaign.stages.given_games import course_through, fix_given_games, fixed_games
-from chess_snn.campaign.stages.networks import game_of
-from chess_snn.campaign.stages.warm_start import supervised_trainer, train_first_generation
+from chess_snn.campaign.stages.given_games import fix_given_games
+from chess_snn.campaign.stages.warm_start import learn_given_games, train_first_generation
 from chess_snn.campaign.store.notes import read_notes
 from chess_snn.data import read_manifest
 from chess_snn.errors import CampaignError, DamagedFolderError
-from chess_snn.training import WEIGHTS, step_checkpoints, train_supervised
+from chess_snn.training import ALONE, WEIGHTS, step_checkpoints
 
 
 class Killed(BaseException):
@@ -109,13 +108,8 @@ def test_a_change_is_found_by_the_checkpoint_before_where_the_newest_cannot_say(
 def test_checkpoints_that_keep_no_settings_are_gone_on_from(config, tmp_path, undisturbed):
     """As they were written formerly."""
     folder = CampaignFolder.create(tmp_path / "c", config)
-    game = game_of(folder)
     with pytest.raises(Killed):
-        train_supervised(
-            game, course_through(fixed_games(config), config),
-            lambda: supervised_trainer(game, config, "cpu"), folder.supervised,
-            on_progress=kill_after_three_epochs,
-        )
+        learn_given_games(config, folder.supervised, {}, kill_after_three_epochs, None, ALONE)
     assert step_checkpoints(folder.supervised)
     check_before_run(edited(folder, "seed = 0\n", "seed = 9\n"))
     edited(folder, "seed = 9\n", "seed = 0\n")

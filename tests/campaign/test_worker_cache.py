@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from small_campaigns import MICRO, begin, make_campaign
+from small_campaigns import MICRO, begin, commit_shards, make_campaign
 
 from chess_snn.campaign import CampaignFolder, load_config
 from chess_snn.campaign.artifacts.artifact import Artifact

@@ -14,17 +14,22 @@ def train(*arguments: str) -> BaseException | None:
     return CliRunner().invoke(app, ["train", *arguments]).exception
 
 
+@pytest.fixture
+def folder(tmp_path: Path) -> CampaignFolder:
+    return CampaignFolder.create(tmp_path / "c", load_config(settings=["training.micro_batch=64"]))
+
+
+NOTHING_TO_TRAIN = "has trained every iteration that it began"
+"""What is refused after the options, so that nothing is trained."""
+
+
 @pytest.mark.parametrize("reachable", [
-    ("--nnodes", "2", "--rdzv-endpoint", "node-0:29400"),
-    ("--rdzv-endpoint", "node-0:29400"),
-    ("--local-addr", "192.0.2.7"),
+    ("--nnodes", "2", "--rdzv-endpoint", "10.0.0.5:29400"),
+    ("--rdzv-endpoint", "10.0.0.5:29400"),
 ])
-def test_ranks_that_others_could_reach_need_a_trusted_network(tmp_path: Path, reachable):
-    missing = str(tmp_path / "no-campaign")  # what is refused next, so that nothing is trained
-    assert "say --trust-network" in str(train(missing, *reachable))
-    trusted = str(train(missing, *reachable, "--trust-network"))
-    assert missing in trusted
-    assert "trust" not in trusted
+def test_ranks_that_others_could_reach_need_a_trusted_network(folder, reachable):
+    assert "say --trust-network" in str(train(str(folder.path), *reachable))
+    assert NOTHING_TO_TRAIN in str(train(str(folder.path), *reachable, "--trust-network"))
 
 
 @pytest.mark.parametrize(("option", "value", "setting"), [
@@ -32,27 +37,28 @@ def test_ranks_that_others_could_reach_need_a_trusted_network(tmp_path: Path, re
     ("--learning-rate", "0.5", "training.learning_rate = 0.006"),
     ("--precision", "fp32", "training.precision = bf16"),
 ])
-def test_a_campaign_keeps_what_its_results_depend_on(tmp_path: Path, option, value, setting):
-    folder = CampaignFolder.create(tmp_path / "c", load_config())
+def test_a_campaign_keeps_what_its_results_depend_on(folder, option, value, setting):
     told = str(train(str(folder.path), option, value))
     assert f"trains with {setting}" in told
     assert f"chess-snn campaign fork {folder.path}" in told
 
 
-def test_a_campaigns_own_settings_and_a_pace_of_its_own_are_taken(tmp_path: Path):
-    folder = CampaignFolder.create(tmp_path / "c", load_config())
+def test_a_campaigns_own_settings_and_a_pace_of_its_own_are_taken(folder):
     told = str(train(
         str(folder.path), "--batch-size", "256", "--learning-rate", "6e-3", "--precision", "bf16",
         "--backend", "gloo",
     ))
-    assert "has trained every iteration that it began" in told
+    assert NOTHING_TO_TRAIN in told
     told = str(train(str(folder.path), "--backend", "nccl", "--gpus", ""))
     assert torch.cuda.is_available() or '"nccl" needs GPUs' in told
 
 
-def test_ranks_of_one_machine_need_no_trust(tmp_path: Path):
-    missing = str(tmp_path / "no-campaign")
-    for alone in ((), ("--nproc-per-node", "8"), ("--local-addr", "127.0.0.1")):
-        told = str(train(missing, *alone))
-        assert missing in told
-        assert "trust" not in told
+@pytest.mark.parametrize("alone", [(), ("--nproc-per-node", "4")])
+def test_ranks_of_one_machine_need_no_trust(folder, alone):
+    assert NOTHING_TO_TRAIN in str(train(str(folder.path), *alone))
+
+
+def test_more_processes_than_micro_batches_are_refused(folder):
+    assert "5 ranks cannot share a step of 4" in str(
+        train(str(folder.path), "--nproc-per-node", "5")
+    )

@@ -41,7 +41,7 @@ RETRIED = re.compile(r"rank \d \(process \d+\) was killed by SIGKILL.* Retry 1/2
 def ranks_of(process) -> list[psutil.Process]:
     return [
         child for child in descendants(process)
-        if {training_program.__name__, "-u"} <= set(command_of(child))
+        if training_program.__name__ in command_of(child)
     ]
 
 

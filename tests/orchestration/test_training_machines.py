@@ -7,8 +7,8 @@ pytest.importorskip("distributed")
 
 from chess_snn.campaign.machine.places import WorkerPlace  # noqa: E402
 from chess_snn.devices import Device, processor  # noqa: E402
-from tasks.cluster.rendezvous import choose_machines  # noqa: E402
 from tasks.cluster.worker_pool import PoolWorker  # noqa: E402
+from tasks.train_together import choose_machines  # noqa: E402
 
 
 def member(host: str, number: int = 0, *, gpu: bool = True) -> PoolWorker:

@@ -41,7 +41,6 @@ class Kind(StrEnum):
     KILL_PREFECT = "kill -9 the Prefect server"
     KILL_MLFLOW = "kill -9 the MLflow server"
     KILL_RANK = "kill -9 a training rank"
-    KILL_LAUNCHER = "kill -9 the ranks' launcher"
     FILL_DISK = "fill the disk"
     DAMAGE_SHARD = "damage a shard"
     DAMAGE_CHECKPOINT = "damage the newest checkpoint"
@@ -53,7 +52,7 @@ DECK = {
     Kind.DAMAGE_SHARD: 2, Kind.DAMAGE_CHECKPOINT: 2,
 }
 """How often each kind is in the deck of every campaign."""
-DECK_OF_RANKS = {Kind.KILL_RANK: 4, Kind.KILL_LAUNCHER: 2}
+DECK_OF_RANKS = {Kind.KILL_RANK: 6}
 """Added if the campaign trains in ranks."""
 
 HOLDS_S = {
@@ -148,8 +147,6 @@ def _inject(planned: PlannedFault, scene: Scene) -> Injected | None:  # noqa: PL
             return _kill_one(campaign.workers(), draw)
         case Kind.KILL_RANK:
             return _kill_one(campaign.ranks(), draw)
-        case Kind.KILL_LAUNCHER:
-            return _kill_one(campaign.launchers(), draw)
         case Kind.FREEZE_WORKER:
             return _freeze_one(campaign.workers(), planned)
         case Kind.KILL_PREFECT:

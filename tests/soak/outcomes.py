@@ -42,7 +42,7 @@ ERRORS = (
     (1, {Kind.KILL_MLFLOW}, ("the tracking store",)),
     (4, {Kind.KILL_WORKER, Kind.FREEZE_WORKER}, ("workers died one after another",)),
     # A task is tried again twice (`execution.retries`).
-    (3, {Kind.KILL_RANK, Kind.KILL_LAUNCHER}, ("was killed by SIGKILL",)),
+    (3, {Kind.KILL_RANK}, ("was killed by SIGKILL",)),
 )
 """Ends with the code ERROR: so many faults of these kinds explain an error with one of these texts.
 Damage explains an error that names the damaged artifact."""

@@ -53,13 +53,8 @@ class RunningCampaign:
         return self._having("spawn_main")
 
     def ranks(self) -> list[psutil.Process]:
-        """The processes that train together just now, without their launcher."""
-        found = self._having("chess_snn.campaign.stages.training_program")
-        return [process for process in found if not _has(process, "rank_agent")]
-
-    def launchers(self) -> list[psutil.Process]:
-        """The launcher of the ranks, if there is one just now."""
-        return self._having("rank_agent")
+        """The processes that train together just now."""
+        return self._having("chess_snn.campaign.stages.training_program")
 
     def _having(self, word: str) -> list[psutil.Process]:
         try:

@@ -14,12 +14,12 @@ from pathlib import Path
 
 import torch
 from safetensors.torch import save_file
-from torch.distributed.elastic.multiprocessing.errors import record
 
 from chess_snn.data import ReplayWindow
 from chess_snn.errors import ChessSnnError, UsageError
 from chess_snn.games import get_game
 from chess_snn.nets import build_network, net_config
+from chess_snn.processes import end_with_parent
 from chess_snn.training import (
     ALONE,
     GivenShard,
@@ -28,10 +28,11 @@ from chess_snn.training import (
     SupervisedSettings,
     Trainer,
     TrainingSettings,
+    measure_holdout,
     plan_course,
     train_supervised,
 )
-from chess_snn.training.ranks import end_with_launcher, joined_ranks
+from chess_snn.training.ranks import LINE, joined_ranks
 
 GAME = get_game("chess")
 SETTINGS = {
@@ -121,16 +122,16 @@ def train(case, shard, ranks=ALONE):
         window = ReplayWindow.load(GAME, [shard], 3_000, holdout_every=20, discount=0.99)
     if is_bad and case.fault == "stream":
         seed = 8
-    trainer = Trainer(
-        GAME, case_network(), TrainingSettings(**settings), seed, ranks=ranks, by_pace=case.by_pace
-    )
+    if ranks.size > 1:
+        ranks.by_pace = case.by_pace
+    trainer = Trainer(GAME, case_network(), TrainingSettings(**settings), seed, ranks=ranks)
     seen = watch_rows(window)
     if ranks.rank in case.slow_ranks:
         slow_down(trainer)
     plan = IterationPlan(case.steps, 0.0, 1.0)
     if case.loss_scale:
         trainer.loss_scale.factor.fill_(case.loss_scale)
-    outcome = Outcome([], [], [], [], [], [trainer.holdout_value_loss(window)], {})
+    outcome = Outcome([], [], [], [], [], [measure_holdout(trainer, window).value_loss], {})
     for step in range(case.steps):
         if is_bad and step == case.fault_step:
             break_down(case.fault, trainer)
@@ -144,7 +145,7 @@ def train(case, shard, ranks=ALONE):
         outcome.rows.append(seen[-1])
         outcome.scales.append(report.loss_scale)
         outcome.micro_batches += [list(astuple(use)) for use in report.micro_batches]
-    outcome.holdout.append(trainer.holdout_value_loss(window))
+    outcome.holdout.append(measure_holdout(trainer, window).value_loss)
     outcome.state = {k: v.clone().contiguous() for k, v in trainer.network.state_dict().items()}
     return outcome
 
@@ -184,22 +185,21 @@ def break_down(fault, trainer):
             os.kill(os.getpid(), signal.SIGSTOP)
         elif fault == "sleep":
             time.sleep(600)
-        elif fault == "kill" and os.environ.get("TORCHELASTIC_RESTART_COUNT", "0") == "0":
+        elif fault == "kill":
             os.kill(os.getpid(), signal.SIGKILL)
         return figures
 
     gradients._backward = failing
 
 
-@record
 def main(file):
     place = RankPlace.from_environment()
-    end_with_launcher()
+    end_with_parent(os.getppid(), signal.SIGKILL)
     torch.set_num_threads(1)
     task = json.loads(Path(file).read_text())
-    if place.rank == 0:
-        print("begun", flush=True)
     with joined_ranks(place, "cpu", task.get("timeout_s", TIMEOUT_S)) as ranks:
+        if ranks.is_first:
+            ranks.tell(LINE, "begun")
         for values in task["cases"]:
             case = Case(**values)
             stem = Path(task["out"], f"{case.name}-{ranks.rank}")

@@ -1,24 +1,16 @@
-"""Groups of real rank processes, started without an agent, and what they came to."""
+"""Groups of real rank processes, and what they came to."""
 
 import json
 import os
-import socket
-import subprocess
-import sys
 from dataclasses import asdict
 from pathlib import Path
 
 from rank_driver import Outcome
 from safetensors.torch import load_file
 
+from chess_snn.training.rank_launch import RankLayout, run_ranks
+
 HERE = Path(__file__).parent
-TIMEOUT_S = 240.0
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 def write_task(folder, shard, cases, **values):
@@ -34,31 +26,15 @@ def driver_environment():
     """For processes that import the driver."""
     repository = HERE.parents[1]
     path = os.pathsep.join([str(repository), str(HERE), os.environ.get("PYTHONPATH", "")])
-    return os.environ | {"PYTHONPATH": path, "OMP_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": "lo"}
-
-
-def start_rank(file, rank, size, port, **variables):
-    return subprocess.Popen(
-        [sys.executable, "-m", "rank_driver", str(file)],
-        env=driver_environment() | {
-            "RANK": str(rank), "WORLD_SIZE": str(size), "MASTER_ADDR": "127.0.0.1",
-            "MASTER_PORT": str(port),
-        } | variables,
-        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
-    )
+    return {"PYTHONPATH": path}
 
 
 def run_group(folder, shard, cases, size, **values):
-    """Run all ranks to their end; their exit codes and what they said on standard error."""
-    file, port = write_task(folder, shard, cases, **values), free_port()
-    ranks = [start_rank(file, rank, size, port) for rank in range(size)]
-    try:
-        told = [process.communicate(timeout=TIMEOUT_S)[1] for process in ranks]
-    finally:
-        for process in ranks:
-            process.kill()
-            process.wait()
-    return [process.returncode for process in ranks], told
+    """Run all ranks to their end."""
+    file = write_task(folder, shard, cases, **values)
+    run_ranks(
+        RankLayout(size), "rank_driver", [str(file)], environment=driver_environment()
+    )
 
 
 def read_outcomes(folder, case, size):

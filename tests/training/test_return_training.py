@@ -171,7 +171,6 @@ def test_values_of_both_kinds_of_positions_are_learnt(window, config):
     holdout = measure_holdout(trainer, window)
     assert holdout.value_loss > 0, "games score points, whatever their roots said"
     assert 0 <= holdout.policy_accuracy <= 1
-    assert math.isfinite(trainer.holdout_value_loss(window))
 
 
 def test_the_same_seed_gives_the_same_weights(window):

@@ -1,19 +1,20 @@
-"""Training in processes of its own, several at a time: a campaign's generation, or a network alone.
+"""Train a campaign's generation, or a network alone, in this process or by several ranks.
 
-What ranks are to train is a :class:`RankTraining`, whatever it is; :func:`run_in_ranks` trains it
-by the ranks of one machine or, called on each, of several.
+What is to be trained is a :class:`RankTraining`; :func:`run_training` trains it, with the ranks of
+one machine or, called on each, of several. :func:`choose_ranks` says how many fit a machine: one
+for each of its GPUs by default.
 """
 
-import hashlib
-import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
+from itertools import chain
 from pathlib import Path
-from typing import Final, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 from chess_snn.campaign.configuration.settings import CampaignConfig
-from chess_snn.campaign.machine.training_ranks import choose_ranks, training_gpus
+from chess_snn.campaign.machine.places import own_place
+from chess_snn.campaign.machine.workers import gpus_for
 from chess_snn.campaign.stages import (
     check_training_inputs,
     train_generation,
@@ -24,40 +25,42 @@ from chess_snn.campaign.stages.training import TrainingValues
 from chess_snn.campaign.stages.training_alone import (
     TrainedNetwork,
     begin_network,
+    learn_network,
     trained_network,
     unfinished_folder,
 )
-from chess_snn.campaign.stages.training_program import LEARN, PROGRESS_LINE
+from chess_snn.campaign.stages.training_program import LEARN
 from chess_snn.campaign.stages.warm_start import first_facts, train_first_generation
 from chess_snn.campaign.store.folder import CampaignFolder
 from chess_snn.campaign.store.receipts import TrainingFacts
+from chess_snn.cores import num_cores
 from chess_snn.data import sweep_temporaries, write_json
-from chess_snn.devices import VISIBLE_GPUS
-from chess_snn.errors import RankLostError
-from chess_snn.training import check_newest
+from chess_snn.devices import VISIBLE_GPUS, choose_devices
+from chess_snn.errors import ConfigError, RankLostError
+from chess_snn.training import StepLines, check_newest
 from chess_snn.training.rank_launch import RankLayout, run_ranks
 from chess_snn.training.ranks import TIMEOUT_S
 from chess_snn.types import Json, LogFn, Progress
 
 Result = TypeVar("Result")
 
-_RUN_ID_LENGTH: Final = 16
+IN_THIS_PROCESS: Final = RankLayout(1)
 
 
 @dataclass(frozen=True, slots=True)
 class RankTraining(Generic[Result]):
-    """What ranks are to train."""
+    """What is to be trained."""
 
     config: CampaignConfig
     target: Path
-    """The checkpoint that rank 0 commits."""
-    run_id: str
-    """The same on all machines, and no other training's."""
+    """The checkpoint that is committed."""
     arguments: tuple[str, ...]
     """Of the training program."""
+    alone: Callable[..., Any]
+    """Trains it in this process."""
     check: Callable[[], None]
-    """Raises where something that ranks read is damaged. It is called before they start, because
-    an error of a rank reaches this process as text."""
+    """Raises if an input is damaged. It is called before ranks start, because an error of a rank
+    reaches this process as text."""
     result: Callable[[], Result]
     """What was committed."""
 
@@ -76,8 +79,8 @@ def generation_training(
         write_json(file, asdict(values))
         arguments += ["--values", str(file)]
     return RankTraining(
-        folder.config, folder.checkpoint(iteration + 1), f"{folder.campaign_id}-{iteration}",
-        tuple(arguments),
+        folder.config, folder.checkpoint(iteration + 1), tuple(arguments),
+        alone=partial(train_generation, directory, iteration, values),
         check=partial(check_training_inputs, folder, iteration, values),
         result=partial(trained_before, folder, iteration),
     )
@@ -87,21 +90,10 @@ def first_training(directory: Path) -> RankTraining[Json]:
     """Generation 0 of a campaign, from given games."""
     folder = CampaignFolder.open(directory)
     return RankTraining(
-        folder.config, folder.checkpoint(0), f"{folder.campaign_id}-first",
-        (str(folder.path), LEARN),
+        folder.config, folder.checkpoint(0), (str(folder.path), LEARN),
+        alone=partial(train_first_generation, directory),
         check=partial(check_newest, folder.supervised),
         result=partial(first_facts, folder),
-    )
-
-
-def network_training(config: CampaignConfig, out: Path) -> RankTraining[TrainedNetwork]:
-    """A network without a campaign; see :func:`training_alone.train_network`."""
-    text = json.dumps([out.name, config.supervised.digest, config.campaign.seed])
-    return RankTraining(
-        config, out, hashlib.sha256(text.encode()).hexdigest()[:_RUN_ID_LENGTH],
-        (str(out.absolute()), LEARN),
-        check=partial(check_newest, unfinished_folder(out)),
-        result=partial(trained_network, out),
     )
 
 
@@ -109,155 +101,208 @@ def train_as_configured(
     directory: Path, iteration: int, values: TrainingValues | None = None, *,
     num_threads: int = 1, on_progress: Progress | None = None,
 ) -> TrainingFacts:
-    """Train generation ``iteration + 1`` in this process, or by as many ranks as is right here.
+    """Train generation ``iteration + 1`` with as many ranks as :func:`choose_ranks` says.
 
-    See :func:`chess_snn.campaign.stages.train_generation` and :func:`choose_ranks`.
+    Args:
+        directory: the campaign folder.
+        iteration: whose games are new.
+        values: by default read from the folder.
+        num_threads: of a CPU, which the ranks share.
+        on_progress: called with (steps done, steps in all).
 
     Raises:
         RankLostError: a rank died or froze; nothing is half-written, and it may be tried again.
     """
     return _train_here(
-        generation_training(directory, iteration, values),
-        partial(train_generation, directory, iteration, values), num_threads, on_progress,
+        generation_training(directory, iteration, values), num_threads, on_progress
     )
 
 
 def train_first_as_configured(
     directory: Path, *, num_threads: int = 1, on_progress: Progress | None = None
 ) -> Json:
-    """The same for generation 0 and :func:`warm_start.train_first_generation`."""
-    return _train_here(
-        first_training(directory), partial(train_first_generation, directory), num_threads,
-        on_progress,
-    )
+    """The same for generation 0, from given games."""
+    return _train_here(first_training(directory), num_threads, on_progress)
 
 
-def train_in_ranks(
-    directory: Path, iteration: int, layout: RankLayout, *, num_threads: int = 0,
-    timeout_s: float = TIMEOUT_S, on_progress: Progress | None = None,
-) -> TrainingFacts:
-    """Train generation ``iteration + 1`` by ranks; see :func:`run_in_ranks`."""
-    return run_in_ranks(
-        generation_training(directory, iteration), layout, num_threads=num_threads,
-        timeout_s=timeout_s, on_progress=on_progress,
-    )
-
-
-def train_network_in_ranks(
-    config: CampaignConfig, out: Path, layout: RankLayout, *, num_threads: int = 0,
-    timeout_s: float = TIMEOUT_S, on_line: LogFn | None = None,
+def train_network(
+    config: CampaignConfig, out: Path, layout: RankLayout = IN_THIS_PROCESS, *,
+    num_threads: int = 0, timeout_s: float = TIMEOUT_S, on_progress: Progress | None = None,
+    on_line: LogFn | None = None,
 ) -> TrainedNetwork:
-    """Train a network on given games by ranks, or go on with that; see :func:`run_in_ranks`.
+    """Train a network on the games of ``config.supervised``, or go on with that.
+
+    Args:
+        config: its games are fixed, see
+            :func:`chess_snn.campaign.stages.given_games.fix_given_games`; of the rest,
+            ``net``, ``training``, the seed and the device are looked at.
+        out: the checkpoint to be.
+        layout: as of :func:`run_training`, and so are the others.
+        num_threads: of each rank.
+        timeout_s: how long a rank may keep the others waiting.
+        on_progress: called with (steps done, steps in all).
+        on_line: called instead with lines of progress.
 
     Raises:
-        UsageError: as of :func:`training_alone.begin_network`.
+        UsageError: ``out`` or what is unfinished there is something else, or the games are gone.
+        CorruptDataError: a shard or a checkpoint is damaged.
     """
-    before = begin_network(config, out, is_first=layout.node_rank == 0)
+    before = begin_network(config, out, is_first=layout.first == 0)
     if before is not None:
         return before
-    return run_in_ranks(
-        network_training(config, out), layout, num_threads=num_threads, timeout_s=timeout_s,
+    training = RankTraining(
+        config, out, (str(out.absolute()), LEARN),
+        alone=partial(learn_network, out),
+        check=partial(check_newest, unfinished_folder(out)),
+        result=partial(trained_network, out),
+    )
+    return run_training(
+        training, layout, num_threads=num_threads, timeout_s=timeout_s, on_progress=on_progress,
         on_line=on_line,
     )
 
 
-def run_in_ranks(
-    training: RankTraining[Result], layout: RankLayout, *, num_threads: int = 0,
-    timeout_s: float = TIMEOUT_S, on_progress: Progress | None = None,
-    on_line: LogFn | None = None,
-) -> Result:
-    """Train by ranks, of which this machine starts its own.
-
-    Args:
-        training: the same on all machines; they see the same folder.
-        layout: how many ranks, and where.
-        num_threads: of each on a CPU; 0 shares the cores of a machine.
-        timeout_s: how long a rank may keep the others waiting.
-        on_progress: called with (steps done, steps in all) where rank 0 is.
-        on_line: called with each line that rank 0 prints: its progress and losses.
-
-    Raises:
-        RankLostError: a rank died, froze or did not come; nothing is half-written.
-        DamagedFolderError: something that training reads is damaged.
-        ChessSnnError: any that training raises.
-    """
-    if not training.target.exists():  # whole, or its manifest damaged: then this raises below
-        training.check()
-        _run(training, layout, num_threads, timeout_s, _hear(on_progress, on_line))
-    return training.result()
-
-
-def train_share(
-    training: RankTraining[Result], wait_for_layout: Callable[[], RankLayout], *,
-    num_threads: int, is_wanted: Callable[[], bool], on_progress: Progress | None = None,
-) -> Result | None:
-    """Train with other machines, whose folders may be copies.
-
-    Args:
-        training: the same on all machines.
-        wait_for_layout: called once all that training reads is found whole; this machine's place.
-        num_threads: of the whole machine, which its ranks share.
-        is_wanted: where it says no, the ranks are ended.
-        on_progress: called with (steps done, steps in all) where rank 0 is.
-
-    Returns:
-        None where the target is not in this folder, since rank 0 was elsewhere.
-
-    Raises:
-        RankLostError, DamagedFolderError, ChessSnnError: as :func:`run_in_ranks`.
-    """
-    if not training.target.exists():
-        training.check()
-        layout = wait_for_layout()
-        _run(
-            training, layout, max(1, num_threads // layout.per_node), TIMEOUT_S,
-            _hear(on_progress), is_wanted,
-        )
-    return training.result() if training.target.exists() else None
-
-
 def _train_here(
-    training: RankTraining[Result], alone: Callable[..., Result], num_threads: int,
-    on_progress: Progress | None,
+    training: RankTraining[Result], num_threads: int, on_progress: Progress | None
 ) -> Result:
     number = choose_ranks(training.config, len(training_gpus(training.config))).number
-    if number == 1:
-        return alone(num_threads=num_threads, on_progress=on_progress)
-    return run_in_ranks(
+    return run_training(
         training, RankLayout(number), num_threads=max(1, num_threads // number),
         on_progress=on_progress,
     )
 
 
-def _run(
-    training: RankTraining[Result], layout: RankLayout, num_threads: int, timeout_s: float,
-    on_line: LogFn, is_wanted: Callable[[], bool] | None = None,
-) -> None:
-    try:
-        run_ranks(
-            layout, training.run_id, training_program.__name__,
-            [
-                *training.arguments, "--threads", str(num_threads), "--timeout-s", str(timeout_s),
-                "--backend", training.config.execution.training_backend,
-            ],
-            on_line=on_line, is_wanted=is_wanted, environment=_visible(training.config),
-        )
-    except RankLostError:
-        sweep_temporaries(training.target.parent)
-        raise
+def run_training(
+    training: RankTraining[Result], layout: RankLayout, *, num_threads: int = 0,
+    timeout_s: float = TIMEOUT_S, on_progress: Progress | None = None,
+    on_line: LogFn | None = None, is_wanted: Callable[[], bool] = lambda: True,
+) -> Result:
+    """Train in this process if there is one rank, else in ranks; each machine starts its own.
 
+    Args:
+        training: the same on all machines; they see the same folder.
+        layout: how many ranks, and where.
+        num_threads: of each on a CPU; 0 shares the cores of this machine.
+        timeout_s: how long a rank may keep the others waiting.
+        on_progress: called with (steps done, steps in all).
+        on_line: called instead, about once a second, with a line of progress and losses.
+        is_wanted: if it returns False, the ranks are ended.
 
-def _visible(config: CampaignConfig) -> Mapping[str, str]:
-    """Have ranks see all GPUs that training may use, of which a worker itself sees its own."""
-    gpus = training_gpus(config)
-    return {VISIBLE_GPUS: ",".join(gpus)} if gpus else {}
-
-
-def _hear(on_progress: Progress | None, on_line: LogFn | None = None) -> LogFn:
-    def hear(line: str) -> None:
+    Raises:
+        RankLostError: a rank died, froze or did not come; nothing is half-written.
+        DamagedFolderError: an input of training is damaged.
+        ChessSnnError: any that training raises.
+    """
+    if max(layout.number, layout.size) == 1:
+        on_step = None
         if on_line is not None:
-            on_line(line)
-        if on_progress is not None and (steps := PROGRESS_LINE.fullmatch(line)) is not None:
-            on_progress(int(steps[1]), int(steps[2]))
+            lines = StepLines(on_line, training.config.training.batch_size)
+            on_progress, on_step = lines.on_progress, lines.on_step
+        training.alone(
+            num_threads=num_threads or num_cores(), on_progress=on_progress, on_step=on_step
+        )
+    elif not training.target.exists():  # or damaged: then `result` raises
+        training.check()
+        # A worker sees its own GPU alone, and its ranks all that training may use.
+        gpus = training_gpus(training.config)
+        options = {
+            "--threads": str(num_threads), "--timeout-s": str(timeout_s),
+            "--backend": training.config.execution.training_backend,
+        }
+        try:
+            run_ranks(
+                layout, training_program.__name__, [*training.arguments, *chain(*options.items())],
+                on_line=on_line, on_progress=on_progress, is_wanted=is_wanted, timeout_s=timeout_s,
+                environment={VISIBLE_GPUS: ",".join(gpus)} if gpus else {},
+            )
+        except RankLostError:
+            sweep_temporaries(training.target.parent)
+            raise
+    return training.result()
 
-    return hear
+
+@dataclass(frozen=True, slots=True)
+class RankChoice:
+    """How many ranks train on one machine."""
+
+    number: int
+    """1 trains in one process, which starts no others."""
+    why: str
+    """One line for people."""
+
+
+def training_gpus(config: CampaignConfig) -> tuple[str, ...]:
+    """What ``CUDA_VISIBLE_DEVICES`` calls the GPUs that training may use on this machine.
+
+    Those of the campaign where this process is a worker, else those of ``execution.gpus``.
+
+    Raises:
+        ConfigError: a GPU is asked for that does not exist.
+    """
+    place = own_place()
+    if place is not None:
+        return place.machine_gpus
+    execution = config.execution
+    devices = choose_devices(execution.device, execution.gpus, gpus_for(config))
+    return tuple(device.token for device in devices if device.is_gpu)
+
+
+def choose_ranks(config: CampaignConfig, num_gpus: int, num_machines: int = 1) -> RankChoice:
+    """How many ranks train on a machine with ``num_gpus`` GPUs for training.
+
+    As ``execution.training_ranks`` says. Where that is 0: one for each GPU, but all machines
+    together have no more than a step has micro-batches; one where there is no GPU, since threads
+    share the micro-batches there.
+
+    Args:
+        config: of the campaign, or of a network that learns from given games.
+        num_gpus: of this machine.
+        num_machines: that train together, each with as many GPUs.
+
+    Raises:
+        ConfigError: ``execution.training_backend`` is NCCL, and there is no GPU.
+    """
+    execution, training = config.execution, config.training
+    if execution.training_backend == "nccl" and not num_gpus:
+        raise ConfigError(
+            'execution.training_backend = "nccl" needs GPUs, and training has none on this '
+            'machine; set it to "gloo" or "auto"'
+        )
+    if execution.training_ranks:
+        number = execution.training_ranks
+        return RankChoice(number, f"training in {_processes(number)}, as set")
+    if not num_gpus:
+        return RankChoice(1, "training in 1 process on the CPU")
+    most = max(1, training.num_micro_batches // num_machines)
+    if num_gpus <= most:
+        return RankChoice(num_gpus, f"training in {_processes(num_gpus)}, one for each GPU")
+    each = max(2, training.batch_size // (num_gpus * num_machines))
+    return RankChoice(
+        most,
+        f"training in {_processes(most)} on a machine of {num_gpus} GPUs, because a step has "
+        f"{training.num_micro_batches} micro-batches (training.batch_size = {training.batch_size}, "
+        f"training.micro_batch = {training.micro_batch}); with training.micro_batch = {each} or "
+        "less, set at the start, all GPUs train",
+    )
+
+
+def deal_ranks(config: CampaignConfig, gpus: Sequence[int]) -> list[int]:
+    """Ranks of each machine that trains together with others.
+
+    As :func:`choose_ranks`, but each machine may have another number of GPUs: where there are more
+    than micro-batches, the machines with the most ranks have fewer.
+
+    Args:
+        config: of the campaign.
+        gpus: of each machine; no more machines than a step has micro-batches.
+    """
+    if each := config.execution.training_ranks:
+        return [each] * len(gpus)
+    ranks = [max(1, number) for number in gpus]
+    while sum(ranks) > config.training.num_micro_batches:
+        ranks[ranks.index(max(ranks))] -= 1
+    return ranks
+
+
+def _processes(number: int) -> str:
+    return "1 process" if number == 1 else f"{number} processes"

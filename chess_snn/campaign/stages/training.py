@@ -1,6 +1,5 @@
 """The stage of training: an iteration's games, and those before them, make the next generation."""
 
-import math
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
@@ -26,6 +25,7 @@ from chess_snn.nets import network_digest
 from chess_snn.sources import provenance
 from chess_snn.training import (
     ALONE,
+    HoldoutReport,
     IterationPlan,
     Ranks,
     StepListener,
@@ -42,6 +42,12 @@ from chess_snn.types import Json, Progress
 _STEP_LOSSES: Final = "step_losses"
 """Under this name the manifest of a generation keeps its loss curve."""
 
+_REPORTED: Final = (
+    "steps", "skipped_steps", "samples", "total_loss", "value_loss", "policy_loss",
+    "plies_left_loss", "policy_entropy", "target_entropy", "value_mean_abs", "value_error",
+    "gradient_norm", "learning_rate", "samples_per_s",
+)
+"""Figures of a training report that are metrics of a generation."""
 _PROVENANCE: Final = "provenance"
 """Under this name it keeps what it was trained by: program, machine, devices."""
 
@@ -81,7 +87,7 @@ def training_values(folder: CampaignFolder, iteration: int) -> TrainingValues:
 
 def train_generation(
     directory: Path, iteration: int, values: TrainingValues | None = None, *,
-    num_threads: int = 1, local_rank: int = 0, on_progress: Progress | None = None,
+    num_threads: int = 1, on_progress: Progress | None = None,
     on_step: StepListener | None = None, ranks: Ranks = ALONE,
 ) -> TrainingFacts:
     """Train generation ``iteration`` on the replay window; commit generation ``iteration + 1``.
@@ -109,8 +115,7 @@ def train_generation(
         setting="training.window_positions",
     )
     trainer = load_trainer(
-        folder.checkpoint(iteration), game, device_of(folder, local_rank), ranks,
-        by_pace=config.execution.training_shares == "measured",
+        folder.checkpoint(iteration), game, device_of(folder, ranks.local_rank), ranks,
         settings=config.training if _is_forked_at(folder, iteration) else None,
     )
     trainer.begin_iteration(iteration)
@@ -120,7 +125,7 @@ def train_generation(
         progress_last=values.plan.progress_last,
     )
     # Before training: what it has learnt so far says of games that no step was ever made on.
-    before = trainer.holdout_value_loss(window)
+    before = measure_holdout(trainer, window)
     failpoint("training.begins")
     try:
         report = trainer.run(window, plan, on_progress=on_progress, on_step=on_step)
@@ -141,27 +146,10 @@ def train_generation(
         _STEP_LOSSES: report.step_losses,
         _PROVENANCE: provenance() | {"devices": _devices(trainer)},
         "metrics": {
-            "steps": float(report.steps),
-            "skipped_steps": float(report.skipped_steps),
-            "samples": float(report.samples),
-            "total_loss": report.total_loss,
-            "value_loss": report.value_loss,
-            "policy_loss": report.policy_loss,
-            "plies_left_loss": report.plies_left_loss,
-            "policy_entropy": report.policy_entropy,
-            "target_entropy": report.target_entropy,
-            "value_mean_abs": report.value_mean_abs,
-            "value_error": report.value_error,
-            "gradient_norm": report.gradient_norm,
-            "learning_rate": report.learning_rate,
-            "samples_per_s": report.samples_per_s,
+            **{name: float(getattr(report, name)) for name in _REPORTED},
             "ranks": float(ranks.size),
             "micro_batch": float(report.micro_batches[-1].micro_batch),
-            **_measured({
-                "holdout_value_loss": before,
-                "holdout_value_loss_after": trainer.holdout_value_loss(window),
-            }),
-            **_holdout_policy(trainer, window),
+            **_holdout(before, measure_holdout(trainer, window)),
             **_spike_rates(trainer, window),
             **_loss_scale(report),
         },
@@ -228,19 +216,15 @@ def check_training_inputs(
         check_shard(shard)
 
 
-def _measured(metrics: dict[str, float]) -> dict[str, float]:
-    """Those that are numbers: a small window may have no game that is held out."""
-    return {name: value for name, value in metrics.items() if not math.isnan(value)}
-
-
-def _holdout_policy(trainer: Trainer, window: ReplayWindow) -> dict[str, float]:
-    """What the trained network's policy is worth on held-out games."""
-    report = measure_holdout(trainer, window)
-    if report is None:
+def _holdout(before: HoldoutReport | None, after: HoldoutReport | None) -> dict[str, float]:
+    """What the network is worth on held-out games, of which a small window may have none."""
+    if before is None or after is None:
         return {}
     return {
-        "holdout_policy_loss_after": report.policy_loss,
-        "holdout_policy_accuracy_after": report.policy_accuracy,
+        "holdout_value_loss": before.value_loss,
+        "holdout_value_loss_after": after.value_loss,
+        "holdout_policy_loss_after": after.policy_loss,
+        "holdout_policy_accuracy_after": after.policy_accuracy,
     }
 
 

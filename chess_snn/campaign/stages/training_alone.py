@@ -20,13 +20,7 @@ import torch
 
 from chess_snn.campaign.configuration.loading import build_config, config_values, flat_values
 from chess_snn.campaign.configuration.settings import CampaignConfig
-from chess_snn.campaign.stages.given_games import course_through, fixed_games
-from chess_snn.campaign.stages.warm_start import (
-    SUPERVISED,
-    is_by_pace,
-    supervised_json,
-    supervised_trainer,
-)
+from chess_snn.campaign.stages.warm_start import SUPERVISED, learn_given_games
 from chess_snn.data import (
     is_committed,
     read_json,
@@ -34,24 +28,14 @@ from chess_snn.data import (
     sweep_temporaries,
     write_json,
 )
-from chess_snn.devices import find_devices
 from chess_snn.errors import UsageError
-from chess_snn.games import get_game
-from chess_snn.training import (
-    ALONE,
-    Points,
-    Ranks,
-    StepListener,
-    save_checkpoint,
-    train_supervised,
-)
+from chess_snn.training import ALONE, Points, Ranks, StepListener, save_checkpoint
 from chess_snn.types import Json, Progress
 
 _SUFFIX: Final = ".unfinished"
 _DESCRIPTION: Final = "train.json"
 _SETTINGS: Final = "settings"
 _CONFIG: Final = "config"
-_S_PER_MINUTE: Final = 60.0
 _NOT_OF_THE_RESULT: Final = ("games", "checkpoint_minutes")
 """Settings of ``[supervised]`` that may change between two runs; the games have their digest."""
 
@@ -67,44 +51,19 @@ class TrainedNetwork:
     """Whether an earlier run had finished it."""
 
 
-def train_network(
-    config: CampaignConfig, out: Path, *, num_threads: int = 1,
-    on_progress: Progress | None = None, on_step: StepListener | None = None,
-) -> TrainedNetwork:
-    """Train a network on the games of ``config.supervised`` in this process, or go on with that.
-
-    Args:
-        config: its games are fixed, see
-            :func:`chess_snn.campaign.stages.given_games.fix_given_games`; of the rest,
-            ``net``, ``training``, the seed and the device are looked at.
-        out: the checkpoint to be.
-        num_threads: of a CPU.
-        on_progress: called after every step with (steps done, steps in all).
-        on_step: called with the losses of every step.
-
-    Raises:
-        UsageError: ``out`` or what is unfinished there is something else, or the games are gone.
-        CorruptDataError: a shard or a checkpoint is damaged.
-    """
-    before = begin_network(config, out)
-    if before is not None:
-        return before
-    learn_network(out, num_threads=num_threads, on_progress=on_progress, on_step=on_step)
-    return trained_network(out, was_there=False)
-
-
 def begin_network(
     config: CampaignConfig, out: Path, *, is_first: bool = True
 ) -> TrainedNetwork | None:
     """Note what is to be trained, for :func:`learn_network`; the network if it is there already.
 
     Args:
-        config: as of :func:`train_network`.
+        config: whose games are fixed.
         out: the checkpoint to be.
         is_first: whether this is the first, or only, machine, which cleans up.
 
     Raises:
-        UsageError: as :func:`train_network`.
+        UsageError: ``out`` or what is unfinished there is something else.
+        CorruptDataError: the network that is there is damaged.
     """
     settings = _settings_of_the_result(config)
     if out.exists():
@@ -121,7 +80,7 @@ def begin_network(
 
 
 def learn_network(
-    out: Path, *, num_threads: int = 1, local_rank: int = 0, on_progress: Progress | None = None,
+    out: Path, *, num_threads: int = 1, on_progress: Progress | None = None,
     on_step: StepListener | None = None, ranks: Ranks = ALONE,
 ) -> None:
     """Train the network that :func:`begin_network` noted, to its end; rank 0 commits it to ``out``.
@@ -129,7 +88,6 @@ def learn_network(
     Args:
         out: the checkpoint to be.
         num_threads: of a CPU.
-        local_rank: number of this process on its machine; processes take the devices in turns.
         on_progress: called after every step with (steps done, steps in all).
         on_step: called with the losses of every step.
         ranks: who trains together.
@@ -140,22 +98,14 @@ def learn_network(
         RankLostError: a rank died or froze; the last checkpoint on the way stays.
     """
     config = network_config(out)
-    given, game = fixed_games(config), get_game(config.campaign.game)
-    devices = find_devices(config.execution.device)
-    device = devices[local_rank % len(devices)]
     torch.set_num_threads(num_threads)
-    trainer, points = train_supervised(
-        game, course_through(given, config),
-        lambda: supervised_trainer(game, config, device, ranks),
-        unfinished_folder(out), device=device, on_progress=on_progress, on_step=on_step,
-        checkpoint_s=_S_PER_MINUTE * config.supervised.checkpoint_minutes, ranks=ranks,
-        by_pace=is_by_pace(config),
+    trainer, facts = learn_given_games(
+        config, unfinished_folder(out), {}, on_progress, on_step, ranks
     )
     if not ranks.is_first:
         return
     save_checkpoint(out, trainer, meta={
-        SUPERVISED: supervised_json(given, points, ranks),
-        _SETTINGS: _settings_of_the_result(config),
+        SUPERVISED: facts, _SETTINGS: _settings_of_the_result(config),
     })
     shutil.rmtree(unfinished_folder(out), ignore_errors=True)  # of no more use, and no harm
 

@@ -8,7 +8,8 @@ Without them it trains alone. Rank 0 alone prints, and commits.
 """
 
 import argparse
-import re
+import os
+import signal
 import sys
 from pathlib import Path
 from typing import Final, get_args
@@ -22,21 +23,20 @@ from chess_snn.campaign.stages.training_alone import learn_network, network_conf
 from chess_snn.campaign.stages.warm_start import train_first_generation
 from chess_snn.campaign.stages.window import iteration_to_train
 from chess_snn.campaign.store.folder import CONFIG_FILE, CampaignFolder
-from chess_snn.campaign.store.receipts import TrainingFacts
 from chess_snn.campaign.store.typed_json import from_json
 from chess_snn.cores import num_cores
 from chess_snn.data import read_json
 from chess_snn.devices import find_devices
 from chess_snn.errors import ChessSnnError
 from chess_snn.interrupts import EXIT_INTERRUPTED
-from chess_snn.training import ALONE, RankPlace, Ranks, StepLines, joined_ranks
-from chess_snn.training.ranks import TIMEOUT_S, end_with_launcher
+from chess_snn.processes import end_with_parent
+from chess_snn.training import RankPlace, Ranks, StepLines, StepListener, joined_ranks
+from chess_snn.training.ranks import LINE, STEPS, TIMEOUT_S
 from chess_snn.training.settings import Backend
+from chess_snn.types import Progress
 
 EXIT_BAD_INPUT: Final = 2
 LEARN: Final = "--learn"
-PROGRESS_LINE: Final = re.compile(r"step (\d+)/(\d+)(?:  .*)?")
-"""What rank 0 prints while it trains: steps and, behind two spaces, losses and pace."""
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -51,64 +51,63 @@ def main(arguments: list[str] | None = None) -> int:
     return 0
 
 
-@record  # tells torch's agent which error it was
+@record  # tells torchrun which error it was
 def _run(options: argparse.Namespace) -> None:
     is_campaign = (options.path / CONFIG_FILE).exists() or not options.learn
     config = (
         CampaignFolder.open(options.path).config if is_campaign else network_config(options.path)
     )
     place = RankPlace.from_environment()
-    if place is None:
-        _train(options, config, is_campaign, ALONE, local_rank=0, local_size=1)
-        return
-    end_with_launcher()
+    if place.size > 1:
+        end_with_parent(os.getppid(), signal.SIGKILL)  # torchrun would leave it running
     devices = find_devices(config.execution.device)
     with joined_ranks(
         place, devices[place.local_rank % len(devices)], options.timeout_s,
         options.backend or config.execution.training_backend,
+        by_pace=config.execution.training_shares == "measured",
     ) as ranks:
-        _train(options, config, is_campaign, ranks, place.local_rank, place.local_size)
+        _train(options, config, is_campaign, ranks, place.local_size)
 
 
 def _train(
     options: argparse.Namespace, config: CampaignConfig, is_campaign: bool, ranks: Ranks,
-    local_rank: int, local_size: int,
+    local_size: int,
 ) -> None:
     num_threads = options.threads or max(1, num_cores() // local_size)
-    lines = StepLines(_print_line, config.training.batch_size) if ranks.is_first else None
-    on_progress, on_step = (lines.on_progress, lines.on_step) if lines else (None, None)
-    if not options.learn:
-        folder, file = CampaignFolder.open(options.path), options.values
-        values = None if file is None else from_json(TrainingValues, read_json(file))
-        iteration = (
-            values.plan.iteration if values else iteration_to_train(folder, options.iteration)
+    on_progress, on_step = _listeners(ranks, config.training.batch_size)
+    if options.learn:
+        learn = train_first_generation if is_campaign else learn_network
+        learn(
+            options.path, num_threads=num_threads, on_progress=on_progress, on_step=on_step,
+            ranks=ranks,
         )
-        facts = train_generation(
-            folder.path, iteration, values, num_threads=num_threads, local_rank=local_rank,
-            on_progress=on_progress, on_step=on_step, ranks=ranks,
-        )
-        if ranks.is_first:
-            _print_line(_summary(facts))
         return
-    learn = train_first_generation if is_campaign else learn_network
-    learn(
-        options.path, num_threads=num_threads, local_rank=local_rank, on_progress=on_progress,
+    folder, file = CampaignFolder.open(options.path), options.values
+    values = None if file is None else from_json(TrainingValues, read_json(file))
+    iteration = values.plan.iteration if values else iteration_to_train(folder, options.iteration)
+    facts = train_generation(
+        folder.path, iteration, values, num_threads=num_threads, on_progress=on_progress,
         on_step=on_step, ranks=ranks,
     )
+    if ranks.is_first:
+        print(f"generation {facts.generation} is trained", flush=True)  # noqa: T201
 
 
-def _summary(facts: TrainingFacts) -> str:
-    metrics = facts.metrics
-    return (
-        f"generation {facts.generation} is trained: {metrics['steps']:,.0f} steps, value loss "
-        f"{metrics['value_loss']:.3f}, policy loss {metrics['policy_loss']:.3f}, "
-        f"{metrics['samples_per_s']:,.0f} samples/s, {metrics['ranks']:.0f} ranks, micro-batches "
-        f"of {metrics['micro_batch']:.0f}"
-    )
+def _listeners(ranks: Ranks, batch_size: int) -> tuple[Progress | None, StepListener | None]:
+    """Callbacks of rank 0, which prints the steps and tells them to the launcher."""
+    if not ranks.is_first:
+        return None, None
 
+    def say(line: str) -> None:
+        print(line, flush=True)  # noqa: T201
+        ranks.tell(LINE, line)
 
-def _print_line(line: str) -> None:
-    print(line, flush=True)  # noqa: T201
+    def on_progress(done: int, total: int) -> None:
+        lines.on_progress(done, total)
+        ranks.tell(STEPS, f"{done} {total}")
+
+    lines = StepLines(say, batch_size)
+    return on_progress, lines.on_step
 
 
 def _parse(arguments: list[str] | None) -> argparse.Namespace:

@@ -12,16 +12,17 @@ import torch
 from chess_snn.campaign.configuration.loading import config_values
 from chess_snn.campaign.configuration.settings import CampaignConfig
 from chess_snn.campaign.stages import commit_first_generation
-from chess_snn.campaign.stages.given_games import GivenGames, course_through, fixed_games
-from chess_snn.campaign.stages.networks import FROZEN_SETTINGS, device_of, game_of
+from chess_snn.campaign.stages.given_games import course_through, fixed_games
+from chess_snn.campaign.stages.networks import FROZEN_SETTINGS
 from chess_snn.campaign.store.folder import CampaignFolder
 from chess_snn.data import is_committed, read_manifest
 from chess_snn.data.files import remove
+from chess_snn.devices import find_devices
 from chess_snn.errors import UsageError
-from chess_snn.games import Game
+from chess_snn.games import get_game
 from chess_snn.nets import build_network
 from chess_snn.rng import derive_seed
-from chess_snn.training import ALONE, Points, Ranks, StepListener, Trainer, train_supervised
+from chess_snn.training import ALONE, Ranks, StepListener, Trainer, train_supervised
 from chess_snn.types import Json, Progress
 
 SUPERVISED: Final = "supervised"
@@ -35,8 +36,8 @@ def is_warm(folder: CampaignFolder) -> bool:
 
 
 def train_first_generation(
-    directory: Path, *, num_threads: int = 1, local_rank: int = 0,
-    on_progress: Progress | None = None, on_step: StepListener | None = None, ranks: Ranks = ALONE,
+    directory: Path, *, num_threads: int = 1, on_progress: Progress | None = None,
+    on_step: StepListener | None = None, ranks: Ranks = ALONE,
 ) -> Json:
     """Train generation 0 on the games of the configuration, and commit it.
 
@@ -52,18 +53,11 @@ def train_first_generation(
     """
     folder = CampaignFolder.open(directory)
     if not is_committed(folder.checkpoint(0)):
-        given = fixed_games(folder.config)
         torch.set_num_threads(num_threads)
-        device = device_of(folder, local_rank)
-        trainer, points = train_supervised(
-            game_of(folder), course_through(given, folder.config),
-            lambda: supervised_trainer(game_of(folder), folder.config, device, ranks),
-            folder.supervised, device=device, on_progress=on_progress, on_step=on_step,
-            checkpoint_s=_S_PER_MINUTE * folder.config.supervised.checkpoint_minutes,
-            meta={FROZEN_SETTINGS: config_values(folder.config)}, ranks=ranks,
-            by_pace=is_by_pace(folder.config),
+        trainer, facts = learn_given_games(
+            folder.config, folder.supervised, {FROZEN_SETTINGS: config_values(folder.config)},
+            on_progress, on_step, ranks,
         )
-        facts = supervised_json(given, points, ranks)
         if not ranks.is_first:
             return facts
         commit_first_generation(folder, trainer.network.cpu(), {SUPERVISED: facts})
@@ -91,26 +85,44 @@ def supervised_facts(folder: CampaignFolder) -> Json | None:
     return facts
 
 
-def supervised_trainer(
-    game: Game, config: CampaignConfig, device: str, ranks: Ranks = ALONE
-) -> Trainer:
-    """An untrained network, about to learn from given games."""
-    seed = config.campaign.seed
-    network = build_network(
-        game.spec, config.net.network(), derive_seed(seed, "network"), config.net.policy_gain
+def learn_given_games(
+    config: CampaignConfig, folder: Path, meta: Json, on_progress: Progress | None,
+    on_step: StepListener | None, ranks: Ranks,
+) -> tuple[Trainer, Json]:
+    """Train a network on the games of ``config``, or go on with that.
+
+    Args:
+        config: its games are fixed.
+        folder: of checkpoints on the way.
+        meta: what their manifests keep beside their own.
+        on_progress: called after every step with (steps done, steps in all).
+        on_step: called with the losses of every step.
+        ranks: who trains together.
+
+    Returns:
+        The trainer at the end, and what is kept beside its network: the games and the figures.
+
+    Raises:
+        UsageError: the games are not there any more, or others than at the start.
+        CorruptDataError: a shard or a checkpoint is damaged.
+        RankLostError: a rank died or froze; the last checkpoint on the way stays.
+    """
+    given, game, seed = fixed_games(config), get_game(config.campaign.game), config.campaign.seed
+    devices = find_devices(config.execution.device)
+    device = devices[ranks.local_rank % len(devices)]
+
+    def begin() -> Trainer:
+        network = build_network(
+            game.spec, config.net.network(), derive_seed(seed, "network"), config.net.policy_gain
+        )
+        settings = config.supervised.applied_to(config.training)
+        return Trainer(
+            game, network, settings, derive_seed(seed, SUPERVISED), device, ranks=ranks
+        )
+
+    trainer, points = train_supervised(
+        game, course_through(given, config), begin, folder, device=device, meta=meta, ranks=ranks,
+        checkpoint_s=_S_PER_MINUTE * config.supervised.checkpoint_minutes,
+        on_progress=on_progress, on_step=on_step,
     )
-    training = config.supervised.applied_to(config.training)
-    return Trainer(
-        game, network, training, derive_seed(seed, SUPERVISED), device, ranks=ranks,
-        by_pace=is_by_pace(config),
-    )
-
-
-def is_by_pace(config: CampaignConfig) -> bool:
-    """Whether ranks get micro-batches by their measured pace."""
-    return config.execution.training_shares == "measured"
-
-
-def supervised_json(given: GivenGames, points: Points, ranks: Ranks) -> Json:
-    """What is kept beside a network that learnt from given games."""
-    return {"games": given.to_json(), "points": points, "ranks": ranks.size}
+    return trainer, {"games": given.to_json(), "points": points, "ranks": ranks.size}
