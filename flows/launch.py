@@ -27,9 +27,12 @@ def launch_campaign(folder: CampaignFolder, listener: Listener) -> None:
         """The campaign in ``directory``, whose lock this process has."""
         run_campaign(folder, [listener])
 
+    def tell(text: str) -> None:
+        listener(Message(text))
+
     with (
         campaign_lock(folder),  # before a server is started
-        prefect_server(folder.services, tell=lambda text: listener(Message(text))),
+        prefect_server(folder.services, tell=tell),
         tags(campaign_tag(folder.campaign_id)),
     ):
         locked_campaign(str(folder.path))

@@ -96,7 +96,7 @@ def answering(api_url: str) -> Iterator[None]:
         # Where a flow begins, Prefect raises a RuntimeError from the error of its client.
         cause = error.__cause__ if isinstance(error, RuntimeError) else error
         is_status = isinstance(cause, httpx.HTTPStatusError) and cause.response.is_server_error
-        if not (is_status or isinstance(cause, httpx.TransportError)):
+        if cause is None or not (is_status or isinstance(cause, httpx.TransportError)):
             raise
         raise ServerGoneError(
             f"the Prefect server at {api_url} failed ({_reason(cause)}); everything committed is "

@@ -62,7 +62,8 @@ def run_on_device(
     Raises:
         Exception: as :func:`all_done`.
     """
-    return all_done([(function, *arguments)], device=device)[0].result
+    result: _Result = all_done([(function, *arguments)], device=device)[0].result
+    return result
 
 
 def run_all_on_devices(calls: Sequence[Call], priority: int = 0) -> list[Any]:

@@ -156,11 +156,11 @@ def train_share(
     values: TrainingValues | None = None,
 ) -> TrainingFacts | None:
     """Train a generation with the ranks of other machines; None if rank 0 is on another one."""
-    return _train_share(
+    facts: TrainingFacts | None = _train_share(
         training_launch.generation_training(_seen(directory), iteration, values), num_threads,
-        layout,
-        _progress_events(iteration, TRAINING, "steps"),
+        layout, _progress_events(iteration, TRAINING, "steps"),
     )
+    return facts
 
 
 def train_first_generation(directory: str, num_threads: int) -> Json:
@@ -174,10 +174,11 @@ def train_first_generation(directory: str, num_threads: int) -> Json:
 
 def train_first_share(directory: str, num_threads: int, layout: RankLayout) -> Json | None:
     """As :func:`train_share`, of generation 0 from given games."""
-    return _train_share(
+    facts: Json | None = _train_share(
         training_launch.first_training(_seen(directory)), num_threads, layout,
         _progress_events(0, SUPERVISED_TRAINING, "steps"),
     )
+    return facts
 
 
 def play_match_part(

@@ -286,12 +286,16 @@ def _print(entrants: Sequence[Entrant], ratings: Sequence[LadderRating]) -> None
             "the engine's other version"
         )
     for rated in ratings:
-        console.print(table_of(rated.rating.player, rated.matches, {
-            "against": lambda match, rated=rated:
-                ("~" if match.player_b in rated.approximate else "") + match.player_b,
-            "games": lambda match: f"{match.num_games:,}",
-            "W-D-L": lambda match: f"{match.wins}-{match.draws}-{match.losses}",
-            "cut": lambda match: str(match.capped),
-            "score": lambda match: f"{match.score:.3f}",
-            "95 % interval": lambda match: "{:.3f} to {:.3f}".format(*match.interval()),
-        }, left=("against",)))
+        _print_matches(rated)
+
+
+def _print_matches(rated: LadderRating) -> None:
+    console.print(table_of(rated.rating.player, rated.matches, {
+        "against": lambda match:
+            ("~" if match.player_b in rated.approximate else "") + match.player_b,
+        "games": lambda match: f"{match.num_games:,}",
+        "W-D-L": lambda match: f"{match.wins}-{match.draws}-{match.losses}",
+        "cut": lambda match: str(match.capped),
+        "score": lambda match: f"{match.score:.3f}",
+        "95 % interval": lambda match: "{:.3f} to {:.3f}".format(*match.interval()),
+    }, left=("against",)))

@@ -106,7 +106,7 @@ class TerminalGame:
     @property
     def ending(self) -> str:
         """Why the game is over."""
-        return self._game.spec.terminations[self._now.termination[0]].replace("_", " ")
+        return self._game.spec.terminations[int(self._now.termination[0])].replace("_", " ")
 
     def picture(self, *, tall: bool = False) -> RenderableType:
         """The board and the status below it."""

@@ -31,8 +31,7 @@ _CHANNEL_DIMENSION = 2
 
 def lif_triton(current_TX: Tensor, decay: float, threshold: float, alpha: float = 2.0) -> Tensor:
     """Differentiable: as :func:`chess_snn.nets.neuron.lif`, for CUDA tensors."""
-    # type: ignore[no-untyped-call]
-    spikes_TX: Tensor = _FusedLif.apply(current_TX, decay, threshold, alpha)
+    spikes_TX: Tensor = _FusedLif.apply(current_TX, decay, threshold, alpha)  # type: ignore[no-untyped-call]
     return spikes_TX
 
 

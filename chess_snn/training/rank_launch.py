@@ -189,10 +189,11 @@ def _interface_towards(host: str) -> str:
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         probe.connect((host, 1))  # sends nothing
         own_address = probe.getsockname()[0]
-    return next(
+    interface: str = next(
         name for name, addresses in psutil.net_if_addrs().items()
         if any(each.address == own_address for each in addresses)
     )
+    return interface
 
 
 def _read(store: TCPStore, key: str) -> str:

@@ -237,7 +237,7 @@ def _store(place: RankPlace, timeout_s: float) -> Store:
     """A connection to the store that the launcher keeps, or rank 0."""
     timeout = timedelta(seconds=_NAMED_FIRST * timeout_s)
     try:
-        store, _, _ = next(rendezvous("env://", timeout=timeout))  # type: ignore[no-untyped-call]
+        store: Store = next(rendezvous("env://", timeout=timeout))[0]
     except (RuntimeError, ValueError) as error:
         raise RankLostError(
             f"rank {place.rank} cannot reach the store that ranks meet at: {error}"
