@@ -29,8 +29,6 @@ FROZEN_AFTER_S: Final = 60.0
 """On a busy machine a worker may be silent for half of it while it loads kernels."""
 LOOK_EVERY_S: Final = 1.0
 
-_ALL: Final = "all"
-"""Dask's topic of workers that come and go."""
 _LATE: Final = 3.0
 """Most seconds of silence that one look can add, in units of the time between two."""
 _RESTART_TIMEOUT_S: Final = 30.0
@@ -124,7 +122,7 @@ class WorkerPool:
         """How busy the devices have been since the pool was first followed."""
         self._say, self._frozen_after_s = say, frozen_after_s
         self._num_own_players = num_own_players
-        self._events: queue.SimpleQueue[dict[str, Any] | None] = queue.SimpleQueue()
+        self._exits: queue.SimpleQueue[Mapping[str, Any] | None] = queue.SimpleQueue()
         self._lock = threading.Lock()
         self._met: set[str] = set()
         """Addresses of all workers of the scheduler, used or not."""
@@ -174,8 +172,7 @@ class WorkerPool:
     @contextmanager
     def running(self) -> Iterator[None]:
         """Follow the workers for the length of the block; those that are there begin it."""
-        for topic in (_ALL, EXIT_TOPIC):
-            self.client.subscribe_topic(topic, lambda event: self._events.put(event[1]))
+        self.client.subscribe_topic(EXIT_TOPIC, lambda event: self._exits.put(event[1]))
         self._look(says_so=False)
         # In a copy of this context: lines are told from that thread, and Prefect keeps the address
         # of its server there.
@@ -186,9 +183,8 @@ class WorkerPool:
             yield
         finally:
             if self.client.status == "running":
-                for topic in (_ALL, EXIT_TOPIC):
-                    self.client.unsubscribe_topic(topic)
-            self._events.put(None)
+                self.client.unsubscribe_topic(EXIT_TOPIC)
+            self._exits.put(None)
             thread.join(_JOIN_S)  # it may be asking the scheduler
 
     def wait_for_workers(self, timeout_s: float) -> bool:
@@ -242,28 +238,26 @@ class WorkerPool:
         next_look_s = 0.0
         while True:
             try:
-                event = self._events.get(timeout=LOOK_EVERY_S)
+                exited = self._exits.get(timeout=LOOK_EVERY_S)
             except queue.Empty:
-                event = {}
-            if event is None or self.client.status != "running":
+                exited = {}
+            if exited is None or self.client.status != "running":
                 return
             try:
-                self._handle(event)
+                if exited:
+                    self._say(describe_exit(exited))
                 if time.monotonic() >= next_look_s:
                     self._look(says_so=True)
                     next_look_s = time.monotonic() + LOOK_EVERY_S
             except Exception as error:  # noqa: BLE001 - without this thread, frozen workers stay
                 self._report(error)
 
-    def _handle(self, event: dict[str, Any]) -> None:
-        if "exit_code" in event:
-            self._say(describe_exit(event))
-        elif event.get("action") == "remove-worker":
-            self._part(event.get("worker", ""), event)
-
     def _look(self, *, says_so: bool) -> None:
         """Meet new workers, end frozen ones, and note what each is doing."""
         infos: dict[str, dict[str, Any]] = self.client.scheduler_info(-1)["workers"]
+        for worker in self.workers:
+            if worker.address not in infos:
+                self._part(worker)
         for address in infos.keys() - self._met:
             self._meet(address, infos[address], says_so=says_so)
         self._met = set(infos)
@@ -303,17 +297,16 @@ class WorkerPool:
         elif says_so:
             self._say(f"worker {worker.name} is here, on {worker.device}")
 
-    def _part(self, address: str, event: Mapping[str, Any]) -> None:
+    def _part(self, worker: PoolWorker) -> None:
+        """Say whether a worker that the scheduler lists no more has left or is lost."""
         with self._lock:
-            worker = self._workers.pop(address, None)
-        self._met.discard(address)
-        if worker is None or worker.device in self._health.retired:
+            del self._workers[worker.address]
+        if worker.device in self._health.retired:
             return
-        said_good_bye = any(
-            told.get("action") == "closing-worker"
-            for _, told in self.client.get_events(address) or ()
-        )
-        if said_good_bye or event.get("expected"):
+        events = [event for _, event in self.client.get_events(worker.address) or ()]
+        removal = next((e for e in events if e.get("action") == "remove-worker"), {})
+        said_good_bye = any(e.get("action") == "closing-worker" for e in events)
+        if said_good_bye or removal.get("expected"):
             self._say(f"worker {worker.name} has left")
             return
         # Its nanny reports how its process ended, if its machine is there.
@@ -321,7 +314,7 @@ class WorkerPool:
         self._say(
             f"worker {worker.name} is lost; {left} other {'goes' if left == 1 else 'go'} on"
         )
-        if event.get("processing-tasks"):
+        if removal.get("processing-tasks"):
             self.failed(worker.device, "its worker died")
 
     def _restart(self, worker: PoolWorker) -> None:
