@@ -98,6 +98,8 @@ def _config_error(group: str, owner: type, error: ValidationError) -> ConfigErro
     place, value = [str(part) for part in first["loc"]], first["input"]
     prefix = f"{group}." if group else ""
     known = setting_fields(owner)
+    if not place:  # the name itself cannot be one
+        return ConfigError(f"unknown setting {prefix}{value!r}; known: {', '.join(known)}")
     if place[0] not in known:
         close = difflib.get_close_matches(place[0], known, n=1)
         hint = f"did you mean {prefix}{close[0]}?" if close else f"known: {', '.join(known)}"

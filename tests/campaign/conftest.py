@@ -5,12 +5,20 @@ from small_campaigns import MICRO
 
 from chess_snn.campaign import CampaignFolder, load_config
 
+USUAL = (
+    "self_play.games_per_shard=4", "self_play.restart_share_last=0.2", "evaluation.max_plies=6",
+    "evaluation.simulations=2", "evaluation.final_openings=0", "evaluation.final_simulations=64",
+    "promotion.rule=sprt",
+)
+"""What those settings make smaller or simpler that tests of matches and champions are about."""
+
 
 @pytest.fixture
 def new_folder(tmp_path):
     """Make a campaign folder of the smallest settings, with ``changes``."""
 
     def make(name: str = "campaign", *changes: str, parent: Path = tmp_path) -> CampaignFolder:
-        return CampaignFolder.create(parent / name, load_config(settings=[*MICRO, *changes]))
+        config = load_config(settings=[*MICRO, *USUAL, *changes])
+        return CampaignFolder.create(parent / name, config)
 
     return make

@@ -24,6 +24,7 @@ def walked(path: Path) -> int:
 
 def test_disk_use_follows_a_walk(tmp_path, monkeypatch):
     monkeypatch.setattr(machine_use, "_COUNT_PERIOD_S", 0.0)
+    monkeypatch.setattr(machine_use, "_COUNT_SHARE", float("inf"))
     meter = DiskMeter(tmp_path)
     assert meter.look().used_bytes == 0
     (tmp_path / "campaign.toml").write_bytes(b"x" * 10)

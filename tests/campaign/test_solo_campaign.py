@@ -4,13 +4,6 @@ import json
 from dataclasses import replace
 
 import pytest
-from chess_snn.cli.campaign_tables import (
-    LEARNING_COLUMNS,
-    columns_of,
-    matches_table,
-    rows_table,
-    strength_columns,
-)
 from small_campaigns import MICRO_2048, play_campaign, play_iteration
 
 from chess_snn.campaign import CampaignFolder, load_config, read_receipts
@@ -22,6 +15,13 @@ from chess_snn.campaign.strength.ratings import rate_campaign
 from chess_snn.campaign.viewing.alarms import find_alarms
 from chess_snn.campaign.viewing.lines import iteration_line, match_line
 from chess_snn.campaign.viewing.results import result_columns, result_rows, results_csv
+from chess_snn.cli.console import table_of
+from chess_snn.cli.results import (
+    LEARNING_COLUMNS,
+    columns_of,
+    matches_table,
+    strength_columns,
+)
 from chess_snn.data import read_shard
 from chess_snn.errors import ConfigError, UsageError
 from chess_snn.games import get_game
@@ -87,7 +87,7 @@ def test_results_have_a_column_for_each_figure(folder):
     assert "points" in iteration_line(rows[0])
     for shown in (columns_of(folder.config, LEARNING_COLUMNS), strength_columns(folder.config)):
         assert "points" in shown
-        assert rows_table("t", rows, shown).row_count == 2
+        assert table_of("t", rows, shown).row_count == 2
     assert matches_table("t", read_final_matches(folder)).row_count == 3
 
 

@@ -319,6 +319,7 @@ def test_the_second_iteration_restarts_from_the_first(tmp_path):
     folder = CampaignFolder.create(tmp_path / "c", load_config(settings=[
         *MICRO, "self_play.max_plies_first=30", "self_play.max_plies_last=30",
         "self_play.practice_share_first=0.0", "self_play.practice_share_last=0.0",
+        "self_play.mismatch_share_first=0.0",
         "self_play.restart_share_first=1.0", "self_play.restart_share_last=1.0",
         "search.simulations_first=1", "search.simulations_last=1",
     ]))

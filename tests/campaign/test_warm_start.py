@@ -107,13 +107,13 @@ def test_trained_alone_it_is_the_same_network(folder, config, tmp_path):
     train_first_generation(folder.path)
     out = tmp_path / "networks" / "tiny"
     with pytest.raises(Killed):
-        train_network(config, out, on_progress=kill_at(9))
+        train_network(config, out, num_threads=1, on_progress=kill_at(9))
     assert not out.exists()
-    trained = train_network(config, out)
+    trained = train_network(config, out, num_threads=1)
     assert not trained.was_there
     assert [path.name for path in out.parent.iterdir()] == ["tiny"]
     assert digest(out) == digest(folder.checkpoint(0))
-    again = train_network(config, out)
+    again = train_network(config, out, num_threads=1)
     assert again.was_there
     assert again.points == trained.points
 
@@ -139,11 +139,11 @@ def test_another_training_in_the_same_place_is_refused(config, imported, tmp_pat
         *SETTINGS, f'supervised.games="{imported}"', "training.weight_decay=0.5",
     ]))
     with pytest.raises(Killed):
-        train_network(config, out, on_progress=kill_at(9))
+        train_network(config, out, num_threads=1, on_progress=kill_at(9))
     fault = r"training\.weight_decay = 0.0001, which is 0.5 now"
     with pytest.raises(UsageError, match=rf"tiny\.unfinished was made with {fault}"):
         train_network(other, out)
-    train_network(config, out)
+    train_network(config, out, num_threads=1)
     with pytest.raises(UsageError, match=rf"tiny was made with {fault}"):
         train_network(other, out)
 

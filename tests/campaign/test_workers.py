@@ -122,7 +122,7 @@ def test_every_preset_gives_every_worker_work(preset, workers):
     shards = settings.num_shards(workers)
     assert shards % workers == 0
     assert shards * settings.games_per_shard >= settings.games_per_iteration
-    assert settings.games_per_iteration / shards >= 10
+    assert settings.games_per_iteration / shards >= 8
 
 
 def test_processors_have_a_worker_a_core():

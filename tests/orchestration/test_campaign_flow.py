@@ -36,7 +36,7 @@ from tasks.tracking import EXPERIMENT, MODEL_NAME, local_tracking_uri  # noqa: E
 from tasks.tracking.recorder import ALARMS_TAG  # noqa: E402
 from tasks.tracking.registry import model_id_of  # noqa: E402
 
-A_MOMENT = timedelta(seconds=0.2)
+A_MOMENT = timedelta(seconds=0.5)
 """Between what a worker does and what Prefect notes of it."""
 NUM_ITERATIONS = 2
 NUM_SHARDS = 4

@@ -59,7 +59,7 @@ def test_numbers_of_a_plan_and_a_choice_are_numbers(campaign, value):
     write_json(path, {"schema": 1} | asdict(choice))
     assert champion_of(campaign, read_receipts(campaign)) == 1
     edit(path, "generation", value=value)
-    with pytest.raises(CorruptDataError, match="no choice of a champion"):
+    with pytest.raises(CorruptDataError, match="not a choice of a champion"):
         read_hand_promotions(campaign)
     edit(campaign.plan(0), "iteration", value=value)
     with pytest.raises(CorruptDataError, match=r"plans/iter-000000\.json"):

@@ -114,7 +114,7 @@ def test_what_followed_each_fault_is_told_apart():
     outcomes.add(damaged, path)
     assert outcomes.note_end(0, "")
     assert not outcomes.note_end(2, "error: something else")
-    assert outcomes.note_end(2, f"error: {path} is corrupt")
+    assert outcomes.note_end(2, f"error: something else\nerror: {path} is corrupt")
     outcomes.note_repair()
     assert damaged.followed.startswith("ended")
     outcomes.add(later := fault(Kind.DAMAGE_SHARD), path)
