@@ -26,7 +26,7 @@ SWITCHES: Final[dict[str, tuple[str, ...]]] = {
     "nothing": (),
     "search": ("search.kind=policy", "training.policy_loss=advantage"),
     "restarts, practice and mismatches": NO_RESTARTS,
-    "labels of truncated games": ("self_play.cut_value_limit=0",),
+    "labels of truncated games": ("self_play.truncated_value_limit=0",),
     "surprise sampling": ("training.surprise_share=0",),
     "soft start": ("net.policy_gain=8",),
 }

@@ -212,7 +212,7 @@ class _Bench:
             moved = operations.bytes_moved(2, max(batches))
             self.report.add(f"{size}: of the bandwidth, unfused", best * moved / self.bytes_per_s,
                             "share")
-            baseline = self.evaluation_rate(config.twin(), max(batches))
+            baseline = self.evaluation_rate(config.baseline(), max(batches))
             self.report.add(f"{size}: slowdown against the ReLU baseline, a tick",
                             baseline / rates[max(batches)] / config.ticks, "times",
                             at_most=1.25)
@@ -302,7 +302,7 @@ class _Bench:
                     rate = self.samples_per_s(window, config, precision)
                     self.report.add(f"{size}: training in {precision} over bf16",
                                     rate / captured, "times")
-            baseline = self.samples_per_s(window, config.twin())
+            baseline = self.samples_per_s(window, config.baseline())
             self.report.add(f"{size}: training, slowdown against the ReLU baseline, a tick",
                             baseline / captured / config.ticks, "times", at_most=1.5)
         if self.on_gpu:

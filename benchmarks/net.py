@@ -144,7 +144,7 @@ def _add_costs(report: Report) -> None:
         operations = count_operations(get_game("chess").spec, config)
         costs = {
             "operations": (2 * _macs(config), "MFLOP/position"),
-            "operations of the ReLU baseline": (2 * _macs(config.twin()), "MFLOP/position"),
+            "operations of the ReLU baseline": (2 * _macs(config.baseline()), "MFLOP/position"),
             "bytes in bf16": (operations.bytes_moved(itemsize, _LARGE_BATCH), "MB/position"),
             "of them by neurons": (
                 operations.bytes_moved(itemsize, _LARGE_BATCH, neurons_only=True), "MB/position"
@@ -191,7 +191,7 @@ def _add_slowdowns(
 ) -> None:
     """Add ReLU and spiking networks of several T, in turn, in bf16 on one core."""
     config = net_config(size)
-    configs: dict[int | str, NetConfig] = {_BASELINE: config.twin()}
+    configs: dict[int | str, NetConfig] = {_BASELINE: config.baseline()}
     configs |= {ticks: net_config(size, ticks=ticks) for ticks in _TICKS}
     with ExitStack() as stack:
         evaluators = {

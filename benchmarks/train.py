@@ -72,7 +72,7 @@ def _add_ours(report: Report, window: ReplayWindow, quick: bool) -> None:
         for precision in _PRECISIONS:
             speeds[precision] = samples_per_s(window, spiking, settings[precision], steps)
             report.add(f"{size}: spiking, {precision}", speeds[precision], "samples/s")
-        baseline = samples_per_s(window, spiking.twin(), settings["bf16"], steps)
+        baseline = samples_per_s(window, spiking.baseline(), settings["bf16"], steps)
         report.add(f"{size}: ReLU baseline, bf16", baseline, "samples/s")
         report.add(f"{size}: spiking over ReLU baseline, per tick",
                    baseline / speeds["bf16"] / spiking.ticks, "times")

@@ -20,7 +20,7 @@ SECONDS_AN_HOUR = 3600.0
 PANELS: dict[str, dict[str, str]] = {
     "share of games": {
         "self_play/ordinary_draw_rate": "ordinary games drawn or cut",
-        "self_play/cut_rate": "all games cut",
+        "self_play/truncated_rate": "all games truncated",
         "self_play/practice_win_rate": "practice games won",
         "evaluation/conversion_rate": "won positions converted",
     },

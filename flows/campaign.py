@@ -25,13 +25,13 @@ from chess_snn.campaign.integrity.rebuild import missing_generations
 from chess_snn.campaign.machine.warm_up import warm_up
 from chess_snn.campaign.models.starting import create_campaign, find_start
 from chess_snn.campaign.stages import first_entropy_ratio, prepare_first_generation
-from chess_snn.campaign.stages.given_games import course_through, fix_given_games, fixed_games
+from chess_snn.campaign.stages.dataset import fix_dataset, fixed_dataset, schedule_of
 from chess_snn.campaign.stages.warm_start import is_warm
 from chess_snn.campaign.store.folder import CONFIG_FILE
 from chess_snn.campaign.store.naming import campaigns_home, claim_campaign_path
 from chess_snn.campaign.store.plans import CampaignClock
 from chess_snn.campaign.store.receipts import recorded_seconds
-from chess_snn.campaign.strength.climbing import climb_notice
+from chess_snn.campaign.strength.ladder_tests import ladder_notice
 from chess_snn.campaign.strength.matches import final_matches, is_finished
 from chess_snn.campaign.viewing.events import FINAL_MATCHES, SUPERVISED_TRAINING, Listener
 from chess_snn.data import is_committed
@@ -160,18 +160,18 @@ def run_campaign(folder: CampaignFolder, listeners: Sequence[Listener] = ()) -> 
     backup = open_backup(folder, board.message)
     board.message("compiling kernels: about 30 s the first time on a machine")
     warm_up(folder.config)
-    if (notice := climb_notice(folder.config)) is not None:
+    if (notice := ladder_notice(folder.config)) is not None:
         board.message(notice)
     with ExitStack() as stack:
         stack.enter_context(tracked_run(folder, uri, board.message, flow_run_link(folder)))
-        crew = stack.enter_context(campaign_workers(folder, board.message))
-        board.watch_workers(lambda: crew.states)
-        crew.client.subscribe_topic(PROGRESS_TOPIC, board.handle_event)
-        give_access(crew.client, folder, crew.addresses)
+        pool = stack.enter_context(campaign_workers(folder, board.message))
+        board.watch_workers(lambda: pool.states)
+        pool.client.subscribe_topic(PROGRESS_TOPIC, board.handle_event)
+        give_access(pool.client, folder, pool.addresses)
         stack.enter_context(board.running())
         stack.enter_context(tags(campaign_tag(folder.campaign_id)))
-        rebuilder = rebuilder_of(folder, crew, board)
-        run = CampaignRun(folder, crew, board, uri, clock, rebuilder, backup)
+        rebuilder = rebuilder_of(folder, pool, board)
+        run = CampaignRun(folder, pool, board, uri, clock, rebuilder, backup)
         stack.enter_context(compute.rebuilds_by(rebuilder.run))
         if not is_warm(folder):
             entropy_ratio = rebuilder.run(partial(prepare_first_generation, folder))
@@ -180,7 +180,7 @@ def run_campaign(folder: CampaignFolder, listeners: Sequence[Listener] = ()) -> 
             )
         if not is_committed(folder.checkpoint(0)):
             _train_first_generation(run)
-            # It is no part of campaign.hours.
+            # It does not count in campaign.hours.
             run = replace(run, clock=CampaignClock(recorded_seconds(folder)))
         rebuilder.rebuild_missing()
         run_iterations(run)
@@ -189,18 +189,18 @@ def run_campaign(folder: CampaignFolder, listeners: Sequence[Listener] = ()) -> 
 
 def _train_first_generation(run: CampaignRun) -> None:
     folder, board = run.folder, run.board
-    given = fixed_games(folder.config)
+    given = fixed_dataset(folder.config)
     board.message(
         f"learning from {given.num_games:,} games of {given.name} first, {given.num_positions:,} "
         "positions"
     )
-    num_steps = course_through(given, folder.config).num_steps
+    num_steps = schedule_of(given, folder.config).num_steps
     with (
         compute.stopped_by_errors(), untagged_tasks(),
         board.stage(0, SUPERVISED_TRAINING, "steps", num_steps),
     ):
         trained = train_supervised.with_options(**task_options(folder.config)).submit(
-            str(folder.path), run.crew.num_cores
+            str(folder.path), run.pool.num_cores
         )
         trained.result()
     show_in_mlflow(run, 0, after=trained)
@@ -221,7 +221,7 @@ def _play_final_matches(run: CampaignRun) -> None:
         run.board.stage(last, FINAL_MATCHES, "games", num_games),
     ):
         played = evaluate_final.with_options(**task_options(folder.config)).submit(
-            directory, last, run.crew.threads_each
+            directory, last, run.pool.threads_each
         )
         played.result()
         show_in_mlflow(run, last, after=played)
@@ -252,7 +252,7 @@ def _create(
     config.find_engines()
     check_store(config.storage)
     check_workers(config)
-    config = fix_given_games(config)
+    config = fix_dataset(config)
     path = directory or claim_campaign_path(preset, campaigns_home())
     return create_campaign(path, config, start, with_games=with_games)
 

@@ -8,7 +8,7 @@ import dask
 from distributed import Client
 
 from chess_snn.campaign import CampaignConfig, CampaignFolder
-from chess_snn.campaign.machine.places import WorkerPlace
+from chess_snn.campaign.machine.slots import WorkerSlot
 from chess_snn.campaign.machine.training_launch import choose_ranks, training_gpus
 from chess_snn.campaign.machine.workers import plan_here
 from chess_snn.cores import num_cores
@@ -34,7 +34,7 @@ def campaign_workers(folder: CampaignFolder, say: LogFn) -> Iterator[WorkerPool]
 
     Args:
         folder: of the campaign.
-        say: is told of workers that come and go, and of what was chosen otherwise than asked for.
+        say: gets a line for workers that come and go, and for choices other than those asked for.
 
     Raises:
         ConfigError: devices, workers or certificates that do not exist.
@@ -66,39 +66,39 @@ def _open_local(folder: CampaignFolder, stack: ExitStack, say: LogFn) -> WorkerP
     plan = plan_here(folder.config)
     for note in plan.notes:
         say(note)
-    client = stack.enter_context(Client(stack.enter_context(local_cluster(plan.places))))
-    check_devices(client, plan.places)
+    client = stack.enter_context(Client(stack.enter_context(local_cluster(plan.slots))))
+    check_devices(client, plan.slots)
     pool = _followed(
-        client, stack, say, threads_each=plan.places[0].num_threads, cores=num_cores(),
+        client, stack, say, threads_each=plan.slots[0].num_threads, cores=num_cores(),
         num_own_players=len(plan.players),
     )
-    play_on = {place.device for place in plan.players}
-    train_on = {place.device for place in plan.places if "train" in place.roles}
+    play_on = {slot.device for slot in plan.players}
+    train_on = {slot.device for slot in plan.slots if "train" in slot.roles}
     say(
         f"self-play: {len(plan.players)} workers on {name_devices(play_on)}, {pool.threads_each} "
         f"thread{'' if pool.threads_each == 1 else 's'} each"
         + ("" if train_on == play_on else f"; training: {name_devices(train_on)}")
     )
-    say(choose_ranks(folder.config, len(plan.places[0].machine_gpus)).why)
+    say(choose_ranks(folder.config, len(plan.slots[0].machine_gpus)).why)
     return pool
 
 
-def check_devices(client: Client, places: Sequence[WorkerPlace]) -> None:
-    """See that every worker can use the device of its place.
+def check_devices(client: Client, slots: Sequence[WorkerSlot]) -> None:
+    """See that every worker can use the device of its slot.
 
     Raises:
-        ClusterError: one cannot, such as a GPU that has failed since the places were chosen.
+        ClusterError: one cannot, such as a GPU that has failed since the slots were chosen.
     """
     infos = client.scheduler_info(-1)["workers"].values()
     faults = {info["name"]: info[IDENTITY]["fault"] for info in infos if info[IDENTITY]["fault"]}
     if not faults:
         return
-    lost = {place.device for place in places if place.name in faults}
-    left = sorted({place.device for place in places} - lost, key=lambda device: device.index)
+    lost = {slot.device for slot in slots if slot.name in faults}
+    left = sorted({slot.device for slot in slots} - lost, key=lambda device: device.index)
     numbers = gpus_option([device.index for device in left])
-    way_out = f"or go on without it: --gpus {numbers}" if left else "or go on with: --device cpu"
+    hint = f"or go on without it: --gpus {numbers}" if left else "or go on with: --device cpu"
     raise ClusterError(
-        f"{next(iter(faults.values()))}; look at nvidia-smi and the kernel's log, {way_out}"
+        f"{next(iter(faults.values()))}; look at nvidia-smi and the kernel's log, {hint}"
     )
 
 
@@ -115,11 +115,11 @@ def _open_address(folder: CampaignFolder, stack: ExitStack, say: LogFn) -> Worke
             f"no worker that can be used came to {address} within cluster.wait_s = {wait_s:.0f} s; "
             f"start some: chess-snn cluster worker {address}"
         )
-    players = [worker.place for worker in pool.workers if "play" in worker.place.roles]
+    players = [worker.slot for worker in pool.workers if "play" in worker.slot.roles]
     machines = "; ".join(
-        f"{sum(place.host == host for place in players)} on "
-        f"{name_devices(place.device for place in players if place.host == host)} of {host}"
-        for host in sorted({place.host for place in players})
+        f"{sum(slot.host == host for slot in players)} on "
+        f"{name_devices(slot.device for slot in players if slot.host == host)} of {host}"
+        for host in sorted({slot.host for slot in players})
     )
     say(f"self-play: {pool.num_workers} workers, {machines}")
     if settings.training_machines == 1:

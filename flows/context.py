@@ -22,7 +22,7 @@ from tasks.progress import ProgressBoard
 
 
 @dataclass(slots=True, eq=False)
-class Relay:
+class Handoff:
     """One iteration's side of it; the futures belong to different threads."""
 
     plan: ProgressPlan
@@ -63,7 +63,7 @@ class CampaignRun:
     """A campaign that is running in this process."""
 
     folder: CampaignFolder
-    crew: WorkerPool
+    pool: WorkerPool
     board: ProgressBoard
     tracking_uri: str
     clock: CampaignClock
@@ -78,7 +78,7 @@ class IterationRun:
     """One of its iterations."""
 
     campaign: CampaignRun
-    relay: Relay
+    handoff: Handoff
     has_begun: threading.Event = field(default_factory=threading.Event)
     """Whether its flow runs, and not only Prefect's preparations for it."""
 

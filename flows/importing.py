@@ -43,7 +43,7 @@ def read_games(file: str, out: str, workers: int, strict: bool) -> ImportReport:
     imported = import_pgn(
         Path(file), Path(out), workers=workers or num_cores(), strict=strict,
         on_progress=lambda done, total: bar.show(
-            done / total if total else 0.0, f"{done:,} of {total:,} octets read"
+            done / total if total else 0.0, f"{done:,} of {total:,} bytes read"
         ),
     )
     report = imported.report

@@ -28,7 +28,7 @@ from chess_snn.campaign.store.receipts import (
     num_finished_iterations,
     read_receipt,
 )
-from chess_snn.campaign.strength.gate import gate_match
+from chess_snn.campaign.strength.gating_match import gating_match_of
 from chess_snn.campaign.strength.matches import converts, generation_matches, is_evaluated
 from chess_snn.campaign.viewing.alarms import Alarm, find_alarms
 from chess_snn.campaign.viewing.events import (
@@ -41,7 +41,7 @@ from chess_snn.campaign.viewing.events import (
 )
 from flows.backup import send_to_store
 from flows.campaign_runs import untagged_tasks
-from flows.context import CURRENT, CampaignRun, IterationRun, Relay
+from flows.context import CURRENT, CampaignRun, Handoff, IterationRun
 from flows.prefect_errors import await_server
 from flows.prefect_pages import worker_shares
 from tasks import compute
@@ -50,30 +50,31 @@ from tasks.stages import cancelled_by_stop, challenge, evaluate, promote, self_p
 
 _MOST_ALIVE = 2
 _WAITING_TASKS_AHEAD = 64
-"""Threads that wait for shards, beyond one a worker: whoever is done finds the next one there."""
+"""Threads that wait for shards, beyond one a worker: a worker that is done finds the next one
+there."""
 
 
 def run_iterations(run: CampaignRun) -> None:
     """Run what is left of the campaign; an error in one iteration stops both."""
     folder, number = run.folder, num_finished_iterations(run.folder)
-    relay: Relay | None = None
+    handoff: Handoff | None = None
     finished: Future[Receipt] | None = None
     with (
         ThreadPoolExecutor(_MOST_ALIVE, thread_name_prefix="iteration") as threads,
         compute.stopped_by_errors(),
     ):
         while plan := begin_iteration(
-            folder, number, run.clock.elapsed_s, run.crew.num_workers
+            folder, number, run.clock.elapsed_s, run.pool.num_workers
         ):
             _tell_of_idle_workers(run, number)
-            if relay is not None:
-                relay.successor_begins()
-            before, relay = finished, Relay(plan, predecessor=finished)
+            if handoff is not None:
+                handoff.successor_begins()
+            before, handoff = finished, Handoff(plan, predecessor=finished)
             # In a copy of this context: Prefect keeps the campaign's flow run there.
             in_context = contextvars.copy_context().run
-            finished = threads.submit(in_context, _run_iteration, run, relay)
+            finished = threads.submit(in_context, _run_iteration, run, handoff)
             awaited: list[Future[Any]] = [] if before is None else [before]
-            awaited.append(relay.trained if folder.config.execution.overlap else finished)
+            awaited.append(handoff.trained if folder.config.execution.overlap else finished)
             _wait_for_all(awaited)
             number += 1
         if finished is not None:
@@ -81,7 +82,7 @@ def run_iterations(run: CampaignRun) -> None:
 
 
 def _tell_of_idle_workers(run: CampaignRun, iteration: int) -> None:
-    workers, shards = run.crew.num_workers, num_shards(run.folder, iteration)
+    workers, shards = run.pool.num_workers, num_shards(run.folder, iteration)
     if shards < workers:
         run.board.message(
             f"{workers - shards} of {workers} workers have nothing to play in iteration "
@@ -91,33 +92,33 @@ def _tell_of_idle_workers(run: CampaignRun, iteration: int) -> None:
         )
 
 
-def _run_iteration(run: CampaignRun, relay: Relay) -> Receipt:
-    """Finish the iteration of ``relay``, if it has no receipt: one after a gap may have its own."""
-    number = relay.plan.iteration
+def _run_iteration(run: CampaignRun, handoff: Handoff) -> Receipt:
+    """Finish the iteration of ``handoff`` if it has no receipt; after a gap it may have one."""
+    number = handoff.plan.iteration
     try:
         if run.folder.receipt(number).exists():
-            relay.hand_over()
+            handoff.hand_over()
             return read_receipt(run.folder, number)
-        receipt = _call_flow(run, relay)
+        receipt = _call_flow(run, handoff)
         sweep_leftovers(run.folder)  # of workers that were killed meanwhile
         for alarm in _new_alarms(run):
             run.board.tell(AlarmRaised(alarm))
     except BaseException as error:
-        relay.fail(error)
+        handoff.fail(error)
         raise
     return receipt
 
 
-def _call_flow(run: CampaignRun, relay: Relay) -> Receipt:
+def _call_flow(run: CampaignRun, handoff: Handoff) -> Receipt:
     """The iteration's flow; called again where the server went away before it began."""
-    runner = waiting_tasks(run.crew.num_workers)
+    runner = waiting_tasks(run.pool.num_workers)
     while True:
         await_server(run.board.message)
-        current = IterationRun(run, relay)
+        current = IterationRun(run, handoff)
         try:
             CURRENT.set(current)
             receipt: Receipt = iteration.with_options(task_runner=runner)(
-                str(run.folder.path), relay.plan.iteration
+                str(run.folder.path), handoff.plan.iteration
             )
         except httpx.ConnectError:
             if current.has_begun.is_set():
@@ -134,7 +135,7 @@ def _wait_for_all(futures: Sequence[Future[Any]]) -> None:
     compute.stop()
     wait(futures)
     errors = [error for future in futures if (error := future.exception()) is not None]
-    # Whoever was stopped did not begin it.
+    # A stopped iteration is not the cause.
     raise next((e for e in errors if not isinstance(e, compute.StoppedError)), errors[0])
 
 
@@ -188,56 +189,56 @@ def show_in_mlflow(campaign: CampaignRun, iteration: int, after: PrefectFuture[A
 
 
 def _stages(run: IterationRun, directory: str, number: int) -> Receipt:
-    campaign, relay = run.campaign, run.relay
-    folder, crew, board = campaign.folder, campaign.crew, campaign.board
+    campaign, handoff = run.campaign, run.handoff
+    folder, pool, board = campaign.folder, campaign.pool, campaign.board
     config, options, began = folder.config, task_options(folder.config), time.monotonic()
-    use_before = crew.use
+    use_before = pool.use
 
     with board.stage(
         number, SELF_PLAY, "games", config.self_play.games_per_iteration
     ), _stopwatch() as self_play_clock:
         shards = self_play.with_options(**options).map(
             unmapped(directory), unmapped(number), range(num_shards(folder, number)),
-            unmapped(crew.threads_each),
+            unmapped(pool.threads_each),
         )
         played = shards.result()
 
-    if crew.shares_cores:
+    if pool.shares_cores:
         # Two threads of training lose most of their pace to a third that wants their cores.
-        relay.wait_for_predecessor()
+        handoff.wait_for_predecessor()
     new_positions = sum(done.result.statistics["positions"] for done in played)
     num_steps = config.training.num_steps(new_positions)
     with board.stage(number, TRAINING, "steps", num_steps), _stopwatch() as training_clock:
         trained = train.with_options(**options).submit(
-            directory, number, crew.num_cores, wait_for=shards
+            directory, number, pool.num_cores, wait_for=shards
         )
         training_facts = trained.result()
-    relay.hand_over()
+    handoff.hand_over()
 
     last_task, evaluation = trained, None
     with _stopwatch() as evaluation_clock:
         if is_evaluated(folder, number + 1):
             with board.stage(number, EVALUATION, "games", _num_games(folder, number + 1)):
                 last_task = evaluate.with_options(**options).submit(
-                    directory, number + 1, crew.threads_each, wait_for=[trained]
+                    directory, number + 1, pool.threads_each, wait_for=[trained]
                 )
                 evaluation = last_task.result()
 
-    relay.wait_for_predecessor()
-    with _stopwatch() as gate_clock:
+    handoff.wait_for_predecessor()
+    with _stopwatch() as gating_clock:
         promotion = _challenge(run, directory, number + 1)
     seconds = StageSeconds(
         self_play=self_play_clock.seconds,
         training=training_clock.seconds,
         evaluation=evaluation_clock.seconds,
-        evaluation_hidden=relay.hidden_seconds(evaluation_clock.began, evaluation_clock.ended),
+        evaluation_hidden=handoff.hidden_seconds(evaluation_clock.began, evaluation_clock.ended),
         iteration=time.monotonic() - began,
-        gate=gate_clock.seconds if promotion else 0.0,
+        gating_match=gating_clock.seconds if promotion else 0.0,
     )
     promoted = promote.submit(
-        directory, relay.plan, [done.result for done in played], training_facts, evaluation,
+        directory, handoff.plan, [done.result for done in played], training_facts, evaluation,
         promotion, seconds, campaign.clock.elapsed_s,
-        use_before.until(crew.use), wait_for=[last_task],
+        use_before.until(pool.use), wait_for=[last_task],
     )
     receipt: Receipt = promoted.result()
     show_in_mlflow(campaign, number, after=promoted)
@@ -249,14 +250,14 @@ def _stages(run: IterationRun, directory: str, number: int) -> Receipt:
 
 def _challenge(run: IterationRun, directory: str, generation: int) -> PromotionFacts | None:
     """The games of ``generation`` against the champion; None where there are none to be played."""
-    folder, crew = run.campaign.folder, run.campaign.crew
-    match = gate_match(folder, generation)
+    folder, pool = run.campaign.folder, run.campaign.pool
+    match = gating_match_of(folder, generation)
     if match is None:
         return None
     # How many games it takes is not known before.
     with run.campaign.board.stage(generation - 1, GATING_MATCH, "games", total=0):
         played = challenge.with_options(**task_options(folder.config)).submit(
-            directory, match, crew.num_workers, crew.threads_each
+            directory, match, pool.num_workers, pool.threads_each
         )
         facts: PromotionFacts = played.result()
     return facts
@@ -266,7 +267,7 @@ def _num_games(folder: CampaignFolder, generation: int) -> int:
     """Of an evaluation."""
     matches = generation_matches(folder, generation)
     settings = folder.config.evaluation
-    beside: int = settings.climb_games if settings.climb else 0
+    beside: int = settings.ladder_test_games if settings.ladder_test else 0
     if converts(folder):
         beside += settings.won_positions
     return beside + sum(match.num_games for match in matches)

@@ -33,7 +33,7 @@ def _up_to_bound_of(setting: str) -> FieldInfo:
     return found
 
 
-# None is no default here: Prefect's form would send it, and its own check would then refuse it.
+# None is not a default here: Prefect's form would send it, and its own check would then refuse it.
 Iterations = Annotated[int, _up_to_bound_of("campaign.iterations")]
 Hours = Annotated[float, _up_to_bound_of("campaign.hours")]
 Games = Annotated[int, _up_to_bound_of("self_play.games_per_iteration")]

@@ -57,7 +57,7 @@ _FIGURES: Final = {
     "evaluation/points_best": ("evaluation", "points, most"),
     "evaluation/score": ("evaluation", "mean score"),
     "evaluation/conversion_rate": ("evaluation", "share of won positions converted"),
-    "evaluation/climb_elo": ("evaluation", "Elo on the ladder"),
+    "evaluation/ladder_elo": ("evaluation", "Elo on the ladder"),
     "device/utilisation": ("devices", "share in use"),
     "device/memory_gib": ("devices", "memory of each, GiB"),
 }

@@ -16,7 +16,7 @@ from tasks.progress import ProgressBoard
 from tasks.stages import train_first
 
 
-def rebuilder_of(folder: CampaignFolder, crew: WorkerPool, board: ProgressBoard) -> Rebuilder:
+def rebuilder_of(folder: CampaignFolder, pool: WorkerPool, board: ProgressBoard) -> Rebuilder:
     """The rebuilder of a campaign; what it does is logged on the board, and so by Prefect.
 
     It tries again as often as the tasks of an iteration are tried.
@@ -28,15 +28,15 @@ def rebuilder_of(folder: CampaignFolder, crew: WorkerPool, board: ProgressBoard)
             case artifact, (iteration, shard) if artifact is SHARD:
                 return partial(
                     run_on_device, remote.play_shard, directory, iteration, shard,
-                    crew.threads_each,
+                    pool.threads_each,
                 )
             case artifact, (int(generation),) if artifact is CHECKPOINT and generation > 0:
                 return partial(
                     run_on_device, remote.train_generation, directory, generation - 1,
-                    crew.num_cores, device=TRAINER,
+                    pool.num_cores, device=TRAINER,
                 )
             case artifact, _ if artifact is CHECKPOINT and is_warm(folder):
-                return partial(train_first, directory, crew.num_cores)
+                return partial(train_first, directory, pool.num_cores)
         return partial(make_here, folder, stored)
 
     def make(_: CampaignFolder, stored: Stored) -> Any:

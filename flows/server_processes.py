@@ -153,7 +153,7 @@ def running_server(
     """Have a server for the length of the block, and yield its URL.
 
     If another process on this machine runs it, its URL is yielded once it answers, and nothing is
-    started or stopped. ``tell`` is told which of both it is.
+    started or stopped. ``tell`` gets a line that says which of both it is.
 
     Raises:
         UsageError: a process on another machine runs it, or its log or record cannot be written.

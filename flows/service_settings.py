@@ -104,10 +104,10 @@ class ServiceSettings:
     runs: int = 1
     """Runs of deployments at once; a campaign alone takes every core or GPU."""
     credentials: Credentials | None = None
-    """Demanded of everybody who talks to a server."""
+    """Required from every client of a server."""
 
     def __post_init__(self) -> None:
-        """Refuse what cannot work, or would open a server to everybody."""
+        """Refuse what cannot work, or would open a server to everyone."""
         check_range("--prefect-port", self.prefect_port, ge=1, le=65_535)
         check_range("--mlflow-port", self.mlflow_port, ge=1, le=65_535)
         if self.prefect_port == self.mlflow_port:

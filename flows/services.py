@@ -34,7 +34,7 @@ RECORD_FILE: Final = "services.json"
 LOG_FILE: Final = "up.log"
 
 WORKER_GRACE_S: Final = 45.0
-"""Time that a campaign has to reach its next safe point when the worker is told to stop."""
+"""Time that a campaign has to reach its next safe point when the worker receives a stop signal."""
 
 STOP_TIMEOUT_S: Final = 2 * WORKER_GRACE_S
 """Time that the supervisor has: the worker's grace, and some for the servers after it."""

@@ -249,7 +249,7 @@ def client_environment(settings: ServiceSettings) -> dict[str, str]:
     environment = {
         servers.API_URL_VARIABLE: settings.prefect_url,
         "MLFLOW_TRACKING_URI": settings.mlflow_url,
-        # Without a server a client must fail, not start one of its own that nobody stops.
+        # Without a server a client must fail, not start one of its own that is never stopped.
         "PREFECT_SERVER_EPHEMERAL_ENABLED": "false",
         "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
         "MLFLOW_DISABLE_TELEMETRY": "true",

@@ -62,7 +62,7 @@ def tournament(
         openings: of each match; each is played with both colours.
 
     Returns:
-        The ratings of everybody who has played in the campaign, the strongest first.
+        The ratings of all players of the campaign, the strongest first.
     """
     if not Path(directory).is_absolute():
         raise ConfigError(f"directory must be an absolute path, got {directory!r}")
@@ -124,16 +124,16 @@ def _play_all(folder: CampaignFolder, matches: Sequence[ScheduledMatch]) -> None
     board.message(f"{len(matches)} matches of {matches[0].num_games} games each")
     compute.start()
     with (
-        campaign_workers(folder, board.message) as crew,
+        campaign_workers(folder, board.message) as pool,
         compute.stopped_by_errors(),
     ):
-        give_access(crew.client, folder, crew.addresses)
-        board.watch_workers(lambda: crew.states)
-        crew.client.subscribe_topic(PROGRESS_TOPIC, board.handle_event)
+        give_access(pool.client, folder, pool.addresses)
+        board.watch_workers(lambda: pool.states)
+        pool.client.subscribe_topic(PROGRESS_TOPIC, board.handle_event)
         with board.running(), board.stage(iteration, EVALUATION, "games", num_games):
             played = play_match.with_options(**task_options(folder.config)).map(
                 unmapped(str(folder.path)), list(matches), unmapped(iteration),
-                unmapped(crew.threads_each),
+                unmapped(pool.threads_each),
             )
             played.result()
 

@@ -42,8 +42,8 @@ _rebuild: Callable[[Callable[[], Any]], Any] | None = None
 _begun: dict[str, threading.Event] = {}
 """By the key of a call that no worker has begun yet: who waits for that."""
 
-_crew: WorkerPool | None = None
-"""Tells which devices there are; None where nobody watches, and nothing is tried elsewhere."""
+_pool: WorkerPool | None = None
+"""Tells which devices there are; None without a watch; then nothing is retried elsewhere."""
 
 
 class StoppedError(RuntimeError):
@@ -118,9 +118,9 @@ def rebuilding(work: Callable[[], _Result]) -> _Result:
     return result
 
 
-def watching_crew() -> WorkerPool | None:
-    """Who follows the workers; None where nobody does."""
-    return _crew
+def watching_pool() -> WorkerPool | None:
+    """The watch that follows the workers, or None."""
+    return _pool
 
 
 class _Attempts:
@@ -158,18 +158,18 @@ class _Attempts:
             raise
         except Exception as error:
             failed = device_of(error)
-            if _crew is None or not failed or not _crew.is_elsewhere_possible({failed}):
+            if _pool is None or not failed or not _pool.is_elsewhere_possible({failed}):
                 raise
-            done = self._elsewhere(_crew, failed)
-            _crew.failed(failed, str(error))
-        if _crew is not None:
-            _crew.succeeded(done.device)
+            done = self._elsewhere(_pool, failed)
+            _pool.failed(failed, str(error))
+        if _pool is not None:
+            _pool.succeeded(done.device)
         return replace(done, result=received(self._call, done.result))
 
-    def _elsewhere(self, crew: WorkerPool, failed: str) -> Done[Any]:
+    def _elsewhere(self, pool: WorkerPool, failed: str) -> Done[Any]:
         """What comes of it on another device than ``failed``, however workers come and go."""
         while True:
-            workers = crew.addresses_without({failed})
+            workers = pool.addresses_without({failed})
             self.future = self._submit(workers)
             answer: Done[Any] | None = _wait(self._client, self.future, workers)
             if answer is not None:
@@ -201,7 +201,7 @@ def _wait_for_a_worker(client: Client, begun: threading.Event) -> None:
 
     Return at once if the workers are not watched.
     """
-    if _crew is None or begun.wait(_SOON_S):
+    if _pool is None or begun.wait(_SOON_S):
         return
     with pending():
         while not begun.wait(_POLL_S) and client.status == "running":
@@ -217,7 +217,7 @@ def _wait(client: Client, future: Future, workers: Sequence[str] = ()) -> Any:
         give_up_if_stopping()
         if client.status != "running":
             break
-        if workers and _crew is not None and not _crew.has_any(workers):
+        if workers and _pool is not None and not _pool.has_any(workers):
             return None
     give_up_if_stopping()
     try:
@@ -273,7 +273,7 @@ def tried_again(
     Args:
         work: raises where it fails, and may be called again then.
         retries: how often.
-        tell: is told of each error after which it is tried again.
+        tell: gets a line for each error after which it is tried again.
     """
     for left in range(retries, 0, -1):
         try:
@@ -304,19 +304,19 @@ def start() -> None:
 
 
 @contextmanager
-def watched_by(crew: WorkerPool) -> Iterator[None]:
-    """Tell ``crew`` how calls fare in the block, and try elsewhere what a device fails at.
+def watched_by(pool: WorkerPool) -> Iterator[None]:
+    """Tell ``pool`` how calls fare in the block, and try elsewhere what a device fails at.
 
     Prefect tasks are Pending in the block while all of their calls wait for a worker.
     """
-    global _crew  # noqa: PLW0603 - of the process, as the client is
-    client = crew.client
+    global _pool  # noqa: PLW0603 - of the process, as the client is
+    client = pool.client
     client.subscribe_topic(BEGUN_TOPIC, lambda event: _note_begun(event[1]))
-    _crew = crew
+    _pool = pool
     try:
         yield
     finally:
-        _crew = None
+        _pool = None
         if client.status == "running":
             client.unsubscribe_topic(BEGUN_TOPIC)
 

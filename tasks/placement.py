@@ -238,7 +238,7 @@ _MAKES: Final[Mapping[Callable[..., Any], tuple[Artifact, Callable[..., tuple[An
     remote.train_share: (table.CHECKPOINT, lambda iteration, *_: (iteration + 1,)),
     remote.play_match_part: (table.MATCH_PART, lambda _, match, part, __: (match, part)),
     remote.play_conversion: (table.CONVERSION_REPORT, lambda generation, _: (generation,)),
-    remote.play_climb: (table.CLIMB_REPORT, lambda generation, _: (generation,)),
+    remote.play_ladder_test: (table.LADDER_TEST_REPORT, lambda generation, _: (generation,)),
 }
 """The artifact that each function makes, and the artifact's arguments from the function's, without
 the directory."""

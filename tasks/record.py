@@ -224,7 +224,7 @@ def tracked_run(
     """The campaign's MLflow run, running in the block and ended with its outcome after it.
 
     Its description links to ``flow_run``, Markdown, if that is given. Where MLflow is away,
-    ``warn`` is told and the block runs all the same.
+    ``warn`` gets a line, and the block runs all the same.
     """
 
     def attempt(action: Callable[[CampaignTracker], object]) -> None:

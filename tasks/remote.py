@@ -18,14 +18,14 @@ from distributed import KilledWorker, get_worker
 
 from chess_snn.campaign import stages
 from chess_snn.campaign.machine import training_launch
-from chess_snn.campaign.machine.places import own_place
+from chess_snn.campaign.machine.slots import own_slot
 from chess_snn.campaign.machine.training_launch import RankTraining
 from chess_snn.campaign.stages.self_play import ShardValues
 from chess_snn.campaign.stages.training import TrainingValues
 from chess_snn.campaign.store.folder import CONFIG_FILE
 from chess_snn.campaign.store.receipts import ShardFacts, TrainingFacts
-from chess_snn.campaign.strength import climbing, matches, reports
-from chess_snn.campaign.strength.matches import ScheduledMatch, is_final, is_gate
+from chess_snn.campaign.strength import ladder_tests, matches, reports
+from chess_snn.campaign.strength.matches import ScheduledMatch, is_final, is_gating_match
 from chess_snn.campaign.viewing.events import (
     EVALUATION,
     FINAL_MATCHES,
@@ -58,7 +58,7 @@ Call = Sequence[Any]
 _ALLOCATION_FAILED: Final = ("can't allocate memory", "not enough memory", "bad_alloc")
 """What torch says on a CPU, where its error is any RuntimeError."""
 
-_WAY_OUT: Final = (
+_HINT: Final = (
     "free some, or go on with fewer workers (execution.workers in campaign.toml) by "
     "`chess-snn campaign resume`"
 )
@@ -100,15 +100,15 @@ def plain_error(error: Exception, call: Call) -> ChessSnnError | None:
         return WorkersLostError(
             f"{error.allowed_failures + 1} workers died one after another that had {_name(call)} "
             "to do; the lines above say how. Everything committed is safe; where memory ran out, "
-            f"{_WAY_OUT}"
+            f"{_HINT}"
         )
     if isinstance(error, torch.OutOfMemoryError):
         return MemoryExhaustedError(
-            f"the device's memory ran out in {_name(call)} ({_first_line(error)}); {_WAY_OUT}"
+            f"the device's memory ran out in {_name(call)} ({_first_line(error)}); {_HINT}"
         )
     if isinstance(error, MemoryError) or _is_failed_allocation(error):
         return MemoryExhaustedError(
-            f"the worker's memory ran out in {_name(call)} ({_first_line(error)}); {_WAY_OUT}"
+            f"the worker's memory ran out in {_name(call)} ({_first_line(error)}); {_HINT}"
         )
     return None
 
@@ -173,7 +173,7 @@ def train_first_generation(directory: str, num_threads: int) -> Json:
 
 
 def train_first_share(directory: str, num_threads: int, layout: RankLayout) -> Json | None:
-    """As :func:`train_share`, of generation 0 from given games."""
+    """As :func:`train_share`, of generation 0 from a dataset."""
     facts: Json | None = _train_share(
         training_launch.first_training(_seen(directory)), num_threads, layout,
         _progress_events(0, SUPERVISED_TRAINING, "steps"),
@@ -185,7 +185,7 @@ def play_match_part(
     directory: str, iteration: int, match: ScheduledMatch, part: int, num_threads: int
 ) -> None:
     """See :func:`chess_snn.campaign.strength.matches.play_match_part`."""
-    stage = GATING_MATCH if is_gate(match.name) else EVALUATION
+    stage = GATING_MATCH if is_gating_match(match.name) else EVALUATION
     if is_final(match.event):
         stage = FINAL_MATCHES
     matches.play_match_part(
@@ -204,13 +204,13 @@ def play_conversion(
     )
 
 
-def play_climb(
+def play_ladder_test(
     directory: str, generation: int, num_threads: int, start_elo: float | None = None
 ) -> Json:
-    """See :func:`chess_snn.campaign.strength.climbing.play_climb`."""
-    return climbing.play_climb(
+    """See :func:`chess_snn.campaign.strength.ladder_tests.play_ladder_test`."""
+    return ladder_tests.play_ladder_test(
         _seen(directory), generation, start_elo, num_threads=num_threads or _own_threads(),
-        on_progress=_progress_events(generation - 1, EVALUATION, "climb"),
+        on_progress=_progress_events(generation - 1, EVALUATION, "ladder test"),
     )
 
 
@@ -251,8 +251,8 @@ def _seen(directory: str) -> Path:
 
 def _own_threads() -> int:
     """Those that this worker's place has."""
-    place = own_place()
-    return place.num_threads if place is not None else num_cores()
+    slot = own_slot()
+    return slot.num_threads if slot is not None else num_cores()
 
 
 def _progress_events(iteration: int, stage: str, part: str) -> Progress:

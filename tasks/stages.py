@@ -1,4 +1,4 @@
-"""One Prefect task for each stage of a campaign: play, train, evaluate, gate, promote, back up."""
+"""One Prefect task for each stage of a campaign: play, train, evaluate, promote, back up."""
 
 import socket
 import time
@@ -24,11 +24,11 @@ from chess_snn.campaign.store.receipts import (
     TrainingFacts,
 )
 from chess_snn.campaign.strength.champions import choose_champion
-from chess_snn.campaign.strength.gate import decide, finish_gate, next_parts
+from chess_snn.campaign.strength.gating_match import decide, finish_gating_match, next_parts
 from chess_snn.campaign.strength.matches import (
-    CLIMB,
     CONVERSION,
     EARLIER,
+    LADDER_TEST,
     ScheduledMatch,
     converts,
     final_matches,
@@ -48,7 +48,7 @@ from tasks.compute import (
     all_done,
     rebuilding,
     run_all_on_devices,
-    watching_crew,
+    watching_pool,
 )
 from tasks.remote import Call, Done
 from tasks.summary_lines import (
@@ -105,7 +105,7 @@ def train(directory: str, iteration: int, num_threads: int) -> TrainingFacts:
 
 @task(name="train_supervised", task_run_name="train_supervised")
 def train_supervised(directory: str, num_threads: int) -> Json:
-    """Train generation 0 on given games and commit it."""
+    """Train generation 0 on a dataset and commit it."""
     done = train_first(directory, num_threads)
     get_run_logger().info("%s", first_training_line(done))
     return done.result
@@ -136,24 +136,24 @@ def train_first(directory: str, num_threads: int) -> Done[Json]:
 
 def _train(folder: CampaignFolder, generation: int, share: Call, alone: Call) -> Done[Any]:
     """On the machines that ``cluster.training_machines`` asks for, or on one worker's machine."""
-    crew, is_trained = watching_crew(), folder.checkpoint(generation).exists()
-    if folder.config.cluster.training_machines > 1 and crew is not None and not is_trained:
-        return train_together(SharedTraining(folder.config, generation, share, alone), crew)
+    pool, is_trained = watching_pool(), folder.checkpoint(generation).exists()
+    if folder.config.cluster.training_machines > 1 and pool is not None and not is_trained:
+        return train_together(SharedTraining(folder.config, generation, share, alone), pool)
     return all_done([alone], device=TRAINER)[0]
 
 
 @task(name="evaluate", task_run_name="evaluate-{generation}")
 @cancelled_by_stop
 def evaluate(directory: str, generation: int, num_threads: int) -> EvaluationFacts:
-    """Play a new generation's matches, its climb and the suite of won positions, side by side.
+    """Play a new generation's matches, ladder test and suite of won positions, side by side.
 
     Self-play of the next iteration goes first wherever both wait for a device.
     """
     folder = CampaignFolder.open(Path(directory))
     matches = generation_matches(folder, generation)
-    # The climb's batches wait for one another: it takes longest and is begun first.
+    # The batches of the ladder test wait for one another: it takes longest and begins first.
     beside = {
-        CLIMB: (remote.play_climb, folder.config.evaluation.climb),
+        LADDER_TEST: (remote.play_ladder_test, folder.config.evaluation.ladder_test),
         CONVERSION: (remote.play_conversion, converts(folder)),
     }
     whole: dict[str, Call] = {
@@ -166,7 +166,7 @@ def evaluate(directory: str, generation: int, num_threads: int) -> EvaluationFac
     ))
     facts = EvaluationFacts(
         [finish_match(Path(directory), match) for match in matches],
-        found.get(CONVERSION), found.get(CLIMB),
+        found.get(CONVERSION), found.get(LADDER_TEST),
     )
     get_run_logger().info("%s", evaluation_line(facts))
     return facts
@@ -212,7 +212,7 @@ def challenge(
             ],
             priority=BACKGROUND,
         )
-    facts = finish_gate(Path(directory), match)
+    facts = finish_gating_match(Path(directory), match)
     get_run_logger().info("%s", facts)
     return facts
 
@@ -250,7 +250,7 @@ def promote(
         seconds=seconds,
         elapsed_s=elapsed_s,
         rating=rating_of(rated, training.generation, folder.config.evaluation.simulations),
-        climb=None if evaluation is None else evaluation.climb,
+        ladder_test=None if evaluation is None else evaluation.ladder_test,
         promotion=promotion,
         is_warm=is_warm(folder),
         devices=devices,
@@ -277,7 +277,7 @@ def play_match(directory: str, match: ScheduledMatch, iteration: int, num_thread
     Args:
         directory: the campaign folder.
         match: of its generations.
-        iteration: that progress is told of.
+        iteration: whose progress is reported.
         num_threads: of each worker.
 
     Returns:

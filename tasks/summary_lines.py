@@ -81,13 +81,13 @@ def _training(
 
 
 def evaluation_line(facts: EvaluationFacts) -> str:
-    """The matches, the won positions, and the Elo of the climb where there was one."""
+    """The matches, the won positions, and the Elo of the ladder test, if there was one."""
     won = [] if facts.conversion is None else [
         f"won positions converted: {facts.conversion['rate']:.0%}"
     ]
-    elo = None if facts.climb is None else facts.climb["elo"]
-    climbed = [] if elo is None else [f"Elo on the ladder: {elo:.0f}"]
-    return "; ".join([matches_line(facts.matches), *won, *climbed])
+    elo = None if facts.ladder_test is None else facts.ladder_test["elo"]
+    ladder = [] if elo is None else [f"Elo on the ladder: {elo:.0f}"]
+    return "; ".join([matches_line(facts.matches), *won, *ladder])
 
 
 def matches_line(matches: Sequence[Json]) -> str:

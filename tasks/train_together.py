@@ -41,7 +41,7 @@ class SharedTraining:
     """What one machine is asked for if it is the only one."""
 
 
-def train_together(training: SharedTraining, crew: WorkerPool) -> Done[Any]:
+def train_together(training: SharedTraining, pool: WorkerPool) -> Done[Any]:
     """Train and commit a generation on as many machines as are there.
 
     Returns:
@@ -53,18 +53,18 @@ def train_together(training: SharedTraining, crew: WorkerPool) -> Done[Any]:
         SchedulerLostError: the scheduler is gone.
         ChessSnnError: any that training raises.
     """
-    return compute.rebuilding(lambda: _train(training, crew))
+    return compute.rebuilding(lambda: _train(training, pool))
 
 
-def _train(training: SharedTraining, crew: WorkerPool) -> Done[Any]:
+def _train(training: SharedTraining, pool: WorkerPool) -> Done[Any]:
     client, config = default_client(), training.config
     wanted = config.cluster.training_machines
     most = min(wanted, config.training.num_micro_batches)
-    machines = choose_machines(crew.trainers, client.processing(), most)
+    machines = choose_machines(pool.trainers, client.processing(), most)
     names = ", ".join(machine.host for machine in machines)
     if len(machines) < wanted:
         why = f"; a step has {most} micro-batches" if most < wanted else ""
-        crew.say(
+        pool.say(
             f"generation {training.generation} is to be trained on {wanted} machines, and "
             f"{len(machines)} can: {names or 'none'}{why}"
         )
@@ -79,10 +79,10 @@ def _train(training: SharedTraining, crew: WorkerPool) -> Done[Any]:
                 workers=[machine.address], allow_other_workers=False, pure=False,
                 resources={compute.TRAINER: 1},
             )
-        _wait(client, crew, futures)
+        _wait(client, pool, futures)
         first, *_ = [future.result() for future in futures.values()]
         for machine in machines:
-            crew.succeeded(machine.device)
+            pool.succeeded(machine.device)
         return replace(
             first, result=received(calls[0], first.result), worker=names,
             device=", ".join(machine.device for machine in machines),
@@ -142,7 +142,7 @@ def _layouts(
     ]
 
 
-def _wait(client: Client, crew: WorkerPool, futures: Mapping[PoolWorker, Future]) -> None:
+def _wait(client: Client, pool: WorkerPool, futures: Mapping[PoolWorker, Future]) -> None:
     """Wait for the calls of all machines.
 
     Raises:
@@ -154,6 +154,6 @@ def _wait(client: Client, crew: WorkerPool, futures: Mapping[PoolWorker, Future]
         for machine, future in futures.items():
             if future.done():
                 future.result()
-            elif not crew.has_any([machine.address]):
+            elif not pool.has_any([machine.address]):
                 raise RankLostError(f"worker {machine.name} was lost")
         time.sleep(_POLL_S)

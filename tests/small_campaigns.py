@@ -28,7 +28,12 @@ from chess_snn.campaign.store.receipts import (
     TrainingFacts,
 )
 from chess_snn.campaign.strength.champions import choose_champion
-from chess_snn.campaign.strength.gate import decide, finish_gate, gate_match, next_parts
+from chess_snn.campaign.strength.gating_match import (
+    decide,
+    finish_gating_match,
+    gating_match_of,
+    next_parts,
+)
 from chess_snn.campaign.strength.matches import (
     CONVERSION,
     ScheduledMatch,
@@ -287,8 +292,8 @@ def play_iteration(folder: CampaignFolder, iteration: int) -> Receipt:
     generation = iteration + 1
     matches = [play_match(folder, match) for match in generation_matches(folder, generation)]
     conversion = play_conversion(folder.path, generation) if converts(folder) else None
-    gate = gate_match(folder, generation)
-    promotion = None if gate is None else play_gate(folder, gate)
+    gating_match = gating_match_of(folder, generation)
+    promotion = None if gating_match is None else play_gating_match(folder, gating_match)
     score = matches[0]["score"]
     receipt = Receipt(
         iteration=iteration, plan=plan, shards=shards, training=training, matches=matches,
@@ -303,10 +308,10 @@ def play_iteration(folder: CampaignFolder, iteration: int) -> Receipt:
     return receipt
 
 
-def play_gate(folder: CampaignFolder, match: ScheduledMatch) -> PromotionFacts:
+def play_gating_match(folder: CampaignFolder, match: ScheduledMatch) -> PromotionFacts:
     while parts := next_parts(folder, match, most=1):
         play_match_part(folder.path, match, *parts)
-    return decide(folder.config, finish_gate(folder.path, match), None)
+    return decide(folder.config, finish_gating_match(folder.path, match), None)
 
 
 def play_match(folder: CampaignFolder, match: ScheduledMatch) -> Json:

@@ -177,12 +177,12 @@ class Backup:
 
     def _refuse_damage(self, path: Path, content: bytes) -> None:
         """A copy of a corrupt file would hide the intact one that was sent before it."""
-        way_out = f"repair it: chess-snn verify {self._folder.path} --repair"
-        body = parse_json(content, str(path), way_out)
+        hint = f"repair it: chess-snn verify {self._folder.path} --repair"
+        body = parse_json(content, str(path), hint)
         if DIGEST in body and not is_own_digest(body):
             raise CorruptDataError(
                 f"{path} is damaged: its digest is not that of its content, so it is not sent; "
-                f"{way_out}"
+                f"{hint}"
             )
 
 

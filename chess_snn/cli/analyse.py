@@ -228,7 +228,7 @@ _POINTS_COLUMNS: Final[Columns] = {
 
 
 def _spikes(game: Game, network: Network, position: GameBatch) -> Json | None:
-    """Spikes of one evaluation of the position in float32; None for an ordinary twin."""
+    """Spikes of one evaluation of the position in float32; None for a ReLU baseline."""
     if not network.config.is_spiking:
         return None
     words_BP = torch.from_numpy(game.planes(position.state).view(np.int64))

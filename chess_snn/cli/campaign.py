@@ -25,7 +25,7 @@ from chess_snn.campaign.models.references import KNOWN_MODELS
 from chess_snn.campaign.models.starting import create_campaign, find_start
 from chess_snn.campaign.store.extensions import campaign_length
 from chess_snn.campaign.store.naming import claim_campaign_path
-from chess_snn.campaign.store.notes import absence_facts, absence_notices
+from chess_snn.campaign.store.notes import missing_facts, missing_notices
 from chess_snn.campaign.store.plans import describe_length
 from chess_snn.campaign.store.receipts import recorded_seconds
 from chess_snn.campaign.strength.champions import champion_of
@@ -47,7 +47,7 @@ from chess_snn.cli.options import (
     SetOption,
     WorkersOption,
     WorkersPerDeviceOption,
-    check_given_games,
+    check_dataset,
     games_setting,
     pace_settings,
 )
@@ -121,7 +121,7 @@ def start(
     check_store(configuration.storage)
     _check_workers(configuration)
     _check_prefect_server()
-    fixed = check_given_games(configuration)
+    fixed = check_dataset(configuration)
     folder = create_campaign(
         dir or claim_campaign_path(preset), fixed, begin, with_games=with_games
     )
@@ -212,8 +212,8 @@ def extend(
     """Let a campaign last longer, whether it has ended, is stopped, or is running.
 
     A campaign that runs on this machine finds the new length at its next iteration; run any other
-    by `resume`. What changes over a campaign (learning rate, simulations, starts, ply cap) goes on
-    from where it is and reaches its last value at the new end; a campaign that had ended goes on
+    by `resume`. What changes over a campaign (learning rate, simulations, starts, ply limit) goes
+    on from where it is and reaches its last value at the new end; a campaign that had ended goes on
     with its last values.
 
     chess-snn campaign extend campaigns/cpu-001 --iterations 40
@@ -249,7 +249,7 @@ def status(
             "metrics": rows,
             "alarms": [asdict(alarm) for alarm in find_alarms(rows)],
             "final_matches": read_final_matches(folder),
-            "absent": absence_facts(folder),
+            "absent": missing_facts(folder),
         }
         print_json(body)
         return
@@ -260,7 +260,7 @@ def status(
     )
     if folder.origin is not None:
         print_message(f"It {folder.origin.describe()}.")
-    for notice in absence_notices(folder):
+    for notice in missing_notices(folder):
         print_message(notice)
     if not is_finished(folder):
         print_message(f"Go on with it: chess-snn campaign resume {directory}")

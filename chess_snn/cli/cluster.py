@@ -7,7 +7,7 @@ import typer
 
 from chess_snn.campaign import load_config
 from chess_snn.campaign.configuration.pace import is_loopback
-from chess_snn.campaign.machine.places import this_machine
+from chess_snn.campaign.machine.slots import this_machine
 from chess_snn.campaign.machine.workers import gpus_for, plan_workers
 from chess_snn.cli.console import print_message
 from chess_snn.cli.options import (
@@ -62,7 +62,7 @@ def scheduler(
 ) -> None:
     """Run a Dask scheduler until Ctrl-C: where campaigns and workers meet.
 
-    On loopback it asks nobody who they are; on any other address it needs certificates.
+    On loopback it does not authenticate clients; on any other address it needs certificates.
 
     chess-snn cluster scheduler --host box-a --certificates box-a
     """
@@ -113,7 +113,7 @@ def worker(
     for note in plan.notes:
         print_message(note)
     load_cluster("programs").run_workers(
-        address, plan.places, security, host=host, patience_s=patience_s, on_news=print_message
+        address, plan.slots, security, host=host, patience_s=patience_s, on_news=print_message
     )
 
 

@@ -66,7 +66,7 @@ def print_rows(title: str | None, rows: Mapping[str, str]) -> None:
 def work_bar(label: str, unit: str = "") -> Iterator[Callable[[int, int], None]]:
     """A bar for the length of the block, moved by calling it with (done, in all).
 
-    On something that is no terminal, a line every ten seconds instead.
+    Without a terminal, a line every ten seconds instead.
     """
     if not console.is_terminal:
         yield _line_now_and_then(label, unit)

@@ -100,8 +100,8 @@ def _header(view: CampaignView) -> RenderableType:
     )
     parts: list[RenderableType] = [title, state, bar]
     parts.append(f"{len(view.receipts):,} iterations finished{champion}")
-    if gates := [r.promotion for r in view.receipts if r.promotion is not None]:
-        parts.append(Text(f"last candidate: {gates[-1]}", style="dim"))
+    if played := [r.promotion for r in view.receipts if r.promotion is not None]:
+        parts.append(Text(f"last candidate: {played[-1]}", style="dim"))
     return Group(*parts)
 
 

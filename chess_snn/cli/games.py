@@ -19,7 +19,7 @@ from chess_snn.campaign.store.collection import (
     open_collection,
 )
 from chess_snn.campaign.store.folder import CONFIG_FILE
-from chess_snn.campaign.store.notes import absence_notices
+from chess_snn.campaign.store.notes import missing_notices
 from chess_snn.campaign.strength.match_games import match_games_pgn
 from chess_snn.campaign.viewing.recorded_games import collection_figures, replay, to_pgn
 from chess_snn.cli.console import (
@@ -90,7 +90,7 @@ def _open(directory: Path) -> GameCollection:
     """The games there; says where some were removed, for numbers count those that are there."""
     collection = open_collection(directory)
     if (directory / CONFIG_FILE).is_file():
-        for notice in absence_notices(CampaignFolder.open(directory)):
+        for notice in missing_notices(CampaignFolder.open(directory)):
             typer.echo(notice, err=True)
     return collection
 

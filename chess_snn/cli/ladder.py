@@ -63,7 +63,7 @@ DEFAULT_PAIRS: Final = 110
 PARTS: Final = "parts"
 """Folder of the finished parts of a round-robin."""
 _ENGINE_S: Final = 60.0
-"""Nobody waits for a move: an engine that is slow because the machine is busy should not be taken
+"""No clock runs: an engine that is slow because the machine is busy should not be taken
 for dead."""
 _CHECK_SEED: Final = 1
 """Not that of the shipped ladder, so that a check plays other games."""
@@ -88,14 +88,14 @@ def make_command(
     minutes: Annotated[
         float, typer.Option(help="Begin nothing after so many and rate what there is; 0: play all.")
     ] = 0.0,
-    max_plies: Annotated[int, typer.Option(help="Longer games are cut.")] = DEFAULT_MAX_PLIES,
+    max_plies: Annotated[int, typer.Option(help="Longer games are truncated.")] = DEFAULT_MAX_PLIES,
     threads: ThreadsOption = 0,
     engine_seconds: EngineSeconds = _ENGINE_S,
 ) -> None:
     """Play a round-robin between players of all strengths, and rate them together.
 
-    Everybody meets the next two players, and every second one the fourth after it, from openings of
-    the book with both colours. Random is 0. What is played is kept at once: stopped and started
+    Every player meets the next two players, and every second one the fourth after it, from openings
+    of the book with both colours. Random is 0. What is played is kept at once: stopped and started
     again, the command goes on, and with more --pairs it plays the missing ones. It ends with
     ladder.json (ratings, results of every pairing) and ladder.games.zst (all games).
 
@@ -265,13 +265,13 @@ def ladder_facts(ladder: Ladder) -> Iterator[str]:
     """Lines on how the ladder was made, and how far it can be trusted."""
     origin, ratings = ladder.origin, ladder.ratings
     yield (
-        f"{ladder.num_games:,} games of {len(ladder.pairings)} pairings, cut after "
+        f"{ladder.num_games:,} games of {len(ladder.pairings)} pairings, truncated after "
         f"{ladder.max_plies} plies; {origin['date'][:10]}, {ladder.engine or 'no engine'}, "
         f"{origin['command']}"
     )
     yield (
         f"Playing white is worth {ratings['colour_advantage']['value']:.0f} points; "
-        f"{ratings['draw_rate']['value']:.0%} of games between equals are drawn or cut."
+        f"{ratings['draw_rate']['value']:.0%} of games between equals are drawn or truncated."
     )
     held_out = ladder.held_out
     loss, constant = held_out["log_loss"], held_out["constant_log_loss"]

@@ -44,9 +44,9 @@ from chess_snn.evaluation.ladder import (
     Ladder,
     LadderRating,
     available_players,
-    climb_ladder,
     rate_on_ladder,
     read_ladder,
+    run_ladder_test,
 )
 from chess_snn.evaluation.match_files import read_match_body, write_match
 from chess_snn.evaluation.ratings import interval_text
@@ -202,7 +202,7 @@ class _Batches:
                 return result
 
             if not opponents:
-                return climb_ladder(ladder, rungs, num_games, play_batch)
+                return run_ladder_test(ladder, rungs, num_games, play_batch)
             num_batches = num_games // (2 * BATCH_PAIRS)
             return {
                 name: [play_batch(name, number) for number in range(num_batches)]
@@ -295,7 +295,7 @@ def _print_matches(rated: LadderRating) -> None:
             ("~" if match.player_b in rated.approximate else "") + match.player_b,
         "games": lambda match: f"{match.num_games:,}",
         "W-D-L": lambda match: f"{match.wins}-{match.draws}-{match.losses}",
-        "cut": lambda match: str(match.capped),
+        "truncated": lambda match: str(match.truncated),
         "score": lambda match: f"{match.score:.3f}",
         "95 % interval": lambda match: "{:.3f} to {:.3f}".format(*match.interval()),
     }, left=("against",)))

@@ -1,4 +1,4 @@
-"""``chess-snn games learn``: a network from given games alone, without a campaign."""
+"""``chess-snn games learn``: a network trained on a dataset, without a campaign."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -16,7 +16,7 @@ from chess_snn.cli.options import (
     GpusOption,
     JsonFile,
     SetOption,
-    check_given_games,
+    check_dataset,
     games_setting,
     given_settings,
     parse_gpus,
@@ -86,7 +86,7 @@ def learn_command(
     timeout_s: TimeoutOption = DEFAULT_TIMEOUT_S,
     json_file: JsonFile = None,
 ) -> None:
-    """Train a network on given games: the moves that were played, and how the games ended.
+    """Train a network on a dataset: the moves that were played, and how the games ended.
 
     Settings are those of a campaign: net, training, supervised, campaign.seed, execution.device.
     One game in 16 is held out and measured. After Ctrl-C or a crash, the same command goes on. All
@@ -111,7 +111,7 @@ def learn_command(
         configuration, nproc_per_node, nnodes, node_rank, rdzv_endpoint,
         trust_network=trust_network,
     )
-    configuration = check_given_games(configuration)
+    configuration = check_dataset(configuration)
     try:
         trained = train_network(
             configuration, out, layout,

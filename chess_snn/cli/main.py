@@ -217,7 +217,7 @@ def main() -> None:
     except KeyboardInterrupt:
         _fail("interrupted", EXIT_INTERRUPTED)
     except BrokenPipeError:
-        # The reader of a pipe has gone: nothing to say, and nobody to say it to.
+        # The reader of a pipe is gone: there is nothing to print.
         _mute_output()
         raise SystemExit(1) from None
     except OSError as error:
@@ -230,7 +230,7 @@ def main() -> None:
 
 
 def _mute_output() -> None:
-    """Nobody gets what is still to be written to standard output."""
+    """Discard what is still to be written to standard output."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 

@@ -56,7 +56,7 @@ _DEFAULT_PLIES: Final = 4
 MaxPliesOption = Annotated[
     int | None,
     typer.Option(min=1, max=MOST_PLIES,
-                 help="Longer games are cut; by default 200, and 100,000 with one player."),
+                 help="Longer games are truncated; by default 200, and 100,000 with one player."),
 ]
 OpeningsOption = Annotated[
     str,
@@ -215,12 +215,12 @@ def score_rows(result: MatchResult) -> dict[str, str]:
                  f"on {counts[0]}",
     } if result.is_solo else {
         "games": f"{result.num_games}, {result.wins} won, {result.draws} drawn, "
-                 f"{result.losses} lost, {result.capped} cut"
+                 f"{result.losses} lost, {result.truncated} truncated"
                  + (f", {result.voided} void" if result.voided else ""),
     }
     rows |= {
         "score": f"{result.score:.3f}, 95 % interval {low:.3f} to {high:.3f} "
-                 f"({result.num_pairs} pairs; a cut game counts half)",
+                 f"({result.num_pairs} pairs; a truncated game counts half)",
         "Elo": elo_text(result.score, low, high),
     }
     if not result.is_solo:

@@ -9,7 +9,7 @@ import typer
 
 from chess_snn.campaign import CampaignConfig, preset_names
 from chess_snn.campaign.configuration.loading import Setting, setting_field
-from chess_snn.campaign.stages.given_games import fix_given_games
+from chess_snn.campaign.stages.dataset import fix_dataset
 from chess_snn.campaign.store.folder import campaign_around
 from chess_snn.cli.console import work_bar
 from chess_snn.devices import find_device
@@ -141,12 +141,12 @@ def games_setting(directory: Path | None) -> list[Setting]:
     return [] if directory is None else [("supervised.games", str(directory))]
 
 
-def check_given_games(config: CampaignConfig) -> CampaignConfig:
-    """``config`` with its games fixed; see :func:`fix_given_games`."""
+def check_dataset(config: CampaignConfig) -> CampaignConfig:
+    """``config`` with its games fixed; see :func:`fix_dataset`."""
     if not config.supervised.games:
         return config
     with work_bar("looking at the games to learn from", "shards") as on_progress:
-        return fix_given_games(config, on_progress)
+        return fix_dataset(config, on_progress)
 
 
 def check_writable(path: Path | None, option: str) -> None:

@@ -9,7 +9,7 @@ from chess_snn.errors import UsageError
 _ENVIRONMENT = {
     "DO_NOT_TRACK": "1",
     "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
-    # Without a server a client must fail, not start one of its own that nobody reaps.
+    # Without a server a client must fail, not start one of its own that is never stopped.
     "PREFECT_SERVER_EPHEMERAL_ENABLED": "false",
     "MLFLOW_DISABLE_TELEMETRY": "true",
     # Our own progress is on the terminal; Prefect's lines are in its UI, and an error that ends

@@ -10,7 +10,7 @@ from chess_snn.config import check_range
 _START = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1"
 
 _DEEPEST = 12
-"""Nobody waits for more; Ctrl-C ends what takes too long."""
+"""Deeper searches take too long; Ctrl-C ends one."""
 
 
 def perft_command(

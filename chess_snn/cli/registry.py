@@ -161,7 +161,9 @@ def _version(text: str, folder: CampaignFolder, generation: int | None) -> Netwo
     if (num_finished := len(read_receipts(folder))) and Path(text).absolute() == folder.path:
         generation = num_finished
     if generation is None:
-        raise UsageError(f"{text!r} is no generation of {folder.path}; write CAMPAIGN@GENERATION")
+        raise UsageError(
+            f"{text!r} is not a generation of {folder.path}; write CAMPAIGN@GENERATION"
+        )
     return version_of(folder, generation)
 
 
@@ -228,7 +230,7 @@ def _announce(folder: CampaignFolder, choice: HandPromotion) -> None:
         print_message("MLflow's alias champion is moved.")
     except ChessSnnError as error:
         print_message(
-            f"MLflow was not told: {error}. It is told when the campaign is run or resumed."
+            f"not recorded in MLflow: {error}; the next run of the campaign records it"
         )
 
 

@@ -11,18 +11,18 @@ from rich.table import Table
 
 from chess_snn.campaign import CampaignFolder, Receipt, read_receipts
 from chess_snn.campaign.configuration.settings import CampaignConfig
-from chess_snn.campaign.store.notes import absence_notices
+from chess_snn.campaign.store.notes import missing_notices
 from chess_snn.campaign.strength.matches import read_final_matches
 from chess_snn.campaign.strength.ratings import ANCHOR, rate_campaign
 from chess_snn.campaign.viewing.alarms import find_alarms
 from chess_snn.campaign.viewing.lines import (
-    climb_line,
     elo_interval,
     faults_text,
     figure,
-    gate_text,
+    gating_text,
     interval,
     is_faulty,
+    ladder_test_line,
     points_interval,
 )
 from chess_snn.campaign.viewing.results import (
@@ -79,7 +79,7 @@ SHORT_COLUMNS: Final[Columns] = {
 LEARNING_COLUMNS: Final[Columns] = {
     **_ITERATION,
     _OUTCOMES: _outcomes,
-    "cut %": lambda row: f"{100 * row['cut_rate']:.0f}",
+    "cut %": lambda row: f"{100 * row['truncated_rate']:.0f}",
     "plies": column("plies_mean", ".0f"),
     "pos/s": column("positions_per_s", ",.0f"),
     "policy\nloss": column("policy_loss", ".3f"),
@@ -143,7 +143,7 @@ def results_command(
         typer.echo(text, nl=False)
     else:
         write_text(out, text)
-    for notice in absence_notices(folder):
+    for notice in missing_notices(folder):
         typer.echo(notice, err=True)  # so that a table or JSON can be taken as it is
 
 
@@ -189,7 +189,7 @@ def strength_columns(config: CampaignConfig) -> Columns:
         "Elo, own games": elo_interval,
         "Elo, ladder": lambda row: elo_interval(row, "ladder_elo"),
         **{opponent: against(opponent) for opponent in opponents_of(config)},
-        "champion then": gate_text,
+        "champion then": gating_text,
         **({} if is_solo else {"conversion": column("conversion_rate", ".3f")}),
         **_GENERATION,
     }
@@ -213,7 +213,7 @@ def matches_table(title: str, matches: Sequence[Json]) -> Table:
     }
     return table_of(title, matches, players | {
         "W-D-L": lambda match: f"{match['wins']}-{match['draws']}-{match['losses']}",
-        "capped": lambda match: str(match["capped"]),
+        "truncated": lambda match: str(match["capped"]),
         **(faults if any(map(is_faulty, matches)) else {}),
         "score": lambda match: f"{match['score']:.3f}",
         "95 % interval": lambda match: f"{match['score_low']:.3f} to {match['score_high']:.3f}",
@@ -231,10 +231,12 @@ def print_summary(folder: CampaignFolder, receipts: Sequence[Receipt]) -> None:
     if evaluated:
         title = f"generation {evaluated[-1].training.generation}"
         console.print(matches_table(title, evaluated[-1].matches))
-        if (climb := evaluated[-1].climb) is not None:
-            print_message(climb_line(climb))
-    if gates := [receipt.promotion for receipt in receipts if receipt.promotion is not None]:
-        print_message(f"The last candidate: {gates[-1]}.")
+        if (ladder_test := evaluated[-1].ladder_test) is not None:
+            print_message(ladder_test_line(ladder_test))
+    if gating_matches := [
+        receipt.promotion for receipt in receipts if receipt.promotion is not None
+    ]:
+        print_message(f"The last candidate: {gating_matches[-1]}.")
     if finals := read_final_matches(folder):
         console.print(matches_table("at the end of the campaign", finals))
     print_message(
@@ -274,7 +276,7 @@ def ratings_command(directory: CampaignArgument, as_json: AsJsonOption = False) 
     }, left=("player",)))
     print_message(
         f"Playing white is worth {ratings.colour_advantage.value:.0f} points; "
-        f"{ratings.draw_rate.value:.0%} of games between equals are drawn or cut."
+        f"{ratings.draw_rate.value:.0%} of games between equals are drawn or truncated."
     )
     if rated.notice is not None:
         print_message(rated.notice)

@@ -42,7 +42,9 @@ def scores_command(
         int, typer.Option(min=1, max=1_000_000, help="Of each player, on the same seeds.")
     ] = 1000,
     simulations: SimulationsOption = 4,
-    max_plies: Annotated[int, typer.Option(min=0, help="Longer games are cut; 0: 100,000.")] = 0,
+    max_plies: Annotated[
+        int, typer.Option(min=0, help="Longer games are truncated; 0: 100,000.")
+    ] = 0,
     seed: SeedOption = 0,
     threads: ThreadsOption = 0,
     device: NetworkDeviceOption = "cpu",

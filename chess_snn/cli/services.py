@@ -71,7 +71,7 @@ def up_command(
 def down_command() -> None:
     """End what `chess-snn up` started: the worker and its runs, both servers.
 
-    A campaign that is running is told to stop, and given 45 s; what it had committed is safe, and
+    A running campaign is stopped, and has 45 s for it; what it had committed is safe, and
     another run with the same directory goes on with it.
     """
     print_message("ending the services; a campaign has 45 s to stop")

@@ -194,7 +194,7 @@ class TerminalGame:
         moves = {self.name_of(int(action)): int(action) for action in legal}
         move = _MOVE_KEYS.get(text.lower(), text.lower())
         if move not in moves:
-            raise UsageError(f"{move!r} is no move here; there are {', '.join(moves)}, and help")
+            raise UsageError(f"{move!r} is not a move here; there are {', '.join(moves)}, and help")
         return moves[move]
 
     def name_of(self, action: int) -> str:
@@ -272,7 +272,7 @@ class ChessGame(TerminalGame):
 
     @property
     def is_over(self) -> bool:
-        """Whether nobody moves any more."""
+        """Whether the game is over."""
         return self._resigned or super().is_over
 
     @property
@@ -375,7 +375,7 @@ def parse_move(board: chess.Board, text: str) -> chess.Move:
             continue
         if move:  # the null move is a move to python-chess
             return move
-    raise IllegalMoveError(f"{text!r} is no legal move and no command; help lists what there is")
+    raise IllegalMoveError(f"{text!r} is not a legal move or a command; help lists what there is")
 
 
 def play_by_keys(table: TerminalGame, console: Console) -> None:

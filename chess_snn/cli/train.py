@@ -79,7 +79,7 @@ def train_command(
     chess-snn train campaigns/gpu-001
 
     On each of two machines that see the same folder, with --node-rank 0 and 1, in a network where
-    nobody else is:
+    no other process is:
 
     chess-snn train campaigns/gpu-001 --nnodes 2 --node-rank 0 --rdzv-endpoint 10.0.0.5:29400
     --trust-network
@@ -131,7 +131,7 @@ def rank_layout(
 ) -> RankLayout:
     """The processes that the options ask for; says how many fit if they leave that open.
 
-    A process that trains alone is told which GPUs it may use.
+    A process that trains alone gets the GPUs that it may use.
 
     Raises:
         UsageError: options do not fit together, others could reach the processes, a GPU is asked

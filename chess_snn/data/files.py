@@ -27,7 +27,7 @@ from chess_snn.types import Json
 
 _TEMPORARY_NAME = re.compile(r"\.tmp-.+@(?P<host>[^@]+)-(?P<pid>\d{1,9})-[0-9a-f]{8}")
 
-_WAYS_OUT = {
+_HINTS = {
     errno.ENOSPC: "free space on that disk, then run again",
     errno.EDQUOT: "free some of the disk quota, then run again",
     errno.EFBIG: "raise the file-size limit (ulimit -f), then run again",
@@ -58,10 +58,10 @@ def writing(target: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        way_out = _WAYS_OUT.get(error.errno or 0)
-        if way_out is None:
+        hint = _HINTS.get(error.errno or 0)
+        if hint is None:
             raise
-        raise UsageError(f"cannot write {target}: {error.strerror}; {way_out}") from error
+        raise UsageError(f"cannot write {target}: {error.strerror}; {hint}") from error
 
 
 def temporary_sibling(target: Path) -> Path:
@@ -276,30 +276,30 @@ def _replacing(path: Path) -> Iterator[Path]:
         sync_folder(path.parent)
 
 
-def read_json(path: Path, way_out: str = _RESTORE_OR_DELETE) -> Json:
+def read_json(path: Path, hint: str = _RESTORE_OR_DELETE) -> Json:
     """The JSON object at ``path``.
 
     Args:
         path: of the file.
-        way_out: for people, what helps where it is damaged.
+        hint: for people, what helps where it is damaged.
 
     Raises:
         CorruptDataError: it is missing, not a JSON object, or the disk cannot give it.
     """
     try:
         if not stat.S_ISREG(path.stat().st_mode):  # of a pipe there may be no end
-            raise CorruptDataError(f"{path} is not a file; {way_out}")
+            raise CorruptDataError(f"{path} is not a file; {hint}")
         content = path.read_bytes()
     except (FileNotFoundError, NotADirectoryError):
-        raise CorruptDataError(f"{path} is missing; {way_out}") from None
+        raise CorruptDataError(f"{path} is missing; {hint}") from None
     except OSError as error:
         if error.errno not in _UNREADABLE:
             raise
-        raise CorruptDataError(f"{path} cannot be read ({error.strerror}); {way_out}") from error
-    return parse_json(content, str(path), way_out)
+        raise CorruptDataError(f"{path} cannot be read ({error.strerror}); {hint}") from error
+    return parse_json(content, str(path), hint)
 
 
-def parse_json(content: bytes, place: str, way_out: str = _RESTORE_OR_DELETE) -> Json:
+def parse_json(content: bytes, place: str, hint: str = _RESTORE_OR_DELETE) -> Json:
     """The JSON object in ``content``, the bytes of ``place``; see :func:`read_json`.
 
     Raises:
@@ -308,10 +308,10 @@ def parse_json(content: bytes, place: str, way_out: str = _RESTORE_OR_DELETE) ->
     try:
         obj = json.loads(content, parse_constant=_refuse, parse_float=_exact)
     except (ValueError, RecursionError) as error:
-        raise CorruptDataError(f"{place} is not JSON ({error}); {way_out}") from None
+        raise CorruptDataError(f"{place} is not JSON ({error}); {hint}") from None
     if not isinstance(obj, dict):
         raise CorruptDataError(
-            f"{place} must hold a JSON object, found {type(obj).__name__}; {way_out}"
+            f"{place} must hold a JSON object, found {type(obj).__name__}; {hint}"
         )
     return obj
 

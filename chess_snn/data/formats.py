@@ -71,18 +71,18 @@ class StoredFormat:
         Raises:
             UnknownVersionError: it is not.
         """
-        way_out = "open it with the program that wrote it"
+        hint = "open it with the program that wrote it"
         if isinstance(version, int) and not isinstance(version, bool):
             if self.oldest <= version <= self.version:
                 return version
             if version > self.version:
-                way_out = "a newer program wrote it: update this one, or go on with that one"
+                hint = "a newer program wrote it: update this one, or go on with that one"
         reads = f"version {self.version}"
         if self.oldest < self.version:
             reads = f"versions {self.oldest} to {self.version}"
         raise UnknownVersionError(
             f"{place}: {self.name} version {version!r} is unknown, this program reads {reads}; "
-            f"{way_out}"
+            f"{hint}"
         )
 
     def upgraded(self, body: Json, version: object, place: Path) -> Json:
@@ -100,23 +100,23 @@ class StoredFormat:
         assert self.first_with_digest is not None
         return with_digest({_VERSION: self.version} | body)
 
-    def unsealed(self, body: Json, place: Path, way_out: str) -> Json:
+    def unsealed(self, body: Json, place: Path, hint: str) -> Json:
         """What :meth:`sealed` was given, or a writer of an earlier version.
 
         Args:
             body: as read from the file.
             place: of the file.
-            way_out: for people, what helps where it is damaged.
+            hint: for people, what helps where it is damaged.
 
         Raises:
             UnknownVersionError: it is of a version that is not read.
             CorruptDataError: it is not what was written.
         """
-        self.check_digest(body, place, way_out)
+        self.check_digest(body, place, hint)
         rest = {name: value for name, value in body.items() if name not in (_VERSION, DIGEST)}
         return self.upgraded(rest, body.get(_VERSION), place)
 
-    def check_digest(self, body: Json, place: Path, way_out: str) -> None:
+    def check_digest(self, body: Json, place: Path, hint: str) -> None:
         """See that ``body``, read from ``place``, is what was written, as far as it can be known.
 
         Raises:
@@ -134,4 +134,4 @@ class StoredFormat:
             fault = "its digest is gone"
         else:
             return
-        raise CorruptDataError(f"{place} is damaged: {fault}; {way_out}")
+        raise CorruptDataError(f"{place} is damaged: {fault}; {hint}")

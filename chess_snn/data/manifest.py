@@ -336,8 +336,8 @@ def _parse_file(folder: Path | None, path: Path, name: str, entry: object) -> St
 
 def _damaged(folder: Path | None, path: Path, fault: str) -> DamagedFolderError:
     what = "it" if path == folder else "its folder"
-    way_out = f"restore it from a copy, or delete {what} so that it is made again"
-    return DamagedFolderError(f"{path}: {fault}; {way_out}", folder)
+    hint = f"restore it from a copy, or delete {what} so that it is made again"
+    return DamagedFolderError(f"{path}: {fault}; {hint}", folder)
 
 
 def stored_bytes(path: Path) -> int:

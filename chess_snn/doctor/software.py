@@ -48,20 +48,20 @@ def check_packages() -> Iterator[Finding]:
         yield ok("packages", ", ".join(f"{name} {version(name)}" for name in names))
 
 
-def package_fault(need: Requirement) -> Finding | None:
+def package_fault(requirement: Requirement) -> Finding | None:
     """What is wrong with a package that the library or its orchestration asks for; None if nothing.
 
     Packages of other extras, and of other systems, are ignored.
     """
-    if need.marker is not None and not need.marker.evaluate({"extra": ORCHESTRATION}):
+    if requirement.marker is not None and not requirement.marker.evaluate({"extra": ORCHESTRATION}):
         return None
     remedy = f"pip install 'chess-snn[{ORCHESTRATION}]' -c constraints.txt"
     try:
-        found = version(need.name)
+        found = version(requirement.name)
     except PackageNotFoundError:
-        return broken(need.name, "is not installed", remedy)
-    if not need.specifier.contains(found, prereleases=True):
-        return broken(need.name, f"{found}, where {need.specifier} is needed", remedy)
+        return broken(requirement.name, "is not installed", remedy)
+    if not requirement.specifier.contains(found, prereleases=True):
+        return broken(requirement.name, f"{found}, where {requirement.specifier} is needed", remedy)
     return None
 
 

@@ -188,10 +188,10 @@ def _replay(game: Game, result: MatchResult) -> UInt64Array:
     firsts = result.game_offsets[:-1]
     for ply in range(int(result.plies.max(initial=0))):
         is_on = result.plies > ply
-        places = firsts[is_on] + ply
+        indices = firsts[is_on] + ply
         actions = np.full(result.num_games, NO_ACTION, np.int16)
-        actions[is_on] = result.actions[places]
-        states[places] = batch.state[is_on, : game.spec.record_words]
+        actions[is_on] = result.actions[indices]
+        states[indices] = batch.state[is_on, : game.spec.record_words]
         _refuse(is_on & (batch.termination != ONGOING), f"goes on at ply {ply}, after its end")
         _refuse(is_on & ~batch.lists(actions), f"has an illegal move at ply {ply}")
         sign = np.where(game.side_to_move(batch.state) == 0, 1, -1)

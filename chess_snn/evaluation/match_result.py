@@ -148,7 +148,7 @@ class MatchResult:
         return int(np.count_nonzero(self.scores_a == 0.0))
 
     @property
-    def capped(self) -> int:
+    def truncated(self) -> int:
         """Truncated games: they score as draws and are not counted as draws."""
         return self._unfinished(0.5)
 
@@ -165,7 +165,7 @@ class MatchResult:
     @property
     def draws(self) -> int:
         """Games drawn by the rules."""
-        return self.num_scored - self.wins - self.losses - self.capped
+        return self.num_scored - self.wins - self.losses - self.truncated
 
     @property
     def score(self) -> float:
@@ -216,7 +216,7 @@ class MatchResult:
             "wins": self.wins,
             "draws": self.draws,
             "losses": self.losses,
-            "capped": self.capped,
+            "capped": self.truncated,
             "forfeits_a": self.forfeits_a,
             "forfeits_b": self.forfeits_b,
             "voided": self.voided,

@@ -80,9 +80,9 @@ def rank_moves(
     """
     ranks = np.empty(len(actions), np.uint8)
 
-    def pick(places: Int64Array, legal: Int16Array) -> Int16Array:
-        played: Int16Array = actions[places]
-        ranks[places] = (legal < played[:, None]).sum(axis=1)
+    def pick(indices: Int64Array, legal: Int16Array) -> Int16Array:
+        played: Int16Array = actions[indices]
+        ranks[indices] = (legal < played[:, None]).sum(axis=1)
         return played
 
     _replay(game, starts, plies, pick)
@@ -102,13 +102,13 @@ def unrank_moves(
     """
     actions = np.empty(len(ranks), np.int16)
 
-    def pick(places: Int64Array, legal: Int16Array) -> Int16Array:
-        chosen = ranks[places]
+    def pick(indices: Int64Array, legal: Int16Array) -> Int16Array:
+        chosen = ranks[indices]
         num_legal = (legal != _ABSENT).sum(axis=1)
         if (chosen >= num_legal).any():
             raise CorruptDataError("a game has a move that its position does not allow")
-        found: Int16Array = legal[np.arange(len(places)), chosen]
-        actions[places] = found
+        found: Int16Array = legal[np.arange(len(indices)), chosen]
+        actions[indices] = found
         return found
 
     batch = _replay(game, starts, plies, pick)

@@ -69,7 +69,7 @@ class NetConfig:
         ticks = self.ticks if activation == "lif" else 1
         return replace(self, activation=activation, ticks=ticks)
 
-    def twin(self) -> "NetConfig":
+    def baseline(self) -> "NetConfig":
         """The ordinary network of the same shape: the same parameters, ReLU, one tick."""
         return self.with_activation("relu")
 

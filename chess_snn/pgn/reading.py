@@ -252,7 +252,7 @@ def _records(
     terminations = played.terminations[is_good]
     terminations[is_win & (terminations != CHECKMATE)] = ONGOING
     is_cut = (terminations == ONGOING) & ~is_win
-    cut_values = np.array([header.cut_value_white for header in good_headers], np.float32)
+    cut_values = np.array([header.truncated_value_white for header in good_headers], np.float32)
     values_white = np.repeat(outcomes.astype(np.float32), good_lengths)
     white_moves = get_game("chess").side_to_move(states) == 0
     N = len(actions)

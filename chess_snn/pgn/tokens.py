@@ -41,7 +41,7 @@ _CLOSE_TAG, _STAR = ord("]"), ord("*")
 _NULL_ZEROS: Final = 4
 START_KIND_TAG: Final = "StartKind"
 """Our own: one of ``START_KINDS``, where a game's beginning is known."""
-CUT_VALUE_TAG: Final = "CutValueWhite"
+TRUNCATED_VALUE_TAG: Final = "CutValueWhite"
 """Our own: what a truncated game counts as in training, in [-1, 1], white's view."""
 
 RESULT_TEXTS: Final = {
@@ -189,7 +189,7 @@ class Header:
     """WHITE_WON, DRAWN or BLACK_WON; None where the header does not say."""
     start_kind: int
     """Index into ``START_KINDS``."""
-    cut_value_white: float
+    truncated_value_white: float
     """In [-1, 1]; 0 unless the header says otherwise."""
     is_latin1: bool
     """Whether it is not UTF-8."""
@@ -223,7 +223,7 @@ def parse_header(tags: bytes) -> Header:
         fen=fen,
         result=None if result == UNKNOWN_RESULT else result,
         start_kind=_start_kind(found.get(START_KIND_TAG.lower()), fen),
-        cut_value_white=_cut_value(found.get(CUT_VALUE_TAG.lower(), "0")),
+        truncated_value_white=_truncated_value(found.get(TRUNCATED_VALUE_TAG.lower(), "0")),
         is_latin1=_decode(tags)[1],
     )
 
@@ -236,13 +236,13 @@ def _start_kind(text: str | None, fen: str | None) -> int:
     return START_KINDS.index(text)
 
 
-def _cut_value(text: str) -> float:
+def _truncated_value(text: str) -> float:
     try:
         value = float(text)
     except ValueError:
         value = math.nan
     if not -1 <= value <= 1:
-        raise RefusedGameError("bad_header", f'[{CUT_VALUE_TAG} "{text}"]')
+        raise RefusedGameError("bad_header", f'[{TRUNCATED_VALUE_TAG} "{text}"]')
     return value
 
 

@@ -18,12 +18,12 @@ from chess_snn.games import ONGOING, get_game
 from chess_snn.pgn.replay import BYTES_A_PLY, LINE_LENGTH, write_movetext
 from chess_snn.pgn.tokens import (
     BLACK_WON,
-    CUT_VALUE_TAG,
     DRAWN,
     PLAIN_START,
     POSITION_START,
     RESULT_TEXTS,
     START_KIND_TAG,
+    TRUNCATED_VALUE_TAG,
     WHITE_WON,
 )
 from chess_snn.types import Int16Array, UInt64Array
@@ -56,7 +56,7 @@ def standard_tags(records: GameRecords, game: int, *, is_cut: bool = False) -> d
     if start_kind != (PLAIN_START if fen == chess.STARTING_FEN else POSITION_START):
         tags[START_KIND_TAG] = START_KINDS[start_kind]
     if records.cut_values_white[game]:
-        tags[CUT_VALUE_TAG] = f"{records.cut_values_white[game]:.9g}"
+        tags[TRUNCATED_VALUE_TAG] = f"{records.cut_values_white[game]:.9g}"
     return tags
 
 

@@ -3,10 +3,10 @@
 from chess_snn.self_play.player import play_games
 from chess_snn.self_play.resignation import calibrate_threshold
 from chess_snn.self_play.settings import SelfPlaySettings
-from chess_snn.self_play.statistics import PLY_CAP, RESIGNED, SelfPlayStatistics, combine
+from chess_snn.self_play.statistics import PLY_LIMIT, RESIGNED, SelfPlayStatistics, combine
 
 __all__ = [
-    "PLY_CAP",
+    "PLY_LIMIT",
     "RESIGNED",
     "SelfPlaySettings",
     "SelfPlayStatistics",

@@ -203,7 +203,7 @@ class GameGroup:
         is_cut = ~has_ended & ~resigns
         self._cut_values_white[games[is_cut]] = cut_values_white(
             self._game, batch.state[rows[is_cut]], root_values_white[is_cut],
-            material_share=self._plan.material_share, limit=self._settings.cut_value_limit,
+            material_share=self._plan.material_share, limit=self._settings.truncated_value_limit,
         )
 
     def _replace(self, rows: Int64Array) -> None:

@@ -30,7 +30,7 @@ class SelfPlaySettings:
     """Games in play at once on one worker; the batch size of the network."""
     max_plies_first: int = Field(default=150, ge=1, le=100_000)
     """Longest game at the start of the campaign, in plies; longer games are truncated, and
-    `cut_value_limit` decides what they count as in training."""
+    `truncated_value_limit` decides what they count as in training."""
     max_plies_last: int = Field(default=200, ge=1, le=100_000)
     """The same at its end."""
     material_share_first: float = Field(default=1.0, ge=0, le=1)
@@ -38,7 +38,7 @@ class SelfPlaySettings:
     campaign; the rest is the value of the last search."""
     material_share_last: float = Field(default=0.2, ge=0, le=1)
     """The same at its end."""
-    cut_value_limit: float = Field(default=0.8, ge=0, le=1)
+    truncated_value_limit: float = Field(default=0.8, ge=0, le=1)
     """Largest absolute value of a truncated game in training; with 0 truncated games are draws."""
     random_start_plies: int = Field(default=8, ge=0, le=200)
     """A game starts after a uniformly drawn number of random plies between 0 and this."""

@@ -14,7 +14,7 @@ from chess_snn.self_play.resignation import is_resigned
 from chess_snn.self_play.starts import ORDINARY, PRACTICE
 from chess_snn.types import Float64Array, Int64Array, Json
 
-PLY_CAP: Final = "ply_cap"
+PLY_LIMIT: Final = "ply_cap"
 """Name of the termination of a truncated game."""
 RESIGNED: Final = "resigned"
 """Name of the termination of a game that a side gave up."""
@@ -87,9 +87,9 @@ class SelfPlayStatistics:
         return _ratio(self._contests - self.white_wins - self.black_wins, self._contests)
 
     @property
-    def cut_rate(self) -> float:
+    def truncated_rate(self) -> float:
         """Share of truncated games."""
-        return self.terminations.get(PLY_CAP, 0) / self.games
+        return self.terminations.get(PLY_LIMIT, 0) / self.games
 
     @property
     def resigned(self) -> int:
@@ -170,7 +170,7 @@ class SelfPlayStatistics:
             "white_rate": self.white_rate,
             "draw_rate": self.draw_rate,
             "black_rate": self.black_rate,
-            "cut_rate": self.cut_rate,
+            "truncated_rate": self.truncated_rate,
             "ordinary_draw_rate": self.ordinary_draw_rate,
             "ordinary_plies_mean": self.ordinary_plies_mean,
             "points_mean": self.points_mean,
@@ -263,7 +263,7 @@ def _endings(spec: GameSpec, records: GameRecords) -> dict[str, int]:
     num_resigned = int(is_resigned(records).sum())
     for name, count in (
         (RESIGNED, num_resigned),
-        (PLY_CAP, int((codes == ONGOING).sum()) - num_resigned),
+        (PLY_LIMIT, int((codes == ONGOING).sum()) - num_resigned),
     ):
         if count:
             endings[name] = count

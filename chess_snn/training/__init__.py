@@ -1,4 +1,4 @@
-"""Losses, the optimiser loop on one device or over ranks, given games, and checkpoints."""
+"""Losses, the optimiser loop on one device or over ranks, datasets, and checkpoints."""
 
 from chess_snn.training.checkpoint import (
     WEIGHTS,
@@ -8,7 +8,7 @@ from chess_snn.training.checkpoint import (
     load_weights_alone,
     save_checkpoint,
 )
-from chess_snn.training.ranks import ALONE, RankPlace, Ranks, joined_ranks
+from chess_snn.training.ranks import ALONE, RankInfo, Ranks, joined_ranks
 from chess_snn.training.report import (
     StepFigures,
     StepLines,
@@ -17,7 +17,7 @@ from chess_snn.training.report import (
     TrainingReport,
     thin,
 )
-from chess_snn.training.schedule import Course, GivenShard, IterationPlan, plan_course
+from chess_snn.training.schedule import DatasetShard, IterationPlan, TrainingSchedule, plan_schedule
 from chess_snn.training.settings import SupervisedSettings, TrainingSettings
 from chess_snn.training.supervised import (
     HoldoutReport,
@@ -34,12 +34,11 @@ from chess_snn.training.trainer import Trainer
 __all__ = [
     "ALONE",
     "WEIGHTS",
-    "Course",
-    "GivenShard",
+    "DatasetShard",
     "HoldoutReport",
     "IterationPlan",
     "Points",
-    "RankPlace",
+    "RankInfo",
     "Ranks",
     "StepFigures",
     "StepLines",
@@ -48,6 +47,7 @@ __all__ = [
     "SupervisedSettings",
     "Trainer",
     "TrainingReport",
+    "TrainingSchedule",
     "TrainingSettings",
     "check_checkpoint",
     "check_newest",
@@ -56,7 +56,7 @@ __all__ = [
     "load_weights",
     "load_weights_alone",
     "measure_holdout",
-    "plan_course",
+    "plan_schedule",
     "save_checkpoint",
     "step_checkpoint",
     "step_checkpoints",

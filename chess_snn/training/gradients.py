@@ -211,10 +211,10 @@ def losses_of(network: Network, batch: TrainingBatch, settings: TrainingSettings
 
 def _copy(network: Network) -> Network:
     """A network with the same parameters, and gradients and statistics of its own."""
-    twin = copy.deepcopy(network)
-    for ours, theirs in zip(twin.parameters(), network.parameters(), strict=True):
+    duplicate = copy.deepcopy(network)
+    for ours, theirs in zip(duplicate.parameters(), network.parameters(), strict=True):
         ours.data = theirs.data
-    return twin
+    return duplicate
 
 
 def _copy_statistics(source: Network, target: Network) -> None:

@@ -44,7 +44,7 @@ def error_key(rank: int) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class RankPlace:
+class RankInfo:
     """What the launcher tells a rank."""
 
     rank: int = 0
@@ -54,7 +54,7 @@ class RankPlace:
     local_size: int = 1
 
     @classmethod
-    def from_environment(cls) -> "RankPlace":
+    def from_environment(cls) -> "RankInfo":
         """The place of this process, which is alone if it was not launched as a rank.
 
         Raises:
@@ -111,14 +111,14 @@ ALONE: Final = Ranks()
 class RankGroup(Ranks):
     """Several processes, made by :func:`joined_ranks`."""
 
-    def __init__(self, place: RankPlace, store: Store, timeout_s: float, by_pace: bool) -> None:
-        self.rank, self.size, self.local_rank = place.rank, place.size, place.local_rank
+    def __init__(self, info: RankInfo, store: Store, timeout_s: float, by_pace: bool) -> None:
+        self.rank, self.size, self.local_rank = info.rank, info.size, info.local_rank
         self.by_pace = by_pace
         self._store, self._timeout_s = store, timeout_s
         self._num_met = 0
-        self._names = [f"rank {rank}" for rank in range(place.size)]
+        self._names = [f"rank {rank}" for rank in range(info.size)]
         self._names = self._gather(
-            f"rank {place.rank} (process {os.getpid()} on {socket.gethostname()})"
+            f"rank {info.rank} (process {os.getpid()} on {socket.gethostname()})"
         )
 
     def add_up(self, vector: Tensor) -> None:
@@ -181,13 +181,13 @@ class RankGroup(Ranks):
 
 @contextmanager
 def joined_ranks(
-    place: RankPlace, device: torch.device | str, timeout_s: float = TIMEOUT_S,
+    info: RankInfo, device: torch.device | str, timeout_s: float = TIMEOUT_S,
     backend: Backend = "auto", *, by_pace: bool = False,
 ) -> Iterator[Ranks]:
     """Be one of the ranks for the length of the block.
 
     Args:
-        place: from the environment.
+        info: from the environment.
         device: of this rank.
         timeout_s: how long to wait for a rank: to come, and to do its share of a step.
         backend: what to exchange by, the same for all ranks.
@@ -197,17 +197,17 @@ def joined_ranks(
         RankLostError: a rank did not come; names it.
         UsageError: NCCL is asked for and a rank has no GPU of its own, or ranks disagree.
     """
-    if place.size == 1:
+    if info.size == 1:
         yield ALONE
         return
-    store = _store(place, timeout_s)
+    store = _store(info, timeout_s)
     try:
-        ranks = RankGroup(place, store, timeout_s, by_pace)
+        ranks = RankGroup(info, store, timeout_s, by_pace)
         device = torch.device(device)
-        chosen = _choose_backend(backend, device, place.local_size)
+        chosen = _choose_backend(backend, device, info.local_size)
         ranks.agree({"backend": chosen})
         dist.init_process_group(
-            chosen, store=_store(place, timeout_s), rank=place.rank, world_size=place.size,
+            chosen, store=_store(info, timeout_s), rank=info.rank, world_size=info.size,
             timeout=timedelta(seconds=_NAMED_FIRST * timeout_s),
             device_id=device if chosen == "nccl" else None,
         )
@@ -216,7 +216,7 @@ def joined_ranks(
         dist.destroy_process_group()
     except ChessSnnError as error:
         with suppress(RuntimeError):  # the error may be that the store is lost
-            store.set(error_key(place.rank), json.dumps([type(error).__name__, str(error)]))
+            store.set(error_key(info.rank), json.dumps([type(error).__name__, str(error)]))
         raise
 
 
@@ -233,13 +233,13 @@ def _choose_backend(wanted: Backend, device: torch.device, local_size: int) -> s
     return "nccl" if has_own_gpu else "gloo"
 
 
-def _store(place: RankPlace, timeout_s: float) -> Store:
+def _store(info: RankInfo, timeout_s: float) -> Store:
     """A connection to the store that the launcher keeps, or rank 0."""
     timeout = timedelta(seconds=_NAMED_FIRST * timeout_s)
     try:
         store: Store = next(rendezvous("env://", timeout=timeout))[0]
     except (RuntimeError, ValueError) as error:
         raise RankLostError(
-            f"rank {place.rank} cannot reach the store that ranks meet at: {error}"
+            f"rank {info.rank} cannot reach the store that ranks meet at: {error}"
         ) from error
     return store

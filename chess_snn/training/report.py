@@ -31,7 +31,7 @@ _KEPT: Final = (
 _DIGITS: Final = 6
 _PERIOD_S: Final = 1.0
 _SHOWN: Final = ("total", "policy", "value")
-_WAY_OUT: Final = 'lower training.learning_rate or set training.precision = "fp32"'
+_HINT: Final = 'lower training.learning_rate or set training.precision = "fp32"'
 
 StepListener = Callable[[StepFigures], None]
 """Called with the figures of each step that was taken, when they have come from the device."""
@@ -220,7 +220,7 @@ class FigureLog:
         self.fetch()
         if self.num_skipped and not self.steps:
             raise TrainingDivergedError(
-                f"none of {self.num_skipped} training steps was finite; {_WAY_OUT}"
+                f"none of {self.num_skipped} training steps was finite; {_HINT}"
             )
 
     def _next_step(self) -> int:
@@ -241,7 +241,7 @@ class FigureLog:
             raise TrainingDivergedError(
                 f"training step {step} is not finite: loss {figures['total']:g}, gradient norm "
                 f"{figures['gradient_norm']:g}, after {self._num_in_a_row - 1} skipped before it; "
-                f"{_WAY_OUT}"
+                f"{_HINT}"
             )
 
 

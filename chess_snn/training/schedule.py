@@ -1,8 +1,8 @@
-"""The learning rate over a campaign, and the order in which a network goes through given games.
+"""The learning rate over a campaign, and the order in which a network goes through a dataset.
 
-The learning rate follows the whole campaign, not an iteration. Given games come in epochs, cut into
-portions of whole shards; a portion is what is in memory at a time. The order follows from the games
-and a seed alone, so that training which was killed goes on where it stood.
+The learning rate follows the whole campaign, not an iteration. A dataset comes in epochs, divided
+into chunks of whole shards; a chunk is what is in memory at a time. The order follows from the
+games and a seed alone, so that training which was killed goes on where it stood.
 """
 
 import math
@@ -40,7 +40,7 @@ def learning_rate(settings: TrainingSettings, steps_done: int, progress: float) 
 
 
 @dataclass(frozen=True, slots=True)
-class GivenShard:
+class DatasetShard:
     """One committed shard to learn from."""
 
     path: Path
@@ -48,7 +48,7 @@ class GivenShard:
 
 
 @dataclass(frozen=True, slots=True)
-class Portion:
+class Chunk:
     """Some shards of one epoch."""
 
     epoch: int
@@ -59,28 +59,28 @@ class Portion:
 
 
 @dataclass(frozen=True, slots=True)
-class Course:
-    """Every portion, in order."""
+class TrainingSchedule:
+    """Every chunk, in order."""
 
-    portions: tuple[Portion, ...]
+    chunks: tuple[Chunk, ...]
 
     @property
     def num_steps(self) -> int:
-        """Of all portions."""
-        return sum(portion.num_steps for portion in self.portions)
+        """Of all chunks."""
+        return sum(chunk.num_steps for chunk in self.chunks)
 
     def plan(self, index: int) -> IterationPlan:
-        """Where portion ``index`` stands in the course."""
-        first = sum(portion.num_steps for portion in self.portions[:index])
-        num_steps, total = self.portions[index].num_steps, self.num_steps
+        """Where chunk ``index`` stands in the schedule."""
+        first = sum(chunk.num_steps for chunk in self.chunks[:index])
+        num_steps, total = self.chunks[index].num_steps, self.num_steps
         return IterationPlan(num_steps, first / total, (first + num_steps) / total)
 
 
-def plan_course(
-    shards: Sequence[GivenShard], settings: SupervisedSettings, training: TrainingSettings,
+def plan_schedule(
+    shards: Sequence[DatasetShard], settings: SupervisedSettings, training: TrainingSettings,
     seed: int,
-) -> Course:
-    """The course through ``shards``; each epoch has them in an order of its own.
+) -> TrainingSchedule:
+    """The schedule through ``shards``; each epoch has them in an order of its own.
 
     Args:
         shards: at least one.
@@ -88,24 +88,24 @@ def plan_course(
         training: whose batch size divides the positions into steps.
         seed: of the order.
     """
-    return Course(tuple(
-        portion for epoch in range(settings.epochs)
-        for portion in _portions(shards, settings, training, seed, epoch)
+    return TrainingSchedule(tuple(
+        chunk for epoch in range(settings.epochs)
+        for chunk in _chunks(shards, settings, training, seed, epoch)
     ))
 
 
-def _portions(
-    shards: Sequence[GivenShard], settings: SupervisedSettings, training: TrainingSettings,
+def _chunks(
+    shards: Sequence[DatasetShard], settings: SupervisedSettings, training: TrainingSettings,
     seed: int, epoch: int,
-) -> Iterator[Portion]:
+) -> Iterator[Chunk]:
     held: list[Path] = []
     size = 0
     steps = settings.applied_to(training).num_steps
     for index in generator(seed, "supervised", epoch).permutation(len(shards)):
         shard = shards[index]
         if held and size + shard.num_positions > settings.window_positions:
-            yield Portion(epoch, tuple(held), size, steps(size))
+            yield Chunk(epoch, tuple(held), size, steps(size))
             held, size = [], 0
         held.append(shard.path)
         size += shard.num_positions
-    yield Portion(epoch, tuple(held), size, steps(size))
+    yield Chunk(epoch, tuple(held), size, steps(size))

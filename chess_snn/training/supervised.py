@@ -1,15 +1,15 @@
-"""Learning from given games, with checkpoints on the way: training that may be killed at any time.
+"""Learning from a dataset, with checkpoints on the way: training that may be killed at any time.
 
 ::
 
     <folder>/step-000001100/    the checkpoint before the newest; earlier ones are removed
     <folder>/step-000001200/    the newest one
 
-Which games, in which order, is a :class:`chess_snn.training.schedule.Course`. A checkpoint keeps
-the place in it, and all figures so far. However often the training is killed and begun again, it
-comes to the same weights; so it does from the one before, where the newest is damaged and taken
-away. Where several ranks train, each reads the checkpoint, and rank 0 alone writes. Games on which
-no step is made, the held-out ones, show what the network has learnt.
+Which games, in which order, is a :class:`chess_snn.training.schedule.TrainingSchedule`. A
+checkpoint keeps the place in it, and all figures so far. However often the training is killed and
+begun again, it gives the same weights; so it does from the one before, where the newest is damaged
+and taken away. Where several ranks train, each reads the checkpoint, and rank 0 alone writes. Games
+on which no step is made, the held-out ones, show what the network has learnt.
 
 Dimensions: B positions, L columns for legal actions.
 """
@@ -32,7 +32,7 @@ from chess_snn.training.checkpoint import load_trainer, load_weights, save_check
 from chess_snn.training.losses import log_policy, value_loss
 from chess_snn.training.ranks import ALONE, Ranks
 from chess_snn.training.report import StepListener, TrainingReport
-from chess_snn.training.schedule import Course
+from chess_snn.training.schedule import TrainingSchedule
 from chess_snn.training.trainer import Trainer
 from chess_snn.types import Json, Progress
 
@@ -41,7 +41,7 @@ MOST_POSITIONS: Final = 16_384
 _BATCH: Final = 1024
 Points = list[dict[str, float]]
 """Figures over time: ``step`` and ``epoch`` (fractional), means over the steps since the point
-before, ``loss_scale`` in fp16, and ``holdout_…`` at the beginning and at the end of a portion."""
+before, ``loss_scale`` in fp16, and ``holdout_…`` at the beginning and at the end of a chunk."""
 
 _FIRST_STEPS: Final = 16
 """Steps whose pace is measured, to know how many make a checkpoint's time."""
@@ -112,16 +112,16 @@ def measure_holdout(trainer: Trainer, window: ReplayWindow) -> HoldoutReport | N
 
 
 def train_supervised(
-    game: Game, course: Course, begin: Callable[[], Trainer], folder: Path, *,
+    game: Game, schedule: TrainingSchedule, begin: Callable[[], Trainer], folder: Path, *,
     device: torch.device | str = "cpu", checkpoint_s: float = 300.0,
     on_progress: Progress | None = None, on_step: StepListener | None = None,
     meta: Json | None = None, ranks: Ranks = ALONE,
 ) -> tuple[Trainer, Points]:
-    """Go through ``course``, from the newest checkpoint in ``folder`` where there is one.
+    """Go through ``schedule``, from the newest checkpoint in ``folder`` where there is one.
 
     Args:
         game: of the shards.
-        course: what to learn from; the same each time.
+        schedule: what to learn from; the same each time.
         begin: makes the trainer of ``ranks``, if there is no checkpoint.
         folder: of checkpoints, whose owner removes it in the end.
         device: where a trainer from a checkpoint goes on.
@@ -132,7 +132,7 @@ def train_supervised(
         ranks: who trains together.
 
     Returns:
-        The trainer at the end of the course, and the figures of all of it.
+        The trainer at the end of the schedule, and the figures of all of it.
 
     Raises:
         CorruptDataError: a shard or the newest checkpoint is damaged.
@@ -146,8 +146,8 @@ def train_supervised(
         points, first = meta_before["points"], meta_before["portion"]
     else:
         trainer, points, first = begin(), [], 0
-    run = _Run(course, trainer, points, folder, checkpoint_s, on_progress, on_step, meta or {})
-    for index in range(first, len(course.portions)):
+    run = _Run(schedule, trainer, points, folder, checkpoint_s, on_progress, on_step, meta or {})
+    for index in range(first, len(schedule.chunks)):
         run.learn(index)
     return run.trainer, run.points
 
@@ -194,69 +194,69 @@ def supervised_progress(folder: Path) -> tuple[int, int] | None:
 
 
 class _Run:
-    """A trainer on its way through a course."""
+    """A trainer on its way through a schedule."""
 
     def __init__(
-        self, course: Course, trainer: Trainer, points: Points, folder: Path,
+        self, schedule: TrainingSchedule, trainer: Trainer, points: Points, folder: Path,
         checkpoint_s: float, on_progress: Progress | None, on_step: StepListener | None,
         meta: Json,
     ) -> None:
         self.trainer, self.points = trainer, points
-        self._course, self._folder = course, folder
+        self._schedule, self._folder = schedule, folder
         self._checkpoint_s, self._on_progress = checkpoint_s, on_progress
         self._on_step, self._meta = on_step, meta
         self._steps_a_checkpoint = _FIRST_STEPS
 
     def learn(self, index: int) -> None:
-        """Go through what is left of one portion; a checkpoint at its end is that of the next."""
-        trainer, portion = self.trainer, self._course.portions[index]
+        """Go through what is left of one chunk; a checkpoint at its end is that of the next."""
+        trainer, chunk = self.trainer, self._schedule.chunks[index]
         window = ReplayWindow.load(
-            trainer.game, portion.shards, capacity=portion.num_positions, discount=1.0
+            trainer.game, chunk.shards, capacity=chunk.num_positions, discount=1.0
         )
         if not self.points:
             self.points.append(self._place(index) | _measured(trainer, window))
-        while trainer.step_in_iteration < portion.num_steps:
+        while trainer.step_in_iteration < chunk.num_steps:
             report = trainer.run(
-                window, self._course.plan(index), on_progress=self._tell, on_step=self._on_step,
+                window, self._schedule.plan(index), on_progress=self._tell, on_step=self._on_step,
                 stop_at=trainer.step_in_iteration + self._steps_a_checkpoint,
             )
             self._steps_a_checkpoint = max(
                 1, round(self._checkpoint_s * report.steps / report.seconds)
             )
             self.points.append(self._place(index) | _trained(report))
-            if trainer.step_in_iteration < portion.num_steps:
+            if trainer.step_in_iteration < chunk.num_steps:
                 self._save(index)
         self.points[-1] |= _measured(trainer, window)
         trainer.begin_iteration(index + 1)
         self._save(index + 1)
 
     def _place(self, index: int) -> dict[str, float]:
-        """Where the trainer is, in a portion that it has begun."""
-        portion = self._course.portions[index]
+        """Where the trainer is, in a chunk that it has begun."""
+        chunk = self._schedule.chunks[index]
         before = sum(
-            earlier.num_steps for earlier in self._course.portions[:index]
-            if earlier.epoch == portion.epoch
+            earlier.num_steps for earlier in self._schedule.chunks[:index]
+            if earlier.epoch == chunk.epoch
         )
         of_epoch = sum(
-            other.num_steps for other in self._course.portions if other.epoch == portion.epoch
+            other.num_steps for other in self._schedule.chunks if other.epoch == chunk.epoch
         )
         done = before + self.trainer.step_in_iteration
-        return {"step": self.trainer.steps_done, "epoch": portion.epoch + done / of_epoch}
+        return {"step": self.trainer.steps_done, "epoch": chunk.epoch + done / of_epoch}
 
     def _tell(self, done: int, total: int) -> None:
-        """Of the portion's steps, as steps of the course."""
+        """Of the chunk's steps, as steps of the schedule."""
         del done, total
         if self._on_progress is not None:
-            self._on_progress(self.trainer.steps_done, self._course.num_steps)
+            self._on_progress(self.trainer.steps_done, self._schedule.num_steps)
 
-    def _save(self, portion: int) -> None:
+    def _save(self, chunk: int) -> None:
         if not self.trainer.ranks.is_first:
             return
         target = step_checkpoint(self._folder, self.trainer.steps_done)
         save_checkpoint(target, self.trainer, meta=self._meta | {
-            "portion": portion,
+            "portion": chunk,
             "steps": self.trainer.steps_done,
-            "total_steps": self._course.num_steps,
+            "total_steps": self._schedule.num_steps,
             "points": self.points,
         })
         for older in step_checkpoints(self._folder)[:-_KEPT]:
@@ -269,7 +269,7 @@ def _meta(checkpoint: Path) -> Json:
     meta = read_manifest(checkpoint).meta
     if not {"portion", "steps", "total_steps", "points"} <= meta.keys():
         raise CorruptDataError(
-            f"{checkpoint} is no checkpoint of supervised training; delete it to begin again"
+            f"{checkpoint} is not a checkpoint of supervised training; delete it to begin again"
         )
     return meta
 

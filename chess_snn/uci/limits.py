@@ -18,7 +18,7 @@ from chess_snn.uci.report import moves_to_mate
 
 _USUAL_MOVES: Final = 40
 _INCREMENT_SHARE: Final = 0.8
-_MOST_SET_ASIDE: Final = 0.8
+_MOST_RESERVED: Final = 0.8
 """Of the time left, for the overhead of moves to come: however short it is, some is played with."""
 _MOST_OF_THE_CLOCK: Final = 0.4
 _MOST_BEFORE_THE_CONTROL: Final = 0.9
@@ -65,7 +65,7 @@ def _share_of_clock(
     left_s: float, increment_s: float, movestogo: int | None, overhead_s: float
 ) -> float:
     moves = movestogo or _USUAL_MOVES
-    to_come_s = min((1 + moves) * overhead_s, _MOST_SET_ASIDE * left_s)
+    to_come_s = min((1 + moves) * overhead_s, _MOST_RESERVED * left_s)
     free_s = max(0.0, left_s - max(overhead_s, to_come_s))
     most = _MOST_BEFORE_THE_CONTROL if movestogo == 1 else _MOST_OF_THE_CLOCK
     return min(free_s / moves + _INCREMENT_SHARE * increment_s, most * free_s)

@@ -139,11 +139,11 @@ class _Worker:
             return NO_MOVE
         self._engine.prepare(self._request.options)
         if not self._engine.has_network:
-            way_out = self._engine.refusal or (
+            hint = self._engine.refusal or (
                 "give a network with setoption name Model value PATH, or start with --model PATH"
             )
             self._tell(
-                f"info string NO NETWORK: this is the first legal move, not a choice; {way_out}"
+                f"info string NO NETWORK: this is the first legal move, not a choice; {hint}"
             )
             return self.first_legal_move()
         if not position.is_searchable:

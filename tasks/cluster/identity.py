@@ -1,8 +1,8 @@
 """Which worker this is, and which software it runs: workers work only for campaigns of the same.
 
 A worker offers its device under a Dask resource whose name is a digest of its software, and a
-campaign asks for the resource of its own. So a worker that differs gets no work, whoever started it
-and whenever it comes, and need not be asked to leave.
+campaign asks for the resource of its own. So a worker that differs gets no work, no matter who
+started it and whenever it comes, and need not be asked to leave.
 """
 
 import hashlib
@@ -17,7 +17,7 @@ from typing import Final
 from packaging.version import Version
 
 from chess_snn import __version__
-from chess_snn.campaign.machine.places import WorkerPlace, own_place
+from chess_snn.campaign.machine.slots import WorkerSlot, own_slot
 from chess_snn.cores import num_cores
 from chess_snn.data.shard import SHARD_FORMAT
 from chess_snn.devices import device_fault_of
@@ -69,20 +69,20 @@ IDENTITY: Final = "chess_snn"
 """Key of :func:`tell_identity` in what Dask's scheduler knows of a worker."""
 
 
-def tell_identity(place: WorkerPlace) -> Json:
-    """What a worker in ``place`` tells the scheduler of itself when it comes.
+def tell_identity(slot: WorkerSlot) -> Json:
+    """What a worker in ``slot`` tells the scheduler of itself when it comes.
 
-    Its ``software``, its ``place``, the ``num_cores`` of its machine that workers may use, and the
+    Its ``software``, its ``slot``, the ``num_cores`` of its machine that workers may use, and the
     ``fault`` for which it cannot use its GPU, in one line; empty if it can, or has none.
     """
-    fault = device_fault_of(place.device)
+    fault = device_fault_of(slot.device)
     return {
-        "software": own_software(), "place": asdict(place), "num_cores": num_cores(),
-        "fault": f"{place.site} cannot be used: {fault}" if fault else "",
+        "software": own_software(), "place": asdict(slot), "num_cores": num_cores(),
+        "fault": f"{slot.site} cannot be used: {fault}" if fault else "",
     }
 
 
 def own_device() -> str:
     """The device of this worker for people; empty where it has no place."""
-    place = own_place()
-    return "" if place is None else place.site
+    slot = own_slot()
+    return "" if slot is None else slot.site

@@ -9,7 +9,7 @@ from typing import Any, Final
 from distributed import Nanny, Scheduler, Security, SpecCluster
 from distributed.core import Status
 
-from chess_snn.campaign.machine.places import WorkerPlace
+from chess_snn.campaign.machine.slots import WorkerSlot
 from chess_snn.errors import ClusterError
 from tasks.cluster.identity import resource
 
@@ -34,17 +34,17 @@ _DISMISSAL: Final = "scheduler-close-worker"
 
 _LOOPBACK: Final = "127.0.0.1"
 _GOODBYE: Final = "Closed comm"
-"""Begins what Dask's scheduler says, with a traceback, where it was about to write to somebody who
+"""Begins what Dask's scheduler says, with a traceback, where it was about to write to a client that
 has just left, as at the end of a campaign. Connections that break are told by the campaign."""
 
 
-def nanny_options(place: WorkerPlace) -> dict[str, Any]:
-    """Arguments of a :class:`distributed.Nanny` that puts its worker in ``place``."""
+def nanny_options(slot: WorkerSlot) -> dict[str, Any]:
+    """Arguments of a :class:`distributed.Nanny` that puts its worker in ``slot``."""
     return {
         "nthreads": 1,
-        "memory_limit": place.memory_bytes,
-        "resources": {resource(role): 1 for role in place.roles},
-        "env": place.environment(),
+        "memory_limit": slot.memory_bytes,
+        "resources": {resource(role): 1 for role in slot.roles},
+        "env": slot.environment(),
         "preload": [_WORKER_SETUP],
         "dashboard_address": ANY_LOOPBACK_PORT,
         "silence_logs": logging.ERROR,
@@ -137,8 +137,8 @@ def _is_no_goodbye(record: logging.LogRecord) -> bool:
     return not str(record.msg).startswith(_GOODBYE)
 
 
-def local_cluster(places: Sequence[WorkerPlace]) -> OwnCluster:
-    """A cluster with a worker in each of ``places``; it is up when this returns.
+def local_cluster(slots: Sequence[WorkerSlot]) -> OwnCluster:
+    """A cluster with a worker in each of ``slots``; it is up when this returns.
 
     Its processes know one another by a certificate that is made for them and kept in memory: who
     may talk to Dask may run programs, and loopback is open to every user of the machine.
@@ -159,11 +159,11 @@ def local_cluster(places: Sequence[WorkerPlace]) -> OwnCluster:
                 },
             },
             workers={
-                place.name: {
+                slot.name: {
                     "cls": WorkerNanny,
-                    "options": {"host": _LOOPBACK, "security": security, **nanny_options(place)},
+                    "options": {"host": _LOOPBACK, "security": security, **nanny_options(slot)},
                 }
-                for place in places
+                for slot in slots
             },
             silence_logs=logging.ERROR,
         )

@@ -15,7 +15,7 @@ from distributed.comm.core import CommClosedError
 from distributed.utils import get_ip
 
 from chess_snn.campaign.configuration.pace import is_loopback
-from chess_snn.campaign.machine.places import WorkerPlace
+from chess_snn.campaign.machine.slots import WorkerSlot
 from chess_snn.errors import ClusterError, ConfigError
 from chess_snn.ports import check_port
 from chess_snn.types import LogFn
@@ -36,7 +36,7 @@ def run_scheduler(host: str, port: int, security: Security | None, on_ready: Log
         on_ready: called with the scheduler's address.
 
     Raises:
-        UsageError: it cannot listen there; names the way out.
+        UsageError: it cannot listen there; names the fix.
     """
     check_port(host, port, "scheduler", "--port")
     quiet_dask()
@@ -57,19 +57,19 @@ async def _run_scheduler(
 
 
 def run_workers(
-    address: str, places: Sequence[WorkerPlace], security: Security | None, *,
+    address: str, slots: Sequence[WorkerSlot], security: Security | None, *,
     host: str = "", patience_s: float, on_news: LogFn,
 ) -> None:
     """Work for the campaigns of a scheduler until SIGINT or SIGTERM, or until all are dismissed.
 
     Args:
         address: of the scheduler.
-        places: one for each worker.
+        slots: one for each worker.
         security: certificates; None for plain TCP.
         host: address of this machine to listen on, by the protocol of the scheduler; empty takes
             the one that leads there.
         patience_s: how long the scheduler may be away.
-        on_news: is told when a worker comes and goes.
+        on_news: gets a line when a worker comes or goes.
 
     Raises:
         ConfigError: others would reach the workers, and nothing asks who is there.
@@ -80,7 +80,7 @@ def run_workers(
     quiet_dask()
     with dask.config.set(DASK_SETTINGS):
         asyncio.run(_until_signalled(*(
-            _keep(address, place, security, own_host, patience_s, on_news) for place in places
+            _keep(address, slot, security, own_host, patience_s, on_news) for slot in slots
         )))
 
 
@@ -98,30 +98,30 @@ def _own_host(address: str, host: str) -> str:
 
 
 async def _keep(
-    address: str, place: WorkerPlace, security: Security | None, host: str, patience_s: float,
+    address: str, slot: WorkerSlot, security: Security | None, host: str, patience_s: float,
     on_news: LogFn,
 ) -> None:
-    """Have a worker in ``place`` again and again, until it is dismissed."""
+    """Have a worker in ``slot`` again and again, until it is dismissed."""
     seen_s = time.monotonic()
     while True:
         nanny = WorkerNanny(
-            address, name=place.name, host=host, security=security, **nanny_options(place)
+            address, name=slot.name, host=host, security=security, **nanny_options(slot)
         )
         try:
             async with nanny:
-                on_news(f"worker {place.name} is up")
+                on_news(f"worker {slot.name} is up")
                 await nanny.finished()
             seen_s, reason = time.monotonic(), "its scheduler is gone"
         except (OSError, TimeoutError, RuntimeError, ValueError) as error:
             reason = str(error.__cause__ or error)
         if nanny.is_dismissed:
-            on_news(f"worker {place.name} was dismissed; start this command again to bring it back")
+            on_news(f"worker {slot.name} was dismissed; start this command again to bring it back")
             return
         if time.monotonic() - seen_s > patience_s:
             raise ClusterError(
-                f"worker {place.name} has not reached {address} for {patience_s:.0f} s: {reason}"
+                f"worker {slot.name} has not reached {address} for {patience_s:.0f} s: {reason}"
             )
-        on_news(f"worker {place.name}: {reason}; it tries again")
+        on_news(f"worker {slot.name}: {reason}; it tries again")
         await asyncio.sleep(_RETRY_S)
 
 
@@ -145,7 +145,7 @@ def check_scheduler(address: str, security: Security | None, timeout_s: float = 
     """Return if a scheduler of our versions answers at ``address``.
 
     Raises:
-        ClusterError: nobody answers, somebody else does, or one of other versions.
+        ClusterError: there is no answer, or one of another program or version.
     """
     found = asyncio.run(_packages(address, security, timeout_s))
     ours = {
@@ -182,7 +182,7 @@ async def _packages(
         ) from error
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise ClusterError(
-            f"what answers at {address} is no Dask scheduler; look at the port"
+            f"what answers at {address} is not a Dask scheduler; look at the port"
         ) from error
     return packages
 

@@ -117,7 +117,7 @@ def read_certificates(folder: Path) -> Security:
     )
 
 
-def _usable(security: Security, files: str, way_out: str) -> Security:
+def _usable(security: Security, files: str, hint: str) -> Security:
     """``security``, whose files Dask would otherwise read in the midst of things.
 
     Raises:
@@ -130,6 +130,6 @@ def _usable(security: Security, files: str, way_out: str) -> Security:
     except OSError as error:  # those of OpenSSL are such, and some of them say little
         raise ConfigError(
             f"{files} cannot be used: a file is damaged, missing or closed to you, or certificate "
-            f"and key do not belong together ({error}); {way_out}"
+            f"and key do not belong together ({error}); {hint}"
         ) from error
     return security

@@ -18,7 +18,7 @@ from typing import Any, Final
 from distributed import Client
 
 from chess_snn import processes
-from chess_snn.campaign.machine.places import WorkerPlace
+from chess_snn.campaign.machine.slots import WorkerSlot
 from chess_snn.campaign.store.typed_json import from_json
 from chess_snn.types import Json, LogFn
 from tasks.cluster.devices import STRIKES, DeviceHealth, UseTotals, WorkerState
@@ -43,34 +43,34 @@ class PoolWorker:
     """A worker that does work for the campaign."""
 
     address: str
-    place: WorkerPlace
+    slot: WorkerSlot
     host_cores: int = 1
     """Cores of its machine."""
 
     @property
     def name(self) -> str:
         """As Dask and people call it."""
-        return self.place.name
+        return self.slot.name
 
     @property
     def host(self) -> str:
         """What its machine is called."""
-        return self.place.host
+        return self.slot.host
 
     @property
     def device(self) -> str:
         """For people; workers of one device have the same."""
-        return self.place.site
+        return self.slot.site
 
     @property
     def shares_cores(self) -> bool:
         """Whether its networks run on the processor's cores."""
-        return self.place.device.shares_cores
+        return self.slot.device.shares_cores
 
     @property
     def gpus(self) -> int:
         """GPUs of its machine, which train together."""
-        return len(self.place.machine_gpus)
+        return len(self.slot.machine_gpus)
 
 
 class SilenceLog:
@@ -143,7 +143,7 @@ class WorkerPool:
 
         Own workers count also while they start again.
         """
-        return max(1, self._num_own_players, sum("play" in w.place.roles for w in self.workers))
+        return max(1, self._num_own_players, sum("play" in w.slot.roles for w in self.workers))
 
     @property
     def addresses(self) -> list[str]:
@@ -160,7 +160,7 @@ class WorkerPool:
         """Workers that may train, on devices that are not retired."""
         return [
             worker for worker in self.workers
-            if "train" in worker.place.roles and worker.device not in self._health.retired
+            if "train" in worker.slot.roles and worker.device not in self._health.retired
         ]
 
     @property
@@ -289,7 +289,7 @@ class WorkerPool:
         if told is None or reason:
             self._say(f"worker {info['name']} is left unused: {reason}")
             return
-        worker = PoolWorker(address, from_json(WorkerPlace, told["place"]), told["num_cores"])
+        worker = PoolWorker(address, from_json(WorkerSlot, told["place"]), told["num_cores"])
         with self._lock:
             self._workers[address] = worker
         if worker.device in self._health.retired:
@@ -304,7 +304,8 @@ class WorkerPool:
         if worker.device in self._health.retired:
             return
         events = [event for _, event in self.client.get_events(worker.address) or ()]
-        removal = next((e for e in events if e.get("action") == "remove-worker"), {})
+        removals = [event for event in events if event.get("action") == "remove-worker"]
+        removal = removals[0] if removals else {}
         said_good_bye = any(e.get("action") == "closing-worker" for e in events)
         if said_good_bye or removal.get("expected"):
             self._say(f"worker {worker.name} has left")

@@ -19,7 +19,7 @@ from distributed import Worker, batched
 from tornado.ioloop import IOLoop
 
 import tasks.remote  # noqa: F401 - for its modules
-from chess_snn.campaign.machine.places import own_place
+from chess_snn.campaign.machine.slots import own_slot
 from chess_snn.cores import bind_to
 from tasks.cluster.identity import IDENTITY, tell_identity
 
@@ -66,8 +66,8 @@ def dask_setup(worker: Worker) -> None:
     quiet_dask()
     for name in ("distributed.worker", "distributed.nanny"):
         logging.getLogger(name).setLevel(logging.CRITICAL)
-    place = own_place()
-    if place is not None:
-        if place.cores:
-            bind_to(place.cores)
-        worker.startup_information[IDENTITY] = lambda _: tell_identity(place)
+    slot = own_slot()
+    if slot is not None:
+        if slot.cores:
+            bind_to(slot.cores)
+        worker.startup_information[IDENTITY] = lambda _: tell_identity(slot)

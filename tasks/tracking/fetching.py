@@ -43,14 +43,14 @@ def fetch_model(address: str) -> Path:
         address: ``models:/chess-snn@champion``, or ``models:/chess-snn/12``.
 
     Raises:
-        UsageError: it is no such address, or nothing is registered there.
+        UsageError: the address is malformed, or nothing is registered there.
         TrackingError: the store is away, or not there yet.
-        CorruptDataError: what is registered is no network of this program.
+        CorruptDataError: what is registered is not a network of this program.
     """
     wanted = _ADDRESS.fullmatch(address)
     if wanted is None:
         raise UsageError(
-            f"{address!r} is no address of a registered model; write models:/NAME@ALIAS or "
+            f"{address!r} is not an address of a registered model; write models:/NAME@ALIAS or "
             "models:/NAME/VERSION, such as models:/chess-snn@champion"
         )
     uri = existing_store()

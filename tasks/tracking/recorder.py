@@ -172,7 +172,7 @@ class CampaignTracker:
         return model_id
 
     def record_supervised(self, points: Sequence[Mapping[str, float]], games: Json) -> int:
-        """Record training on given games, as far as it is not recorded.
+        """Record training on a dataset, as far as it is not recorded.
 
         Args:
             points: figures by name, each with its optimiser ``step``.

@@ -134,7 +134,7 @@ class ModelRegistry:
 
 def _tags(version: NetworkVersion) -> dict[str, str]:
     """Few, so that they fit on one screen: rating, search budget, verdict, origin."""
-    scale = "elo_own_games" if version.climb is None else "elo"
+    scale = "elo_own_games" if version.ladder_test is None else "elo"
     tags = {
         scale: rating_text(version),
         "search_budget": f"{version.simulations} simulations",
@@ -147,7 +147,7 @@ def _tags(version: NetworkVersion) -> dict[str, str]:
 
 
 def _params(version: NetworkVersion) -> dict[str, str]:
-    """Everything else that is no metric; names and values as the settings have them."""
+    """Everything else that is not a metric; names and values as the settings have them."""
     params = {
         "net.size": version.size,
         **{f"net.{name}": value for name, value in version.shape.items()},
@@ -160,8 +160,8 @@ def _params(version: NetworkVersion) -> dict[str, str]:
         "window_shards": len(version.window_shards),
         "dataset": version.window_name,
         "dataset_digest": version.window_name and version.window_digest,
-        "given_games": version.given_games,
-        "given_digest": version.given_digest,
+        "pretraining_dataset": version.dataset,
+        "pretraining_digest": version.dataset_digest,
         "promotion": version.promotion,
         **version.provenance,
     }

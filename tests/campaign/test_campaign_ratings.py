@@ -113,7 +113,7 @@ def test_an_engine_of_another_version_is_rated_as_the_ladders_player_bug(new_fol
         [PairResults(engine, "random", even, 0, 0)], {engine: "Engine 1"}, max_plies=6, origin={}
     )
     monkeypatch.setattr(campaign_ratings, "read_ladder", lambda: ladder)
-    folder = new_folder("c", "evaluation.climb=true")
+    folder = new_folder("c", "evaluation.ladder_test=true")
     for generation, identity in ((4, "Engine 1"), (8, "Engine 2")):
         player = f"gen-{generation:06d}@16"
         facts = {engine: ProgramFacts(identity, 0, None, None)}

@@ -22,7 +22,7 @@ from chess_snn.errors import CampaignError, CorruptDataError, UsageError
 def facts(verdict: str) -> PromotionFacts:
     return PromotionFacts(
         candidate=4, champion=2, verdict=verdict, llr=0.0, lower=-3.0, upper=3.0, elo0=0.0,
-        elo1=75.0, simulations=2, games=2, wins=1, draws=0, losses=1, capped=0,
+        elo1=75.0, simulations=2, games=2, wins=1, draws=0, losses=1, truncated=0,
         pairs=[0, 0, 1, 0, 0], score=0.5,
     )
 

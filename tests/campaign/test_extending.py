@@ -22,11 +22,11 @@ from chess_snn.errors import CampaignError, CorruptDataError, UsageError
 
 def begin_all(folder, first: int = 0) -> list[tuple[float, float]]:
     """Progress of every iteration from ``first`` on, at its begin and at its end."""
-    stretches, number = [], first
+    parts, number = [], first
     while plan := begin_iteration(folder, number, 60.0 * number):
-        stretches.append((plan.progress_first, plan.progress_last))
+        parts.append((plan.progress_first, plan.progress_last))
         number += 1
-    return stretches
+    return parts
 
 
 def test_the_rest_of_the_progress_is_divided_among_what_is_left(new_folder):

@@ -20,8 +20,8 @@ from chess_snn.campaign.stages.networks import evaluator_of
 from chess_snn.campaign.stages.window import iteration_to_train
 from chess_snn.campaign.store.collection import open_collection
 from chess_snn.campaign.store.notes import (
-    absence_facts,
-    absence_notices,
+    missing_facts,
+    missing_notices,
     quarantine,
     read_notes,
     read_removals,
@@ -183,8 +183,8 @@ def test_what_was_removed_is_noted_and_everybody_copes(finished: CampaignFolder)
     for generation, version in versions.items():
         assert version.is_removed == (not finished.checkpoint(generation).exists())
         assert version.created
-    assert absence_facts(finished)["removed_iterations"] == 2
-    assert absence_notices(finished)[0].startswith("Removed by `chess-snn gc`: the games of 2 it")
+    assert missing_facts(finished)["removed_iterations"] == 2
+    assert missing_notices(finished)[0].startswith("Removed by `chess-snn gc`: the games of 2 it")
     with pytest.raises(UsageError, match="`chess-snn gc` removed them"):
         open_collection(finished.path)
 

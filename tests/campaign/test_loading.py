@@ -6,7 +6,14 @@ from dataclasses import fields
 import pytest
 
 from chess_snn.campaign import CampaignConfig, load_config, preset_names
-from chess_snn.campaign.configuration.loading import build_config, config_values, format_toml
+from chess_snn.campaign.configuration import loading
+from chess_snn.campaign.configuration.loading import (
+    build_config,
+    config_of_texts,
+    config_values,
+    flat_values,
+    format_toml,
+)
 from chess_snn.errors import ConfigError
 from chess_snn.nets import NetConfig, net_config
 
@@ -54,8 +61,8 @@ def test_every_field_of_the_shape_is_a_setting_and_the_size_gives_the_rest():
     for name, value in SHAPE.items():
         config = load_config(settings=["net.size=small", f"net.{name}={value}"])
         assert config.net.network() == net_config("small", **{name: value})
-    twin = load_config(settings=["net.size=small", "net.activation=relu", "net.blocks=2"])
-    assert twin.net.network() == net_config("small", blocks=2).twin()
+    baseline = load_config(settings=["net.size=small", "net.activation=relu", "net.blocks=2"])
+    assert baseline.net.network() == net_config("small", blocks=2).baseline()
 
 
 @pytest.mark.parametrize(("setting", "reason"), [
@@ -104,3 +111,17 @@ def test_games_without_search_learn_from_advantages():
 def test_the_configuration_of_a_campaign_begins_another(new_folder):
     folder = new_folder("first", "campaign.seed=5")
     assert load_config(file=folder.path / "campaign.toml") == folder.config
+
+
+@pytest.mark.parametrize(("old", "new"), loading._RENAMED.items())
+def test_renamed_settings_are_read_under_their_old_names(old, new, tmp_path):
+    default = flat_values(config_values(CampaignConfig()))[new]
+    value = not default if isinstance(default, bool) else type(default)(default / 2)
+    group, _, name = old.partition(".")
+    changed = load_config(settings=[f"{old}={str(value).lower()}"])
+    assert flat_values(config_values(changed))[new] == value
+    assert build_config({group: {name: value}}) == changed
+    assert config_of_texts({old: str(value)}) == changed
+    file = tmp_path / "old.toml"
+    file.write_text(format_toml({group: {name: value}}))
+    assert load_config(file=file) == changed

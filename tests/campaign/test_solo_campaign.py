@@ -57,11 +57,11 @@ def test_receipts_have_points_and_nothing_of_two_players(folder):
 
 
 def test_a_gate_tells_how_many_points_the_candidate_is_ahead(folder):
-    gate = read_receipts(folder)[1].promotion
-    assert gate.verdict in {"accept", "reject"}
-    assert gate.points_ahead["low"] <= gate.points_ahead["mean"] <= gate.points_ahead["high"]
-    assert "points" in str(gate)
-    assert {"promotion/points_ahead", "promotion/score"} <= gate.metrics().keys()
+    played = read_receipts(folder)[1].promotion
+    assert played.verdict in {"accept", "reject"}
+    assert played.points_ahead["low"] <= played.points_ahead["mean"] <= played.points_ahead["high"]
+    assert "points" in str(played)
+    assert {"promotion/points_ahead", "promotion/score"} <= played.metrics().keys()
 
 
 def test_final_matches_are_with_and_without_search(folder):
@@ -142,7 +142,7 @@ def test_falling_points_raise_an_alarm():
     ("self_play.practice_share_first=0.1", "self_play.practice_share_first"),
     ("self_play.mismatch_share_last=0.1", "self_play.mismatch_share_last"),
     ("self_play.resignation=true", "self_play.resignation"),
-    ("evaluation.climb=true", "evaluation.climb"),
+    ("evaluation.ladder_test=true", "evaluation.ladder_test"),
     ('evaluation.openings="book"', "random"),
     ('evaluation.opponents=["minimax:2"]', "2048"),
     ('evaluation.opponents=["stockfish@10"]', "chess"),

@@ -230,8 +230,8 @@ def test_a_receipt_of_a_newer_program_is_refused_by_name(played, new_folder):
     write_receipt(folder, played.receipts[0])
     body: Json = json.loads(folder.receipt(0).read_text())
     del body["digest"]
-    folder.receipt(0).write_text(json.dumps(with_digest(body | {"schema": 5, "later": 1})))
-    with pytest.raises(UnknownVersionError, match=r"receipt version 5 is unknown.*2 to 4; a newer"):
+    folder.receipt(0).write_text(json.dumps(with_digest(body | {"schema": 6, "later": 1})))
+    with pytest.raises(UnknownVersionError, match=r"receipt version 6 is unknown.*2 to 5; a newer"):
         read_receipt(folder, 0)
 
 
@@ -239,10 +239,10 @@ def test_receipts_from_before_ratings_and_gates_are_read(played, new_folder):
     folder = new_folder()
     write_receipt(folder, played.receipts[0])
     body: Json = json.loads(folder.receipt(0).read_text())
-    del body["digest"], body["promotion"], body["rating"], body["seconds"]["gate"]
+    del body["digest"], body["promotion"], body["rating"], body["seconds"]["gating_match"]
     folder.receipt(0).write_text(json.dumps(body | {"schema": 2}))
     receipt = read_receipt(folder, 0)
-    assert (receipt.promotion, receipt.rating, receipt.seconds.gate) == (None, None, 0.0)
+    assert (receipt.promotion, receipt.rating, receipt.seconds.gating_match) == (None, None, 0.0)
 
 
 def test_a_receipt_without_its_predecessor_is_not_counted(played, new_folder):

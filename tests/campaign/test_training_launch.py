@@ -20,7 +20,7 @@ from chess_snn.campaign.machine.training_launch import (
     train_first_as_configured,
 )
 from chess_snn.campaign.stages import step_losses, train_generation
-from chess_snn.campaign.stages.given_games import fix_given_games
+from chess_snn.campaign.stages.dataset import fix_dataset
 from chess_snn.campaign.stages.warm_start import train_first_generation
 from chess_snn.campaign.stages.window import iteration_to_train
 from chess_snn.campaign.store.plans import begin_iteration
@@ -97,7 +97,7 @@ def test_what_is_committed_is_not_trained_again(played):
 
 @pytest.mark.fault(11)
 def test_a_generation_without_its_manifest_is_named_before_ranks_begin_bug(new_folder):
-    """Whoever hears of it there has it mended; out of a rank it would come as text."""
+    """Whoever hears of it there has it repaired; out of a rank it would come as text."""
     folder = new_folder()
     folder.checkpoint(1).mkdir(parents=True)
     with pytest.raises(DamagedFolderError, match=r"gen-000001") as raised:
@@ -186,9 +186,9 @@ def test_machines_with_different_numbers_of_ranks_train_together(played):
 
 @pytest.fixture(scope="module")
 def warm_config(tmp_path_factory):
-    """Of a campaign that is to learn from given games first, for some hundred steps."""
+    """Of a campaign that is to learn from a dataset first, for some hundred steps."""
     games = make_import(tmp_path_factory.mktemp("games") / "some")
-    return fix_given_games(load_config(settings=[
+    return fix_dataset(load_config(settings=[
         *MICRO, *RANKS, "execution.device=auto", "training.batch_size=64",
         "training.micro_batch=32", "supervised.epochs=12", f'supervised.games="{games}"',
     ]))

@@ -17,7 +17,7 @@ from chess_snn.campaign.integrity.repair import repair_campaign
 from chess_snn.campaign.integrity.verify import verify_campaign
 from chess_snn.campaign.store.notes import (
     Removed,
-    absence_notices,
+    missing_notices,
     note_removal,
     read_notes,
     write_note,
@@ -130,35 +130,37 @@ def test_a_receipt_is_compared_with_what_it_names(folder: CampaignFolder) -> Non
 
 
 def test_all_that_a_receipt_says_of_matches_is_compared_bug(folder: CampaignFolder) -> None:
-    """Beside those of its evaluation: the gate, won positions and the climb."""
+    """Beside those of its evaluation: the gating match, won positions and the ladder test."""
     event, receipt = folder.match("gen-000002", "random").parent, read_receipt(folder, 1)
-    gate, conversion, climb = (
+    gating_match, conversion, ladder_test = (
         event / f"{name}.json" for name in ("champion-000001", "conversion", "climb")
     )
     played = receipt.matches[0]
-    shutil.copy(event / f"{played['name']}.json", gate)
+    shutil.copy(event / f"{played['name']}.json", gating_match)
     report = {"elo": 10.0, "elo_low": None, "elo_high": 90.0, "num_games": 4}
-    climb.write_text(json.dumps(report))
+    ladder_test.write_text(json.dumps(report))
     promotion = PromotionFacts(
         candidate=2, champion=1, verdict="undecided", llr=0.0, lower=-3.0, upper=3.0, elo0=0.0,
         elo1=75.0, simulations=2, games=played["num_games"], wins=played["wins"],
-        draws=played["draws"], losses=played["losses"], capped=played["capped"],
+        draws=played["draws"], losses=played["losses"], truncated=played["capped"],
         pairs=[0, 0, 1, 0, 0], score=played["score"],
     )
-    write_receipt(folder, replace(receipt, promotion=promotion, climb=report))
+    write_receipt(folder, replace(receipt, promotion=promotion, ladder_test=report))
     assert verify_campaign(folder).found == []
 
     edit(conversion, won=1)
-    edit(climb, num_games=6)
+    edit(ladder_test, num_games=6)
     lost_one = replace(promotion, losses=promotion.losses + 1)
-    write_receipt(folder, replace(receipt, promotion=lost_one, climb=report))
+    write_receipt(folder, replace(receipt, promotion=lost_one, ladder_test=report))
     findings = verify_campaign(folder)
-    names = [path.relative_to(folder.path).as_posix() for path in (gate, conversion, climb)]
+    names = [
+        path.relative_to(folder.path).as_posix() for path in (gating_match, conversion, ladder_test)
+    ]
     assert states(findings) == dict.fromkeys(names, "differs")
     text = {finding.path: finding.text for finding in findings.found}
     assert [text[name].partition(" ")[0] for name in names] == ["losses", "won", "num_games"]
 
-    for path in (gate, conversion, climb):
+    for path in (gating_match, conversion, ladder_test):
         path.unlink()
     assert states(verify_campaign(folder)) == dict.fromkeys(names, "lost")
 
@@ -257,7 +259,7 @@ def test_repair_sets_damage_aside_and_the_rest_is_whole(folder: CampaignFolder) 
     assert findings.is_whole
     assert set(states(findings).values()) == {"quarantined"}
     assert len(findings.found) == 4
-    assert "4 artifacts, of which 0 were rebuilt" in absence_notices(folder)[0]
+    assert "4 artifacts, of which 0 were rebuilt" in missing_notices(folder)[0]
 
 
 @pytest.mark.parametrize("damage", [lambda path: path.write_text(""), Path.unlink])

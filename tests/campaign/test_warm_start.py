@@ -1,4 +1,4 @@
-"""A campaign whose first network has learnt from given games."""
+"""A campaign whose first network has learnt from a dataset."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ from small_campaigns import MICRO
 from chess_snn.campaign import CampaignFolder, load_config
 from chess_snn.campaign.machine.training_launch import train_network
 from chess_snn.campaign.stages import play_shard, prepare_first_generation, train_generation
-from chess_snn.campaign.stages.given_games import fix_given_games
+from chess_snn.campaign.stages.dataset import fix_dataset
 from chess_snn.campaign.stages.warm_start import supervised_facts, train_first_generation
 from chess_snn.campaign.store.plans import begin_iteration, num_shards
 from chess_snn.campaign.viewing.alarms import find_alarms
@@ -31,7 +31,7 @@ def imported(tmp_path_factory):
 
 @pytest.fixture
 def config(imported):
-    return fix_given_games(load_config(settings=[*SETTINGS, f'supervised.games="{imported}"']))
+    return fix_dataset(load_config(settings=[*SETTINGS, f'supervised.games="{imported}"']))
 
 
 @pytest.fixture
@@ -90,7 +90,7 @@ def test_a_cold_campaign_says_nothing_of_games(new_folder):
 def test_games_that_changed_meanwhile_are_refused(config, tmp_path):
     path = make_import(tmp_path / "games")
     settings = [*SETTINGS, f'supervised.games="{path}"']
-    folder = CampaignFolder.create(tmp_path / "c", fix_given_games(load_config(settings=settings)))
+    folder = CampaignFolder.create(tmp_path / "c", fix_dataset(load_config(settings=settings)))
     make_import(path, num_shards=3)
     with pytest.raises(UsageError, match="holds other games"):
         train_first_generation(folder.path)
@@ -121,7 +121,7 @@ def test_trained_alone_it_is_the_same_network(folder, config, tmp_path):
 def test_without_epochs_it_is_the_network_that_an_untrained_campaign_begins_with(
     imported, new_folder, tmp_path
 ):
-    untrained = fix_given_games(load_config(settings=[
+    untrained = fix_dataset(load_config(settings=[
         *MICRO, f'supervised.games="{imported}"', "supervised.epochs=0",
     ]))
     train_network(untrained, tmp_path / "untrained")
@@ -135,7 +135,7 @@ def test_without_epochs_it_is_the_network_that_an_untrained_campaign_begins_with
 
 def test_another_training_in_the_same_place_is_refused(config, imported, tmp_path):
     out = tmp_path / "tiny"
-    other = fix_given_games(load_config(settings=[
+    other = fix_dataset(load_config(settings=[
         *SETTINGS, f'supervised.games="{imported}"', "training.weight_decay=0.5",
     ]))
     with pytest.raises(Killed):
@@ -152,5 +152,5 @@ def test_a_place_that_is_taken_is_refused(config, folder, tmp_path):
     (tmp_path / "thesis").mkdir()
     prepare_first_generation(folder)
     for taken in (tmp_path / "thesis", folder.checkpoint(0)):
-        with pytest.raises(UsageError, match="no network made by `chess-snn games learn`"):
+        with pytest.raises(UsageError, match="not a network made by `chess-snn games learn`"):
             train_network(config, taken)

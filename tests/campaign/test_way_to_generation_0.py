@@ -1,4 +1,4 @@
-"""A campaign killed while it learns from given games: what changed or broke since is found."""
+"""A campaign killed while it learns from a dataset: what changed or broke since is found."""
 
 import shutil
 from pathlib import Path
@@ -14,8 +14,8 @@ from chess_snn.campaign.integrity.preflight import check_before_run
 from chess_snn.campaign.integrity.rebuild import Rebuilder
 from chess_snn.campaign.integrity.repair import repair_campaign
 from chess_snn.campaign.integrity.verify import verify_campaign
-from chess_snn.campaign.stages.given_games import fix_given_games
-from chess_snn.campaign.stages.warm_start import learn_given_games, train_first_generation
+from chess_snn.campaign.stages.dataset import fix_dataset
+from chess_snn.campaign.stages.warm_start import learn_dataset, train_first_generation
 from chess_snn.campaign.store.notes import read_notes
 from chess_snn.data import read_manifest
 from chess_snn.errors import CampaignError, DamagedFolderError
@@ -34,7 +34,7 @@ def kill_after_three_epochs(done, total):
 @pytest.fixture(scope="module")
 def config(tmp_path_factory):
     games = make_import(tmp_path_factory.mktemp("imports") / "some")
-    return fix_given_games(load_config(settings=[
+    return fix_dataset(load_config(settings=[
         *MICRO, "training.batch_size=64", "supervised.epochs=4", f'supervised.games="{games}"',
     ]))
 
@@ -109,7 +109,7 @@ def test_checkpoints_that_keep_no_settings_are_gone_on_from(config, tmp_path, un
     """As they were written formerly."""
     folder = CampaignFolder.create(tmp_path / "c", config)
     with pytest.raises(Killed):
-        learn_given_games(config, folder.supervised, {}, kill_after_three_epochs, None, ALONE)
+        learn_dataset(config, folder.supervised, {}, kill_after_three_epochs, None, ALONE)
     assert step_checkpoints(folder.supervised)
     check_before_run(edited(folder, "seed = 3\n", "seed = 9\n"))
     edited(folder, "seed = 9\n", "seed = 3\n")
@@ -153,7 +153,7 @@ def test_a_damaged_newest_checkpoint_is_set_aside_and_the_one_before_gone_on_fro
         train_first_generation(folder.path)
     (line,) = made_anyway(folder)
     assert line.startswith("DAMAGED: ")
-    assert "Training goes on from the one before" in line
+    assert "Training continues from the one before" in line
     assert f"quarantined in {folder.quarantine}" in line
     (note,) = read_notes(folder)
     assert (note.path, note.event) == (f"supervised/{newest.name}", "quarantined")
@@ -170,7 +170,7 @@ def test_where_both_checkpoints_are_damaged_it_begins_anew(folder, undisturbed):
         flip_a_bit(checkpoint / WEIGHTS)
     first, second = made_anyway(folder)
     for line in (first, second):
-        assert "raining goes on from the one before, or from the beginning" in line
+        assert "raining continues from the one before, or from the beginning" in line
     assert digest(folder) == undisturbed
 
 
@@ -187,7 +187,7 @@ def test_verify_finds_a_damaged_checkpoint_on_the_way_and_repairs_it_bug(folder,
     ]
     (repair,) = repair_campaign(folder, findings)
     assert repair.is_repaired
-    assert repair.text.endswith("; training goes on from the one before, or from the beginning")
+    assert repair.text.endswith("; training continues from the one before, or from the beginning")
     findings = verify_campaign(folder)
     assert findings.is_whole
     assert [(f.kind, f.state) for f in findings.found] == [("checkpoint", "quarantined")]

@@ -3,7 +3,7 @@
 import pytest
 
 from chess_snn.campaign import load_config
-from chess_snn.campaign.machine.places import Machine
+from chess_snn.campaign.machine.slots import Machine
 from chess_snn.campaign.machine.workers import plan_workers, worker_bytes
 from chess_snn.cores import num_cores
 from chess_snn.devices import Device
@@ -32,22 +32,22 @@ def plan(where: Machine, *settings: str, num_games: int = GAMES):
 
 
 def devices_of(plan) -> list[int]:
-    return [place.device.index for place in plan.places]
+    return [slot.device.index for slot in plan.slots]
 
 
 def test_nine_workers_on_two_devices_are_lowered_to_eight():
     found = plan(machine(2), "workers=9")
     assert devices_of(found) == [0, 1] * 4
     assert found.notes == ("9 workers on 2 devices: lowered to 8, 4 each",)
-    assert [place.name for place in found.places[:3]] == [
+    assert [slot.name for slot in found.slots[:3]] == [
         "box-a/gpu0-0", "box-a/gpu1-1", "box-a/gpu0-2",
     ]
-    assert found.places[2].site == found.places[0].site == "GPU 0 (NVIDIA H200) of box-a"
+    assert found.slots[2].site == found.slots[0].site == "GPU 0 (NVIDIA H200) of box-a"
 
 
 def test_a_multiple_is_taken_as_it_is():
     found = plan(machine(2), "workers=6")
-    assert (len(found.places), found.notes) == (6, ())
+    assert (len(found.slots), found.notes) == (6, ())
 
 
 def test_fewer_workers_than_devices_leave_some_without_work_and_say_so():
@@ -59,8 +59,8 @@ def test_fewer_workers_than_devices_leave_some_without_work_and_say_so():
 def test_workers_a_device_and_chosen_gpus():
     found = plan(machine(6), "workers_per_device=3", "gpus=[0,2,5]")
     assert devices_of(found) == [0, 2, 5] * 3
-    assert found.places[1].environment()["CUDA_VISIBLE_DEVICES"] == "GPU-2"
-    assert found.places[1].machine_gpus == ("GPU-0", "GPU-2", "GPU-5")
+    assert found.slots[1].environment()["CUDA_VISIBLE_DEVICES"] == "GPU-2"
+    assert found.slots[1].machine_gpus == ("GPU-0", "GPU-2", "GPU-5")
 
 
 def plan_2048(where: Machine, *settings: str):
@@ -70,23 +70,23 @@ def plan_2048(where: Machine, *settings: str):
 
 def test_a_game_of_one_player_has_the_same_rules_for_workers():
     assert devices_of(plan_2048(machine(2))) == [0, 1, 0, 1]
-    assert len(plan_2048(machine(8, cores=64)).places) == 16
+    assert len(plan_2048(machine(8, cores=64)).slots) == 16
     found = plan_2048(machine(2), "workers=9")
     assert devices_of(found) == [0, 1] * 4
     assert found.notes == ("9 workers on 2 devices: lowered to 8, 4 each",)
     on_cores = plan_2048(machine(0, cores=2), 'device="cpu"')
-    assert 1 <= len(on_cores.places) <= 2
+    assert 1 <= len(on_cores.slots) <= 2
 
 
 def test_by_rule_two_workers_share_a_gpu_where_each_has_a_core():
-    assert len(plan(machine(8, cores=64)).places) == 16
-    assert len(plan(machine(8, cores=15)).places) == 8
-    assert len(plan(machine(8, cores=4)).places) == 8
+    assert len(plan(machine(8, cores=64)).slots) == 16
+    assert len(plan(machine(8, cores=15)).slots) == 8
+    assert len(plan(machine(8, cores=4)).slots) == 8
 
 
 def test_a_small_gpu_takes_one_worker():
     small = Machine(gpus(1, 6 * GIB), tuple(range(8)), 64 * GIB, "box-a")
-    assert len(plan(small).places) == 1
+    assert len(plan(small).slots) == 1
 
 
 def test_no_more_workers_than_games_and_still_as_many_on_each_device():
@@ -128,30 +128,30 @@ def test_every_preset_gives_every_worker_work(preset, workers):
 def test_processors_have_a_worker_a_core():
     here = num_cores()
     found = plan(machine(cores=here), "device=cpu")
-    assert [place.cores for place in found.places] == [(i,) for i in range(here)]
-    assert {place.num_threads for place in found.places} == {1}
+    assert [slot.cores for slot in found.slots] == [(i,) for i in range(here)]
+    assert {slot.num_threads for slot in found.slots} == {1}
 
 
 def test_workers_on_one_device_share_cores_and_memory_evenly():
     found = plan(machine(1, cores=8, memory_gib=100), "workers=4")
-    assert [place.cores for place in found.places] == [(0, 1), (2, 3), (4, 5), (6, 7)]
-    assert {place.memory_bytes for place in found.places} == {int(100 * GIB * 0.9) // 4}
+    assert [slot.cores for slot in found.slots] == [(0, 1), (2, 3), (4, 5), (6, 7)]
+    assert {slot.memory_bytes for slot in found.slots} == {int(100 * GIB * 0.9) // 4}
 
 
 def test_more_workers_than_cores_share_cores():
     found = plan(machine(cores=2), "workers=5")
-    assert [place.cores for place in found.places] == [(0,), (1,), (0,), (1,), (0,)]
+    assert [slot.cores for slot in found.slots] == [(0,), (1,), (0,), (1,), (0,)]
 
 
 def test_unbound_workers_keep_to_no_core():
     found = plan(machine(cores=4), "workers=2", "bind_cores=false")
-    assert [(place.cores, place.num_threads) for place in found.places] == [((), 2)] * 2
+    assert [(slot.cores, slot.num_threads) for slot in found.slots] == [((), 2)] * 2
 
 
 def test_self_play_on_the_processor_leaves_the_gpu_to_training():
     found = plan(machine(2, cores=9), "self_play_device=cpu", "workers=8")
-    *players, trainer = found.places
-    assert [(place.device.kind, place.roles) for place in players] == [("cpu", ("play",))] * 8
+    *players, trainer = found.slots
+    assert [(slot.device.kind, slot.roles) for slot in players] == [("cpu", ("play",))] * 8
     assert (trainer.device.index, trainer.roles) == (0, ("train",))
     assert players[0].environment()["CUDA_VISIBLE_DEVICES"] == ""
     assert trainer.machine_gpus == ("GPU-0", "GPU-1")
@@ -160,7 +160,7 @@ def test_self_play_on_the_processor_leaves_the_gpu_to_training():
 
 def test_without_gpus_self_play_on_the_processor_is_as_ever():
     found = plan(machine(cores=2), "self_play_device=cpu", "workers=2")
-    assert {place.roles for place in found.places} == {("play", "train")}
+    assert {slot.roles for slot in found.slots} == {("play", "train")}
 
 
 def test_more_workers_than_memory_is_an_error_that_says_how_many_fit():
@@ -169,9 +169,9 @@ def test_more_workers_than_memory_is_an_error_that_says_how_many_fit():
 
 
 def test_chosen_by_itself_the_number_fits_into_memory():
-    assert len(plan(machine(2, cores=64)).places) == 4
+    assert len(plan(machine(2, cores=64)).slots) == 4
     few = plan(machine(2, cores=64, memory_gib=6.5))
-    assert (len(few.places), few.notes) == (2, ())
+    assert (len(few.slots), few.notes) == (2, ())
     (note,) = plan(machine(4, cores=64, memory_gib=6.5)).notes
     assert note.startswith("4 GPUs, 1 of them without a worker: memory has room for 3 workers")
 
@@ -180,11 +180,11 @@ def test_bounds_of_workers_that_come_to_more_than_the_memory_are_an_error():
     with pytest.raises(ConfigError, match=r"4 workers take about 8\.0 GiB each"):
         plan(machine(memory_gib=16), "workers=4", "worker_memory_mib=8192")
     found = plan(machine(memory_gib=16), "workers=2", "worker_memory_mib=1024")
-    assert {place.memory_bytes for place in found.places} == {GIB}
+    assert {slot.memory_bytes for slot in found.slots} == {GIB}
 
 
 def test_a_worker_with_longer_searches_needs_more_memory():
-    cpu = plan(machine()).places[0].device
+    cpu = plan(machine()).slots[0].device
     long = load_config(settings=["search.simulations_last=800", "self_play.games_per_shard=256"])
     assert worker_bytes(long, cpu) > worker_bytes(load_config(), cpu) + 50 * (1 << 20)
 

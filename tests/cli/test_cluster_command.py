@@ -1,4 +1,4 @@
-"""Commands about clusters and devices that end before any work, in one line with the way out."""
+"""Commands about clusters and devices that end before any work, in one line with the fix."""
 
 import subprocess
 import sys

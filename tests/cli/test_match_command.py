@@ -37,7 +37,7 @@ def test_fixed_players_and_what_is_said_of_them(chess_snn, tmp_path):
     text = done.stdout
     assert "greedy against random" in text
     assert (f"40, {body['wins']} won, {body['draws']} drawn, {body['losses']} lost, "
-            f"{body['capped']} cut") in text
+            f"{body['capped']} truncated") in text
     assert (f"{body['score']:.3f}, 95 % interval {body['score_low']:.3f} to "
             f"{body['score_high']:.3f} (20 pairs") in text
     assert f"{body['elo']['difference']:+.0f}, 95 % interval" in text

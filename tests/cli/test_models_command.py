@@ -27,7 +27,7 @@ RATING = {
 }
 PLAYED = PromotionFacts(
     candidate=3, champion=2, verdict="undecided", llr=0.4, lower=-3.0, upper=3.0, elo0=0.0,
-    elo1=75.0, simulations=0, games=64, wins=20, draws=10, losses=17, capped=17,
+    elo1=75.0, simulations=0, games=64, wins=20, draws=10, losses=17, truncated=17,
     pairs=[2, 8, 10, 9, 3], score=0.523,
 )
 

@@ -12,10 +12,10 @@ from chess_snn.data import with_digest
 
 COLUMNS = (
     "iteration,generation,champion,progress,elapsed_s,games,positions,white_rate,draw_rate,"
-    "black_rate,cut_rate,plies_mean,games_per_s,positions_per_s,network_share,entropy_ratio,"
+    "black_rate,truncated_rate,plies_mean,games_per_s,positions_per_s,network_share,entropy_ratio,"
     "policy_loss,value_loss,holdout_value_loss_before,holdout_value_loss_after,policy_entropy,"
-    "learning_rate,window_positions,score,elo,elo_low,elo_high,conversion_rate,gate_verdict,"
-    "gate_score,gate_llr,gate_games,self_play_s,training_s,evaluation_s,evaluation_hidden_s,gate_s,"
+    "learning_rate,window_positions,score,elo,elo_low,elo_high,conversion_rate,promotion_verdict,"
+    "promotion_score,promotion_llr,promotion_games,self_play_s,training_s,evaluation_s,evaluation_hidden_s,gating_match_s,"
     "iteration_s,device_utilisation,device_memory_gib,plies_min,plies_max,"
     "ended_checkmate,ended_stalemate,ended_fifty_moves,ended_threefold_repetition,"
     "ended_insufficient_material,ended_resigned,ended_ply_cap,total_loss,"
@@ -56,7 +56,7 @@ def expected(folder, iteration: int) -> dict[str, float]:
         "games": games,
         "positions": positions,
         "white_rate": sum(shard["white_wins"] for shard in shards) / games,
-        "cut_rate": sum(shard["terminations"]["ply_cap"] for shard in shards) / games,
+        "truncated_rate": sum(shard["terminations"]["ply_cap"] for shard in shards) / games,
         "plies_mean": positions / games,
         "plies_max": max(shard["plies_max"] for shard in shards),
         "ended_ply_cap": sum(shard["terminations"]["ply_cap"] for shard in shards) / games,

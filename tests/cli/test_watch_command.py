@@ -67,7 +67,7 @@ def test_an_alarm_is_shown(folder, chess_snn, monkeypatch):
 def test_what_a_candidate_came_to_is_told(folder, chess_snn):
     played = PromotionFacts(
         candidate=2, champion=1, verdict="reject", llr=-3.2, lower=-3.0, upper=3.0, elo0=0.0,
-        elo1=75.0, simulations=0, games=32, wins=4, draws=9, losses=14, capped=5,
+        elo1=75.0, simulations=0, games=32, wins=4, draws=9, losses=14, truncated=5,
         pairs=[5, 6, 4, 1, 0], score=0.344,
     )
     made.finish(folder, 0)

@@ -24,18 +24,18 @@ from chess_snn.campaign.extending import extend_campaign
 from chess_snn.campaign.integrity.repair import repair_campaign
 from chess_snn.campaign.integrity.verify import verify_campaign
 from chess_snn.campaign.stages import play_shard, prepare_first_generation
-from chess_snn.campaign.stages.given_games import fix_given_games
+from chess_snn.campaign.stages.dataset import fix_dataset
 from chess_snn.campaign.stages.warm_start import train_first_generation
 from chess_snn.campaign.store.notes import note_removal
 from chess_snn.campaign.store.receipts import DeviceUse
 from chess_snn.campaign.strength.champions import promote_by_hand
-from chess_snn.campaign.strength.climbing import play_climb
+from chess_snn.campaign.strength.ladder_tests import play_ladder_test
 from chess_snn.campaign.strength.matches import final_matches
 
 CHESS = (
     *MICRO, "campaign.iterations=1", "promotion.rule=sprt",
-    "promotion.max_openings=2", "promotion.openings_each=1", "evaluation.climb=true",
-    "evaluation.climb_games=2", "evaluation.climb_pairs=1", "training.batch_size=64",
+    "promotion.max_openings=2", "promotion.openings_each=1", "evaluation.ladder_test=true",
+    "evaluation.ladder_test_games=2", "evaluation.ladder_test_pairs=1", "training.batch_size=64",
 )
 GAME_2048 = MICRO_2048
 
@@ -72,18 +72,18 @@ def make_2048(root: Path) -> None:
 
 
 def create(root: Path, settings: Sequence[str]) -> CampaignFolder:
-    config = fix_given_games(load_config(settings=list(settings)))
+    config = fix_dataset(load_config(settings=list(settings)))
     return CampaignFolder.create(root / "campaign", config)
 
 
 def finish_iteration(folder: CampaignFolder, iteration: int) -> None:
     """Play an iteration; its receipt has the fields that only a whole flow fills in."""
     receipt = play_iteration(folder, iteration)
-    climb = None
-    if folder.config.evaluation.climb:
-        climb = play_climb(folder.path, iteration + 1)
+    ladder_test = None
+    if folder.config.evaluation.ladder_test:
+        ladder_test = play_ladder_test(folder.path, iteration + 1)
     write_receipt(folder, replace(
-        receipt, climb=climb, is_warm=bool(folder.config.supervised.games),
+        receipt, ladder_test=ladder_test, is_warm=bool(folder.config.supervised.games),
         devices=DeviceUse(count=1.0, utilisation=0.5, memory_gib=1.0),
     ))
 

@@ -67,15 +67,15 @@ def test_a_folder_that_cannot_be_listed_is_not_committed_without_its_files_bug()
 
 
 @pytest.mark.parametrize(
-    ("code", "way_out"),
+    ("code", "hint"),
     [(errno.ENOSPC, "free space"), (errno.EROFS, "read-only"), (errno.EFBIG, "ulimit")],
 )
-def test_an_error_of_the_disk_says_what_helps(tmp_path, code, way_out):
+def test_an_error_of_the_disk_says_what_helps(tmp_path, code, hint):
     def write():
         with staged_folder(tmp_path / "thing"):
             raise OSError(code, "as the kernel says it")
 
-    with pytest.raises(UsageError, match=f"cannot write .*thing.*{way_out}"):
+    with pytest.raises(UsageError, match=f"cannot write .*thing.*{hint}"):
         write()
     assert names(tmp_path) == []
 

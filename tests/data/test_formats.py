@@ -27,7 +27,7 @@ def test_an_upgrade_leaves_what_was_read_as_it_is():
     assert body == {"a": 0}
 
 
-@pytest.mark.parametrize(("version", "way_out"), [
+@pytest.mark.parametrize(("version", "hint"), [
     (4, "a newer program wrote it: update this one, or go on with that one"),
     (0, "open it with the program that wrote it"),
     (-1, "open it with the program that wrote it"),
@@ -36,12 +36,12 @@ def test_an_upgrade_leaves_what_was_read_as_it_is():
     (True, "open it with the program that wrote it"),
     (None, "open it with the program that wrote it"),
 ])
-def test_any_other_version_is_refused_by_name(version, way_out):
+def test_any_other_version_is_refused_by_name(version, hint):
     with pytest.raises(UnknownVersionError) as refused:
         FORMAT.check(version, PLACE)
     assert str(refused.value) == (
         f"{PLACE}: thing version {version!r} is unknown, this program reads versions 1 to 3; "
-        f"{way_out}"
+        f"{hint}"
     )
 
 

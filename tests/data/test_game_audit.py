@@ -13,13 +13,13 @@ from chess_snn.games.chess.layout import FULLMOVE_SHIFT, META, REPETITIONS_SHIFT
 
 GAME = get_game("chess")
 CHECKMATE = GAME.spec.terminations.index("checkmate")
-PLY_CAP = 400
+PLY_LIMIT = 400
 """Long enough for random games to end in every way."""
 
 
 @pytest.fixture(scope="module")
 def records():
-    return with_search_targets(GAME, play_random_games(GAME, 48, PLY_CAP))
+    return with_search_targets(GAME, play_random_games(GAME, 48, PLY_LIMIT))
 
 
 def changed(records, name, index, value):

@@ -18,7 +18,7 @@ LARGE = {
     "words": np.random.default_rng(0).integers(2**64, size=(120_001, 5), dtype=np.uint64),
     "numbers": np.arange(2_000_003, dtype=np.int16),
     "shares": np.random.default_rng(1).random(1_500_001).astype(np.float16),
-    "octets": np.zeros(3_000_001, np.uint8),
+    "bytes": np.zeros(3_000_001, np.uint8),
 }
 """Each has several chunks, the last of which is not full."""
 

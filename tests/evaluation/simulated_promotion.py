@@ -13,7 +13,7 @@ from simulated_games import chances
 
 from chess_snn.campaign.configuration.settings import CampaignConfig
 from chess_snn.campaign.store.receipts import PromotionFacts
-from chess_snn.campaign.strength.gate import decide
+from chess_snn.campaign.strength.gating_match import decide
 from chess_snn.campaign.strength.matches import NetworkPlayer
 from chess_snn.campaign.strength.ratings import RatedCampaign
 from chess_snn.evaluation import (
@@ -78,7 +78,7 @@ class Campaign:
 def champions(elos, draw_rate, stream, *, former=False, max_openings=32, num_openings=25):
     """Which of the generations ``elos`` is champion after each of them; the first one is 0."""
     campaign, promotion = Campaign(draw_rate, stream), CONFIG.promotion
-    budget = CONFIG.gate_simulations
+    budget = CONFIG.gating_simulations
     names = [NetworkPlayer(number, budget).name for number in range(len(elos))]
     strengths = OPPONENTS | dict(zip(names, elos, strict=True))
     test = FORMER if former else promotion.test()
@@ -107,13 +107,13 @@ def champions(elos, draw_rate, stream, *, former=False, max_openings=32, num_ope
 
 
 def facts_of(candidate, champion, counts, **others):
-    """Facts of a gate by its pairs."""
+    """Facts of a gating match by its pairs."""
     counts, test = np.array(counts), CONFIG.promotion.test()
     looked = sprt(counts, test)
     return PromotionFacts(**{
         "candidate": candidate, "champion": champion, "verdict": "undecided", "llr": looked.llr,
         "lower": looked.lower, "upper": looked.upper, "elo0": test.elo0, "elo1": test.elo1,
-        "simulations": CONFIG.gate_simulations, "games": 2 * int(counts.sum()), "wins": 0,
+        "simulations": CONFIG.gating_simulations, "games": 2 * int(counts.sum()), "wins": 0,
         "draws": 0, "losses": 0, "capped": 2 * int(counts.sum()), "pairs": counts.tolist(),
         "score": float(counts @ PAIR_SCORES / counts.sum()),
     } | others)

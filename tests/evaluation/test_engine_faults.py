@@ -119,7 +119,7 @@ def test_voided_games_enter_no_score(against_random):
     result = against_random("dies")
     assert (result.num_games, result.num_scored, result.num_pairs) == (4, 2, 0)
     assert result.interval() == (0.0, 1.0), "no opening has both of its games"
-    assert (result.wins, result.draws, result.losses, result.capped) == (0, 0, 0, 2)
+    assert (result.wins, result.draws, result.losses, result.truncated) == (0, 0, 0, 2)
     assert result.score == 0.5
     assert pair_counts(result).sum() == 0
     games = match_games(result)
@@ -146,7 +146,7 @@ def test_voided_games_enter_no_score(against_random):
 )
 def test_no_legal_move_forfeits_the_game(against_random, answer):
     result = against_random(answer)
-    assert (result.voided, result.forfeits_a, result.forfeits_b, result.capped) == (0, 2, 0, 2)
+    assert (result.voided, result.forfeits_a, result.forfeits_b, result.truncated) == (0, 2, 0, 2)
     assert result.scores_a.tolist() == [0.5, 0.0, 0.5, 0.0]
     assert result.losses == 2
     assert result.plies.tolist() == [MAX_PLIES, 3, MAX_PLIES, 3]

@@ -18,7 +18,7 @@ TOP = len(RUNGS) - 1
 PAIRS = 5
 
 
-def climb(elo, start, num_batches, stream):
+def ladder_test(elo, start, num_batches, stream):
     """Scores by rung, and the rungs in the order in which they were met."""
     counts, met = {}, []
     for _ in range(num_batches):
@@ -43,7 +43,7 @@ def test_everybody_arrives_at_their_own_rung(elo, start):
     own = int(np.abs(RUNGS - elo).argmin())
     off = 0
     for seed in range(20):
-        scores, _ = climb(elo, start, 25, np.random.default_rng(seed))
+        scores, _ = ladder_test(elo, start, 25, np.random.default_rng(seed))
         off += not (
             has_arrived(scores, start, RUNGS)
             and own in bracketing_rungs(scores, start, RUNGS)
@@ -52,20 +52,20 @@ def test_everybody_arrives_at_their_own_rung(elo, start):
 
 
 def test_most_games_are_played_about_the_own_rung():
-    _, met = climb(600, 0, 40, np.random.default_rng(0))
+    _, met = ladder_test(600, 0, 40, np.random.default_rng(0))
     assert met[0] == 0
     near = sum(abs(rung - 5) <= 2 for rung in met)
     assert near >= 30
 
 
 def test_a_climb_that_begins_near_wastes_nothing():
-    _, met = climb(600, 5, 12, np.random.default_rng(3))
+    _, met = ladder_test(600, 5, 12, np.random.default_rng(3))
     assert all(abs(rung - 5) <= 2 for rung in met)
 
 
 @pytest.mark.parametrize(("elo", "end"), [(-2000, 0), (4000, TOP)])
 def test_beyond_the_ladder_it_stays_at_its_end(elo, end):
-    scores, met = climb(elo, 6, 20, np.random.default_rng(0))
+    scores, met = ladder_test(elo, 6, 20, np.random.default_rng(0))
     assert {min(met), max(met)} == {6, end}
     bracket = bracketing_rungs(scores, 6, RUNGS)
     assert end in bracket

@@ -12,8 +12,8 @@ from chess_snn.evaluation import MatchResult
 from chess_snn.evaluation.ladder import (
     APPROXIMATE_ELO,
     BATCH_PAIRS,
-    climb_ladder,
     rate_on_ladder,
+    run_ladder_test,
 )
 
 ELOS = {"random": 0.0, "a": 300.0, "b": 600.0, "c": 900.0, "d": 1200.0, "e": 1500.0}
@@ -40,8 +40,8 @@ def match(player, opponent, counts):
     )
 
 
-def climb(ladder, player, elo, num_games, stream):
-    return climb_ladder(
+def games_on_ladder(ladder, player, elo, num_games, stream):
+    return run_ladder_test(
         ladder, ladder.players, num_games,
         lambda rung, number: match(player, rung, play_pairs(elo, ELOS[rung], BATCH_PAIRS, stream)),
     )
@@ -49,7 +49,7 @@ def climb(ladder, player, elo, num_games, stream):
 
 @pytest.mark.parametrize("elo", [150.0, 700.0, 1400.0])
 def test_a_player_meets_rungs_near_its_strength(ladder, elo):
-    played = climb(ladder, "new", elo, 200, np.random.default_rng(1))
+    played = games_on_ladder(ladder, "new", elo, 200, np.random.default_rng(1))
     games = {name: sum(batch.num_games for batch in batches) for name, batches in played.items()}
     assert sum(games.values()) == 200
     most_met = max(games, key=games.get)
@@ -59,7 +59,8 @@ def test_a_player_meets_rungs_near_its_strength(ladder, elo):
 def test_players_are_rated_together_on_the_ladders_scale(ladder):
     stream = np.random.default_rng(2)
     played = {
-        name: climb(ladder, name, elo, 400, stream) for name, elo in (("x", 450.0), ("y", 1050.0))
+        name: games_on_ladder(ladder, name, elo, 400, stream)
+        for name, elo in (("x", 450.0), ("y", 1050.0))
     }
     x, y = rate_on_ladder(ladder, played)
     for rated, elo in ((x, 450.0), (y, 1050.0)):

@@ -71,7 +71,7 @@ def test_json_and_back():
     body = json.loads(json.dumps(results.to_json()))
     again = PairResults.from_json(body)
     assert again.counts.tolist() == results.counts.tolist()
-    assert (again.player_a, again.capped, again.plies) == ("a", 4, 900)
+    assert (again.player_a, again.truncated, again.plies) == ("a", 4, 900)
     assert sum(body["wdl_a_white"]) == sum(body["wdl_a_black"]) == 50
 
 

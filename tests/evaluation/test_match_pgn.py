@@ -93,7 +93,7 @@ def test_python_chess_reads_the_games_that_were_played(chess_game, played):
             assert headers["Result"] == ("0-1" if board.turn else "1-0")
             assert headers["EndedBy"] == "checkmate"
     ends = [game.headers["EndedBy"] for game in games]
-    assert ends.count("ply_cap") == played.capped > 0
+    assert ends.count("ply_cap") == played.truncated > 0
     assert ends.count("checkmate") == played.wins + played.losses > 0
     assert "SetUp" not in games[-1].headers, "it began at the initial position"
     assert [game.headers["OpeningKey"][:5] for game in games[:18:2]] == ["book:"] * 8 + [

@@ -90,11 +90,11 @@ def test_counts_add_up(chess_game):
         chess_game, RandomPlayer(), RandomPlayer("other"), openings, seed=1, max_plies=150
     )
     assert result.num_games == 40
-    assert result.wins + result.draws + result.losses + result.capped == 40
-    assert result.capped == np.sum(result.plies == 150) > 0
-    assert result.score == (result.wins + (result.draws + result.capped) / 2) / 40
+    assert result.wins + result.draws + result.losses + result.truncated == 40
+    assert result.truncated == np.sum(result.plies == 150) > 0
+    assert result.score == (result.wins + (result.draws + result.truncated) / 2) / 40
     assert sum(result.terminations_by_name.values()) == 40
-    assert result.terminations_by_name["ply_cap"] == result.capped
+    assert result.terminations_by_name["ply_cap"] == result.truncated
     assert result.wins + result.losses == result.terminations_by_name.get("checkmate", 0)
     np.testing.assert_array_equal(result.opening_index, np.repeat(np.arange(20), 2))
     np.testing.assert_array_equal(result.a_is_white, [True, False] * 20)
@@ -147,7 +147,7 @@ def test_cap_cuts_games_and_scores_them_as_draws(chess_game):
     result = play_match(
         chess_game, RandomPlayer(), GreedyPlayer(chess_game), openings, seed=0, max_plies=1
     )
-    assert (result.capped, result.draws, result.score) == (6, 0, 0.5)
+    assert (result.truncated, result.draws, result.score) == (6, 0, 0.5)
     assert result.terminations_by_name == {"ply_cap": 6}
     assert set(result.plies) == {1}
 
@@ -234,7 +234,7 @@ def test_json_says_what_the_result_says(chess_game):
     assert read["num_games"] == 10 == len(read["per_game"]["score_a"])
     assert [read["score_low"], read["score_high"]] == list(result.interval())
     assert sum(read["per_game"]["score_a"]) / 10 == read["score"] == result.score
-    assert read["per_game"]["termination"].count("ongoing") == read["capped"] == result.capped
+    assert read["per_game"]["termination"].count("ongoing") == read["capped"] == result.truncated
 
 
 class StubbornPlayer:

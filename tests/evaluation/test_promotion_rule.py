@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from simulated_promotion import CONFIG, LEARNING, champions, facts_of, simulate
 
-from chess_snn.campaign.strength.gate import decide
+from chess_snn.campaign.strength.gating_match import decide
 from chess_snn.campaign.strength.matches import NetworkPlayer
 from chess_snn.campaign.strength.ratings import RatedCampaign
 from chess_snn.evaluation import Crosstable, RatedGame, fit_ratings
@@ -29,7 +29,7 @@ def games(a, b, wins, draws, losses):
 
 
 def name(generation):
-    return NetworkPlayer(generation, CONFIG.gate_simulations).name
+    return NetworkPlayer(generation, CONFIG.gating_simulations).name
 
 
 @pytest.mark.parametrize("pairs", README_GATES)
@@ -43,17 +43,17 @@ def test_a_candidate_that_lost_more_games_than_it_won_is_rejected():
 
 
 def test_games_against_others_count():
-    """Level with the champion in the gate, and far better against everybody else."""
-    gate = games(name(2), name(1), 8, 16, 8)
+    """Level with the champion in the gating match, and far better against everybody else."""
+    gating_match = games(name(2), name(1), 8, 16, 8)
     champion = games(name(1), "random", 15, 20, 15)
     better = games(name(2), "random", 30, 20, 0)
-    facts = decide(CONFIG, facts_of(2, 1, [0, 9, 7, 0, 0]), rated(gate + champion + better))
-    assert facts.verdict == "accept", "although the facts say that it lost the gate"
+    facts = decide(CONFIG, facts_of(2, 1, [0, 9, 7, 0, 0]), rated(gating_match + champion + better))
+    assert facts.verdict == "accept", "although the facts say that it lost the gating match"
     assert facts.elo_ahead_low < facts.elo_ahead < facts.elo_ahead_high
     assert facts.elo_ahead > 50
     assert f"{facts.elo_ahead:+.0f} Elo by all games" in str(facts)
     worse = games(name(2), "random", 5, 20, 25)
-    assert decide(CONFIG, facts, rated(gate + champion + worse)).verdict == "reject"
+    assert decide(CONFIG, facts, rated(gating_match + champion + worse)).verdict == "reject"
 
 
 def test_who_lost_every_game_of_the_gate_is_rejected():

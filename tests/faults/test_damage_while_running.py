@@ -1,4 +1,5 @@
-"""A real campaign that finds damage when it is resumed: it says so, mends it, and ends the same."""
+"""A real campaign that finds damage when it is resumed: it says so, repairs it, and ends the
+same."""
 
 from pathlib import Path
 

@@ -11,7 +11,7 @@ from chess_snn.campaign.integrity.repair import repair_campaign
 from chess_snn.campaign.integrity.verify import verify_campaign
 from chess_snn.campaign.store.plans import read_plan
 from chess_snn.campaign.strength.champions import promote_by_hand, read_hand_promotions
-from chess_snn.campaign.strength.gate import gate_state
+from chess_snn.campaign.strength.gating_match import gating_state
 from chess_snn.campaign.strength.match_games import read_match
 from chess_snn.campaign.strength.matches import NetworkPlayer, ScheduledMatch
 from chess_snn.campaign.strength.reports import read_report
@@ -104,12 +104,12 @@ def test_a_part_of_a_match_with_another_result_decides_nothing(stored: CampaignF
     )
     part = stored.match_part(match.event, match.name, 0)
     part.write_bytes(stored.match("gen-000001", "random").read_bytes())
-    gate_state(stored, match)
+    gating_state(stored, match)
     content = part.read_bytes()
     assert b"ply_cap" in content
     swap(part, b"0.5", b"0.0")
     with pytest.raises(CorruptDataError, match="delete it, so that it is played again"):
-        gate_state(stored, match)
+        gating_state(stored, match)
     findings = verify_campaign(stored)
     assert [finding.path for finding in findings.damage] == [stored.name_of(part)]
     (repair,) = repair_campaign(stored, findings)

@@ -68,7 +68,7 @@ def test_a_receipt_of_version_2_is_read_with_what_it_could_not_say(stored: Campa
     new = read_receipt(stored, 0)
     shutil.copy(STORED / "receipt-version-2.json", stored.receipt(0))
     old = read_receipt(stored, 0)
-    assert old.rating is old.climb is old.promotion is None
+    assert old.rating is old.ladder_test is old.promotion is None
     assert (old.shards, old.training, old.matches) == (new.shards, new.training, new.matches)
     assert verify_campaign(stored).is_whole
 

@@ -154,7 +154,7 @@ def receipts() -> list[bytes]:
     plain = read_receipt(stored_campaign(), 1)
     games = PromotionFacts(
         candidate=2, champion=1, verdict="accept", llr=3.0, lower=-2.9, upper=2.9, elo0=0.0,
-        elo1=75.0, simulations=0, games=4, wins=3, draws=1, losses=0, capped=0,
+        elo1=75.0, simulations=0, games=4, wins=3, draws=1, losses=0, truncated=0,
         pairs=[0, 0, 0, 1, 1], score=0.875,
     )
     rating = {"elo": 120.0, "elo_low": 80.0, "elo_high": None, "games": 60, "opponents": 3}

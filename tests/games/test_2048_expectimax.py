@@ -22,13 +22,13 @@ def slow_heuristic(board):
         exponents = [tile.bit_length() - 1 if tile else 0 for tile in line]
         powers = [e**expectimax.DISORDER_POWER for e in exponents]
         steps = [b - a for a, b in pairwise(powers)]
-        climbs = sum(s for s in steps if s > 0), sum(-s for s in steps if s < 0)
+        ascents = sum(s for s in steps if s > 0), sum(-s for s in steps if s < 0)
         pairs = sum(a == b and 0 < a < 32768 for a, b in pairwise(line))
         total += (
             expectimax.BASE
             + expectimax.EMPTY * line.count(0)
             + expectimax.PAIRS * pairs
-            - expectimax.DISORDER * min(climbs)
+            - expectimax.DISORDER * min(ascents)
             - expectimax.MASS * sum(e**expectimax.MASS_POWER for e in exponents)
         )
     return total

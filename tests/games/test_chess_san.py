@@ -27,9 +27,9 @@ def legal_list(board):
 
 
 def word_of(text):
-    octets = np.frombuffer(text.encode(), np.uint8)
-    word, end = read_move(octets, 0)
-    assert end == len(octets), text
+    text_bytes = np.frombuffer(text.encode(), np.uint8)
+    word, end = read_move(text_bytes, 0)
+    assert end == len(text_bytes), text
     return word
 
 

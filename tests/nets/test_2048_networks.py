@@ -19,9 +19,9 @@ from chess_snn.nets.cuda_evaluator import StaticBatch
 
 SPEC = get_game("2048").spec
 NETS = {"T2": net_config("tiny"), "T1": net_config("tiny", ticks=1),
-        "twin": net_config("tiny").twin()}
+        "baseline": net_config("tiny").baseline()}
 CASES = [(net, precision) for net in NETS for precision in ("fp32", "bf16", "int8")
-         if (net, precision) != ("twin", "int8")]
+         if (net, precision) != ("baseline", "int8")]
 B = 70
 
 

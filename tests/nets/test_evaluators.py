@@ -12,7 +12,7 @@ from chess_snn.errors import ConfigError
 from chess_snn.nets import CudaEvaluator, build_network, freeze, make_evaluator, net_config
 
 TINY = net_config("tiny")
-NETS = {"T2": TINY, "T1": net_config("tiny", ticks=1), "twin": TINY.twin()}
+NETS = {"T2": TINY, "T1": net_config("tiny", ticks=1), "baseline": TINY.baseline()}
 
 
 def evaluate(evaluator, positions):
@@ -46,7 +46,7 @@ def test_answers_are_the_networks(spec, positions, network, precision):
 @pytest.mark.parametrize(
     ("net", "precision"),
     [(net, precision) for net in NETS for precision in ("fp32", "bf16", "int8")
-     if (net, precision) != ("twin", "int8")],
+     if (net, precision) != ("baseline", "int8")],
 )
 def test_a_rows_answer_is_the_same_to_the_bit_in_every_company(spec, positions, net, precision):
     network = build_network(spec, NETS[net], 0)
@@ -176,7 +176,7 @@ ON_GPU = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA devic
 
 @pytest.mark.gpu
 @ON_GPU
-@pytest.mark.parametrize("config", [TINY, TINY.twin()], ids=["spiking", "twin"])
+@pytest.mark.parametrize("config", [TINY, TINY.baseline()], ids=["spiking", "baseline"])
 def test_a_gpu_says_nearly_what_the_cpu_says(spec, positions, config):
     network = build_network(spec, config, 0)
     with make_evaluator(network, precision="fp32") as cpu:

@@ -15,7 +15,7 @@ ODD = NetConfig(blocks=2, channels=5, value_channels=3, value_hidden=7, decay=0.
 ONE_CHANNEL = replace(ODD, channels=1, value_channels=1)
 CONFIGS = {
     "T2": TINY, "T1": net_config("tiny", ticks=1), "T3": net_config("tiny", ticks=3), "odd": ODD,
-    "one channel": ONE_CHANNEL, "twin": TINY.twin(),
+    "one channel": ONE_CHANNEL, "baseline": TINY.baseline(),
 }
 
 
@@ -64,7 +64,7 @@ def test_compiled_neurons_give_the_references_logits(spec, positions, name, prec
     assert torch.equal(ours.value_logits_BV, expected.value_logits_BV)
 
 
-@pytest.mark.parametrize("config", [TINY, TINY.twin()], ids=["spiking", "twin"])
+@pytest.mark.parametrize("config", [TINY, TINY.baseline()], ids=["spiking", "baseline"])
 def test_bf16_says_nearly_what_fp32_says(spec, positions, overfit, config):
     positions = positions[:48]
     network = build_network(spec, config, 0)

@@ -103,13 +103,13 @@ def test_a_convolution_of_integer_spikes_is_the_sum_of_those_of_binary_spikes():
 @pytest.mark.parametrize("dtype", PRECISIONS)
 def test_kernels_give_the_bits_of_the_reference(dtype):
     current = currents(1, 3, 16, 4, 4, dtype=dtype).requires_grad_()
-    twin = current.detach().clone().requires_grad_()
+    baseline = current.detach().clone().requires_grad_()
     grad = currents(*current.shape, dtype=dtype, seed=1)
-    ours, theirs = integer_spikes(current, 0.3, 5), ReferenceSpikes.apply(twin, 0.3, 5)
+    ours, theirs = integer_spikes(current, 0.3, 5), ReferenceSpikes.apply(baseline, 0.3, 5)
     assert torch.equal(ours, theirs)
     ours.backward(grad)
     theirs.backward(grad)
-    torch.testing.assert_close(current.grad, twin.grad, rtol=2**-7, atol=0)
+    torch.testing.assert_close(current.grad, baseline.grad, rtol=2**-7, atol=0)
 
 
 def test_the_gradient_is_a_rectangle():

@@ -12,8 +12,8 @@ def lists(positions):
     return few, torch.from_numpy(few.legal_actions), torch.from_numpy(few.num_legal)
 
 
-@pytest.mark.parametrize("config", [net_config("tiny"), net_config("tiny").twin()],
-                         ids=["spiking", "twin"])
+@pytest.mark.parametrize("config", [net_config("tiny"), net_config("tiny").baseline()],
+                         ids=["spiking", "baseline"])
 def test_values_and_gradients_are_those_of_all_actions(spec, lists, config):
     few, legal, num_legal = lists
     networks = [build_network(spec, config, 1) for _ in range(2)]

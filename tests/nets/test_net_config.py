@@ -18,14 +18,14 @@ def test_overrides_change_one_field():
 
 
 def test_the_twin_differs_in_activation_and_ticks_alone():
-    assert net_config("small").twin() == NetConfig(
+    assert net_config("small").baseline() == NetConfig(
         blocks=6, channels=64, ticks=1, activation="relu"
     )
 
 
 def test_a_size_is_named_by_blocks_and_channels():
     assert {config.size for config in SIZES.values()} == set(SIZES)
-    assert net_config("small", ticks=1, decay=0.9).twin().size == "small"
+    assert net_config("small", ticks=1, decay=0.9).baseline().size == "small"
     assert NetConfig(blocks=2, channels=24).size == "2x24"
 
 

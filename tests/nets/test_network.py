@@ -10,7 +10,7 @@ from chess_snn.games import ValueKind
 from chess_snn.nets import SIZES, build_network, net_config, network_digest
 
 TINY = net_config("tiny")
-BOTH = pytest.mark.parametrize("config", [TINY, TINY.twin()], ids=["spiking", "twin"])
+BOTH = pytest.mark.parametrize("config", [TINY, TINY.baseline()], ids=["spiking", "baseline"])
 
 
 @BOTH
@@ -51,10 +51,10 @@ def test_squares_of_actions_are_squares_of_planes(spec):
 
 
 @pytest.mark.parametrize("size", ["tiny", "small"])
-@pytest.mark.parametrize("twin", [False, True], ids=["spiking", "twin"])
+@pytest.mark.parametrize("baseline", [False, True], ids=["spiking", "baseline"])
 @pytest.mark.parametrize("seed", [0, 1])
-def test_the_first_policy_is_near_uniform(spec, positions, size, twin, seed):
-    config = SIZES[size].twin() if twin else SIZES[size]
+def test_the_first_policy_is_near_uniform(spec, positions, size, baseline, seed):
+    config = SIZES[size].baseline() if baseline else SIZES[size]
     network = build_network(spec, config, seed).eval()
     with torch.no_grad():
         output = network(positions.tensor())
@@ -116,8 +116,8 @@ def test_the_seed_alone_decides_the_weights(spec):
 
 
 def test_the_twin_has_the_same_parameters(spec):
-    spiking, twin = build_network(spec, TINY, 0), build_network(spec, TINY.twin(), 0)
-    assert network_digest(spiking) == network_digest(twin)
+    spiking, baseline = build_network(spec, TINY, 0), build_network(spec, TINY.baseline(), 0)
+    assert network_digest(spiking) == network_digest(baseline)
 
 
 def test_a_game_with_few_actions_and_a_return(spec):

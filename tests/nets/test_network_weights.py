@@ -49,7 +49,7 @@ def metadata_of(path):
     return json.loads(path.read_bytes()[8 : 8 + size])["__metadata__"]
 
 
-@pytest.mark.parametrize("config", [TINY, TINY.twin()], ids=["spiking", "twin"])
+@pytest.mark.parametrize("config", [TINY, TINY.baseline()], ids=["spiking", "baseline"])
 def test_round_trip(tmp_path, spec, positions, config):
     path = tmp_path / "n.safetensors"
     network = build_network(spec, config, 3).train()

@@ -14,7 +14,7 @@ BATCH = 3
 CONFIGS = {
     "tiny": net_config("tiny"),
     "small": net_config("small"),
-    "twin": net_config("small").twin(),
+    "baseline": net_config("small").baseline(),
     "odd": NetConfig(blocks=1, channels=5, ticks=3, value_channels=2, value_hidden=7),
 }
 

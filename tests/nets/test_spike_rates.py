@@ -55,7 +55,7 @@ def test_hooks_are_gone_after_an_error(spec):
 
 
 def test_the_twin_has_no_spikes(spec, positions):
-    twin, planes = build_network(spec, TINY.twin(), 0), positions[:2].tensor()
-    counts = count_spikes(twin, planes)
+    baseline, planes = build_network(spec, TINY.baseline(), 0), positions[:2].tensor()
+    counts = count_spikes(baseline, planes)
     assert counts.layers == {}
     assert (counts.per_evaluation, counts.rate) == (0, 0)

@@ -22,6 +22,6 @@ def made_version(generation: int, **changes: object) -> NetworkVersion:
         "parameters": 108_861, "spike_rate": None, "simulations": 16, "score": None,
         "score_low": None, "score_high": None, "rating": None, "climb": None, "promotion": None,
         "is_champion": False, "is_removed": False, "window_shards": (), "window_positions": 0,
-        "given_games": None, "given_digest": None, "provenance": {},
+        "pretraining_dataset": None, "pretraining_digest": None, "provenance": {},
     }
     return NetworkVersion(**(facts | changes))

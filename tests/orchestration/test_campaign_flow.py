@@ -48,7 +48,8 @@ SETTINGS = (
     "search.simulations_last=4", "training.batch_size=32", "evaluation.num_openings=1",
     "evaluation.max_plies=6", 'evaluation.opponents=["random", "greedy", "greedy~25"]',
     "evaluation.won_positions=2", "evaluation.final_openings=1", "evaluation.final_simulations=2",
-    "evaluation.climb=true", "evaluation.climb_pairs=1", "evaluation.climb_games=2",
+    "evaluation.ladder_test=true", "evaluation.ladder_test_pairs=1",
+    "evaluation.ladder_test_games=2",
     "promotion.max_openings=3", "promotion.openings_each=1",
 )
 FINAL_NAMES = ("random-0", "random-2", "greedy-2", "earlier-2")
@@ -60,7 +61,7 @@ METRICS = (
     "self_play/draw_rate", "self_play/plies_mean", "self_play/games_per_s",
     "self_play/positions_per_s", "evaluation/score", "evaluation/score_random",
     "evaluation/score_greedy", "evaluation/score_greedy~25", "evaluation/score_earlier",
-    "evaluation/champion", "evaluation/climb_games",
+    "evaluation/champion", "evaluation/ladder_test_games",
     "evaluation/conversion_rate", "seconds/self_play", "seconds/training", "seconds/evaluation",
     "seconds/evaluation_hidden", "seconds/iteration", "campaign/progress", "campaign/elapsed_s",
 )
@@ -281,7 +282,7 @@ def test_every_candidate_but_the_first_has_played_the_champion(finished):
     assert (played.candidate, played.champion) == (2, 1)
     assert played.games == 2 * sum(played.pairs) <= 6
     assert second.champion == (2 if played.verdict == "accept" else 1)
-    assert second.seconds.gate > 0
+    assert second.seconds.gating_match > 0
     (games,) = (finished.folder.path / "matches" / "gen-000002").glob("champion-*")
     assert games.name == "champion-000001.json"
     assert json.loads(games.read_text())["num_games"] == played.games

@@ -10,7 +10,7 @@ pytest.importorskip("distributed")
 from distributed.diagnostics import nvml  # noqa: E402
 from distributed.system_monitor import SystemMonitor  # noqa: E402
 
-from chess_snn.campaign.machine.places import WorkerPlace  # noqa: E402
+from chess_snn.campaign.machine.slots import WorkerSlot  # noqa: E402
 from chess_snn.devices import Device, processor  # noqa: E402
 from tasks.cluster.devices import UseTotals, WorkerState  # noqa: E402
 from tasks.cluster.worker_pool import PoolWorker, _state  # noqa: E402
@@ -70,7 +70,7 @@ def test_dasks_names_of_a_gpus_figures_are_known_bug(monkeypatch):
     )
     monitor = SystemMonitor()
     monitor.update()
-    place = WorkerPlace(
+    place = WorkerSlot(
         0, "a", Device("cuda", 0, "0", "H200", 80 * GIB), (), 1, GIB, ("play", "train"), ()
     )
     worker = PoolWorker("tcp://a:1", place, host_cores=64)

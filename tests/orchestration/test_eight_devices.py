@@ -29,7 +29,7 @@ SETTINGS = (
     "search.simulations_last=2", "training.batch_size=32", "training.micro_batch=32",
     "training.window_positions=10000", 'evaluation.opponents=["random"]',
     "evaluation.num_openings=1", "evaluation.max_plies=4", "evaluation.won_positions=1",
-    "evaluation.climb=false", "evaluation.final_openings=0",
+    "evaluation.ladder_test=false", "evaluation.final_openings=0",
     "promotion.max_openings=1", "promotion.openings_each=1",
 )
 

@@ -1,4 +1,4 @@
-"""What goes wrong on a worker is one line that names the work and the way out."""
+"""What goes wrong on a worker is one line that names the work and the fix."""
 
 import resource
 

@@ -25,7 +25,8 @@ from tasks.summary_lines import (  # noqa: E402
 GPU = "GPU 1 (NVIDIA H200) of box-a"
 CHALLENGE = PromotionFacts(
     candidate=2, champion=1, verdict="reject", llr=-3.0, lower=-2.9, upper=2.9, elo0=0.0,
-    elo1=75.0, simulations=8, games=8, wins=1, draws=3, losses=4, capped=2, pairs=[2, 1, 1, 0, 0],
+    elo1=75.0, simulations=8, games=8, wins=1, draws=3, losses=4, truncated=2,
+    pairs=[2, 1, 1, 0, 0],
     score=0.3125,
 )
 

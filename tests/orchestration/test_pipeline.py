@@ -13,7 +13,7 @@ from small_campaigns import finish, make_campaign  # noqa: E402
 
 from chess_snn.campaign import read_receipt  # noqa: E402
 from chess_snn.campaign.store.plans import CampaignClock  # noqa: E402
-from flows.context import CampaignRun, Relay  # noqa: E402
+from flows.context import CampaignRun, Handoff  # noqa: E402
 from flows.iteration import _run_iteration  # noqa: E402
 
 
@@ -32,7 +32,7 @@ def test_closing_a_gap_leaves_later_receipts_as_they_are_bug(tmp_path: Path) -> 
     folder.receipt(0).unlink()
     before = folder.receipt(1).read_bytes()
     run = CampaignRun(folder, Idle(), Idle(), "", CampaignClock(0.0), Idle())
-    relay = Relay(read_receipt(folder, 1).plan, predecessor=Future())
-    assert _run_iteration(run, relay) == read_receipt(folder, 1)
-    assert relay.trained.done(), "the next iteration may begin"
+    handoff = Handoff(read_receipt(folder, 1).plan, predecessor=Future())
+    assert _run_iteration(run, handoff) == read_receipt(folder, 1)
+    assert handoff.trained.done(), "the next iteration may begin"
     assert folder.receipt(1).read_bytes() == before

@@ -1,4 +1,4 @@
-"""Stages on workers that do not see the campaign folder, by a real crew."""
+"""Stages on workers that do not see the campaign folder, by real workers."""
 
 import asyncio
 import hashlib
@@ -58,15 +58,15 @@ def test_stages_on_workers_without_the_folder_are_committed_here(make):
     directory = str(folder.path)
     expected = [play_shard(plain.path, 0, shard) for shard in range(3)]
     compute.start()
-    with campaign_workers(folder, lambda text: None) as crew:
-        give_access(crew.client, folder, crew.addresses)
+    with campaign_workers(folder, lambda text: None) as pool:
+        give_access(pool.client, folder, pool.addresses)
         calls = [(remote.play_shard, directory, 0, shard, 1) for shard in range(3)]
         first = compute.run_on_device(*calls[1])
         committed = folder.shard(0, 1).stat()
         facts = compute.run_all_on_devices(calls)
         assert facts[1] == first
         assert folder.shard(0, 1).stat() == committed
-        directories = crew.client.run(lambda dask_worker: dask_worker.local_directory)
+        directories = pool.client.run(lambda dask_worker: dask_worker.local_directory)
         for shard in range(3):
             ours, theirs = (verify_folder(c.shard(0, shard)) for c in (folder, plain))
             assert ours.files == theirs.files
@@ -82,17 +82,17 @@ def test_stages_on_workers_without_the_folder_are_committed_here(make):
 @pytest.mark.slow
 def test_workers_that_should_see_the_folder_and_do_not_are_named(make, tmp_path):
     folder = make("c")
-    with campaign_workers(folder, lambda text: None) as crew:
-        check_seen(crew.client, folder, crew.addresses)
+    with campaign_workers(folder, lambda text: None) as pool:
+        check_seen(pool.client, folder, pool.addresses)
         (folder.path / "campaign.toml").rename(tmp_path / "campaign.toml")
         with pytest.raises(ClusterError, match=r"worker tls://.* does not see .*nothing is there"):
-            check_seen(crew.client, folder, crew.addresses)
+            check_seen(pool.client, folder, pool.addresses)
         with pytest.raises(FileNotFoundError, match="does not see the campaign"):
-            crew.client.submit(remote.play_shard, str(folder.path), 0, 0, 1).result()
+            pool.client.submit(remote.play_shard, str(folder.path), 0, 0, 1).result()
         other = CampaignFolder.create(folder.path.parent / "other", folder.config)
         (other.path / "campaign.toml").rename(folder.path / "campaign.toml")
         with pytest.raises(ClusterError, match="another campaign is there"):
-            check_seen(crew.client, folder, crew.addresses)
+            check_seen(pool.client, folder, pool.addresses)
 
 
 def test_the_scheduler_keeps_files_that_were_asked_for_last():
@@ -119,8 +119,8 @@ def test_a_damaged_input_is_named_and_one_that_the_scheduler_lost_is_sent_again(
     folder = make("c", "cluster.shared_storage=false")
     call = (remote.play_shard, str(folder.path), 0, 0, 1)
     compute.start()
-    with campaign_workers(folder, lambda text: None) as crew:
-        give_access(crew.client, folder, crew.addresses)
+    with campaign_workers(folder, lambda text: None) as pool:
+        give_access(pool.client, folder, pool.addresses)
         weights = folder.checkpoint(0) / "weights.safetensors"
         content = weights.read_bytes()
         weights.write_bytes(b"x" + content[1:])
@@ -129,11 +129,11 @@ def test_a_damaged_input_is_named_and_one_that_the_scheduler_lost_is_sent_again(
         assert caught.value.folder == folder.checkpoint(0)
         weights.write_bytes(content)
 
-        job = placement.sent(crew.client, call)
-        crew.client.run_on_scheduler(lambda dask_scheduler: [
+        job = placement.sent(pool.client, call)
+        pool.client.run_on_scheduler(lambda dask_scheduler: [
             path.unlink()
             for path in dask_scheduler.plugins[FileStore.name]._path("x").parent.iterdir()
         ])
         with pytest.raises(FileNotFoundError, match="does not keep"):
-            crew.client.submit(*job, pure=False).result()
+            pool.client.submit(*job, pure=False).result()
         assert compute.run_on_device(*call).name == "iter-000000/shard-0000"

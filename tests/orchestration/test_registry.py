@@ -47,7 +47,7 @@ RATING = {
 }
 PLAYED = PromotionFacts(
     candidate=2, champion=1, verdict="accept", llr=3.07, lower=-3.0, upper=3.0, elo0=0.0,
-    elo1=75.0, simulations=0, games=34, wins=30, draws=0, losses=4, capped=0,
+    elo1=75.0, simulations=0, games=34, wins=30, draws=0, losses=4, truncated=0,
     pairs=[0, 1, 2, 1, 13], score=0.882,
 )
 
@@ -136,8 +136,8 @@ def test_a_version_carries_what_is_known_of_its_network(folder):
 
 
 def test_the_elo_of_a_version_is_the_ladders_where_it_climbs(folder):
-    climb = {"elo": 812.2, "elo_low": 730.0, "elo_high": 905.4, "num_games": 60}
-    write_receipt(folder, replace(read_receipts(folder)[1], climb=climb))
+    ladder_test = {"elo": 812.2, "elo_low": 730.0, "elo_high": 905.4, "num_games": 60}
+    write_receipt(folder, replace(read_receipts(folder)[1], ladder_test=ladder_test))
     record(folder)
     (version,) = client(folder).search_model_versions("tags.generation = '2'")
     assert version.tags["elo"] == "812 (730 to 905)"

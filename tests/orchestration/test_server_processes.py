@@ -1,4 +1,4 @@
-"""No way out of a block leaves its server behind; shown on the smallest real server there is."""
+"""No exit from a block leaves its server behind; shown on the smallest real server there is."""
 
 import json
 import os

@@ -338,9 +338,9 @@ def test_the_configuration_becomes_dotted_parameters_of_legal_length(uri):
 def test_every_checkpoint_is_one_version_with_tags_and_aliases(uri, weights):
     tracker = CampaignTracker(uri, campaign())
     for generation in (0, 1, 0):
-        climb = {"elo": 210.4, "elo_low": 150.0, "elo_high": 301.0}
+        ladder_test = {"elo": 210.4, "elo_low": 150.0, "elo_high": 301.0}
         tracker.record_iteration(
-            generation, METRICS, made_version(generation, climb=climb), weights
+            generation, METRICS, made_version(generation, ladder_test=ladder_test), weights
         )
     tracker.promote(0)
     versions = client(uri).search_model_versions(f"name = '{MODEL_NAME}'")

@@ -24,7 +24,7 @@ from small_campaigns import play_first_games  # noqa: E402
 from chess_snn.campaign import CampaignFolder, load_config  # noqa: E402
 from chess_snn.campaign.machine.training_launch import generation_training, run_training  # noqa: E402
 from chess_snn.campaign.machine.workers import plan_here  # noqa: E402
-from chess_snn.campaign.stages.given_games import fix_given_games  # noqa: E402
+from chess_snn.campaign.stages.dataset import fix_dataset  # noqa: E402
 from chess_snn.campaign.stages.warm_start import (  # noqa: E402
     supervised_facts,
     train_first_generation,
@@ -83,13 +83,13 @@ class Scene:
 @pytest.fixture
 def scene():
     plan = plan_here(load_config(settings=["execution.workers=2", "execution.device=cpu"]))
-    places = [
-        replace(place, host=host, number=0)
-        for place, host in zip(plan.places, ("box-b", "box-c"), strict=True)
+    slots = [
+        replace(slot, host=host, number=0)
+        for slot, host in zip(plan.slots, ("box-b", "box-c"), strict=True)
     ]
     with (
         dask.config.set(DASK_SETTINGS),
-        local_cluster(places) as cluster,
+        local_cluster(slots) as cluster,
         Client(cluster) as client,
     ):
         scene = Scene(client)
@@ -194,7 +194,7 @@ def test_two_machines_train_what_two_ranks_of_one_do(played, scene, shared):
 
 def test_two_machines_learn_from_given_games_what_one_process_does(scene, tmp_path):
     games = make_import(tmp_path / "games")
-    config = fix_given_games(load_config(settings=[
+    config = fix_dataset(load_config(settings=[
         *SETTINGS, "training.batch_size=64", "training.micro_batch=32",
         f'supervised.games="{games}"',
     ]))

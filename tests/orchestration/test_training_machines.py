@@ -5,7 +5,7 @@ import pytest
 pytestmark = pytest.mark.orchestration
 pytest.importorskip("distributed")
 
-from chess_snn.campaign.machine.places import WorkerPlace  # noqa: E402
+from chess_snn.campaign.machine.slots import WorkerSlot  # noqa: E402
 from chess_snn.devices import Device, processor  # noqa: E402
 from tasks.cluster.worker_pool import PoolWorker  # noqa: E402
 from tasks.train_together import choose_machines  # noqa: E402
@@ -13,7 +13,7 @@ from tasks.train_together import choose_machines  # noqa: E402
 
 def member(host: str, number: int = 0, *, gpu: bool = True) -> PoolWorker:
     device = Device("cuda", number, str(number), "H200", 1 << 37) if gpu else processor()
-    place = WorkerPlace(number, host, device, (), 1, 1 << 30, ("play", "train"), ())
+    place = WorkerSlot(number, host, device, (), 1, 1 << 30, ("play", "train"), ())
     return PoolWorker(f"tls://{host}:{9000 + number}", place)
 
 

@@ -1,4 +1,4 @@
-"""A campaign that learns from given games first, as Prefect and MLflow show it."""
+"""A campaign that learns from a dataset first, as Prefect and MLflow show it."""
 
 import json
 

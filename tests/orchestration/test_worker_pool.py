@@ -16,7 +16,7 @@ import dask  # noqa: E402
 from distributed import Client, Nanny  # noqa: E402
 
 from chess_snn.campaign import load_config  # noqa: E402
-from chess_snn.campaign.machine.places import own_place  # noqa: E402
+from chess_snn.campaign.machine.slots import own_slot  # noqa: E402
 from chess_snn.campaign.machine.workers import plan_here  # noqa: E402
 from chess_snn.devices import SIMULATED_GPUS  # noqa: E402
 from tasks import compute  # noqa: E402
@@ -76,7 +76,7 @@ def scene(monkeypatch):
 
 def own_device(_: int) -> int:
     time.sleep(0.02)
-    return own_place().device.index
+    return own_slot().device.index
 
 
 def fail_on(device: int, number: int) -> int:

@@ -255,10 +255,10 @@ def test_noise_is_survived_and_never_imported_by_half(seed):
     rng = np.random.default_rng(seed)
     good = b"\n".join(GOOD.values())
     for _ in range(60):
-        octets = np.frombuffer(good, np.uint8).copy()
-        places = rng.integers(len(octets), size=int(rng.integers(1, 30)))
-        octets[places] = rng.choice(NOISE, len(places))
-        records, report = read_games(octets.tobytes())
+        noisy = np.frombuffer(good, np.uint8).copy()
+        places = rng.integers(len(noisy), size=int(rng.integers(1, 30)))
+        noisy[places] = rng.choice(NOISE, len(places))
+        records, report = read_games(noisy.tobytes())
         assert report.games + report.games_refused == report.games_read
         if records is not None:
             assert records.num_games == report.games

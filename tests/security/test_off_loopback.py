@@ -44,8 +44,8 @@ def test_without_a_password_it_is_refused_with_the_ways_out(home, address):
     assert refused.returncode == 2
     (line,) = refused.stdout.splitlines()
     assert line.startswith(f"error: --host {address} can be reached by others")
-    for way_out in ("CHESS_SNN_CREDENTIALS=user:password", "CHESS_SNN_CREDENTIALS_FILE", "ssh -L"):
-        assert way_out in line
+    for hint in ("CHESS_SNN_CREDENTIALS=user:password", "CHESS_SNN_CREDENTIALS_FILE", "ssh -L"):
+        assert hint in line
     assert not home.processes()
 
 

@@ -29,17 +29,17 @@ CLAIMED_AT_ONCE = {"fifty_moves", "threefold_repetition"}
 ORDINARY_ONLY = {"practice_share_first": 0.0, "restart_share_first": 0.0}
 
 
-def capped(max_plies, **changes):
-    """Settings with that ply cap at the start of the campaign."""
+def truncated(max_plies, **changes):
+    """Settings with that ply limit at the start of the campaign."""
     return SelfPlaySettings(max_plies_first=max_plies, **{"concurrent_games": 9} | changes)
 
 
-ANY_WAY = capped(300, temperature_first=2.0, **ORDINARY_ONLY)
-GREEDY = capped(300, temperature_first=0.0, temperature_last=0.0, **ORDINARY_ONLY)
-FROM_START = capped(20, random_start_plies=0, **ORDINARY_ONLY)
-PRACTICE = capped(80, practice_share_first=1.0, restart_share_first=0.0)
-SHORT = capped(40, concurrent_games=8)
-OF_ALL_KINDS = capped(30, practice_share_first=0.3, restart_share_first=0.4)
+ANY_WAY = truncated(300, temperature_first=2.0, **ORDINARY_ONLY)
+GREEDY = truncated(300, temperature_first=0.0, temperature_last=0.0, **ORDINARY_ONLY)
+FROM_START = truncated(20, random_start_plies=0, **ORDINARY_ONLY)
+PRACTICE = truncated(80, practice_share_first=1.0, restart_share_first=0.0)
+SHORT = truncated(40, concurrent_games=8)
+OF_ALL_KINDS = truncated(30, practice_share_first=0.3, restart_share_first=0.4)
 EARLIER = [
     "r1bqkbnr/pppp1ppp/2n5/4p3/4P3/5N2/PPPP1PPP/RNBQKB1R w KQkq - 2 3",
     "4k3/8/8/8/8/8/4P3/4K2R w K - 100 90",  # over by its clock
@@ -236,7 +236,7 @@ def test_games_do_not_depend_on_the_call_that_plays_them(bounds):
 
 
 def test_games_that_begin_where_the_policy_led_do_not_depend_on_groups(search):
-    settings = capped(
+    settings = truncated(
         30, mismatch_share_first=1.0, mismatch_policy_share=0.5, mismatch_plies=20, **ORDINARY_ONLY
     )
     together, _ = play_games(GAME, [search], settings, num_games=12, seed=7)
@@ -311,7 +311,7 @@ def test_the_ply_cap_is_that_of_the_moment(progress, cap):
         GAME, [MaterialSearch(GAME)], settings, num_games=5, seed=1, progress=progress
     )
     assert statistics.plies_max == cap
-    assert statistics.cut_rate == (np.diff(records.game_offsets) == cap).mean()
+    assert statistics.truncated_rate == (np.diff(records.game_offsets) == cap).mean()
 
 
 def test_surprises_and_values_are_the_searchs():
@@ -437,13 +437,13 @@ def test_a_game_that_ends_at_the_cap_has_ended(played, search):
         (lengths[game] - 1, 0, 0),
     ]:
         settings = replace(ANY_WAY, max_plies_first=int(cap))
-        capped, _ = play_games(GAME, [search], settings, num_games=NUM_GAMES, seed=SEED)
-        assert len(positions_of(capped, game)) == cap
-        assert (capped.terminations[game], capped.outcomes_white[game]) == (code, outcome)
+        truncated, _ = play_games(GAME, [search], settings, num_games=NUM_GAMES, seed=SEED)
+        assert len(positions_of(truncated, game)) == cap
+        assert (truncated.terminations[game], truncated.outcomes_white[game]) == (code, outcome)
 
 
 def test_games_start_after_any_number_of_random_plies(search):
-    settings = capped(1, random_start_plies=3, concurrent_games=256, **ORDINARY_ONLY)
+    settings = truncated(1, random_start_plies=3, concurrent_games=256, **ORDINARY_ONLY)
     records, _ = play_games(GAME, [search], settings, num_games=400, seed=2)
     assert records.num_positions == 400
     boards = [chess.Board(GAME.format_state(state)) for state in records.states]

@@ -70,7 +70,7 @@ def test_statistics_of_four_games_by_hand():
     assert counted.resigned == 1
     assert counted.metrics() == pytest.approx({
         "games": 4, "positions": 80, "plies_mean": 20.0, "plies_min": 5, "plies_max": 40,
-        "white_rate": 1 / 4, "draw_rate": 1 / 4, "black_rate": 1 / 2, "cut_rate": 1 / 4,
+        "white_rate": 1 / 4, "draw_rate": 1 / 4, "black_rate": 1 / 2, "truncated_rate": 1 / 4,
         "ordinary_draw_rate": 1 / 3, "ordinary_plies_mean": 55 / 3, "practice_win_rate": 1.0,
         "mean_abs_value": 0.5, "surprise_mean": 0.25, "entropy_ratio": 0.75,
         "network_share": 0.75, "ended_checkmate": 1 / 2, "ended_ply_cap": 1 / 4,

@@ -22,14 +22,14 @@ from chess_snn.nets import build_network, net_config
 from chess_snn.processes import end_with_parent
 from chess_snn.training import (
     ALONE,
-    GivenShard,
+    DatasetShard,
     IterationPlan,
-    RankPlace,
+    RankInfo,
     SupervisedSettings,
     Trainer,
     TrainingSettings,
     measure_holdout,
-    plan_course,
+    plan_schedule,
     train_supervised,
 )
 from chess_snn.training.ranks import LINE, joined_ranks
@@ -64,7 +64,7 @@ class Case:
     slow_ranks: tuple = ()
     """These compute a micro-batch for 60 ms longer."""
     is_supervised: bool = False
-    """Whether it is a course through the shard as given games, 2 epochs with checkpoints."""
+    """Whether it is a schedule through the shard as a dataset, 2 epochs with checkpoints."""
     is_refused: bool = False
     """Whether an error is expected; it is written to ``<out>/<case>-<rank>.txt``."""
 
@@ -89,18 +89,18 @@ class Outcome:
 
 
 def learn(case, shard, folder, ranks=ALONE):
-    """Learn from ``shard`` as given games, with checkpoints in ``folder``."""
+    """Learn from ``shard`` as a dataset, with checkpoints in ``folder``."""
     settings = TrainingSettings(**(SETTINGS | case.settings))
     supervised = SupervisedSettings(epochs=2)
-    given = [GivenShard(shard, LEARNT_POSITIONS)]  # the newest games of the shard
-    course = plan_course(given, supervised, settings, seed=7)
+    given = [DatasetShard(shard, LEARNT_POSITIONS)]  # the newest games of the shard
+    schedule = plan_schedule(given, supervised, settings, seed=7)
 
     def begin():
         return Trainer(
             GAME, case_network(), supervised.applied_to(settings), 7, ranks=ranks
         )
 
-    trainer, points = train_supervised(GAME, course, begin, folder, ranks=ranks)
+    trainer, points = train_supervised(GAME, schedule, begin, folder, ranks=ranks)
     figures = [[point.get(name) for name in LEARNT_FIGURES] for point in points]
     state = {k: v.clone().contiguous() for k, v in trainer.network.state_dict().items()}
     return Outcome(figures, [], [], [], [], [], state)
@@ -193,11 +193,11 @@ def break_down(fault, trainer):
 
 
 def main(file):
-    place = RankPlace.from_environment()
+    info = RankInfo.from_environment()
     end_with_parent(os.getppid(), signal.SIGKILL)
     torch.set_num_threads(1)
     task = json.loads(Path(file).read_text())
-    with joined_ranks(place, "cpu", task.get("timeout_s", TIMEOUT_S)) as ranks:
+    with joined_ranks(info, "cpu", task.get("timeout_s", TIMEOUT_S)) as ranks:
         if ranks.is_first:
             ranks.tell(LINE, "begun")
         for values in task["cases"]:

@@ -7,7 +7,7 @@ from rank_driver import SETTINGS, Case, case_network, learn, train
 from rank_group import driver_environment, read_outcomes, run_group, write_task
 
 from chess_snn.errors import RankLostError, UsageError
-from chess_snn.training import RankPlace, step_checkpoints
+from chess_snn.training import RankInfo, step_checkpoints
 from chess_snn.training.rank_launch import RankLayout, run_ranks
 from chess_snn.training.ranks import _choose_backend
 
@@ -28,7 +28,7 @@ FP16 = Case(
 )
 """Two micro-batches, of which two ranks add up what one process does, in the same order."""
 LEARN = Case("learn", {"batch_size": 512, "micro_batch": 256}, is_supervised=True)
-"""The same two micro-batches, from given games."""
+"""The same two micro-batches, from a dataset."""
 TOO_FEW_PARTS = Case("few", {"micro_batch": 48}, is_refused=True)
 REFUSED_CASES = [Case(fault, fault=fault, is_refused=True) for fault in REFUSED]
 SIZES = (2, 3)
@@ -243,12 +243,12 @@ def torchrun_variables(monkeypatch):
 
 def test_a_place_is_read_from_what_torchrun_sets(torchrun_variables):
     torchrun_variables()
-    assert RankPlace.from_environment() == RankPlace(3, 4, 1, 2)
+    assert RankInfo.from_environment() == RankInfo(3, 4, 1, 2)
 
 
 def test_without_a_launcher_a_process_is_alone(torchrun_variables):
     torchrun_variables(RANK=None)
-    assert RankPlace.from_environment() == RankPlace(0, 1, 0, 1)
+    assert RankInfo.from_environment() == RankInfo(0, 1, 0, 1)
 
 
 @pytest.mark.parametrize(("name", "value"), [
@@ -257,4 +257,4 @@ def test_without_a_launcher_a_process_is_alone(torchrun_variables):
 def test_a_variable_that_is_missing_or_no_number_is_named(torchrun_variables, name, value):
     torchrun_variables(**{name: value})
     with pytest.raises(UsageError, match=f"{name} = '{value or ''}' is not a number"):
-        RankPlace.from_environment()
+        RankInfo.from_environment()

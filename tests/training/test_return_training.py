@@ -144,7 +144,7 @@ def test_half_of_what_is_drawn_are_afterstates(window):
 
 
 @pytest.mark.parametrize(
-    "config", [WIDER.twin(), WIDER], ids=["twin", "spiking"]
+    "config", [WIDER.baseline(), WIDER], ids=["baseline", "spiking"]
 )
 def test_values_of_both_kinds_of_positions_are_learnt(window, config):
     """Both are a fixed function of the board: its empty cells, less one in an afterstate.

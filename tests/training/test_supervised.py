@@ -1,4 +1,4 @@
-"""Learning from given games: what is learnt, in which order, and that a kill changes nothing."""
+"""Learning from a dataset: what is learnt, in which order, and that a kill changes nothing."""
 
 import itertools
 import math
@@ -12,11 +12,11 @@ from chess_snn.data import ReplayWindow, read_manifest, write_shard
 from chess_snn.errors import ConfigError, CorruptDataError
 from chess_snn.nets import make_evaluator
 from chess_snn.training import (
-    GivenShard,
+    DatasetShard,
     SupervisedSettings,
     TrainingSettings,
     measure_holdout,
-    plan_course,
+    plan_schedule,
     save_checkpoint,
     step_checkpoints,
     supervised_progress,
@@ -37,16 +37,16 @@ def shards(tmp_path_factory):
     for index, plies in enumerate((24, 30, 36)):
         path = parent / f"shard-{index:06d}"
         manifest = write_shard(path, easy_games(24, plies), {"game": "chess"})
-        found.append(GivenShard(path, manifest.meta["num_positions"]))
+        found.append(DatasetShard(path, manifest.meta["num_positions"]))
     return found
 
 
 @pytest.fixture
-def course(shards):
-    """Two epochs of two portions each."""
+def schedule(shards):
+    """Two epochs of two chunks each."""
     room = shards[0].num_positions + shards[1].num_positions
     settings = SupervisedSettings(epochs=2, window_positions=room)
-    return plan_course(shards, settings, TRAINING, seed=3)
+    return plan_schedule(shards, settings, TRAINING, seed=3)
 
 
 @pytest.fixture
@@ -59,40 +59,42 @@ def begin(new_trainer):
 
 def test_an_epoch_has_every_shard_once_in_an_order_of_its_own(shards):
     settings = SupervisedSettings(epochs=6, window_positions=10**9)
-    course = plan_course(shards, settings, TRAINING, seed=3)
-    assert [portion.epoch for portion in course.portions] == list(range(6))
-    for portion in course.portions:
-        assert sorted(portion.shards) == [shard.path for shard in shards]
-        assert portion.num_positions == sum(shard.num_positions for shard in shards)
-        assert portion.num_steps == round(portion.num_positions / TRAINING.batch_size)
-    assert len({portion.shards for portion in course.portions}) > 1
-    assert course == plan_course(shards, settings, TRAINING, seed=3)
-    assert course != plan_course(shards, settings, TRAINING, seed=4)
+    schedule = plan_schedule(shards, settings, TRAINING, seed=3)
+    assert [chunk.epoch for chunk in schedule.chunks] == list(range(6))
+    for chunk in schedule.chunks:
+        assert sorted(chunk.shards) == [shard.path for shard in shards]
+        assert chunk.num_positions == sum(shard.num_positions for shard in shards)
+        assert chunk.num_steps == round(chunk.num_positions / TRAINING.batch_size)
+    assert len({chunk.shards for chunk in schedule.chunks}) > 1
+    assert schedule == plan_schedule(shards, settings, TRAINING, seed=3)
+    assert schedule != plan_schedule(shards, settings, TRAINING, seed=4)
 
 
 def test_a_portion_is_no_larger_than_asked_but_for_a_single_shard(shards):
     for room in (1, shards[2].num_positions, 10**9):
-        course = plan_course(shards, SupervisedSettings(window_positions=room), TRAINING, seed=0)
-        assert sorted(path for portion in course.portions for path in portion.shards) == [
+        schedule = plan_schedule(
+            shards, SupervisedSettings(window_positions=room), TRAINING, seed=0
+        )
+        assert sorted(path for chunk in schedule.chunks for path in chunk.shards) == [
             shard.path for shard in shards]
         assert all(
-            portion.num_positions <= room or len(portion.shards) == 1 for portion in course.portions
+            chunk.num_positions <= room or len(chunk.shards) == 1 for chunk in schedule.chunks
         )
 
 
-def test_the_plans_of_all_portions_are_one_line_from_0_to_1(course):
-    plans = [course.plan(index) for index in range(len(course.portions))]
+def test_the_plans_of_all_portions_are_one_line_from_0_to_1(schedule):
+    plans = [schedule.plan(index) for index in range(len(schedule.chunks))]
     assert plans[0].progress_first == 0
     assert plans[-1].progress_last == pytest.approx(1)
     for plan, following in itertools.pairwise(plans):
         assert plan.progress_last == following.progress_first
 
 
-def test_moves_are_learnt(game, course, begin, tmp_path):
-    trainer, points = train_supervised(game, course, begin, tmp_path)
-    assert trainer.steps_done == points[-1]["step"] == course.num_steps
+def test_moves_are_learnt(game, schedule, begin, tmp_path):
+    trainer, points = train_supervised(game, schedule, begin, tmp_path)
+    assert trainer.steps_done == points[-1]["step"] == schedule.num_steps
     assert (points[0]["step"], points[0]["epoch"], points[-1]["epoch"]) == (0, 0, 2)
-    # Not every portion of so few games holds some out.
+    # Not every chunk of so few games holds some out.
     measured = [point for point in points if "holdout_policy_loss" in point]
     first, last = measured[0], measured[-1]
     assert last["step"] > first["step"]
@@ -103,9 +105,9 @@ def test_moves_are_learnt(game, course, begin, tmp_path):
 
 @pytest.mark.slow
 def test_a_killed_training_goes_on_to_the_same_weights(
-    game, course, begin, tmp_path, assert_same_trainers
+    game, schedule, begin, tmp_path, assert_same_trainers
 ):
-    expected, _ = train_supervised(game, course, begin, tmp_path / "whole")
+    expected, _ = train_supervised(game, schedule, begin, tmp_path / "whole")
     told = []
 
     def kill_at(step):
@@ -116,15 +118,15 @@ def test_a_killed_training_goes_on_to_the_same_weights(
         return tell
 
     folder = tmp_path / "killed"
-    end = course.num_steps
-    inside_the_second = course.portions[0].num_steps + 2
+    end = schedule.num_steps
+    inside_the_second = schedule.chunks[0].num_steps + 2
     for step in (1, 3, inside_the_second, end - 1, end):
         with pytest.raises(Killed):
             train_supervised(
-                game, course, begin, folder, checkpoint_s=1e-9, on_progress=kill_at(step)
+                game, schedule, begin, folder, checkpoint_s=1e-9, on_progress=kill_at(step)
             )
         assert len(list(folder.glob("*"))) <= 2, "older checkpoints are removed"
-    resumed, points = train_supervised(game, course, begin, folder)
+    resumed, points = train_supervised(game, schedule, begin, folder)
     assert_same_trainers(resumed, expected)
     assert told[-1] == (end, end)
     steps = [point["step"] for point in points]
@@ -132,53 +134,55 @@ def test_a_killed_training_goes_on_to_the_same_weights(
     assert supervised_progress(folder) == (end, end)
 
 
-def test_a_finished_training_is_returned_without_another_step(game, course, begin, tmp_path):
-    first, points = train_supervised(game, course, begin, tmp_path)
+def test_a_finished_training_is_returned_without_another_step(game, schedule, begin, tmp_path):
+    first, points = train_supervised(game, schedule, begin, tmp_path)
 
     def tell(done, total):
         pytest.fail("a step was made")
 
-    again, same = train_supervised(game, course, pytest.fail, tmp_path, on_progress=tell)
+    again, same = train_supervised(game, schedule, pytest.fail, tmp_path, on_progress=tell)
     assert same == points
     assert again.steps_done == first.steps_done
 
 
 def test_without_epochs_the_network_stays_as_it_is(game, shards, begin, tmp_path):
-    course = plan_course(shards, SupervisedSettings(epochs=0), TRAINING, seed=0)
-    trainer, points = train_supervised(game, course, begin, tmp_path)
+    schedule = plan_schedule(shards, SupervisedSettings(epochs=0), TRAINING, seed=0)
+    trainer, points = train_supervised(game, schedule, begin, tmp_path)
     assert (trainer.steps_done, points) == (0, [])
     assert supervised_progress(tmp_path) is None
 
 
-def test_a_damaged_checkpoint_is_named(game, course, begin, tmp_path):
-    train_supervised(game, course, begin, tmp_path)
+def test_a_damaged_checkpoint_is_named(game, schedule, begin, tmp_path):
+    train_supervised(game, schedule, begin, tmp_path)
     checkpoint = step_checkpoints(tmp_path)[-1]
     (checkpoint / "trainer.json").write_text("{}")
     with pytest.raises(CorruptDataError, match=checkpoint.name):
-        train_supervised(game, course, begin, tmp_path)
+        train_supervised(game, schedule, begin, tmp_path)
 
 
-def test_the_newest_two_checkpoints_stay_and_keep_what_is_given(game, course, begin, tmp_path):
-    train_supervised(game, course, begin, tmp_path, meta={"of": "ada"})
+def test_the_newest_two_checkpoints_stay_and_keep_what_is_given(game, schedule, begin, tmp_path):
+    train_supervised(game, schedule, begin, tmp_path, meta={"of": "ada"})
     kept = step_checkpoints(tmp_path)
     assert sorted(tmp_path.iterdir()) == kept
     metas = [read_manifest(path).meta for path in kept]
-    end = course.num_steps
-    assert [meta["steps"] for meta in metas] == [end - course.portions[-1].num_steps, end]
+    end = schedule.num_steps
+    assert [meta["steps"] for meta in metas] == [end - schedule.chunks[-1].num_steps, end]
     assert [meta["of"] for meta in metas] == ["ada", "ada"]
 
 
-def test_progress_is_that_of_the_newest_checkpoint_that_can_be_read(game, course, begin, tmp_path):
-    train_supervised(game, course, begin, tmp_path)
+def test_progress_is_that_of_the_newest_checkpoint_that_can_be_read(
+    game, schedule, begin, tmp_path
+):
+    train_supervised(game, schedule, begin, tmp_path)
     older, newer = step_checkpoints(tmp_path)
     (newer / "MANIFEST.json").unlink()
-    assert supervised_progress(tmp_path) == (int(older.name[5:]), course.num_steps)
+    assert supervised_progress(tmp_path) == (int(older.name[5:]), schedule.num_steps)
 
 
-def test_a_foreign_checkpoint_is_refused(game, course, begin, tmp_path, new_trainer):
+def test_a_foreign_checkpoint_is_refused(game, schedule, begin, tmp_path, new_trainer):
     save_checkpoint(tmp_path / "step-000000001", new_trainer(), meta={})
     with pytest.raises(CorruptDataError, match="no checkpoint of supervised training"):
-        train_supervised(game, course, begin, tmp_path)
+        train_supervised(game, schedule, begin, tmp_path)
 
 
 def test_held_out_figures_are_those_computed_by_hand(game, shards, new_trainer):

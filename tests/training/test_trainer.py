@@ -118,26 +118,28 @@ def test_an_iteration_starts_at_its_first_step_and_counts_on(new_trainer, window
 
 
 def test_report_is_what_the_steps_did(new_trainer, searched_window):
-    """A twin takes the same steps by hand: torch's own AdamW, on the same samples."""
+    """A duplicate takes the same steps by hand: torch's own AdamW, on the same samples."""
     window = searched_window
-    trainer, twin = new_trainer(precision="fp32"), new_trainer(precision="fp32")
+    trainer, duplicate = new_trainer(precision="fp32"), new_trainer(precision="fp32")
     told = []
     report = trainer.run(window, plan(4), on_progress=lambda *done: told.append(done))
 
-    twin.network.train()
+    duplicate.network.train()
     optimizer = torch.optim.AdamW([
-        {"params": [p for p in twin.network.parameters() if p.ndim > 1]},
-        {"params": [p for p in twin.network.parameters() if p.ndim <= 1], "weight_decay": 0.0},
-    ], weight_decay=twin.settings.weight_decay, fused=True)
+        {"params": [p for p in duplicate.network.parameters() if p.ndim > 1]},
+        {"params": [p for p in duplicate.network.parameters() if p.ndim <= 1], "weight_decay": 0.0},
+    ], weight_decay=duplicate.settings.weight_decay, fused=True)
     rng, steps = generator(7, "samples", 0), []
     for step in range(4):
-        rate = learning_rate(twin.settings, step, plan(4).progress(step))
+        rate = learning_rate(duplicate.settings, step, plan(4).progress(step))
         samples = window.sample(32, rng, surprise_share=0.7, surprise_cap=2.0)
-        samples = transform(twin.game, samples, (rng.random(32) < 0.5).astype(np.uint8))
-        losses = losses_of(twin.network, assemble(twin.game, samples), twin.settings)
+        samples = transform(duplicate.game, samples, (rng.random(32) < 0.5).astype(np.uint8))
+        losses = losses_of(duplicate.network, assemble(duplicate.game, samples), duplicate.settings)
         optimizer.zero_grad()
         losses.total.backward()
-        norm = torch.nn.utils.clip_grad_norm_(twin.network.parameters(), twin.settings.clip_norm)
+        norm = torch.nn.utils.clip_grad_norm_(
+            duplicate.network.parameters(), duplicate.settings.clip_norm
+        )
         for group in optimizer.param_groups:
             group["lr"] = rate
         optimizer.step()
@@ -145,7 +147,9 @@ def test_report_is_what_the_steps_did(new_trainer, searched_window):
                    losses.target_entropy, losses.value_mean_abs, losses.value_error, norm)
         steps.append([figure.item() for figure in figures])
 
-    for one, other in zip(trainer.network.parameters(), twin.network.parameters(), strict=True):
+    for one, other in zip(
+        trainer.network.parameters(), duplicate.network.parameters(), strict=True
+    ):
         assert torch.equal(one, other)
     assert told == [(1, 4), (2, 4), (3, 4), (4, 4)]
     assert (report.steps, report.samples) == (4, 128)
@@ -244,10 +248,10 @@ def test_a_step_that_is_not_finite_is_skipped_and_counted(
 
 
 def test_a_skipped_step_changes_nothing(new_trainer, state_of, poisoned, shard, game):
-    trainer, twin = new_trainer(), new_trainer()
+    trainer, duplicate = new_trainer(), new_trainer()
     trainer.run(poisoned(batches=(2,)), plan(6), stop_at=3)
-    twin.run(ReplayWindow.load(game, [shard], capacity=100_000), plan(6), stop_at=2)
-    expected = state_of(twin)
+    duplicate.run(ReplayWindow.load(game, [shard], capacity=100_000), plan(6), stop_at=2)
+    expected = state_of(duplicate)
     for name, tensor in state_of(trainer).items():
         assert torch.equal(tensor, expected[name]), name
 

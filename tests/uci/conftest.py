@@ -25,7 +25,7 @@ def model(tmp_path_factory) -> Path:
 
 @pytest.fixture(scope="session")
 def ordinary_model(tmp_path_factory) -> Path:
-    config = NetConfig(blocks=1, channels=8).twin()
+    config = NetConfig(blocks=1, channels=8).baseline()
     return save_model(tmp_path_factory.mktemp("models") / "ordinary", 2, config)
 
 

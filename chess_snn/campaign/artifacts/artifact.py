@@ -116,7 +116,7 @@ class Artifact:
     """What happens after a corrupt one is quarantined; empty: repair leaves it where it is."""
     restore: Callable[[CampaignFolder, Key], bool] | None = None
     """Writes it again from other files; whether these have it."""
-    resume_needs: Callable[[CampaignFolder, Key], Iterable[Path]] = _nothing
+    resume_inputs: Callable[[CampaignFolder, Key], Iterable[Path]] = _nothing
     """What resume needs to write it again; repair leaves it where one of these was removed."""
 
     sort: str = ""

@@ -117,22 +117,22 @@ def expected_matches(folder: CampaignFolder, contents: Contents) -> Iterator[tup
     """Matches that receipts sum up, gating matches among them."""
     for receipt in _receipts(contents):
         told = {match["name"]: match for match in receipt.matches}
-        if (gate := receipt.promotion) is not None:
-            told[champion_match(gate.champion)] = {
-                "num_games": gate.games, "wins": gate.wins, "draws": gate.draws,
-                "losses": gate.losses, "capped": gate.capped, "score": gate.score,
+        if (played := receipt.promotion) is not None:
+            told[champion_match(played.champion)] = {
+                "num_games": played.games, "wins": played.wins, "draws": played.draws,
+                "losses": played.losses, "capped": played.truncated, "score": played.score,
             }
         for name, summary in told.items():
             path = folder.match(event_of(receipt.iteration + 1), name)
             yield folder.name_of(path), summary
 
 
-def expected_reports(name: str) -> Expected:
-    """Reports that receipts repeat under ``name``."""
+def expected_reports(name: str, report_of: Callable[[Receipt], Json | None]) -> Expected:
+    """Reports called ``name``, which ``report_of`` finds in receipts."""
 
     def expected(_: CampaignFolder, contents: Contents) -> Iterator[tuple[str, Any]]:
         for receipt in _receipts(contents):
-            report = getattr(receipt, name)
+            report = report_of(receipt)
             if report is not None:
                 event = event_of(receipt.iteration + 1)
                 yield MATCH.format(event=event, name=name), report

@@ -125,9 +125,9 @@ def _in_last_matches(folder: CampaignFolder, receipts: Sequence[Receipt]) -> set
         if isinstance(scheduled.opponent, NetworkPlayer):
             names.add(scheduled.opponent.name)
     found = {_generation(name) for name in names}
-    gates = [receipt.promotion for receipt in receipts if receipt.promotion is not None]
-    if gates:
-        found |= {gates[-1].candidate, gates[-1].champion}
+    played = [receipt.promotion for receipt in receipts if receipt.promotion is not None]
+    if played:
+        found |= {played[-1].candidate, played[-1].champion}
     return {generation for generation in found if generation is not None}
 
 

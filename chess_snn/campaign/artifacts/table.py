@@ -17,8 +17,8 @@ from chess_snn.campaign.stages import play_shard
 from chess_snn.campaign.stages.self_play import shard_values
 from chess_snn.campaign.store import folder as paths
 from chess_snn.campaign.store.folder import CampaignFolder
-from chess_snn.campaign.strength.climbing import climb_start, play_climb
-from chess_snn.campaign.strength.matches import CLIMB, CONVERSION, play_match_part
+from chess_snn.campaign.strength.ladder_tests import ladder_start, play_ladder_test
+from chess_snn.campaign.strength.matches import CONVERSION, LADDER_TEST, play_match_part
 from chess_snn.campaign.strength.reports import conversion_simulations, play_conversion
 
 _REPLAYED: Final = "played again where a campaign under way needs it; ratings go without it"
@@ -26,7 +26,7 @@ _GENERATION_EVENT: Final = "matches/gen-{generation:06d}"
 
 RECEIPT: Final = Artifact(
     "receipt", paths.RECEIPT, checks.RECEIPT_CODEC, expected=checks.expected_receipts,
-    after_repair="resume finishes the iteration again", resume_needs=checks.needed_to_finish,
+    after_repair="resume finishes the iteration again", resume_inputs=checks.needed_to_finish,
     is_forked=True,
 )
 PLAN: Final = Artifact(
@@ -65,21 +65,23 @@ STEP_CHECKPOINT: Final = Artifact(
     "pretraining checkpoint", paths.STEP_CHECKPOINT, checks.CHECKPOINT_CODEC,
     "the pretraining checkpoint at step {step:,}", "checkpoint",
     is_used=retention.is_pretraining,
-    after_repair="training goes on from the one before, or from the beginning",
+    after_repair="training continues from the one before, or from the beginning",
     sort="leftovers", disposable=retention.disposable_steps, kept="until generation 0 is there",
     is_backed_up=False,
 )
 CONVERSION_REPORT: Final = Artifact(
     "conversion report", f"{_GENERATION_EVENT}/{CONVERSION}.json", checks.REPORT_CODEC,
-    kind="match", expected=checks.expected_reports(CONVERSION),
+    kind="match", expected=checks.expected_reports(CONVERSION, lambda receipt: receipt.conversion),
     differences=checks.match_differences, inputs=inputs.report_inputs,
     values=conversion_simulations, make=play_conversion,
     after_repair=_REPLAYED, is_forked=True,
 )
-CLIMB_REPORT: Final = Artifact(
-    "ladder test report", f"{_GENERATION_EVENT}/{CLIMB}.json", checks.REPORT_CODEC, kind="match",
-    expected=checks.expected_reports(CLIMB), differences=checks.match_differences,
-    inputs=inputs.report_inputs, values=climb_start, make=play_climb,
+LADDER_TEST_REPORT: Final = Artifact(
+    "ladder test report", f"{_GENERATION_EVENT}/{LADDER_TEST}.json", checks.REPORT_CODEC,
+    kind="match",
+    expected=checks.expected_reports(LADDER_TEST, lambda receipt: receipt.ladder_test),
+    differences=checks.match_differences,
+    inputs=inputs.report_inputs, values=ladder_start, make=play_ladder_test,
     after_repair=_REPLAYED, is_forked=True,
 )
 MATCH_PART: Final = Artifact(
@@ -110,7 +112,7 @@ QUARANTINED: Final = Artifact(
 
 ARTIFACTS: tuple[Artifact, ...] = (
     RECEIPT, PLAN, SHARD, INHERITED_SHARD, CHECKPOINT, STEP_CHECKPOINT, CONVERSION_REPORT,
-    CLIMB_REPORT, MATCH_PART, MATCH, HAND_PROMOTION, EXTENSION, COMPARISON, NOTE, REMOVAL,
+    LADDER_TEST_REPORT, MATCH_PART, MATCH, HAND_PROMOTION, EXTENSION, COMPARISON, NOTE, REMOVAL,
     QUARANTINED,
 )
 """Receipts are first, so that everything they name exists when it is looked for."""

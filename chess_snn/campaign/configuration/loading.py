@@ -12,7 +12,7 @@ from dataclasses import asdict
 from datetime import date, time
 from importlib import resources
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import tomli_w
 from pydantic.fields import FieldInfo
@@ -26,6 +26,14 @@ from chess_snn.types import Json
 
 _PRESETS = resources.files("chess_snn.campaign.configuration") / "presets"
 _DIGEST_LENGTH = 12
+_RENAMED: Final = {
+    "evaluation.climb": "evaluation.ladder_test",
+    "evaluation.climb_games": "evaluation.ladder_test_games",
+    "evaluation.climb_pairs": "evaluation.ladder_test_pairs",
+    "evaluation.climb_interval": "evaluation.ladder_test_interval",
+    "self_play.cut_value_limit": "self_play.truncated_value_limit",
+}
+"""Settings by the names of earlier versions, which stored campaigns and users' files still have."""
 
 _REMOVED: dict[str, frozenset[str]] = {
     "cluster": frozenset({
@@ -79,6 +87,7 @@ def build_config(values: Mapping[str, Any]) -> CampaignConfig:
 
 
 def _build(values: Mapping[str, Any]) -> CampaignConfig:
+    values = _with_present_names(values)
     owners = {name: field.annotation for name, field in setting_fields(CampaignConfig).items()}
     groups = {}
     try:
@@ -109,6 +118,7 @@ def config_of_texts(texts: Mapping[str, str]) -> CampaignConfig:
         ConfigError: a value is out of range.
     """
     values: Json = {}
+    texts = {_RENAMED.get(name, name): text for name, text in texts.items()}
     for name, default in flat_values(config_values(CampaignConfig())).items():
         if name in texts:
             text = texts[name]
@@ -222,7 +232,7 @@ def _read_file(path: Path) -> Json:
     # A campaign's own campaign.toml can be used as a configuration for the next one.
     for table in ("identity", "origin"):
         values.pop(table, None)
-    return _without_removed(values)
+    return _with_present_names(_without_removed(values))
 
 
 def _with_settings(values: Json, settings: Sequence[Setting]) -> CampaignConfig:
@@ -233,7 +243,8 @@ def _with_settings(values: Json, settings: Sequence[Setting]) -> CampaignConfig:
 
 def _name_and_value(setting: Setting) -> tuple[str, object]:
     if not isinstance(setting, str):
-        return setting
+        name, value = setting
+        return _RENAMED.get(name, name), value
     name, equals, value = setting.partition("=")
     if not equals or not name.strip():
         raise ConfigError(f"--set takes name=value, got {setting!r}; e.g. training.batch_size=512")
@@ -245,7 +256,8 @@ def _name_and_value(setting: Setting) -> tuple[str, object]:
         table["value"] = value.strip()
     if len(table) > 1:
         raise ConfigError(f"--set takes one setting, got {setting!r}; repeat --set for another")
-    return name.strip(), table["value"]
+    name = name.strip()
+    return _RENAMED.get(name, name), table["value"]
 
 
 def _nested(name: str, value: object) -> Json:
@@ -270,3 +282,15 @@ def _merge(onto: Json, values: Mapping[str, Any]) -> None:
             _merge(onto[key], value)
         else:
             onto[key] = dict(value) if isinstance(value, Mapping) else value
+
+
+def _with_present_names(values: Mapping[str, Any]) -> Json:
+    """``values`` with renamed settings under their present names, which win over old ones."""
+    present: Json = dict(values)
+    for old, new in _RENAMED.items():
+        group, _, name = old.partition(".")
+        found = present.get(group)
+        if isinstance(found, Mapping) and name in found:
+            rest = {key: value for key, value in found.items() if key != name}
+            present[group] = {new.partition(".")[2]: found[name]} | rest
+    return present

@@ -1,6 +1,6 @@
 """The settings that change the pace of a campaign, and never its result.
 
-They say which devices do the work, whose workers, and where copies are kept.
+They choose devices, workers and backups.
 """
 
 import ipaddress
@@ -28,44 +28,43 @@ _URL: Final = re.compile(r"s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](/[\w.=@~-]+)*/?
 
 @settings_class("execution")
 class ExecutionSettings:
-    """Where the work is done; it changes the pace, never the result, rounding aside.
+    """Devices and workers. They change the pace, and the result only by rounding.
 
-    These and those of `[cluster]` and `[storage]` may change when a campaign is resumed.
+    These settings and those of `[cluster]` and `[storage]` may change when a campaign is resumed.
     """
 
     device: DeviceChoice = "auto"
-    """Where networks run: `cpu`, `cuda` for every GPU that is visible, or `auto`: GPUs where there
-    are any."""
+    """Where networks run: `cpu`, `cuda` for every visible GPU, or `auto`: GPUs if there are any."""
     gpus: tuple[Annotated[int, Field(ge=0)], ...] = Field(default=(), strict=False)
     """Which of the visible GPUs, counted from 0; `[]` takes all of them."""
     self_play_device: SelfPlayDevice = "same"
-    """Where games are played: on the `same` devices as training, or on the `cpu` while training
-    has the GPUs."""
+    """Where games are played: on the `same` devices as training, or on the `cpu` while GPUs
+    train."""
     workers: int = Field(default=0, ge=0, le=1024)
-    """Worker processes that play; with several devices lowered to the nearest multiple of their
-    number. 0 takes every device, as far as memory and an iteration's games suffice."""
+    """Number of worker processes that play, rounded down to a multiple of the devices. 0 uses every
+    device, as far as memory and the games of an iteration suffice."""
     workers_per_device: int = Field(default=0, ge=0, le=1024)
-    """The same for each device; 0 leaves it to `execution.workers`."""
+    """The same per device; 0 uses `execution.workers`."""
     worker_memory_mib: int = Field(default=0, ge=0)
-    """Most memory of a worker, which is ended above it; 0 deals the machine's memory out evenly."""
+    """Memory limit of a worker, which is restarted above it; 0 divides the machine's memory
+    evenly."""
     bind_cores: bool = True
-    """Whether each worker keeps to processor cores of its own; training uses all of them in any
-    case."""
+    """Whether each worker is bound to processor cores of its own; training always uses all
+    cores."""
     training_ranks: int = Field(default=0, ge=0, le=1024)
-    """Processes that train a network together on a machine, each with a share of every step's
-    micro-batches. 0 takes one for each of the machine's GPUs, but no more than a step has
-    micro-batches, and one on a CPU. 1 trains in one of the workers. With
-    `cluster.training_machines` it is so many on each machine."""
+    """Processes that train a network together on each machine and divide the micro-batches of every
+    step. 0 takes one per GPU, at most one per micro-batch, and one on a CPU. 1 trains in one of the
+    workers."""
     training_backend: Backend = "auto"
-    """What these processes exchange by: `nccl`, `gloo`, or `auto`: NCCL where each has a GPU of its
+    """How these processes communicate: `nccl`, `gloo`, or `auto`: NCCL if each has a GPU of its
     own, else gloo."""
     training_shares: TrainingShares = "equal"
-    """How a step's micro-batches are dealt to these processes: `equal`, or `measured` for devices
-    that are not equally fast, by the pace of each over the first steps."""
+    """How micro-batches are divided among these processes: `equal`, or `measured`, by the pace of
+    each over the first steps, for devices of different speed."""
     overlap: bool = True
     """Whether a generation is evaluated while the next iteration plays."""
     retries: int = Field(default=2, ge=0, le=100)
-    """How often a failed task is tried again. A killed worker's task is redone in any case."""
+    """How often a failed task is retried. The task of a killed worker is always repeated."""
 
     def __post_init__(self) -> None:
         if self.device == "cpu" and self.training_backend == "nccl":
@@ -84,25 +83,26 @@ class ExecutionSettings:
 
 @settings_class("cluster")
 class ClusterSettings:
-    """Whose workers do the work; like `[execution]` it changes the pace, never the result."""
+    """The cluster of workers. Like `[execution]` it changes the pace and not the result."""
 
     kind: ClusterKind = "local"
     """`local`: this machine's; `address`: those of a Dask scheduler that runs already."""
     address: str = ""
-    """Of the scheduler, for `address`: `tls://box-a:8786`. Plain `tcp://` is for loopback alone."""
+    """Address of the scheduler, for `address`: `tls://box-a:8786`; `tcp://` is for loopback
+    only."""
     certificates: str = ""
-    """Folder that `chess-snn cluster certs` made; empty takes
-    `CHESS_SNN_CERTIFICATES`, or else what Dask's own configuration says."""
+    """Folder made by `chess-snn cluster certs`; empty takes `CHESS_SNN_CERTIFICATES`, or else
+    Dask's own configuration."""
     shared_storage: bool = True
-    """Whether every worker sees the campaign folder under the same path. Without it, weights travel
-    to the workers, and shards back, by way of the campaign's process."""
+    """Whether every worker sees the campaign folder under the same path. If not, the campaign's
+    process sends inputs to the workers and receives their outputs."""
     training_machines: int = Field(default=1, ge=1, le=1024)
-    """Machines that train each generation together, each with the `execution.training_ranks`
-    processes of its own; where fewer are there, those train."""
+    """Machines that train each generation together, each with `execution.training_ranks` processes;
+    if fewer are connected, those train."""
     trust_network: bool = False
-    """Needed for several: what passes between them is neither encrypted nor authenticated, and
-    anyone who reaches their ports can run programs as you. Say it of a private network, or where a
-    firewall lets these machines alone through."""
+    """Required for several training machines: their connections are neither encrypted nor
+    authenticated, and anyone who reaches their ports can run programs as you. Set it only in a
+    private network or behind a firewall."""
     wait_s: float = Field(default=300.0, gt=0, le=1_000_000)
     """How long a campaign waits for its first worker before it gives up, in seconds."""
 
@@ -151,25 +151,24 @@ def is_loopback(host: str) -> bool:
 
 @settings_class("storage")
 class StorageSettings:
-    """Where games and checkpoints are kept beside the campaign folder; it changes no result.
+    """The backup of the campaign folder, and the cache of workers. They do not change the result.
 
-    Credentials are no settings: they come from the environment alone (`AWS_ACCESS_KEY_ID`,
-    `AWS_SECRET_ACCESS_KEY`, and `AWS_SESSION_TOKEN` where they are temporary).
+    Credentials come from the environment only (`AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY`, and
+    `AWS_SESSION_TOKEN` if they are temporary).
     """
 
     object_store: str = ""
-    """Keeps a copy of what is committed, `s3://BUCKET/PREFIX`, from which
-    `chess-snn campaign restore` makes the folder anew; empty keeps none. A prefix holds one
-    campaign."""
+    """Where a backup is kept, `s3://BUCKET/PREFIX`, one campaign per prefix; `chess-snn campaign
+    restore` reads it. Empty keeps no backup."""
     endpoint: str = ""
     """Address of a store that is not Amazon's: `https://minio.example:9000`; empty takes
     `AWS_ENDPOINT_URL`, or else Amazon's for `AWS_REGION`."""
     patience_s: float = Field(default=300.0, ge=0, le=1_000_000)
-    """How long a store that is away is asked again, in seconds; then the campaign stops, and
-    `resume` goes on with it."""
+    """How long the campaign retries when the store is away, in seconds, before it stops; `resume`
+    then continues."""
     worker_cache_mib: int = Field(default=4096, ge=0, le=1 << 30)
-    """Where `cluster.shared_storage` is off: what a worker keeps on its disk of weights and games
-    that it was brought, in MiB. What a task needs at the moment is kept in any case."""
+    """Size of a worker's cache of weights and games if `cluster.shared_storage` is off, in MiB. The
+    inputs of running tasks are always kept."""
 
     def __post_init__(self) -> None:
         if self.object_store and not _URL.fullmatch(self.object_store):

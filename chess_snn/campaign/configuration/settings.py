@@ -30,7 +30,7 @@ from chess_snn.training import SupervisedSettings, TrainingSettings
 
 OPENINGS_EACH: Final = 50
 """Openings that one worker plays at a time; a match of more is played in parts."""
-_MOST_CLIMB_GAMES: Final = 2000
+_MOST_LADDER_GAMES: Final = 2000
 """Of one ladder test: against a single rung these games use every opening of the book."""
 
 _SHAPE: Final = tuple(field.name for field in fields(NetConfig) if field.name != "activation")
@@ -133,15 +133,15 @@ class EvaluationSettings:
     won_positions: int = Field(default=32, ge=1, le=10_000)
     """Simple won positions that a new generation plays out against itself; an alarm reads how many
     it wins. None in a game of one player."""
-    climb: bool = False
+    ladder_test: bool = False
     """Whether a new generation is also rated on the ladder, the players of known strength that come
     with chess-snn, by games against those near its own strength. Without Stockfish only the players
     that need no engine are used."""
-    climb_games: int = Field(default=120, ge=2, le=_MOST_CLIMB_GAMES)
+    ladder_test_games: int = Field(default=120, ge=2, le=_MOST_LADDER_GAMES)
     """Largest number of games of a ladder test."""
-    climb_pairs: int = Field(default=5, ge=1, le=_MOST_CLIMB_GAMES // 2)
+    ladder_test_pairs: int = Field(default=5, ge=1, le=_MOST_LADDER_GAMES // 2)
     """Openings, each played with both colours, before a ladder test chooses its next opponent."""
-    climb_interval: float = Field(default=150.0, gt=0, le=10_000)
+    ladder_test_interval: float = Field(default=150.0, gt=0, le=10_000)
     """A ladder test ends when the 95 % interval of the distance to the most frequent opponent is at
     most this many points wide, or when all its games are played."""
     final_openings: int = Field(default=0, ge=0, le=100_000)
@@ -151,10 +151,11 @@ class EvaluationSettings:
     """Simulations of the networks per move in those matches."""
 
     def __post_init__(self) -> None:
-        if self.climb_games < 2 * self.climb_pairs:
+        if self.ladder_test_games < 2 * self.ladder_test_pairs:
             raise ConfigError(
-                f"evaluation.climb_games = {self.climb_games} is less than the "
-                f"{2 * self.climb_pairs} games of evaluation.climb_pairs = {self.climb_pairs}; "
+                f"evaluation.ladder_test_games = {self.ladder_test_games} is less than the "
+                f"{2 * self.ladder_test_pairs} games of evaluation.ladder_test_pairs = "
+                f"{self.ladder_test_pairs}; "
                 "raise the one or lower the other"
             )
         if not self.opponents:
@@ -229,10 +230,10 @@ class CampaignConfig:
             check_book(game, self.evaluation.final_openings, "evaluation.final_openings")
             if self.promotion.rule == "sprt":
                 check_book(game, self.promotion.max_openings, "promotion.max_openings")
-        if self.evaluation.climb and game.spec.name != "chess":
+        if self.evaluation.ladder_test and game.spec.name != "chess":
             raise ConfigError(
-                f"evaluation.climb needs a ladder, and none is shipped for {game.spec.name}; set "
-                "evaluation.climb = false"
+                f"evaluation.ladder_test needs a ladder, and none is shipped for {game.spec.name}; "
+                "set evaluation.ladder_test = false"
             )
         check_td_lambda(game.spec, self.training.td_lambda)
         if game.spec.num_players == 1:
@@ -242,7 +243,7 @@ class CampaignConfig:
         self._check_tree_memory(game.spec)
 
     @property
-    def gate_simulations(self) -> int:
+    def gating_simulations(self) -> int:
         """Of both networks at each of their moves in games that decide on the champion."""
         return self.promotion.simulations or self.evaluation.simulations
 
@@ -304,13 +305,13 @@ class CampaignConfig:
         """Now, rather than in a worker at the end of the campaign."""
         matches = self.evaluation
         uses = [(matches.simulations, 2 * min(matches.num_openings, OPENINGS_EACH))]
-        if matches.climb:
-            uses.append((matches.simulations, 2 * matches.climb_pairs))
+        if matches.ladder_test:
+            uses.append((matches.simulations, 2 * matches.ladder_test_pairs))
         if matches.final_openings:
             games = 2 * min(matches.final_openings, OPENINGS_EACH)
             uses.append((matches.final_simulations, games))
         if self.promotion.rule == "sprt":
-            uses.append((self.gate_simulations, 2 * self.promotion.openings_each))
+            uses.append((self.gating_simulations, 2 * self.promotion.openings_each))
         if self.search.kind != "policy":
             most = max(self.search.simulations_first, self.search.simulations_last)
             uses.append((most, self.self_play.concurrent_games))

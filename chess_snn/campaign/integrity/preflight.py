@@ -36,8 +36,8 @@ def check_before_run(folder: CampaignFolder) -> None:
 
 
 def _check_writable(folder: CampaignFolder) -> None:
-    places = [folder.path, *(folder.path / top for top in top_folders()), folder.services]
-    for place in places:
+    folders = [folder.path, *(folder.path / top for top in top_folders()), folder.services]
+    for place in folders:
         if place.exists() and not os.access(place, os.W_OK | os.X_OK):
             raise CampaignError(
                 f"cannot write {place}; correct its permissions, or mount its disk for writing"

@@ -64,7 +64,7 @@ def _refusal(
     """Why an artifact is not quarantined; None if it can be."""
     if finding.state in {"differs", "unknown version"}:
         return f"{finding.text}; restore it from a copy"
-    needed = tuple(stored.artifact.resume_needs(folder, stored.key))
+    needed = tuple(stored.artifact.resume_inputs(folder, stored.key))
     if not are_notes_whole and (needed or finding.state == "lost"):
         return (
             "a note that may account for it cannot be read; restore that one from a copy, and "

@@ -1,1 +1,1 @@
-"""What a machine gives: workers, their places, and how fast it all is."""
+"""What a machine gives: workers, their slots, and how fast it all is."""

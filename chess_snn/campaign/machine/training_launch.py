@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Final, Generic, TypeVar
 
 from chess_snn.campaign.configuration.settings import CampaignConfig
-from chess_snn.campaign.machine.places import own_place
+from chess_snn.campaign.machine.slots import own_slot
 from chess_snn.campaign.machine.workers import gpus_for
 from chess_snn.campaign.stages import (
     check_training_inputs,
@@ -87,7 +87,7 @@ def generation_training(
 
 
 def first_training(directory: Path) -> RankTraining[Json]:
-    """Generation 0 of a campaign, from given games."""
+    """Generation 0 of a campaign, from a dataset."""
     folder = CampaignFolder.open(directory)
     return RankTraining(
         folder.config, folder.checkpoint(0), (str(folder.path), LEARN),
@@ -121,7 +121,7 @@ def train_as_configured(
 def train_first_as_configured(
     directory: Path, *, num_threads: int = 1, on_progress: Progress | None = None
 ) -> Json:
-    """The same for generation 0, from given games."""
+    """The same for generation 0, from a dataset."""
     return _train_here(first_training(directory), num_threads, on_progress)
 
 
@@ -134,7 +134,7 @@ def train_network(
 
     Args:
         config: its games are fixed, see
-            :func:`chess_snn.campaign.stages.given_games.fix_given_games`; of the rest,
+            :func:`chess_snn.campaign.stages.dataset.fix_dataset`; of the rest,
             ``net``, ``training``, the seed and the device are looked at.
         out: the checkpoint to be.
         layout: as of :func:`run_training`, and so are the others.
@@ -239,9 +239,9 @@ def training_gpus(config: CampaignConfig) -> tuple[str, ...]:
     Raises:
         ConfigError: a GPU is asked for that does not exist.
     """
-    place = own_place()
-    if place is not None:
-        return place.machine_gpus
+    slot = own_slot()
+    if slot is not None:
+        return slot.machine_gpus
     execution = config.execution
     devices = choose_devices(execution.device, execution.gpus, gpus_for(config))
     return tuple(device.token for device in devices if device.is_gpu)
@@ -255,7 +255,7 @@ def choose_ranks(config: CampaignConfig, num_gpus: int, num_machines: int = 1) -
     share the micro-batches there.
 
     Args:
-        config: of the campaign, or of a network that learns from given games.
+        config: of the campaign, or of a network that learns from a dataset.
         num_gpus: of this machine.
         num_machines: that train together, each with as many GPUs.
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from chess_snn.campaign.configuration.settings import CampaignConfig
-from chess_snn.campaign.machine.places import Machine, Role, WorkerPlace, this_machine
+from chess_snn.campaign.machine.slots import Machine, Role, WorkerSlot, this_machine
 from chess_snn.cores import num_cores
 from chess_snn.devices import Device, choose_devices, processor, visible_gpus
 from chess_snn.errors import ConfigError
@@ -33,14 +33,14 @@ _LEAST_GPU_BYTES_EACH: Final = 4 * _GIB
 class WorkerPlan:
     """The workers of one machine."""
 
-    places: tuple[WorkerPlace, ...]
+    slots: tuple[WorkerSlot, ...]
     notes: tuple[str, ...]
     """For people: what was chosen otherwise than asked for, and devices without a worker."""
 
     @property
-    def players(self) -> list[WorkerPlace]:
+    def players(self) -> list[WorkerSlot]:
         """Those that play games."""
-        return [place for place in self.places if "play" in place.roles]
+        return [slot for slot in self.slots if "play" in slot.roles]
 
 
 def plan_here(config: CampaignConfig) -> WorkerPlan:
@@ -85,14 +85,14 @@ def plan_workers(config: CampaignConfig, machine: Machine, num_games: int) -> Wo
     tokens = tuple(device.token for device in devices if device.is_gpu)
     threads = max(1, len(machine.cores) // len(sites))
     runs = [_cores_of(number, threads, machine) for number in range(len(sites))]
-    places = tuple(
-        WorkerPlace(
+    slots = tuple(
+        WorkerSlot(
             number, machine.host, device, runs[number] if execution.bind_cores else (), threads,
             memory_bytes, roles, tokens,
         )
         for number, (device, roles) in enumerate(sites)
     )
-    return WorkerPlan(places, tuple(notes))
+    return WorkerPlan(slots, tuple(notes))
 
 
 def num_workers(config: CampaignConfig) -> int:
@@ -146,13 +146,13 @@ def _automatic(
     fitting = max(1, _usable_bytes(machine) // needed)
     most = min(num_games, fitting)
     if devices[0].is_gpu:
-        count, things = len(devices), "GPUs"
+        count, units = len(devices), "GPUs"
         wanted = count * _workers_a_gpu(devices, len(machine.cores))
         number = min(wanted, most // count * count if most > count else most)
     else:
         spec = get_game(config.campaign.game).spec
         calibrated = calibration_for(spec, config.net.network(), config.net.precision).num_threads
-        count, things = min(calibrated, len(machine.cores)), "cores"
+        count, units = min(calibrated, len(machine.cores)), "cores"
         number = min(count, most)
     if number >= count:
         return number, []
@@ -161,7 +161,7 @@ def _automatic(
         if fitting <= num_games else
         f"an iteration has {num_games} games (self_play.games_per_iteration)"
     )
-    return number, [f"{count} {things}, {count - number} of them without a worker: {reason}"]
+    return number, [f"{count} {units}, {count - number} of them without a worker: {reason}"]
 
 
 def _workers_a_gpu(gpus: Sequence[Device], num_cores: int) -> int:

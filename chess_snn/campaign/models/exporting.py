@@ -34,7 +34,7 @@ MODEL_FILE: Final = "model.toml"
 CARD: Final = "README.md"
 KIND: Final = "model"
 _FACTS: Final = "model"
-"""The table of :data:`MODEL_FILE` that is no group of settings."""
+"""The table of :data:`MODEL_FILE` that is not a group of settings."""
 
 
 def export_model(folder: CampaignFolder, generation: int, target: Path) -> NetworkVersion:

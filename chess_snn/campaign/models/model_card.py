@@ -44,7 +44,7 @@ def describe(version: NetworkVersion) -> dict[str, str]:
     """What is known of a version, for people, by its heading."""
     shards = version.window_shards
     rows = {
-        LADDER_ELO: elo_text(version.climb),
+        LADDER_ELO: elo_text(version.ladder_test),
         OWN_ELO: elo_text(version.rating),
         "score": score_text(version),
         "search budget": f"{version.simulations} simulations a move",
@@ -56,8 +56,8 @@ def describe(version: NetworkVersion) -> dict[str, str]:
         "candidacy": "" if version.promotion is None else str(version.promotion),
         "trained on": f"{version.window_positions:,} positions in {len(shards)} shards"
                       + (f", {shards[0]} to {shards[-1]}" if shards else ""),
-        "given games": "" if version.given_games is None
-                       else f"{version.given_games} (digest {version.given_digest}), before the "
+        "pretraining dataset": "" if version.dataset is None
+                       else f"{version.dataset} (digest {version.dataset_digest}), before the "
                             "first iteration",
         "campaign": f"{version.campaign} ({version.campaign_id})",
         "trained by": _trained_by(version),
@@ -69,7 +69,7 @@ def describe(version: NetworkVersion) -> dict[str, str]:
 
 def _games(version: NetworkVersion) -> str:
     own = "games with itself"
-    return own if version.given_games is None else f"given games, and then from {own}"
+    return own if version.dataset is None else f"a dataset, and then from {own}"
 
 
 def _trained_by(version: NetworkVersion) -> str:
@@ -85,7 +85,7 @@ def _trained_by(version: NetworkVersion) -> str:
 
 def rating_text(version: NetworkVersion) -> str:
     """The Elo on the ladder, else that by the campaign's own games; empty where there is none."""
-    return elo_text(version.climb or version.rating)
+    return elo_text(version.ladder_test or version.rating)
 
 
 def elo_text(rating: Json | None) -> str:

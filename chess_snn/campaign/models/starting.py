@@ -52,7 +52,7 @@ class Start:
         """See that a campaign under ``config`` can start from this network.
 
         Raises:
-            UsageError: it is of another game or shape, or the campaign learns from given games
+            UsageError: it is of another game or shape, or the campaign learns from a dataset
                 first.
         """
         wanted, found = config.net.network(), self.network.config

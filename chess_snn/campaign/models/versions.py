@@ -63,9 +63,9 @@ class NetworkVersion:
     rating: Json | None
     """Among the players of the campaign alone, see
     :func:`chess_snn.campaign.strength.ratings.rating_of`."""
-    climb: Json | None
-    """On the ladder's scale, see :func:`chess_snn.campaign.strength.climbing.play_climb`; None
-    where it does not climb."""
+    ladder_test: Json | None
+    """On the ladder's scale, see :func:`chess_snn.campaign.strength.ladder_tests.play_ladder_test`;
+    None without a ladder test."""
     promotion: PromotionFacts | None
     """Its games against the champion then."""
     is_champion: bool
@@ -75,10 +75,10 @@ class NetworkVersion:
     window_shards: tuple[str, ...]
     """Shards of games it was trained on last, the oldest first."""
     window_positions: int
-    given_games: str | None
+    dataset: str | None
     """Name of the folder of games that its campaign's first network learnt from; None where that
     one was untrained."""
-    given_digest: str | None
+    dataset_digest: str | None
     """Of those games."""
     provenance: dict[str, str]
     """Program, machine and devices that trained it, see :func:`chess_snn.sources.provenance`; empty
@@ -159,13 +159,13 @@ def describe_version(
         score_low=low,
         score_high=high,
         rating=receipt.rating,
-        climb=receipt.climb,
+        ladder_test=receipt.ladder_test,
         promotion=receipt.promotion,
         is_champion=training.generation == champion_of(folder, receipts),
         window_shards=tuple(training.window_shards),
         window_positions=training.window_positions,
-        given_games=None if given is None else Path(given.games).name,
-        given_digest=None if given is None else given.digest,
+        dataset=None if given is None else Path(given.games).name,
+        dataset_digest=None if given is None else given.digest,
         provenance=trained_by(folder, training.generation) if is_there else {},
     )
 

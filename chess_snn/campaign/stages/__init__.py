@@ -1,7 +1,7 @@
 """The stages of an iteration, and networks trained without a campaign.
 
 Each stage reads what earlier ones committed, does its work, commits the outcome and returns facts
-about it. Run again, it finds the outcome and returns the same facts: whoever calls may be killed
+about it. Run again, it finds the outcome and returns the same facts: the caller may be killed
 and may repeat. Nothing here knows which process or machine it runs in: where the campaign folder is
 not seen, a stage is given the values that depend on it, and finds the committed files that it reads
 under the same paths.

@@ -1,4 +1,4 @@
-"""Supervised training without a campaign: given games in, one checkpoint out.
+"""Supervised training without a campaign: a dataset in, one checkpoint out.
 
 ::
 
@@ -20,7 +20,7 @@ import torch
 
 from chess_snn.campaign.configuration.loading import build_config, config_values, flat_values
 from chess_snn.campaign.configuration.settings import CampaignConfig
-from chess_snn.campaign.stages.warm_start import SUPERVISED, learn_given_games
+from chess_snn.campaign.stages.warm_start import SUPERVISED, learn_dataset
 from chess_snn.data import (
     is_committed,
     read_json,
@@ -42,7 +42,7 @@ _NOT_OF_THE_RESULT: Final = ("games", "checkpoint_minutes")
 
 @dataclass(frozen=True, slots=True)
 class TrainedNetwork:
-    """A network that has learnt from given games."""
+    """A network that has learnt from a dataset."""
 
     path: Path
     """Its checkpoint."""
@@ -99,7 +99,7 @@ def learn_network(
     """
     config = network_config(out)
     torch.set_num_threads(num_threads)
-    trainer, facts = learn_given_games(
+    trainer, facts = learn_dataset(
         config, unfinished_folder(out), {}, on_progress, on_step, ranks
     )
     if not ranks.is_first:
@@ -153,7 +153,8 @@ def _check_finished(out: Path, settings: Json) -> None:
     meta = read_manifest(out).meta if is_committed(out) else {}
     if _SETTINGS not in meta:
         raise UsageError(
-            f"{out} exists, and is no network made by `chess-snn games learn`; choose another --out"
+            f"{out} exists, and is not a network made by `chess-snn games learn`; choose another "
+            "--out"
         )
     _check_same(out, meta[_SETTINGS], settings)
 

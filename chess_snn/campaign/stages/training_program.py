@@ -30,7 +30,7 @@ from chess_snn.devices import find_devices
 from chess_snn.errors import ChessSnnError
 from chess_snn.interrupts import EXIT_INTERRUPTED
 from chess_snn.processes import end_with_parent
-from chess_snn.training import RankPlace, Ranks, StepLines, StepListener, joined_ranks
+from chess_snn.training import RankInfo, Ranks, StepLines, StepListener, joined_ranks
 from chess_snn.training.ranks import LINE, STEPS, TIMEOUT_S
 from chess_snn.training.settings import Backend
 from chess_snn.types import Progress
@@ -57,16 +57,16 @@ def _run(options: argparse.Namespace) -> None:
     config = (
         CampaignFolder.open(options.path).config if is_campaign else network_config(options.path)
     )
-    place = RankPlace.from_environment()
-    if place.size > 1:
+    info = RankInfo.from_environment()
+    if info.size > 1:
         end_with_parent(os.getppid(), signal.SIGKILL)  # torchrun would leave it running
     devices = find_devices(config.execution.device)
     with joined_ranks(
-        place, devices[place.local_rank % len(devices)], options.timeout_s,
+        info, devices[info.local_rank % len(devices)], options.timeout_s,
         options.backend or config.execution.training_backend,
         by_pace=config.execution.training_shares == "measured",
     ) as ranks:
-        _train(options, config, is_campaign, ranks, place.local_size)
+        _train(options, config, is_campaign, ranks, info.local_size)
 
 
 def _train(
@@ -126,7 +126,7 @@ def _parse(arguments: list[str] | None) -> argparse.Namespace:
     )
     parser.add_argument(
         LEARN, action="store_true",
-        help="learn from given games: generation 0 of the campaign; or, where path is no campaign, "
+        help="learn from a dataset: generation 0 of the campaign; or, if path is not a campaign, "
              "the network that `chess-snn games learn` has begun to make there",
     )
     parser.add_argument(

@@ -1,4 +1,4 @@
-"""A campaign that does not begin from nothing: generation 0 has learnt from given games.
+"""A campaign that does not begin from nothing: generation 0 has learnt from a dataset.
 
 One stage, as those of :mod:`chess_snn.campaign.stages`: it may be killed and repeated.
 """
@@ -12,7 +12,7 @@ import torch
 from chess_snn.campaign.configuration.loading import config_values
 from chess_snn.campaign.configuration.settings import CampaignConfig
 from chess_snn.campaign.stages import commit_first_generation
-from chess_snn.campaign.stages.given_games import course_through, fixed_games
+from chess_snn.campaign.stages.dataset import fixed_dataset, schedule_of
 from chess_snn.campaign.stages.networks import FROZEN_SETTINGS
 from chess_snn.campaign.store.folder import CampaignFolder
 from chess_snn.data import is_committed, read_manifest
@@ -31,7 +31,7 @@ _S_PER_MINUTE: Final = 60.0
 
 
 def is_warm(folder: CampaignFolder) -> bool:
-    """Whether generation 0 learns from given games."""
+    """Whether generation 0 learns from a dataset."""
     return bool(folder.config.supervised.games)
 
 
@@ -54,7 +54,7 @@ def train_first_generation(
     folder = CampaignFolder.open(directory)
     if not is_committed(folder.checkpoint(0)):
         torch.set_num_threads(num_threads)
-        trainer, facts = learn_given_games(
+        trainer, facts = learn_dataset(
             folder.config, folder.supervised, {FROZEN_SETTINGS: config_values(folder.config)},
             on_progress, on_step, ranks,
         )
@@ -67,7 +67,7 @@ def train_first_generation(
 
 
 def first_facts(folder: CampaignFolder) -> Json:
-    """What generation 0, which is committed, learnt from given games; see below."""
+    """What generation 0, which is committed, learnt from a dataset; see below."""
     facts = supervised_facts(folder)
     assert facts is not None
     return facts
@@ -85,7 +85,7 @@ def supervised_facts(folder: CampaignFolder) -> Json | None:
     return facts
 
 
-def learn_given_games(
+def learn_dataset(
     config: CampaignConfig, folder: Path, meta: Json, on_progress: Progress | None,
     on_step: StepListener | None, ranks: Ranks,
 ) -> tuple[Trainer, Json]:
@@ -107,7 +107,7 @@ def learn_given_games(
         CorruptDataError: a shard or a checkpoint is damaged.
         RankLostError: a rank died or froze; the last checkpoint on the way stays.
     """
-    given, game, seed = fixed_games(config), get_game(config.campaign.game), config.campaign.seed
+    given, game, seed = fixed_dataset(config), get_game(config.campaign.game), config.campaign.seed
     devices = find_devices(config.execution.device)
     device = devices[ranks.local_rank % len(devices)]
 
@@ -121,7 +121,7 @@ def learn_given_games(
         )
 
     trainer, points = train_supervised(
-        game, course_through(given, config), begin, folder, device=device, meta=meta, ranks=ranks,
+        game, schedule_of(given, config), begin, folder, device=device, meta=meta, ranks=ranks,
         checkpoint_s=_S_PER_MINUTE * config.supervised.checkpoint_minutes,
         on_progress=on_progress, on_step=on_step,
     )

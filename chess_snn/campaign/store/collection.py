@@ -17,7 +17,7 @@ from chess_snn.data import GameRecords, Manifest, is_committed, read_manifest, r
 from chess_snn.errors import CorruptDataError, UsageError
 from chess_snn.games import ONGOING, GameSpec, get_game
 from chess_snn.pgn import ImportFolder, is_import
-from chess_snn.self_play import PLY_CAP, RESIGNED
+from chess_snn.self_play import PLY_LIMIT, RESIGNED
 from chess_snn.types import Json
 
 AGREED: Final = "agreed"
@@ -25,7 +25,7 @@ AGREED: Final = "agreed"
 OUTCOMES: Final = {"white": 1, "draw": 0, "black": -1}
 """By name, as in ``outcomes_white``."""
 _CHESS: Final = get_game("chess").spec
-ENDINGS: Final = (*_CHESS.terminations[1:], RESIGNED, PLY_CAP, AGREED)
+ENDINGS: Final = (*_CHESS.terminations[1:], RESIGNED, PLY_LIMIT, AGREED)
 """How games of chess end; a game that a player won without a rule was resigned."""
 
 
@@ -156,7 +156,7 @@ class GameCollection:
             return self.spec.terminations[int(code)]
         if records.outcomes_white[index]:
             return RESIGNED
-        return AGREED if self.is_import else PLY_CAP
+        return AGREED if self.is_import else PLY_LIMIT
 
 
 @dataclass(frozen=True, slots=True)

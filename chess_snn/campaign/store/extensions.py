@@ -18,7 +18,7 @@ from chess_snn.errors import CampaignError, ConfigError, CorruptDataError
 
 FORMAT: Final = StoredFormat("extension", version=1, first_with_digest=1)
 S_PER_HOUR: Final = 3600.0
-_WAY_OUT: Final = "restore it from a copy"
+_HINT: Final = "restore it from a copy"
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,8 +103,8 @@ def read_extension(path: Path) -> Extension:
         UnknownVersionError: it has a version that this program does not read.
         CorruptDataError: it is corrupt.
     """
-    body = FORMAT.unsealed(read_json(path, _WAY_OUT), path, _WAY_OUT)
+    body = FORMAT.unsealed(read_json(path, _HINT), path, _HINT)
     try:
         return from_json(Extension, body)
     except (ValueError, ConfigError) as error:
-        raise CorruptDataError(f"{path} is not an extension ({error}); {_WAY_OUT}") from error
+        raise CorruptDataError(f"{path} is not an extension ({error}); {_HINT}") from error

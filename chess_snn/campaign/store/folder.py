@@ -302,7 +302,7 @@ def _parsed(path: Path, text: str) -> CampaignFolder:
     origin = values.pop(_ORIGIN, None)
     known = str(identity.get("id", "")) if isinstance(identity, dict) else ""
     if not _ID.fullmatch(known):
-        raise CampaignError(f"{file} has no identity.id; it was edited or cut")
+        raise CampaignError(f"{file} has no identity.id; it was edited or truncated")
     # The first ones did not say their version.
     FORMAT.check(identity.get("schema", 1), file)
     return CampaignFolder(

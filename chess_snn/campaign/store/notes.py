@@ -210,7 +210,7 @@ def created_of(folder: CampaignFolder, generation: int) -> tuple[str, bool]:
     return read_manifest(path).created, True
 
 
-def absence_facts(folder: CampaignFolder) -> Json:
+def missing_facts(folder: CampaignFolder) -> Json:
     """Numbers of iterations and generations that were removed, and of corrupt artifacts.
 
     Raises as :func:`read_note`.
@@ -226,9 +226,9 @@ def absence_facts(folder: CampaignFolder) -> Json:
     }
 
 
-def absence_notices(folder: CampaignFolder) -> list[str]:
-    """:func:`absence_facts` in a line or two; none if everything is there."""
-    facts, notices = absence_facts(folder), []
+def missing_notices(folder: CampaignFolder) -> list[str]:
+    """:func:`missing_facts` in a line or two; none if everything is there."""
+    facts, notices = missing_facts(folder), []
     if facts["removed_iterations"] or facts["removed_generations"]:
         notices.append(
             f"Removed by `chess-snn gc`: the games of {facts['removed_iterations']:,} iterations, "

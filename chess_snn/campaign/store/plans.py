@@ -106,15 +106,15 @@ def read_plan(folder: CampaignFolder, iteration: int) -> ProgressPlan:
         CorruptDataError: it is missing or damaged.
     """
     path = folder.plan(iteration)
-    way_out = (
+    hint = (
         "restore it from a copy, or have it made from the iteration's receipt: "
         f"chess-snn verify {folder.path} --repair"
     )
-    body = FORMAT.unsealed(read_json(path, way_out), path, way_out)
+    body = FORMAT.unsealed(read_json(path, hint), path, hint)
     try:
         plan = from_json(ProgressPlan, body)
     except (ValueError, ConfigError) as error:
-        raise CorruptDataError(f"{path} is damaged: {error}; {way_out}") from error
+        raise CorruptDataError(f"{path} is damaged: {error}; {hint}") from error
     if plan.iteration != iteration:
         raise CorruptDataError(f"{path} is the plan of iteration {plan.iteration}")
     return plan

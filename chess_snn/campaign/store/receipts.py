@@ -24,9 +24,23 @@ from chess_snn.types import Json
 _LATER_FIELDS: Final[Json] = {"rating": None, "climb": None, "promotion": None, "is_warm": False}
 """What the first receipts of version 2 lack, and what that means."""
 
+_RENAMED: Final = {"climb": "ladder_test", "capped": "truncated", "gate": "gating_match"}
+"""Fields by their names before version 5."""
+
+
+def _with_present_names(body: Json) -> Json:
+    """``body`` of version 4 with the field names of version 5."""
+    renamed = {_RENAMED.get(name, name): value for name, value in body.items()}
+    for part in ("promotion", "seconds"):
+        if isinstance(found := renamed.get(part), dict):
+            renamed[part] = {_RENAMED.get(name, name): value for name, value in found.items()}
+    return renamed
+
+
 FORMAT: Final = StoredFormat(
-    "receipt", version=4, upgrades={
+    "receipt", version=5, upgrades={
         2: lambda body: _LATER_FIELDS | body, 3: lambda body: {"devices": None} | body,
+        4: _with_present_names,
     },
     first_with_digest=3,
 )
@@ -87,9 +101,9 @@ class EvaluationFacts:
     """Summaries with the ``name`` of each match."""
     conversion: Json | None
     """How it played out won positions; None in a game of one player."""
-    climb: Json | None = None
-    """The report of its ladder test, see :func:`chess_snn.campaign.strength.climbing.play_climb`;
-    None without one."""
+    ladder_test: Json | None = None
+    """The report of its ladder test, see
+    :func:`chess_snn.campaign.strength.ladder_tests.play_ladder_test`; None without one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +135,7 @@ class PromotionFacts:
     wins: int
     draws: int
     losses: int
-    capped: int
+    truncated: int
     """Games that reached the ply limit; they count half."""
     pairs: list[int]
     """Openings by the score in their two games: 0, ½, 1, 1½ and 2 points."""
@@ -157,7 +171,7 @@ class PromotionFacts:
         return (
             f"generation {self.candidate} against champion {self.champion}: "
             f"{VERDICT_WORDS[self.verdict]} after "
-            f"{self.games} games, {self.wins}-{self.draws}-{self.losses} and {self.capped} "
+            f"{self.games} games, {self.wins}-{self.draws}-{self.losses} and {self.truncated} "
             f"truncated, score {self.score:.3f} ({low:.3f} to {high:.3f}){ahead}, "
             f"log-likelihood ratio {self.llr:+.2f} of {self.lower:+.2f} to {self.upper:+.2f}"
         )
@@ -175,7 +189,7 @@ class StageSeconds:
     """The part of it during which the next iteration was under way already."""
     iteration: float
     """From the beginning of the iteration to its receipt."""
-    gate: float = 0.0
+    gating_match: float = 0.0
     """Of games against the champion; 0 where there were none."""
 
 
@@ -221,9 +235,9 @@ class Receipt:
     rating: Json | None = None
     """The candidate's, see :func:`chess_snn.campaign.strength.ratings.rating_of`; None where it
     is not evaluated."""
-    climb: Json | None = None
+    ladder_test: Json | None = None
     """The report of the candidate's ladder test, see
-    :func:`chess_snn.campaign.strength.climbing.play_climb`; None without one."""
+    :func:`chess_snn.campaign.strength.ladder_tests.play_ladder_test`; None without one."""
     promotion: PromotionFacts | None = None
     """The candidate's games against the champion; None where there were none."""
     is_warm: bool = False
@@ -257,9 +271,9 @@ class Receipt:
             **_points_metrics(self.matches),
             **({} if self.score is None else {"evaluation/score": self.score}),
             **_rating_metrics(self.rating, "evaluation/elo_own_games"),
-            **_rating_metrics(self.climb, "evaluation/climb_elo"),
-            **({} if self.climb is None
-               else {"evaluation/climb_games": float(self.climb["num_games"])}),
+            **_rating_metrics(self.ladder_test, "evaluation/ladder_elo"),
+            **({} if self.ladder_test is None
+               else {"evaluation/ladder_test_games": float(self.ladder_test["num_games"])}),
             **({} if self.conversion is None
                else {"evaluation/conversion_rate": self.conversion["rate"]}),
             "evaluation/champion": float(self.champion),
@@ -336,8 +350,8 @@ def read_receipt(folder: CampaignFolder, iteration: int) -> Receipt:
         UnknownVersionError: it is of a version that is not read.
         CorruptDataError: it is missing or damaged.
     """
-    path, way_out = folder.receipt(iteration), _way_out(folder)
-    body = FORMAT.unsealed(read_json(path, way_out), path, way_out)
+    path, hint = folder.receipt(iteration), _hint(folder)
+    body = FORMAT.unsealed(read_json(path, hint), path, hint)
     try:
         if set(body) != {f.name for f in fields(Receipt)} or body["iteration"] != iteration:
             raise CorruptDataError(f"{path} is not the receipt of iteration {iteration}")
@@ -351,10 +365,10 @@ def read_receipt(folder: CampaignFolder, iteration: int) -> Receipt:
 
 
 def _damaged(folder: CampaignFolder, path: Path, fault: str) -> CorruptDataError:
-    return CorruptDataError(f"{path} is damaged: {fault}; {_way_out(folder)}")
+    return CorruptDataError(f"{path} is damaged: {fault}; {_hint(folder)}")
 
 
-def _way_out(folder: CampaignFolder) -> str:
+def _hint(folder: CampaignFolder) -> str:
     return (
         "restore it from a copy, or have its iteration finished again: "
         f"chess-snn verify {folder.path} --repair"

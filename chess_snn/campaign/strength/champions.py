@@ -23,7 +23,7 @@ HandAction = Literal["promote", "rollback"]
 FORMAT: Final = StoredFormat(
     "choice of a champion", version=2, upgrades={1: dict}, first_with_digest=2
 )
-_WAY_OUT: Final = "restore it from a copy"
+_HINT: Final = "restore it from a copy"
 _CHOICE: Final = re.compile(r"by-hand-(\d{4,})\.json")
 
 
@@ -169,7 +169,7 @@ def read_hand_promotions(folder: CampaignFolder) -> list[HandPromotion]:
     while (path := folder.hand_promotion(len(choices))).exists():
         choices.append(read_choice(path))
     if any(name is not None and int(name[1]) >= len(choices) for name in listed):
-        raise CorruptDataError(f"{path} is missing; {_WAY_OUT}")
+        raise CorruptDataError(f"{path} is missing; {_HINT}")
     return choices
 
 
@@ -180,12 +180,12 @@ def read_choice(path: Path) -> HandPromotion:
         UnknownVersionError: it has a version that this program does not read.
         CorruptDataError: it is corrupt.
     """
-    body = FORMAT.unsealed(read_json(path, _WAY_OUT), path, _WAY_OUT)
+    body = FORMAT.unsealed(read_json(path, _HINT), path, _HINT)
     try:
         return from_json(HandPromotion, body)
     except (ValueError, ConfigError) as error:
         raise CorruptDataError(
-            f"{path} is not a choice of a champion ({error}); {_WAY_OUT}"
+            f"{path} is not a choice of a champion ({error}); {_HINT}"
         ) from error
 
 

@@ -52,10 +52,10 @@ CHAMPION = "champion"
 """Begins the name of a match against the champion, whose generation follows."""
 CONVERSION = "conversion"
 """The report on the suite of won positions, beside the matches."""
-CLIMB = "climb"
+LADDER_TEST = "climb"
 """The report of a ladder test, beside the matches. The test's matches are ordinary ones; their
 names begin with it."""
-BESIDE_MATCHES = (CONVERSION, CLIMB)
+BESIDE_MATCHES = (CONVERSION, LADDER_TEST)
 """Reports in the folder of the matches."""
 
 _BESIDE_SUMMARY = ("created", "facts_a", "facts_b", "digest", *DETAILS)
@@ -143,7 +143,7 @@ def champion_match(champion: int) -> str:
     return f"{CHAMPION}-{champion:06d}"
 
 
-def is_gate(name: str) -> bool:
+def is_gating_match(name: str) -> bool:
     """Whether a match of this name decides on the champion."""
     return name.startswith(CHAMPION)
 
@@ -371,21 +371,21 @@ def _put_together(folder: CampaignFolder, match: ScheduledMatch, parts: list[Pat
     spec = game_of(folder).spec
     # A ladder test chose its batches by earlier results, so all of it is played again.
     files = (
-        f"whose names begin with {CLIMB}" if match.name.startswith(CLIMB)
+        f"whose names begin with {LADDER_TEST}" if match.name.startswith(LADDER_TEST)
         else f"with {PART_MARK} in their names"
     )
-    way_out = f"delete the files {files} beside it"
+    hint = f"delete the files {files} beside it"
     try:
         results = [MatchResult.from_json(spec, read_match_body(part)) for part in parts]
         identities_of(results)
     except CorruptDataError as error:
         raise CorruptDataError(
-            f"a part of match {match.event}/{match.name}: {error}; {way_out}, so that they are "
+            f"a part of match {match.event}/{match.name}: {error}; {hint}, so that they are "
             "played again"
         ) from error
     except UsageError as error:
         raise CampaignError(
-            f"in match {match.event}/{match.name} {error}; {way_out}, so that all of it is played "
+            f"in match {match.event}/{match.name} {error}; {hint}, so that all of it is played "
             "by one"
         ) from error
     return MatchResult.joined(results)

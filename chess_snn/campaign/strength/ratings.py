@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Final
 
 from chess_snn.campaign.store.folder import PART_MARK, CampaignFolder
-from chess_snn.campaign.strength.matches import NetworkPlayer, is_gate
+from chess_snn.campaign.strength.matches import NetworkPlayer, is_gating_match
 from chess_snn.errors import CorruptDataError, RatingError
 from chess_snn.evaluation import RatedGame, Ratings
 from chess_snn.evaluation.ladder import read_ladder
@@ -69,7 +69,7 @@ def rate_campaign(
     Raises:
         CorruptDataError: a match cannot be read.
     """
-    ladder = read_ladder() if folder.config.evaluation.climb else None
+    ladder = read_ladder() if folder.config.evaluation.ladder_test else None
     programs = {} if ladder is None else ladder.programs
     games = [
         game for path in _match_files(folder, last_generation) for game in _games_of(path, programs)
@@ -101,11 +101,11 @@ def rating_of(rated: RatedCampaign | None, generation: int, simulations: int) ->
 
 def _match_files(folder: CampaignFolder, last_generation: int | None) -> Iterator[Path]:
     config = folder.config
-    has_linked_gates = config.gate_simulations == config.evaluation.simulations
+    are_gating_matches_linked = config.gating_simulations == config.evaluation.simulations
     for path in sorted((folder.path / "matches").glob("*/*.json")):
         event = path.parent.name
         is_whole = PART_MARK not in path.name
-        is_linked = has_linked_gates or not is_gate(path.stem)
+        is_linked = are_gating_matches_linked or not is_gating_match(path.stem)
         is_early = last_generation is None or (
             event.startswith("gen-") and int(event.removeprefix("gen-")) <= last_generation
         )

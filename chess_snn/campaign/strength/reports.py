@@ -19,7 +19,7 @@ from chess_snn.types import Json, Progress
 _FORMAT: Final = StoredFormat("report", version=2, upgrades={1: dict}, first_with_digest=2)
 _FIRST: Final = {"schema": 1}
 """The first version did not say so."""
-_WAY_OUT: Final = "restore it from a copy"
+_HINT: Final = "restore it from a copy"
 
 
 def write_report(path: Path, body: Json) -> None:
@@ -38,7 +38,7 @@ def read_report(path: Path) -> Json:
         UnknownVersionError: it is of a version that is not read.
         CorruptDataError: it is missing or damaged.
     """
-    return _FORMAT.unsealed(_FIRST | read_json(path, _WAY_OUT), path, _WAY_OUT)
+    return _FORMAT.unsealed(_FIRST | read_json(path, _HINT), path, _HINT)
 
 
 EndedBy = Literal["interval", "games"]
@@ -58,7 +58,7 @@ class MetRung:
 
 
 @dataclass(frozen=True, slots=True)
-class ClimbReport:
+class LadderTestReport:
     """The rating by the test's games and the ladder's, and the rungs that were played."""
 
     player: str
@@ -78,21 +78,21 @@ class ClimbReport:
     """Names the players that were not available."""
 
 
-def read_climb_report(path: Path) -> ClimbReport:
+def read_ladder_test_report(path: Path) -> LadderTestReport:
     """The report in a file of a campaign.
 
     Raises:
         CorruptDataError: it is missing or damaged.
     """
     try:
-        report = from_json(ClimbReport, read_report(path))
+        report = from_json(LadderTestReport, read_report(path))
     except ValueError as error:
         raise CorruptDataError(
-            f"{path} is no report of a climb ({error}); restore it from a copy"
+            f"{path} is not a ladder test report ({error}); restore it from a copy"
         ) from error
     if not report.bracket:
         raise CorruptDataError(
-            f"{path} is no report of a climb (bracket: empty); restore it from a copy"
+            f"{path} is not a ladder test report (bracket: empty); restore it from a copy"
         )
     return report
 

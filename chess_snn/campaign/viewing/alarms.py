@@ -2,7 +2,7 @@
 
 ``find_alarms([receipt.metrics() for receipt in receipts])`` after each iteration. A metric that is
 missing or NaN raises no alarm, and iterations without it (not every generation is evaluated) are
-passed over. The same trouble is told again while it lasts, with the same ``(name,
+passed over. The same trouble is reported again while it lasts, with the same ``(name,
 since_iteration)``; that pair is new when the trouble is.
 """
 
@@ -93,7 +93,7 @@ class _Falling:
     metric: str
     form: str
     least: Callable[[float], float]
-    """The lowest mean that is no alarm, from the best mean."""
+    """The lowest mean without an alarm, from the best mean."""
 
     def find(self, history: Sequence[Metrics]) -> Alarm | None:
         measured = _measured(history, (self.metric,))
@@ -149,7 +149,7 @@ def _rules(num_iterations: int) -> tuple[_Rule | _Falling, ...]:
         _Rule(
             "draw collapse", ("self_play/ordinary_draw_rate",),
             lambda draws: draws > DRAW_COLLAPSE,
-            lambda draws: f"{draws:.0%} of the games from ordinary starts are drawn or cut, above "
+            lambda draws: f"{draws:.0%} of ordinary games are drawn or truncated, above "
                           f"{DRAW_COLLAPSE:.0%}",
             "raise self_play.practice_share_last, self_play.restart_share_last, "
             "self_play.material_share_last or search.simulations_last",

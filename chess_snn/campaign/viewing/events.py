@@ -13,7 +13,7 @@ from typing import Final
 from chess_snn.campaign.store.receipts import Receipt
 from chess_snn.campaign.viewing.alarms import Alarm
 
-# Stages, in the order in which a campaign comes to them.
+# Stages, in the order of a campaign.
 SUPERVISED_TRAINING: Final = "supervised training"
 SELF_PLAY: Final = "self-play"
 TRAINING: Final = "training"

@@ -18,7 +18,7 @@ from chess_snn.evaluation.solo import interval_text
 from chess_snn.types import Json
 
 NOT_MEASURED: Final = ""
-"""Stands where there is no figure."""
+"""Shown where there is no figure."""
 MOST_WORKERS: Final = 16
 """More workers are shown only as one line of all together."""
 
@@ -114,12 +114,13 @@ def duration(seconds: float) -> str:
     return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
 
 
-def gate_text(row: Json) -> str:
+def gating_text(row: Json) -> str:
     """``accepted 0.633 (30)``: verdict, score against the champion, games; empty without games."""
-    if row["gate_verdict"] is None:
+    if row["promotion_verdict"] is None:
         return NOT_MEASURED
     words = {VERDICT_NUMBERS[verdict]: word for verdict, word in VERDICT_WORDS.items()}
-    return f"{words[row['gate_verdict']]} {row['gate_score']:.3f} ({row['gate_games']:.0f})"
+    games = f"{row['promotion_games']:.0f}"
+    return f"{words[row['promotion_verdict']]} {row['promotion_score']:.3f} ({games})"
 
 
 def is_faulty(match: Json) -> bool:
@@ -146,14 +147,14 @@ def iteration_line(row: Json) -> str:
         f"{figure(row, 'self_play_points', ',.0f')} points on average"
         if row["draw_rate"] is None else f"draws {row['draw_rate']:.0%}"
     )
-    gate = f", against the champion {told}" if (told := gate_text(row)) else ""
+    gating_match = f", against the champion {told}" if (told := gating_text(row)) else ""
     champion = ", new champion" if row["champion"] == row["generation"] else ""
     return (
         f"iteration {row['iteration']} ({row['progress']:.0%} of the campaign): "
         f"{row['games']:,} games, {row['positions_per_s']:,.0f} positions/s, "
         f"{outcomes}, held-out value loss "
         f"{figure(row, 'holdout_value_loss_before', '.3f')} -> "
-        f"{figure(row, 'holdout_value_loss_after', '.3f')}{score}{gate}{champion}"
+        f"{figure(row, 'holdout_value_loss_after', '.3f')}{score}{gating_match}{champion}"
     )
 
 
@@ -171,16 +172,16 @@ def match_line(match: Json) -> str:
     )
 
 
-def climb_line(climb: Json) -> str:
+def ladder_test_line(ladder_test: Json) -> str:
     """Where a generation stands on the ladder, and what it scored on the rungs about it."""
-    ends = (climb["elo_low"], climb["elo_high"])
+    ends = (ladder_test["elo_low"], ladder_test["elo_high"])
     interval = " to ".join("unknown" if end is None else f"{end:.0f}" for end in ends)
-    elo = "unknown" if climb["elo"] is None else f"{climb['elo']:.0f}"
+    elo = "unknown" if ladder_test["elo"] is None else f"{ladder_test['elo']:.0f}"
     rungs = ", ".join(
         f"{rung['score']:.2f} against {rung['player']} ({rung['elo']:.0f})"
-        for rung in climb["rungs"] if rung["player"] in climb["bracket"]
+        for rung in ladder_test["rungs"] if rung["player"] in ladder_test["bracket"]
     )
     return (
-        f"{climb['player']} on the ladder: Elo {elo} ({interval}) by {climb['num_games']} games; "
-        f"{rungs}"
+        f"{ladder_test['player']} on the ladder: Elo {elo} ({interval}) by "
+        f"{ladder_test['num_games']} games; {rungs}"
     )

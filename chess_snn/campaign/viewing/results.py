@@ -16,7 +16,7 @@ from chess_snn.campaign.store.folder import CampaignFolder
 from chess_snn.campaign.store.receipts import Receipt
 from chess_snn.campaign.strength.matches import EARLIER
 from chess_snn.games import GameSpec, get_game
-from chess_snn.self_play import PLY_CAP, RESIGNED
+from chess_snn.self_play import PLY_LIMIT, RESIGNED
 from chess_snn.types import Json
 
 _ENDED: Final = "ended_"
@@ -28,7 +28,7 @@ _METRICS: Final = {
     "white_rate": "self_play/white_rate",
     "draw_rate": "self_play/draw_rate",
     "black_rate": "self_play/black_rate",
-    "cut_rate": "self_play/cut_rate",
+    "truncated_rate": "self_play/truncated_rate",
     "plies_mean": "self_play/plies_mean",
     "games_per_s": "self_play/games_per_s",
     "positions_per_s": "self_play/positions_per_s",
@@ -46,15 +46,15 @@ _METRICS: Final = {
     "elo_low": "evaluation/elo_own_games_low",
     "elo_high": "evaluation/elo_own_games_high",
     "conversion_rate": "evaluation/conversion_rate",
-    "gate_verdict": "promotion/verdict",
-    "gate_score": "promotion/score",
-    "gate_llr": "promotion/llr",
-    "gate_games": "promotion/games",
+    "promotion_verdict": "promotion/verdict",
+    "promotion_score": "promotion/score",
+    "promotion_llr": "promotion/llr",
+    "promotion_games": "promotion/games",
     "self_play_s": "seconds/self_play",
     "training_s": "seconds/training",
     "evaluation_s": "seconds/evaluation",
     "evaluation_hidden_s": "seconds/evaluation_hidden",
-    "gate_s": "seconds/gate",
+    "gating_match_s": "seconds/gating_match",
     "iteration_s": "seconds/iteration",
     "device_utilisation": "device/utilisation",
     "device_memory_gib": "device/memory_gib",
@@ -66,9 +66,9 @@ _LATER_METRICS: Final = {
     "holdout_policy_loss_after": "train/holdout_policy_loss_after",
     "holdout_policy_accuracy_after": "train/holdout_policy_accuracy_after",
     "spike_rate": "train/spike_rate",
-    "ladder_elo": "evaluation/climb_elo",
-    "ladder_elo_low": "evaluation/climb_elo_low",
-    "ladder_elo_high": "evaluation/climb_elo_high",
+    "ladder_elo": "evaluation/ladder_elo",
+    "ladder_elo_low": "evaluation/ladder_elo_low",
+    "ladder_elo_high": "evaluation/ladder_elo_high",
 }
 """Columns by the metric of :meth:`Receipt.metrics` that they show; shares of endings stand between
 the two."""
@@ -80,7 +80,7 @@ _POINTS: Final = {
     "points_high": "evaluation/points_high",
     "points_median": "evaluation/points_median",
     "points_best": "evaluation/points_best",
-    "gate_points_ahead": "promotion/points_ahead",
+    "promotion_points_ahead": "promotion/points_ahead",
 }
 """Columns that a game of one player has as well."""
 
@@ -110,7 +110,7 @@ def result_columns(config: CampaignConfig) -> list[str]:
 def _metrics_of(spec: GameSpec) -> dict[str, str]:
     """All columns that show a metric."""
     resigned = (RESIGNED,) if spec.num_players == 2 else ()
-    endings = (*spec.terminations[1:], *resigned, PLY_CAP)
+    endings = (*spec.terminations[1:], *resigned, PLY_LIMIT)
     reached = {f"reached_{m}": f"evaluation/reached_{m}" for m in spec.milestones}
     return {
         **_METRICS,
@@ -123,10 +123,10 @@ def _metrics_of(spec: GameSpec) -> dict[str, str]:
 def result_rows(config: CampaignConfig, receipts: Sequence[Receipt]) -> list[Json]:
     """A row each, with the columns of :func:`result_columns`.
 
-    ``gate_verdict`` is 1 where the candidate was accepted as champion, -1 where it was rejected, 0
-    where its games left that open. Rates, shares, scores and progress are in [0, 1], losses and
-    ``policy_entropy`` in nats, ``*_s`` in seconds; ``progress`` and ``elapsed_s`` are those at the
-    iteration's end.
+    ``promotion_verdict`` is 1 where the candidate was accepted as champion, -1 where it was
+    rejected, 0 where its games left that open. Rates, shares, scores and progress are in [0, 1],
+    losses and ``policy_entropy`` in nats, ``*_s`` in seconds; ``progress`` and ``elapsed_s`` are
+    those at the iteration's end.
     """
     columns, opponents = _metrics_of(get_game(config.campaign.game).spec), opponents_of(config)
     return [result_row(receipt, columns, opponents) for receipt in receipts]

@@ -135,7 +135,7 @@ class CampaignWatch:
         except OSError as error:
             raise CampaignError(
                 f"cannot read campaign {self._folder.path}: {error.strerror} "
-                f"({error.filename}); mend that, then watch it again"
+                f"({error.filename}); repair that, then watch it again"
             ) from error
 
     def _look(self) -> CampaignView:

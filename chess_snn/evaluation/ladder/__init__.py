@@ -1,23 +1,23 @@
 """The calibrated ladder: players of known strength, made, read, checked and played."""
 
-from chess_snn.evaluation.ladder.check import (
-    AvailablePlayers,
-    CheckedScore,
-    available_players,
-    check_results,
-)
-from chess_snn.evaluation.ladder.climb import (
+from chess_snn.evaluation.ladder.adaptive import (
     APPROXIMATE_ELO,
     BATCH_PAIRS,
     LadderRating,
     RungScore,
     bracketing_rungs,
-    climb_ladder,
     distance_to_ladder,
     has_arrived,
     next_rung,
     rate_on_ladder,
+    run_ladder_test,
     widened,
+)
+from chess_snn.evaluation.ladder.check import (
+    AvailablePlayers,
+    CheckedScore,
+    available_players,
+    check_results,
 )
 from chess_snn.evaluation.ladder.games_file import LadderGames, pack_games, unpack_games
 from chess_snn.evaluation.ladder.ladder import (
@@ -57,7 +57,6 @@ __all__ = [
     "available_players",
     "bracketing_rungs",
     "check_results",
-    "climb_ladder",
     "distance_to_ladder",
     "has_arrived",
     "ladder_pairings",
@@ -68,6 +67,7 @@ __all__ = [
     "rate_on_ladder",
     "read_ladder",
     "read_matches",
+    "run_ladder_test",
     "shipped_games",
     "unpack_games",
     "uses_engine",

@@ -37,7 +37,7 @@ class PairResults:
     counts: Int64Array
     """int64[3, 3]: openings by a's outcome with white and with black, each (win, draw, loss). An
     opening of which a game is void is left out."""
-    capped: int
+    truncated: int
     """Games that reached the ply limit; they count as drawn."""
     plies: int
     """Half-moves of all games together."""
@@ -48,11 +48,11 @@ class PairResults:
         by_pair = np.full((2, len(result.opening_keys)), np.nan)
         by_pair[(~result.a_is_white).astype(np.int64), result.opening_index] = result.scores_a
         whole = by_pair[:, np.isfinite(by_pair).all(axis=0)]
-        places = np.rint(2.0 * (1.0 - whole)).astype(np.int64)
+        cells = np.rint(2.0 * (1.0 - whole)).astype(np.int64)
         counts = np.zeros((len(_OUTCOMES), len(_OUTCOMES)), np.int64)
-        np.add.at(counts, (places[0], places[1]), 1)
+        np.add.at(counts, (cells[0], cells[1]), 1)
         return cls(
-            result.player_a, result.player_b, counts, result.capped, int(result.plies.sum())
+            result.player_a, result.player_b, counts, result.truncated, int(result.plies.sum())
         )
 
     @classmethod
@@ -107,7 +107,7 @@ class PairResults:
             "pairs": self.counts.tolist(),
             "pentanomial": self.pentanomial.tolist(),
             "wdl_a_white": white.tolist(), "wdl_a_black": black.tolist(),
-            "capped": self.capped, "plies": self.plies,
+            "capped": self.truncated, "plies": self.plies,
         }
 
 

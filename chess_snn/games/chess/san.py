@@ -47,7 +47,7 @@ AMBIGUOUS: Final = -2
 """Instead of an action: several legal moves fit."""
 
 LONGEST_SAN: Final = 8
-"""Octets of the longest move, such as ``Qa1xb2`` or ``axb8=Q``, with its check mark."""
+"""Bytes of the longest move, such as ``Qa1xb2`` or ``axb8=Q``, with its check mark."""
 
 _SQUARE_MASK: Final = 63
 _PIECE_MASK: Final = 7

@@ -8,10 +8,10 @@ The heuristic is the sum of one looked-up number for each row and each column. T
 of exponents e is::
 
     BASE + EMPTY * (empty cells) + PAIRS * (neighbours that can merge)
-         - DISORDER * (smaller of the climbs to the left and to the right)
+         - DISORDER * (smaller of the ascents to the left and to the right)
          - MASS * sum of e ** MASS_POWER
 
-where a climb is the sum of the rises of e ** DISORDER_POWER from one cell to the next. Ordered
+where an ascent is the sum of the rises of e ** DISORDER_POWER from one cell to the next. Ordered
 lines keep large tiles together at an edge, and a line of few large tiles has less mass than one of
 many. The unit is that of rewards; the number orders boards, but does not predict the score. The
 weights come from a random search over the mean score of expectimax with two moves.
@@ -59,12 +59,12 @@ def line_values() -> Float32Array:
     is_tile = cells > 0
     pairs = (cells[:, 1:] == cells[:, :-1]) & is_tile[:, 1:] & (cells[:, 1:] < MAX_EXPONENT)
     rises = np.diff(cells.astype(np.float64) ** DISORDER_POWER, axis=1)
-    climbs = np.maximum(rises, 0).sum(axis=1), np.maximum(-rises, 0).sum(axis=1)
+    ascents = np.maximum(rises, 0).sum(axis=1), np.maximum(-rises, 0).sum(axis=1)
     values: Float64Array = (
         BASE
         + EMPTY * (~is_tile).sum(axis=1)
         + PAIRS * pairs.sum(axis=1)
-        - DISORDER * np.minimum(*climbs)
+        - DISORDER * np.minimum(*ascents)
         - MASS * (cells.astype(np.float64) ** MASS_POWER).sum(axis=1)
     )
     return values.astype(np.float32)

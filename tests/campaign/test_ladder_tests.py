@@ -8,13 +8,13 @@ import pytest
 from signed_files import edit
 from small_campaigns import receipt_of
 
-from chess_snn.campaign.artifacts.table import CLIMB_REPORT
+from chess_snn.campaign.artifacts.table import LADDER_TEST_REPORT
 from chess_snn.campaign.stages import prepare_first_generation
 from chess_snn.campaign.store.collection import GameFilter
 from chess_snn.campaign.store.plans import begin_iteration
 from chess_snn.campaign.store.receipts import read_receipt, write_receipt
-from chess_snn.campaign.strength import climbing, ratings
-from chess_snn.campaign.strength.climbing import climb_notice, play_climb
+from chess_snn.campaign.strength import ladder_tests, ratings
+from chess_snn.campaign.strength.ladder_tests import ladder_notice, play_ladder_test
 from chess_snn.campaign.strength.match_games import match_games_pgn
 from chess_snn.campaign.strength.ratings import rate_campaign, rating_of
 from chess_snn.campaign.worker_cache import (
@@ -30,9 +30,10 @@ from chess_snn.evaluation.engines import player as engine_player
 from chess_snn.evaluation.ladder import APPROXIMATE_ELO, AvailablePlayers, Ladder, PairResults
 from tests.evaluation.fake_engines import write_engine
 
-CLIMBING = (
-    "evaluation.climb=true", "evaluation.climb_pairs=2", "evaluation.climb_games=13",
-    "evaluation.simulations=0", "evaluation.climb_interval=1",
+LADDER_TESTS = (
+    "evaluation.ladder_test=true", "evaluation.ladder_test_pairs=2",
+    "evaluation.ladder_test_games=13",
+    "evaluation.simulations=0", "evaluation.ladder_test_interval=1",
 )
 BATCH, GAMES = 4, 12
 """Of the budget of 13."""
@@ -64,7 +65,7 @@ def make_ladder():
 @pytest.fixture(autouse=True)
 def ladder(monkeypatch):
     ladder = make_ladder()
-    for module in (climbing, ratings):
+    for module in (ladder_tests, ratings):
         monkeypatch.setattr(module, "read_ladder", lambda: ladder)
     return ladder
 
@@ -72,7 +73,7 @@ def ladder(monkeypatch):
 @pytest.fixture
 def untrained(new_folder):
     def make(name="c", *changes):
-        folder = new_folder(name, *CLIMBING, *changes)
+        folder = new_folder(name, *LADDER_TESTS, *changes)
         prepare_first_generation(folder)
         begin_iteration(folder, 0, 0.0)
         return folder
@@ -86,7 +87,7 @@ def files_of(folder):
 
 def test_it_ends_with_its_games_and_leaves_whole_matches(untrained):
     folder, told = untrained(), []
-    report = play_climb(folder.path, 0, on_progress=lambda *now: told.append(now))
+    report = play_ladder_test(folder.path, 0, on_progress=lambda *now: told.append(now))
     assert (report["player"], report["ended_by"], report["start"]) == (
         "gen-000000", "games", "random"
     )
@@ -100,12 +101,14 @@ def test_it_ends_with_its_games_and_leaves_whole_matches(untrained):
     assert files_of(folder) == [
         "climb-greedy.json", "climb-greedy~50.json", "climb-random.json", "climb.json"
     ]
-    assert play_climb(folder.path, 0) == report
+    assert play_ladder_test(folder.path, 0) == report
 
 
 def test_it_ends_when_the_interval_is_narrow(untrained):
-    folder = untrained("c", "evaluation.climb_interval=10000", "evaluation.climb_games=60")
-    report = play_climb(folder.path, 0)
+    folder = untrained(
+        "c", "evaluation.ladder_test_interval=10000", "evaluation.ladder_test_games=60"
+    )
+    report = play_ladder_test(folder.path, 0)
     assert report["ended_by"] == "interval"
     assert report["num_games"] < 60
 
@@ -116,16 +119,16 @@ class StoppedError(Exception):
 
 @pytest.mark.parametrize("after", [1, 5, 9])
 def test_stopped_anywhere_it_comes_to_the_same(untrained, after):
-    expected, folder = play_climb(untrained("whole").path, 0), untrained("stopped")
+    expected, folder = play_ladder_test(untrained("whole").path, 0), untrained("stopped")
 
     def stop(done, _total):
         if done >= after:
             raise StoppedError
 
     with pytest.raises(StoppedError):
-        play_climb(folder.path, 0, on_progress=stop)
+        play_ladder_test(folder.path, 0, on_progress=stop)
     assert len(list(folder.path.glob("matches/*/climb-*.json"))) == after // BATCH
-    assert play_climb(folder.path, 0) == expected
+    assert play_ladder_test(folder.path, 0) == expected
 
 
 def test_stopped_between_its_report_and_its_matches_they_become_whole(untrained, monkeypatch):
@@ -135,11 +138,11 @@ def test_stopped_between_its_report_and_its_matches_they_become_whole(untrained,
         raise StoppedError
 
     with monkeypatch.context() as patched:
-        patched.setattr(climbing, "finish_match", stop)
+        patched.setattr(ladder_tests, "finish_match", stop)
         with pytest.raises(StoppedError):
-            play_climb(folder.path, 0)
+            play_ladder_test(folder.path, 0)
     assert len([name for name in files_of(folder) if ".part-" in name]) == GAMES // BATCH
-    play_climb(folder.path, 0)
+    play_ladder_test(folder.path, 0)
     assert not [name for name in files_of(folder) if ".part-" in name]
 
 
@@ -148,7 +151,7 @@ def test_a_damaged_batch_is_named(untrained):
     part = folder.match_part("gen-000000", "climb-random", 0)
     write_json(part, {"schema": 2})
     with pytest.raises(CorruptDataError, match=r"climb-random\.part-0000\.json: .* delete it"):
-        play_climb(folder.path, 0)
+        play_ladder_test(folder.path, 0)
 
 
 def test_it_begins_where_an_older_generation_stood(untrained):
@@ -158,7 +161,7 @@ def test_it_begins_where_an_older_generation_stood(untrained):
 
     def start(generation):
         names = ("random", "greedy~50", "greedy")
-        stood = climbing.climb_start(folder, generation)
+        stood = ladder_tests.ladder_start(folder, generation)
         return min(names, key=lambda name: abs(make_ladder().rung(name).elo - stood))
 
     assert [start(generation) for generation in (3, 4, 5, 6, 9)] == [
@@ -171,18 +174,22 @@ def test_it_begins_where_an_older_generation_stood(untrained):
     {"rungs": [{"player": "random", "elo": 0.0, "num_batches": "1", "num_games": 4, "score": 0.5}]},
 ])
 def test_a_damaged_report_is_named(new_folder, damage):
-    folder = new_folder("c", *CLIMBING)
+    folder = new_folder("c", *LADDER_TESTS)
     write_json(folder.match("gen-000000", "climb"), REPORT | damage)
-    with pytest.raises(CorruptDataError, match=r"gen-000000/climb\.json is no report of a climb"):
-        play_climb(folder.path, 0)
-    with pytest.raises(CorruptDataError, match=r"gen-000000/climb\.json is no report of a climb"):
-        climbing.climb_start(folder, 2)
+    with pytest.raises(
+        CorruptDataError, match=r"gen-000000/climb\.json is not a ladder test report"
+    ):
+        play_ladder_test(folder.path, 0)
+    with pytest.raises(
+        CorruptDataError, match=r"gen-000000/climb\.json is not a ladder test report"
+    ):
+        ladder_tests.ladder_start(folder, 2)
 
 
 def test_its_games_and_the_ladders_are_in_the_ratings(untrained):
     folder = untrained()
     assert rate_campaign(folder) is None
-    report = play_climb(folder.path, 0)
+    report = play_ladder_test(folder.path, 0)
     rating = rating_of(rate_campaign(folder, 0), 0, 0)
     for name in ("elo", "elo_low", "elo_high", "num_games"):
         assert rating[name] == report[name]
@@ -193,19 +200,19 @@ def test_its_games_and_the_ladders_are_in_the_ratings(untrained):
 
 def test_its_games_are_exported_like_others(untrained):
     folder = untrained()
-    play_climb(folder.path, 0)
+    play_ladder_test(folder.path, 0)
     assert len(list(match_games_pgn(folder, GameFilter()))) == GAMES
 
 
 def test_players_that_cannot_be_had_are_passed_over_and_named(untrained, monkeypatch):
     notice = "the ladder is without greedy"
     monkeypatch.setattr(
-        climbing, "available_players",
+        ladder_tests, "available_players",
         lambda *_, **__: AvailablePlayers(("random", "greedy~50"), notice),
     )
     folder = untrained()
-    assert climb_notice(folder.config) == notice
-    report = play_climb(folder.path, 0)
+    assert ladder_notice(folder.config) == notice
+    report = play_ladder_test(folder.path, 0)
     assert report["notice"] == notice
     assert report["bracket"] == ["random", "greedy~50"]
 
@@ -218,16 +225,17 @@ def test_batches_against_a_player_that_is_gone_are_lost_bug(untrained, ladder, m
             raise StoppedError
 
     with pytest.raises(StoppedError):
-        play_climb(folder.path, 0, on_progress=stop)
+        play_ladder_test(folder.path, 0, on_progress=stop)
     gone = next(
         name for name in ladder.players
         if name != "random" and folder.match_part("gen-000000", f"climb-{name}", 0).exists()
     )
     others = tuple(name for name in ladder.players if name != gone)
     monkeypatch.setattr(
-        climbing, "available_players", lambda *_, **__: AvailablePlayers(others, f"without {gone}")
+        ladder_tests, "available_players",
+        lambda *_, **__: AvailablePlayers(others, f"without {gone}")
     )
-    report = play_climb(folder.path, 0)
+    report = play_ladder_test(folder.path, 0)
     assert report["num_games"] == GAMES
     assert gone in {rung["player"] for rung in report["rungs"]}
     assert gone not in report["bracket"]
@@ -246,15 +254,15 @@ def test_an_engine_that_fails_on_the_way_ends_the_campaign_bug(untrained, monkey
         ],
         {engine: "Engine 1"}, max_plies=6, origin={},
     )
-    for module in (climbing, ratings):
+    for module in (ladder_tests, ratings):
         monkeypatch.setattr(module, "read_ladder", lambda: ladder)
-    monkeypatch.setattr(  # it was there when the climb began
-        climbing, "available_players", lambda *_, **__: AvailablePlayers(ladder.players, None)
+    monkeypatch.setattr(  # it was there when the ladder test began
+        ladder_tests, "available_players", lambda *_, **__: AvailablePlayers(ladder.players, None)
     )
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr(engine_player, "GAMES_FOLDER", str(tmp_path))
     folder = untrained()
-    report = play_climb(folder.path, 0)
+    report = play_ladder_test(folder.path, 0)
     assert report["num_games"] == GAMES
     assert [rung["player"] for rung in report["rungs"]] == ["random", "greedy"]
     assert f"without {engine} and all that need its engine: engine 'stockfish'" in report["notice"]
@@ -279,7 +287,7 @@ def engine_ladder(monkeypatch, tmp_path):
             ],
             {ENGINE: identity}, max_plies=6, origin={},
         )
-        for module in (climbing, ratings):
+        for module in (ladder_tests, ratings):
             monkeypatch.setattr(module, "read_ladder", lambda: ladder)
         return ladder
 
@@ -288,13 +296,13 @@ def engine_ladder(monkeypatch, tmp_path):
 
 def test_another_version_of_the_engine_plays_its_rung_approximately(untrained, engine_ladder):
     engine_ladder("Fake  1.0")
-    exact = play_climb(untrained("exact").path, 0)
+    exact = play_ladder_test(untrained("exact").path, 0)
     engine_ladder("Engine 1")
     folder = untrained()
-    assert "Fake  1.0 plays the rungs of Engine 1" in climb_notice(folder.config)
-    report = play_climb(folder.path, 0)
+    assert "Fake  1.0 plays the rungs of Engine 1" in ladder_notice(folder.config)
+    report = play_ladder_test(folder.path, 0)
     assert exact["notice"] is None
-    assert report["notice"] == climb_notice(folder.config)
+    assert report["notice"] == ladder_notice(folder.config)
     assert report["rungs"] == exact["rungs"]
     assert ENGINE in {rung["player"] for rung in report["rungs"]}
     assert report["elo"] == exact["elo"]
@@ -312,12 +320,12 @@ def test_a_climb_goes_on_without_a_rung_whose_engine_was_replaced(untrained, eng
             raise StoppedError
 
     with pytest.raises(StoppedError):
-        play_climb(folder.path, 0, on_progress=stop)
+        play_ladder_test(folder.path, 0, on_progress=stop)
     part = folder.match_part("gen-000000", f"climb-{ENGINE}", 0)
     assert part.exists(), [path.name for path in part.parent.iterdir()]
     facts = {"identity": "Engine 1", "failures": 0, "last_failure": None, "last_illegal": None}
     edit(part, programs={ENGINE: facts})
-    report = play_climb(folder.path, 0)
+    report = play_ladder_test(folder.path, 0)
     assert report["num_games"] == GAMES
     met = {rung["player"]: rung["num_batches"] for rung in report["rungs"]}
     assert met[ENGINE] == 1
@@ -326,58 +334,60 @@ def test_a_climb_goes_on_without_a_rung_whose_engine_was_replaced(untrained, eng
 
 
 def test_without_a_climb_nothing_is_said(new_folder):
-    assert climb_notice(new_folder("c").config) is None
+    assert ladder_notice(new_folder("c").config) is None
 
 
 def test_a_receipt_keeps_it_and_older_ones_have_none(untrained):
     folder = untrained()
-    climb = play_climb(folder.path, 0)
+    ladder_test = play_ladder_test(folder.path, 0)
     plain = receipt_of(folder, 0)
-    assert not [name for name in plain.metrics() if "climb" in name]
+    assert not [name for name in plain.metrics() if "ladder" in name]
     write_receipt(folder, plain)
     path = folder.receipt(0)
     body = json.loads(path.read_text())
     del body["digest"]
     body["schema"] = 2  # which had none
-    assert body.pop("climb") is None
+    assert body.pop("ladder_test") is None
     write_json(path, body)
-    assert read_receipt(folder, 0).climb is None
-    write_json(path, body | {"climb": climb})
+    assert read_receipt(folder, 0).ladder_test is None
+    write_json(path, body | {"climb": ladder_test})
     metrics = read_receipt(folder, 0).metrics()
-    assert metrics["evaluation/climb_games"] == GAMES
-    assert metrics["evaluation/climb_elo"] == climb["elo"]
-    assert metrics["evaluation/climb_elo_low"] == climb["elo_low"]
+    assert metrics["evaluation/ladder_test_games"] == GAMES
+    assert metrics["evaluation/ladder_elo"] == ladder_test["elo"]
+    assert metrics["evaluation/ladder_elo_low"] == ladder_test["elo_low"]
     write_json(path, body | {"climb": {"elo": 3}})
     with pytest.raises(CorruptDataError, match="is damaged"):
         read_receipt(folder, 0)
 
 
 @pytest.mark.parametrize(("setting", "message"), [
-    ("evaluation.climb_pairs=0", "climb_pairs"), ("evaluation.climb_games=1", "climb_games"),
-    ("evaluation.climb_games=2001", "climb_games"), ("evaluation.climb_interval=0", "interval"),
+    ("evaluation.ladder_test_pairs=0", "ladder_test_pairs"),
+    ("evaluation.ladder_test_games=1", "ladder_test_games"),
+    ("evaluation.ladder_test_games=2001", "ladder_test_games"),
+    ("evaluation.ladder_test_interval=0", "interval"),
 ])
 def test_settings_that_cannot_be(new_folder, setting, message):
     with pytest.raises(ConfigError, match=message):
-        new_folder("c", *CLIMBING, setting)
+        new_folder("c", *LADDER_TESTS, setting)
 
 
 def test_on_a_worker_without_the_folder_it_is_the_same(untrained, tmp_path):
     here, there = untrained("here"), untrained("there")
-    report, job = play_climb(here.path, 0), job_of(there, CLIMB_REPORT, 0)
+    report, job = play_ladder_test(here.path, 0), job_of(there, LADDER_TEST_REPORT, 0)
     with job_folder(
         tmp_path / "cache", there.path, job.files, lambda file: read_input(there, file)
     ) as place:
-        assert play_climb(place, 0, *job.values) == report
+        assert play_ladder_test(place, 0, *job.values) == report
         outputs = read_outputs(place, job.files)
-    assert list(outputs)[-1] == CLIMB_REPORT.at(0), "it says that the matches are there"
+    assert list(outputs)[-1] == LADDER_TEST_REPORT.at(0), "it says that the matches are there"
     commit_outputs(there, outputs)
     assert files_of(there) == files_of(here)
-    assert play_climb(there.path, 0) == report
+    assert play_ladder_test(there.path, 0) == report
 
 
 def test_on_a_worker_without_the_folder_it_begins_where_an_older_one_stood(untrained):
     folder = untrained()
-    play_climb(folder.path, 0)
-    assert CLIMB_REPORT.values(folder, 1) == -math.inf
-    stood = CLIMB_REPORT.values(folder, 2)
+    play_ladder_test(folder.path, 0)
+    assert LADDER_TEST_REPORT.values(folder, 1) == -math.inf
+    stood = LADDER_TEST_REPORT.values(folder, 2)
     assert stood in [make_ladder().rung(name).elo for name in make_ladder().players]

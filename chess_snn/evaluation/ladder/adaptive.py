@@ -200,7 +200,7 @@ class LadderRating:
         }
 
 
-def climb_ladder(
+def run_ladder_test(
     ladder: Ladder, players: Sequence[str], num_games: int, play_batch: PlayBatch
 ) -> dict[str, list[MatchResult]]:
     """Play ``num_games`` against rungs near the player's strength.

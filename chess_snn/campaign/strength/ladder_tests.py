@@ -1,11 +1,11 @@
-"""The climb of a new generation on the ladder: batches of games, each where the last suggest.
+"""The ladder test of a new generation: batches of games against rungs near its strength.
 
-A batch is a part of a match against one rung and is kept like any part, so a climb that was stopped
-goes on with the next batch. When it ends, what it came to is written and its matches become whole.
-Where an engine fails on the way it goes on without the rungs that need it; what was played counts.
-An engine of another version than the ladder's plays its rungs approximately, which widens the
-interval of the rating. Games begin from the book and are cut where the ladder's were: a rung is as
-strong as its rating says under the conditions in which it was rated.
+A batch is a part of a match against one rung and is kept like any part, so an interrupted test
+continues with the next batch. When the test ends, its report is written and its matches become
+whole. If an engine fails, the test continues without the rungs that need it; games already played
+count. An engine of another version than the ladder's plays its rungs approximately, which widens
+the interval of the rating. Games begin from the book and have the length limit of the ladder's
+games, because a rung's rating holds under the conditions in which it was rated.
 """
 
 import math
@@ -16,14 +16,14 @@ from chess_snn.campaign.configuration.settings import CampaignConfig
 from chess_snn.campaign.stages.networks import game_of
 from chess_snn.campaign.store.folder import CampaignFolder
 from chess_snn.campaign.strength.matches import (
-    CLIMB,
+    LADDER_TEST,
     NetworkPlayer,
     ScheduledMatch,
     event_of,
     finish_match,
     take_seat,
 )
-from chess_snn.campaign.strength.reports import EndedBy, read_climb_report, write_report
+from chess_snn.campaign.strength.reports import EndedBy, read_ladder_test_report, write_report
 from chess_snn.errors import CorruptDataError, EngineError
 from chess_snn.evaluation import (
     Crosstable,
@@ -52,76 +52,76 @@ from chess_snn.rng import derive_seed
 from chess_snn.types import Json, Progress
 
 OVERLAP = 2
-"""Generations that may be evaluated at once: a climb begins where one stood that is older, since
-what is known of younger ones depends on who is faster."""
+"""Generations that may be evaluated at once. A ladder test begins at the rating of an older one,
+because results of younger ones depend on which worker is faster."""
 
 
-def play_climb(
+def play_ladder_test(
     directory: Path, generation: int, start_elo: float | None = None, *, num_threads: int = 1,
     on_progress: Progress | None = None,
 ) -> Json:
-    """Let ``generation`` climb the shipped ladder; what it came to is kept, not played again.
+    """Test ``generation`` on the shipped ladder; a finished report is read, not played again.
 
-    It begins at the rung next to ``start_elo``, by default :func:`climb_start`.
+    It begins at the rung next to ``start_elo``, by default :func:`ladder_start`.
 
     Returns:
-        The rating by the climb's games and the ladder's, ``player``, ``elo``, ``elo_low``,
+        The rating by the test's games and the ladder's, ``player``, ``elo``, ``elo_low``,
         ``elo_high`` (null where not finite), ``num_games`` and ``score``; under ``rungs`` those it
         met, the weakest first, each with ``player``, ``elo``, ``num_batches``, ``num_games`` and
         ``score``; ``bracket``, the three that stand about it; ``start``; ``ended_by``, which is
-        ``interval`` or ``games``; and a ``notice`` where players could not be had, at its beginning
+        ``interval`` or ``games``; and a ``notice`` if players were not available, at its beginning
         or later on, else null.
     """
     folder = CampaignFolder.open(directory)
-    path = folder.match(event_of(generation), CLIMB)
+    path = folder.match(event_of(generation), LADDER_TEST)
     if not path.exists():
         if start_elo is None:
-            start_elo = climb_start(folder, generation)
-        climb = _prepare(folder, generation, num_threads, start_elo)
-        num_games = folder.config.evaluation.climb_games
-        while (ended_by := climb.end()) is None:
-            played = climb.num_games
+            start_elo = ladder_start(folder, generation)
+        ladder_test = _prepare(folder, generation, num_threads, start_elo)
+        num_games = folder.config.evaluation.ladder_test_games
+        while (ended_by := ladder_test.end()) is None:
+            played = ladder_test.num_games
 
             def tell(games: int, _of: int, before: int = played) -> None:
                 if on_progress is not None:
                     on_progress(before + games, num_games)
 
-            rung = climb.next_player()
+            rung = ladder_test.next_player()
             try:
-                climb.play_batch(rung, num_threads, tell)
+                ladder_test.play_batch(rung, num_threads, tell)
             except EngineError as error:
-                climb = climb.without(rung, error)
-        write_report(path, climb.report(ended_by))
-    report = read_climb_report(path)
+                ladder_test = ladder_test.without(rung, error)
+        write_report(path, ladder_test.report(ended_by))
+    report = read_ladder_test_report(path)
     player = NetworkPlayer(generation, folder.config.evaluation.simulations)
     for met in report.rungs:
         finish_match(directory, _rung_match(folder, player, met.player, met.num_batches))
     return asdict(report)
 
 
-def climb_notice(config: CampaignConfig) -> str | None:
-    """Which rungs climbs will be without on this machine, or play approximately; None: neither."""
-    return _available(read_ladder(), 1).notice if config.evaluation.climb else None
+def ladder_notice(config: CampaignConfig) -> str | None:
+    """Which rungs ladder tests lack on this machine, or play approximately; None: neither."""
+    return _available(read_ladder(), 1).notice if config.evaluation.ladder_test else None
 
 
-def climb_start(folder: CampaignFolder, generation: int) -> float:
-    """Where the last generation stood whose climb is over by now; -inf before any."""
+def ladder_start(folder: CampaignFolder, generation: int) -> float:
+    """The rating of the last generation whose ladder test is over by now; -inf before any."""
     for earlier in range(generation - OVERLAP, -1, -1):
-        path = folder.match(event_of(earlier), CLIMB)
+        path = folder.match(event_of(earlier), LADDER_TEST)
         if path.exists():
-            bracket = read_climb_report(path).bracket
+            bracket = read_ladder_test_report(path).bracket
             return read_ladder().rung(bracket[len(bracket) // 2]).elo
     return -math.inf
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Climb:
-    """One climb, as far as it has come."""
+class _LadderTest:
+    """One ladder test, with the batches played so far."""
 
     folder: CampaignFolder
     ladder: Ladder
     players: tuple[str, ...]
-    """The rungs that can be had, the weakest first."""
+    """The available rungs, the weakest first."""
     notice: str | None
     start_elo: float
     """Where it begins: at the rung among ``players`` that is next to this."""
@@ -140,11 +140,11 @@ class _Climb:
         return sum(batch.num_games for batches in self.batches.values() for batch in batches)
 
     def end(self) -> EndedBy | None:
-        """What ends the climb now; None where it goes on."""
+        """What ends the test now; None while it continues."""
         settings = self.folder.config.evaluation
-        if self._is_narrow(settings.climb_interval):
+        if self._is_narrow(settings.ladder_test_interval):
             return "interval"
-        goes_on = self.num_games + 2 * settings.climb_pairs <= settings.climb_games
+        goes_on = self.num_games + 2 * settings.ladder_test_pairs <= settings.ladder_test_games
         return None if goes_on else "games"
 
     def next_player(self) -> str:
@@ -160,7 +160,7 @@ class _Climb:
         number = len(self.batches.get(rung, []))
         match = _rung_match(self.folder, self.player, rung, number + 1)
         game, openings = game_of(self.folder), match.parts[number]
-        seed = derive_seed(self.folder.config.campaign.seed, CLIMB)
+        seed = derive_seed(self.folder.config.campaign.seed, LADDER_TEST)
         player, opponent = (
             take_seat(self.folder, seat, 2 * len(openings), num_threads=num_threads)
             for seat in (match.player, match.opponent)
@@ -173,8 +173,8 @@ class _Climb:
         write_match(self.folder.match_part(match.event, match.name, number), result)
         self.batches.setdefault(rung, []).append(result)
 
-    def without(self, rung: str, fault: EngineError) -> "_Climb":
-        """The climb as it goes on where the program behind ``rung`` cannot play."""
+    def without(self, rung: str, fault: EngineError) -> "_LadderTest":
+        """The test without the rungs of the program behind ``rung``, which cannot play."""
         programs = self.ladder.programs
         players = tuple(
             name for name in self.players
@@ -182,13 +182,13 @@ class _Climb:
         )
         if not players:
             raise fault
-        notice = f"the climb went on without {rung} and all that need its engine: {fault}"
+        notice = f"the ladder test continued without {rung} and all that need its engine: {fault}"
         return replace(
             self, players=players, notice="; ".join(filter(None, (self.notice, notice)))
         )
 
     def report(self, ended_by: EndedBy) -> Json:
-        """See :func:`play_climb`."""
+        """See :func:`play_ladder_test`."""
         scores = self._scores()
         met = {
             name: RungScore.of(self.batches[name])
@@ -233,7 +233,7 @@ class _Climb:
         return [self.ladder.rung(name).elo for name in self.players]
 
     def _scores(self) -> dict[int, RungScore]:
-        """Of the rungs that can be had, by their places among ``players``."""
+        """Of the rungs that can be played, by their numbers among ``players``."""
         return {
             place: RungScore.of(self.batches[name])
             for place, name in enumerate(self.players) if name in self.batches
@@ -248,8 +248,8 @@ class _Climb:
 
 def _prepare(
     folder: CampaignFolder, generation: int, num_threads: int, start_elo: float
-) -> _Climb:
-    """The climb of ``generation`` with the batches that are on the disk."""
+) -> _LadderTest:
+    """The ladder test of ``generation`` with the batches that are on the disk."""
     ladder = read_ladder()
     available = _available(ladder, num_threads)
     player = NetworkPlayer(generation, folder.config.evaluation.simulations)
@@ -262,7 +262,7 @@ def _prepare(
         name for name in available.players if name not in batches or _played_by(
             name, batches[name]) == available.approximate.get(name, ladder.programs.get(name))
     )
-    return _Climb(
+    return _LadderTest(
         folder, ladder, players, available.notice, start_elo, player, batches
     )
 
@@ -282,9 +282,9 @@ def _played_by(rung: str, batches: list[MatchResult]) -> str | None:
 def _rung_match(
     folder: CampaignFolder, player: NetworkPlayer, rung: str, num_batches: int
 ) -> ScheduledMatch:
-    pairs = folder.config.evaluation.climb_pairs
+    pairs = folder.config.evaluation.ladder_test_pairs
     return ScheduledMatch(
-        event_of(player.generation), f"{CLIMB}-{rung}", player, rung, num_batches * pairs,
+        event_of(player.generation), f"{LADDER_TEST}-{rung}", player, rung, num_batches * pairs,
         openings_each=pairs,
     )
 
@@ -292,7 +292,7 @@ def _rung_match(
 def _read_batches(
     folder: CampaignFolder, player: NetworkPlayer, rung: str
 ) -> list[MatchResult]:
-    """What is on the disk of a climb that has not ended."""
+    """The batches on the disk of a ladder test that has not ended."""
     spec = game_of(folder).spec
     batches: list[MatchResult] = []
     match = _rung_match(folder, player, rung, 1)

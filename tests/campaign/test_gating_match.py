@@ -11,7 +11,12 @@ from small_campaigns import finish_without_games as finish
 from chess_snn.campaign import read_receipt, write_receipt
 from chess_snn.campaign.stages import prepare_first_generation
 from chess_snn.campaign.strength.champions import promote_by_hand
-from chess_snn.campaign.strength.gate import finish_gate, gate_match, gate_state, next_parts
+from chess_snn.campaign.strength.gating_match import (
+    finish_gating_match,
+    gating_match_of,
+    gating_state,
+    next_parts,
+)
 from chess_snn.campaign.strength.match_games import read_match
 from chess_snn.campaign.strength.matches import NetworkPlayer, play_match_part, unplayed_parts
 from chess_snn.errors import ConfigError, CorruptDataError
@@ -58,13 +63,13 @@ def keep_part(folder, match, part, points: list[float]) -> None:
 
 def test_the_first_evaluated_generation_is_champion_without_games(new_folder):
     folder = new_folder("c", "campaign.iterations=9", "evaluation.every=2")
-    assert gate_match(folder, 1) is None, "not evaluated"
+    assert gating_match_of(folder, 1) is None, "not evaluated"
     finish(folder, 0, champion=1, score=None)
-    assert gate_match(folder, 2) is None, "the champion was not evaluated"
+    assert gating_match_of(folder, 2) is None, "the champion was not evaluated"
     finish(folder, 1, champion=2)
-    assert gate_match(folder, 3) is None
+    assert gating_match_of(folder, 3) is None
     finish(folder, 2, champion=2, score=None)
-    match = gate_match(folder, 4)
+    match = gating_match_of(folder, 4)
     assert (match.player.generation, match.opponent.generation) == (4, 2)
 
 
@@ -74,56 +79,56 @@ def test_a_champion_by_hand_is_played_against_even_if_it_was_not_evaluated(new_f
     finish(folder, 1, champion=2)
     finish(folder, 2, champion=2, score=None)
     promote_by_hand(folder, 1, "somebody", "curious")
-    assert gate_match(folder, 4).opponent.generation == 1
+    assert gating_match_of(folder, 4).opponent.generation == 1
 
 
 def test_no_games_are_played_where_scores_decide(new_folder):
     folder = new_folder("c", 'promotion.rule="score"')
     finish(folder, 0, champion=1)
-    assert gate_match(folder, 2) is None
+    assert gating_match_of(folder, 2) is None
 
 
 def test_the_budget_is_that_of_the_evaluation_unless_set(folder, new_folder):
-    match = gate_match(folder, 2)
+    match = gating_match_of(folder, 2)
     assert (match.player, match.opponent) == (NetworkPlayer(2, 2), NetworkPlayer(1, 2))
     assert match.parts == [range(0, 4), range(4, 8), range(8, 12), range(12, 14)]
     other = new_folder("d", "promotion.simulations=9")
     finish(other, 0, champion=1)
-    assert gate_match(other, 2).opponent == NetworkPlayer(1, 9)
+    assert gating_match_of(other, 2).opponent == NetworkPlayer(1, 9)
 
 
 @pytest.mark.parametrize(("points", "verdict"), [(2.0, "accept"), (0.0, "reject")])
 def test_a_clear_match_ends_early_and_keeps_the_games_that_count(folder, points, verdict):
-    match = gate_match(folder, 2)
+    match = gating_match_of(folder, 2)
     assert next_parts(folder, match, most=2) == [0, 1]
     # Both workers have played, and a third part is there as if there had been three.
     for part in range(3):
         keep_part(folder, match, part, [points] * EACH)
-    state = gate_state(folder, match)
+    state = gating_state(folder, match)
     assert (state.num_parts, state.is_over) == (2, True), "the third part says nothing any more"
     assert next_parts(folder, match, most=2) == []
 
-    facts = finish_gate(folder.path, match)
+    facts = finish_gating_match(folder.path, match)
     assert (facts.verdict, facts.candidate, facts.champion) == (verdict, 2, 1)
     assert (facts.games, facts.score) == (16, points / 2)
     assert facts.pairs == ([0, 0, 0, 0, 8] if points else [8, 0, 0, 0, 0])
-    assert facts.wins + facts.draws + facts.losses + facts.capped == facts.games
+    assert facts.wins + facts.draws + facts.losses + facts.truncated == facts.games
     assert facts.llr >= facts.upper if verdict == "accept" else facts.llr <= facts.lower
     (kept,) = folder.match(match.event, match.name).parent.iterdir()
     assert kept.name == "champion-000001.json"
     assert read_match(GAME.spec, kept).result.num_games == 16
-    assert finish_gate(folder.path, match) == facts
+    assert finish_gating_match(folder.path, match) == facts
     assert next_parts(folder, match, most=2) == []
 
 
 def test_without_a_decision_the_openings_run_out(folder):
-    match, played = gate_match(folder, 2), []
+    match, played = gating_match_of(folder, 2), []
     while parts := next_parts(folder, match, most=3):
         for part in parts:
             played.append(part)
             keep_part(folder, match, part, [2.0, 0.0] * (len(match.parts[part]) // 2))
     assert played == [0, 1, 2, 3]
-    facts = finish_gate(folder.path, match)
+    facts = finish_gating_match(folder.path, match)
     assert (facts.verdict, facts.games) == ("undecided", 28)
     assert facts.lower < facts.llr < facts.upper
     assert "undecided after 28 games" in str(facts)
@@ -131,24 +136,25 @@ def test_without_a_decision_the_openings_run_out(folder):
 
 def test_the_verdict_does_not_depend_on_how_far_ahead_workers_were(folder):
     """Lost at the end of part 1; a later part in which all is won changes nothing."""
-    match = gate_match(folder, 2)
+    match = gating_match_of(folder, 2)
     for part, points in enumerate((0.0, 0.0, 2.0)):
         keep_part(folder, match, part, [points] * EACH)
     folder.match_part(match.event, match.name, 0).rename(folder.path / "aside")
     assert next_parts(folder, match, most=2) == [0, 3]
     (folder.path / "aside").rename(folder.match_part(match.event, match.name, 0))
-    assert finish_gate(folder.path, match).verdict == "reject"
+    assert finish_gating_match(folder.path, match).verdict == "reject"
 
 
 def test_games_against_another_champion_are_not_taken_for_these(folder):
-    """Killed in the middle of a gate, and resumed after somebody has chosen another champion."""
+    """Killed in the middle of a gating match, and resumed after somebody has chosen another
+    champion."""
     finish(folder, 1, champion=1)
-    first = gate_match(folder, 3)
+    first = gating_match_of(folder, 3)
     keep_part(folder, first, 0, [2.0] * EACH)
     promote_by_hand(folder, 2, "somebody", "to see")
-    second = gate_match(folder, 3)
+    second = gating_match_of(folder, 3)
     assert second.opponent.generation == 2
-    assert gate_state(folder, second).num_parts == 0
+    assert gating_state(folder, second).num_parts == 0
 
 
 def test_every_gate_has_openings_of_its_own_and_games_are_not_played_again(new_folder):
@@ -157,7 +163,7 @@ def test_every_gate_has_openings_of_its_own_and_games_are_not_played_again(new_f
     for generation in (1, 2, 3):
         shutil.copytree(folder.checkpoint(0), folder.checkpoint(generation))
     finish(folder, 0, champion=1)
-    match = gate_match(folder, 2)
+    match = gating_match_of(folder, 2)
     play_match_part(folder.path, match, 0)
     path = folder.match_part(match.event, match.name, 0)
     before = path.stat().st_mtime_ns
@@ -166,11 +172,11 @@ def test_every_gate_has_openings_of_its_own_and_games_are_not_played_again(new_f
         play_match_part(folder.path, match, part)
     assert path.stat().st_mtime_ns == before
     # Six plies end no game: all are cut.
-    facts = finish_gate(folder.path, match)
-    assert (facts.verdict, facts.capped, facts.pairs) == ("reject", 16, [0, 0, 8, 0, 0])
+    facts = finish_gating_match(folder.path, match)
+    assert (facts.verdict, facts.truncated, facts.pairs) == ("reject", 16, [0, 0, 8, 0, 0])
 
     finish(folder, 1, champion=1)
-    other = gate_match(folder, 3)
+    other = gating_match_of(folder, 3)
     play_match_part(folder.path, replace(other, num_openings=EACH), 0)
     part = json.loads(folder.match_part(other.event, other.name, 0).read_text())
     kept = read_match(GAME.spec, folder.match(match.event, match.name)).result
@@ -182,7 +188,7 @@ def test_every_gate_has_openings_of_its_own_and_games_are_not_played_again(new_f
 
 
 def test_a_damaged_part_is_named(folder):
-    match = gate_match(folder, 2)
+    match = gating_match_of(folder, 2)
     keep_part(folder, match, 0, [2.0] * EACH)
     path = folder.match_part(match.event, match.name, 0)
     path.write_text(json.dumps(json.loads(path.read_text()) | {"per_game": {}}))
@@ -191,10 +197,10 @@ def test_a_damaged_part_is_named(folder):
 
 
 def test_facts_in_a_receipt_are_read_back(folder):
-    match = gate_match(folder, 2)
+    match = gating_match_of(folder, 2)
     for part in range(2):
         keep_part(folder, match, part, [2.0] * EACH)
-    facts = finish_gate(folder.path, match)
+    facts = finish_gating_match(folder.path, match)
     finish(folder, 1, champion=2)
     write_receipt(folder, replace(read_receipt(folder, 1), promotion=facts))
     receipt = read_receipt(folder, 1)

@@ -52,7 +52,7 @@ _EVEN: Final = 0.5
 
 
 @dataclass(frozen=True, slots=True)
-class GateState:
+class GatingState:
     """The state of a candidate's match against the champion."""
 
     test: SprtResult
@@ -64,7 +64,7 @@ class GateState:
     """Whether it is decided, or nothing is left to be played."""
 
 
-def gate_match(folder: CampaignFolder, generation: int) -> ScheduledMatch | None:
+def gating_match_of(folder: CampaignFolder, generation: int) -> ScheduledMatch | None:
     """The match of ``generation`` against the champion, of as many openings as may be played.
 
     All iterations before the one that trained it have their receipt.
@@ -82,8 +82,8 @@ def gate_match(folder: CampaignFolder, generation: int) -> ScheduledMatch | None
     return ScheduledMatch(
         event=event_of(generation),
         name=champion_match(champion),
-        player=NetworkPlayer(generation, config.gate_simulations),
-        opponent=NetworkPlayer(champion, config.gate_simulations),
+        player=NetworkPlayer(generation, config.gating_simulations),
+        opponent=NetworkPlayer(champion, config.gating_simulations),
         num_openings=config.promotion.max_openings,
         openings_each=config.promotion.openings_each,
         # With the same openings in every gating match, luck with them would be inherited.
@@ -93,13 +93,13 @@ def gate_match(folder: CampaignFolder, generation: int) -> ScheduledMatch | None
 
 def next_parts(folder: CampaignFolder, match: ScheduledMatch, most: int) -> list[int]:
     """Parts of ``match`` to be played now, at most ``most``; none once it is over."""
-    state = gate_state(folder, match)
+    state = gating_state(folder, match)
     if state.is_over:
         return []
     return [part for part in unplayed_parts(folder, match) if part >= state.num_parts][:most]
 
 
-def gate_state(folder: CampaignFolder, match: ScheduledMatch) -> GateState:
+def gating_state(folder: CampaignFolder, match: ScheduledMatch) -> GatingState:
     """The state of ``match``, by the games that are kept.
 
     Raises:
@@ -109,12 +109,12 @@ def gate_state(folder: CampaignFolder, match: ScheduledMatch) -> GateState:
     whole = folder.match(match.event, match.name)
     if whole.exists():
         counts = pair_counts(read_match(spec, whole).result)
-        return GateState(sprt(counts, test), counts, len(match.parts), is_over=True)
+        return GatingState(sprt(counts, test), counts, len(match.parts), is_over=True)
     counts = np.zeros(len(PAIR_SCORES), np.int64)
     for part in range(len(match.parts)):
         path = folder.match_part(match.event, match.name, part)
         if not path.exists():
-            return GateState(sprt(counts, test), counts, part, is_over=False)
+            return GatingState(sprt(counts, test), counts, part, is_over=False)
         try:
             counts = counts + pair_counts(MatchResult.from_json(spec, read_match_body(path)))
         except CorruptDataError as error:
@@ -123,18 +123,18 @@ def gate_state(folder: CampaignFolder, match: ScheduledMatch) -> GateState:
             ) from error
         looked = sprt(counts, test)
         if looked.state != "continue":
-            return GateState(looked, counts, part + 1, is_over=True)
-    return GateState(sprt(counts, test), counts, len(match.parts), is_over=True)
+            return GatingState(looked, counts, part + 1, is_over=True)
+    return GatingState(sprt(counts, test), counts, len(match.parts), is_over=True)
 
 
-def finish_gate(directory: Path, match: ScheduledMatch) -> PromotionFacts:
+def finish_gating_match(directory: Path, match: ScheduledMatch) -> PromotionFacts:
     """Keep the games of ``match`` that count, in one file; :func:`next_parts` has none left.
 
     The verdict is the test's; :func:`decide` gives the final one. Done again, it returns the same
     facts.
     """
     folder = CampaignFolder.open(directory)
-    state = gate_state(folder, match)
+    state = gating_state(folder, match)
     if not folder.match(match.event, match.name).exists():
         counting = replace(match, num_openings=match.parts[state.num_parts - 1].stop)
         finish_match(directory, counting)
@@ -148,7 +148,7 @@ def finish_gate(directory: Path, match: ScheduledMatch) -> PromotionFacts:
         llr=state.test.llr, lower=state.test.lower, upper=state.test.upper,
         elo0=test.elo0, elo1=test.elo1, simulations=candidate.simulations,
         games=summary["num_games"], wins=summary["wins"], draws=summary["draws"],
-        losses=summary["losses"], capped=summary["capped"],
+        losses=summary["losses"], truncated=summary["capped"],
         pairs=state.counts.tolist(), score=summary["score"],
         points_ahead=summary["points"]["ahead"] if "points" in summary else None,
     )
@@ -165,12 +165,12 @@ def decide(
 
     Args:
         config: of the campaign.
-        facts: as :func:`finish_gate` returned them.
+        facts: as :func:`finish_gating_match` returned them.
         rated: all players by all games up to the candidate's evaluation, see
             :func:`chess_snn.campaign.strength.ratings.rate_campaign`.
     """
     ahead = None
-    if rated is not None and config.gate_simulations == config.evaluation.simulations:
+    if rated is not None and config.gating_simulations == config.evaluation.simulations:
         candidate, champion = (
             NetworkPlayer(generation, facts.simulations).name
             for generation in (facts.candidate, facts.champion)

@@ -13,20 +13,20 @@ from chess_snn.data import Manifest, check_shard, read_manifest
 from chess_snn.errors import UsageError
 from chess_snn.games import GameSpec, get_game
 from chess_snn.pgn import ImportFolder, is_import
-from chess_snn.training import Course, GivenShard, plan_course
+from chess_snn.training import DatasetShard, TrainingSchedule, plan_schedule
 from chess_snn.types import Json, Progress
 
 _DIGEST_LENGTH: Final = 32
 
 @dataclass(frozen=True, slots=True)
-class GivenGames:
+class SupervisedDataset:
     """A collection to learn from."""
 
     path: Path
     """Absolute."""
     name: str
     """Of the PGN file, or of the campaign that played them."""
-    shards: tuple[GivenShard, ...]
+    shards: tuple[DatasetShard, ...]
     num_games: int
     digest: str
     """32 hex digits of the shards' names and contents: two imports of one file have the same."""
@@ -44,9 +44,9 @@ class GivenGames:
         }
 
 
-def find_given_games(
+def find_dataset(
     path: Path, spec: GameSpec, *, verify: bool = True, on_progress: Progress | None = None
-) -> GivenGames:
+) -> SupervisedDataset:
     """The games of the import or the campaign in ``path``.
 
     Args:
@@ -68,52 +68,52 @@ def find_given_games(
         manifests.append(manifest)
         if on_progress is not None:
             on_progress(done, len(collection.shards))
-    return GivenGames(
+    return SupervisedDataset(
         path=path.absolute(),
         name=collection.name,
-        shards=tuple(GivenShard(shard.path, shard.num_positions) for shard in collection.shards),
+        shards=tuple(DatasetShard(shard.path, shard.num_positions) for shard in collection.shards),
         num_games=collection.num_games,
         digest=_digest(collection, manifests),
     )
 
 
-def fix_given_games(
+def fix_dataset(
     config: CampaignConfig, on_progress: Progress | None = None
 ) -> CampaignConfig:
     """``config`` with the absolute path and the digest of the games it names, if it names any.
 
     Raises:
-        UsageError, CorruptDataError: as :func:`find_given_games`, or where ``config`` has the
+        UsageError, CorruptDataError: as :func:`find_dataset`, or where ``config`` has the
             digest of other games.
     """
     settings = config.supervised
     if not settings.games:
         return config
     spec = get_game(config.campaign.game).spec
-    given = find_given_games(Path(settings.games), spec, on_progress=on_progress)
+    given = find_dataset(Path(settings.games), spec, on_progress=on_progress)
     _check_digest(given, settings.digest or given.digest)
     fixed = replace(settings, games=str(given.path), digest=given.digest)
     return replace(config, supervised=fixed)
 
 
-def fixed_games(config: CampaignConfig) -> GivenGames:
+def fixed_dataset(config: CampaignConfig) -> SupervisedDataset:
     """The games that a campaign with this frozen configuration learns from.
 
-    Manifests alone are read; whoever reads a shard compares it with its digests.
+    Manifests alone are read; readers of a shard compare it with its digests.
 
     Raises:
         UsageError, CorruptDataError: they are not there any more, or not the same.
     """
     settings = config.supervised
     spec = get_game(config.campaign.game).spec
-    given = find_given_games(Path(settings.games), spec, verify=False)
+    given = find_dataset(Path(settings.games), spec, verify=False)
     _check_digest(given, settings.digest)
     return given
 
 
-def course_through(given: GivenGames, config: CampaignConfig) -> Course:
+def schedule_of(given: SupervisedDataset, config: CampaignConfig) -> TrainingSchedule:
     """In which order ``config`` has a network go through the games."""
-    return plan_course(given.shards, config.supervised, config.training, config.campaign.seed)
+    return plan_schedule(given.shards, config.supervised, config.training, config.campaign.seed)
 
 
 def _check_finished(path: Path) -> None:
@@ -133,7 +133,7 @@ def _check_game(shard: Path, manifest: Manifest, spec: GameSpec) -> None:
         )
 
 
-def _check_digest(given: GivenGames, wanted: str) -> None:
+def _check_digest(given: SupervisedDataset, wanted: str) -> None:
     if given.digest != wanted:
         raise UsageError(
             f"{given.path} holds other games than supervised.digest = \"{wanted}\" says: theirs is "

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from chess_snn.campaign.machine.places import WorkerPlace
+from chess_snn.campaign.machine.slots import WorkerSlot
 from chess_snn.campaign.store.typed_json import from_json
 from chess_snn.devices import Device
 
@@ -16,11 +16,11 @@ CORES = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else
 
 PROGRAM = """
 import json, os, threading
-from chess_snn.campaign.machine.places import own_place
+from chess_snn.campaign.machine.slots import own_slot
 from chess_snn.cores import bind_to, num_cores, unbound
 from chess_snn.devices import find_devices
 
-place = own_place()
+place = own_slot()
 threading.Thread(target=threading.Event().wait, daemon=True).start()
 bind_to(place.cores)
 
@@ -42,15 +42,15 @@ print(json.dumps({
 """
 
 
-PLACE = WorkerPlace(
+PLACE = WorkerSlot(
     number=3, host="box-a", device=Device("cpu", 0, "", "", 0), cores=tuple(CORES[-1:]),
     num_threads=1, memory_bytes=1 << 30, roles=("play", "train"), machine_gpus=(),
 )
 
 
-def told_by(place: WorkerPlace) -> dict:
+def told_by(slot: WorkerSlot) -> dict:
     done = subprocess.run(
-        [sys.executable, "-c", PROGRAM], env=os.environ | place.environment(),
+        [sys.executable, "-c", PROGRAM], env=os.environ | slot.environment(),
         capture_output=True, text=True, check=True,
     )
     return json.loads(done.stdout)
@@ -77,5 +77,5 @@ def test_a_worker_keeps_to_its_gpu_while_it_trains_bug():
 
 def test_a_place_survives_the_way_through_the_environment():
     before = replace(PLACE, roles=("train",), cores=())
-    text = before.environment()["CHESS_SNN_WORKER_PLACE"]
-    assert from_json(WorkerPlace, json.loads(text)) == before
+    text = before.environment()["CHESS_SNN_WORKER_SLOT"]
+    assert from_json(WorkerSlot, json.loads(text)) == before

@@ -1,4 +1,4 @@
-"""The place of each worker process on a machine: its device, its cores, its memory, its roles."""
+"""The slot of each worker process on a machine: its device, its cores, its memory, its roles."""
 
 import json
 import os
@@ -15,7 +15,7 @@ from chess_snn.devices import ASSIGNED_KIND, VISIBLE_GPUS, Device
 
 Role = Literal["play", "train"]
 
-_PLACE: Final = "CHESS_SNN_WORKER_PLACE"
+_SLOT: Final = "CHESS_SNN_WORKER_SLOT"
 _CGROUP_LIMITS: Final = (
     Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"),
 )
@@ -35,7 +35,7 @@ class Machine:
 
 
 @dataclass(frozen=True, slots=True)
-class WorkerPlace:
+class WorkerSlot:
     """Where one worker process runs, and with what."""
 
     number: int
@@ -65,19 +65,19 @@ class WorkerPlace:
         return f"{self.device} of {self.host}"
 
     def environment(self) -> dict[str, str]:
-        """Variables that put a process in this place."""
+        """Variables that put a process in this slot."""
         return {
-            _PLACE: json.dumps(asdict(self)),
+            _SLOT: json.dumps(asdict(self)),
             ASSIGNED_KIND: self.device.kind,
             VISIBLE_GPUS: self.device.token,
         }
 
 
 @cache
-def own_place() -> WorkerPlace | None:
-    """The place that this process was put in; None where it is no worker."""
-    text = os.environ.get(_PLACE)
-    return None if text is None else from_json(WorkerPlace, json.loads(text))
+def own_slot() -> WorkerSlot | None:
+    """The slot that this process runs in; None if it is not a worker."""
+    text = os.environ.get(_SLOT)
+    return None if text is None else from_json(WorkerSlot, json.loads(text))
 
 
 def this_machine(gpus: Sequence[Device], host: str = "") -> Machine:
