@@ -22,7 +22,7 @@ COMMANDS = {
     ("perft",): "chess-snn perft startpos 5",
     ("ui",): "until Ctrl-C",
     ("up",): "chess-snn up --prefect-port 4300",
-    ("down",): "A campaign that is running is told to stop",
+    ("down",): "A running campaign is stopped",
     ("deploy",): "tournament/local",
     ("doctor",): "Exit code 1 where something is broken",
     ("verify",): "chess-snn verify campaigns/cpu-001 --repair",

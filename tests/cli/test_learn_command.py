@@ -66,7 +66,7 @@ def test_two_processes_and_their_options_come_to_the_network_of_one(chess_snn, i
 
 @pytest.mark.parametrize(("command", "reason"), [
     ((*LEARN, "nowhere", "--out", "n"), "nowhere holds no games"),
-    ((*LEARN, "some", "--out", "some"), "some exists, and is no network made by"),
+    ((*LEARN, "some", "--out", "some"), "some exists, and is not a network made by"),
     ((*LEARN, "some", "--out", "n", "--set", "supervised.epochs=-1"), "supervised.epochs must"),
     ((*LEARN, "some", "--out", "n", "--set", "net.size=huge"), "net.size must be one of tiny"),
     ((*LEARN, "some", "--out", "n", "--threads", -1), "Invalid value for '--threads'"),

@@ -141,7 +141,7 @@ def test_what_an_engine_does_wrong_is_said(chess_snn, tmp_path, null_engine):
     done = chess_snn("match", name, "random", "--games", 2, *QUICK, "--json-file", "m.json")
     assert done.returncode == 0, done.stderr
     text = words(done.stdout)
-    assert "games 2, 0 won, 0 drawn, 2 lost, 0 cut" in text
+    assert "games 2, 0 won, 0 drawn, 2 lost, 0 truncated" in text
     assert f"engines {name} is Null 2" in text
     assert f"forfeits {name} 2, the last by '0000' in " in text
     assert "endings forfeit 2" in text

@@ -151,12 +151,12 @@ def test_a_hint_is_a_legal_move_and_changes_nothing(play):
 
 
 @pytest.mark.parametrize(("typed", "said"), [
-    ("Ke2", "'Ke2' is no legal move and no command"), ("e2e5", "no legal move"),
-    ("--", "no legal move"), ("0000", "no legal move"), ("Z0", "no legal move"),
+    ("Ke2", "'Ke2' is not a legal move or a command"), ("e2e5", "not a legal move"),
+    ("--", "not a legal move"), ("0000", "not a legal move"), ("Z0", "not a legal move"),
     ("save", "name a file that ends in .pgn"), ("save x.txt", "ends in .pgn"),
     ("save no\0where.pgn", "cannot write"), ("save ~nobody-here/x.pgn", "cannot write"),
     ("help", "takeback        take your last move back"),
-    ("", "your move"), ("\x1b[A", "no legal move"),
+    ("", "your move"), ("\x1b[A", "not a legal move"),
 ])
 def test_anything_may_be_typed(play, typed, said):
     shown = play([typed, "e4"])

@@ -192,7 +192,7 @@ def test_keys_in_a_terminal(tmp_path):
         terminal.press("t")
         terminal.wait_for("expectimax:2 would play (left|up|right|down)")
         terminal.press("x\x1b[5~")
-        terminal.wait_for("'x' is no move here")
+        terminal.wait_for("'x' is not a move here")
         terminal.press("p")
         terminal.wait_for(" 9 moves")
         terminal.press("\x1b[D")  # stops and does not move

@@ -114,7 +114,7 @@ def facts_of(candidate, champion, counts, **others):
         "candidate": candidate, "champion": champion, "verdict": "undecided", "llr": looked.llr,
         "lower": looked.lower, "upper": looked.upper, "elo0": test.elo0, "elo1": test.elo1,
         "simulations": CONFIG.gating_simulations, "games": 2 * int(counts.sum()), "wins": 0,
-        "draws": 0, "losses": 0, "capped": 2 * int(counts.sum()), "pairs": counts.tolist(),
+        "draws": 0, "losses": 0, "truncated": 2 * int(counts.sum()), "pairs": counts.tolist(),
         "score": float(counts @ PAIR_SCORES / counts.sum()),
     } | others)
 

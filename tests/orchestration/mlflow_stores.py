@@ -20,8 +20,8 @@ def made_version(generation: int, **changes: object) -> NetworkVersion:
         "digest": f"d{generation}", "created": "2026-11-24T03:00:00+00:00", "size": "tiny",
         "shape": {"ticks": 2}, "activation": "lif", "ticks": 2, "precision": "fp32",
         "parameters": 108_861, "spike_rate": None, "simulations": 16, "score": None,
-        "score_low": None, "score_high": None, "rating": None, "climb": None, "promotion": None,
-        "is_champion": False, "is_removed": False, "window_shards": (), "window_positions": 0,
-        "pretraining_dataset": None, "pretraining_digest": None, "provenance": {},
+        "score_low": None, "score_high": None, "rating": None, "ladder_test": None,
+        "promotion": None, "is_champion": False, "is_removed": False, "window_shards": (),
+        "window_positions": 0, "dataset": None, "dataset_digest": None, "provenance": {},
     }
     return NetworkVersion(**(facts | changes))

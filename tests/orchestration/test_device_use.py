@@ -70,16 +70,16 @@ def test_dasks_names_of_a_gpus_figures_are_known_bug(monkeypatch):
     )
     monitor = SystemMonitor()
     monitor.update()
-    place = WorkerSlot(
+    slot = WorkerSlot(
         0, "a", Device("cuda", 0, "0", "H200", 80 * GIB), (), 1, GIB, ("play", "train"), ()
     )
-    worker = PoolWorker("tcp://a:1", place, host_cores=64)
+    worker = PoolWorker("tcp://a:1", slot, host_cores=64)
     state = _state(worker, 0.1, monitor.recent())
     assert (state.gpu_share, state.gpu_memory_bytes, state.gpu_memory_total_bytes) == (
         0.9, 20 * GIB, 80 * GIB
     )
     # One that runs beside the GPUs would be told the first one's figures.
     beside = _state(
-        replace(worker, place=replace(place, device=processor())), 0.1, monitor.recent()
+        replace(worker, slot=replace(slot, device=processor())), 0.1, monitor.recent()
     )
     assert (beside.gpu_share, beside.gpu_memory_bytes) == (None, None)

@@ -135,7 +135,7 @@ def test_a_killed_and_a_frozen_worker_are_told_and_replaced() -> None:
 
     with (
         dask.config.set(DASK_SETTINGS),
-        local_cluster(plan_here(load_config(settings=["execution.workers=1"])).places) as cluster,
+        local_cluster(plan_here(load_config(settings=["execution.workers=1"])).slots) as cluster,
         Client(cluster) as client,
         WorkerPool(client, tell, frozen_after_s=5.0).running(),
     ):

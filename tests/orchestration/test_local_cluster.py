@@ -36,7 +36,7 @@ if __name__ == "__main__":
     config = load_config(settings=["execution.workers=1", "execution.device=cpu"])
     with interruptible():
         try:
-            with local_cluster(plan_here(config).places):
+            with local_cluster(plan_here(config).slots):
                 time.sleep(600)
         except KeyboardInterrupt:
             print("stopped")
@@ -75,22 +75,22 @@ def is_worker(process: psutil.Process) -> bool:
 
 
 @pytest.fixture
-def places():
-    return plan_here(load_config(settings=["execution.workers=1", "execution.device=cpu"])).places
+def slots():
+    return plan_here(load_config(settings=["execution.workers=1", "execution.device=cpu"])).slots
 
 
 @pytest.mark.fault(1)
-def test_a_worker_that_is_killed_while_it_starts_is_started_again(places):
-    with killed_at_once(2) as killed, local_cluster(places) as cluster:
-        assert len(cluster.scheduler.workers) == len(places)
+def test_a_worker_that_is_killed_while_it_starts_is_started_again(slots):
+    with killed_at_once(2) as killed, local_cluster(slots) as cluster:
+        assert len(cluster.scheduler.workers) == len(slots)
     assert len(killed) == 2
 
 
 @pytest.mark.fault(1)
-def test_one_that_is_killed_whenever_it_starts_is_one_line(places):
+def test_one_that_is_killed_whenever_it_starts_is_one_line(slots):
     reason = "a worker does not come up: "
     with killed_at_once(100) as killed, pytest.raises(ClusterError, match=reason) as raised:
-        local_cluster(places)
+        local_cluster(slots)
     assert len(killed) >= 4
     assert "\n" not in str(raised.value)
 
@@ -98,7 +98,7 @@ def test_one_that_is_killed_whenever_it_starts_is_one_line(places):
 def test_a_gpu_that_disappears_before_its_worker_starts_is_one_line(monkeypatch):
     monkeypatch.setenv(SIMULATED_GPUS, "3")
     two = load_config(settings=["execution.gpus=[1,2]", "execution.workers=2"])
-    planned = plan_here(two).places
+    planned = plan_here(two).slots
     monkeypatch.setenv(SIMULATED_GPUS, "2")
     reason = r"GPU 2 \(simulated\) of .* it is not there any more; .* --gpus 1,$"
     with (
@@ -110,9 +110,9 @@ def test_a_gpu_that_disappears_before_its_worker_starts_is_one_line(monkeypatch)
 
 
 @pytest.mark.parametrize("stranger", [None, Security.temporary()], ids=["plain", "own"])
-def test_nobody_comes_in_without_the_certificate_of_the_campaign(places, stranger):
+def test_nobody_comes_in_without_the_certificate_of_the_campaign(slots, stranger):
     """Other users of the machine reach loopback as well."""
-    with local_cluster(places) as cluster:
+    with local_cluster(slots) as cluster:
         nannies = [nanny.address for nanny in cluster.workers.values()]
         addresses = [cluster.scheduler_address, *cluster.scheduler.workers, *nannies]
         assert all(address.startswith("tls://127.0.0.1:") for address in addresses)
@@ -127,8 +127,8 @@ def test_nobody_comes_in_without_the_certificate_of_the_campaign(places, strange
         assert os.getpgrp() not in groups.values()
 
 
-def test_a_client_that_left_is_no_traceback_bug(places, caplog):
-    with local_cluster(places) as cluster, Client(cluster) as client:
+def test_a_client_that_left_is_no_traceback_bug(slots, caplog):
+    with local_cluster(slots) as cluster, Client(cluster) as client:
         scheduler = cluster.scheduler
         scheduler.client_comms[client.id].abort()
         scheduler.send_all({client.id: [{"op": "told too late"}]}, {})

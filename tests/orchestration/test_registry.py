@@ -192,7 +192,7 @@ def test_a_choice_that_mlflow_could_not_be_told_is_told_later(folder, monkeypatc
     told = capfd.readouterr().out
     assert done == 0
     assert "The champion of campaign is generation 1." in told
-    assert "MLflow was not told: the tracking store" in told
+    assert "not recorded in MLflow: the tracking store" in told
     assert f"has no run of the campaign in {folder.path}" in told
     record(folder)
     assert champion(folder)["generation"] == "1"

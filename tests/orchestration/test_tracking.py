@@ -225,7 +225,7 @@ def test_a_registered_model_is_fetched_with_its_settings(
 
 @pytest.mark.parametrize(("address", "said"), [
     ("models:/chess-snn@nobody", "is not registered"), ("models:/chess-snn/99", "is not regist"),
-    ("models:/other/1", "is not registered"), ("models:/chess-snn", "is no address"),
+    ("models:/other/1", "is not registered"), ("models:/chess-snn", "is not an address"),
 ])
 def test_what_is_not_registered_is_named(uri, folder, weights, address, said):
     CampaignTracker(uri, folder).record_iteration(0, METRICS, made_version(1), weights)

@@ -65,7 +65,7 @@ def scene(monkeypatch):
     plan = plan_here(load_config(settings=["execution.workers=2"]))
     with (
         dask.config.set(DASK_SETTINGS),
-        local_cluster(plan.places) as cluster,
+        local_cluster(plan.slots) as cluster,
         Client(cluster) as client,
     ):
         scene = Scene(cluster, client)
