@@ -254,7 +254,9 @@ class WorkerPool:
 
     def _look(self, *, says_so: bool) -> None:
         """Meet new workers, end frozen ones, and note what each is doing."""
-        infos: dict[str, dict[str, Any]] = self.client.scheduler_info(-1)["workers"]
+        # Not by `scheduler_info`: what it returns may be replaced meanwhile by a list cut short.
+        identity = self.client.sync(self.client.scheduler.identity, n_workers=-1)
+        infos: dict[str, dict[str, Any]] = identity["workers"]
         for worker in self.workers:
             if worker.address not in infos:
                 self._part(worker)
