@@ -24,12 +24,12 @@
      └─ MemoryExhaustedError      a worker whose memory, or whose device's, ran out
 
 Every message names the value, the place and the fix, in one line. The command line prints
-that line and exits with code 2; a traceback there is a bug.
+``error: MESSAGE [CODE]`` and exits with code 2; a traceback there is a bug.
 """
 
 import re
 from pathlib import Path
-from typing import Final
+from typing import ClassVar, Final
 
 _CREDENTIALS: Final = re.compile(r"(?<=://)[^/\s]+@")
 """``user:password@`` in an address."""
@@ -48,6 +48,9 @@ def one_line(text: str) -> str:
 class ChessSnnError(Exception):
     """Base of every error this package raises on purpose."""
 
+    code: ClassVar[str] = "failed"
+    """Names the kind of error for programs; it stays when the wording changes."""
+
     def __str__(self) -> str:
         """The message; messages are shown and logged, so no address in it has a password."""
         return without_credentials(str(self.args[0]) if self.args else "")
@@ -55,6 +58,8 @@ class ChessSnnError(Exception):
 
 class UsageError(ChessSnnError):
     """What was asked for cannot be done; nothing was changed."""
+
+    code = "usage"
 
     def __str__(self) -> str:
         """The message in one line, whatever was asked for."""
@@ -64,45 +69,67 @@ class UsageError(ChessSnnError):
 class ConfigError(UsageError):
     """An unknown setting, or a value out of its range."""
 
+    code = "config"
+
 
 class PositionError(UsageError):
     """A position that is malformed or cannot occur."""
+
+    code = "position"
 
 
 class IllegalMoveError(UsageError):
     """A well-formed move that the position does not allow."""
 
+    code = "illegal-move"
+
 
 class EngineError(UsageError):
     """An engine that is not installed, speaks no UCI, or fails whenever it is asked."""
+
+    code = "engine"
 
 
 class RatingError(UsageError):
     """Games from which the ratings asked for do not follow."""
 
+    code = "rating"
+
 
 class ClusterError(UsageError):
     """A scheduler or workers that are not available as configured."""
+
+    code = "cluster"
 
 
 class CampaignError(UsageError):
     """A campaign folder that cannot be used as asked."""
 
+    code = "campaign"
+
 
 class CampaignLockedError(CampaignError):
     """Another process is writing this campaign."""
+
+    code = "campaign.locked"
 
 
 class RemovedError(CampaignError):
     """Something of a campaign that was removed on purpose."""
 
+    code = "campaign.removed"
+
 
 class StorageError(ChessSnnError):
     """An object store that refuses, or does not answer; what is in the campaign folder is whole."""
 
+    code = "storage"
+
 
 class CorruptDataError(ChessSnnError):
     """Stored bytes do not match their manifest, or the manifest is missing."""
+
+    code = "corrupt"
 
     def __str__(self) -> str:
         """The message in one line, whatever was stored."""
@@ -111,6 +138,8 @@ class CorruptDataError(ChessSnnError):
 
 class DamagedFolderError(CorruptDataError):
     """A committed folder is not what was committed, or is missing."""
+
+    code = "corrupt.folder"
 
     def __init__(self, message: str, folder: Path | None = None) -> None:
         """``folder`` is the damaged one; None where the error came as text from another process."""
@@ -125,26 +154,40 @@ class DamagedFolderError(CorruptDataError):
 class UnknownVersionError(CorruptDataError):
     """What is stored is intact, and of a version that this program does not read."""
 
+    code = "corrupt.version"
+
 
 class BeyondRepairError(ChessSnnError):
     """Something is damaged, and what it would be made from again is not there."""
+
+    code = "corrupt.lost"
 
 
 class TrainingDivergedError(ChessSnnError):
     """A loss or a gradient is not finite."""
 
+    code = "training.diverged"
+
 
 class RankLostError(ChessSnnError):
     """A process that trained with others died, hung or never came; the same again may do better."""
+
+    code = "training.rank-lost"
 
 
 class WorkersLostError(ChessSnnError):
     """Several workers died that had the same work to do: of it, or of something else."""
 
+    code = "workers.lost"
+
 
 class SchedulerLostError(ChessSnnError):
     """The connection to the Dask scheduler broke, and with it went whatever workers had to do."""
 
+    code = "scheduler.lost"
+
 
 class MemoryExhaustedError(ChessSnnError):
     """A worker's memory, or its device's, ran out; later there may be more."""
+
+    code = "memory"

@@ -29,6 +29,8 @@ _ASK_AGAIN_S: Final = 1.0
 class ServerGoneError(ChessSnnError):
     """The Prefect server stopped answering, or fails; everything committed is safe."""
 
+    code = "server.gone"
+
 
 def check_server(api_url: str) -> None:
     """Return if the server at ``api_url`` answers, lets this process in and fits its Prefect.

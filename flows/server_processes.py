@@ -49,9 +49,13 @@ Record = TypeVar("Record", bound="DataclassInstance")
 class ServerStartError(ChessSnnError):
     """A server did not start; the message ends with the last lines of its log."""
 
+    code = "server.start"
+
 
 class ServerInUseError(ChessSnnError):
     """Another process runs the server."""
+
+    code = "server.in-use"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

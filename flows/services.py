@@ -48,6 +48,8 @@ _POLL_S: Final = 0.1
 class ServicesError(ChessSnnError):
     """The services did not start."""
 
+    code = "services"
+
 
 @dataclass(frozen=True, slots=True)
 class ServicesRecord:

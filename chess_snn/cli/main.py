@@ -213,7 +213,7 @@ def main() -> None:
     try:
         app(prog_name="chess-snn")
     except ChessSnnError as error:
-        _fail(str(error), EXIT_BAD_INPUT)
+        _fail(f"{error} [{error.code}]", EXIT_BAD_INPUT)
     except KeyboardInterrupt:
         _fail("interrupted", EXIT_INTERRUPTED)
     except BrokenPipeError:
@@ -234,8 +234,8 @@ def _mute_output() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _fail(message: str, code: int) -> None:
+def _fail(message: str, exit_code: int) -> None:
     Console(stderr=True, highlight=False, soft_wrap=True).print(
         f"error: {message}", markup=False
     )
-    raise SystemExit(code)
+    raise SystemExit(exit_code)

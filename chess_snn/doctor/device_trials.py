@@ -68,6 +68,8 @@ class Trial:
 class TrialError(ChessSnnError):
     """A device does not do what it should."""
 
+    code = "device-trial"
+
 
 def try_device(num_threads: int, play_s: float) -> Trial:
     """Use the first device of this process: :func:`chess_snn.devices.find_devices`.

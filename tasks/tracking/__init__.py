@@ -80,6 +80,8 @@ def champion_of_campaign(identity: str) -> str:
 class TrackingError(ChessSnnError):
     """The tracking store is away or refused; the campaign folder has everything to try again."""
 
+    code = "tracking"
+
 
 def tracking_uri() -> str:
     """URI of the store of ``MLFLOW_TRACKING_URI``, or else of the home's; it may not exist."""

@@ -32,6 +32,8 @@ _STDOUT: Final = 1
 class EngineFailureError(ChessSnnError):
     """The process died, hung or sent nothing that could be used; it must be replaced."""
 
+    code = "engine.failed"
+
 
 class EngineProcess(chess.engine.UciProtocol):
     """A running engine. After an :class:`EngineFailureError` it can only be released."""
