@@ -11,6 +11,8 @@ from chess_snn.nets.config import NetConfig
 from chess_snn.nets.inference import BinaryConv
 from chess_snn.nets.inference_neurons import CompiledNeurons
 
+BOARD = (8, 8)
+
 
 def spikes(*shape, seed=0):
     generator = torch.Generator().manual_seed(seed)
@@ -24,7 +26,7 @@ def conv(channels_in, channels_out, kernel_size, seed=0):
 
 
 @pytest.mark.parametrize(("channels_in", "channels_out", "kernel_size"),
-                         [(28, 32, 3), (32, 32, 3), (64, 64, 3), (32, 8, 1), (5, 7, 3)])
+                         [(28, 32, 3), (32, 32, 3), (48, 48, 3), (64, 64, 3), (32, 8, 1), (5, 7, 3)])
 def test_sums_are_those_of_the_rounded_weights(channels_in, channels_out, kernel_size):
     original = conv(channels_in, channels_out, kernel_size)
     fired = spikes(12, channels_in, 8, 8)
@@ -36,7 +38,7 @@ def test_sums_are_those_of_the_rounded_weights(channels_in, channels_out, kernel
             fired.double(), (rounded * scale).double(), original.bias.double(),
             padding=kernel_size // 2,
         )
-        currents = BinaryConv(original)(fired)
+        currents = BinaryConv(original, BOARD)(fired)
     assert currents.dtype == torch.bfloat16
     assert currents.is_contiguous(memory_format=torch.channels_last)
     # One rounding to the eight digits of bfloat16.
@@ -45,7 +47,7 @@ def test_sums_are_those_of_the_rounded_weights(channels_in, channels_out, kernel
 
 @pytest.mark.parametrize("has_bfloat16", [False, True])
 def test_processors_with_and_without_bfloat16_give_the_same_bits(monkeypatch, has_bfloat16):
-    layer, fired = BinaryConv(conv(32, 32, 3)), spikes(2, 32, 4, 4)
+    layer, fired = BinaryConv(conv(32, 32, 3), (4, 4)), spikes(2, 32, 4, 4)
     expected = layer(fired)
     monkeypatch.setattr(inference, "processor_has_bfloat16", lambda: has_bfloat16)
     assert torch.equal(layer(fired), expected)
@@ -66,13 +68,13 @@ def test_without_bfloat16_a_network_in_bf16_answers_as_with_it(monkeypatch):
 def test_a_channel_without_weights_gives_its_bias():
     empty = conv(32, 4, 3)
     nn.init.zeros_(empty.weight)
-    currents = BinaryConv(empty)(spikes(2, 32, 8, 8))
+    currents = BinaryConv(empty, BOARD)(spikes(2, 32, 8, 8))
     expected = empty.bias.detach().bfloat16().view(1, -1, 1, 1).expand_as(currents)
     assert torch.equal(currents, expected)
 
 
 def test_images_do_not_influence_each_other():
-    layer, fired = BinaryConv(conv(32, 32, 3)), spikes(64, 32, 8, 8)
+    layer, fired = BinaryConv(conv(32, 32, 3), BOARD), spikes(64, 32, 8, 8)
     whole = layer(fired)
     for lo, hi in ((0, 1), (3, 10), (31, 64)):
         part = fired[lo:hi].contiguous(memory_format=torch.channels_last)

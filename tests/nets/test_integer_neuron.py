@@ -95,7 +95,7 @@ def test_a_convolution_of_integer_spikes_is_the_sum_of_those_of_binary_spikes():
     expected = sum(
         conv2d(binary.double(), rounded, padding=1) for binary in as_thresholds(current, 0.5, 4)
     ) + conv.bias.detach().double().view(1, -1, 1, 1)
-    given = BinaryConv(conv)(integer_spikes(current, 0.5, 4).to(torch.uint8))
+    given = BinaryConv(conv, (4, 4))(integer_spikes(current, 0.5, 4).to(torch.uint8))
     # One rounding to the eight digits of bfloat16.
     torch.testing.assert_close(given.double(), expected, rtol=2**-8, atol=1e-5)
 
