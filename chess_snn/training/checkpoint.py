@@ -4,7 +4,8 @@
 
     gen-000012/
       weights.safetensors     what self-play, evaluation and the registry load
-      optimizer.safetensors   moments of AdamW; in fp16, the loss scale
+      optimizer.safetensors   moments of AdamW; in fp16, the loss scale; where the weights are a
+                              running average, those that are trained
       trainer.json            counters, settings, the sampling stream
       MANIFEST.json           sizes and SHA-256 of the above
 
@@ -53,6 +54,8 @@ _FORMERLY_KEPT = "torch_rng_state"
 """Of torch's random numbers, of which training draws none."""
 _LOSS_SCALE = "loss_scale"
 """Names its tensors beside the numbers that name parameters."""
+_TRAINED = "trained"
+"""Names the trained weights and running statistics likewise."""
 _STEP = "step"
 """AdamW's name for the one entry of a parameter's state that has not the parameter's shape."""
 _MISFITS = (ConfigError, KeyError, TypeError, ValueError, IndexError)
@@ -63,10 +66,10 @@ def save_checkpoint(folder: Path, trainer: Trainer, meta: Json) -> Manifest:
     """Commit ``trainer`` to ``folder``; where it is committed already, return what is there."""
     own = {
         "checkpoint_version": CHECKPOINT_FORMAT.version,
-        "weights_digest": network_digest(trainer.network),
+        "weights_digest": network_digest(trainer.playing_network),
     }
     with staged_folder(folder) as stage:
-        save_network(stage.path / WEIGHTS, trainer.network)
+        save_network(stage.path / WEIGHTS, trainer.playing_network)
         write_tensors(stage.path / _OPTIMIZER, _optimizer_tensors(trainer))
         write_json(stage.path / _TRAINER, _trainer_state(trainer))
         return stage.commit(kind=CHECKPOINT_KIND, meta=own | meta)
@@ -197,12 +200,16 @@ def _optimizer_tensors(trainer: Trainer) -> dict[str, Tensor]:
             tensors[f"{index}.{name}"] = value.detach().cpu().contiguous()
     for name, value in trainer.loss_scale.state().items():
         tensors[f"{_LOSS_SCALE}.{name}"] = value.cpu()
+    if trainer.average is not None:
+        for name, value in trainer.network.state_dict().items():
+            tensors[f"{_TRAINED}.{name}"] = value.detach().cpu().contiguous()
     return tensors
 
 
 def _restore_optimizer(trainer: Trainer, tensors: dict[str, Tensor]) -> None:
     tensors.pop(_FORMERLY_KEPT, None)
     _restore_loss_scale(trainer, tensors)
+    _restore_trained(trainer, tensors)
     parameters = _parameters(trainer)
     for key, stored in tensors.items():
         index, name = key.split(".", 1)
@@ -214,6 +221,17 @@ def _restore_optimizer(trainer: Trainer, tensors: dict[str, Tensor]) -> None:
             raise ValueError(f"{key} has shape {list(stored.shape)}, not {list(like.shape)}")
         value = torch.empty_like(like, device=parameter.device).copy_(stored)
         trainer.optimizer.state[parameter][name] = value
+
+
+def _restore_trained(trainer: Trainer, tensors: dict[str, Tensor]) -> None:
+    """Take the trained weights out of ``tensors``; without any they are those that play."""
+    keys = [key for key in tensors if key.startswith(f"{_TRAINED}.")]
+    trained = {key.partition(".")[2]: tensors.pop(key) for key in keys}
+    if trained:
+        try:
+            trainer.network.load_state_dict(trained)
+        except RuntimeError as error:
+            raise ValueError(f"the trained weights: {error}") from error
 
 
 def _restore_loss_scale(trainer: Trainer, tensors: dict[str, Tensor]) -> None:

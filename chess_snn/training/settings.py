@@ -38,6 +38,9 @@ class TrainingSettings:
     """Decoupled weight decay; normalisation layers and biases have none."""
     clip_norm: float = Field(default=1.0, gt=0)
     """Largest norm of the whole gradient."""
+    average_decay: float = Field(default=0.0, ge=0, lt=1)
+    """If above 0, the network that plays is a running average of the weights, which keeps this
+    share of itself in a step (less in the first steps). 0 plays the newest weights."""
     skip_limit: int = Field(default=5, ge=0, le=1000)
     """Consecutive steps that may be skipped because their loss or gradient is not finite; one more
     stops the campaign and discards the generation. A skipped step changes nothing. Steps that

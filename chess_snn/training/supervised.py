@@ -80,7 +80,7 @@ def measure_holdout(trainer: Trainer, window: ReplayWindow) -> HoldoutReport | N
         UsageError: ranks have different windows or networks.
     """
     trainer.agree(window)
-    network, ranks = trainer.network.eval(), trainer.ranks
+    network, ranks = trainer.playing_network.eval(), trainer.ranks
     totals = torch.zeros(3, dtype=torch.float64)
     count = 0
     for number, samples in enumerate(window.iterate(_BATCH, subset="holdout")):

@@ -4,6 +4,7 @@ Every rank draws the same samples from the same stream, and gathers and computes
 alone. So each sample is used once, and what is drawn does not depend on the number of ranks.
 """
 
+import copy
 import hashlib
 import json
 import time
@@ -60,6 +61,8 @@ _LEAST_MICRO_BATCH: Final = 2
 _AFTERSTATE_SHARE: Final = 0.5
 """Of the samples of a stochastic game: a search asks for the values of both kinds of positions."""
 _DIGEST_LENGTH: Final = 16
+_AVERAGE_LAG: Final = 10
+"""The running average begins with about the last tenth of the steps taken."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +119,10 @@ class Trainer:
         self.device = torch.device(device)
         self.network = network.to(self.device, memory_format=torch.channels_last)  # type: ignore[call-overload]
         self.optimizer = _make_optimizer(self.network, settings, self.device)
+        self.average: Network | None = None
+        """The running average of the weights, where the settings want one."""
+        if settings.average_decay > 0:
+            self.average = copy.deepcopy(self.network).eval().requires_grad_(False)
         self._step = TrainingStep(self.network, self.optimizer, settings, ranks)
         self._on_gpu = self.device.type == "cuda"
         self._is_captured = self._on_gpu and captured and ranks.size == 1
@@ -133,6 +140,11 @@ class Trainer:
     def loss_scale(self) -> LossScale:
         """What the loss is scaled by, where the precision asks for it."""
         return self._step.loss_scale
+
+    @property
+    def playing_network(self) -> Network:
+        """What plays and is stored: the running average of the weights, or else the network."""
+        return self.network if self.average is None else self.average
 
     def begin_iteration(self, iteration: int) -> None:
         """Start ``iteration``: its own stream of samples, step 0."""
@@ -182,6 +194,7 @@ class Trainer:
                     uses.append(MicroBatchUse(self.steps_done, self.settings.micro_batch))
                 self.steps_done += 1
                 self.step_in_iteration += 1
+                self._update_average()
                 if on_progress is not None:
                     on_progress(self.step_in_iteration, plan.num_steps)
         log.end()
@@ -204,6 +217,21 @@ class Trainer:
             self._halve_micro_batch()
         self._measure_pace()
         return figures
+
+    @torch.no_grad()
+    def _update_average(self) -> None:
+        """Move the average, running statistics included, towards the network after a step."""
+        if self.average is None:
+            return
+        decay = min(
+            self.settings.average_decay, self.steps_done / (self.steps_done + _AVERAGE_LAG)
+        )
+        newest = self.network.state_dict()
+        for name, average in self.average.state_dict().items():
+            if average.is_floating_point():
+                average.lerp_(newest[name], 1 - decay)
+            else:
+                average.copy_(newest[name])
 
     def _halve_micro_batch(self) -> None:
         """Go on with smaller micro-batches, in every later step and generation too.
@@ -298,7 +326,7 @@ class Trainer:
         rows = window.rows("training")
         samples = window.gather(rows[:: max(1, len(rows) // _SPIKE_POSITIONS)][:_SPIKE_POSITIONS])
         batch = assemble(self.game, samples).to(self.device)
-        return count_spikes(self.network, batch.planes_BPHW)
+        return count_spikes(self.playing_network, batch.planes_BPHW)
 
 
 def _make_optimizer(

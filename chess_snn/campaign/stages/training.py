@@ -155,7 +155,7 @@ def train_generation(
         },
     }
     if not ranks.is_first:
-        return _training_facts(facts | {"weights_digest": network_digest(trainer.network)})
+        return _training_facts(facts | {"weights_digest": network_digest(trainer.playing_network)})
     failpoint("training.done")
     manifest = save_checkpoint(target, trainer, meta=facts)
     failpoint("training.committed")

@@ -60,7 +60,7 @@ def train_first_generation(
         )
         if not ranks.is_first:
             return facts
-        commit_first_generation(folder, trainer.network.cpu(), {SUPERVISED: facts})
+        commit_first_generation(folder, trainer.playing_network.cpu(), {SUPERVISED: facts})
     with suppress(UsageError, OSError):  # of no more use, and no harm
         remove(folder.supervised)
     return first_facts(folder)
