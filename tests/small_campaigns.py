@@ -18,6 +18,7 @@ from chess_snn.campaign import (
     read_receipts,
     write_receipt,
 )
+from chess_snn.campaign.artifacts.artifact import Stored
 from chess_snn.campaign.integrity.rebuild import Rebuilder
 from chess_snn.campaign.stages import play_shard, prepare_first_generation, train_generation
 from chess_snn.campaign.store.plans import begin_iteration, num_shards
@@ -323,6 +324,15 @@ def play_match(folder: CampaignFolder, match: ScheduledMatch) -> Json:
 def stage_rebuilder(folder: CampaignFolder, told: list[str]) -> Rebuilder:
     """A rebuilder that works in this process; what it logs is appended to ``told``."""
     return Rebuilder(folder, told.append)
+
+
+def idle_rebuilder(folder: CampaignFolder, told: list[str]) -> Rebuilder:
+    """One that must not make anything."""
+
+    def refuse(_: CampaignFolder, stored: Stored) -> object:
+        raise AssertionError(f"asked to make {stored}")
+
+    return Rebuilder(folder, told.append, refuse, pause_s=0.0)
 
 
 # SMALL

@@ -27,7 +27,7 @@ from chess_snn.campaign.strength.matches import (
     read_final_matches,
     unplayed_parts,
 )
-from chess_snn.errors import CampaignError, ConfigError, CorruptDataError, UsageError
+from chess_snn.errors import CampaignError, ConfigError, UsageError
 from chess_snn.evaluation import book_openings, opening_keys
 from chess_snn.games import get_game
 from chess_snn.rng import derive_seed
@@ -79,18 +79,6 @@ def test_a_match_in_parts_plays_every_opening_once_and_leaves_one_file(untrained
     assert games["a_is_white"] == [True, False] * 5
     assert unplayed_parts(untrained, match) == []
     assert finish_match(untrained.path, match) == summary
-
-
-def test_a_damaged_part_is_refused(untrained):
-    (match, _) = generation_matches(untrained, 1)
-    match = replace(match, player=NetworkPlayer(0, 0))
-    play_match_part(untrained.path, match, 0)
-    part = untrained.match_part(match.event, match.name, 0)
-    for damage in ({"per_game": {}}, {"schema": 1}):
-        part.write_text(json.dumps(json.loads(part.read_text()) | damage))
-        with pytest.raises(CorruptDataError, match=r"gen-000001/random: .*\.part-"):
-            finish_match(untrained.path, match)
-    assert not untrained.match(match.event, match.name).exists()
 
 
 def test_parts_against_two_versions_of_an_engine_are_no_match(untrained):
@@ -245,16 +233,6 @@ def test_filters_of_match_games(untrained):
         assert len(list(match_games_pgn(untrained, wanted))) == count, wanted
     with pytest.raises(UsageError, match="matches have no --iteration"):
         list(match_games_pgn(untrained, GameFilter(iterations=range(3))))
-
-
-def test_a_match_without_moves_is_named(untrained):
-    path = untrained.match("gen-000001", "random")
-    path.parent.mkdir(parents=True)
-    for body, reason in (({"per_game": {}}, "random.json: match of schema 1"),
-                         ({"schema": 2}, "random.json: damaged match")):
-        path.write_text(json.dumps(body))
-        with pytest.raises(CorruptDataError, match=reason):
-            read_match(get_game("chess").spec, path)
 
 
 def test_openings_by_the_settings(new_folder):

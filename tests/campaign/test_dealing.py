@@ -5,7 +5,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from signed_files import edit
 from small_campaigns import MICRO
 
 from chess_snn.campaign import CampaignFolder, load_config
@@ -15,7 +14,6 @@ from chess_snn.campaign.stages.window import iteration_shards, window_shards
 from chess_snn.campaign.store.plans import begin_iteration, games_of_shard, num_shards, read_plan
 from chess_snn.data import GameRecords, ReplayWindow, concatenate, read_manifest, read_shard
 from chess_snn.data.files import remove
-from chess_snn.errors import CorruptDataError
 from chess_snn.games import get_game
 from chess_snn.training import load_trainer
 
@@ -125,11 +123,3 @@ def test_an_iteration_that_an_older_program_began_is_finished_by_its_rule(oldest
     # Should its plan be lost, its shards tell that they are of that time.
     folder.plan(1).unlink()
     assert begin_iteration(folder, 1, plan.elapsed_s, num_workers=8) == plan
-
-
-def test_a_plan_without_shards_is_damaged(new_folder):
-    folder = new_folder("c")
-    begin_iteration(folder, 0, 0.0)
-    edit(folder.plan(0), num_shards=0)
-    with pytest.raises(CorruptDataError, match="num_shards must be >= 1"):
-        read_plan(folder, 0)

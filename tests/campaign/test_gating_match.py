@@ -19,7 +19,7 @@ from chess_snn.campaign.strength.gating_match import (
 )
 from chess_snn.campaign.strength.match_games import read_match
 from chess_snn.campaign.strength.matches import NetworkPlayer, play_match_part, unplayed_parts
-from chess_snn.errors import ConfigError, CorruptDataError
+from chess_snn.errors import ConfigError
 from chess_snn.evaluation import MatchResult, book_openings, opening_keys
 from chess_snn.evaluation.match_files import write_match
 from chess_snn.games import get_game
@@ -185,15 +185,6 @@ def test_every_gate_has_openings_of_its_own_and_games_are_not_played_again(new_f
     assert len(set(kept.opening_keys)) == 8
     assert set(kept.opening_keys) != evaluated
     assert not set(part["openings"]["key"]) <= set(kept.opening_keys)
-
-
-def test_a_damaged_part_is_named(folder):
-    match = gating_match_of(folder, 2)
-    keep_part(folder, match, 0, [2.0] * EACH)
-    path = folder.match_part(match.event, match.name, 0)
-    path.write_text(json.dumps(json.loads(path.read_text()) | {"per_game": {}}))
-    with pytest.raises(CorruptDataError, match=r"part-0000\.json: .*; delete it, so that it is pl"):
-        next_parts(folder, match, most=2)
 
 
 def test_facts_in_a_receipt_are_read_back(folder):

@@ -66,11 +66,6 @@ def test_every_field_of_the_shape_is_a_setting_and_the_size_gives_the_rest():
 
 
 @pytest.mark.parametrize(("setting", "reason"), [
-    ("net.channels=4097", "net.channels must be >= 0 and <= 4096, got 4097"),
-    ("net.blocks=-1", "net.blocks must be >= 0 and <= 100, got -1"),
-    ("net.decay=1.5", "net.decay must be >= 0 and <= 1, got 1.5"),
-    ("net.threshold=nan", "net.threshold must be"),
-    ("net.value_hidden=2.5", "net.value_hidden = 2.5"),
     ("training.batch_sise=3", "unknown setting training.batch_sise; did you mean training"),
     ("zzz=3", "unknown setting zzz; known: campaign, net"),
     ("training=3", "training is a group of settings"),
@@ -78,17 +73,13 @@ def test_every_field_of_the_shape_is_a_setting_and_the_size_gives_the_rest():
     ("training.batch_size=2.5", "training.batch_size = 2.5"),
     ("campaign.iterations=true", "campaign.iterations = True"),
     ("campaign.seed=2020-01-01", "campaign.seed = '2020-01-01'"),
-    ("campaign.iterations=0", "campaign.iterations must be >= 1 .*, got 0"),
     ('evaluation.opponents=["random", "random"]', "names a player twice"),
     ("evaluation.opponents=[]", "must name a player"),
     ("=3", "--set takes name=value"),
-    ("campaign.hours=-1.0", "campaign.hours must be >= 0"),
     ("search.kind=policy", 'set training.policy_loss = "advantage"'),
     ("training.policy_loss=advantage", 'set training.policy_loss = "search"'),
-    ("search.simulations_first=0", "search.simulations_first must be >= 1 .*, got 0"),
     ("search.simulations_last=100000", "trees of 100000 simulations for 256 games"),
     ("evaluation.simulations=100000", "trees of 100000 simulations for 40 games"),
-    ("training.window_positions=100", "training.window_positions must be >= 256"),
     ("self_play.restart_share_first=0.9", "add to more than 1"),
 ])
 def test_bad_settings(setting, reason):

@@ -37,8 +37,10 @@ def stored(tmp_path: Path) -> CampaignFolder:
 
 
 @pytest.mark.fault(10)
-@pytest.mark.parametrize("make", ODD_THINGS.values(), ids=ODD_THINGS)
-@pytest.mark.parametrize("name", SMALL_FILES)
+@pytest.mark.parametrize(
+    ("name", "make"), [*zip((*SMALL_FILES, SMALL_FILES[0]), ODD_THINGS.values(), strict=True)],
+    ids=ODD_THINGS,
+)
 def test_what_is_no_file_is_damage_and_set_aside_bug(
     stored: CampaignFolder, name: str, make: Callable[[Path], object]
 ) -> None:

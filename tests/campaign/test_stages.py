@@ -26,7 +26,7 @@ from chess_snn.campaign.stages import (
 )
 from chess_snn.campaign.stages.networks import FROZEN_SETTINGS
 from chess_snn.campaign.store.plans import begin_iteration
-from chess_snn.campaign.store.receipts import ShardFacts, StageSeconds, TrainingFacts
+from chess_snn.campaign.store.receipts import StageSeconds
 from chess_snn.campaign.strength.matches import (
     finish_match,
     generation_matches,
@@ -40,7 +40,7 @@ from chess_snn.data import (
     read_shard,
     with_digest,
 )
-from chess_snn.errors import CorruptDataError, UnknownVersionError
+from chess_snn.errors import CorruptDataError
 from chess_snn.search import SearchSettings
 from chess_snn.types import Json
 
@@ -190,18 +190,13 @@ def test_receipts_are_read_as_they_were_written(played):
 
 @pytest.mark.parametrize("damage", [
     lambda body: body | {"schema": 1},
-    lambda body: body | {"plan": body["plan"] | {"progress_first": 2.0}},
-    lambda body: body | {"conversion": {}},
     lambda body: body | {"iteration": 1},
     lambda body: body | {"extra": 1},
     lambda body: {name: value for name, value in body.items() if name != "score"},
-    lambda body: body | {"shards": 3},
     lambda body: body | {"shards": []},
     lambda body: body | {"shards": [body["shards"][0] | {"statistics": {}}]},
-    lambda body: body | {"training": {}},
     lambda body: body | {"matches": [{}]},
     lambda body: body | {"promotion": {"verdict": "accept"}},
-    lambda body: body | {"promotion": "accept"},
 ])
 def test_a_damaged_receipt_is_named(played, new_folder, damage):
     folder = new_folder()
@@ -211,38 +206,6 @@ def test_a_damaged_receipt_is_named(played, new_folder, damage):
     folder.receipt(0).write_text(json.dumps(with_digest(damage(body))))
     with pytest.raises(CorruptDataError, match=r"iter-000000\.json"):
         read_receipt(folder, 0)
-
-
-def test_an_edited_receipt_is_refused_whatever_was_edited(played, new_folder):
-    folder = new_folder()
-    write_receipt(folder, played.receipts[0])
-    body: Json = json.loads(folder.receipt(0).read_text())
-    for name in body:
-        without = {key: value for key, value in body.items() if key != name}
-        for edited in (without, body | {name: [body[name]]}, body | {f"{name}_": body[name]}):
-            folder.receipt(0).write_text(json.dumps(edited))
-            with pytest.raises(CorruptDataError, match=r"iter-000000\.json"):
-                read_receipt(folder, 0)
-
-
-def test_a_receipt_of_a_newer_program_is_refused_by_name(played, new_folder):
-    folder = new_folder()
-    write_receipt(folder, played.receipts[0])
-    body: Json = json.loads(folder.receipt(0).read_text())
-    del body["digest"]
-    folder.receipt(0).write_text(json.dumps(with_digest(body | {"schema": 6, "later": 1})))
-    with pytest.raises(UnknownVersionError, match=r"receipt version 6 is unknown.*2 to 5; a newer"):
-        read_receipt(folder, 0)
-
-
-def test_receipts_from_before_ratings_and_gates_are_read(played, new_folder):
-    folder = new_folder()
-    write_receipt(folder, played.receipts[0])
-    body: Json = json.loads(folder.receipt(0).read_text())
-    del body["digest"], body["promotion"], body["rating"], body["seconds"]["gating_match"]
-    folder.receipt(0).write_text(json.dumps(body | {"schema": 2}))
-    receipt = read_receipt(folder, 0)
-    assert (receipt.promotion, receipt.rating, receipt.seconds.gating_match) == (None, None, 0.0)
 
 
 def test_a_receipt_without_its_predecessor_is_not_counted(played, new_folder):
@@ -353,11 +316,3 @@ def test_a_warm_worker_reads_the_games_behind_the_threshold_once_bug(tmp_path):
     play_shard(folder.path, 1, 0)
     folder.shard(0, 0).unlink()
     assert play_shard(folder.path, 1, 1).name == "iter-000001/shard-0001"
-
-
-def test_facts_of_a_committed_shard_name_it(played):
-    shard = played.receipts[0].shards[1]
-    assert isinstance(shard, ShardFacts)
-    assert shard.name == "iter-000000/shard-0001"
-    assert shard.bytes > 0
-    assert isinstance(played.receipts[0].training, TrainingFacts)

@@ -193,18 +193,3 @@ def test_a_damaged_file_is_named(folder, of):
     path.write_text(path.read_text()[:100])
     with pytest.raises(CorruptDataError, match=r"iter-000001\.json"):
         watch.look()
-
-
-@pytest.mark.parametrize("damage", [
-    lambda body: body | {"matches": [body["matches"][0] | {"score_low": None}]},
-    lambda body: body | {"matches": [body["matches"][0] | {"player_a": 3}]},
-    lambda body: body | {"champion": "seven"},
-    lambda body: body | {"training": body["training"] | {"metrics": {"value_loss": "low"}}},
-])
-def test_a_figure_that_is_none_is_damage(folder, damage):
-    for iteration in range(2):
-        made.finish(folder, iteration)
-    path = folder.receipt(1)
-    path.write_text(json.dumps(damage(json.loads(path.read_text()))))
-    with pytest.raises(CorruptDataError, match=r"iter-000001\.json is damaged"):
-        CampaignWatch(folder.path).look()

@@ -63,21 +63,6 @@ def test_workers_a_device_and_chosen_gpus():
     assert found.slots[1].machine_gpus == ("GPU-0", "GPU-2", "GPU-5")
 
 
-def plan_2048(where: Machine, *settings: str):
-    wanted = load_config("smoke-2048", settings=[f"execution.{setting}" for setting in settings])
-    return plan_workers(wanted, where, wanted.self_play.games_per_iteration)
-
-
-def test_a_game_of_one_player_has_the_same_rules_for_workers():
-    assert devices_of(plan_2048(machine(2))) == [0, 1, 0, 1]
-    assert len(plan_2048(machine(8, cores=64)).slots) == 16
-    found = plan_2048(machine(2), "workers=9")
-    assert devices_of(found) == [0, 1] * 4
-    assert found.notes == ("9 workers on 2 devices: lowered to 8, 4 each",)
-    on_cores = plan_2048(machine(0, cores=2), 'device="cpu"')
-    assert 1 <= len(on_cores.slots) <= 2
-
-
 def test_by_rule_two_workers_share_a_gpu_where_each_has_a_core():
     assert len(plan(machine(8, cores=64)).slots) == 16
     assert len(plan(machine(8, cores=15)).slots) == 8
