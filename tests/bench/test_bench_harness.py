@@ -4,11 +4,8 @@ import io
 import json
 from types import SimpleNamespace
 
-import pytest
-import torch
-
 from benchmarks import harness
-from benchmarks.harness import Pace, Work, rates_in_turn, torch_threads
+from benchmarks.harness import Pace, Work, rates_in_turn
 from benchmarks.report import Report
 
 
@@ -31,13 +28,6 @@ def test_a_rate_counts_the_items_of_all_calls_and_the_wait_for_the_device(monkey
     rates = rates_in_turn({"work": work}, Pace(rounds=1, turn_s=7 / 64), lambda: take(7 / 64))
     assert rates == {"work": 320.0}
     assert now == 5.0 + 8 / 64 + 14 / 64, "one call before, seven in the turn, each with a wait"
-
-
-def test_threads_come_back_after_an_error():
-    before = torch.get_num_threads()
-    with pytest.raises(RuntimeError), torch_threads(1):
-        raise RuntimeError
-    assert torch.get_num_threads() == before
 
 
 def test_a_report_is_printed_and_written_as_its_figures_come(tmp_path):

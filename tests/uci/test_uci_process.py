@@ -53,13 +53,6 @@ def test_it_plays_itself_with_every_kind_of_limit(engine, limit):
         board.push(result.move)
 
 
-def test_a_whole_game_against_itself_is_legal(engine):
-    board, game = chess.Board(), object()
-    while not board.is_game_over(claim_draw=True) and board.ply() < 120:
-        board.push(engine.play(board, chess.engine.Limit(nodes=20), game=game).move)
-    assert board.ply() > 8
-
-
 def test_analysis_with_several_lines_stops_when_told(engine):
     board = chess.Board()
     with engine.analysis(board, multipv=3) as analysis:
@@ -115,13 +108,6 @@ def test_a_mate_and_its_wdl_are_reported(engine):
     assert result.move is None
 
 
-def test_root_moves_are_respected(engine):
-    board = chess.Board()
-    only = [chess.Move.from_uci("a2a3"), chess.Move.from_uci("h2h3")]
-    result = engine.play(board, chess.engine.Limit(nodes=50), root_moves=only)
-    assert result.move in only
-
-
 def converse(lines, *arguments):
     """Send whole input at once; the process must end by itself."""
     return subprocess.run(
@@ -138,14 +124,6 @@ def test_the_end_of_input_ends_the_process(model):
     assert {"uciok", "readyok"} <= set(lines)
     assert lines[-1].startswith("bestmove ")
     assert done.stderr == b""
-
-
-def test_without_a_model_it_says_what_to_pass():
-    done = converse(b"uci\nisready\ngo nodes 1\nquit\n")
-    assert done.returncode == 0, done.stderr
-    text = done.stdout.decode()
-    assert "info string no network yet: setoption name Model value PATH" in text
-    assert "bestmove " in text
 
 
 @pytest.mark.parametrize(("arguments", "reason"), [
