@@ -6,10 +6,9 @@
 """
 
 from collections.abc import Sequence
-from dataclasses import fields
 from pathlib import Path
 
-import numpy as np
+from made_games import assert_same_records
 
 from chess_snn.campaign import (
     CampaignFolder,
@@ -48,7 +47,6 @@ from chess_snn.campaign.strength.matches import (
 from chess_snn.campaign.strength.ratings import rate_campaign, rating_of
 from chess_snn.campaign.strength.reports import play_conversion
 from chess_snn.data import (
-    GameRecords,
     concatenate,
     is_committed,
     read_manifest,
@@ -315,9 +313,9 @@ def play_gating_match(folder: CampaignFolder, match: ScheduledMatch) -> Promotio
     return decide(folder.config, finish_gating_match(folder.path, match), None)
 
 
-def play_match(folder: CampaignFolder, match: ScheduledMatch) -> Json:
+def play_match(folder: CampaignFolder, match: ScheduledMatch, num_threads: int = 1) -> Json:
     for part in range(len(match.parts)):
-        play_match_part(folder.path, match, part)
+        play_match_part(folder.path, match, part, num_threads=num_threads)
     return finish_match(folder.path, match)
 
 
@@ -365,14 +363,10 @@ def assert_same_campaign(path: Path, undisturbed: Path) -> None:
     folder, expected = assert_whole(path), assert_whole(undisturbed)
     iterations = expected.config.campaign.iterations
     for number in range(iterations):
-        games, wanted = (
+        assert_same_records(*(
             concatenate([read_shard(shard)[0] for shard in committed_shards(base, number)])
             for base in (path, undisturbed)
-        )
-        for column in fields(GameRecords):
-            np.testing.assert_array_equal(
-                getattr(games, column.name), getattr(wanted, column.name), column.name
-            )
+        ))
     for generation in range(iterations + 1):
         digests = {
             read_manifest(each.checkpoint(generation)).meta["weights_digest"]

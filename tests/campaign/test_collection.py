@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from made_games import plain_records
 
 from chess_snn.campaign import CampaignFolder, load_config
 from chess_snn.campaign.store.collection import GameCollection, GameFilter, open_collection
@@ -16,24 +17,10 @@ from chess_snn.errors import CorruptDataError, UsageError
 NUM_GAMES = 2
 
 
-def some_games(words: int = 5) -> GameRecords:
-    """Two games of one move each, cut."""
-    ones = np.arange(NUM_GAMES + 1, dtype=np.int64)
-    return GameRecords(
-        states=np.zeros((NUM_GAMES, words), np.uint64), actions=np.zeros(NUM_GAMES, np.int16),
-        values_stm=np.zeros(NUM_GAMES, np.float32), surprises=np.zeros(NUM_GAMES, np.float32),
-        target_offsets=ones, target_actions=np.zeros(NUM_GAMES, np.int16),
-        target_weights=np.ones(NUM_GAMES, np.float32), game_offsets=ones,
-        outcomes_white=np.zeros(NUM_GAMES, np.int8), terminations=np.zeros(NUM_GAMES, np.uint8),
-        cut_values_white=np.zeros(NUM_GAMES, np.float32),
-        start_kinds=np.zeros(NUM_GAMES, np.uint8),
-    )
-
-
 def campaign_of(path: Path, records: GameRecords, **meta: object) -> Path:
     folder = CampaignFolder.create(path, load_config("smoke"))
     noted = {"game": "chess", "iteration": 0, "shard": 0, "generation": 0}
-    write_shard(folder.shard(0, 0), some_games(), noted)
+    write_shard(folder.shard(0, 0), plain_records([1, 1]), noted)
     write_shard(folder.shard(1, 0), records, noted | {"iteration": 1} | meta)
     return folder.path
 
@@ -50,7 +37,7 @@ READERS: dict[str, Callable[[GameCollection], object]] = {
     ("terminations", 200), ("terminations", 6), ("actions", 4672), ("target_actions", 32_767),
 ])
 def test_codes_that_chess_does_not_have_are_named_bug(tmp_path, column, code, read):
-    records = some_games()
+    records = plain_records([1, 1])
     getattr(records, column)[-1] = code
     collection = open_collection(campaign_of(tmp_path / "c", records))
     message = f"iter-000001/shard-0000: {column} must be < .*, found {code}"
@@ -61,7 +48,8 @@ def test_codes_that_chess_does_not_have_are_named_bug(tmp_path, column, code, re
 @pytest.mark.parametrize("read", READERS.values(), ids=READERS)
 @pytest.mark.parametrize(("game", "words"), [("go", 5), ("chess", 3)])
 def test_games_of_another_game_are_named_bug(tmp_path, game, words, read):
-    collection = open_collection(campaign_of(tmp_path / "c", some_games(words), game=game))
+    records = plain_records([1, 1], words)
+    collection = open_collection(campaign_of(tmp_path / "c", records, game=game))
     with pytest.raises(UsageError, match=f"holds {game} records of {words} words"):
         read(collection)
 
@@ -69,13 +57,13 @@ def test_games_of_another_game_are_named_bug(tmp_path, game, words, read):
 @pytest.mark.parametrize("name", ["iteration", "generation"])
 @pytest.mark.parametrize("value", ["1", 1.5, True, [1]])
 def test_numbers_that_are_none_are_named_bug(tmp_path, name, value):
-    path = campaign_of(tmp_path / "c", some_games(), **{name: value})
+    path = campaign_of(tmp_path / "c", plain_records([1, 1]), **{name: value})
     with pytest.raises(CorruptDataError, match=f"{name} must be a whole number, found "):
         open_collection(path)
 
 
 def test_all_games_are_read_where_they_are_of_chess(tmp_path):
-    won = replace(some_games(), outcomes_white=np.array([1, -1], np.int8))
+    won = replace(plain_records([1, 1]), outcomes_white=np.array([1, -1], np.int8))
     collection = open_collection(campaign_of(tmp_path / "c", won))
     assert [game.number for game in collection.games(GameFilter(iterations=range(1, 2)))] == [3, 4]
     assert collection_figures(collection)["results"] == {"white": 1, "draw": 2, "black": 1}

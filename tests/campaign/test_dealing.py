@@ -1,10 +1,9 @@
 """The games of an iteration are the same however many shards they are divided into."""
 
-from dataclasses import fields
 from pathlib import Path
 
-import numpy as np
 import pytest
+from made_games import assert_same_records
 from small_campaigns import MICRO
 
 from chess_snn.campaign import CampaignFolder, load_config
@@ -42,13 +41,6 @@ def play(path: Path, num_workers: int, precision: str) -> CampaignFolder:
 
 def records_of(folder: CampaignFolder, iteration: int) -> GameRecords:
     return concatenate([read_shard(shard)[0] for shard in iteration_shards(folder, iteration)])
-
-
-def assert_same_records(found: GameRecords, wanted: GameRecords) -> None:
-    for column in fields(GameRecords):
-        np.testing.assert_array_equal(
-            getattr(found, column.name), getattr(wanted, column.name), column.name
-        )
 
 
 @pytest.mark.parametrize("precision", ["fp32", "int8"])

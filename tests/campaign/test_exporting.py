@@ -1,10 +1,13 @@
-"""A network on its own: what is exported is what was committed, or nothing is."""
+"""Exported networks are those that were committed; model cards say how they were made."""
 
 import pytest
+import small_campaigns as made
 from stored_files import copy_campaign
 
 from chess_snn.campaign.models import exporting
 from chess_snn.campaign.models.exporting import export_model, read_exported
+from chess_snn.campaign.models.model_card import model_card
+from chess_snn.campaign.models.versions import version_of
 from chess_snn.data import read_manifest, staged_folder, verify_folder
 from chess_snn.errors import CorruptDataError, UsageError
 from chess_snn.training import WEIGHTS
@@ -57,3 +60,27 @@ def test_who_finds_another_network_in_its_place_does_not_claim_it_bug(
     with pytest.raises(UsageError, match="model exists already"):
         export_model(folder, GENERATION, tmp_path / "model")
     assert read_manifest(tmp_path / "model").meta == {"weights_digest": "another"}
+
+
+# What is told of a network to those who find it alone.
+
+
+def card_of(folder):
+    made.finish(folder, 0)
+    return model_card(version_of(folder, 1))
+
+
+def test_a_network_that_began_with_given_games_is_said_to_know_only_its_own_bug(tmp_path):
+    card = card_of(made.make_campaign(
+        tmp_path / "warm", 'supervised.games="/imports/masters"', 'supervised.digest="0123abcd"'
+    ))
+    assert "trained by chess-snn from a dataset, and then from games with itself." in card
+    assert "| pretraining dataset | masters (digest 0123abcd), before the first iteration |" in card
+
+
+def test_a_network_that_began_untrained_has_games_with_itself_alone(tmp_path):
+    games = ('supervised.games="/imports/masters"', 'supervised.digest="0123"')
+    for name, changes in (("cold", ()), ("no epochs", (*games, "supervised.epochs=0"))):
+        card = card_of(made.make_campaign(tmp_path / name, *changes))
+        assert "trained by chess-snn from games with itself." in card
+        assert "pretraining dataset" not in card

@@ -1,12 +1,13 @@
 """A whole small campaign by its stages: idempotent, and the same wherever and however it is run."""
 
 import json
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 import pytest
-from small_campaigns import MICRO, play_first_games
+from made_games import assert_same_records
+from small_campaigns import MICRO, play_first_games, play_match
 
 from chess_snn.campaign import (
     CampaignFolder,
@@ -30,12 +31,10 @@ from chess_snn.campaign.store.receipts import StageSeconds
 from chess_snn.campaign.strength.matches import (
     finish_match,
     generation_matches,
-    play_match_part,
 )
 from chess_snn.campaign.strength.reports import play_conversion
 from chess_snn.data import (
     START_KINDS,
-    GameRecords,
     read_manifest,
     read_shard,
     with_digest,
@@ -69,22 +68,16 @@ def play_stages(path: Path, *, num_threads: int, shard_order: list[int]) -> Play
             for shard in shard_order
         }
         training = train_generation(path, iteration)
-        matches = play_matches(folder, iteration + 1, num_threads)
+        matches = [
+            play_match(folder, match, num_threads)
+            for match in generation_matches(folder, iteration + 1)
+        ]
         receipts.append(Receipt(
             iteration, plan, [facts[shard] for shard in range(NUM_SHARDS)], training, matches,
             play_conversion(path, iteration + 1, num_threads=num_threads), matches[0]["score"],
             iteration + 1, StageSeconds(1.0, 2.0, 3.0, 0.5, 6.0), 10.0 * (iteration + 1),
         ))
     return Played(folder, receipts)
-
-
-def play_matches(folder: CampaignFolder, generation: int, num_threads: int = 1) -> list[Json]:
-    summaries = []
-    for match in generation_matches(folder, generation):
-        for part in range(len(match.parts)):
-            play_match_part(folder.path, match, part, num_threads=num_threads)
-        summaries.append(finish_match(folder.path, match))
-    return summaries
 
 
 @pytest.fixture(scope="module")
@@ -121,12 +114,10 @@ def test_every_stage_done_again_returns_the_same_and_writes_nothing(played):
 def test_neither_place_nor_threads_nor_order_change_the_games_and_weights(played, played_otherwise):
     for iteration in range(NUM_ITERATIONS):
         for shard in range(NUM_SHARDS):
-            first, _ = read_shard(played.folder.shard(iteration, shard))
-            second, _ = read_shard(played_otherwise.folder.shard(iteration, shard))
-            for column in fields(GameRecords):
-                np.testing.assert_array_equal(
-                    getattr(first, column.name), getattr(second, column.name), column.name
-                )
+            assert_same_records(*(
+                read_shard(each.folder.shard(iteration, shard))[0]
+                for each in (played, played_otherwise)
+            ))
     digests = [
         [read_manifest(p.folder.checkpoint(g)).meta["weights_digest"]
          for g in range(NUM_ITERATIONS + 1)]

@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from made_games import plain_records
 from material_search import MaterialSearch
 from plain_streams import game_unit
 
-from chess_snn.data import GameRecords
 from chess_snn.errors import ConfigError
 from chess_snn.games import ONGOING, get_game
 from chess_snn.self_play import RESIGNED, SelfPlaySettings, calibrate_threshold, play_games
@@ -32,24 +32,13 @@ def made_records(games):
     """Records of (values_stm, outcome_white, termination, white begins) a game."""
     values, outcomes, codes, begins = zip(*games, strict=True)
     lengths = [len(game) for game in values]
-    N, n = sum(lengths), len(games)
     states = [
         WHITE_MOVES if (ply % 2 == 0) == first else BLACK_MOVES
         for length, first in zip(lengths, begins, strict=True) for ply in range(length)
     ]
-    return GameRecords(
-        states=np.stack(states),
-        actions=np.zeros(N, np.int16),
-        values_stm=np.concatenate(values).astype(np.float32),
-        surprises=np.zeros(N, np.float32),
-        target_offsets=np.arange(N + 1),
-        target_actions=np.zeros(N, np.int16),
-        target_weights=np.ones(N, np.float32),
-        game_offsets=np.cumsum([0, *lengths]),
-        outcomes_white=np.array(outcomes, np.int8),
-        terminations=np.array(codes, np.uint8),
-        cut_values_white=np.zeros(n, np.float32),
-        start_kinds=np.zeros(n, np.uint8),
+    return plain_records(
+        lengths, states=np.stack(states), values_stm=np.concatenate(values),
+        outcomes_white=outcomes, terminations=codes,
     )
 
 
