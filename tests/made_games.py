@@ -1,7 +1,6 @@
-"""Game records that are made up, and their comparison."""
+"""Game records that are made up."""
 
 from collections.abc import Sequence
-from dataclasses import fields
 
 import numpy as np
 
@@ -28,11 +27,3 @@ def plain_records(lengths: Sequence[int], words: int = 5, **columns: object) -> 
         "target_weights": np.ones(num_positions, np.float32),
         "game_offsets": np.cumsum([0, *lengths], dtype=np.int64),
     } | given)
-
-
-def assert_same_records(found: GameRecords, wanted: GameRecords) -> None:
-    """Every column is equal, to the bit."""
-    for column in fields(GameRecords):
-        np.testing.assert_array_equal(
-            getattr(found, column.name), getattr(wanted, column.name), column.name
-        )

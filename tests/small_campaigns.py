@@ -6,9 +6,10 @@
 """
 
 from collections.abc import Sequence
+from dataclasses import fields
 from pathlib import Path
 
-from made_games import assert_same_records
+import numpy as np
 
 from chess_snn.campaign import (
     CampaignFolder,
@@ -47,6 +48,7 @@ from chess_snn.campaign.strength.matches import (
 from chess_snn.campaign.strength.ratings import rate_campaign, rating_of
 from chess_snn.campaign.strength.reports import play_conversion
 from chess_snn.data import (
+    GameRecords,
     concatenate,
     is_committed,
     read_manifest,
@@ -356,6 +358,14 @@ def assert_whole(path: Path) -> CampaignFolder:
     leftovers = [entry for entry in path.rglob(".tmp-*") if "services" not in entry.parts]
     assert leftovers == []
     return folder
+
+
+def assert_same_records(found: GameRecords, wanted: GameRecords) -> None:
+    """Every column is equal, to the bit."""
+    for column in fields(GameRecords):
+        np.testing.assert_array_equal(
+            getattr(found, column.name), getattr(wanted, column.name), column.name
+        )
 
 
 def assert_same_campaign(path: Path, undisturbed: Path) -> None:

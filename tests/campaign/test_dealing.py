@@ -3,8 +3,7 @@
 from pathlib import Path
 
 import pytest
-from made_games import assert_same_records
-from small_campaigns import MICRO
+from small_campaigns import MICRO, assert_same_records
 
 from chess_snn.campaign import CampaignFolder, load_config
 from chess_snn.campaign.integrity.verify import verify_campaign

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from made_games import assert_same_records
-from small_campaigns import MICRO, play_first_games, play_match
+from small_campaigns import MICRO, assert_same_records, play_first_games, play_match
 
 from chess_snn.campaign import (
     CampaignFolder,

@@ -39,8 +39,7 @@ def test_a_gui_reads_the_options(engine, model):
 
 
 @pytest.mark.parametrize("limit", [
-    chess.engine.Limit(nodes=30), chess.engine.Limit(time=0.2), chess.engine.Limit(depth=3),
-    chess.engine.Limit(white_clock=2, black_clock=2, white_inc=0.1, black_inc=0.1),
+    chess.engine.Limit(nodes=30), chess.engine.Limit(time=0.2),
     chess.engine.Limit(white_clock=2, black_clock=2, remaining_moves=5),
 ])
 def test_it_plays_itself_with_every_kind_of_limit(engine, limit):
