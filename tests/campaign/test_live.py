@@ -71,14 +71,6 @@ def test_what_is_damaged_or_of_another_version_says_nothing(folder, text):
     assert read_live(folder) == Live()
 
 
-def test_a_worker_in_a_line():
-    assert str(WORKER) == (
-        "box-a/gpu0-0: 120 games, 3.1/s, 1.0 cores, 1.2 GiB, GPU 87%, 12.0 of 140.0 GiB"
-    )
-    unknown = replace(WORKER, gpu_share=None, gpu_memory_bytes=None, quiet_s=31.0)
-    assert str(unknown).endswith("1.2 GiB, silent for 31 s")
-
-
 def test_all_workers_in_a_line_count_each_gpu_once():
     others = [
         replace(WORKER, name="box-a/gpu0-1"),

@@ -9,7 +9,6 @@ from dataclasses import replace
 import pytest
 
 from chess_snn.campaign.machine.slots import WorkerSlot
-from chess_snn.campaign.store.typed_json import from_json
 from chess_snn.devices import Device
 
 CORES = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
@@ -73,9 +72,3 @@ def test_a_worker_keeps_to_its_gpu_while_it_trains_bug():
     told = told_by(replace(PLACE, device=gpu, machine_gpus=("GPU-a", "GPU-b")))
     assert told["name"] == "box-a/gpu1-3"
     assert {told[when]["gpus"] for when in ("inside", "whole", "after")} == {"GPU-b"}
-
-
-def test_a_place_survives_the_way_through_the_environment():
-    before = replace(PLACE, roles=("train",), cores=())
-    text = before.environment()["CHESS_SNN_WORKER_SLOT"]
-    assert from_json(WorkerSlot, json.loads(text)) == before

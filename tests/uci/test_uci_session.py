@@ -253,14 +253,6 @@ def test_a_go_right_after_stop_is_dropped_bug(model):
     gui.session.close()
 
 
-def test_a_second_ponderhit_is_ignored(talk):
-    gui = talk()
-    gui.send("isready", "go ponder movetime 60000", "ponderhit", "ponderhit")
-    assert "ponderhit ignored: nothing is pondered on" in gui.strings()
-    gui.send("stop")
-    gui.wait_for("bestmove")
-
-
 def test_a_temperature_draws_moves(talk):
     gui = talk(temperature=5.0)
     moves = {gui.best("ucinewgame", "position startpos", "go nodes 60") for _ in range(12)}
