@@ -126,13 +126,6 @@ def test_neither_place_nor_threads_nor_order_change_the_games_and_weights(played
     assert len(set(digests[0])) == NUM_ITERATIONS + 1, "training changes the weights"
 
 
-def test_shards_differ_from_one_another(played):
-    first, second = (read_shard(played.folder.shard(0, shard))[0] for shard in range(NUM_SHARDS))
-    assert (first.num_games, second.num_games) == (3, 3)
-    size = min(first.num_positions, second.num_positions)
-    assert not np.array_equal(first.actions[:size], second.actions[:size])
-
-
 def test_the_loss_on_held_out_games_falls(tmp_path):
     config = load_config(settings=[
         *MICRO, "campaign.iterations=1", "net.channels=16",
@@ -196,12 +189,6 @@ def test_a_damaged_receipt_is_named(played, new_folder, damage):
     folder.receipt(0).write_text(json.dumps(with_digest(damage(body))))
     with pytest.raises(CorruptDataError, match=r"iter-000000\.json"):
         read_receipt(folder, 0)
-
-
-def test_a_receipt_without_its_predecessor_is_not_counted(played, new_folder):
-    folder = new_folder()
-    write_receipt(folder, played.receipts[1])
-    assert read_receipts(folder) == []
 
 
 def test_a_generation_without_evaluation_has_no_score(played, new_folder):

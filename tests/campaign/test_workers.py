@@ -46,11 +46,6 @@ def test_nine_workers_on_two_devices_are_lowered_to_eight():
     assert found.slots[2].site == found.slots[0].site == "GPU 0 (NVIDIA H200) of box-a"
 
 
-def test_a_multiple_is_taken_as_it_is():
-    found = plan(machine(2), "workers=6")
-    assert (len(found.slots), found.notes) == (6, ())
-
-
 def test_fewer_workers_than_devices_leave_some_without_work_and_say_so():
     found = plan(machine(4), "workers=3")
     assert devices_of(found) == [0, 1, 2]
@@ -142,11 +137,6 @@ def test_self_play_on_the_processor_leaves_the_gpu_to_training():
     assert players[0].environment()["CUDA_VISIBLE_DEVICES"] == ""
     assert trainer.machine_gpus == ("GPU-0", "GPU-1")
     assert found.players == list(players)
-
-
-def test_without_gpus_self_play_on_the_processor_is_as_ever():
-    found = plan(machine(cores=2), "self_play_device=cpu", "workers=2")
-    assert {slot.roles for slot in found.slots} == {("play", "train")}
 
 
 def test_more_workers_than_memory_is_an_error_that_says_how_many_fit():

@@ -129,13 +129,6 @@ def normal_deviate(counts, expected, num_fitted=0):
     return ((statistic / freedom) ** (1 / 3) - 1 + variance) / variance**0.5
 
 
-def test_the_chi_squared_test_knows_its_quantiles():
-    """Tabulated: 0.1 % of the distribution with 9 degrees of freedom lie above 27.88."""
-    counts = np.full(10, 100.0)
-    counts[:2] += np.array([1, -1]) * (27.88 * 100 / 2) ** 0.5
-    assert normal_deviate(counts, np.full(10, 100.0)) == pytest.approx(3.09, abs=0.03)
-
-
 def draws(text, action):
     """Event of each draw, and the exact probability of each event, at a position."""
     one = GAME.allocate(1)
