@@ -81,6 +81,18 @@ def test_a_match_in_parts_plays_every_opening_once_and_leaves_one_file(untrained
     assert finish_match(untrained.path, match) == summary
 
 
+def test_a_damaged_part_is_refused(untrained):
+    (match, _) = generation_matches(untrained, 1)
+    match = replace(match, player=NetworkPlayer(0, 0))
+    play_match_part(untrained.path, match, 0)
+    part = untrained.match_part(match.event, match.name, 0)
+    for damage in ({"per_game": {}}, {"schema": 1}):
+        part.write_text(json.dumps(json.loads(part.read_text()) | damage))
+        with pytest.raises(CorruptDataError, match=r"gen-000001/random: .*\.part-"):
+            finish_match(untrained.path, match)
+    assert not untrained.match(match.event, match.name).exists()
+
+
 def test_parts_against_two_versions_of_an_engine_are_no_match(untrained):
     match = replace(
         generation_matches(untrained, 1)[0], player=NetworkPlayer(0, 0), num_openings=2,

@@ -2,7 +2,10 @@
 
 import json
 import os
+import signal
 import socket
+import subprocess
+import sys
 import time
 from dataclasses import asdict, replace
 
@@ -87,6 +90,16 @@ def test_all_workers_in_a_line_count_each_gpu_once():
 # Whether somebody writes a campaign is told without disturbing anybody.
 
 
+HOLDER = """
+import sys, time
+from pathlib import Path
+from chess_snn.campaign import CampaignFolder, campaign_lock
+with campaign_lock(CampaignFolder.open(Path(sys.argv[1]))):
+    print("held", flush=True)
+    time.sleep(60)
+"""
+
+
 def test_a_campaign_that_nobody_ran_has_none(new_folder):
     assert find_writer(new_folder()) is None
 
@@ -98,6 +111,22 @@ def test_runs_while_it_holds_the_lock_and_not_merely_while_it_lives(new_folder):
         assert (writer.pid, writer.host) == (os.getpid(), socket.gethostname())
         assert writer.state is WriterState.RUNNING
         assert str(writer).startswith(f"running: process {os.getpid()} on {socket.gethostname()}")
+    assert find_writer(folder).state is WriterState.STOPPED
+
+
+def test_a_killed_writer_has_stopped_even_before_its_parent_asks(new_folder):
+    folder = new_folder()
+    holder = subprocess.Popen(
+        [sys.executable, "-c", HOLDER, folder.path], stdout=subprocess.PIPE, text=True
+    )
+    try:
+        assert holder.stdout.readline() == "held\n"
+        assert find_writer(folder).state is WriterState.RUNNING
+    finally:
+        holder.send_signal(signal.SIGKILL)
+        os.waitid(os.P_PID, holder.pid, os.WEXITED | os.WNOWAIT)  # it stays a zombie
+    assert find_writer(folder).state is WriterState.STOPPED
+    holder.wait()
     assert find_writer(folder).state is WriterState.STOPPED
 
 

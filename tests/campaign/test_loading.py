@@ -1,11 +1,9 @@
-"""Defaults, preset, file and single settings, in this order; bounds; what may change on resume."""
+"""Defaults, preset, file and single settings, in this order; which may change on resume."""
 
 import tomllib
 from dataclasses import fields
-from pathlib import Path
 
 import pytest
-from pydantic.fields import FieldInfo
 
 from chess_snn.campaign import CampaignConfig, CampaignFolder, load_config, preset_names
 from chess_snn.campaign.configuration import loading
@@ -18,10 +16,8 @@ from chess_snn.campaign.configuration.loading import (
     flat_values,
     format_toml,
 )
-from chess_snn.campaign.configuration.reference import MARKER, main, settings_reference
 from chess_snn.errors import ConfigError
 from chess_snn.nets import NetConfig, net_config
-from chess_snn.settings import bounds, choices, description, setting_fields
 
 
 def test_later_sources_win(tmp_path):
@@ -153,70 +149,3 @@ def test_the_digest_of_settings_tells_results_apart_and_not_machines():
     plain = load_config()
     assert config_digest(change_pace(plain, ["execution.workers=7"])) == config_digest(plain)
     assert config_digest(load_config(settings=["campaign.seed=7"])) != config_digest(plain)
-
-
-# docs/configuration.md says what the settings are, and the settings say it of themselves.
-
-
-DOCUMENT = Path(__file__).parents[2] / "docs" / "configuration.md"
-GROUPS = {name: group.annotation for name, group in setting_fields(CampaignConfig).items()}
-BOUNDED = {
-    f"{group}.{name}": field
-    for group, owner in GROUPS.items() for name, field in setting_fields(owner).items()
-    if bounds(field) or choices(field)
-}
-
-
-def row_of(setting: str) -> str:
-    (row,) = [line for line in settings_reference().splitlines()
-              if line.startswith(f"| `{setting}` |")]
-    return row
-
-
-def test_the_document_is_up_to_date():
-    _, marker, below = DOCUMENT.read_text(encoding="utf-8").partition(MARKER)
-    assert marker, f"{DOCUMENT} has lost the line {MARKER}"
-    assert below.strip() == settings_reference().strip(), (
-        f"run: python -m chess_snn.campaign.configuration.reference {DOCUMENT.name}"
-    )
-
-
-@pytest.mark.parametrize("group", GROUPS)
-def test_every_setting_has_a_sentence(group):
-    docs = map(description, setting_fields(GROUPS[group]).values())
-    assert all(len(text.split()) >= 3 and text.endswith(".") for text in docs)
-
-
-def outside(field: FieldInfo) -> list[object]:
-    """Values that a setting must refuse, by its bounds and choices."""
-    sides = {"ge": -1, "gt": 0, "le": 1, "lt": 0}
-    values = [bound + sides[side] for side, bound in bounds(field).items()]
-    values += ["nan"] if field.annotation is float else []
-    return [*values, *(["\"another\""] if choices(field) else [])]
-
-
-@pytest.mark.parametrize(("setting", "field"), BOUNDED.items(), ids=BOUNDED)
-def test_the_bounds_shown_are_the_bounds_kept(setting, field):
-    row = row_of(setting)
-    for shown in (*bounds(field).values(), *choices(field)):
-        assert f"{shown:g}" in row if isinstance(shown, float) else str(shown) in row
-    for value in outside(field):
-        with pytest.raises(ConfigError, match=setting.replace(".", r"\.")):
-            load_config(settings=[f"{setting}={value}"])
-
-
-def test_a_setting_with_a_default_shows_it():
-    assert f"| `{CampaignConfig().training.batch_size}` |" in row_of("training.batch_size")
-    assert '| `["random", "greedy", "minimax:2"]` |' in row_of("evaluation.opponents")
-
-
-def test_writing_keeps_what_stands_before_the_marker(tmp_path):
-    document = tmp_path / "configuration.md"
-    document.write_text(f"# Settings\n\nby hand\n\n{MARKER}\nold\n", encoding="utf-8")
-    main(document)
-    first = document.read_text(encoding="utf-8")
-    assert first.startswith("# Settings\n\nby hand\n\n")
-    assert first.endswith(settings_reference())
-    assert "\nold\n" not in first
-    main(document)
-    assert document.read_text(encoding="utf-8") == first
