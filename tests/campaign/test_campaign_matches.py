@@ -27,7 +27,7 @@ from chess_snn.campaign.strength.matches import (
     read_final_matches,
     unplayed_parts,
 )
-from chess_snn.errors import CampaignError, ConfigError, UsageError
+from chess_snn.errors import CampaignError, ConfigError, CorruptDataError, UsageError
 from chess_snn.evaluation import book_openings, opening_keys
 from chess_snn.games import get_game
 from chess_snn.rng import derive_seed
