@@ -124,14 +124,6 @@ def test_the_campaign_tables_of_the_readme_are_those_of_status(clone, monkeypatc
         assert any(_contains_in_order(words, wanted) for words in printed_words), heading
 
 
-def test_every_reason_not_to_run_a_command_is_needed():
-    unused = {
-        name for name in NOT_RUN
-        if not any(f"{command} ".startswith(f"{name} ") for command, _ in SHOWN_COMMANDS)
-    }
-    assert not unused
-
-
 def test_python_examples_of_the_library_run(clone, monkeypatch, capsys):
     """Examples with MLflow need a registered model, so they are not run."""
     page = ROOT / "docs" / "models.md"
