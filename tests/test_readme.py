@@ -28,6 +28,7 @@ NOT_RUN = {
     "chess-snn down": "ends them: tests/orchestration/test_up_and_down.py",
     "chess-snn ui": "serves pages until Ctrl-C: tests/orchestration",
     "chess-snn campaign start": "runs for minutes: tests/orchestration/test_campaign_flow.py",
+    "chess-snn campaign resume": "loads Prefect and MLflow: tests/orchestration",
     "chess-snn play": "waits for moves: tests/cli/test_play_command.py",
     "chess-snn uci": "waits for commands: tests/uci",
 }
