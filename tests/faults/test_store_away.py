@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from campaign_driver import SMALL_OPTIONS, finish, kill_campaign, launch, settings, wait_until
+from campaign_driver import finish, kill_campaign, launch, settings, wait_until
 from s3_server import BUCKET, CREDENTIALS, S3Server, running_server
 from small_campaigns import assert_whole
 
@@ -16,9 +16,14 @@ from chess_snn.campaign import CampaignFolder, read_receipts
 pytestmark = [pytest.mark.orchestration, pytest.mark.slow, pytest.mark.timeout(900)]
 
 PATIENCE_S = 20
-SETTINGS = [*SMALL_OPTIONS, *settings(
-    execution__workers=1, storage__patience_s=PATIENCE_S, execution__overlap="false",
-)]
+SETTINGS = settings(
+    campaign__iterations=2, campaign__seed=7, self_play__games_per_iteration=8,
+    self_play__games_per_shard=4, self_play__max_plies_first=6, self_play__max_plies_last=8,
+    search__simulations_first=2, search__simulations_last=2, training__batch_size=32,
+    evaluation__num_openings=1, evaluation__max_plies=6, evaluation__opponents='["random"]',
+    evaluation__won_positions=2, execution__workers=1,
+    storage__patience_s=PATIENCE_S, execution__overlap="false",
+)
 
 
 @pytest.fixture(scope="module")
