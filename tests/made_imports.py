@@ -12,6 +12,10 @@ from chess_snn.pgn import ImportFolder, ImportReport
 GAMES_EACH = 12
 
 
+class Killed(BaseException):
+    """Stands for kill -9: nothing catches it."""
+
+
 def make_import(path: Path, num_shards: int = 2, *, finished: bool = True, **meta) -> Path:
     """Shards of 12 games each, the longer the later; ``meta`` goes on the last one."""
     folder = ImportFolder.create(path, "some.pgn", hashlib.sha256(b"").hexdigest(), GAMES_EACH)

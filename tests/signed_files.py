@@ -1,9 +1,10 @@
-"""Edits of stored JSON files that carry a digest of themselves."""
+"""Edits of stored files: JSON that carries a digest of itself, and campaign.toml."""
 
 import json
 from collections.abc import Callable
 from pathlib import Path
 
+from chess_snn.campaign import CampaignFolder
 from chess_snn.data import is_own_digest, with_digest
 
 
@@ -19,3 +20,12 @@ def resign(path: Path, change: Callable[[dict], None]) -> None:
 def edit(path: Path, **changes: object) -> None:
     """:func:`resign` with other values at the top."""
     resign(path, lambda body: body.update(changes))
+
+
+def edit_config(folder: CampaignFolder, old: str, new: str) -> CampaignFolder:
+    """The campaign after a line of its configuration was edited."""
+    file = folder.path / "campaign.toml"
+    text = file.read_text()
+    assert text.count(old) == 1
+    file.write_text(text.replace(old, new))
+    return CampaignFolder.open(folder.path)

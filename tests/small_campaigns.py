@@ -18,6 +18,7 @@ from chess_snn.campaign import (
     read_receipts,
     write_receipt,
 )
+from chess_snn.campaign.artifacts.artifact import Stored
 from chess_snn.campaign.integrity.rebuild import Rebuilder
 from chess_snn.campaign.stages import play_shard, prepare_first_generation, train_generation
 from chess_snn.campaign.store.plans import begin_iteration, num_shards
@@ -314,15 +315,24 @@ def play_gating_match(folder: CampaignFolder, match: ScheduledMatch) -> Promotio
     return decide(folder.config, finish_gating_match(folder.path, match), None)
 
 
-def play_match(folder: CampaignFolder, match: ScheduledMatch) -> Json:
+def play_match(folder: CampaignFolder, match: ScheduledMatch, num_threads: int = 1) -> Json:
     for part in range(len(match.parts)):
-        play_match_part(folder.path, match, part)
+        play_match_part(folder.path, match, part, num_threads=num_threads)
     return finish_match(folder.path, match)
 
 
 def stage_rebuilder(folder: CampaignFolder, told: list[str]) -> Rebuilder:
     """A rebuilder that works in this process; what it logs is appended to ``told``."""
     return Rebuilder(folder, told.append)
+
+
+def idle_rebuilder(folder: CampaignFolder, told: list[str]) -> Rebuilder:
+    """One that must not make anything."""
+
+    def refuse(_: CampaignFolder, stored: Stored) -> object:
+        raise AssertionError(f"asked to make {stored}")
+
+    return Rebuilder(folder, told.append, refuse, pause_s=0.0)
 
 
 # SMALL
@@ -350,19 +360,23 @@ def assert_whole(path: Path) -> CampaignFolder:
     return folder
 
 
+def assert_same_records(found: GameRecords, wanted: GameRecords) -> None:
+    """Every column is equal, to the bit."""
+    for column in fields(GameRecords):
+        np.testing.assert_array_equal(
+            getattr(found, column.name), getattr(wanted, column.name), column.name
+        )
+
+
 def assert_same_campaign(path: Path, undisturbed: Path) -> None:
     """The same games, weights, matches and champions as the campaign in ``undisturbed``."""
     folder, expected = assert_whole(path), assert_whole(undisturbed)
     iterations = expected.config.campaign.iterations
     for number in range(iterations):
-        games, wanted = (
+        assert_same_records(*(
             concatenate([read_shard(shard)[0] for shard in committed_shards(base, number)])
             for base in (path, undisturbed)
-        )
-        for column in fields(GameRecords):
-            np.testing.assert_array_equal(
-                getattr(games, column.name), getattr(wanted, column.name), column.name
-            )
+        ))
     for generation in range(iterations + 1):
         digests = {
             read_manifest(each.checkpoint(generation)).meta["weights_digest"]

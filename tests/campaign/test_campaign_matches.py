@@ -247,16 +247,6 @@ def test_filters_of_match_games(untrained):
         list(match_games_pgn(untrained, GameFilter(iterations=range(3))))
 
 
-def test_a_match_without_moves_is_named(untrained):
-    path = untrained.match("gen-000001", "random")
-    path.parent.mkdir(parents=True)
-    for body, reason in (({"per_game": {}}, "random.json: match of schema 1"),
-                         ({"schema": 2}, "random.json: damaged match")):
-        path.write_text(json.dumps(body))
-        with pytest.raises(CorruptDataError, match=reason):
-            read_match(get_game("chess").spec, path)
-
-
 def test_openings_by_the_settings(new_folder):
     folder = new_folder("c", 'evaluation.openings="random"', "evaluation.opening_plies=30")
     prepare_first_generation(folder)

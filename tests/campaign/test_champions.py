@@ -2,7 +2,6 @@
 
 
 import pytest
-from signed_files import edit
 from small_campaigns import finish_without_games as finish
 
 from chess_snn.campaign import read_receipts
@@ -139,15 +138,6 @@ def test_other_files_beside_choices_are_no_choices(folder):
     path = folder.hand_promotion(0)
     path.with_name("by-hand-0000 copy.json").write_text(path.read_text())
     assert read_hand_promotions(folder) == [choice]
-
-
-@pytest.mark.parametrize("damage", [{"schema": 99}, {"action": "coup"}, {"generation": "3"}])
-def test_a_damaged_choice_is_named(folder, damage):
-    promote_by_hand(folder, 3, "ada", "better")
-    path = folder.hand_promotion(0)
-    edit(path, **damage)
-    with pytest.raises(CorruptDataError, match=r"by-hand-0000\.json"):
-        champion_now(folder)
 
 
 def test_a_choice_that_is_no_json_is_not_to_be_deleted_bug(folder):

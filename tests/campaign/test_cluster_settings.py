@@ -16,25 +16,16 @@ def test_loopback_may_be_in_clear_and_everything_by_tls(address):
     check_address("cluster.address", address)
 
 
-@pytest.mark.parametrize("address", ["tcp://box-a:8786", "tcp://0.0.0.0:8786", "tcp://10.0.0.1:1"])
-def test_in_clear_nothing_leaves_the_machine(address):
-    with pytest.raises(ConfigError, match=r"leaves this machine.*use tls://.*cluster certs"):
-        check_address("cluster.address", address)
-
-
-@pytest.mark.parametrize("address", [
-    "", "box-a", "box-a:8786", "tls://box-a", "tls://:8786", "tls://box-a:port", "tls://box-a:²",
+@pytest.mark.parametrize(("address", "reason"), [
+    ("tcp://box-a:8786", "leaves this machine.*use tls://"), ("tcp://0.0.0.0:8786", "leaves"),
+    ("tcp://10.0.0.1:1", "leaves"), ("", "such as"), ("box-a", "such as"),
+    ("box-a:8786", "such as"), ("tls://box-a", "such as"), ("tls://:8786", "such as"),
+    ("tls://box-a:port", "such as"), ("tls://box-a:²", "such as"),
+    ("ucx://box-a:8786", "scheme of"), ("tls://box-a:0", "port of"),
+    ("tls://box-a:65536", "port of"),
 ])
-def test_what_is_no_address_is_shown_one(address):
-    with pytest.raises(ConfigError, match="such as \"tls://box-a:8786\""):
-        check_address("cluster.address", address)
-
-
-@pytest.mark.parametrize(("address", "wrong"), [
-    ("ucx://box-a:8786", "scheme of"), ("tls://box-a:0", "port of"), ("tls://box-a:65536", "port"),
-])
-def test_scheme_and_port_are_named(address, wrong):
-    with pytest.raises(ConfigError, match=wrong):
+def test_other_addresses_are_refused_with_the_reason(address, reason):
+    with pytest.raises(ConfigError, match=reason):
         check_address("cluster.address", address)
 
 

@@ -1,16 +1,24 @@
-"""Games to learn from are looked at before any work, and known again by their digest."""
+"""Folders of games that others may have written: read, learnt from, or refused by name."""
 
 import re
 import shutil
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
 
+import numpy as np
 import pytest
+from made_games import plain_records
 from made_imports import GAMES_EACH, make_import
 from stored_shards import damage
 
-from chess_snn.campaign import load_config
+from chess_snn.campaign import CampaignFolder, load_config
 from chess_snn.campaign.stages import play_shard, prepare_first_generation
 from chess_snn.campaign.stages.dataset import find_dataset, fix_dataset, fixed_dataset
+from chess_snn.campaign.store.collection import GameCollection, GameFilter, open_collection
 from chess_snn.campaign.store.plans import begin_iteration
+from chess_snn.campaign.viewing.recorded_games import collection_figures
+from chess_snn.data import GameRecords, write_shard
 from chess_snn.errors import CorruptDataError, UsageError
 from chess_snn.games import get_game
 
@@ -85,17 +93,13 @@ def test_an_import_that_was_broken_off_is_refused(tmp_path):
         fix_dataset(config_with(path))
 
 
-@pytest.mark.parametrize("make", [lambda path: None, lambda path: path.mkdir()])
+@pytest.mark.parametrize("make", [
+    lambda path: None, lambda path: path.mkdir(), lambda path: make_import(path, num_shards=0),
+])
 def test_a_folder_without_games_is_refused(tmp_path, make):
     make(tmp_path / "nothing")
-    with pytest.raises(UsageError, match=r"nothing holds no games; .*chess-snn games import"):
+    with pytest.raises(UsageError, match="nothing holds no games"):
         fix_dataset(config_with(tmp_path / "nothing"))
-
-
-def test_an_import_without_a_good_game_is_refused(tmp_path):
-    path = make_import(tmp_path / "empty", num_shards=0)
-    with pytest.raises(UsageError, match="empty holds no games yet"):
-        fix_dataset(config_with(path))
 
 
 def test_other_games_in_the_same_place_are_refused(tmp_path):
@@ -106,3 +110,61 @@ def test_other_games_in_the_same_place_are_refused(tmp_path):
     for look in (fixed_dataset, fix_dataset):
         with pytest.raises(UsageError, match=rf"other games.*{fixed.supervised.digest}"):
             look(fixed)
+
+
+# Folders of games that others may have written: what is none of chess is named.
+
+
+NUM_GAMES = 2
+
+
+def campaign_of(path: Path, records: GameRecords, **meta: object) -> Path:
+    folder = CampaignFolder.create(path, load_config("smoke"))
+    noted = {"game": "chess", "iteration": 0, "shard": 0, "generation": 0}
+    write_shard(folder.shard(0, 0), plain_records([1, 1]), noted)
+    write_shard(folder.shard(1, 0), records, noted | {"iteration": 1} | meta)
+    return folder.path
+
+
+READERS: dict[str, Callable[[GameCollection], object]] = {
+    "games": lambda collection: list(collection.games(GameFilter())),
+    "game": lambda collection: collection.game(NUM_GAMES + 1),
+    "figures": collection_figures,
+}
+
+
+@pytest.mark.parametrize("read", READERS.values(), ids=READERS)
+@pytest.mark.parametrize(("column", "code"), [
+    ("terminations", 200), ("terminations", 6), ("actions", 4672), ("target_actions", 32_767),
+])
+def test_codes_that_chess_does_not_have_are_named_bug(tmp_path, column, code, read):
+    records = plain_records([1, 1])
+    getattr(records, column)[-1] = code
+    collection = open_collection(campaign_of(tmp_path / "c", records))
+    message = f"iter-000001/shard-0000: {column} must be < .*, found {code}"
+    with pytest.raises(CorruptDataError, match=message):
+        read(collection)
+
+
+@pytest.mark.parametrize("read", READERS.values(), ids=READERS)
+@pytest.mark.parametrize(("game", "words"), [("go", 5), ("chess", 3)])
+def test_games_of_another_game_are_named_bug(tmp_path, game, words, read):
+    records = plain_records([1, 1], words)
+    collection = open_collection(campaign_of(tmp_path / "c", records, game=game))
+    with pytest.raises(UsageError, match=f"holds {game} records of {words} words"):
+        read(collection)
+
+
+@pytest.mark.parametrize("name", ["iteration", "generation"])
+@pytest.mark.parametrize("value", ["1", 1.5, True, [1]])
+def test_numbers_that_are_none_are_named_bug(tmp_path, name, value):
+    path = campaign_of(tmp_path / "c", plain_records([1, 1]), **{name: value})
+    with pytest.raises(CorruptDataError, match=f"{name} must be a whole number, found "):
+        open_collection(path)
+
+
+def test_all_games_are_read_where_they_are_of_chess(tmp_path):
+    won = replace(plain_records([1, 1]), outcomes_white=np.array([1, -1], np.int8))
+    collection = open_collection(campaign_of(tmp_path / "c", won))
+    assert [game.number for game in collection.games(GameFilter(iterations=range(1, 2)))] == [3, 4]
+    assert collection_figures(collection)["results"] == {"white": 1, "draw": 2, "black": 1}

@@ -1,12 +1,9 @@
 """The games of an iteration are the same however many shards they are divided into."""
 
-from dataclasses import fields
 from pathlib import Path
 
-import numpy as np
 import pytest
-from signed_files import edit
-from small_campaigns import MICRO
+from small_campaigns import MICRO, assert_same_records
 
 from chess_snn.campaign import CampaignFolder, load_config
 from chess_snn.campaign.integrity.verify import verify_campaign
@@ -15,7 +12,6 @@ from chess_snn.campaign.stages.window import iteration_shards, window_shards
 from chess_snn.campaign.store.plans import begin_iteration, games_of_shard, num_shards, read_plan
 from chess_snn.data import GameRecords, ReplayWindow, concatenate, read_manifest, read_shard
 from chess_snn.data.files import remove
-from chess_snn.errors import CorruptDataError
 from chess_snn.games import get_game
 from chess_snn.training import load_trainer
 
@@ -44,13 +40,6 @@ def play(path: Path, num_workers: int, precision: str) -> CampaignFolder:
 
 def records_of(folder: CampaignFolder, iteration: int) -> GameRecords:
     return concatenate([read_shard(shard)[0] for shard in iteration_shards(folder, iteration)])
-
-
-def assert_same_records(found: GameRecords, wanted: GameRecords) -> None:
-    for column in fields(GameRecords):
-        np.testing.assert_array_equal(
-            getattr(found, column.name), getattr(wanted, column.name), column.name
-        )
 
 
 @pytest.mark.parametrize("precision", ["fp32", "int8"])
@@ -125,11 +114,3 @@ def test_an_iteration_that_an_older_program_began_is_finished_by_its_rule(oldest
     # Should its plan be lost, its shards tell that they are of that time.
     folder.plan(1).unlink()
     assert begin_iteration(folder, 1, plan.elapsed_s, num_workers=8) == plan
-
-
-def test_a_plan_without_shards_is_damaged(new_folder):
-    folder = new_folder("c")
-    begin_iteration(folder, 0, 0.0)
-    edit(folder.plan(0), num_shards=0)
-    with pytest.raises(CorruptDataError, match="num_shards must be >= 1"):
-        read_plan(folder, 0)

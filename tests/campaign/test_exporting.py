@@ -1,5 +1,6 @@
 """A network on its own: what is exported is what was committed, or nothing is."""
 
+
 import pytest
 from stored_files import copy_campaign
 

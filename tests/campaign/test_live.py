@@ -1,12 +1,17 @@
-"""What a running campaign tells of its workers, and who may believe it."""
+"""What a running campaign tells of its workers and its writer, and who may believe it."""
 
 import json
 import os
+import signal
+import socket
+import subprocess
+import sys
 import time
 from dataclasses import asdict, replace
 
 import pytest
 
+from chess_snn.campaign import campaign_lock
 from chess_snn.campaign.viewing.events import (
     Message,
     StageProgress,
@@ -15,6 +20,8 @@ from chess_snn.campaign.viewing.events import (
 )
 from chess_snn.campaign.viewing.live import (
     Live,
+    WriterState,
+    find_writer,
     is_reporting,
     live_file,
     read_live,
@@ -67,14 +74,6 @@ def test_what_is_damaged_or_of_another_version_says_nothing(folder, text):
     assert read_live(folder) == Live()
 
 
-def test_a_worker_in_a_line():
-    assert str(WORKER) == (
-        "box-a/gpu0-0: 120 games, 3.1/s, 1.0 cores, 1.2 GiB, GPU 87%, 12.0 of 140.0 GiB"
-    )
-    unknown = replace(WORKER, gpu_share=None, gpu_memory_bytes=None, quiet_s=31.0)
-    assert str(unknown).endswith("1.2 GiB, silent for 31 s")
-
-
 def test_all_workers_in_a_line_count_each_gpu_once():
     others = [
         replace(WORKER, name="box-a/gpu0-1"),
@@ -86,3 +85,68 @@ def test_all_workers_in_a_line_count_each_gpu_once():
     )
     on_cpu = replace(WORKER, gpu_share=None, gpu_memory_bytes=None)
     assert str(WorkersProgress((on_cpu,))) == "1 worker: 120 games, 3.1/s, 1.0 cores"
+
+
+# Whether somebody writes a campaign is told without disturbing anybody.
+
+
+HOLDER = """
+import sys, time
+from pathlib import Path
+from chess_snn.campaign import CampaignFolder, campaign_lock
+with campaign_lock(CampaignFolder.open(Path(sys.argv[1]))):
+    print("held", flush=True)
+    time.sleep(60)
+"""
+
+
+def test_a_campaign_that_nobody_ran_has_none(new_folder):
+    assert find_writer(new_folder()) is None
+
+
+def test_runs_while_it_holds_the_lock_and_not_merely_while_it_lives(new_folder):
+    folder = new_folder()
+    with campaign_lock(folder):
+        writer = find_writer(folder)
+        assert (writer.pid, writer.host) == (os.getpid(), socket.gethostname())
+        assert writer.state is WriterState.RUNNING
+        assert str(writer).startswith(f"running: process {os.getpid()} on {socket.gethostname()}")
+    assert find_writer(folder).state is WriterState.STOPPED
+
+
+def test_a_killed_writer_has_stopped_even_before_its_parent_asks(new_folder):
+    folder = new_folder()
+    holder = subprocess.Popen(
+        [sys.executable, "-c", HOLDER, folder.path], stdout=subprocess.PIPE, text=True
+    )
+    try:
+        assert holder.stdout.readline() == "held\n"
+        assert find_writer(folder).state is WriterState.RUNNING
+    finally:
+        holder.send_signal(signal.SIGKILL)
+        os.waitid(os.P_PID, holder.pid, os.WEXITED | os.WNOWAIT)  # it stays a zombie
+    assert find_writer(folder).state is WriterState.STOPPED
+    holder.wait()
+    assert find_writer(folder).state is WriterState.STOPPED
+
+
+def test_another_hosts_process_cannot_be_seen(new_folder):
+    folder = new_folder()
+    holder = {"host": "elsewhere", "pid": os.getpid(), "since": "2026-01-31T12:00:00+00:00"}
+    folder.lock_file.write_text(json.dumps(holder))
+    writer = find_writer(folder)
+    assert writer.state is WriterState.ELSEWHERE
+    assert writer.since.timestamp() == 1769860800
+    assert "on another host: process" in str(writer)
+
+
+@pytest.mark.parametrize("text", [
+    "", "{", "[]", "\xff", '{"host": "a"}',
+    '{"host": "a", "pid": -1, "since": "2026-01-31"}',
+    '{"host": "a", "pid": 99999999999, "since": "2026-01-31"}',
+    '{"host": "a", "pid": 1, "since": "yesterday"}',
+])
+def test_a_lock_file_that_is_just_being_written_names_nobody(new_folder, text):
+    folder = new_folder()
+    folder.lock_file.write_text(text, encoding="latin-1")
+    assert find_writer(folder) is None

@@ -1,4 +1,4 @@
-"""Folders, pipes, links and odd names where files of a campaign belong: told, and nothing lost."""
+"""Folders, pipes, links, odd names and damaged notes: told, and nothing lost."""
 
 import os
 import shutil
@@ -12,6 +12,13 @@ from stored_files import copy_campaign
 from chess_snn.campaign import CampaignFolder
 from chess_snn.campaign.integrity.repair import repair_campaign
 from chess_snn.campaign.integrity.verify import verify_campaign
+from chess_snn.campaign.store.notes import (
+    Removed,
+    note_removal,
+    read_notes,
+    read_removals,
+    write_note,
+)
 from chess_snn.campaign.store.plans import read_plan, write_plan
 from chess_snn.data import read_json
 from chess_snn.errors import CorruptDataError
@@ -37,8 +44,10 @@ def stored(tmp_path: Path) -> CampaignFolder:
 
 
 @pytest.mark.fault(10)
-@pytest.mark.parametrize("make", ODD_THINGS.values(), ids=ODD_THINGS)
-@pytest.mark.parametrize("name", SMALL_FILES)
+@pytest.mark.parametrize(
+    ("name", "make"), [*zip((*SMALL_FILES, SMALL_FILES[0]), ODD_THINGS.values(), strict=True)],
+    ids=ODD_THINGS,
+)
 def test_what_is_no_file_is_damage_and_set_aside_bug(
     stored: CampaignFolder, name: str, make: Callable[[Path], object]
 ) -> None:
@@ -94,3 +103,31 @@ def test_a_stray_receipt_is_one_finding_bug(stored: CampaignFolder) -> None:
     shutil.copy(stored.receipt(1), stored.receipt(20261122))
     findings = verify_campaign(stored)
     assert [finding.path for finding in findings.damage] == ["receipts/iter-20261122.json"]
+
+
+# Notes of what was set aside, and of what was removed: nothing makes a damaged one again.
+
+
+@pytest.mark.parametrize("text", ["{", "[]", '{"schema": 1}'])
+def test_a_damaged_note_is_not_to_be_deleted_bug(new_folder, text):
+    folder = new_folder("c")
+    notes = {
+        note_removal(folder, [Removed("games/iter-000000", 1000, None)]): read_removals,
+        write_note(folder, folder.shard(0, 0), "quarantined", "other bytes"): read_notes,
+    }
+    for path, read in notes.items():
+        path.write_text(text)
+        with pytest.raises(CorruptDataError, match=f"{path.name} .*; restore it from a copy$"):
+            read(folder)
+
+
+@pytest.mark.parametrize(("formerly", "now"), [
+    ("set aside", "quarantined"), ("made again", "rebuilt"), ("dropped", "dropped"),
+])
+def test_a_note_of_the_first_version_is_read(new_folder, formerly, now):
+    folder = new_folder("c")
+    path = write_note(folder, folder.shard(0, 0), "dropped", "other bytes")
+    text = path.read_text().replace('"schema": 2', '"schema": 1')
+    path.write_text(text.replace('"event": "dropped"', f'"event": "{formerly}"'))
+    (note,) = read_notes(folder)
+    assert note.event == now

@@ -5,6 +5,7 @@ import shutil
 import stat
 
 import pytest
+from signed_files import edit_config
 from small_campaigns import MICRO
 
 from chess_snn.campaign import CampaignFolder, load_config
@@ -31,15 +32,6 @@ def begun(first_generation, tmp_path) -> CampaignFolder:
     return CampaignFolder.open(shutil.copytree(first_generation, tmp_path / "c"))
 
 
-def edited(folder: CampaignFolder, old: str, new: str) -> CampaignFolder:
-    """The campaign after a line of its configuration was edited."""
-    file = folder.path / "campaign.toml"
-    text = file.read_text()
-    assert text.count(old) == 1
-    file.write_text(text.replace(old, new))
-    return CampaignFolder.open(folder.path)
-
-
 @pytest.mark.fault(17)
 @pytest.mark.parametrize(("old", "new", "named"), [
     ("learning_rate = 0.006\n", "learning_rate = 0.01\n",
@@ -51,7 +43,7 @@ def edited(folder: CampaignFolder, old: str, new: str) -> CampaignFolder:
     ("mirror = true\n", "mirror = false\n", "training.mirror was True and is False"),
 ])
 def test_a_changed_setting_is_refused_with_its_old_and_new_value(begun, old, new, named):
-    folder = edited(begun, old, new)
+    folder = edit_config(begun, old, new)
     if named is None:  # left out, it has the default that it had
         check_before_run(folder)
         return
@@ -64,17 +56,17 @@ def test_a_changed_setting_is_refused_with_its_old_and_new_value(begun, old, new
 
 @pytest.mark.fault(17)
 def test_all_changed_settings_are_named(begun):
-    edited(begun, "clip_norm = 1.0\n", "clip_norm = 2.0\n")
+    edit_config(begun, "clip_norm = 1.0\n", "clip_norm = 2.0\n")
     with pytest.raises(CampaignError, match=r"seed was 3 and is 9; training\.clip_norm was 1\.0"):
-        check_before_run(edited(begun, "seed = 3\n", "seed = 9\n"))
+        check_before_run(edit_config(begun, "seed = 3\n", "seed = 9\n"))
 
 
 def test_where_it_is_executed_may_change(begun):
-    check_before_run(edited(begun, "workers = 0\n", "workers = 1\n"))
+    check_before_run(edit_config(begun, "workers = 0\n", "workers = 1\n"))
 
 
 def test_before_anything_was_done_settings_may_change(new_folder):
-    check_before_run(edited(new_folder(), "learning_rate = 0.006\n", "learning_rate = 0.01\n"))
+    check_before_run(edit_config(new_folder(), "learning_rate = 0.006\n", "learning_rate = 0.01\n"))
 
 
 def test_a_damaged_first_generation_is_left_to_whoever_mends_it(begun):
@@ -93,7 +85,7 @@ def test_a_change_is_found_by_the_next_generation_where_the_first_cannot_say_bug
     damage(begun.checkpoint(0))
     check_before_run(begun)
     with pytest.raises(CampaignError, match=r"campaign\.iterations was 2 and is 3"):
-        check_before_run(edited(begun, "iterations = 2\n", "iterations = 3\n"))
+        check_before_run(edit_config(begun, "iterations = 2\n", "iterations = 3\n"))
 
 
 def test_the_first_generation_holds_every_setting(begun):
@@ -117,7 +109,7 @@ def test_a_folder_that_cannot_be_written_is_named(begun, place):
 
 
 def test_under_a_changed_setting_nothing_may_go_and_verify_names_it_bug(begun):
-    changed = edited(begun, "iterations = 2\n", "iterations = 1\n")
+    changed = edit_config(begun, "iterations = 2\n", "iterations = 1\n")
     with pytest.raises(CampaignError, match=r"campaign\.iterations was 2 and is 1"):
         find_disposable(changed)
     assert [(found.kind, found.path) for found in verify_campaign(changed).damage] == [

@@ -4,23 +4,12 @@ import shutil
 from pathlib import Path
 
 import pytest
-from small_campaigns import finish, make_campaign
+from small_campaigns import finish, idle_rebuilder, make_campaign
 from stored_files import copy_campaign
 
-from chess_snn.campaign import CampaignFolder
-from chess_snn.campaign.artifacts.artifact import Stored
-from chess_snn.campaign.integrity.rebuild import MOST_READINGS, Rebuilder
+from chess_snn.campaign.integrity.rebuild import MOST_READINGS
 from chess_snn.campaign.store.notes import Removed, note_removal
 from chess_snn.errors import BeyondRepairError, DamagedFolderError
-
-
-def idle_rebuilder(folder: CampaignFolder, told: list[str]) -> Rebuilder:
-    """One that must not make anything."""
-
-    def refuse(_: CampaignFolder, stored: Stored) -> object:
-        raise AssertionError(f"asked to make {stored}")
-
-    return Rebuilder(folder, told.append, refuse, pause_s=0.0)
 
 
 @pytest.mark.fault(11)

@@ -4,12 +4,11 @@ import json
 from dataclasses import replace
 
 import pytest
-from small_campaigns import MICRO_2048, play_campaign, play_iteration
+from small_campaigns import MICRO_2048, play_campaign
 
-from chess_snn.campaign import CampaignFolder, load_config, read_receipts
+from chess_snn.campaign import load_config, read_receipts
 from chess_snn.campaign.integrity.verify import verify_campaign
 from chess_snn.campaign.models.references import model_of_campaign
-from chess_snn.campaign.stages import prepare_first_generation
 from chess_snn.campaign.strength.matches import final_matches, read_final_matches
 from chess_snn.campaign.strength.ratings import rate_campaign
 from chess_snn.campaign.viewing.alarms import find_alarms
@@ -26,7 +25,6 @@ from chess_snn.data import read_shard
 from chess_snn.errors import ConfigError, UsageError
 from chess_snn.games import get_game
 from chess_snn.nets import NetConfig, build_network, save_network
-from chess_snn.self_play import SelfPlayStatistics, combine
 
 OPPONENTS = ["random", "expectimax:1", "earlier"]
 
@@ -110,28 +108,6 @@ def test_nobody_wins_a_recorded_game(folder):
         assert not records.cut_values_white.any()
 
 
-def test_the_same_seed_gives_the_same_campaign(folder, tmp_path):
-    again = CampaignFolder.create(tmp_path / "c", load_config(settings=MICRO_2048))
-    prepare_first_generation(again)
-    for iteration in range(2):
-        play_iteration(again, iteration)
-    for one, two in zip(read_receipts(folder), read_receipts(again), strict=True):
-        assert one.training.weights_digest == two.training.weights_digest
-        assert one.matches == two.matches
-        assert one.promotion == two.promotion
-
-
-def test_statistics_of_parts_add_up(folder):
-    receipt = read_receipts(folder)[0]
-    parts = [SelfPlayStatistics.from_json(shard.statistics) for shard in receipt.shards]
-    whole = combine(parts)
-    assert whole.num_players == 1
-    assert whole.ordinary_points == sum(part.ordinary_points for part in parts)
-    assert whole.reached[min(whole.reached, key=int)] == 1.0
-    assert min(p.points_mean for p in parts) <= whole.points_mean
-    assert SelfPlayStatistics.from_json(json.loads(json.dumps(whole.to_json()))) == whole
-
-
 def test_falling_points_raise_an_alarm():
     falling = [{"evaluation/points_mean": value} for value in (900, 1000, 1100, 700, 600, 500)]
     assert [alarm.name for alarm in find_alarms(falling)] == ["points falling"]
@@ -151,13 +127,6 @@ def test_falling_points_raise_an_alarm():
 def test_settings_that_need_two_players_are_refused_by_name(change, named):
     with pytest.raises(ConfigError, match=named):
         load_config(settings=[*MICRO_2048, change])
-
-
-@pytest.mark.parametrize("preset", ["smoke-2048", "cpu-2048"])
-def test_presets_of_2048_can_start(preset):
-    config = load_config(preset)
-    assert config.campaign.game == "2048"
-    assert config.self_play.restart_share_first == 0.25
 
 
 def test_a_network_of_another_game_is_refused_in_one_line(folder, tmp_path):

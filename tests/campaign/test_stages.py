@@ -1,12 +1,12 @@
 """A whole small campaign by its stages: idempotent, and the same wherever and however it is run."""
 
 import json
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 import pytest
-from small_campaigns import MICRO, play_first_games
+from small_campaigns import MICRO, assert_same_records, play_first_games, play_match
 
 from chess_snn.campaign import (
     CampaignFolder,
@@ -26,21 +26,19 @@ from chess_snn.campaign.stages import (
 )
 from chess_snn.campaign.stages.networks import FROZEN_SETTINGS
 from chess_snn.campaign.store.plans import begin_iteration
-from chess_snn.campaign.store.receipts import ShardFacts, StageSeconds, TrainingFacts
+from chess_snn.campaign.store.receipts import StageSeconds
 from chess_snn.campaign.strength.matches import (
     finish_match,
     generation_matches,
-    play_match_part,
 )
 from chess_snn.campaign.strength.reports import play_conversion
 from chess_snn.data import (
     START_KINDS,
-    GameRecords,
     read_manifest,
     read_shard,
     with_digest,
 )
-from chess_snn.errors import CorruptDataError, UnknownVersionError
+from chess_snn.errors import CorruptDataError
 from chess_snn.search import SearchSettings
 from chess_snn.types import Json
 
@@ -69,22 +67,16 @@ def play_stages(path: Path, *, num_threads: int, shard_order: list[int]) -> Play
             for shard in shard_order
         }
         training = train_generation(path, iteration)
-        matches = play_matches(folder, iteration + 1, num_threads)
+        matches = [
+            play_match(folder, match, num_threads)
+            for match in generation_matches(folder, iteration + 1)
+        ]
         receipts.append(Receipt(
             iteration, plan, [facts[shard] for shard in range(NUM_SHARDS)], training, matches,
             play_conversion(path, iteration + 1, num_threads=num_threads), matches[0]["score"],
             iteration + 1, StageSeconds(1.0, 2.0, 3.0, 0.5, 6.0), 10.0 * (iteration + 1),
         ))
     return Played(folder, receipts)
-
-
-def play_matches(folder: CampaignFolder, generation: int, num_threads: int = 1) -> list[Json]:
-    summaries = []
-    for match in generation_matches(folder, generation):
-        for part in range(len(match.parts)):
-            play_match_part(folder.path, match, part, num_threads=num_threads)
-        summaries.append(finish_match(folder.path, match))
-    return summaries
 
 
 @pytest.fixture(scope="module")
@@ -121,12 +113,10 @@ def test_every_stage_done_again_returns_the_same_and_writes_nothing(played):
 def test_neither_place_nor_threads_nor_order_change_the_games_and_weights(played, played_otherwise):
     for iteration in range(NUM_ITERATIONS):
         for shard in range(NUM_SHARDS):
-            first, _ = read_shard(played.folder.shard(iteration, shard))
-            second, _ = read_shard(played_otherwise.folder.shard(iteration, shard))
-            for column in fields(GameRecords):
-                np.testing.assert_array_equal(
-                    getattr(first, column.name), getattr(second, column.name), column.name
-                )
+            assert_same_records(*(
+                read_shard(each.folder.shard(iteration, shard))[0]
+                for each in (played, played_otherwise)
+            ))
     digests = [
         [read_manifest(p.folder.checkpoint(g)).meta["weights_digest"]
          for g in range(NUM_ITERATIONS + 1)]
@@ -134,13 +124,6 @@ def test_neither_place_nor_threads_nor_order_change_the_games_and_weights(played
     ]
     assert digests[0] == digests[1]
     assert len(set(digests[0])) == NUM_ITERATIONS + 1, "training changes the weights"
-
-
-def test_shards_differ_from_one_another(played):
-    first, second = (read_shard(played.folder.shard(0, shard))[0] for shard in range(NUM_SHARDS))
-    assert (first.num_games, second.num_games) == (3, 3)
-    size = min(first.num_positions, second.num_positions)
-    assert not np.array_equal(first.actions[:size], second.actions[:size])
 
 
 def test_the_loss_on_held_out_games_falls(tmp_path):
@@ -190,18 +173,13 @@ def test_receipts_are_read_as_they_were_written(played):
 
 @pytest.mark.parametrize("damage", [
     lambda body: body | {"schema": 1},
-    lambda body: body | {"plan": body["plan"] | {"progress_first": 2.0}},
-    lambda body: body | {"conversion": {}},
     lambda body: body | {"iteration": 1},
     lambda body: body | {"extra": 1},
     lambda body: {name: value for name, value in body.items() if name != "score"},
-    lambda body: body | {"shards": 3},
     lambda body: body | {"shards": []},
     lambda body: body | {"shards": [body["shards"][0] | {"statistics": {}}]},
-    lambda body: body | {"training": {}},
     lambda body: body | {"matches": [{}]},
     lambda body: body | {"promotion": {"verdict": "accept"}},
-    lambda body: body | {"promotion": "accept"},
 ])
 def test_a_damaged_receipt_is_named(played, new_folder, damage):
     folder = new_folder()
@@ -211,44 +189,6 @@ def test_a_damaged_receipt_is_named(played, new_folder, damage):
     folder.receipt(0).write_text(json.dumps(with_digest(damage(body))))
     with pytest.raises(CorruptDataError, match=r"iter-000000\.json"):
         read_receipt(folder, 0)
-
-
-def test_an_edited_receipt_is_refused_whatever_was_edited(played, new_folder):
-    folder = new_folder()
-    write_receipt(folder, played.receipts[0])
-    body: Json = json.loads(folder.receipt(0).read_text())
-    for name in body:
-        without = {key: value for key, value in body.items() if key != name}
-        for edited in (without, body | {name: [body[name]]}, body | {f"{name}_": body[name]}):
-            folder.receipt(0).write_text(json.dumps(edited))
-            with pytest.raises(CorruptDataError, match=r"iter-000000\.json"):
-                read_receipt(folder, 0)
-
-
-def test_a_receipt_of_a_newer_program_is_refused_by_name(played, new_folder):
-    folder = new_folder()
-    write_receipt(folder, played.receipts[0])
-    body: Json = json.loads(folder.receipt(0).read_text())
-    del body["digest"]
-    folder.receipt(0).write_text(json.dumps(with_digest(body | {"schema": 6, "later": 1})))
-    with pytest.raises(UnknownVersionError, match=r"receipt version 6 is unknown.*2 to 5; a newer"):
-        read_receipt(folder, 0)
-
-
-def test_receipts_from_before_ratings_and_gates_are_read(played, new_folder):
-    folder = new_folder()
-    write_receipt(folder, played.receipts[0])
-    body: Json = json.loads(folder.receipt(0).read_text())
-    del body["digest"], body["promotion"], body["rating"], body["seconds"]["gating_match"]
-    folder.receipt(0).write_text(json.dumps(body | {"schema": 2}))
-    receipt = read_receipt(folder, 0)
-    assert (receipt.promotion, receipt.rating, receipt.seconds.gating_match) == (None, None, 0.0)
-
-
-def test_a_receipt_without_its_predecessor_is_not_counted(played, new_folder):
-    folder = new_folder()
-    write_receipt(folder, played.receipts[1])
-    assert read_receipts(folder) == []
 
 
 def test_a_generation_without_evaluation_has_no_score(played, new_folder):
@@ -353,11 +293,3 @@ def test_a_warm_worker_reads_the_games_behind_the_threshold_once_bug(tmp_path):
     play_shard(folder.path, 1, 0)
     folder.shard(0, 0).unlink()
     assert play_shard(folder.path, 1, 1).name == "iter-000001/shard-0001"
-
-
-def test_facts_of_a_committed_shard_name_it(played):
-    shard = played.receipts[0].shards[1]
-    assert isinstance(shard, ShardFacts)
-    assert shard.name == "iter-000000/shard-0001"
-    assert shard.bytes > 0
-    assert isinstance(played.receipts[0].training, TrainingFacts)

@@ -26,7 +26,7 @@ from chess_snn.campaign.stages.window import iteration_to_train
 from chess_snn.campaign.store.plans import begin_iteration
 from chess_snn.data import is_committed, read_manifest, sweep_temporaries
 from chess_snn.devices import SIMULATED_GPUS
-from chess_snn.errors import CampaignError, ConfigError, DamagedFolderError, RankLostError
+from chess_snn.errors import CampaignError, DamagedFolderError, RankLostError
 from chess_snn.ports import LOOPBACK, free_port
 from chess_snn.training import supervised_progress
 from chess_snn.training.rank_launch import RankLayout
@@ -136,12 +136,6 @@ def test_the_iteration_to_train_is_the_first_that_was_played_and_not_trained(pla
     begin_iteration(folder, 1, 0.0)
     with pytest.raises(CampaignError, match="has 0 of 2 shards of iteration 1"):
         iteration_to_train(folder, 1)
-
-
-def test_more_ranks_than_micro_batches_are_refused_at_the_start():
-    with pytest.raises(ConfigError, match="training_ranks = 3, and a step has 2 micro-batches"):
-        load_config(settings=["execution.training_ranks=3"])
-    load_config(settings=["execution.training_ranks=3", "training.micro_batch=64"])
 
 
 @pytest.mark.fault(5, 7)

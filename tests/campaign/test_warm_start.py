@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from made_imports import make_import
+from made_imports import Killed, make_import
 from small_campaigns import MICRO
 
 from chess_snn.campaign import CampaignFolder, load_config
@@ -18,10 +18,6 @@ from chess_snn.nets import load_network
 from chess_snn.training import WEIGHTS, supervised_progress
 
 SETTINGS = (*MICRO, "training.batch_size=64", "supervised.epochs=2")
-
-
-class Killed(BaseException):
-    """Stands for kill -9: nothing catches it."""
 
 
 @pytest.fixture(scope="module")

@@ -164,47 +164,9 @@ def test_looking_writes_nothing(folder):
     assert {path: path.stat().st_mtime_ns for path in folder.path.rglob("*")} == before
 
 
-def test_a_look_without_news_reads_no_receipt_again(folder, monkeypatch):
-    for iteration in range(3):
-        made.finish(folder, iteration)
-    watch = CampaignWatch(folder.path)
-    watch.look()
-    monkeypatch.setattr(
-        "chess_snn.campaign.viewing.watching.read_receipt", lambda *_: pytest.fail("read again")
-    )
-    watch.look()
-
-
 def test_a_folder_that_disappears_is_named(folder):
     watch = CampaignWatch(folder.path)
     watch.look()
     shutil.rmtree(folder.path)
     with pytest.raises(CampaignError, match="holds no campaign any more"):
         watch.look()
-
-
-@pytest.mark.parametrize("of", ["receipt", "plan"])
-def test_a_damaged_file_is_named(folder, of):
-    made.finish(folder, 0)
-    watch = CampaignWatch(folder.path)
-    watch.look()
-    made.finish(folder, 1)
-    path = getattr(folder, of)(1)
-    path.write_text(path.read_text()[:100])
-    with pytest.raises(CorruptDataError, match=r"iter-000001\.json"):
-        watch.look()
-
-
-@pytest.mark.parametrize("damage", [
-    lambda body: body | {"matches": [body["matches"][0] | {"score_low": None}]},
-    lambda body: body | {"matches": [body["matches"][0] | {"player_a": 3}]},
-    lambda body: body | {"champion": "seven"},
-    lambda body: body | {"training": body["training"] | {"metrics": {"value_loss": "low"}}},
-])
-def test_a_figure_that_is_none_is_damage(folder, damage):
-    for iteration in range(2):
-        made.finish(folder, iteration)
-    path = folder.receipt(1)
-    path.write_text(json.dumps(damage(json.loads(path.read_text()))))
-    with pytest.raises(CorruptDataError, match=r"iter-000001\.json is damaged"):
-        CampaignWatch(folder.path).look()

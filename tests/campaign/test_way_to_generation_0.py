@@ -4,14 +4,14 @@ import shutil
 from pathlib import Path
 
 import pytest
-from made_imports import make_import
-from small_campaigns import MICRO
+from made_imports import Killed, make_import
+from signed_files import edit_config
+from small_campaigns import MICRO, idle_rebuilder
+from stored_shards import damage as damage_file
 
 from chess_snn.campaign import CampaignFolder, load_config
-from chess_snn.campaign.artifacts.artifact import Stored
 from chess_snn.campaign.integrity.gc import dispose, find_disposable
 from chess_snn.campaign.integrity.preflight import check_before_run
-from chess_snn.campaign.integrity.rebuild import Rebuilder
 from chess_snn.campaign.integrity.repair import repair_campaign
 from chess_snn.campaign.integrity.verify import verify_campaign
 from chess_snn.campaign.stages.dataset import fix_dataset
@@ -20,10 +20,6 @@ from chess_snn.campaign.store.notes import read_notes
 from chess_snn.data import read_manifest
 from chess_snn.errors import CampaignError, DamagedFolderError
 from chess_snn.training import ALONE, WEIGHTS, step_checkpoints
-
-
-class Killed(BaseException):
-    """Stands for kill -9: nothing catches it."""
 
 
 def kill_after_three_epochs(done, total):
@@ -65,15 +61,6 @@ def digest(folder):
     return read_manifest(folder.checkpoint(0)).meta["weights_digest"]
 
 
-def edited(folder, old, new):
-    """The campaign after a line of its configuration was edited."""
-    file = folder.path / "campaign.toml"
-    text = file.read_text()
-    assert text.count(old) == 1
-    file.write_text(text.replace(old, new))
-    return CampaignFolder.open(folder.path)
-
-
 CHANGES = [
     ('size = "tiny"\n', 'size = "small"\n', "net.size was 'tiny' and is 'small'"),
     ("seed = 3\n", "seed = 9\n", "campaign.seed was 3 and is 9"),
@@ -86,14 +73,14 @@ CHANGES = [
 def test_a_setting_changed_before_generation_0_is_there_is_refused_bug(folder, old, new, named):
     check_before_run(folder)
     with pytest.raises(CampaignError, match=named):
-        check_before_run(edited(folder, old, new))
+        check_before_run(edit_config(folder, old, new))
 
 
 def test_where_the_games_are_and_the_time_between_checkpoints_may_change(folder, tmp_path):
     games = folder.config.supervised.games
     moved = shutil.copytree(games, tmp_path / "moved")
-    edited(folder, "checkpoint_minutes = 5.0\n", "checkpoint_minutes = 1.0\n")
-    check_before_run(edited(folder, f'games = "{games}"\n', f'games = "{moved}"\n'))
+    edit_config(folder, "checkpoint_minutes = 5.0\n", "checkpoint_minutes = 1.0\n")
+    check_before_run(edit_config(folder, f'games = "{games}"\n', f'games = "{moved}"\n'))
     train_first_generation(folder.path)
 
 
@@ -102,7 +89,7 @@ def test_a_change_is_found_by_the_checkpoint_before_where_the_newest_cannot_say(
     (step_checkpoints(folder.supervised)[-1] / "MANIFEST.json").write_text("{")
     check_before_run(folder)
     with pytest.raises(CampaignError, match=r"supervised\.epochs was 4 and is 5"):
-        check_before_run(edited(folder, "epochs = 4\n", "epochs = 5\n"))
+        check_before_run(edit_config(folder, "epochs = 4\n", "epochs = 5\n"))
 
 
 def test_checkpoints_that_keep_no_settings_are_gone_on_from(config, tmp_path, undisturbed):
@@ -111,16 +98,10 @@ def test_checkpoints_that_keep_no_settings_are_gone_on_from(config, tmp_path, un
     with pytest.raises(Killed):
         learn_dataset(config, folder.supervised, {}, kill_after_three_epochs, None, ALONE)
     assert step_checkpoints(folder.supervised)
-    check_before_run(edited(folder, "seed = 3\n", "seed = 9\n"))
-    edited(folder, "seed = 9\n", "seed = 3\n")
+    check_before_run(edit_config(folder, "seed = 3\n", "seed = 9\n"))
+    edit_config(folder, "seed = 9\n", "seed = 3\n")
     train_first_generation(folder.path)
     assert digest(folder) == undisturbed
-
-
-def flip_a_bit(path: Path) -> None:
-    content = bytearray(path.read_bytes())
-    content[len(content) // 2] ^= 1
-    path.write_bytes(content)
 
 
 def truncate(path: Path) -> None:
@@ -129,20 +110,14 @@ def truncate(path: Path) -> None:
 
 def made_anyway(folder: CampaignFolder) -> list[str]:
     """Make generation 0, and quarantine what is corrupt; the lines that are logged."""
-
-    def refuse(_: CampaignFolder, stored: Stored) -> object:
-        raise AssertionError(f"asked to make {stored}")
-
     told: list[str] = []
-    rebuilder = Rebuilder(folder, told.append, refuse)
-    rebuilder.run(lambda: train_first_generation(folder.path))
+    idle_rebuilder(folder, told).run(lambda: train_first_generation(folder.path))
     return told
 
 
 @pytest.mark.fault(11)
 @pytest.mark.parametrize(("damage", "name"), [
-    (flip_a_bit, WEIGHTS), (truncate, "optimizer.safetensors"), (Path.unlink, "trainer.json"),
-    (flip_a_bit, "MANIFEST.json"), (Path.unlink, "MANIFEST.json"),
+    (damage_file, WEIGHTS), (truncate, "optimizer.safetensors"), (Path.unlink, "MANIFEST.json"),
 ])
 def test_a_damaged_newest_checkpoint_is_set_aside_and_the_one_before_gone_on_from_bug(
     folder, undisturbed, damage, name
@@ -167,7 +142,7 @@ def test_a_damaged_newest_checkpoint_is_set_aside_and_the_one_before_gone_on_fro
 @pytest.mark.fault(11)
 def test_where_both_checkpoints_are_damaged_it_begins_anew(folder, undisturbed):
     for checkpoint in step_checkpoints(folder.supervised):
-        flip_a_bit(checkpoint / WEIGHTS)
+        damage_file(checkpoint / WEIGHTS)
     first, second = made_anyway(folder)
     for line in (first, second):
         assert "raining continues from the one before, or from the beginning" in line
@@ -180,7 +155,7 @@ def test_verify_finds_a_damaged_checkpoint_on_the_way_and_repairs_it_bug(folder,
     assert findings.is_whole
     assert findings.checked["checkpoint"] == 2
     newest = step_checkpoints(folder.supervised)[-1]
-    flip_a_bit(newest / WEIGHTS)
+    damage_file(newest / WEIGHTS)
     findings = verify_campaign(folder)
     assert [(f.kind, f.path, f.state) for f in findings.found] == [
         ("checkpoint", f"supervised/{newest.name}", "damaged"),

@@ -1,12 +1,13 @@
-"""How many workers a machine gives, and what each gets: plans of machines that are values."""
+"""How many workers play and how many processes train on machines that are values."""
 
 import pytest
 
 from chess_snn.campaign import load_config
 from chess_snn.campaign.machine.slots import Machine
+from chess_snn.campaign.machine.training_launch import choose_ranks, deal_ranks, training_gpus
 from chess_snn.campaign.machine.workers import plan_workers, worker_bytes
 from chess_snn.cores import num_cores
-from chess_snn.devices import Device
+from chess_snn.devices import SIMULATED_GPUS, Device
 from chess_snn.errors import ConfigError
 
 GIB = 1 << 30
@@ -45,11 +46,6 @@ def test_nine_workers_on_two_devices_are_lowered_to_eight():
     assert found.slots[2].site == found.slots[0].site == "GPU 0 (NVIDIA H200) of box-a"
 
 
-def test_a_multiple_is_taken_as_it_is():
-    found = plan(machine(2), "workers=6")
-    assert (len(found.slots), found.notes) == (6, ())
-
-
 def test_fewer_workers_than_devices_leave_some_without_work_and_say_so():
     found = plan(machine(4), "workers=3")
     assert devices_of(found) == [0, 1, 2]
@@ -61,21 +57,6 @@ def test_workers_a_device_and_chosen_gpus():
     assert devices_of(found) == [0, 2, 5] * 3
     assert found.slots[1].environment()["CUDA_VISIBLE_DEVICES"] == "GPU-2"
     assert found.slots[1].machine_gpus == ("GPU-0", "GPU-2", "GPU-5")
-
-
-def plan_2048(where: Machine, *settings: str):
-    wanted = load_config("smoke-2048", settings=[f"execution.{setting}" for setting in settings])
-    return plan_workers(wanted, where, wanted.self_play.games_per_iteration)
-
-
-def test_a_game_of_one_player_has_the_same_rules_for_workers():
-    assert devices_of(plan_2048(machine(2))) == [0, 1, 0, 1]
-    assert len(plan_2048(machine(8, cores=64)).slots) == 16
-    found = plan_2048(machine(2), "workers=9")
-    assert devices_of(found) == [0, 1] * 4
-    assert found.notes == ("9 workers on 2 devices: lowered to 8, 4 each",)
-    on_cores = plan_2048(machine(0, cores=2), 'device="cpu"')
-    assert 1 <= len(on_cores.slots) <= 2
 
 
 def test_by_rule_two_workers_share_a_gpu_where_each_has_a_core():
@@ -158,11 +139,6 @@ def test_self_play_on_the_processor_leaves_the_gpu_to_training():
     assert found.players == list(players)
 
 
-def test_without_gpus_self_play_on_the_processor_is_as_ever():
-    found = plan(machine(cores=2), "self_play_device=cpu", "workers=2")
-    assert {slot.roles for slot in found.slots} == {("play", "train")}
-
-
 def test_more_workers_than_memory_is_an_error_that_says_how_many_fit():
     with pytest.raises(ConfigError, match=r"64 workers take about 0\.4 GiB each.*room for 8"):
         plan(machine(memory_gib=4, cores=64), "workers=64")
@@ -198,3 +174,65 @@ def test_both_numbers_of_workers_contradict_each_other():
 def test_gpus_are_different_numbers(numbers):
     with pytest.raises(ConfigError, match=r"execution\.gpus"):
         config(f"gpus={numbers}")
+
+
+# How many processes train: one for each GPU, and no more than there are micro-batches.
+
+
+def training_config(*settings):
+    return load_config(settings=["training.batch_size=1024", "training.micro_batch=128", *settings])
+
+
+@pytest.mark.parametrize(("gpus", "number"), [(0, 1), (1, 1), (2, 2), (6, 6), (8, 8)])
+def test_every_gpu_trains_by_itself(gpus, number):
+    assert choose_ranks(training_config(), gpus).number == number
+
+
+def test_the_gpu_preset_trains_on_eight_gpus():
+    assert choose_ranks(load_config("gpu"), 8).number == 8
+
+
+def test_more_gpus_than_micro_batches_leave_some_idle_and_say_so():
+    choice = choose_ranks(training_config("training.micro_batch=512"), 8)
+    assert choice.number == 2
+    assert "2 processes on a machine of 8 GPUs" in choice.why
+    assert "training.micro_batch = 128 or less" in choice.why
+    assert choose_ranks(training_config("training.micro_batch=128"), 8).number == 8
+    assert choose_ranks(training_config(), 8, num_machines=2).number == 4
+    assert choose_ranks(training_config("training.micro_batch=1024"), 8).number == 1
+
+
+def test_what_is_set_is_taken():
+    assert choose_ranks(training_config("execution.training_ranks=3"), 8).number == 3
+    assert choose_ranks(training_config("execution.training_ranks=2"), 0).number == 2
+
+
+def test_machines_take_as_many_as_they_have_gpus_and_the_largest_give_way():
+    assert deal_ranks(training_config(), [2, 4]) == [2, 4]
+    assert deal_ranks(training_config(), [0, 0]) == [1, 1]
+    assert deal_ranks(training_config(), [8, 8]) == [4, 4]
+    assert deal_ranks(training_config(), [2, 8]) == [2, 6]
+    assert deal_ranks(training_config("execution.training_ranks=2"), [8, 1]) == [2, 2]
+
+
+def test_nccl_needs_gpus():
+    wanted = training_config("execution.training_backend=nccl")
+    assert choose_ranks(wanted, 2).number == 2
+    with pytest.raises(ConfigError, match='training_backend = "nccl" needs GPUs'):
+        choose_ranks(wanted, 0)
+    with pytest.raises(ConfigError, match=r'"nccl" needs GPUs, and execution\.device = "cpu"'):
+        training_config("execution.training_backend=nccl", "execution.device=cpu")
+
+
+def test_the_gpus_are_those_that_execution_names(monkeypatch):
+    monkeypatch.setenv(SIMULATED_GPUS, "8")
+    assert len(training_gpus(training_config())) == 8
+    assert training_gpus(training_config("execution.gpus=[2,5]")) == ("2", "5")
+    assert training_gpus(training_config("execution.device=cpu")) == ()
+    with pytest.raises(ConfigError, match="there is no GPU 9"):
+        training_gpus(training_config("execution.gpus=[9]"))
+
+
+def test_machines_that_train_together_need_no_number_of_processes():
+    loaded = load_config(settings=["cluster.training_machines=2", "cluster.trust_network=true"])
+    assert loaded.execution.training_ranks == 0

@@ -14,8 +14,6 @@ from prefect.flows import load_flow_from_entrypoint  # noqa: E402
 from prefect.utilities.callables import parameter_schema  # noqa: E402
 
 from chess_snn.campaign import preset_names  # noqa: E402
-from chess_snn.nets.config import SIZES  # noqa: E402
-from chess_snn.search import MAX_SIMULATIONS  # noqa: E402
 from flows.deploying import POOL  # noqa: E402
 
 DEPLOYMENTS = Path(__file__).parents[2] / "deployments"
@@ -65,44 +63,21 @@ def test_a_preset_is_chosen_from_a_list(schemas):
     assert schemas["campaign"]["properties"]["preset"]["enum"] == list(preset_names())
 
 
-def test_each_setting_in_the_form_is_one_plain_field(schemas):
+def test_each_setting_in_the_form_has_a_default(schemas):
     """With None as default the form sends it, and the check of the form refuses it."""
     assert all(field["default"] is not None
                for field in schemas["campaign"]["properties"].values())
-    types = {name: field["type"] for name, field in schemas["campaign"]["properties"].items()}
-    assert types == {
-        "name": "string", "directory": "string", "preset": "string", "iterations": "integer",
-        "hours": "number", "games_per_iteration": "integer", "network": "string",
-        "simulations": "integer", "gpus": "array", "workers": "integer", "seed": "integer",
-        "start_from": "string", "with_games": "boolean", "settings": "array",
-    }
-
-
-def test_bounds_in_the_form_are_those_of_the_settings(schemas):
-    fields = schemas["campaign"]["properties"]
-    assert (fields["workers"]["minimum"], fields["workers"]["maximum"]) == (0, 1024)
-    assert (fields["iterations"]["minimum"], fields["iterations"]["maximum"]) == (0, 1_000_000)
-    assert fields["simulations"]["maximum"] == MAX_SIMULATIONS
-    assert fields["network"]["enum"][1:] == list(SIZES)
 
 
 @pytest.mark.parametrize(("name", "parameters"), [
     ("campaign", {"preset": "huge"}),
-    ("campaign", {"iterations": -1}),
     ("campaign", {"iterations": 2.5}),
-    ("campaign", {"hours": -0.5}),
-    ("campaign", {"games_per_iteration": -1}),
-    ("campaign", {"network": "huge"}),
     ("campaign", {"simulations": 100_001}),
-    ("campaign", {"gpus": [-1]}),
     ("campaign", {"gpus": "0,1"}),
     ("campaign", {"workers": 2000}),
-    ("campaign", {"seed": -1}),
     ("campaign", {"name": "../elsewhere"}),
     ("campaign", {"settings": "campaign.iterations=1"}),
     ("tournament", {"directory": "/c", "openings": 0}),
-    ("tournament", {"directory": "/c", "simulations": -1}),
-    ("import", {"file": "/a.pgn", "out": "/b", "workers": -1}),
     ("import", {"file": "/a.pgn"}),
 ])
 def test_the_form_refuses_what_cannot_work(schemas, name, parameters):

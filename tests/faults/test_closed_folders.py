@@ -53,8 +53,8 @@ def slow_case(name: str, *values: object) -> object:
 
 
 @pytest.mark.parametrize(("closed", "arguments", "reason"), [
-    case("below a closed folder", "closed", ("start", "--dir", "closed/new"),
-         "cannot use {root}/closed/new as a campaign folder: Permission denied"),
+    slow_case("below a closed folder", "closed", ("start", "--dir", "closed/new"),
+              "cannot use {root}/closed/new as a campaign folder: Permission denied"),
     slow_case("in one", "closed", ("start", "--dir", "closed"), "cannot write {root}/closed"),
     case("its lock", "made/campaign.lock", ("resume", "made"),
          "cannot write {root}/made/campaign.lock: Permission denied; correct"),
@@ -87,8 +87,8 @@ def test_a_folder_that_cannot_be_written_is_refused_before_any_work(
 
 @pytest.mark.parametrize(("closed", "file"), [
     case("a campaign", "made", "prefect-server.log"),
-    slow_case("its services", "made/services", "prefect-server.log"),
-    slow_case("with a log that may be written", "made/services", "prefect-server.json"),
+    case("its services", "made/services", "prefect-server.log"),
+    case("with a log that may be written", "made/services", "prefect-server.json"),
 ])
 @pytest.mark.slow
 def test_a_campaign_that_may_only_be_read_is_not_served_bug(

@@ -7,6 +7,7 @@ import pytest
 from campaign_driver import faults_at, finish, kill_campaign, launch, settings, wait_until
 from made_imports import make_import
 from small_campaigns import assert_whole, committed_shards
+from stored_shards import damage
 
 from chess_snn.campaign.integrity.verify import verify_campaign
 from chess_snn.campaign.store.notes import read_notes
@@ -49,8 +50,8 @@ def test_damage_is_told_and_mended_and_changes_nothing(tmp_path: Path) -> None:
     newest = path / "checkpoints" / "gen-000001"
     assert is_committed(newest)
     assert not is_committed(path / "checkpoints" / "gen-000002")
-    flip_a_bit(newest / "weights.safetensors")
-    flip_a_bit(path / "games" / "iter-000000" / "shard-0001")
+    damage(newest / "weights.safetensors")
+    damage(path / "games" / "iter-000000" / "shard-0001")
     (path / "games" / "iter-000000" / "shard-0002").write_bytes(b"")
     committed_shards(path, 1)[0].unlink()
 
@@ -87,7 +88,7 @@ def test_damage_on_the_way_to_generation_0_is_told_and_changes_nothing_bug(tmp_p
     wait_until((fired / "checkpoint.renamed").exists, process, log)
     kill_campaign(process)
     older, newest = step_checkpoints(path / "supervised")[-2:]
-    flip_a_bit(newest / "weights.safetensors")
+    damage(newest / "weights.safetensors")
     log.unlink()
     finish(launch("resume", str(path), log=log), log)
     text = log.read_text()
@@ -100,9 +101,3 @@ def test_damage_on_the_way_to_generation_0_is_told_and_changes_nothing_bug(tmp_p
         for base in (path, expected) for generation in (0, 1)
     }
     assert len(digests) == 2
-
-
-def flip_a_bit(path: Path) -> None:
-    content = bytearray(path.read_bytes())
-    content[len(content) // 2] ^= 1
-    path.write_bytes(content)

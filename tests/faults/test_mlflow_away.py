@@ -15,7 +15,7 @@ from campaign_driver import (  # noqa: E402
     wait_until,
 )
 from mlflow.tracking import MlflowClient  # noqa: E402
-from small_campaigns import assert_same_campaign, assert_whole  # noqa: E402
+from small_campaigns import SMALL, assert_same_campaign, assert_whole  # noqa: E402
 
 from chess_snn.campaign import CampaignFolder, load_config  # noqa: E402
 from chess_snn.ports import free_port  # noqa: E402
@@ -23,13 +23,7 @@ from flows.server_processes import HOST  # noqa: E402
 from flows.servers import mlflow_server  # noqa: E402
 from tasks.tracking import EXPERIMENT, MODEL_NAME, local_tracking_uri  # noqa: E402
 
-SETTINGS = (
-    "campaign.iterations=1", "execution.workers=1", "self_play.games_per_iteration=8",
-    "self_play.games_per_shard=4", "self_play.max_plies_first=6", "self_play.max_plies_last=8",
-    "search.simulations_first=2", "search.simulations_last=2", "training.batch_size=32",
-    "evaluation.num_openings=1", "evaluation.max_plies=6", 'evaluation.opponents=["random"]',
-    "evaluation.won_positions=2",
-)
+SETTINGS = (*SMALL, "campaign.iterations=1", "execution.workers=1")
 
 
 @pytest.mark.fault(6)

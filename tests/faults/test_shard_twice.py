@@ -7,7 +7,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from campaign_driver import FINISH_TIMEOUT_S, faults_at, settings, wait_until
+from campaign_driver import FINISH_TIMEOUT_S, faults_at, wait_until
+from small_campaigns import MICRO
 
 from chess_snn.campaign import CampaignFolder, load_config
 from chess_snn.campaign.stages import prepare_first_generation
@@ -23,10 +24,6 @@ from pathlib import Path
 from chess_snn.campaign.stages import play_shard
 print(json.dumps(asdict(play_shard(Path(sys.argv[1]), 0, 0))))
 """
-SETTINGS = [text.removeprefix("--set=") for text in settings(
-    self_play__games_per_iteration=4, self_play__games_per_shard=4, self_play__max_plies_first=8,
-    self_play__max_plies_last=8, search__simulations_first=2, search__simulations_last=2,
-)]
 
 
 def start(path: Path, environment: dict[str, str] | None = None) -> subprocess.Popen[str]:
@@ -41,7 +38,7 @@ def start(path: Path, environment: dict[str, str] | None = None) -> subprocess.P
 def test_of_two_that_play_a_shard_both_return_the_one_that_is_there(
     tmp_path: Path, place: str
 ) -> None:
-    folder = CampaignFolder.create(tmp_path / "c", load_config(settings=SETTINGS))
+    folder = CampaignFolder.create(tmp_path / "c", load_config(settings=MICRO))
     prepare_first_generation(folder)
     begin_iteration(folder, 0, 0.0)
     fired, target = tmp_path / "fired", folder.shard(0, 0)

@@ -28,7 +28,9 @@ def stored(tmp_path: Path, request: pytest.FixtureRequest) -> CampaignFolder:
     return unpack(request.param, tmp_path)
 
 
-def test_a_stored_campaign_is_whole_and_finished(stored: CampaignFolder) -> None:
+def test_a_stored_campaign_is_whole_and_everything_in_it_is_read(
+    stored: CampaignFolder, tmp_path: Path
+) -> None:
     findings = verify_campaign(stored)
     assert findings.found == []
     assert findings.checked["shard"] == 4
@@ -38,20 +40,15 @@ def test_a_stored_campaign_is_whole_and_finished(stored: CampaignFolder) -> None
     assert findings.num_match_games > 0
     assert is_finished(stored)
 
-
-def test_its_window_and_newest_generation_are_read(stored: CampaignFolder) -> None:
     newest = read_receipts(stored)[-1].training.generation
-    trainer = load_trainer(stored.checkpoint(newest), game_of(stored))
-    assert trainer.steps_done > 0
+    assert load_trainer(stored.checkpoint(newest), game_of(stored)).steps_done > 0
     window = ReplayWindow.load(game_of(stored), window_shards(stored, newest - 1), capacity=10_000)
     assert len(window.sample(8, np.random.default_rng(0))) == 8
     evaluator_of(stored, newest)
 
-
-def test_its_network_is_exported_and_plays(stored: CampaignFolder, tmp_path: Path) -> None:
-    version = export_model(stored, 2, tmp_path / "model")
-    assert read_exported(tmp_path / "model")[0]["generation"] == 2
-    assert version.digest == read_manifest(stored.checkpoint(2)).meta["weights_digest"]
+    version = export_model(stored, newest, tmp_path / "model")
+    assert read_exported(tmp_path / "model")[0]["generation"] == newest
+    assert version.digest == read_manifest(stored.checkpoint(newest)).meta["weights_digest"]
     model_of_campaign(stored.path).load(game_of(stored))
 
 

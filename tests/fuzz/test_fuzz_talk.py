@@ -3,7 +3,6 @@
 import asyncio
 import subprocess
 import sys
-import threading
 from functools import cache
 
 import chess
@@ -11,17 +10,16 @@ import chess.engine
 import pytest
 from damaged_inputs import INPUTS, changed_bytes, changed_words, either, fuzz, text_of
 from hypothesis import HealthCheck, given, settings
+from talk import PATIENCE_S, Gui
 from test_fuzz_positions import GAME, UCI_WORDS, changed_uci_line, uci_lines
 
 from chess_snn.errors import UsageError
 from chess_snn.evaluation.engines.process import EngineProcess
 from chess_snn.nets import NetConfig, build_network, save_network
 from chess_snn.search import SearchSettings
-from chess_snn.uci import LoadedModel, Options, Session
+from chess_snn.uci import LoadedModel, Options
 
 MODEL = "untrained"
-PATIENCE_S = 120.0
-"""Far beyond what any answer takes, on a busy machine too."""
 MOST_LINES = 40
 MOST_HASH_MIB = 64
 MOST_TURNS = 20
@@ -63,45 +61,22 @@ def load_model(text: str) -> LoadedModel:
     return LoadedModel(MODEL, network(), "fp32", SearchSettings())
 
 
-class Gui:
-    """A GUI that asks, listens, and stops every search."""
-
-    def __init__(self) -> None:
-        self.heard: list[str] = []
-        self._changed = threading.Condition()
-        options = Options(model=MODEL, hash_mib=1, simulations=2)
-        self.session = Session(GAME, load_model, self._hear, options)
-
-    def ask(self, line: str) -> bool:
-        """Send a line and wait until it was done; False after ``quit``."""
-        before, first = self.session._search, len(self.heard)
-        if not self.session.handle(line):
-            return False
-        self.session.handle("stop")
-        self.session.handle("isready")
-        self._wait_for("readyok", first)
-        if (search := self.session._search) is not before:
-            answer = self._wait_for("bestmove", first).split()[1]
-            search.join()
-            board = self.session._position.board
-            legal = {move.uci() for move in board.legal_moves} or {"(none)", "0000"}
-            assert answer in legal, f"{answer} in {board.fen()}"
-        assert not any("the search failed" in text for text in self.heard[first:])
-        return True
-
-    def _hear(self, line: str) -> None:
-        assert "\n" not in line
-        with self._changed:
-            self.heard.append(line)
-            self._changed.notify_all()
-
-    def _wait_for(self, start: str, first: int) -> str:
-        def found() -> list[str]:
-            return [line for line in self.heard[first:] if line.startswith(start)]
-
-        with self._changed:
-            assert self._changed.wait_for(found, PATIENCE_S), f"no {start} within {PATIENCE_S} s"
-            return found()[0]
+def ask(gui: Gui, line: str) -> bool:
+    """Send a line, stop a search that it began, and check its move; False after ``quit``."""
+    before = gui.session._search
+    gui.lines.clear()
+    if not gui.session.handle(line):
+        return False
+    gui.send("stop", "isready")
+    gui.wait_for("readyok")
+    if (search := gui.session._search) is not before:
+        answer = gui.wait_for("bestmove")[0].split()[1]
+        search.join()
+        board = gui.session._position.board
+        legal = {move.uci() for move in board.legal_moves} or {"(none)", "0000"}
+        assert answer in legal, f"{answer} in {board.fen()}"
+    assert not any("the search failed" in text for text in gui.lines)
+    return True
 
 
 def asks_for_much(line: str) -> bool:
@@ -120,12 +95,12 @@ def asks_for_much(line: str) -> bool:
 )
 def test_uci_session(data):
     """Lines of a GUI, one after the other; then a search from the initial position works."""
-    gui = Gui()
+    gui = Gui(load_model, Options(model=MODEL, hash_mib=1, simulations=2))
     try:
         lines = text_of(data).split("\n")[:MOST_LINES]
-        if all(gui.ask(line) for line in lines if not asks_for_much(line)):
+        if all(ask(gui, line) for line in lines if not asks_for_much(line)):
             for line in ("setoption name MultiPV value 1", "position startpos", "go nodes 2"):
-                gui.ask(line)
+                ask(gui, line)
     finally:
         gui.session.close()
 

@@ -6,8 +6,6 @@ import chess
 import chess_oracle as oracle
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from chess_snn.errors import IllegalMoveError, PositionError
 from chess_snn.games import get_game
@@ -130,41 +128,3 @@ def test_illegal_move_names_move_and_position(text):
 def test_action_that_no_piece_makes(action):
     with pytest.raises(IllegalMoveError, match=f"action {action} is not a move"):
         move_of_action(chess.Board(), action)
-
-
-@settings(max_examples=300)
-@given(st.text(max_size=120))
-def test_any_text_is_a_position_or_a_position_error(text):
-    try:
-        state = GAME.parse_state(text)
-    except PositionError:
-        return
-    assert GAME.format_state(state) == chess.Board(text.strip()).fen()
-
-
-@st.composite
-def damaged_fens(draw):
-    """A FEN with a few characters replaced, dropped or doubled: often still a position."""
-    fen = draw(st.sampled_from((START, *oracle.ODD_POSITIONS)))
-    for _ in range(draw(st.integers(1, 4))):
-        at = draw(st.integers(0, len(fen) - 1))
-        new = draw(st.sampled_from(["", *"pnbrqkPNBRQK12345678/ wb-KQkqah36~x"]))
-        fen = fen[:at] + new + fen[at + draw(st.integers(0, 1)) :]
-    return fen
-
-
-@settings(max_examples=1500)
-@given(damaged_fens())
-def test_damaged_fen_is_refused_or_played_by_the_rules(fen):
-    try:
-        state = GAME.parse_state(fen)
-    except PositionError:
-        return
-    board = to_board(state)
-    assert board.is_valid()
-    batch = GAME.allocate(1)
-    GAME.reset(batch, np.array([0]), state[None])
-    listed = set(batch.legal_actions[0, : batch.num_legal[0]].tolist())
-    ended = oracle.termination(board)
-    assert GAME.spec.terminations[batch.termination[0]] == ended
-    assert listed == (set(oracle.legal_actions(board)) if ended == "ongoing" else set())

@@ -126,24 +126,6 @@ def test_torch_threads_of_others_are_left_alone(positions, network):
         torch.set_num_threads(before)
 
 
-def test_the_same_seed_gives_the_same_answers(spec, positions):
-    answers = []
-    for _ in range(2):
-        with make_evaluator(build_network(spec, TINY, 9)) as evaluator:
-            answers.append(evaluate(evaluator, positions[:20]))
-    assert_same(*answers)
-
-
-def test_later_training_does_not_change_it(spec, positions):
-    network = build_network(spec, TINY, 0)
-    with make_evaluator(network) as evaluator:
-        before = evaluate(evaluator, positions[:20])
-        with torch.no_grad():
-            for parameter in network.parameters():
-                parameter.zero_()
-        assert_same(evaluate(evaluator, positions[:20]), before)
-
-
 def test_auto_is_the_cpu_without_a_gpu_and_for_8_bits(network, monkeypatch):
     with make_evaluator(network, device="auto") as evaluator:
         assert isinstance(evaluator, CudaEvaluator) == torch.cuda.is_available()

@@ -1,13 +1,17 @@
-"""The network in training: shapes, a soft start, gradients, learning, no memory."""
+"""The module that is trained: outputs, gradients, legal actions, input planes."""
 
 import dataclasses
 import math
 
+import numpy as np
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 
 from chess_snn.games import ValueKind
-from chess_snn.nets import SIZES, build_network, net_config, network_digest
+from chess_snn.nets import SIZES, build_network, expand_planes, net_config, network_digest
+from chess_snn.nets.planes import spread_by_bytes
 
 TINY = net_config("tiny")
 BOTH = pytest.mark.parametrize("config", [TINY, TINY.baseline()], ids=["spiking", "baseline"])
@@ -130,3 +134,87 @@ def test_a_game_with_few_actions_and_a_return(spec):
     assert output.policy_logits_BA.shape == (3, 4)
     assert output.value_logits_BV.shape == (3, 128)
     assert output.plies_left_B.shape == (3,)
+
+
+# Logits of legal actions alone, and their gradient, against those of all actions.
+
+
+@pytest.fixture
+def lists(positions):
+    few = positions[:24]
+    return few, torch.from_numpy(few.legal_actions), torch.from_numpy(few.num_legal)
+
+
+@pytest.mark.parametrize("config", [net_config("tiny"), net_config("tiny").baseline()],
+                         ids=["spiking", "baseline"])
+def test_values_and_gradients_are_those_of_all_actions(spec, lists, config):
+    few, legal, num_legal = lists
+    networks = [build_network(spec, config, 1) for _ in range(2)]
+    torch.manual_seed(0)
+    weights = torch.randn(legal.shape)
+    weights[torch.arange(legal.shape[1]) >= num_legal.unsqueeze(1)] = 0.0
+
+    ours = networks[0].legal_output(few.tensor(), legal, num_legal)
+    output = networks[1](few.tensor())
+    expected = few.legal_logits(output.policy_logits_BA)
+    torch.testing.assert_close(ours.legal_logits_BL, expected, rtol=1e-5, atol=1e-6)
+    assert torch.equal(ours.value_logits_BV, output.value_logits_BV)
+    assert torch.equal(ours.plies_left_B, output.plies_left_B)
+
+    for logits in (ours.legal_logits_BL, expected):
+        (logits.masked_fill(weights == 0, 0.0) * weights).sum().backward()
+    for one, other in zip(networks[0].policy.parameters(), networks[1].policy.parameters(),
+                          strict=True):
+        torch.testing.assert_close(one.grad, other.grad, rtol=1e-4, atol=1e-5)
+    stems = [network.stem.conv.weight.grad for network in networks]
+    assert stems[0].abs().sum() > 0
+    torch.testing.assert_close(*stems, rtol=1e-3, atol=1e-4)
+
+
+def test_what_stands_behind_a_list_has_no_gradient(spec, lists):
+    few, legal, num_legal = lists
+    network = build_network(spec, net_config("tiny"), 1)
+    logits = network.legal_output(few.tensor(), legal, num_legal).legal_logits_BL
+    behind = torch.arange(legal.shape[1]) >= num_legal.unsqueeze(1)
+    assert (logits[behind] == -torch.inf).all()
+    logits.backward(behind.float())
+    assert network.policy.readout.weight.grad.abs().sum() == 0
+    assert network.policy.readout.bias.grad.abs().sum() == 0
+
+
+# Bitboards to planes, against Python's own bits.
+
+
+WORDS = st.lists(
+    st.lists(st.integers(0, 2**64 - 1), min_size=3, max_size=3), min_size=1, max_size=4
+)
+
+
+@given(
+    WORDS,
+    st.sampled_from([(8, 8), (4, 4), (3, 5), (1, 1)]),
+    st.sampled_from([torch.uint8, torch.bfloat16, torch.float32, torch.float64]),
+)
+def test_bit_s_is_row_times_width_plus_column(words, board_shape, dtype):
+    height, width = board_shape
+    array = np.array(words, dtype=np.uint64)
+    tensor = torch.from_numpy(array.view(np.int64))
+    planes = expand_planes(tensor, board_shape, dtype)
+    squares = [[row * width + column for column in range(width)] for row in range(height)]
+    expected = [
+        [[[word >> square & 1 for square in row] for row in squares] for word in position]
+        for position in words
+    ]
+    assert planes.dtype == dtype
+    assert planes.tolist() == expected
+    # What other devices use.
+    anywhere = spread_by_bytes(tensor, height * width, dtype)
+    assert torch.equal(anywhere, planes.permute(0, 2, 3, 1).flatten(1, 2))
+
+
+def test_a_slice_of_columns_is_read_in_place():
+    array = np.arange(12, dtype=np.uint64).reshape(3, 4)
+    words = torch.from_numpy(array.view(np.int64))
+    expanded = expand_planes(words, (8, 8), torch.float32)
+    assert torch.equal(expand_planes(words[:, 1:3], (8, 8), torch.float32), expanded[:, 1:3])
+    assert expanded.is_contiguous(memory_format=torch.channels_last)

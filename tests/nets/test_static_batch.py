@@ -1,7 +1,10 @@
-"""Batches of fixed size, on the CPU: what is captured on a GPU does the same work."""
+"""Evaluators on devices of fixed batches and of too little memory."""
+
+import threading
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -13,6 +16,8 @@ from chess_snn.nets.cuda_evaluator import (
     column_bucket,
     row_bucket,
 )
+from chess_snn.nets.evaluator import LEAST_ROWS, RowLimit
+from chess_snn.nets.inference import InferenceNetwork
 
 
 @pytest.fixture(scope="module")
@@ -69,3 +74,76 @@ def test_columns_hold_every_legal_action(num_columns, max_legal):
     bucket = column_bucket(num_columns, max_legal)
     assert num_columns <= bucket <= max_legal
     assert bucket in (*COLUMN_SIZES, max_legal)
+
+
+# Calls of the network that are too large for the device's memory.
+
+
+def small_device(room, seen):
+    """Answers parts of at most ``room`` rows, and notes which."""
+
+    def answer(rows):
+        if rows.stop - rows.start > room:
+            raise torch.OutOfMemoryError("too many")
+        seen.extend(range(rows.start, rows.stop))
+
+    return answer
+
+
+@given(st.integers(0, 20_000), st.integers(1, 5_000), st.integers(LEAST_ROWS, 5_000))
+def test_every_row_is_answered_once_whatever_the_device_holds(num_rows, most, room):
+    limit, seen = RowLimit(most), []
+    limit.answer(slice(0, num_rows), small_device(room, seen))
+    assert seen == list(range(num_rows))
+    reduced = limit.reduced_rows
+    assert (reduced is None) == (min(most, num_rows) <= room)
+    assert reduced is None or reduced <= room
+
+
+def test_what_was_too_large_is_not_tried_again():
+    limit, tried = RowLimit(4096), []
+
+    def answer(rows):
+        tried.append(rows.stop - rows.start)
+        if tried[-1] > 1000:
+            raise torch.OutOfMemoryError("too many")
+
+    limit.answer(slice(0, 4096), answer)
+    assert tried[:3] == [4096, 2048, 1024]
+    assert set(tried[3:]) == {512}
+    tried.clear()
+    limit.answer(slice(0, 4096), answer)
+    assert tried == [512] * 8
+
+
+def test_a_device_that_holds_next_to_nothing_is_given_up():
+    limit = RowLimit(4096)
+    with pytest.raises(torch.OutOfMemoryError):
+        limit.answer(slice(0, 4096), small_device(LEAST_ROWS - 1, []))
+    assert limit.reduced_rows == LEAST_ROWS
+
+
+@pytest.mark.fault(13)
+def test_an_evaluator_answers_alike_in_smaller_calls(spec, positions, monkeypatch):
+    network, whole_answer = build_network(spec, net_config("tiny"), 0), InferenceNetwork.answer
+    with make_evaluator(network, chunk_size=96) as evaluator:
+        expected = evaluator.evaluate(
+            positions.planes, positions.legal_actions, positions.num_legal
+        )
+        assert evaluator.reduced_rows is None
+    failures = threading.Semaphore(0)
+
+    def short_of_memory(self, planes, *others):
+        if len(planes) > 50:
+            failures.release()
+            raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20.00 GiB")
+        return whole_answer(self, planes, *others)
+
+    monkeypatch.setattr(InferenceNetwork, "answer", short_of_memory)
+    with make_evaluator(network, chunk_size=96) as evaluator:
+        answer = evaluator.evaluate(positions.planes, positions.legal_actions, positions.num_legal)
+        assert evaluator.reduced_rows == 48
+    assert failures.acquire(blocking=False)
+    assert not failures.acquire(blocking=False)
+    assert (answer.legal_logits == expected.legal_logits).all()
+    assert (answer.wdl_stm == expected.wdl_stm).all()

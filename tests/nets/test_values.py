@@ -1,4 +1,4 @@
-"""What value heads say, in closed form: win, draw and loss, and bins of returns."""
+"""Networks and value heads: their settings, and what values mean in closed form."""
 
 import math
 from dataclasses import replace
@@ -9,8 +9,9 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from chess_snn.errors import ConfigError
 from chess_snn.games import ValueKind, get_game
-from chess_snn.nets import build_network, net_config, read_value, value_target
+from chess_snn.nets import SIZES, NetConfig, build_network, net_config, read_value, value_target
 from chess_snn.nets.values import NUM_BINS, return_bins
 
 WDL = get_game("chess").spec
@@ -72,3 +73,44 @@ def test_a_new_network_promises_about_a_thousandth_of_the_limit(seed):
         _, values = read_value(RETURN, network.value_logits(planes))
     assert values.min() > 0
     assert values.max() < 5e-3 * RETURN.value_limit
+
+
+# Settings of networks.
+
+
+def test_sizes_are_those_of_the_documentation():
+    shapes = {name: (c.blocks, c.channels, c.ticks) for name, c in SIZES.items()}
+    assert shapes == {
+        "tiny": (3, 32, 2), "small": (6, 64, 4), "base": (10, 128, 4), "large": (20, 256, 4),
+    }
+
+
+def test_overrides_change_one_field():
+    assert net_config("small", ticks=2) == NetConfig(blocks=6, channels=64, ticks=2)
+
+
+def test_the_twin_differs_in_activation_and_ticks_alone():
+    assert net_config("small").baseline() == NetConfig(
+        blocks=6, channels=64, ticks=1, activation="relu"
+    )
+
+
+def test_a_size_is_named_by_blocks_and_channels():
+    assert {config.size for config in SIZES.values()} == set(SIZES)
+    assert net_config("small", ticks=1, decay=0.9).baseline().size == "small"
+    assert NetConfig(blocks=2, channels=24).size == "2x24"
+
+
+@pytest.mark.parametrize(
+    ("size", "overrides", "message"),
+    [
+        ("huge", {}, "net.size must be one of tiny, small, base, large, got 'huge'"),
+        ("tiny", {"channel": 3}, "unknown setting net.channel; did you mean net.channels?"),
+        ("tiny", {"activation": "relu"}, 'net.ticks must be 1 with net.activation = "relu", got 2'),
+    ],
+)
+def test_bad_settings_are_named(size, overrides, message):
+    with pytest.raises(ConfigError) as error:
+        net_config(size, **overrides)
+    assert message in str(error.value)
+    assert "\n" not in str(error.value)

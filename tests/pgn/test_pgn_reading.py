@@ -244,34 +244,3 @@ def test_a_text_may_be_cut_wherever_a_game_begins():
         assert first_report == report, cut
         parts = [part.actions for part in (first, second) if part is not None]
         np.testing.assert_array_equal(np.concatenate(parts), whole.actions)
-
-
-NOISE = np.frombuffer(b'[]{}();"\n 1e4-0*%\xff\0', np.uint8)
-
-
-@pytest.mark.fault(20)
-@pytest.mark.parametrize("seed", range(3))
-def test_noise_is_survived_and_never_imported_by_half(seed):
-    rng = np.random.default_rng(seed)
-    good = b"\n".join(GOOD.values())
-    for _ in range(60):
-        noisy = np.frombuffer(good, np.uint8).copy()
-        places = rng.integers(len(noisy), size=int(rng.integers(1, 30)))
-        noisy[places] = rng.choice(NOISE, len(places))
-        records, report = read_games(noisy.tobytes())
-        assert report.games + report.games_refused == report.games_read
-        if records is not None:
-            assert records.num_games == report.games
-            # What came in is a game: each position follows from the one before.
-            for k in range(records.num_games):
-                rows = slice(*records.game_offsets[k : k + 2])
-                _assert_follows(records.states[rows], records.actions[rows])
-
-
-def _assert_follows(states, actions):
-    batch = GAME.allocate(1)
-    GAME.reset(batch, np.zeros(1, np.int64), states[:1])
-    for state, action in zip(states, actions, strict=True):
-        np.testing.assert_array_equal(batch.state[0, :5], state)
-        assert action in batch.legal_actions[0, : batch.num_legal[0]]
-        GAME.step(batch, np.array([action], np.int16))

@@ -17,7 +17,7 @@ psutil = pytest.importorskip("psutil")
 pytest.importorskip("prefect")
 pytest.importorskip("mlflow")
 
-from campaign_driver import settings  # noqa: E402
+from campaign_driver import SMALL_OPTIONS, settings  # noqa: E402
 from s3_server import BUCKET, CREDENTIALS, running_server  # noqa: E402
 
 ROOT = Path(__file__).parents[2]
@@ -29,13 +29,6 @@ SECRETS = {
     # Of an object store that is there, and is sent what the campaign commits.
     **CREDENTIALS, "AWS_SECRET_ACCESS_KEY": CANARY,
 }
-SETTINGS = settings(
-    campaign__iterations=2, self_play__games_per_iteration=8, self_play__games_per_shard=4,
-    self_play__max_plies_first=6, self_play__max_plies_last=6, search__simulations_first=2,
-    search__simulations_last=2, training__batch_size=16, evaluation__num_openings=1,
-    evaluation__max_plies=6, evaluation__opponents='["random"]', evaluation__won_positions=2,
-    execution__workers=2,
-)
 POLL_S = 0.05
 
 
@@ -46,7 +39,7 @@ def watched(tmp_path_factory):
         options = settings(
             storage__object_store=f"s3://{BUCKET}/canary", storage__endpoint=store.endpoint
         )
-        found = watched_campaign(tmp_path_factory.mktemp("canary"), [*SETTINGS, *options])
+        found = watched_campaign(tmp_path_factory.mktemp("canary"), [*SMALL_OPTIONS, *options])
         assert store.object_keys(), "nothing was sent: its password was not used"
         yield found
 

@@ -57,20 +57,6 @@ def off_loopback(found: dict[tuple[str, int], str]) -> dict[tuple[str, int], str
     }
 
 
-def test_the_check_would_notice():
-    program = (
-        "import socket, time; s = socket.create_server(('', 0)); print(1, flush=True)\n"
-        "time.sleep(60)"
-    )
-    child = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE)
-    try:
-        assert child.stdout.readline() == b"1\n"
-        assert off_loopback(listeners(psutil.Process(child.pid)))
-    finally:
-        child.kill()
-        child.wait()
-
-
 def test_a_campaign_with_workers_and_ranks_listens_on_loopback_alone(tmp_path):
     process = launch("start", "--dir", str(tmp_path / "c"), *SETTINGS, log=tmp_path / "log")
     watched, found = psutil.Process(process.pid), {}

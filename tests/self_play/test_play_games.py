@@ -4,7 +4,7 @@ import itertools
 import threading
 import time
 from collections import Counter
-from dataclasses import fields, replace
+from dataclasses import replace
 from itertools import pairwise
 
 import chess
@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from material_search import PAWNS_FOR_CERTAINTY, MaterialSearch
 
-from chess_snn.data import GameRecords, concatenate, read_shard, write_shard
+from chess_snn.data import concatenate
 from chess_snn.data.records import START_KINDS
 from chess_snn.errors import ConfigError
 from chess_snn.games import ONGOING, get_game
@@ -184,13 +184,6 @@ def test_statistics_are_those_of_the_records(played):
     assert statistics.black_wins == (records.outcomes_white == -1).sum()
     assert statistics.terminations == Counter(names)
     assert 0 < statistics.network_seconds < statistics.seconds
-
-
-@pytest.mark.parametrize("count", [1, 3, 7, 64])
-def test_games_do_not_depend_on_how_many_are_played_at_once(search, count):
-    together, _ = play_games(GAME, [search], concurrent(SHORT, 8), num_games=8, seed=5)
-    records, _ = play_games(GAME, [search], concurrent(SHORT, count), num_games=8, seed=5)
-    assert_same_games(records, together)
 
 
 @pytest.mark.parametrize("groups", [2, 3, 9])
@@ -365,12 +358,6 @@ def test_long_games_do_not_depend_on_how_many_are_played_at_once(played, search)
     assert_same_games(records, expected)
 
 
-def test_same_seed_plays_the_first_games_of_a_longer_session(search):
-    few, _ = play_games(GAME, [search], SHORT, num_games=5, seed=5)
-    many, _ = play_games(GAME, [search], SHORT, num_games=11, seed=5)
-    assert_same_games(many, few, num_games=5)
-
-
 def test_games_of_a_session_and_of_two_seeds_all_differ(search):
     sessions = [play_games(GAME, [search], SHORT, num_games=12, seed=seed)[0] for seed in (5, 6)]
     games = [tuple(records.actions[positions_of(records, game)])
@@ -451,21 +438,6 @@ def test_games_start_after_any_number_of_random_plies(search):
     assert plies.keys() == {0, 1, 2, 3}
     assert min(plies.values()) > 60  # 100 expected
     assert len({board.board_fen() for board in boards if board.ply() == 1}) > 15
-
-
-def test_without_random_plies_games_start_at_the_start(played):
-    records, _ = played(FROM_START)
-    for row in records.game_offsets[:-1]:
-        assert GAME.format_state(records.states[row]) == chess.STARTING_FEN
-
-
-def test_records_make_a_shard(played, tmp_path):
-    records, _ = played(ANY_WAY)
-    write_shard(tmp_path / "shard", records, {"game": "chess"})
-    stored, _ = read_shard(tmp_path / "shard")
-    for field in fields(GameRecords):
-        if field.name not in ("values_stm", "cut_values_white"):  # kept as float16
-            np.testing.assert_array_equal(getattr(stored, field.name), getattr(records, field.name))
 
 
 @pytest.mark.parametrize("num_games", [0, -3])

@@ -1,13 +1,14 @@
-"""Resignation: who gives up, and the calibrated threshold against a brute force."""
+"""Who gives up, the calibrated threshold, and what a truncated game counts as."""
 
+import math
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from made_games import plain_records
 from material_search import MaterialSearch
 from plain_streams import game_unit
 
-from chess_snn.data import GameRecords
 from chess_snn.errors import ConfigError
 from chess_snn.games import ONGOING, get_game
 from chess_snn.self_play import RESIGNED, SelfPlaySettings, calibrate_threshold, play_games
@@ -15,6 +16,7 @@ from chess_snn.self_play.resignation import (
     LEAST_RESIGNATIONS,
     THRESHOLDS,
     ResignationWatch,
+    cut_values_white,
     is_resigned,
 )
 
@@ -32,24 +34,13 @@ def made_records(games):
     """Records of (values_stm, outcome_white, termination, white begins) a game."""
     values, outcomes, codes, begins = zip(*games, strict=True)
     lengths = [len(game) for game in values]
-    N, n = sum(lengths), len(games)
     states = [
         WHITE_MOVES if (ply % 2 == 0) == first else BLACK_MOVES
         for length, first in zip(lengths, begins, strict=True) for ply in range(length)
     ]
-    return GameRecords(
-        states=np.stack(states),
-        actions=np.zeros(N, np.int16),
-        values_stm=np.concatenate(values).astype(np.float32),
-        surprises=np.zeros(N, np.float32),
-        target_offsets=np.arange(N + 1),
-        target_actions=np.zeros(N, np.int16),
-        target_weights=np.ones(N, np.float32),
-        game_offsets=np.cumsum([0, *lengths]),
-        outcomes_white=np.array(outcomes, np.int8),
-        terminations=np.array(codes, np.uint8),
-        cut_values_white=np.zeros(n, np.float32),
-        start_kinds=np.zeros(n, np.uint8),
+    return plain_records(
+        lengths, states=np.stack(states), values_stm=np.concatenate(values),
+        outcomes_white=outcomes, terminations=codes,
     )
 
 
@@ -229,3 +220,56 @@ def test_without_a_threshold_nobody_resigns(to_the_end):
 def test_a_threshold_out_of_range_is_refused(search, threshold):
     with pytest.raises(ConfigError, match=r"^resignation_threshold must be >= -1 and < 0, got"):
         play_resigning(search, resignation_threshold=threshold)
+
+
+# What a cut game counts as, against its closed form.
+
+
+QUEEN_AHEAD = "3qk3/8/8/8/8/8/8/QQ2K3 {} - - 3 40"  # white: two queens against one
+PAWNS_BEHIND = "4k3/pppppp2/8/8/8/8/8/4K3 {} - - 3 40"  # black: six pawns
+EVEN = "4k3/p7/8/8/8/8/P7/4K3 {} - - 3 40"
+TANH_1 = 0.7615941559557649
+
+
+def cut_value(fen, root_value_white, material_share, limit):
+    states = GAME.parse_state(fen)[None]
+    values = cut_values_white(
+        GAME, states, np.float32([root_value_white]), material_share=material_share, limit=limit
+    )
+    assert values.dtype == np.float32
+    return values[0]
+
+
+@pytest.mark.parametrize("side", "wb")
+@pytest.mark.parametrize(("fen", "root", "share", "limit", "expected"), [
+    (PAWNS_BEHIND, 0.9, 1.0, 1.0, -TANH_1),
+    (PAWNS_BEHIND, 0.9, 0.0, 1.0, 0.9),
+    (PAWNS_BEHIND, 0.9, 0.0, 0.5, 0.45),
+    (PAWNS_BEHIND, 0.4, 0.75, 0.8, 0.8 * (0.25 * 0.4 - 0.75 * TANH_1)),
+    (QUEEN_AHEAD, -0.2, 0.5, 0.8, 0.8 * (0.5 * math.tanh(1.5) - 0.5 * 0.2)),
+    (QUEEN_AHEAD, -1.0, 0.5, 0.0, 0.0),
+    (EVEN, -0.6, 0.5, 0.8, -0.24),
+])
+def test_material_and_root_value_mix(side, fen, root, share, limit, expected):
+    value = cut_value(fen.format(side), root, share, limit)
+    assert value == pytest.approx(expected, abs=1e-6)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.3, 1.0])
+def test_no_value_is_beyond_its_limit(share):
+    overwhelming = "4k3/8/8/8/8/8/8/QQQQKQQQ b - - 3 40"
+    assert 0.79 < cut_value(overwhelming, 1.0, share, 0.8) <= np.float32(0.8)
+
+
+def test_games_are_valued_one_by_one():
+    fens = [QUEEN_AHEAD.format("w"), PAWNS_BEHIND.format("b"), EVEN.format("b")]
+    roots = np.float32([0.5, -0.25, 0.125])
+    states = np.stack([GAME.parse_state(fen) for fen in fens])
+    together = cut_values_white(GAME, states, roots, material_share=0.6, limit=0.9)
+    alone = [cut_value(fen, root, 0.6, 0.9) for fen, root in zip(fens, roots, strict=True)]
+    np.testing.assert_array_equal(together, alone)
+
+
+def test_no_games_have_no_values():
+    states = np.empty((0, GAME.spec.state_words), np.uint64)
+    assert cut_values_white(GAME, states, np.float32([]), material_share=1, limit=1).shape == (0,)

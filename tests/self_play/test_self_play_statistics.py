@@ -6,8 +6,9 @@ import math
 
 import numpy as np
 import pytest
+from made_games import plain_records
 
-from chess_snn.data import GameRecords, concatenate
+from chess_snn.data import concatenate
 from chess_snn.data.records import START_KINDS
 from chess_snn.games import get_game
 from chess_snn.self_play import SelfPlayStatistics, combine
@@ -23,20 +24,12 @@ VALUE, SURPRISE = -0.5, 0.25
 def made_records(games):
     """Records of (plies, outcome, termination, start) a game; positions all hold the same."""
     plies, outcomes, endings, starts = zip(*games, strict=True)
-    N = sum(plies)
-    return GameRecords(
-        states=np.zeros((N, SPEC.record_words), np.uint64),
-        actions=np.zeros(N, np.int16),
-        values_stm=np.full(N, VALUE, np.float32),
-        surprises=np.full(N, SURPRISE, np.float32),
-        target_offsets=np.arange(N + 1),
-        target_actions=np.zeros(N, np.int16),
-        target_weights=np.ones(N, np.float32),
-        game_offsets=np.cumsum([0, *plies]),
-        outcomes_white=np.array(outcomes, np.int8),
-        terminations=np.array([CODES[ending] for ending in endings], np.uint8),
-        cut_values_white=np.zeros(len(games), np.float32),
-        start_kinds=np.array([START_KINDS.index(start) for start in starts], np.uint8),
+    num_positions = sum(plies)
+    return plain_records(
+        plies, values_stm=np.full(num_positions, VALUE),
+        surprises=np.full(num_positions, SURPRISE), outcomes_white=outcomes,
+        terminations=[CODES[ending] for ending in endings],
+        start_kinds=[START_KINDS.index(start) for start in starts],
     )
 
 

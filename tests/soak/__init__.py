@@ -3,7 +3,6 @@
     python -m tests.soak --minutes 30 --seed 1 --out soak-results
 
 See docs/reliability.md. ``__main__`` runs one campaign after the other, ``campaign`` one of them
-with its resumptions. ``faults`` plans and injects faults; ``outcomes`` decides whether a fault
-explains how a run ended; ``audit`` proves that a finished campaign is whole. ``processes`` and
-``disk`` are what faults act on, and ``report`` is what is kept.
+with its resumptions. ``faults`` plans and injects faults, ``audit`` proves that a finished campaign
+is whole, ``processes`` starts and finds what faults act on, and ``report`` is what is kept.
 """

@@ -15,10 +15,9 @@ from chess_snn.cores import num_cores
 
 from . import __doc__ as description
 from .campaign import GONE_S, POLL_S, RANKS, DisturbedCampaign, Site, start_arguments
-from .disk import campaign_disk
-from .faults import planned_faults
+from .faults import campaign_disk, planned_faults
 from .processes import MARK, MlflowServer, RunningCampaign, end_all, wait_until_gone
-from .report import LOG, REPORT, CampaignRecord, Journal, SoakReport, table_of_faults
+from .report import LOG, REPORT, CampaignRecord, Journal, SoakReport
 
 EXIT_LOST, EXIT_BAD_INPUT, EXIT_INTERRUPTED = 1, 2, 130
 
@@ -44,7 +43,7 @@ class Soak:
             recipe = list(RANKS)[number % len(RANKS)]
             reference = self._reference(recipe)
             self.site.mlflow.wait()
-            record = CampaignRecord(number, recipe, self.site.journal.elapsed_s)
+            record = CampaignRecord(number, recipe)
             self.report.campaigns.append(record)
             self.site.journal.say(f"campaign {number} ({recipe}) begins")
             planned = planned_faults(seed, number, RANKS[recipe] > 0, self.site.has_disk)
@@ -91,7 +90,6 @@ def soak(minutes: float, seed: int, out: Path) -> SoakReport:
         def finish_report() -> None:
             report.seconds = time.monotonic() - began
             report.write(out)
-            journal.show(table_of_faults(report.faults))
             journal.say(report.verdict())
             journal.say(f"log: {out / LOG}; report: {out / REPORT}")
 

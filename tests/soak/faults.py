@@ -4,11 +4,15 @@ Faults are dealt from a shuffled deck, so that every kind comes up however short
 seed fixes the faults, their order and the time between them, not the instant each one meets.
 """
 
+import errno
 import os
 import random
+import shutil
 import signal
+import subprocess
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import count
@@ -18,16 +22,18 @@ import psutil
 
 from chess_snn.rng import derive_seed
 
-from . import disk
 from .processes import MlflowServer, RunningCampaign, prefect_server_of
 
 SHORTEST_WAIT_S, MEAN_WAIT_S, LONGEST_WAIT_S = 1.0, 6.0, 20.0
 """Between two faults, while the campaign is at work."""
-LOOK_FOR_WORKERS_S = 1.0
 NO_TARGET_S = 30.0
 """How long a fault waits for its target; then it is left out."""
 
 SHARDS, CHECKPOINTS = "games/iter-*/shard-*", "checkpoints/gen-*"
+TMPFS_MIB = 192
+"""Of memory, at most; a campaign of a soak takes some 30 MiB, half of them Prefect's database."""
+MOST_LEFT = 1 << 20
+"""Bytes: on a full disk less than this is free, which a checkpoint does not fit into."""
 
 
 class Kind(StrEnum):
@@ -61,7 +67,6 @@ HOLDS_S = {
 """Shortest and longest time until the soak undoes a fault of this kind. Dask gives a silent worker
 up after 30 s, so that a frozen one comes back in time or is replaced."""
 
-DAMAGE = frozenset({Kind.DAMAGE_SHARD, Kind.DAMAGE_CHECKPOINT})
 STOPS = frozenset({Kind.INTERRUPT_CAMPAIGN, Kind.TERMINATE_CAMPAIGN})
 _SIGNALS = {
     Kind.KILL_CAMPAIGN: signal.SIGKILL, Kind.INTERRUPT_CAMPAIGN: signal.SIGINT,
@@ -78,8 +83,6 @@ class PlannedFault:
     """Seconds of a campaign at work before it."""
     hold_s: float
     """Seconds until it is undone; 0 if the campaign has to live with it."""
-    is_between_runs: bool
-    """Whether it waits until the campaign does not run; only damage may."""
     draw: random.Random
     """Chooses the target and the rest."""
 
@@ -122,11 +125,8 @@ def planned_faults(
             draw = random.Random(stream.random())
             wait_s = SHORTEST_WAIT_S + draw.expovariate(1 / (MEAN_WAIT_S - SHORTEST_WAIT_S))
             hold_s = draw.uniform(*HOLDS_S.get(kind, (0.0, 0.0)))
-            is_between_runs = kind in DAMAGE and draw.random() < 0.5
             if has_disk or kind is not Kind.FILL_DISK:
-                yield PlannedFault(
-                    kind, min(LONGEST_WAIT_S, wait_s), hold_s, is_between_runs, draw
-                )
+                yield PlannedFault(kind, min(LONGEST_WAIT_S, wait_s), hold_s, draw)
 
 
 def inject(planned: PlannedFault, scene: Scene) -> Injected | None:
@@ -160,10 +160,10 @@ def _inject(planned: PlannedFault, scene: Scene) -> Injected | None:  # noqa: PL
             return Injected(f"process {pid}, back in {planned.hold_s:.0f} s", scene.mlflow.start)
         case Kind.FILL_DISK:
             assert scene.disk is not None
-            where, left = scene.disk, draw.randrange(disk.MOST_LEFT)
-            disk.fill(where, left)
+            ballast, left = scene.disk / "ballast", draw.randrange(MOST_LEFT)
+            _fill_disk(ballast, left)
             told = f"{left // 1024} KiB left for {planned.hold_s:.0f} s"
-            return Injected(told, lambda: disk.free(where))
+            return Injected(told, lambda: ballast.unlink(missing_ok=True))
         case Kind.DAMAGE_SHARD:
             return _damage_one(list(scene.directory.glob(SHARDS)), scene, draw)
         case Kind.DAMAGE_CHECKPOINT:
@@ -224,13 +224,30 @@ def damage_file(artifact: Path, draw: random.Random) -> str:
         return f"bit {bit} of byte {place} of {name} flipped"
 
 
-@dataclass(frozen=True, slots=True)
-class _Hold:
-    """A fault that is undone later."""
+def _fill_disk(ballast: Path, left: int) -> None:
+    """Leave ``left`` bytes free on the disk of the file ``ballast``."""
+    with ballast.open("wb") as file:
+        while (free := shutil.disk_usage(ballast).free) > left:
+            try:
+                os.posix_fallocate(file.fileno(), 0, free - left)
+            except OSError as error:
+                if error.errno != errno.ENOSPC:  # others have written meanwhile
+                    raise
 
-    kind: Kind
-    due_s: float
-    undo: Callable[[], None]
+
+@contextmanager
+def campaign_disk(path: Path) -> Iterator[bool]:
+    """Mount a small disk at ``path`` for the length of the block; False where we may not."""
+    path.mkdir(parents=True, exist_ok=True)
+    mount = ["mount", "-t", "tmpfs", "-o", f"size={TMPFS_MIB}m", "tmpfs", str(path)]
+    if os.geteuid() or subprocess.run(mount, capture_output=True, check=False).returncode:
+        yield False
+        return
+    try:
+        yield True
+    finally:
+        subprocess.run(["umount", "--lazy", str(path)], check=True)
+        path.rmdir()
 
 
 @dataclass(slots=True)
@@ -238,16 +255,12 @@ class Disturber:
     """Injects the faults of one campaign when they are due, over all its runs."""
 
     planned: Iterator[PlannedFault]
-    is_over: Callable[[], bool]
-    """Whether no fault is to follow."""
     on_fault: Callable[[Kind, Injected], None]
-    log: Callable[[str], None]
     _next: PlannedFault | None = None
     _due_s: float | None = None
     """None until the campaign is at work."""
-    _next_look_s: float = 0.0
-    _between_runs: list[PlannedFault] = field(default_factory=list)
-    _holds: list[_Hold] = field(default_factory=list)
+    _holds: list[tuple[Kind, float, Callable[[], None]]] = field(default_factory=list)
+    """Faults that are undone later: kind, time, how."""
 
     def begin_run(self) -> None:
         """The campaign was started or resumed: faults wait until it has workers."""
@@ -255,58 +268,29 @@ class Disturber:
 
     def disturb(self, scene: Scene) -> None:
         """Inject what is due; call this often while the campaign runs."""
-        if self.is_over():
-            return
-        planned, now = self._upcoming(), time.monotonic()
+        planned, now = self._next or next(self.planned), time.monotonic()
+        self._next = planned
         if self._due_s is None:
-            if now >= self._next_look_s:
-                self._next_look_s = now + LOOK_FOR_WORKERS_S
-                self._due_s = now + planned.wait_s if scene.campaign.workers() else None
-        elif now >= self._due_s:
-            if self._inject(planned, scene):
-                self._next, self._due_s = None, now + self._upcoming().wait_s
-            elif now > self._due_s + NO_TARGET_S:
-                self.log(f"left out: {planned.kind}; it had no target for {NO_TARGET_S:.0f} s")
-                self._next, self._due_s = None, now
+            self._due_s = now + planned.wait_s if scene.campaign.workers() else None
+        elif now >= self._due_s and (injected := inject(planned, scene)) is not None:
+            self._next = next(self.planned)
+            self._due_s = now + self._next.wait_s
+            if injected.undo is not None:
+                self._holds.append((planned.kind, now + planned.hold_s, injected.undo))
+            self.on_fault(planned.kind, injected)
+        elif now > self._due_s + NO_TARGET_S:
+            self._next, self._due_s = None, now
 
-    def disturb_between_runs(self, scene: Scene) -> None:
-        """Inject what waits until the campaign does not run."""
-        if self.is_over():
-            self._between_runs.clear()
-        self._between_runs = [p for p in self._between_runs if not self._inject(p, scene)]
+    def undo(self, *, of_run: bool = False, all_of_them: bool = False) -> None:
+        """End faults that have lasted as long as planned.
 
-    def undo_what_is_due(self) -> None:
-        """End the faults that have lasted as long as planned."""
-        self._undo(lambda hold: time.monotonic() >= hold.due_s)
-
-    def undo_of_run(self) -> None:
-        """After a run: thaw its processes and empty the disk; MLflow stays away."""
-        self._undo(lambda hold: hold.kind is not Kind.KILL_MLFLOW)
-
-    def undo_all(self) -> None:
-        self._undo(lambda _: True)
-
-    def _undo(self, is_meant: Callable[[_Hold], bool]) -> None:
-        for hold in [hold for hold in self._holds if is_meant(hold)]:
-            self._holds.remove(hold)
-            hold.undo()
-
-    def _upcoming(self) -> PlannedFault:
-        """The next fault that does not wait for the end of a run."""
-        while self._next is None:
-            planned = next(self.planned)
-            if planned.is_between_runs:
-                self._between_runs.append(planned)
-            else:
-                self._next = planned
-        return self._next
-
-    def _inject(self, planned: PlannedFault, scene: Scene) -> bool:
-        injected = inject(planned, scene)
-        if injected is None:
-            return False
-        if injected.undo is not None:
-            due_s = time.monotonic() + planned.hold_s
-            self._holds.append(_Hold(planned.kind, due_s, injected.undo))
-        self.on_fault(planned.kind, injected)
-        return True
+        Args:
+            of_run: end also those of a run that is over; MLflow stays away.
+            all_of_them: end every one.
+        """
+        for hold in list(self._holds):
+            kind, due_s, undo = hold
+            is_over = all_of_them or (of_run and kind is not Kind.KILL_MLFLOW)
+            if is_over or time.monotonic() >= due_s:
+                self._holds.remove(hold)
+                undo()

@@ -12,7 +12,6 @@ from talk import PATIENCE_S, Gui
 from chess_snn.cli.uci import load_model
 from chess_snn.errors import CorruptDataError
 from chess_snn.games import get_game
-from chess_snn.search import GrowingTree
 from chess_snn.uci import Options, Session
 
 MATE_IN_ONE = "position fen 6k1/5ppp/8/8/8/8/8/R3K3 w Q - 0 1"
@@ -254,14 +253,6 @@ def test_a_go_right_after_stop_is_dropped_bug(model):
     gui.session.close()
 
 
-def test_a_second_ponderhit_is_ignored(talk):
-    gui = talk()
-    gui.send("isready", "go ponder movetime 60000", "ponderhit", "ponderhit")
-    assert "ponderhit ignored: nothing is pondered on" in gui.strings()
-    gui.send("stop")
-    gui.wait_for("bestmove")
-
-
 def test_a_temperature_draws_moves(talk):
     gui = talk(temperature=5.0)
     moves = {gui.best("ucinewgame", "position startpos", "go nodes 60") for _ in range(12)}
@@ -269,24 +260,6 @@ def test_a_temperature_draws_moves(talk):
     gui.send("setoption name Temperature value 1e-300")
     assert gui.best("go nodes 10") != "(none)"
     assert gui.best("setoption name Temperature value 50", MATE_IN_ONE, "go nodes 1000") == "a1a8"
-
-
-def test_a_search_reads_the_lines_it_reports_and_all_only_to_draw_one(talk, monkeypatch):
-    read, counts = GrowingTree.lines, []
-
-    def lines(tree, count=None):
-        counts.append(count)
-        return read(tree, count)
-
-    monkeypatch.setattr(GrowingTree, "lines", lines)
-    gui = talk(multipv=2)
-    gui.send("isready")
-    counts.clear()
-    gui.ask("go nodes 100")
-    assert set(counts) == {2}
-    gui.ask("setoption name Temperature value 1", "go nodes 100")
-    assert counts.count(None) == 1
-    assert counts[-1] is None
 
 
 def test_ticks_are_the_networks_own(talk, ordinary_model):
@@ -300,12 +273,6 @@ def test_ticks_are_the_networks_own(talk, ordinary_model):
     assert any(text.startswith("Ticks 3 is not possible: net.ticks must be 1") for text in
                gui.strings())
     assert gui.best("go nodes 5") != "(none)"
-
-
-def test_precision_is_a_choice(talk):
-    gui = talk(precision="int8")
-    assert gui.best("go nodes 5") != "(none)"
-    assert not any("NO NETWORK" in text or "stays" in text for text in gui.strings())
 
 
 def test_a_model_that_cannot_be_had_leaves_the_one_before(talk, model, tmp_path):
@@ -343,16 +310,6 @@ def test_a_model_that_was_refused_is_tried_again_for_a_new_game_only(model):
     gui.session.close()
 
 
-def test_memory_too_small_for_the_threads_is_told(talk):
-    gui = talk(simulations=5)
-    gui.send("isready", "setoption name Hash value 1", "setoption name Threads value 30")
-    gui.send("isready")
-    (said,) = [text for text in gui.strings() if "Hash" in text or "MiB" in text]
-    assert "a tree of 1 MiB has no room for a wave of 240 leaves; give it 2 MiB" in said
-    assert said.endswith("the engine stays as it was")
-    assert nodes(gui.ask("go")[-2]) == "5"
-
-
 def test_a_device_that_is_not_here_is_told_and_the_engine_stays(talk):
     gui = talk(simulations=5)
     gui.send("isready", "setoption name Device value cuda:99", "isready")
@@ -370,12 +327,6 @@ def test_a_network_that_was_never_ready_says_why(talk):
     assert "; a tree of 1 MiB has no room for a wave of 240 leaves; give it 2 MiB" in said
     gui.ask("setoption name Threads value 1", "go nodes 5")
     assert not any("NO NETWORK" in text for text in gui.strings())
-
-
-def test_options_that_do_not_exist_or_fit_are_told(talk):
-    gui = talk()
-    gui.send("setoption name Contempt value 3", "setoption name Threads value -1", "setoption")
-    assert [text.split()[0] for text in gui.strings()] == ["unknown", "Threads", "setoption"]
 
 
 def test_a_search_that_fails_still_answers(talk):
@@ -414,16 +365,6 @@ def test_a_game_goes_on_where_nobody_claims_the_draw(talk):
     for fen in ("7k/8/8/8/8/8/8/K5R1 w - - 100 90", "7k/8/8/8/8/8/8/K7 w - - 0 1"):
         best = gui.best(f"position fen {fen}", "go")
         assert chess.Move.from_uci(best) in chess.Board(fen).legal_moves
-
-
-def test_the_engine_plays_itself(talk):
-    gui = talk(simulations=15)
-    gui.send("isready", "ucinewgame")
-    board = chess.Board()
-    while any(board.legal_moves) and board.ply() < 60:
-        moves = " ".join(move.uci() for move in board.move_stack)
-        board.push_uci(gui.best(f"position startpos moves {moves}", "go wtime 50 btime 50"))
-    assert board.ply() > 5
 
 
 def test_the_end_of_input_is_quit_and_a_gui_that_goes_is_the_end(talk):

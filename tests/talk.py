@@ -6,6 +6,7 @@ from chess_snn.games import get_game
 from chess_snn.uci import Session
 
 PATIENCE_S = 120
+"""Far beyond what any answer takes, on a busy machine too."""
 
 
 class Gui:

@@ -1,0 +1,109 @@
+"""Benchmarks: their random games, and what they measure on a CPU."""
+
+import json
+
+import numpy as np
+import pytest
+
+from benchmarks import gpu, net, store
+from benchmarks.random_data import play_random_games, random_positions, with_search_targets
+from benchmarks.report import Report
+from chess_snn.errors import UsageError
+from chess_snn.games import get_game
+from chess_snn.nets import build_network, make_evaluator, net_config
+
+GAME = get_game("chess")
+
+
+def test_a_position_takes_at_most_forty_bytes():
+    """The one bar that does not depend on the load of the machine."""
+    report = Report("store")
+    store.run(report, quick=True)
+    bars = {m.unit: m for m in report.measurements if m.passes is not None}
+    assert bars["bytes/position"].at_most == 40
+    assert bars["bytes/position"].passes
+    assert {m.at_least for m in report.measurements} == {None, 500_000, 1_000_000}
+    assert all(m.value > 0 for m in report.measurements)
+
+
+def test_random_games_are_legal_games():
+    records = play_random_games(GAME, num_games=8, max_plies=40)
+    assert records.num_games == 8
+    assert records.num_positions == 8 * 40  # nobody is mated within 20 moves with this seed
+    legal_actions, num_legal = GAME.legal_actions(records.states)
+    for row in range(records.num_positions):
+        assert records.actions[row] in legal_actions[row, : num_legal[row]]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_short_games_of_a_campaign_of_many_shards_have_equal_lengths(seed):
+    assert play_random_games(GAME, 1, 8, seed).num_positions == 8
+
+
+def test_search_targets_are_legal_and_sum_to_one():
+    searched = with_search_targets(GAME, play_random_games(GAME, num_games=4, max_plies=30))
+    assert np.diff(searched.target_offsets).max() <= 32
+    sums = np.add.reduceat(searched.target_weights, searched.target_offsets[:-1])
+    np.testing.assert_allclose(sums, 1, atol=1e-5)
+
+
+# The benchmark of GPUs does all its work on a CPU too, on small sizes.
+
+
+@pytest.mark.slow
+def test_every_part_measures():
+    report = Report("gpu")
+    gpu.run(report, quick=True, device="cpu")
+    figures = {(m.name, m.unit): m.value for m in report.measurements}
+    for figure in (
+        ("fire: reference over fused", "times"), ("tiny, T = 2, batch 64", "evaluations/s"),
+        ("tiny: training", "samples/s"), ("tiny: training in fp16 over bf16", "times"),
+        ("tiny, policy only", "positions/s"),
+    ):
+        assert figures[figure] > 0
+
+
+@pytest.mark.parametrize("options", [
+    {"device": "cpu", "part": ["training", "everything"]}, {"device": "cuda:99"},
+])
+def test_an_unknown_part_or_device_is_refused(options):
+    report = Report("gpu")
+    with pytest.raises(UsageError):
+        gpu.run(report, **options)
+    assert not report.measurements
+
+
+def test_only_work_of_the_device_counts_and_overlap_counts_once(tmp_path):
+    def event(name, start, dur, cat="kernel"):
+        return {"ph": "X", "cat": cat, "name": name, "ts": start, "dur": dur}
+
+    path = tmp_path / "trace.json"
+    path.write_text(json.dumps({"traceEvents": [
+        event("fire", 130, 20), event("sm90_xmma_conv", 100, 40),
+        event("Memcpy HtoD", 160, 10, cat="gpu_memcpy"), event("elementwise", 190, 10),
+        event("aten::conv2d", 0, 500, cat="cpu_op"), {"ph": "M", "name": "process_name"},
+    ]}))
+    works = gpu.read_trace(path)
+    assert [work.name for work in works] == [
+        "sm90_xmma_conv", "fire", "Memcpy HtoD", "elementwise"
+    ]
+    assert gpu.busy_share(works) == pytest.approx(70 / 100)
+    assert gpu.busy_share([]) == 0.0
+    report = Report("gpu")
+    gpu.add_kernels(report, "neurons", works)
+    assert report.measurements[0].value == pytest.approx(20 / 80)
+
+
+# The benchmark of the network times neurons without changing what they answer.
+
+
+def test_timed_neurons_change_no_answer():
+    positions = random_positions(12)
+    network = build_network(net.get_game("chess").spec, net_config("tiny"), seed=0)
+    with make_evaluator(network) as evaluator:
+        expected = positions.ask(evaluator)
+        evaluator.network.neurons = net.TimedNeurons(evaluator.network.neurons)
+        timed = positions.ask(evaluator)
+        assert 0 < evaluator.network.neurons.seconds < evaluator.network_seconds
+    assert (timed.legal_logits == expected.legal_logits).all()
+    assert (timed.wdl_stm == expected.wdl_stm).all()
