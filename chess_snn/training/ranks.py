@@ -24,7 +24,7 @@ from torch.distributed import Store  # type: ignore[attr-defined]
 from torch.distributed.rendezvous import rendezvous
 
 from chess_snn.errors import ChessSnnError, RankLostError, UsageError
-from chess_snn.training.settings import Backend
+from chess_snn.training.settings import Backend, TrainingSettings
 
 TIMEOUT_S: Final = 300.0
 """How long ranks wait for one of them by default."""
@@ -36,6 +36,43 @@ STEPS: Final = "steps"
 _NAMED_FIRST: Final = 2.0
 """torch's own timeout, which names no rank, is this many times ours."""
 _PLACE: Final = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE")
+
+
+@dataclass(frozen=True, slots=True)
+class Division:
+    """The positions of one step, dealt out to ranks in runs of whole micro-batches.
+
+    A step's batch has the same micro-batches whatever the number of ranks, so a division changes
+    who computes, and not what is learnt.
+    """
+
+    batch_size: int
+    micro_batch: int
+    counts: tuple[int, ...]
+    """Micro-batches of each rank, at least one."""
+
+    def positions(self, rank: int) -> slice:
+        """The part of the batch that ``rank`` computes."""
+        first = sum(self.counts[:rank]) * self.micro_batch
+        return slice(first, min(self.batch_size, first + self.counts[rank] * self.micro_batch))
+
+
+def divide(settings: TrainingSettings, num_ranks: int) -> Division:
+    """Deal the micro-batches of a step evenly to ranks; the first ones take what is left over.
+
+    Raises:
+        UsageError: there are more ranks than micro-batches.
+    """
+    num_parts = settings.num_micro_batches
+    if num_ranks > num_parts:
+        raise UsageError(
+            f"{num_ranks} ranks cannot share a step of {num_parts} micro-batches "
+            f"(training.batch_size = {settings.batch_size}, training.micro_batch = "
+            f"{settings.micro_batch}); use fewer ranks, or set training.micro_batch to "
+            f"{max(2, settings.batch_size // num_ranks)} or less"
+        )
+    counts = tuple((num_parts + num_ranks - 1 - rank) // num_ranks for rank in range(num_ranks))
+    return Division(settings.batch_size, settings.micro_batch, counts)
 
 
 def error_key(rank: int) -> str:
@@ -78,8 +115,6 @@ class Ranks:
     size = 1
     local_rank = 0
     """From 0 among the ranks of this machine."""
-    by_pace = False
-    """Whether ranks get micro-batches by their measured pace, else evenly."""
 
     @property
     def is_first(self) -> bool:
@@ -111,9 +146,8 @@ ALONE: Final = Ranks()
 class RankGroup(Ranks):
     """Several processes, made by :func:`joined_ranks`."""
 
-    def __init__(self, info: RankInfo, store: Store, timeout_s: float, by_pace: bool) -> None:
+    def __init__(self, info: RankInfo, store: Store, timeout_s: float) -> None:
         self.rank, self.size, self.local_rank = info.rank, info.size, info.local_rank
-        self.by_pace = by_pace
         self._store, self._timeout_s = store, timeout_s
         self._num_met = 0
         self._names = [f"rank {rank}" for rank in range(info.size)]
@@ -182,7 +216,7 @@ class RankGroup(Ranks):
 @contextmanager
 def joined_ranks(
     info: RankInfo, device: torch.device | str, timeout_s: float = TIMEOUT_S,
-    backend: Backend = "auto", *, by_pace: bool = False,
+    backend: Backend = "auto",
 ) -> Iterator[Ranks]:
     """Be one of the ranks for the length of the block.
 
@@ -191,7 +225,6 @@ def joined_ranks(
         device: of this rank.
         timeout_s: how long to wait for a rank: to come, and to do its share of a step.
         backend: what to exchange by, the same for all ranks.
-        by_pace: see :class:`Ranks`.
 
     Raises:
         RankLostError: a rank did not come; names it.
@@ -202,7 +235,7 @@ def joined_ranks(
         return
     store = _store(info, timeout_s)
     try:
-        ranks = RankGroup(info, store, timeout_s, by_pace)
+        ranks = RankGroup(info, store, timeout_s)
         device = torch.device(device)
         chosen = _choose_backend(backend, device, info.local_size)
         ranks.agree({"backend": chosen})
