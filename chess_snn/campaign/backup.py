@@ -26,6 +26,7 @@ from chess_snn.campaign.artifacts import table
 from chess_snn.campaign.configuration.pace import StorageSettings
 from chess_snn.campaign.store.folder import CONFIG_FILE, CampaignFolder
 from chess_snn.data import (
+    MANIFEST_NAME,
     StoredFile,
     create_text,
     is_committed,
@@ -230,7 +231,9 @@ def restore(
             store.get_folder(name, path / name)
     record_folders = {artifact.top for artifact in table.backed_up(is_folder=False)}
     for name in record_sets:
-        for record, content in store.get_files(name).files.items():
+        files = store.get_files(name)
+        del files[MANIFEST_NAME]
+        for record, content in files.items():
             if record.split("/")[0] not in record_folders:
                 raise CorruptDataError(f"{store.bucket.url}/{name} holds {record!r}, no record")
             write_text(path / record, content.decode())

@@ -273,13 +273,6 @@ def ladder_facts(ladder: Ladder) -> Iterator[str]:
         f"Playing white is worth {ratings['colour_advantage']['value']:.0f} points; "
         f"{ratings['draw_rate']['value']:.0%} of games between equals are drawn or truncated."
     )
-    held_out = ladder.held_out
-    loss, constant = held_out["log_loss"], held_out["constant_log_loss"]
-    if loss is not None and constant is not None:
-        yield (
-            f"Of {held_out['num_predicted']:,} games that were held out, ratings of the others "
-            f"predict each with a loss of {loss:.3f} nats; always the same chances, {constant:.3f}."
-        )
     if any(name in ladder.players for name in DECREED_RATINGS):
         yield (
             "Decreed: what published systems call these opponents, on a scale of their own where "

@@ -28,7 +28,7 @@ from chess_snn.cli.options import (
 from chess_snn.cli.players import Entrant, find_network_entrant
 from chess_snn.cli.plots import ladder_svg
 from chess_snn.data import read_json, write_json, write_parts, write_text
-from chess_snn.errors import CorruptDataError, UsageError
+from chess_snn.errors import UsageError
 from chess_snn.evaluation import (
     EngineSettings,
     MatchResult,
@@ -48,7 +48,7 @@ from chess_snn.evaluation.ladder import (
     read_ladder,
     run_ladder_test,
 )
-from chess_snn.evaluation.match_files import read_match_body, write_match
+from chess_snn.evaluation.match_files import read_kept_match, write_match
 from chess_snn.evaluation.ratings import interval_text
 from chess_snn.games import get_game
 from chess_snn.rng import derive_seed
@@ -213,20 +213,8 @@ class _Batches:
         game, conditions = get_game("chess"), self._conditions()
         names = f"{self._name()}--{_NOT_IN_NAMES.sub('-', opponent)}"
         path = self.folder / f"{names}--{number:04d}.json"
-        if path.exists():
-            body = read_match_body(path)
-            for name, wanted in conditions.items():
-                if body.get(name) != wanted:
-                    raise UsageError(
-                        f"{path} was played with {name} {body.get(name)}, and {wanted} is asked "
-                        "for; choose another --out, or the same settings"
-                    )
-            try:
-                return MatchResult.from_json(game.spec, body)
-            except CorruptDataError as error:
-                raise CorruptDataError(
-                    f"{path}: {error}; delete it, so that it is played again"
-                ) from error
+        if (kept := read_kept_match(game, path, conditions)) is not None:
+            return kept
         openings = range(number * BATCH_PAIRS, (number + 1) * BATCH_PAIRS)
         result = play_match(
             game, seat, make_player(game, opponent, self.engines),

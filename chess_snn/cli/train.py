@@ -23,8 +23,7 @@ from chess_snn.config import check_range
 from chess_snn.devices import VISIBLE_GPUS
 from chess_snn.errors import UsageError
 from chess_snn.training.rank_launch import RankLayout
-from chess_snn.training.ranks import TIMEOUT_S
-from chess_snn.training.shares import divide
+from chess_snn.training.ranks import TIMEOUT_S, divide
 from chess_snn.types import Json
 
 NprocPerNodeOption = Annotated[
@@ -148,7 +147,7 @@ def rank_layout(
             "password; in a private network, or behind a firewall, say --trust-network, else train "
             "on one machine, without --nnodes and --rdzv-endpoint"
         )
-    divide(config.training, [1.0] * layout.size)  # or refuse so many
+    divide(config.training, layout.size)  # or refuse so many
     if not nproc_per_node:
         print_message(choice.why)
     if layout.size == 1 and gpus:

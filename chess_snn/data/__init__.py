@@ -9,8 +9,6 @@
 
 from chess_snn.data.commit import (
     CommittedCopy,
-    FolderCopy,
-    StagedFolder,
     commit_copy,
     copy_folder,
     link_folder,
@@ -18,7 +16,6 @@ from chess_snn.data.commit import (
 )
 from chess_snn.data.files import (
     create_text,
-    is_alive,
     read_json,
     sweep_temporaries,
     write_bytes,
@@ -41,29 +38,25 @@ from chess_snn.data.records import START_KINDS, GameRecords, concatenate
 from chess_snn.data.restarts import restart_states
 from chess_snn.data.samples import Samples, check_td_lambda, play_actions, rewards_of, state_rows
 from chess_snn.data.shard import check_shard, read_shard, read_shard_of, write_shard
-from chess_snn.data.window import GAMES_BEFORE, ReplayWindow, Subset
+from chess_snn.data.window import GAMES_BEFORE, ReplayWindow
 
 __all__ = [
     "GAMES_BEFORE",
     "MANIFEST_NAME",
     "START_KINDS",
     "CommittedCopy",
-    "FolderCopy",
     "GameRecords",
     "Manifest",
     "ReplayWindow",
     "Samples",
-    "StagedFolder",
     "StoredFile",
     "StoredFormat",
-    "Subset",
     "check_shard",
     "check_td_lambda",
     "commit_copy",
     "concatenate",
     "copy_folder",
     "create_text",
-    "is_alive",
     "is_committed",
     "is_own_digest",
     "link_folder",

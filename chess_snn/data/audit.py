@@ -16,9 +16,8 @@ from typing import Final, Literal
 import numpy as np
 
 from chess_snn.data.records import GameRecords, concatenate
-from chess_snn.data.schema import spec_faults
-from chess_snn.data.shard import read_shard
-from chess_snn.errors import CorruptDataError, PositionError, UnknownVersionError
+from chess_snn.data.shard import read_shard_of
+from chess_snn.errors import CorruptDataError, PositionError, UnknownVersionError, UsageError
 from chess_snn.games.base import NO_ACTION, ONGOING, Game, ValueKind
 from chess_snn.jit import kernel
 from chess_snn.types import BoolArray, Int16Array, Int32Array, Int64Array, Json, UInt64Array
@@ -237,14 +236,11 @@ def audit_shards(game: Game, folders: Sequence[Path]) -> list[ShardAudit]:
     readable: list[tuple[int, GameRecords]] = []
     for number, folder in enumerate(folders):
         try:
-            records, manifest = read_shard(folder)
-            _check_fit(game, records, manifest.meta)
+            records, manifest = read_shard_of(game.spec, folder)
         except UnknownVersionError as error:
             audits.append(_unread("unknown version", str(error)))
-        except CorruptDataError as error:
+        except (CorruptDataError, UsageError) as error:
             audits.append(_unread("damaged", str(error)))
-        except ValueError as error:
-            audits.append(_unread("damaged", f"{folder}: {error}"))
         else:
             readable.append((number, records))
             audits.append(ShardAudit(
@@ -256,17 +252,6 @@ def audit_shards(game: Game, folders: Sequence[Path]) -> list[ShardAudit]:
 
 def _unread(verdict: Verdict, fault: str) -> ShardAudit:
     return ShardAudit(verdict, fault, 0, 0, 0, {})
-
-
-def _check_fit(game: Game, records: GameRecords, meta: Json) -> None:
-    """Raise ValueError unless the records can be those of ``game``."""
-    spec = game.spec
-    if (found := meta.get("game")) != spec.name:
-        raise ValueError(f"must hold games of {spec.name}, found {found!r}")
-    if (width := records.states.shape[1]) != spec.record_words:
-        raise ValueError(f"records must have {spec.record_words} words, found {width}")
-    for fault in spec_faults(spec, records):
-        raise ValueError(fault)
 
 
 def _with_faulty_games(

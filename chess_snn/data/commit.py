@@ -17,7 +17,6 @@ import os
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import BinaryIO
@@ -25,6 +24,7 @@ from typing import BinaryIO
 from chess_snn.data import archive
 from chess_snn.data.files import (
     make_folder,
+    staged_file,
     sync_file,
     sync_folder,
     take_name,
@@ -76,7 +76,7 @@ class StagedFolder:
         """
         manifest = Manifest(kind, _now(), meta, _sync_tree(self.path))
         failpoint(f"{kind}.staged")
-        write_synced(self.path / MANIFEST_NAME, [manifest.to_text()])
+        write_synced(self.path / MANIFEST_NAME, [manifest.to_text().encode()])
         sync_folder(self.path)
         failpoint(f"{kind}.sealed")
         return self._put_in_place(manifest)
@@ -168,7 +168,7 @@ def commit_archive(target: Path, files: Mapping[str, bytes], kind: str, meta: Js
     zipped = archive.pack(files)
     manifest = Manifest(kind, _now(), meta, {ARCHIVE_NAME: describe_bytes(zipped)})
     sealed = archive.with_comment(zipped, manifest.to_text().encode())
-    with _staged_file(target) as stage:
+    with staged_file(target) as stage:
         with stage.open("xb") as file:
             file.write(zipped)
             _sync(file)
@@ -179,18 +179,6 @@ def commit_archive(target: Path, files: Mapping[str, bytes], kind: str, meta: Js
             _sync(file)
         failpoint(f"{kind}.sealed")
         return _put_file_in_place(stage, target, manifest)
-
-
-@contextmanager
-def _staged_file(target: Path) -> Iterator[Path]:
-    """A temporary name beside ``target``; a file there is removed at the end."""
-    with writing(target):
-        make_folder(target.parent)
-        stage = temporary_sibling(target)
-        try:
-            yield stage
-        finally:
-            stage.unlink(missing_ok=True)
 
 
 def _put_file_in_place(stage: Path, target: Path, manifest: Manifest) -> Manifest:
@@ -210,23 +198,9 @@ def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
-@dataclass(frozen=True, slots=True)
-class FolderCopy:
-    """All bytes of a committed folder."""
-
-    manifest: bytes
-    """Of MANIFEST.json."""
-    files: Mapping[str, bytes]
-    """By path relative to the folder, as the manifest lists them."""
-
-    @property
-    def num_bytes(self) -> int:
-        """Of everything."""
-        return len(self.manifest) + sum(map(len, self.files.values()))
-
-
-CommittedCopy = FolderCopy | bytes
-"""A committed folder, or the bytes of a committed Zip file."""
+CommittedCopy = Mapping[str, bytes] | bytes
+"""All files of a committed folder by their paths in it, MANIFEST.json too; or the bytes of a
+committed Zip file."""
 
 
 def copy_folder(folder: Path) -> CommittedCopy:
@@ -237,8 +211,8 @@ def copy_folder(folder: Path) -> CommittedCopy:
     """
     if is_archive(folder):
         return read_archive(folder)[1]
-    manifest = (folder / MANIFEST_NAME).read_bytes() if is_committed(folder) else b""
-    return FolderCopy(manifest, read_folder(folder)[1])
+    _, files = read_folder(folder)
+    return {MANIFEST_NAME: (folder / MANIFEST_NAME).read_bytes()} | files
 
 
 def commit_copy(target: Path, copy: CommittedCopy) -> Manifest:
@@ -255,39 +229,36 @@ def commit_copy(target: Path, copy: CommittedCopy) -> Manifest:
     if is_committed(target):
         return read_manifest(target)
     if isinstance(copy, bytes):
-        return _commit_archive_copy(target, copy)
+        with _arriving(target):
+            manifest = parse_archive(copy, str(target))
+        with staged_file(target) as file:
+            write_synced(file, [copy])
+            return _put_file_in_place(file, target, manifest)
     with staged_folder(target) as stage:
-        for name, content in ((MANIFEST_NAME, copy.manifest), *copy.files.items()):
+        for name, content in copy.items():
             path = (stage.path / name).resolve()
             if not path.is_relative_to(stage.path.resolve()):
                 raise CorruptDataError(f"the copy of {target} holds {name!r}, which leaves it")
             make_folder(path.parent)
             path.write_bytes(content)
-        try:
+        with _arriving(target):
             manifest = verify_folder(stage.path)
-        except CorruptDataError as error:
-            raise CorruptDataError(f"the copy of {target} did not arrive whole: {error}") from error
         return stage.commit_copy(manifest)
 
 
-def _commit_archive_copy(target: Path, content: bytes) -> Manifest:
+@contextmanager
+def _arriving(target: Path) -> Iterator[None]:
     try:
-        manifest = parse_archive(content, str(target))
+        yield
     except CorruptDataError as error:
         raise CorruptDataError(f"the copy of {target} did not arrive whole: {error}") from error
-    with _staged_file(target) as stage:
-        with stage.open("xb") as file:
-            file.write(content)
-            _sync(file)
-        return _put_file_in_place(stage, target, manifest)
 
 
 def link_folder(source: Path, target: Path) -> Manifest:
-    """Commit the folder ``source`` as ``target`` too, by hard links; by copies on another disk.
+    """Commit the folder ``source`` as ``target`` too, by hard links; by a copy on another disk.
 
     Links cost neither room nor time, and the files are one: damage to a file is damage to both.
-    What is linked is not read; copies are compared with the manifest. Where ``target`` is committed
-    already, it stays as it is.
+    What is linked is not read. Where ``target`` is committed already, it stays as it is.
 
     Returns:
         The manifest of ``target``.
@@ -301,29 +272,24 @@ def link_folder(source: Path, target: Path) -> Manifest:
     if is_committed(target):
         return read_manifest(target)
     if is_archive(source):
-        with _staged_file(target) as stage:
-            if not _link(source, stage):
-                verify_folder(stage)
-                sync_file(stage)
-            return _put_file_in_place(stage, target, manifest)
-    with staged_folder(target) as stage:
-        is_linked = True
-        for name in (MANIFEST_NAME, *manifest.files):
-            path = stage.path / name
-            make_folder(path.parent)
-            is_linked &= _link(source / name, path)
-        if not is_linked:
-            verify_folder(stage.path)
-        return stage.commit_copy(manifest, is_on_disk=is_linked)
+        with staged_file(target) as file:
+            if _link(source, file):
+                return _put_file_in_place(file, target, manifest)
+    else:
+        with staged_folder(target) as stage:
+            names = (MANIFEST_NAME, *manifest.files)
+            if all(_link(source / name, stage.path / name) for name in names):
+                return stage.commit_copy(manifest, is_on_disk=True)
+    return commit_copy(target, copy_folder(source))
 
 
 def _link(source: Path, target: Path) -> bool:
-    """Make ``target`` the file ``source``, or a copy of it; whether it is a link."""
+    """Make ``target`` the file ``source``; False on another disk, or one without links."""
     if not source.is_file():
         raise CorruptDataError(f"{source} is missing, and its manifest lists it; restore it")
+    make_folder(target.parent)
     try:
         os.link(source, target)
-    except OSError:  # another disk, or one without links
-        shutil.copyfile(source, target)
+    except OSError:
         return False
     return True

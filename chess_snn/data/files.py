@@ -21,6 +21,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NoReturn
 
+import psutil
+
 from chess_snn.errors import CorruptDataError, UsageError
 from chess_snn.failpoints import failpoint
 from chess_snn.types import Json
@@ -91,7 +93,7 @@ def dead_temporaries(parent: Path) -> list[Path]:
         path for path, name in names
         if name is not None
         and name["host"] == socket.gethostname()
-        and not is_alive(int(name["pid"]))
+        and not psutil.pid_exists(int(name["pid"]))
     )
 
 
@@ -113,17 +115,6 @@ def _remove(path: Path) -> None:
         shutil.rmtree(path)
     else:
         path.unlink()
-
-
-def is_alive(pid: int) -> bool:
-    """Whether this host has a process ``pid``, be it only the remains of one."""
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True
 
 
 def walk(folder: Path) -> Iterator[tuple[str, list[str], list[str]]]:
@@ -173,9 +164,25 @@ def make_folder(folder: Path) -> None:
     sync_folder(folder.parent)
 
 
-def write_synced(path: Path, parts: Iterable[str]) -> None:
+@contextmanager
+def staged_file(target: Path) -> Iterator[Path]:
+    """A temporary name beside ``target`` to write to; a file that keeps it is removed at the end.
+
+    Raises:
+        UsageError: the place cannot be written; what was there is intact.
+    """
+    with writing(target):
+        make_folder(target.parent)
+        stage = temporary_sibling(target)
+        try:
+            yield stage
+        finally:
+            stage.unlink(missing_ok=True)
+
+
+def write_synced(path: Path, parts: Iterable[bytes]) -> None:
     """Write ``parts`` to a new file and force its bytes to the disk; its name is not synced."""
-    with path.open("x", encoding="utf-8") as file:
+    with path.open("xb") as file:
         file.writelines(parts)
         file.flush()
         os.fsync(file.fileno())
@@ -191,12 +198,26 @@ def write_json(path: Path, obj: Json) -> None:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Put ``text`` at ``path`` in one step, as :func:`write_json` does.
-
-    Raises:
-        UsageError: the place cannot be written; what was there is intact.
-    """
+    """Put ``text`` at ``path`` as :func:`write_json` does."""
     write_parts(path, [text])
+
+
+def write_parts(path: Path, parts: Iterable[str]) -> None:
+    """Put the text that ``parts`` make up at ``path`` as :func:`write_json` does."""
+    _replace(path, (part.encode() for part in parts))
+
+
+def write_bytes(path: Path, body: bytes) -> None:
+    """Put ``body`` at ``path`` as :func:`write_json` does."""
+    _replace(path, [body])
+
+
+def _replace(path: Path, parts: Iterable[bytes]) -> None:
+    with staged_file(path) as stage:
+        write_synced(stage, parts)
+        failpoint("file.written")
+        stage.replace(path)
+        sync_folder(path.parent)
 
 
 def create_text(path: Path, text: str) -> bool:
@@ -208,14 +229,9 @@ def create_text(path: Path, text: str) -> bool:
     Raises:
         UsageError: the place cannot be written.
     """
-    temporary = temporary_sibling(path)
-    with writing(path):
-        make_folder(path.parent)
-        try:
-            write_synced(temporary, [text])
-            was_free = take_name(temporary, path)
-        finally:
-            temporary.unlink(missing_ok=True)
+    with staged_file(path) as stage:
+        write_synced(stage, [text.encode()])
+        was_free = take_name(stage, path)
         sync_folder(path.parent)
     return was_free
 
@@ -237,43 +253,6 @@ def take_name(temporary: Path, path: Path) -> bool:
             return False
         temporary.rename(path)
     return True
-
-
-def write_parts(path: Path, parts: Iterable[str]) -> None:
-    """Put the text that ``parts`` make up at ``path``, as :func:`write_text` does.
-
-    Raises:
-        UsageError: the place cannot be written; what was there is intact.
-    """
-    with _replacing(path) as temporary:
-        write_synced(temporary, parts)
-
-
-def write_bytes(path: Path, body: bytes) -> None:
-    """Put ``body`` at ``path`` in one step, as :func:`write_json` does.
-
-    Raises:
-        UsageError: the place cannot be written; what was there is intact.
-    """
-    with _replacing(path) as temporary, temporary.open("xb") as file:
-        file.write(body)
-        file.flush()
-        os.fsync(file.fileno())
-
-
-@contextmanager
-def _replacing(path: Path) -> Iterator[Path]:
-    """A new file to write and sync, which then takes the place of ``path``."""
-    temporary = temporary_sibling(path)
-    with writing(path):
-        make_folder(path.parent)
-        try:
-            yield temporary
-            failpoint("file.written")
-            temporary.replace(path)
-        finally:
-            temporary.unlink(missing_ok=True)
-        sync_folder(path.parent)
 
 
 def read_json(path: Path, hint: str = _RESTORE_OR_DELETE) -> Json:

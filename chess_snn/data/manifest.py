@@ -16,7 +16,7 @@ import json
 import os
 import re
 import stat
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -24,7 +24,7 @@ from pathlib import Path, PurePosixPath
 from chess_snn.data import archive
 from chess_snn.data.files import parse_json, read_json, walk
 from chess_snn.data.formats import StoredFormat, is_own_digest, with_digest
-from chess_snn.errors import CorruptDataError, DamagedFolderError
+from chess_snn.errors import CorruptDataError, DamagedFolderError, UnknownVersionError
 from chess_snn.types import Json
 
 MANIFEST_NAME = "MANIFEST.json"
@@ -198,16 +198,11 @@ def verify_folder(folder: Path) -> Manifest:
     if is_archive(folder):
         return read_archive(folder)[0]
     manifest = _read_complete(folder)
-    for name, expected in manifest.files.items():
-        path = folder / name
-        with _reading(folder, path):
-            # A file of another size need not be read.
-            _compare(folder, path, StoredFile(path.stat().st_size, expected.sha256), expected)
-            _compare(folder, path, describe_file(path), expected)
+    _verify_files(folder, manifest, manifest.files)
     return manifest
 
 
-def verify_files(folder: Path, names: Collection[str]) -> Manifest:
+def verify_files(folder: Path, names: Iterable[str]) -> Manifest:
     """The manifest of the committed ``folder``, after a look at those of its files in ``names``.
 
     Each is read, and its SHA-256 compared; the others may be missing.
@@ -217,12 +212,19 @@ def verify_files(folder: Path, names: Collection[str]) -> Manifest:
         UnknownVersionError: as :func:`read_manifest`.
     """
     manifest = read_manifest(folder)
-    for name in names:
-        if name not in manifest.files:
-            raise _damaged(folder, folder / MANIFEST_NAME, f"does not list {name}")
-        with _reading(folder, folder / name):
-            _compare(folder, folder / name, describe_file(folder / name), manifest.files[name])
+    _verify_files(folder, manifest, names)
     return manifest
+
+
+def _verify_files(folder: Path, manifest: Manifest, names: Iterable[str]) -> None:
+    for name in names:
+        path, expected = folder / name, manifest.files.get(name)
+        if expected is None:
+            raise _damaged(folder, folder / MANIFEST_NAME, f"does not list {name}")
+        with _reading(folder, path):
+            # A file of another size need not be read.
+            _compare(folder, path, StoredFile(path.stat().st_size, expected.sha256), expected)
+            _compare(folder, path, describe_file(path), expected)
 
 
 def read_folder(folder: Path) -> tuple[Manifest, dict[str, bytes]]:
@@ -259,6 +261,19 @@ def read_archive(path: Path) -> tuple[Manifest, bytes]:
     with _reading(path, path):
         content = path.read_bytes()
     return _verify_archive(path, path, content), content
+
+
+def check_kind(folder: Path, manifest: Manifest, stored: StoredFormat, version: object) -> int:
+    """``version`` of the committed ``folder``, if it is one that is read.
+
+    Raises:
+        UnknownVersionError: ``folder`` is another kind of folder, or of another version.
+    """
+    if manifest.kind != stored.name:
+        raise UnknownVersionError(
+            f"{folder} must be a {stored.name}, found a {manifest.kind!r}; give another folder"
+        )
+    return stored.check(version, folder)
 
 
 def describe_file(path: Path) -> StoredFile:

@@ -15,7 +15,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from chess_snn.data.commit import FolderCopy, commit_copy, copy_folder
+from chess_snn.data.commit import commit_copy, copy_folder
 from chess_snn.data.manifest import (
     MANIFEST_NAME,
     Manifest,
@@ -91,7 +91,7 @@ class ObjectStore:
         described = {path: describe_bytes(content) for path, content in files.items()}
         created = datetime.now(UTC).isoformat(timespec="seconds")
         manifest = Manifest(kind, created, {}, described)
-        return self._commit(name, FolderCopy(manifest.to_text().encode(), files))
+        return self._commit(name, {MANIFEST_NAME: manifest.to_text().encode(), **files})
 
     def get_manifest(self, name: str) -> Manifest:
         """Of the folder ``name``, itself verified.
@@ -101,8 +101,8 @@ class ObjectStore:
         """
         return parse_manifest(self._manifest_bytes(name), self._place(name, MANIFEST_NAME))
 
-    def get_files(self, name: str) -> FolderCopy:
-        """The folder ``name``, every digest checked.
+    def get_files(self, name: str) -> dict[str, bytes]:
+        """All files of the folder ``name``, MANIFEST.json too; every digest is checked.
 
         Raises:
             CorruptDataError: a file is missing or damaged; it is named.
@@ -113,7 +113,7 @@ class ObjectStore:
             contents = threads.map(
                 lambda path: self._get_checked(f"{name}/{path}", files[path]), files
             )
-            return FolderCopy(content, dict(zip(files, contents, strict=True)))
+            return {MANIFEST_NAME: content} | dict(zip(files, contents, strict=True))
 
     def get_folder(self, name: str, target: Path) -> Manifest:
         """Commit the folder ``name`` on the disk as ``target``.
@@ -136,20 +136,22 @@ class ObjectStore:
             raise self._is_taken(name)
         return 0
 
-    def _commit(self, name: str, copy: FolderCopy) -> int:
-        if self._has_same(name, copy):
+    def _commit(self, name: str, copy: Mapping[str, bytes]) -> int:
+        manifest = copy[MANIFEST_NAME]
+        if self._has_same(name, manifest):
             return 0
         with ThreadPoolExecutor(_SIDE_BY_SIDE) as threads:
             puts = threads.map(
-                lambda path: self.bucket.put(f"{name}/{path}", copy.files[path]), copy.files
+                lambda path: self.bucket.put(f"{name}/{path}", copy[path]),
+                copy.keys() - {MANIFEST_NAME},
             )
             list(puts)  # raises what one of them raised
-        if not self.bucket.put_new(f"{name}/{MANIFEST_NAME}", copy.manifest):
+        if not self.bucket.put_new(f"{name}/{MANIFEST_NAME}", manifest):
             # Another writer was faster, or the answer to our own put was lost.
-            self._has_same(name, copy)
-        return copy.num_bytes
+            self._has_same(name, manifest)
+        return sum(map(len, copy.values()))
 
-    def _has_same(self, name: str, copy: FolderCopy) -> bool:
+    def _has_same(self, name: str, manifest: bytes) -> bool:
         """Whether the folder is there.
 
         Raises:
@@ -159,7 +161,7 @@ class ObjectStore:
         if content is None:
             return False
         there = parse_manifest(content, self._place(name, MANIFEST_NAME))
-        if there.files != parse_manifest(copy.manifest, name).files:
+        if there.files != parse_manifest(manifest, name).files:
             raise self._is_taken(name)
         return True
 

@@ -1,15 +1,20 @@
 """Played games as columns: what self-play emits, shards store and the replay window serves.
 
+On the disk offsets become lengths, and values, surprises and weights float16: that is 2^-11 of
+their size, far below the noise of a search. Weights are divided by their sum again on reading.
+
 Dimensions: n games, N positions in all, R record words, E entries of all sparse policy targets.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from itertools import chain
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from chess_snn.games.base import ONGOING, GameSpec
 from chess_snn.types import (
     Float32Array,
     Int8Array,
@@ -87,3 +92,178 @@ def concatenate(parts: Sequence[GameRecords]) -> GameRecords:
         else:
             joined[field.name] = np.concatenate(columns)
     return GameRecords(**joined)
+
+
+STORED_DTYPES: Final[Mapping[str, type[np.generic]]] = {
+    "states": np.uint64,
+    "actions": np.int16,
+    "values_stm": np.float16,
+    "surprises": np.float16,
+    "target_lengths": np.uint16,
+    "target_actions": np.int16,
+    "target_weights": np.float16,
+    "game_lengths": np.int32,
+    "outcomes_white": np.int8,
+    "terminations": np.uint8,
+    "cut_values_white": np.float16,
+    "start_kinds": np.uint8,
+}
+"""The stored columns, one array each."""
+
+_ADDED_IN: Final[Mapping[str, int]] = {"surprises": 2, "cut_values_white": 2, "start_kinds": 2}
+"""The shard version that each later column came with; 0 says of all three that there was none."""
+
+_AS_LONG_AS: Final = {
+    "surprises": "actions", "cut_values_white": "outcomes_white", "start_kinds": "outcomes_white",
+}
+"""A column of the first version with as many rows as each later one."""
+
+_SMALLEST_WEIGHT: Final = np.finfo(np.float16).smallest_subnormal
+"""A positive weight must stay positive in float16."""
+_WEIGHT_SUM_TOLERANCE: Final = 2e-3
+_MOST_SURPRISE: Final = float(np.finfo(np.float16).max)
+
+
+def to_columns(records: GameRecords) -> dict[str, NDArray[Any]]:
+    """The stored columns of ``records``."""
+    columns: dict[str, NDArray[Any]] = {
+        "states": records.states,
+        "actions": records.actions,
+        "values_stm": records.values_stm,
+        "surprises": records.surprises,
+        "target_lengths": np.diff(records.target_offsets),
+        "target_actions": records.target_actions,
+        "target_weights": np.maximum(records.target_weights, _SMALLEST_WEIGHT),
+        "game_lengths": np.diff(records.game_offsets),
+        "outcomes_white": records.outcomes_white,
+        "terminations": records.terminations,
+        "cut_values_white": records.cut_values_white,
+        "start_kinds": records.start_kinds,
+    }
+    return {name: columns[name].astype(dtype) for name, dtype in STORED_DTYPES.items()}
+
+
+def columns_of(version: int) -> list[str]:
+    """The columns that a shard of ``version`` has."""
+    return [name for name in STORED_DTYPES if _ADDED_IN.get(name, 1) <= version]
+
+
+def add_later_columns(columns: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    """``columns`` of any version as the present one has them.
+
+    Surprises were not recorded then, truncated games counted as drawn, and all games began
+    at the beginning: 0 in each column.
+    """
+    added = {
+        name: np.zeros(len(columns[_AS_LONG_AS[name]]), STORED_DTYPES[name])
+        for name in _ADDED_IN if name not in columns
+    }
+    return dict(columns) | added
+
+
+def from_columns(columns: Mapping[str, NDArray[Any]]) -> GameRecords:
+    """The records behind stored ``columns``.
+
+    Raises:
+        ValueError: the columns contradict each other or what is true of records.
+    """
+    for name, dtype in STORED_DTYPES.items():
+        if columns[name].dtype != dtype:
+            found = columns[name].dtype
+            raise ValueError(f"{name} must have type {np.dtype(dtype)}, found {found}")
+    records = GameRecords(
+        states=columns["states"],
+        actions=columns["actions"],
+        values_stm=columns["values_stm"].astype(np.float32),
+        surprises=columns["surprises"].astype(np.float32),
+        target_offsets=offsets(columns["target_lengths"]),
+        target_actions=columns["target_actions"],
+        target_weights=columns["target_weights"].astype(np.float32),
+        game_offsets=offsets(columns["game_lengths"]),
+        outcomes_white=columns["outcomes_white"],
+        terminations=columns["terminations"],
+        cut_values_white=columns["cut_values_white"].astype(np.float32),
+        start_kinds=columns["start_kinds"],
+    )
+    check_records(records)
+    sums: Float32Array = np.repeat(_sums(records), columns["target_lengths"])
+    return replace(records, target_weights=records.target_weights / sums)
+
+
+def check_records(records: GameRecords) -> None:
+    """Check what must be true of every set of records.
+
+    Raises:
+        ValueError: naming the first column that is wrong.
+    """
+    # In an order in which each check may rely on those before it.
+    for fault in chain(_shape_faults(records), _position_faults(records), _game_faults(records)):
+        raise ValueError(fault)
+
+
+def spec_faults(spec: GameSpec, records: GameRecords) -> Iterator[str]:
+    """What is wrong with sound ``records`` as those of the game ``spec``."""
+    for name, limit in {
+        "actions": spec.num_actions,
+        "target_actions": spec.num_actions,
+        "terminations": len(spec.terminations),
+    }.items():
+        if (code := getattr(records, name).max()) >= limit:
+            yield f"{name} must be < {limit}, found {code}"
+    least, most = spec.value_range
+    for value in (records.values_stm.min(), records.values_stm.max()):
+        if not least <= value <= most:
+            yield f"values_stm must be in [{least:g}, {most:g}], found {value:g}"
+
+
+def _shape_faults(records: GameRecords) -> Iterator[str]:
+    for field in fields(records):
+        wanted, text = (2, "2 dimensions") if field.name == "states" else (1, "1 dimension")
+        if (found := getattr(records, field.name).ndim) != wanted:
+            yield f"{field.name} must have {text}, found {found}"
+    n, N, E = records.num_games, records.num_positions, len(records.target_actions)
+    if n == 0:
+        yield "there must be at least one game"
+    for name, length in {
+        "states": N, "values_stm": N, "surprises": N, "target_offsets": N + 1,
+        "target_weights": E, "game_offsets": n + 1, "terminations": n, "cut_values_white": n,
+        "start_kinds": n,
+    }.items():
+        if (found := len(getattr(records, name))) != length:
+            yield f"{name} must have {length} rows, found {found}"
+    for name, end in {"game_offsets": N, "target_offsets": E}.items():
+        column = getattr(records, name)
+        if column[0] != 0 or column[-1] != end or not np.all(column[1:] > column[:-1]):
+            yield f"{name} must rise strictly from 0 to {end}"
+
+
+def _position_faults(records: GameRecords) -> Iterator[str]:
+    for name in ("actions", "target_actions"):
+        if getattr(records, name).min() < 0:
+            yield f"{name} must be >= 0, found {getattr(records, name).min()}"
+    if not np.all(np.isfinite(records.values_stm)):
+        yield "values_stm must be finite"
+    if not np.all((records.surprises >= 0) & (records.surprises <= _MOST_SURPRISE)):
+        yield f"surprises must be finite and in [0, {_MOST_SURPRISE:g}]"
+    if not np.all(records.target_weights > 0):
+        yield "target_weights must be positive"
+    if not np.all(np.abs(_sums(records) - 1) <= _WEIGHT_SUM_TOLERANCE):
+        yield "target_weights must sum to 1 in each position"
+
+
+def _game_faults(records: GameRecords) -> Iterator[str]:
+    if not np.all(np.abs(records.outcomes_white) <= 1):
+        yield "outcomes_white must be -1, 0 or 1"
+    if not np.all(np.abs(records.cut_values_white) <= 1):
+        yield "cut_values_white must be finite and in [-1, 1]"
+    is_cut = (records.terminations == ONGOING) & (records.outcomes_white == 0)
+    if np.any(records.cut_values_white[~is_cut]):
+        yield "cut_values_white must be 0 for a game that was not truncated"
+    if records.start_kinds.max() >= len(START_KINDS):
+        yield f"start_kinds must be < {len(START_KINDS)}, found {records.start_kinds.max()}"
+
+
+def _sums(records: GameRecords) -> Float32Array:
+    """float32[N]: the sum of each position's weights."""
+    sums: Float32Array = np.add.reduceat(records.target_weights, records.target_offsets[:-1])
+    return sums

@@ -8,7 +8,7 @@ import numpy as np
 
 from chess_snn.config import check_range
 from chess_snn.data.records import GameRecords
-from chess_snn.data.shard import read_shard
+from chess_snn.data.shard import read_shard_of
 from chess_snn.errors import UsageError
 from chess_snn.games.base import GameSpec
 from chess_snn.rng import generator
@@ -35,7 +35,7 @@ def restart_states(
 
     Raises:
         CorruptDataError: a shard is damaged; it is named.
-        UsageError: no shard, or shards of different record widths.
+        UsageError: no shard, or one of another game.
         ConfigError: a limit out of its range.
     """
     check_range("restarts.value_limit", value_limit, ge=0, le=1)
@@ -43,14 +43,9 @@ def restart_states(
     if not shard_folders:
         raise UsageError("restarts need at least one shard, got none; play games first")
     most = value_limit * spec.value_limit
-    found = [_contested_states(read_shard(folder)[0], most) for folder in shard_folders]
-    for folder, states in zip(shard_folders, found, strict=True):
-        if states.shape[1] != found[0].shape[1]:
-            raise UsageError(
-                f"shard {folder} holds records of {states.shape[1]} words, {shard_folders[0]} of "
-                f"{found[0].shape[1]}; restart from shards of one game"
-            )
-    states = np.concatenate(found)
+    states = np.concatenate([
+        _contested_states(read_shard_of(spec, folder)[0], most) for folder in shard_folders
+    ])
     if len(states) <= limit:
         return states
     chosen = generator(seed, "restarts").choice(len(states), size=limit, replace=False)

@@ -17,8 +17,7 @@ The weight is bounded, so that no position fills the batches.
 Dimensions: N positions, B samples, R record words, K entries of the batch's longest policy target.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -51,10 +50,6 @@ class Returns:
     after: Float32Array
     """float32[N] >= 0: A, what was left after the action and the chance event."""
 
-    def drop(self, num_positions: int) -> "Returns":
-        """The same without the first ``num_positions``."""
-        return Returns(*(getattr(self, field.name)[num_positions:] for field in fields(self)))
-
 
 def check_td_lambda(spec: GameSpec, td_lambda: float) -> None:
     """Raise ConfigError unless the game ``spec`` can have ``training.td_lambda``."""
@@ -81,16 +76,6 @@ def returns_of(
         returns, after,
     )
     return Returns(returns, after)
-
-
-def join_returns(parts: Sequence[Returns | None]) -> Returns | None:
-    """The returns of all ``parts``, in order; None where they have none."""
-    there = [part for part in parts if part is not None]
-    if not there:
-        return None
-    return Returns(*(
-        np.concatenate([getattr(part, field.name) for part in there]) for field in fields(Returns)
-    ))
 
 
 def rewards_of(game: Game, states: UInt64Array, actions: Int16Array) -> Float32Array:

@@ -33,12 +33,13 @@ from chess_snn.data.commit import adopt, commit_archive
 from chess_snn.data.formats import StoredFormat
 from chess_snn.data.manifest import (
     Manifest,
+    check_kind,
     is_committed,
     read_folder,
     verify_folder,
 )
-from chess_snn.data.records import GameRecords
-from chess_snn.data.schema import (
+from chess_snn.data.records import (
+    GameRecords,
     add_later_columns,
     check_records,
     columns_of,
@@ -46,11 +47,10 @@ from chess_snn.data.schema import (
     spec_faults,
     to_columns,
 )
-from chess_snn.errors import CorruptDataError, UnknownVersionError, UsageError
+from chess_snn.errors import CorruptDataError, UsageError
 from chess_snn.games.base import GameSpec
 from chess_snn.types import Json
 
-SHARD_KIND: Final = "shard"
 SHARD_FORMAT: Final = StoredFormat("shard", version=3, upgrades={1: dict, 2: dict})
 """Version 1 had fewer columns; up to version 2, a shard was a folder. Manifests said the same."""
 
@@ -105,7 +105,7 @@ def write_shard(folder: Path, records: GameRecords, meta: Json) -> Manifest:
         "shard_version": SHARD_FORMAT.version,
     }
     return commit_archive(
-        folder, encode_arrays(to_columns(records)), kind=SHARD_KIND, meta=meta | counts
+        folder, encode_arrays(to_columns(records)), kind=SHARD_FORMAT.name, meta=meta | counts
     )
 
 
@@ -168,11 +168,7 @@ def check_shard(folder: Path) -> Manifest:
 
 def _check_kind(folder: Path, manifest: Manifest) -> int:
     """The version of the shard that ``manifest`` is of."""
-    if manifest.kind != SHARD_KIND:
-        raise UnknownVersionError(
-            f"{folder} must be a {SHARD_KIND}, found a {manifest.kind!r}; give another folder"
-        )
-    return SHARD_FORMAT.check(manifest.meta.get("shard_version"), folder)
+    return check_kind(folder, manifest, SHARD_FORMAT, manifest.meta.get("shard_version"))
 
 
 def _check_counts(records: GameRecords, manifest: Manifest) -> None:

@@ -16,12 +16,10 @@ import numpy as np
 from chess_snn.config import check_choice, check_range
 from chess_snn.data.records import GameRecords, concatenate
 from chess_snn.data.samples import (
-    Returns,
     Samples,
     SurpriseDraw,
     check_td_lambda,
     gather,
-    join_returns,
     returns_of,
 )
 from chess_snn.data.shard import read_shard_of
@@ -52,8 +50,6 @@ class _Games:
     """bool[n]."""
     shard_names: tuple[str, ...]
     """n names: the shard each game came from."""
-    returns: Returns | None
-    """Of the positions, in a game that has returns."""
 
     def newest(self, num_positions: int) -> "_Games":
         """The longest run of newest games with at most ``num_positions`` positions in all.
@@ -64,10 +60,8 @@ class _Games:
         first = int(np.searchsorted(starts, self.records.num_positions - num_positions))
         if first == 0:
             return self
-        row = self.records.game_offsets[first]
         return _Games(
-            _drop_games(self.records, first), self.is_holdout[first:], self.shard_names[first:],
-            self.returns and self.returns.drop(row),
+            _drop_games(self.records, first), self.is_holdout[first:], self.shard_names[first:]
         )
 
 
@@ -85,6 +79,7 @@ class ReplayWindow:
         lengths = np.diff(games.records.game_offsets)
         is_holdout = np.repeat(games.is_holdout, lengths)
         self._game, self._games = game, games
+        self._returns = returns_of(game, games.records, discount, td_lambda)
         self._discount, self._td_lambda = discount, td_lambda
         self._game_of: Int32Array = np.repeat(np.arange(len(lengths), dtype=np.int32), lengths)
         self._rows: dict[str, Int32Array] = {
@@ -125,7 +120,7 @@ class ReplayWindow:
         kept: list[_Games] = []
         room = capacity
         for folder in reversed(shard_folders):
-            games = _read(game, folder, holdout_every, discount, td_lambda)
+            games = _read(game, folder, holdout_every)
             kept.append(games.newest(room))
             room -= kept[-1].records.num_positions
             if kept[-1] is not games:
@@ -160,7 +155,7 @@ class ReplayWindow:
             digest.update(np.ascontiguousarray(getattr(self.records, field.name)).data)
         digest.update(np.ascontiguousarray(self.rows("holdout")).data)
         digest.update(np.float64(self._discount).tobytes())
-        if self._games.returns is not None:
+        if self._returns is not None:
             digest.update(np.float64(self._td_lambda).tobytes())
         return digest.hexdigest()[:_DIGEST_LENGTH]
 
@@ -218,7 +213,7 @@ class ReplayWindow:
         """The samples at ``rows`` (int32[B]) of ``records``; rows may repeat."""
         return gather(
             self._game, self.records, self._game_of, rows.astype(np.int64), self._discount,
-            self._games.returns,
+            self._returns,
         )
 
     def _draw_by_surprise(self, cap: float) -> SurpriseDraw:
@@ -238,9 +233,7 @@ def _check_names(shard_folders: Sequence[Path]) -> None:
         seen.add(name)
 
 
-def _read(
-    game: Game, folder: Path, holdout_every: int, discount: float, td_lambda: float
-) -> _Games:
+def _read(game: Game, folder: Path, holdout_every: int) -> _Games:
     records, manifest = read_shard_of(game.spec, folder)
     name, before = _shard_name(folder), manifest.meta.get(GAMES_BEFORE)
     # By the first name: a game held out where it was played is held out in other campaigns too.
@@ -252,8 +245,7 @@ def _read(
         numbers = range(int(before), int(before) + records.num_games)
         draws = [derive_seed(_HOLDOUT_SEED, iteration, "games", k) for k in numbers]
     is_holdout = np.array([draw % holdout_every == 0 for draw in draws])
-    returns = returns_of(game, records, discount, td_lambda)
-    return _Games(records, is_holdout, (name,) * records.num_games, returns)
+    return _Games(records, is_holdout, (name,) * records.num_games)
 
 
 def _shard_name(folder: Path) -> str:
@@ -286,5 +278,4 @@ def _join(parts: Sequence[_Games]) -> _Games:
         concatenate([part.records for part in parts]),
         np.concatenate([part.is_holdout for part in parts]),
         tuple(name for part in parts for name in part.shard_names),
-        join_returns([part.returns for part in parts]),
     )

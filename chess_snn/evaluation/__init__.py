@@ -13,7 +13,6 @@ from chess_snn.evaluation.comparison import (
     sprt,
 )
 from chess_snn.evaluation.engines import (
-    EngineBudget,
     EnginePlayer,
     EngineSettings,
     find_engine,
@@ -56,13 +55,10 @@ from chess_snn.evaluation.players import (
 )
 from chess_snn.evaluation.ratings import (
     Crosstable,
-    Estimate,
-    HeldOutCheck,
     RatedGame,
     Rating,
     Ratings,
     fit_ratings,
-    held_out_check,
     match_games,
 )
 from chess_snn.evaluation.scores import (
@@ -74,7 +70,6 @@ from chess_snn.evaluation.scores import (
     wilson_interval,
 )
 from chess_snn.evaluation.solo import (
-    PointFigures,
     SoloGames,
     match_seeds,
     paired_difference,
@@ -82,7 +77,6 @@ from chess_snn.evaluation.solo import (
     point_figures,
 )
 from chess_snn.evaluation.won_positions import (
-    Conversion,
     conversion_rate,
     forced_wins,
     num_solved,
@@ -99,22 +93,17 @@ __all__ = [
     "VOID",
     "Analysis",
     "Comparison",
-    "Conversion",
     "Crosstable",
     "DilutedPlayer",
     "Elo",
-    "EngineBudget",
     "EnginePlayer",
     "EngineSettings",
     "ErrorRate",
-    "Estimate",
     "GreedyPlayer",
-    "HeldOutCheck",
     "MatchResult",
     "MinimaxPlayer",
     "OpeningSource",
     "Player",
-    "PointFigures",
     "ProgramFacts",
     "RandomPlayer",
     "RatedGame",
@@ -138,7 +127,6 @@ __all__ = [
     "find_engine",
     "fit_ratings",
     "forced_wins",
-    "held_out_check",
     "is_player_name",
     "likelihood_of_superiority",
     "logistic_score",

@@ -29,7 +29,6 @@ from chess_snn.errors import ConfigError
 from chess_snn.evaluation.match_result import MatchResult
 from chess_snn.evaluation.scores import (
     PAIR_SCORES,
-    check_pair_counts,
     logistic_score,
     pair_counts,
     pair_kinds,
@@ -65,11 +64,7 @@ def likelihood_of_superiority(counts: Int64Array) -> float:
 
     Returns:
         In [0, 1]; one half without pairs, and with the counts reversed one minus it.
-
-    Raises:
-        ConfigError: ``counts`` are not pair counts.
     """
-    check_pair_counts(counts)
     # A Dirichlet distribution is independent gamma variables over their sum, and the sum does not
     # change the sign of what is asked.
     return probability_of_positive_sum(PAIR_SCORES - 0.5, counts.astype(np.float64) + _PRIOR)
@@ -211,11 +206,7 @@ def sprt(counts: Int64Array, settings: SprtSettings) -> SprtResult:
         counts: int64[5], pairs by the candidate's score, see
             :func:`chess_snn.evaluation.scores.pair_counts`.
         settings: hypotheses and error rates.
-
-    Raises:
-        ConfigError: ``counts`` are not pair counts.
     """
-    check_pair_counts(counts)
     llr = float(log_likelihood_ratio(counts, settings.elo0, settings.elo1))
     state: SprtState = "continue"
     if llr >= settings.upper:

@@ -68,6 +68,33 @@ def read_match_body(path: Path) -> Json:
     return body
 
 
+def read_kept_match(game: Game, path: Path, conditions: Json) -> MatchResult | None:
+    """The match that :func:`write_match` put at ``path``; None where there is no file.
+
+    Args:
+        game: that was played.
+        path: of the match.
+        conditions: what was written beside the match, and must be equal.
+
+    Raises:
+        UsageError: it was played under other conditions.
+        CorruptDataError: it is damaged.
+    """
+    if not path.exists():
+        return None
+    body = read_match_body(path)
+    for name, wanted in conditions.items():
+        if body.get(name) != wanted:
+            raise UsageError(
+                f"{path} was played with {name} {body.get(name)}, and {wanted} is asked for; "
+                "choose another folder, or the same settings"
+            )
+    try:
+        return MatchResult.from_json(game.spec, body)
+    except CorruptDataError as error:
+        raise CorruptDataError(f"{path}: {error}; delete it, so that it is played again") from error
+
+
 def match_pgn(
     game: Game, result: MatchResult, *, event: str, date: str,
     facts: tuple[Json, Json] = ({}, {}), more: Mapping[str, str] | None = None,

@@ -140,13 +140,7 @@ def make_player(game: Game, text: str, engines: EngineSettings | None = None) ->
             range.
         EngineError: the engine is not installed.
     """
-    inner, percent = split_dilution(text)
-    if percent is not None:
-        check_dilution(inner, percent)  # first: it may be diluted a thousand times
-        return DilutedPlayer(make_player(game, inner, engines), percent)
-    if is_engine_name(text):
-        return make_engine_player(game, text, engines or EngineSettings())
-    return _make_ours(game, text)
+    return _parse(game, text)(engines or EngineSettings())
 
 
 def check_player(game: Game, text: str) -> None:
@@ -158,14 +152,21 @@ def check_player(game: Game, text: str) -> None:
         ConfigError: there is no such player, or its argument is missing, superfluous or out of
             range.
     """
+    _parse(game, text)
+
+
+def _parse(game: Game, text: str) -> Callable[[EngineSettings], Player]:
+    """What makes the player called ``text``."""
     inner, percent = split_dilution(text)
     if percent is not None:
-        check_dilution(inner, percent)
-        check_player(game, inner)
-    elif is_engine_name(text):
+        check_dilution(inner, percent)  # first: it may be diluted a thousand times
+        make_inner = _parse(game, inner)
+        return lambda engines: DilutedPlayer(make_inner(engines), percent)
+    if is_engine_name(text):
         check_engine(game, text)
-    else:
-        _make_ours(game, text)
+        return lambda engines: make_engine_player(game, text, engines)
+    player = _make_ours(game, text)
+    return lambda _engines: player
 
 
 def _make_ours(game: Game, text: str) -> Player:

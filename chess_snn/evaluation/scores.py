@@ -75,21 +75,6 @@ def pair_counts(result: "MatchResult") -> Int64Array:
     return counts
 
 
-def check_pair_counts(counts: Int64Array) -> None:
-    """Refuse what cannot be pair counts.
-
-    Raises:
-        ConfigError: not five numbers, or one below 0.
-    """
-    if np.shape(counts) != PAIR_SCORES.shape:
-        raise ConfigError(
-            f"pair counts must be five, for scores {', '.join(map(str, PAIR_SCORES))}; got "
-            f"{np.asarray(counts).tolist()}"
-        )
-    for count in counts:
-        check_range("a pair count", int(count), ge=0)
-
-
 def pair_interval(
     counts: Int64Array, confidence: float = 0.95
 ) -> tuple[Float64Array, Float64Array]:
@@ -116,7 +101,6 @@ def pair_interval(
     Raises:
         ConfigError: ``counts`` has not five columns, or ``confidence`` is out of range.
     """
-    counts = np.asarray(counts)
     if counts.shape[-1:] != PAIR_SCORES.shape:
         raise ConfigError(f"pair counts must have 5 columns, got shape {counts.shape}")
     check_range("confidence", confidence, gt=0.0, lt=1.0)

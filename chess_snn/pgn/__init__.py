@@ -9,18 +9,16 @@
     records, report = read_games(text.encode())
 """
 
-from chess_snn.pgn.folder import ImportFolder, ImportSource, is_import
+from chess_snn.pgn.folder import ImportFolder, is_import
 from chess_snn.pgn.importing import Imported, import_pgn
 from chess_snn.pgn.reading import read_games
-from chess_snn.pgn.report import FAULT_KINDS, BadGame, ImportReport
+from chess_snn.pgn.report import FAULT_KINDS, ImportReport
 from chess_snn.pgn.writing import format_game, format_moves, game_tags, standard_tags
 
 __all__ = [
     "FAULT_KINDS",
-    "BadGame",
     "ImportFolder",
     "ImportReport",
-    "ImportSource",
     "Imported",
     "format_game",
     "format_moves",

@@ -16,11 +16,14 @@ that of the file's content, so that shards of several imports can stand in one r
 import re
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Final
+from typing import Annotated, Final
+
+from pydantic import Field
 
 from chess_snn.data import is_committed, read_json, sweep_temporaries, write_json
-from chess_snn.errors import CorruptDataError, UsageError
+from chess_snn.errors import ConfigError, CorruptDataError, UsageError
 from chess_snn.pgn.report import ImportReport
+from chess_snn.settings import settings_class
 from chess_snn.types import Json
 
 IMPORT_FILE: Final = "import.json"
@@ -28,30 +31,19 @@ REPORT_FILE: Final = "report.json"
 SCHEMA: Final = 1
 
 _ID_LENGTH: Final = 12
-_CONTENT: Final = re.compile(rf"[0-9a-f]{{{_ID_LENGTH}}}")
 _SHARD: Final = re.compile(r"shard-([0-9]{6,12})")
-_MISFITS: Final = (KeyError, TypeError, ValueError)
+_MISFITS: Final = (ConfigError, KeyError, TypeError, ValueError)
 
 
-@dataclass(frozen=True, slots=True)
+@settings_class("import")
 class ImportSource:
     """Distinguishes one import from another."""
 
     file: str
     """Name of the PGN file, for people."""
-    content: str
-    """Digest of its first games."""
-    games_per_shard: int
-
-    def __post_init__(self) -> None:
-        """Raise ValueError for what no import wrote; ``content`` becomes part of a path."""
-        for name, kind in (("file", str), ("content", str), ("games_per_shard", int)):
-            if type(getattr(self, name)) is not kind:
-                raise ValueError(f"{name} must be of type {kind.__name__}")
-        if not _CONTENT.fullmatch(self.content):
-            raise ValueError(f"content must be {_ID_LENGTH} hexadecimal digits")
-        if self.games_per_shard < 1:
-            raise ValueError("games_per_shard must be >= 1")
+    content: Annotated[str, Field(pattern=rf"^[0-9a-f]{{{_ID_LENGTH}}}$")]
+    """Digest of its first games, which becomes part of a path."""
+    games_per_shard: Annotated[int, Field(ge=1)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +76,7 @@ class ImportFolder:
                     f"{begun.source.games_per_shard} games a shard; choose a new folder with --out"
                 )
             return begun
-        check_new(path)
+        _check_new(path)
         write_json(path / IMPORT_FILE, {"schema": SCHEMA} | asdict(source))
         return cls(path, source)
 
@@ -154,7 +146,7 @@ def is_import(path: Path) -> bool:
     return (path / IMPORT_FILE).is_file()
 
 
-def check_new(path: Path) -> None:
+def _check_new(path: Path) -> None:
     """Say that an import cannot begin in ``path``.
 
     Raises:

@@ -15,8 +15,8 @@ from typing import Final
 
 from chess_snn.config import check_range
 from chess_snn.data import is_committed, read_manifest, write_shard
-from chess_snn.errors import CorruptDataError, UsageError
-from chess_snn.pgn.folder import ImportFolder, check_new, is_import, shard_meta
+from chess_snn.errors import ConfigError, CorruptDataError, UsageError
+from chess_snn.pgn.folder import ImportFolder, shard_meta
 from chess_snn.pgn.reading import read_games
 from chess_snn.pgn.report import BadGame, ImportReport
 from chess_snn.pgn.source import GAMES_PER_CHUNK, Chunk, read_chunks
@@ -66,8 +66,6 @@ def import_pgn(
         CorruptDataError: the file or a shard is damaged.
     """
     check_range("--workers", workers, ge=1, le=1024)
-    if not is_import(out):
-        check_new(out)
     chunks = read_chunks(file, on_progress)
     first = next(chunks, None)
     if first is None:
@@ -161,7 +159,7 @@ class _Run:
         try:
             if meta["text_sha256"] == chunk.sha256:
                 return ImportReport.from_json(meta["report"])
-        except (KeyError, TypeError, ValueError) as error:
+        except (ConfigError, KeyError, TypeError, ValueError) as error:
             raise CorruptDataError(
                 f"{shard} is not a shard of an import ({error!r}); delete it, and import again"
             ) from error

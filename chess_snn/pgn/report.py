@@ -2,8 +2,11 @@
 
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
-from typing import Final
+from typing import Annotated, Final
 
+from pydantic import Field
+
+from chess_snn.settings import settings_class
 from chess_snn.types import Json
 
 FAULT_KINDS: Final = {
@@ -26,15 +29,15 @@ _COUNTS: Final = ("games_read", "games", "positions", "latin1_headers", "played_
 _KEYS: Final = {"schema", "refused", *_COUNTS}
 
 
-@dataclass(frozen=True, slots=True)
+@settings_class("bad game")
 class BadGame:
     """One game that was refused."""
 
     kind: str
     """A key of ``FAULT_KINDS``."""
-    game: int
+    game: Annotated[int, Field(ge=1)]
     """Its number in the file, from 1."""
-    ply: int | None
+    ply: Annotated[int, Field(ge=0)] | None
     """Plies that could be read before it; None where it is not about a move."""
     token: str
     """The words of the file it is about."""
@@ -131,7 +134,7 @@ class ImportReport:
         """What :meth:`to_json` gave.
 
         Raises:
-            KeyError, TypeError, ValueError: it is something else.
+            ConfigError, KeyError, TypeError, ValueError: it is something else.
         """
         if unknown := body.keys() - _KEYS:
             raise ValueError(f"keys {sorted(unknown)} are unknown")
@@ -142,7 +145,7 @@ class ImportReport:
         return cls(
             **counts,
             refused={kind: _count(entry["games"]) for kind, entry in refused.items()},
-            examples={kind: _example(kind, entry["first"]) for kind, entry in refused.items()},
+            examples={kind: BadGame(**entry["first"]) for kind, entry in refused.items()},
         )
 
 
@@ -150,16 +153,6 @@ def _count(value: object) -> int:
     if type(value) is not int or value < 0:
         raise ValueError(f"a count must be a whole number, got {value!r}")
     return value
-
-
-def _example(kind: str, body: Json) -> BadGame:
-    bad = BadGame(**body)
-    if bad.kind != kind or not isinstance(bad.token, str):
-        raise ValueError(f"the first game of {kind} is none")
-    _count(bad.game)
-    if bad.ply is not None:
-        _count(bad.ply)
-    return bad
 
 
 def _in_order(kinds: Iterable[str]) -> list[str]:

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
+import zstandard
+
 from chess_snn.errors import CorruptDataError, UsageError
 from chess_snn.pgn.reading import game_starts
 from chess_snn.types import Progress
@@ -118,7 +120,6 @@ def _unpack(path: Path, file: BinaryIO) -> Iterator[bytes]:
     if head.startswith(_GZIP):
         return _decompress(path, packed, lambda: zlib.decompressobj(_GZIP_WINDOW), zlib.error)
     if head.startswith(_ZSTD):
-        zstandard = _load_zstandard(path)
         return _decompress(
             path, packed, zstandard.ZstdDecompressor().decompressobj, zstandard.ZstdError
         )
@@ -158,14 +159,3 @@ def _damaged(path: Path, fault: str) -> CorruptDataError:
         f"{path} is damaged ({fault}); fetch it again, and import it into the same folder: games "
         "before the damage that were imported stay"
     )
-
-
-def _load_zstandard(path: Path) -> Any:
-    try:
-        import zstandard  # noqa: PLC0415 - only files of this kind need it
-    except ImportError as error:
-        raise UsageError(
-            f"{path} is packed by zstd, and the package `zstandard` is not installed; install it "
-            "(pip install zstandard), or unpack the file first (zstd -d)"
-        ) from error
-    return zstandard

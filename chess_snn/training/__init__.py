@@ -10,7 +10,6 @@ from chess_snn.training.checkpoint import (
 )
 from chess_snn.training.ranks import ALONE, RankInfo, Ranks, joined_ranks
 from chess_snn.training.report import (
-    StepFigures,
     StepLines,
     StepListener,
     StepLosses,
@@ -24,9 +23,7 @@ from chess_snn.training.supervised import (
     Points,
     check_newest,
     measure_holdout,
-    step_checkpoint,
     step_checkpoints,
-    supervised_progress,
     train_supervised,
 )
 from chess_snn.training.trainer import Trainer
@@ -40,7 +37,6 @@ __all__ = [
     "Points",
     "RankInfo",
     "Ranks",
-    "StepFigures",
     "StepLines",
     "StepListener",
     "StepLosses",
@@ -58,9 +54,7 @@ __all__ = [
     "measure_holdout",
     "plan_schedule",
     "save_checkpoint",
-    "step_checkpoint",
     "step_checkpoints",
-    "supervised_progress",
     "thin",
     "train_supervised",
 ]

@@ -30,6 +30,7 @@ from chess_snn.data import (
     verify_folder,
     write_json,
 )
+from chess_snn.data.manifest import check_kind
 from chess_snn.errors import ConfigError, CorruptDataError, UnknownVersionError
 from chess_snn.games.base import Game
 from chess_snn.nets import (
@@ -48,7 +49,6 @@ from chess_snn.types import Json
 WEIGHTS = "weights.safetensors"
 _OPTIMIZER = "optimizer.safetensors"
 _TRAINER = "trainer.json"
-CHECKPOINT_KIND: Final = "checkpoint"
 CHECKPOINT_FORMAT: Final = StoredFormat("checkpoint", version=1)
 _FORMERLY_KEPT = "torch_rng_state"
 """Of torch's random numbers, of which training draws none."""
@@ -72,7 +72,7 @@ def save_checkpoint(folder: Path, trainer: Trainer, meta: Json) -> Manifest:
         save_network(stage.path / WEIGHTS, trainer.playing_network)
         write_tensors(stage.path / _OPTIMIZER, _optimizer_tensors(trainer))
         write_json(stage.path / _TRAINER, _trainer_state(trainer))
-        return stage.commit(kind=CHECKPOINT_KIND, meta=own | meta)
+        return stage.commit(kind=CHECKPOINT_FORMAT.name, meta=own | meta)
 
 
 def load_weights(folder: Path) -> Network:
@@ -154,12 +154,10 @@ def _verify(folder: Path) -> Manifest:
 
 
 def _check_kind(folder: Path, manifest: Manifest) -> None:
-    if manifest.kind != CHECKPOINT_KIND:
-        raise UnknownVersionError(
-            f"{folder} must be a {CHECKPOINT_KIND}, found a {manifest.kind!r}; give another folder"
-        )
     # The first ones did not say their version.
-    CHECKPOINT_FORMAT.check(manifest.meta.get("checkpoint_version", 1), folder)
+    check_kind(
+        folder, manifest, CHECKPOINT_FORMAT, manifest.meta.get("checkpoint_version", 1)
+    )
 
 
 @contextmanager

@@ -46,18 +46,30 @@ LOSS_FIGURES: Final = tuple(field.name for field in fields(Losses))
 
 
 class LossScale:
-    """No scale: what the other precisions need."""
+    """In fp16 as large a scale as gradients allow; 1 in the other precisions.
 
-    def __init__(self, device: torch.device | str) -> None:
-        self.factor = torch.ones((), device=device)
+    It is a power of two, so that scaling rounds nothing.
+    """
+
+    def __init__(
+        self, precision: Precision, device: torch.device | str, first: float = FIRST_SCALE,
+        growth_interval: int = GROWTH_INTERVAL,
+    ) -> None:
+        """Begin in fp16 with the scale ``first``, a power of two and at least ``LEAST_SCALE``."""
+        self.is_used = precision == "fp16"
+        self.factor = torch.full((), first if self.is_used else 1.0, device=device)
         """float32[]: what the loss is multiplied by. It stays where it is in memory."""
+        self._good_steps = torch.zeros((), dtype=torch.int32, device=device)
+        self._growth_interval = growth_interval
 
     def scaled(self, loss: Tensor) -> Tensor:
         """What to go backward from, where ``loss`` float32[] is what is minimised."""
-        return loss
+        return loss * self.factor if self.is_used else loss
 
     def unscale(self, gradients: Sequence[Tensor]) -> None:
         """Divide ``gradients``, float32 of any shapes, by the scale, in place."""
+        if self.is_used:
+            torch._foreach_mul_(list(gradients), self.factor.reciprocal())
 
     def update(self, found_inf: Tensor) -> None:
         """After a step: make the scale that of the next one.
@@ -66,56 +78,19 @@ class LossScale:
             found_inf: float32[]: 1 where a figure of the step was not finite, so that it was left
                 out, and else 0.
         """
+        if self.is_used:
+            torch._amp_update_scale_(
+                self.factor, self._good_steps, found_inf, GROWTH, BACKOFF, self._growth_interval
+            )
+            self.factor.clamp_(min=LEAST_SCALE)
 
     def state(self) -> dict[str, Tensor]:
-        """All that training goes on with, by name; a tensor filled in place is taken over."""
-        return {}
+        """All that training goes on with, by name: float32[] and int32[], to be filled in place."""
+        return {"factor": self.factor, "good_steps": self._good_steps} if self.is_used else {}
 
     def value(self) -> float | None:
         """The scale, for which the device is waited for; None where there is none."""
-        return None
-
-
-class DynamicLossScale(LossScale):
-    """As large a scale as gradients allow. It is a power of two, so that scaling rounds nothing."""
-
-    def __init__(
-        self, device: torch.device | str, first: float = FIRST_SCALE,
-        growth_interval: int = GROWTH_INTERVAL,
-    ) -> None:
-        """Begin with the scale ``first``, a power of two and at least ``LEAST_SCALE``."""
-        super().__init__(device)
-        self.factor.fill_(first)
-        self._good_steps = torch.zeros((), dtype=torch.int32, device=device)
-        self._growth_interval = growth_interval
-
-    def scaled(self, loss: Tensor) -> Tensor:
-        """As :meth:`LossScale.scaled`."""
-        return loss * self.factor
-
-    def unscale(self, gradients: Sequence[Tensor]) -> None:
-        """As :meth:`LossScale.unscale`; what is not finite stays so."""
-        torch._foreach_mul_(list(gradients), self.factor.reciprocal())
-
-    def update(self, found_inf: Tensor) -> None:
-        """As :meth:`LossScale.update`."""
-        torch._amp_update_scale_(
-            self.factor, self._good_steps, found_inf, GROWTH, BACKOFF, self._growth_interval
-        )
-        self.factor.clamp_(min=LEAST_SCALE)
-
-    def state(self) -> dict[str, Tensor]:
-        """As :meth:`LossScale.state`: float32[] and int32[]."""
-        return {"factor": self.factor, "good_steps": self._good_steps}
-
-    def value(self) -> float | None:
-        """As :meth:`LossScale.value`."""
-        return self.factor.item()
-
-
-def make_loss_scale(precision: Precision, device: torch.device | str) -> LossScale:
-    """The scale that gradients in ``precision`` need, on ``device``."""
-    return DynamicLossScale(device) if precision == "fp16" else LossScale(device)
+        return self.factor.item() if self.is_used else None
 
 
 class Gradients:

@@ -24,7 +24,7 @@ from torch.distributed import Store  # type: ignore[attr-defined]
 from torch.distributed.rendezvous import rendezvous
 
 from chess_snn.errors import ChessSnnError, RankLostError, UsageError
-from chess_snn.training.settings import Backend
+from chess_snn.training.settings import Backend, TrainingSettings
 
 TIMEOUT_S: Final = 300.0
 """How long ranks wait for one of them by default."""
@@ -36,6 +36,43 @@ STEPS: Final = "steps"
 _NAMED_FIRST: Final = 2.0
 """torch's own timeout, which names no rank, is this many times ours."""
 _PLACE: Final = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE")
+
+
+@dataclass(frozen=True, slots=True)
+class Division:
+    """The positions of one step, dealt out to ranks in runs of whole micro-batches.
+
+    A step's batch has the same micro-batches whatever the number of ranks, so a division changes
+    who computes, and not what is learnt.
+    """
+
+    batch_size: int
+    micro_batch: int
+    counts: tuple[int, ...]
+    """Micro-batches of each rank, at least one."""
+
+    def positions(self, rank: int) -> slice:
+        """The part of the batch that ``rank`` computes."""
+        first = sum(self.counts[:rank]) * self.micro_batch
+        return slice(first, min(self.batch_size, first + self.counts[rank] * self.micro_batch))
+
+
+def divide(settings: TrainingSettings, num_ranks: int) -> Division:
+    """Deal the micro-batches of a step evenly to ranks; the first ones take what is left over.
+
+    Raises:
+        UsageError: there are more ranks than micro-batches.
+    """
+    num_parts = settings.num_micro_batches
+    if num_ranks > num_parts:
+        raise UsageError(
+            f"{num_ranks} ranks cannot share a step of {num_parts} micro-batches "
+            f"(training.batch_size = {settings.batch_size}, training.micro_batch = "
+            f"{settings.micro_batch}); use fewer ranks, or set training.micro_batch to "
+            f"{max(2, settings.batch_size // num_ranks)} or less"
+        )
+    counts = tuple((num_parts + num_ranks - 1 - rank) // num_ranks for rank in range(num_ranks))
+    return Division(settings.batch_size, settings.micro_batch, counts)
 
 
 def error_key(rank: int) -> str:
@@ -72,14 +109,23 @@ class RankInfo:
 
 
 class Ranks:
-    """One process alone, which exchanges nothing and waits for no other."""
+    """The processes that train together, made by :func:`joined_ranks`; ``ALONE`` is a single one.
 
-    rank = 0
-    size = 1
-    local_rank = 0
-    """From 0 among the ranks of this machine."""
-    by_pace = False
-    """Whether ranks get micro-batches by their measured pace, else evenly."""
+    A process alone exchanges nothing and waits for no other.
+    """
+
+    def __init__(
+        self, info: RankInfo = RankInfo(), store: Store | None = None, timeout_s: float = TIMEOUT_S
+    ) -> None:
+        """Meet the other ranks at ``store``, which a process alone does not need."""
+        self.rank, self.size, self.local_rank = info.rank, info.size, info.local_rank
+        self._store, self._timeout_s = store, timeout_s
+        self._num_met = 0
+        self._names = [f"rank {rank}" for rank in range(info.size)]
+        if store is not None:
+            self._names = self._gather(
+                store, f"rank {info.rank} (process {os.getpid()} on {socket.gethostname()})"
+            )
 
     @property
     def is_first(self) -> bool:
@@ -89,9 +135,18 @@ class Ranks:
     def add_up(self, vector: Tensor) -> None:
         """Replace ``vector`` by its sum over all ranks, the same bits on each.
 
+        On a GPU it returns when the sum is under way.
+
         Raises:
             RankLostError: a rank died or froze; names it where that is known.
         """
+        if self._store is None:
+            return
+        self._gather(self._store)
+        try:
+            dist.all_reduce(vector)
+        except RuntimeError as error:
+            raise RankLostError(f"a rank was lost in an exchange: {error}") from error
 
     def agree(self, facts: Mapping[str, str]) -> None:
         """Check that all ranks have the same ``facts``.
@@ -100,38 +155,9 @@ class Ranks:
             UsageError: a rank has others than rank 0; names it, and the first fact that differs.
             RankLostError: a rank did not come; names it.
         """
-
-    def tell(self, key: str, text: str) -> None:
-        """Set ``key`` of the store, where the launcher reads it."""
-
-
-ALONE: Final = Ranks()
-
-
-class RankGroup(Ranks):
-    """Several processes, made by :func:`joined_ranks`."""
-
-    def __init__(self, info: RankInfo, store: Store, timeout_s: float, by_pace: bool) -> None:
-        self.rank, self.size, self.local_rank = info.rank, info.size, info.local_rank
-        self.by_pace = by_pace
-        self._store, self._timeout_s = store, timeout_s
-        self._num_met = 0
-        self._names = [f"rank {rank}" for rank in range(info.size)]
-        self._names = self._gather(
-            f"rank {info.rank} (process {os.getpid()} on {socket.gethostname()})"
-        )
-
-    def add_up(self, vector: Tensor) -> None:
-        """As :meth:`Ranks.add_up`; on a GPU it returns when the sum is under way."""
-        self._gather()
-        try:
-            dist.all_reduce(vector)
-        except RuntimeError as error:
-            raise RankLostError(f"a rank was lost in an exchange: {error}") from error
-
-    def agree(self, facts: Mapping[str, str]) -> None:
-        """As :meth:`Ranks.agree`."""
-        wanted, *others = map(json.loads, self._gather(json.dumps(dict(facts))))
+        if self._store is None:
+            return
+        wanted, *others = map(json.loads, self._gather(self._store, json.dumps(dict(facts))))
         for other, told in zip(self._names[1:], others, strict=True):
             for name, value in wanted.items():
                 if told.get(name) != value:
@@ -141,10 +167,11 @@ class RankGroup(Ranks):
                     )
 
     def tell(self, key: str, text: str) -> None:
-        """As :meth:`Ranks.tell`."""
-        self._store.set(key, text)
+        """Set ``key`` of the store, where the launcher reads it."""
+        if self._store is not None:
+            self._store.set(key, text)
 
-    def _gather(self, text: str = "") -> list[str]:
+    def _gather(self, store: Store, text: str = "") -> list[str]:
         """Wait for all ranks; the texts that they gather, in their order.
 
         Raises:
@@ -153,24 +180,24 @@ class RankGroup(Ranks):
         self._num_met += 1
         keys = [f"{self._num_met}/{rank}" for rank in range(self.size)]
         try:
-            self._store.set(keys[self.rank], text)
-            self._wait(keys)
+            store.set(keys[self.rank], text)
+            self._wait(store, keys)
             # All ranks are here, so that none reads the texts before these any more.
-            self._store.delete_key(f"{self._num_met - 1}/{self.rank}")
-            return [told.decode() for told in self._store.multi_get(keys)]
+            store.delete_key(f"{self._num_met - 1}/{self.rank}")
+            return [told.decode() for told in store.multi_get(keys)]
         except RuntimeError as error:  # the type of all errors of a store
             raise RankLostError(
                 f"the store that ranks meet at does not answer ({error}); its machine, the first "
                 "one, is down or cut off"
             ) from error
 
-    def _wait(self, keys: list[str]) -> None:
+    def _wait(self, store: Store, keys: list[str]) -> None:
         try:
-            self._store.wait(keys, timedelta(seconds=self._timeout_s))
+            store.wait(keys, timedelta(seconds=self._timeout_s))
         except RuntimeError as error:
             missing = [
                 name for name, key in zip(self._names, keys, strict=True)
-                if not self._store.check([key])
+                if not store.check([key])
             ]
             if missing:
                 raise RankLostError(
@@ -179,10 +206,13 @@ class RankGroup(Ranks):
                 ) from error
 
 
+ALONE: Final = Ranks()
+
+
 @contextmanager
 def joined_ranks(
     info: RankInfo, device: torch.device | str, timeout_s: float = TIMEOUT_S,
-    backend: Backend = "auto", *, by_pace: bool = False,
+    backend: Backend = "auto",
 ) -> Iterator[Ranks]:
     """Be one of the ranks for the length of the block.
 
@@ -191,7 +221,6 @@ def joined_ranks(
         device: of this rank.
         timeout_s: how long to wait for a rank: to come, and to do its share of a step.
         backend: what to exchange by, the same for all ranks.
-        by_pace: see :class:`Ranks`.
 
     Raises:
         RankLostError: a rank did not come; names it.
@@ -202,7 +231,7 @@ def joined_ranks(
         return
     store = _store(info, timeout_s)
     try:
-        ranks = RankGroup(info, store, timeout_s, by_pace)
+        ranks = Ranks(info, store, timeout_s)
         device = torch.device(device)
         chosen = _choose_backend(backend, device, info.local_size)
         ranks.agree({"backend": chosen})

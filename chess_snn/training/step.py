@@ -7,7 +7,6 @@ than running them.
 Dimensions: F figures, V all numbers of the vector that ranks sum.
 """
 
-import time
 from contextlib import suppress
 from typing import Final
 
@@ -19,8 +18,8 @@ from chess_snn.training.batch import TrainingBatch
 from chess_snn.training.gradients import (
     LOSS_FIGURES,
     Gradients,
+    LossScale,
     gradients_and_statistics,
-    make_loss_scale,
     statistics_of,
 )
 from chess_snn.training.ranks import ALONE, Ranks
@@ -32,8 +31,6 @@ with, 1 where the loss is not scaled; none of the others is scaled by it."""
 
 _WARM_UP_STEPS = 3
 """Real steps before the capture: kernels are compiled, the optimiser has its moments."""
-_IS_SHORT: Final = 0
-"""Place of the flag of memory in the tail of the vector; the seconds of each rank follow."""
 
 
 class StepTooLargeError(Exception):
@@ -48,11 +45,9 @@ class TrainingStep:
         ranks: Ranks = ALONE,
     ) -> None:
         self.network, self.optimizer = network, optimizer
-        self.loss_scale = make_loss_scale(settings.precision, self.device)
+        self.loss_scale = LossScale(settings.precision, self.device)
         self.gradients = Gradients(network, settings, self.loss_scale)
         self.exchange = Exchange(network, ranks)
-        self.is_timed = False
-        """Whether what ranks tell of their seconds is to be true on a GPU, which has to wait."""
 
     def run(self, batch: TrainingBatch, rate: float) -> Tensor:
         """One step at learning rate ``rate``; its figures float32[F], on the device.
@@ -90,13 +85,10 @@ class TrainingStep:
             StepTooLargeError, RankLostError: as :meth:`run`.
         """
         before = self.buffers()
-        began = time.perf_counter()
         figures_F: Tensor | None = None
         with suppress(torch.OutOfMemoryError):
             figures_F = self.share_of(batch)
-        if self.is_timed and self.device.type == "cuda":
-            torch.cuda.synchronize(self.device)
-        totals_F = self.exchange.add_up(figures_F, time.perf_counter() - began)
+        totals_F = self.exchange.add_up(figures_F)
         if totals_F is None:
             self._take_back(before)
             raise StepTooLargeError
@@ -149,8 +141,8 @@ class Exchange:
     """Sums over ranks what a step of one network leaves, as one vector.
 
     It holds the gradient, the running statistics of normalisation and the figures of a step, each
-    already weighted by its share of the batch, so that the sum is the mean. Behind them: whether a
-    rank ran out of memory, and the seconds of each.
+    already weighted by its share of the batch, so that the sum is the mean. The last number says
+    how many ranks ran out of memory.
 
     ``DistributedDataParallel`` cannot do this: a rank that runs out of memory in its backward pass
     leaves the others waiting in theirs (docs/decisions/0020-ranks.md).
@@ -158,14 +150,12 @@ class Exchange:
 
     def __init__(self, network: nn.Module, ranks: Ranks) -> None:
         self._network, self._ranks = network, ranks
-        self._tail = torch.zeros(1 + ranks.size)
 
-    def add_up(self, figures_F: Tensor | None, seconds: float) -> Tensor | None:
+    def add_up(self, figures_F: Tensor | None) -> Tensor | None:
         """Sum gradients, statistics and figures over ranks, in place.
 
         Args:
             figures_F: of this rank's share; None where it ran out of memory.
-            seconds: that the share took.
 
         Returns:
             The figures of the whole batch. None where some rank ran out of memory: gradients and
@@ -173,35 +163,30 @@ class Exchange:
         """
         if self._ranks.size == 1:
             return figures_F
-        tail = torch.zeros(1 + self._ranks.size)
-        tail[_IS_SHORT] = figures_F is None
-        tail[1 + self._ranks.rank] = seconds
-        vector = self._pack(figures_F, tail)
+        vector = self._pack(figures_F)
         self._ranks.add_up(vector)
-        self._tail = vector[-len(tail) :]
-        return None if self._tail[_IS_SHORT].item() > 0 else self._unpack(vector)
+        return None if vector[-1].item() > 0 else self._unpack(vector)
 
-    def rank_seconds(self) -> list[float]:
-        """What each rank told of its share of the last step."""
-        seconds: list[float] = self._tail[1:].tolist()
-        return seconds
-
-    def _pack(self, figures_F: Tensor | None, tail: Tensor) -> Tensor:
-        """This rank's float32[V]; all but its tail is 0 where it has no figures."""
+    def _pack(self, figures_F: Tensor | None) -> Tensor:
+        """This rank's float32[V]; all but the last number is 0 where it has no figures."""
         if figures_F is None:
             held = [*self._network.parameters(), *statistics_of(self._network)]
-            num_zeros = sum(tensor.numel() for tensor in held) + len(LOSS_FIGURES)
-            return torch.cat([torch.zeros(num_zeros), tail]).to(held[0].device)
+            vector = torch.zeros(
+                sum(tensor.numel() for tensor in held) + len(LOSS_FIGURES) + 1,
+                device=held[0].device,
+            )
+            vector[-1] = 1.0
+            return vector
         tensors = gradients_and_statistics(self._network)
         flat = [tensor.reshape(-1) for tensor in tensors]
-        return torch.cat([*flat, figures_F, tail.to(figures_F.device)])
+        return torch.cat([*flat, figures_F, figures_F.new_zeros(1)])
 
     @torch.no_grad()
     def _unpack(self, sums: Tensor) -> Tensor:
         """Take gradients and statistics from the summed vector; the figures float32[F]."""
         tensors = gradients_and_statistics(self._network)
         sizes = [tensor.numel() for tensor in tensors]
-        *parts, figures_F, _ = torch.split(sums, [*sizes, len(LOSS_FIGURES), len(self._tail)])
+        *parts, figures_F, _ = torch.split(sums, [*sizes, len(LOSS_FIGURES), 1])
         for tensor, part in zip(tensors, parts, strict=True):
             tensor.copy_(part.view(tensor.shape))
         return figures_F

@@ -25,7 +25,7 @@ import torch
 
 from chess_snn.data import ReplayWindow, read_manifest
 from chess_snn.data.files import remove
-from chess_snn.errors import CorruptDataError, DamagedFolderError, UsageError
+from chess_snn.errors import CorruptDataError, UsageError
 from chess_snn.games.base import Game
 from chess_snn.training.batch import as_tensor, assemble
 from chess_snn.training.checkpoint import load_trainer, load_weights, save_checkpoint
@@ -174,23 +174,6 @@ def check_newest(folder: Path) -> None:
     """
     for newest in step_checkpoints(folder)[-1:]:
         load_weights(newest)
-
-
-def supervised_progress(folder: Path) -> tuple[int, int] | None:
-    """(Steps done, steps in all) at the newest checkpoint in ``folder`` that can be read.
-
-    None without one.
-
-    Raises:
-        CorruptDataError: it is none of supervised training, or of a version that is not read.
-    """
-    for checkpoint in reversed(step_checkpoints(folder)):
-        try:
-            meta = _meta(checkpoint)
-        except DamagedFolderError:
-            continue  # training goes on from the one before; or it was removed meanwhile
-        return meta["steps"], meta["total_steps"]
-    return None
 
 
 class _Run:

@@ -36,7 +36,7 @@ from chess_snn.training.batch import (
     transform,
 )
 from chess_snn.training.gradients import LossScale
-from chess_snn.training.ranks import ALONE, Ranks
+from chess_snn.training.ranks import ALONE, Division, Ranks, divide
 from chess_snn.training.report import (
     FigureLog,
     MicroBatchUse,
@@ -46,7 +46,6 @@ from chess_snn.training.report import (
 )
 from chess_snn.training.schedule import IterationPlan, learning_rate
 from chess_snn.training.settings import TrainingSettings
-from chess_snn.training.shares import Division, PaceGauge, divide
 from chess_snn.training.step import CapturedStep, StepTooLargeError, TrainingStep
 from chess_snn.types import BoolArray, Int32Array, Progress, UInt8Array
 
@@ -90,8 +89,8 @@ class Trainer:
     """A network with its optimiser and its place in the campaign.
 
     ``seed`` and the iteration name the stream of samples, so that an iteration trained again from
-    the same checkpoint and window gives the same weights, bit for bit on one kind of CPU, number of
-    ranks, and division of steps among them.
+    the same checkpoint and window gives the same weights, bit for bit on one kind of CPU and number
+    of ranks.
     """
 
     def __init__(
@@ -127,10 +126,7 @@ class Trainer:
         self._on_gpu = self.device.type == "cuda"
         self._is_captured = self._on_gpu and captured and ranks.size == 1
         self._run_step = self._step_runner()
-        self._paces = [1.0] * ranks.size
-        self._division = divide(settings, self._paces)
-        self._gauge = PaceGauge(ranks.size) if ranks.by_pace else None
-        self._step.is_timed = self._gauge is not None
+        self._division = divide(settings, ranks.size)
         self.steps_done = 0
         """Optimiser steps since the start of the campaign."""
         self.step_in_iteration = 0
@@ -210,13 +206,10 @@ class Trainer:
             if prepared.division != self._division:
                 prepared = self._prepare(window, prepared.draw)
             try:
-                figures = self._run_step(prepared.batch, rate)
-                break
+                return self._run_step(prepared.batch, rate)
             except StepTooLargeError:
                 pass  # and go on outside, where nothing holds the memory of what failed
             self._halve_micro_batch()
-        self._measure_pace()
-        return figures
 
     @torch.no_grad()
     def _update_average(self) -> None:
@@ -247,19 +240,10 @@ class Trainer:
             )
         self.settings = replace(self.settings, micro_batch=-(-used // 2))
         self._step.gradients.settings = self.settings
-        self._division = divide(self.settings, self._paces)
+        self._division = divide(self.settings, self.ranks.size)
         self._run_step = self._step_runner()
         if self._on_gpu:
             torch.cuda.empty_cache()
-
-    def _measure_pace(self) -> None:
-        """After a step: give ranks shares by their paces once these are known."""
-        if self._gauge is None:
-            return
-        self._gauge.add(self._step.exchange.rank_seconds(), self._division.counts)
-        if (paces := self._gauge.paces()) is not None:
-            self._gauge, self._paces, self._step.is_timed = None, paces, False
-            self._division = divide(self.settings, paces)
 
     def _step_runner(self) -> Callable[[TrainingBatch, float], Tensor]:
         """What runs a step; a graph is of batches of one shape."""

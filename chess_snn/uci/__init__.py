@@ -8,8 +8,8 @@
 A session reads commands in the thread that runs it; each ``go`` searches in a thread of its own.
 """
 
-from chess_snn.uci.engine import LoadedModel, ModelLoader
+from chess_snn.uci.engine import LoadedModel
 from chess_snn.uci.options import Options
 from chess_snn.uci.session import Session
 
-__all__ = ["LoadedModel", "ModelLoader", "Options", "Session"]
+__all__ = ["LoadedModel", "Options", "Session"]

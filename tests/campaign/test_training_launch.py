@@ -11,6 +11,7 @@ import psutil
 import pytest
 from made_imports import make_import
 from small_campaigns import MICRO, play_first_games
+from supervised_steps import supervised_progress
 
 from chess_snn.campaign import CampaignFolder, load_config
 from chess_snn.campaign.machine.training_launch import (
@@ -28,7 +29,6 @@ from chess_snn.data import is_committed, read_manifest, sweep_temporaries
 from chess_snn.devices import SIMULATED_GPUS
 from chess_snn.errors import CampaignError, DamagedFolderError, RankLostError
 from chess_snn.ports import LOOPBACK, free_port
-from chess_snn.training import supervised_progress
 from chess_snn.training.rank_launch import RankLayout
 
 pytestmark = pytest.mark.timeout(600)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from made_imports import Killed, make_import
 from small_campaigns import MICRO
+from supervised_steps import supervised_progress
 
 from chess_snn.campaign import CampaignFolder, load_config
 from chess_snn.campaign.machine.training_launch import train_network
@@ -15,7 +16,7 @@ from chess_snn.campaign.viewing.alarms import find_alarms
 from chess_snn.data import is_committed, read_json, read_manifest
 from chess_snn.errors import UsageError
 from chess_snn.nets import load_network
-from chess_snn.training import WEIGHTS, supervised_progress
+from chess_snn.training import WEIGHTS
 
 SETTINGS = (*MICRO, "training.batch_size=64", "supervised.epochs=2")
 

@@ -75,7 +75,8 @@ def test_every_contested_position_is_drawn_equally_often(shards):
 
 
 def test_no_contested_position_gives_no_rows(tmp_path):
-    write_shard(tmp_path / "shard", make_records(np.random.default_rng(0), [12, 5]), {"game": "g"})
+    records = make_records(np.random.default_rng(0), [12, 5])
+    write_shard(tmp_path / "shard", records, {"game": "chess"})
     assert restart_states(SPEC, [tmp_path / "shard"], 1.0, 10, 0).shape == (0, 5)
 
 
@@ -89,7 +90,7 @@ def test_bad_input_is_refused(shards, tmp_path):
     records = make_records(np.random.default_rng(0), [20])
     wider = dataclasses.replace(records, states=np.zeros((20, 6), np.uint64))
     write_shard(tmp_path / "wider", wider, {"game": "go"})
-    with pytest.raises(UsageError, match=r"wider holds records of 6 words, .* of 5"):
+    with pytest.raises(UsageError, match=r"wider holds go records of 6 words, .* of 5"):
         restart_states(SPEC, [*shards, tmp_path / "wider"], 0.8, 10, 0)
     (tmp_path / "wider").write_bytes(b"")
     with pytest.raises(CorruptDataError, match="wider"):

@@ -24,7 +24,7 @@ from chess_snn.data import (
     verify_folder,
     write_shard,
 )
-from chess_snn.data.schema import STORED_DTYPES, from_columns, to_columns
+from chess_snn.data.records import STORED_DTYPES, from_columns, to_columns
 from chess_snn.data.shard import encode_arrays
 from chess_snn.errors import CorruptDataError, DamagedFolderError, UnknownVersionError
 

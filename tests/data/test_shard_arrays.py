@@ -11,7 +11,7 @@ from made_records import any_records
 from zarr.core.buffer import default_buffer_prototype
 from zarr.storage import MemoryStore
 
-from chess_snn.data.schema import to_columns
+from chess_snn.data.records import to_columns
 from chess_snn.data.shard import decode_arrays, encode_arrays
 
 LARGE = {

@@ -48,7 +48,7 @@ def test_each_shard_is_judged_alone(tmp_path, records):
     assert [name for name, audit in audits.items() if audit.verdict == "whole"] == ["whole", "last"]
     assert "damaged: must have SHA-256" in audits["damaged"].fault
     assert "game 1: action 4671 at ply 0 is illegal; game 4: action" in audits["illegal"].fault
-    assert "must hold games of chess, found 'go'" in audits["other"].fault
+    assert "holds go records of 5 words, and chess records" in audits["other"].fault
     assert MANIFEST_NAME in audits["empty"].fault
 
 

@@ -4,7 +4,17 @@ import math
 
 import numpy as np
 
-from chess_snn.evaluation import Crosstable
+from chess_snn.evaluation import Crosstable, RatedGame
+
+
+def table_of(names, white, black, outcomes_white, openings):
+    """The table of games given as columns; players by their places in ``names``."""
+    return Crosstable.from_games(
+        RatedGame(names[a], names[b], outcome, str(opening))
+        for a, b, outcome, opening in zip(
+            white.tolist(), black.tolist(), outcomes_white.tolist(), openings.tolist(), strict=True
+        )
+    )
 
 
 def chances(elo_white, elo_black, colour_advantage, draw_rate):
@@ -36,4 +46,4 @@ def simulated_table(
                 seats = np.tile([[white], [black]], num_openings)
                 columns.append(np.stack([*seats, outcomes, np.arange(num_openings)]))
     names = [f"p{number}" for number in range(len(elos))]
-    return Crosstable.from_arrays(names, *np.concatenate(columns, axis=1))
+    return table_of(names, *np.concatenate(columns, axis=1))

@@ -9,7 +9,7 @@ the model of the ratings, and the ratings are fitted as in a campaign.
 from dataclasses import dataclass
 
 import numpy as np
-from simulated_games import chances
+from simulated_games import chances, table_of
 
 from chess_snn.campaign.configuration.settings import CampaignConfig
 from chess_snn.campaign.store.receipts import PromotionFacts
@@ -18,7 +18,6 @@ from chess_snn.campaign.strength.matches import NetworkPlayer
 from chess_snn.campaign.strength.ratings import RatedCampaign
 from chess_snn.evaluation import (
     PAIR_SCORES,
-    Crosstable,
     SprtSettings,
     fit_ratings,
     sprt,
@@ -71,7 +70,7 @@ class Campaign:
         return np.bincount(outcomes[0] - outcomes[1] + 2, minlength=5)
 
     def ratings(self):
-        table = Crosstable.from_arrays(self.names, *np.concatenate(self.columns, axis=1))
+        table = table_of(self.names, *np.concatenate(self.columns, axis=1))
         return fit_ratings(table, "random")
 
 

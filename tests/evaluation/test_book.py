@@ -1,25 +1,23 @@
 """The shipped book: legal, short, distinct, nothing lost, and even in Stockfish's eyes."""
 
-from contextlib import closing
 from importlib import resources
 from pathlib import Path
 
 import chess
 import pytest
-from fake_engines import write_engine
-
-from chess_snn.errors import ConfigError, CorruptDataError, EngineError, UsageError
-from chess_snn.evaluation import find_engine, openings
-from chess_snn.evaluation.book_making import (
+from book_maker import (
     BookSettings,
     book_head,
     evaluate,
     has_full_army,
     make_book,
-    open_pool,
+    open_engine,
     position_key,
     random_line,
 )
+
+from chess_snn.errors import CorruptDataError, EngineError, UsageError
+from chess_snn.evaluation import find_engine, openings
 from chess_snn.evaluation.openings import BookLine, read_book
 from chess_snn.rng import generator
 
@@ -108,21 +106,21 @@ class TestWithStockfish:
     def test_a_sample_is_even(self, stockfish):
         numbers = generator(0, "sample").choice(1000, size=8, replace=False)
         lines = [read_book()[number] for number in numbers]
-        with closing(open_pool(stockfish, MADE_BY, 2)) as pool:
-            is_the_same = pool.identity == "Stockfish 15.1"
-            found = evaluate(pool, [board_of(line) for line in lines])
+        with open_engine(stockfish) as engine:
+            is_the_same = engine.id["name"] == "Stockfish 15.1"
+            found = [evaluate(engine, MADE_BY, board_of(line)) for line in lines]
         for line, centipawns in zip(lines, found, strict=True):
             if is_the_same:
                 assert centipawns == line.centipawns_white
             else:
                 assert abs(centipawns) <= 2 * MADE_BY.max_centipawns
 
-    def test_a_small_book_is_the_same_with_any_number_of_workers(self, stockfish):
+    def test_a_small_book_is_the_same_each_time(self, stockfish):
         settings = BookSettings(seed=7, lines_each=2, min_plies=3, max_plies=4, nodes=300)
         books = []
-        for num_processes in (1, 2):
-            with closing(open_pool(stockfish, settings, num_processes)) as pool:
-                books.append(list(make_book(settings, pool)))
+        for _ in range(2):
+            with open_engine(stockfish) as engine:
+                books.append(list(make_book(settings, engine)))
         assert books[0] == books[1]
         assert [len(line.moves) for _, line in books[0]].count(3) == 2
         assert [line.number for _, line in books[0]] == [0, 1, 2, 3]
@@ -132,27 +130,10 @@ class TestWithStockfish:
 
     def test_what_there_is_not_is_not_looked_for_for_ever(self, stockfish):
         settings = BookSettings(lines_each=2, min_plies=1, max_plies=1, nodes=10, max_centipawns=0)
-        with closing(open_pool(stockfish, settings, 1)) as pool, pytest.raises(
+        with open_engine(stockfish) as engine, pytest.raises(
             UsageError, match=r"found \d of 2 openings; ask for fewer, or allow more centipawns"
         ):
-            list(make_book(settings, pool))
-
-
-def test_an_engine_that_fails_makes_no_book(tmp_path):
-    settings = BookSettings(lines_each=1, min_plies=2, max_plies=2)
-    program = write_engine(tmp_path, "dies", everywhere=True)
-    with closing(open_pool(program, settings, 1)) as pool, pytest.raises(
-        EngineError, match="ended with status 3"
-    ):
-        list(make_book(settings, pool))
-
-
-@pytest.mark.parametrize("change", [
-    {"lines_each": 0}, {"min_plies": 0}, {"min_plies": 9}, {"nodes": 0}, {"max_centipawns": -1},
-])
-def test_settings_that_make_no_book(change):
-    with pytest.raises(ConfigError, match="must be >="):
-        BookSettings(**change)
+            list(make_book(settings, engine))
 
 
 def test_keys_of_positions():

@@ -65,16 +65,6 @@ def test_neither_order_nor_names_of_openings_change_the_table():
         np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
 
 
-def test_players_may_be_listed_in_any_order():
-    columns = [np.array([0, 1, 2]), np.array([1, 2, 0]), np.array([1, 0, -1]), np.arange(3)]
-    listed = Crosstable.from_arrays(["c", "a", "b"], *columns)
-    sorted_ = Crosstable.from_arrays(
-        ["a", "b", "c"], np.array([2, 0, 1]), np.array([0, 1, 2]), *columns[2:]
-    )
-    assert listed.players == sorted_.players == ("a", "b", "c")
-    np.testing.assert_array_equal(listed.results, sorted_.results)
-
-
 def test_a_match_is_counted_as_it_was_played(chess_game):
     openings = random_openings(chess_game, 6, 4, seed=3)
     result = play_match(
@@ -103,8 +93,3 @@ def test_a_match_is_counted_as_it_was_played(chess_game):
 def test_refuses_what_it_cannot_count(games, message):
     with pytest.raises(RatingError, match=message):
         Crosstable.from_games(games)
-
-
-def test_refuses_two_players_of_one_name():
-    with pytest.raises(RatingError, match="one name"):
-        Crosstable.from_arrays(["a", "b", "a"], *np.array([[0], [1], [1], [0]]))

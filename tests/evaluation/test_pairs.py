@@ -2,13 +2,7 @@ import numpy as np
 import pytest
 from subtraction_game import SubtractionGame
 
-from chess_snn.errors import ConfigError
-from chess_snn.evaluation import (
-    PAIR_SCORES,
-    MatchResult,
-    likelihood_of_superiority,
-    pair_counts,
-)
+from chess_snn.evaluation import PAIR_SCORES, MatchResult, pair_counts
 
 
 def test_openings_are_counted_by_their_mean_score():
@@ -27,12 +21,3 @@ def test_openings_are_counted_by_their_mean_score():
     counts = pair_counts(result)
     assert counts.tolist() == [1, 2, 3, 1, 2]
     assert counts @ PAIR_SCORES / counts.sum() == pytest.approx(result.score)
-
-
-@pytest.mark.parametrize(
-    ("counts", "message"),
-    [([1, 2, 3], "must be five"), ([1, 2, 3, -1, 0], "a pair count must be >= 0, got -1")],
-)
-def test_refuses_what_are_no_pair_counts(counts, message):
-    with pytest.raises(ConfigError, match=message):
-        likelihood_of_superiority(np.array(counts))

@@ -66,7 +66,6 @@ def test_two_players_with_draws_are_as_their_frequencies():
     assert ratings.of("a").elo.value == pytest.approx(400 * math.log10(win / loss), abs=1e-8)
     odds = draw / math.sqrt(win * loss)
     assert ratings.draw_rate.value == pytest.approx(odds / (2 + odds), abs=1e-10)
-    assert ratings.chances_of_white("a", "b") == pytest.approx((win, draw, loss), abs=1e-9)
 
 
 def test_two_players_with_a_colour_advantage_are_two_odds():

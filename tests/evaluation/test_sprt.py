@@ -154,8 +154,3 @@ def test_error_rates_of_many_tests_are_within_their_bounds(elo1, draw_rate, open
 def test_refuses_settings_out_of_range(values, message):
     with pytest.raises(ConfigError, match=message):
         SprtSettings(**values)
-
-
-def test_refuses_what_are_no_pair_counts():
-    with pytest.raises(ConfigError, match="must be five"):
-        sprt(np.array([3, 4, 5]), SprtSettings())

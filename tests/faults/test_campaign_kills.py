@@ -29,11 +29,11 @@ from small_campaigns import (
     committed_shards,
     play_iteration,
 )
+from supervised_steps import supervised_progress
 
 from chess_snn.campaign import CampaignFolder, load_config, read_receipts
 from chess_snn.campaign.stages import prepare_first_generation
 from chess_snn.data import is_committed, read_manifest
-from chess_snn.training import supervised_progress
 
 pytestmark = [pytest.mark.orchestration, pytest.mark.timeout(7200)]
 

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from test_fuzz_positions import GAME, random_games, refuses
 
 from chess_snn.data import GameRecords
-from chess_snn.data.schema import check_records
+from chess_snn.data.records import check_records
 from chess_snn.games.base import ONGOING
 from chess_snn.games.chess import action_of_move, from_board
 from chess_snn.pgn import format_game, read_games, standard_tags

@@ -293,14 +293,6 @@ def test_a_game_without_an_end_is_refused_in_bounded_memory(tmp_path, monkeypatc
         import_pgn(path, tmp_path / "out")
 
 
-def test_without_zstandard_the_way_out_is_named(tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "zstandard", None)
-    path = tmp_path / "x.pgn.zst"
-    path.write_bytes(b"\x28\xb5\x2f\xfd rest")
-    with pytest.raises(UsageError, match=r"install it \(pip install zstandard\), or"):
-        import_pgn(path, tmp_path / "out")
-
-
 def test_damaged_descriptions_are_named(imported, tmp_path):
     (tmp_path / "import.json").write_text("{}")
     with pytest.raises(CorruptDataError, match=r"import\.json is damaged"):

@@ -54,15 +54,12 @@ class Case:
     name: str
     settings: dict = field(default_factory=dict)
     steps: int = 5
-    by_pace: bool = False
     fault: str = ""
     """``oom``, ``freeze``, ``sleep``, ``kill``, ``settings``, ``window`` or ``stream``."""
     fault_rank: int = 1
     fault_step: int = 2
     loss_scale: float = 0.0
     """Where training in fp16 begins; 0 for where it does by itself."""
-    slow_ranks: tuple = ()
-    """These compute a micro-batch for 60 ms longer."""
     is_supervised: bool = False
     """Whether it is a schedule through the shard as a dataset, 2 epochs with checkpoints."""
     is_refused: bool = False
@@ -122,12 +119,8 @@ def train(case, shard, ranks=ALONE):
         window = ReplayWindow.load(GAME, [shard], 3_000, holdout_every=20, discount=0.99)
     if is_bad and case.fault == "stream":
         seed = 8
-    if ranks.size > 1:
-        ranks.by_pace = case.by_pace
     trainer = Trainer(GAME, case_network(), TrainingSettings(**settings), seed, ranks=ranks)
     seen = watch_rows(window)
-    if ranks.rank in case.slow_ranks:
-        slow_down(trainer)
     plan = IterationPlan(case.steps, 0.0, 1.0)
     if case.loss_scale:
         trainer.loss_scale.factor.fill_(case.loss_scale)
@@ -160,16 +153,6 @@ def watch_rows(window):
 
     window.gather = gathered
     return seen
-
-
-def slow_down(trainer):
-    gradients, backward = trainer._step.gradients, trainer._step.gradients._backward
-
-    def slowly(network, batch):
-        time.sleep(0.06)
-        return backward(network, batch)
-
-    gradients._backward = slowly
 
 
 def break_down(fault, trainer):

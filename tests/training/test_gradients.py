@@ -87,7 +87,7 @@ def test_copies_have_the_parameters_of_the_network_at_every_step(new_trainer, se
 
 def test_threads_end_with_the_block(new_trainer):
     gradients = Gradients(
-        new_trainer().network, new_trainer(micro_batch=8).settings, LossScale("cpu")
+        new_trainer().network, new_trainer(micro_batch=8).settings, LossScale("fp32", "cpu")
     )
     before = torch.get_num_threads()
     torch.set_num_threads(2)

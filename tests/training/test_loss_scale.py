@@ -17,9 +17,7 @@ from chess_snn.training.gradients import (
     BACKOFF,
     FIRST_SCALE,
     GROWTH,
-    DynamicLossScale,
     LossScale,
-    make_loss_scale,
 )
 from chess_snn.training.report import FigureLog
 from chess_snn.training.step import FIGURES
@@ -53,15 +51,14 @@ def figures(total=1.0, norm=1.0, scale=FIRST_SCALE):
 
 def test_only_fp16_has_a_scale():
     for precision in ("fp32", "bf16"):
-        scale, loss = make_loss_scale(precision, "cpu"), torch.tensor(3.0)
-        assert type(scale) is LossScale
+        scale, loss = LossScale(precision, "cpu"), torch.tensor(3.0)
         assert scale.scaled(loss) is loss
         assert (scale.state(), scale.value()) == ({}, None)
-    assert make_loss_scale("fp16", "cpu").value() == FIRST_SCALE == 65536
+    assert LossScale("fp16", "cpu").value() == FIRST_SCALE == 65536
 
 
 def test_scaling_and_unscaling_round_nothing():
-    scale = DynamicLossScale("cpu")
+    scale = LossScale("fp16", "cpu")
     gradients = [torch.randn(5, 7), torch.randn(3) * 1e-20, torch.tensor([math.inf, math.nan])]
     scaled = [scale.scaled(gradient) for gradient in gradients]
     assert torch.equal(scaled[0], gradients[0] * FIRST_SCALE)
@@ -71,7 +68,7 @@ def test_scaling_and_unscaling_round_nothing():
 
 
 def test_the_scale_grows_after_so_many_good_steps_in_a_row():
-    scale = DynamicLossScale("cpu", growth_interval=3)
+    scale = LossScale("fp16", "cpu", growth_interval=3)
     memory = scale.factor.data_ptr()
     seen = []
     for found_inf in (GOOD, GOOD, GOOD, GOOD, GOOD, BAD, GOOD, GOOD, GOOD):
@@ -82,7 +79,7 @@ def test_the_scale_grows_after_so_many_good_steps_in_a_row():
 
 
 def test_no_scale_below_one_is_tried():
-    scale = DynamicLossScale("cpu", first=4.0)
+    scale = LossScale("fp16", "cpu", first=4.0)
     seen = []
     for _ in range(4):
         scale.update(BAD)
@@ -92,7 +89,7 @@ def test_no_scale_below_one_is_tried():
 
 @pytest.mark.oracle
 def test_it_does_what_the_scaler_of_torch_does():
-    ours = DynamicLossScale("cpu", growth_interval=2)
+    ours = LossScale("fp16", "cpu", growth_interval=2)
     theirs = torch.amp.GradScaler(
         "cpu", growth_interval=2, init_scale=FIRST_SCALE, growth_factor=GROWTH,
         backoff_factor=BACKOFF,

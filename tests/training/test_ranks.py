@@ -17,8 +17,7 @@ EVEN = Case("even")
 SHORT = Case("short", {"batch_size": 56})
 """The last of four micro-batches has 8 positions."""
 SHORT_OF_MEMORY = Case("oom", fault="oom", fault_rank=1, fault_step=2)
-BY_PACE = Case("pace", {"batch_size": 96}, steps=6, by_pace=True, slow_ranks=(1,))
-CASES = [EVEN, SHORT, SHORT_OF_MEMORY, BY_PACE]
+CASES = [EVEN, SHORT, SHORT_OF_MEMORY]
 REFUSED = {
     "settings": "training.clip_norm", "window": "replay window", "stream": "stream of samples",
 }
@@ -60,7 +59,7 @@ def alone(searched_shard):
 
 
 @pytest.mark.parametrize("size", SIZES)
-@pytest.mark.parametrize("case", [EVEN, SHORT, BY_PACE], ids=lambda case: case.name)
+@pytest.mark.parametrize("case", [EVEN, SHORT], ids=lambda case: case.name)
 def test_the_loss_curve_is_that_of_one_process(groups, alone, case, size):
     expected = alone[case.name]
     for outcome in groups[case.name, size]:
@@ -109,14 +108,6 @@ def test_three_ranks_share_four_micro_batches(groups):
     first = groups["even", 3][0]
     assert first.counts == [[2, 1, 1]] * EVEN.steps
     assert [len(outcome.rows[0]) for outcome in groups["short", 3]] == [32, 16, 8]
-
-
-@pytest.mark.parametrize("size", SIZES)
-def test_a_slow_rank_is_given_less_once_that_was_measured(groups, size):
-    counts = groups["pace", size][0].counts
-    assert counts[:3] == [[6 // size] * size] * 3
-    assert counts[-1][1] < 6 // size
-    assert sum(counts[-1]) == 6
 
 
 def test_in_fp16_two_ranks_find_the_scale_and_the_bits_of_one_process(groups, searched_shard):

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 import torch
 from made_imports import easy_games
+from supervised_steps import supervised_progress
 
 from chess_snn.data import ReplayWindow, read_manifest, write_shard
 from chess_snn.errors import ConfigError, CorruptDataError
@@ -19,7 +20,6 @@ from chess_snn.training import (
     plan_schedule,
     save_checkpoint,
     step_checkpoints,
-    supervised_progress,
     train_supervised,
 )
 

@@ -40,6 +40,7 @@ _REMOVED: dict[str, frozenset[str]] = {
         "host", "jobs", "job_cores", "job_gpus", "job_memory_gib", "job_hours", "queue", "account",
         "directives", "setup", "image", "namespace", "volume_claim", "certificates_secret",
     }),
+    "execution": frozenset({"training_shares"}),
 }
 """Settings that earlier versions had, by group; stored configurations are read without them."""
 

@@ -18,7 +18,6 @@ from chess_snn.training.settings import Backend
 
 PACE_GROUPS: Final = ("execution", "cluster", "storage")
 
-TrainingShares = Literal["equal", "measured"]
 SelfPlayDevice = Literal["same", "cpu"]
 ClusterKind = Literal["local", "address"]
 
@@ -58,9 +57,6 @@ class ExecutionSettings:
     training_backend: Backend = "auto"
     """How these processes communicate: `nccl`, `gloo`, or `auto`: NCCL if each has a GPU of its
     own, else gloo."""
-    training_shares: TrainingShares = "equal"
-    """How micro-batches are divided among these processes: `equal`, or `measured`, by the pace of
-    each over the first steps, for devices of different speed."""
     overlap: bool = True
     """Whether a generation is evaluated while the next iteration plays."""
     retries: int = Field(default=2, ge=0, le=100)

@@ -64,7 +64,6 @@ def _run(options: argparse.Namespace) -> None:
     with joined_ranks(
         info, devices[info.local_rank % len(devices)], options.timeout_s,
         options.backend or config.execution.training_backend,
-        by_pace=config.execution.training_shares == "measured",
     ) as ranks:
         _train(options, config, is_campaign, ranks, info.local_size)
 

@@ -24,7 +24,7 @@ from chess_snn.campaign.strength.matches import (
     take_seat,
 )
 from chess_snn.campaign.strength.reports import EndedBy, read_ladder_test_report, write_report
-from chess_snn.errors import CorruptDataError, EngineError
+from chess_snn.errors import EngineError
 from chess_snn.evaluation import (
     Crosstable,
     EngineSettings,
@@ -47,7 +47,7 @@ from chess_snn.evaluation.ladder import (
     read_ladder,
     widened,
 )
-from chess_snn.evaluation.match_files import read_match_body, write_match
+from chess_snn.evaluation.match_files import read_kept_match, write_match
 from chess_snn.rng import derive_seed
 from chess_snn.types import Json, Progress
 
@@ -293,12 +293,10 @@ def _read_batches(
     folder: CampaignFolder, player: NetworkPlayer, rung: str
 ) -> list[MatchResult]:
     """The batches on the disk of a ladder test that has not ended."""
-    spec = game_of(folder).spec
+    game, match = game_of(folder), _rung_match(folder, player, rung, 1)
     batches: list[MatchResult] = []
-    match = _rung_match(folder, player, rung, 1)
-    while (path := folder.match_part(match.event, match.name, len(batches))).exists():
-        try:
-            batches.append(MatchResult.from_json(spec, read_match_body(path)))
-        except CorruptDataError as error:
-            raise CorruptDataError(f"{path}: {error}; delete it, and it is played again") from error
+    while batch := read_kept_match(
+        game, folder.match_part(match.event, match.name, len(batches)), {}
+    ):
+        batches.append(batch)
     return batches

@@ -2,7 +2,6 @@
 
 from chess_snn.evaluation.engines.player import (
     ENGINE_FORMS,
-    EngineBudget,
     EnginePlayer,
     check_engine,
     find_engine,
@@ -13,7 +12,6 @@ from chess_snn.evaluation.engines.pool import EnginePool, EngineSettings, engine
 
 __all__ = [
     "ENGINE_FORMS",
-    "EngineBudget",
     "EnginePlayer",
     "EnginePool",
     "EngineSettings",

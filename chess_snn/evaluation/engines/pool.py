@@ -3,7 +3,7 @@
 import asyncio
 import threading
 from collections import deque
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -17,9 +17,7 @@ from chess_snn.evaluation.engines.guard import EngineGuard
 from chess_snn.evaluation.engines.process import EngineFailureError, EngineProcess
 from chess_snn.settings import settings_class
 
-_Answer = TypeVar("_Answer")
-_Ask = Callable[[EngineProcess, chess.Board, chess.engine.Limit, float], Awaitable[_Answer]]
-"""A method of :class:`EngineProcess`."""
+_Result = TypeVar("_Result")
 
 
 @settings_class("engine")
@@ -83,15 +81,12 @@ class EnginePool:
         Raises:
             EngineError: the engine does not even start.
         """
-        return self._ask_all(EngineProcess.best_move, boards)
-
-    def evaluations(self, boards: Sequence[chess.Board]) -> list[chess.engine.PovScore | None]:
-        """The engine's evaluation of each position; None where it gave none.
-
-        Raises:
-            EngineError: the engine does not even start.
-        """
-        return self._ask_all(EngineProcess.evaluation, boards)
+        if not boards:
+            return []
+        _ = self.identity
+        if self._is_closed:
+            return [None] * len(boards)
+        return self._run(lambda: self._answers(boards))
 
     def close(self) -> None:
         """End all processes at once; the pool answers nothing any more."""
@@ -100,15 +95,7 @@ class EnginePool:
         if thread is not None:
             thread.end_with(self._release_all)
 
-    def _ask_all(self, ask: _Ask[_Answer], boards: Sequence[chess.Board]) -> list[_Answer | None]:
-        if not boards:
-            return []
-        _ = self.identity
-        if self._is_closed:
-            return [None] * len(boards)
-        return self._run(lambda: self._answers(ask, boards))
-
-    def _run(self, work: Callable[[], Coroutine[Any, Any, _Answer]]) -> _Answer:
+    def _run(self, work: Callable[[], Coroutine[Any, Any, _Result]]) -> _Result:
         if self._is_closed:
             raise EngineFailureError("has been closed")
         if self._thread is None:
@@ -128,30 +115,26 @@ class EnginePool:
             await self._discard(0)
             raise
 
-    async def _answers(
-        self, ask: _Ask[_Answer], boards: Sequence[chess.Board]
-    ) -> list[_Answer | None]:
-        answers: list[_Answer | None] = [None] * len(boards)
+    async def _answers(self, boards: Sequence[chess.Board]) -> list[str | None]:
+        answers: list[str | None] = [None] * len(boards)
         waiting = deque(range(len(boards)))
 
         async def work(seat: int) -> None:
             while waiting:
                 index = waiting.popleft()
-                answers[index] = await self._answer(ask, seat, boards[index])
+                answers[index] = await self._answer(seat, boards[index])
 
         num_seats = min(len(boards), len(self._processes))
         await asyncio.gather(*(work(seat) for seat in range(num_seats)))
         return answers
 
-    async def _answer(
-        self, ask: _Ask[_Answer], seat: int, board: chess.Board
-    ) -> _Answer | None:
+    async def _answer(self, seat: int, board: chess.Board) -> str | None:
         for _ in range(1 + self._settings.restarts):
             if self._failed_in_a_row >= self._settings.give_up_after:
                 return None
             try:
                 process = await self._running(seat)
-                answer = await ask(process, board, self._limit, self._settings.answer_s)
+                answer = await process.best_move(board, self._limit, self._settings.answer_s)
             except EngineFailureError as failure:
                 self.failures += 1
                 self.last_failure = f"{failure} in {board.fen()!r}"
@@ -204,7 +187,7 @@ class _LoopThread:
         self._thread = threading.Thread(target=self._run_loop, name="engine", daemon=True)
         self._thread.start()
 
-    def run(self, work: Callable[[], Coroutine[Any, Any, _Answer]]) -> _Answer:
+    def run(self, work: Callable[[], Coroutine[Any, Any, _Result]]) -> _Result:
         """Do ``work`` in the thread, and wait for it."""
         return asyncio.run_coroutine_threadsafe(work(), self._loop).result()
 

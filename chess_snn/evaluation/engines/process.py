@@ -20,10 +20,9 @@ import chess.engine
 from chess_snn.errors import ChessSnnError
 from chess_snn.evaluation.engines.guard import EngineGuard
 
-HASH_MIB: Final = 16
-"""Stockfish's own default. Not a setting: it is part of who plays."""
-_OPTIONS: Final = {"Threads": 1, "Hash": HASH_MIB}
-"""Set where the engine has them; they make its answers repeatable."""
+_OPTIONS: Final = {"Threads": 1, "Hash": 16}
+"""Set where the engine has them; they make its answers repeatable. 16 MiB are Stockfish's own
+default. Not settings: they are part of who plays."""
 _LONGEST_LINE: Final = 1 << 16
 _LONGEST_IDENTITY: Final = 80
 _STDOUT: Final = 1
@@ -114,22 +113,6 @@ class EngineProcess(chess.engine.UciProtocol):
                 if self._answer is None:
                     raise
         return self._answer or ""
-
-    async def evaluation(
-        self, board: chess.Board, limit: chess.engine.Limit, within_s: float
-    ) -> chess.engine.PovScore:
-        """The engine's evaluation of a position; it forgets everything first.
-
-        Raises:
-            EngineFailureError: there is none within ``within_s`` seconds.
-        """
-        async with self._in_time(within_s):
-            info = await self.analyse(
-                board, limit, game=object(), info=chess.engine.INFO_SCORE
-            )
-        if "score" not in info:
-            raise EngineFailureError("gave no evaluation")
-        return info["score"]
 
     async def release(self) -> None:
         """End the process at once, with all that it started, and close its pipes."""

@@ -60,61 +60,36 @@ def available_players(
         engines: how engines are run.
         with_other_versions: keep the players whose engine is of another version, as approximate.
     """
-    faults = {
-        program: fault for program, name in _one_of_each_program(ladder, players).items()
-        if (fault := _fault(ladder, name, engines)) is not None
-    }
-    others = {
-        program: fault.installed for program, fault in faults.items()
-        if with_other_versions and fault.installed
-    }
-    sound = tuple(
-        name for name in players
-        if not uses_engine(name) or ladder.programs[name] not in faults.keys() - others.keys()
-    )
-    notices = [
-        f"{installed} plays the rungs of {program}: they are approximate"
-        for program, installed in sorted(others.items())
-    ]
-    if missing := sorted(faults.keys() - others.keys()):
-        notices.append(
-            f"the ladder is without the {len(players) - len(sound)} players that need "
-            f"{' or '.join(missing)}: "
-            + "; ".join(sorted({faults[program].text for program in missing}))
-        )
-    approximate = {
-        name: others[ladder.programs[name]] for name in sound
-        if uses_engine(name) and ladder.programs[name] in others
-    }
-    return AvailablePlayers(sound, "; ".join(notices) or None, approximate)
+    missing: set[str] = set()
+    approximate: dict[str, str] = {}
+    notices = []
+    engine_players = [name for name in players if uses_engine(name)]
+    for program in sorted({ladder.programs[name] for name in engine_players}):
+        names = [name for name in engine_players if ladder.programs[name] == program]
+        fault, installed = _compare_program(program, names[0], engines)
+        if with_other_versions and installed:
+            approximate |= dict.fromkeys(names, installed)
+            notices.append(f"{installed} plays the rungs of {program}: they are approximate")
+        elif fault:
+            missing |= set(names)
+            notices.append(
+                f"the ladder is without the {len(names)} players that need {program}: {fault}"
+            )
+    available = tuple(name for name in players if name not in missing)
+    return AvailablePlayers(available, "; ".join(notices) or None, approximate)
 
 
-@dataclass(frozen=True, slots=True)
-class _Fault:
-    """Why a player is not the one of the ladder."""
-
-    text: str
-    installed: str = ""
-    """What the program of another version calls itself; empty where there is none."""
-
-
-def _one_of_each_program(ladder: Ladder, players: Sequence[str]) -> dict[str, str]:
-    """One of ``players`` for each program that plays some of them, by the program."""
-    return {ladder.programs[name]: name for name in reversed(players) if uses_engine(name)}
-
-
-def _fault(ladder: Ladder, name: str, engines: EngineSettings) -> _Fault | None:
-    """Why ``name`` is not the player that it is in the ladder."""
+def _compare_program(program: str, player: str, engines: EngineSettings) -> tuple[str, str]:
+    """Why ``player`` is not played by ``program`` here, and by what instead; else empty texts."""
     try:
-        facts = program_of(make_player(get_game("chess"), name, engines))
+        facts = program_of(make_player(get_game("chess"), player, engines))
     except EngineError as error:
-        return _Fault(str(error))
-    wanted = ladder.programs[name]
-    if facts is None or facts.identity == wanted:
-        return None
-    return _Fault(
-        f"they were rated as {wanted}, and {facts.identity} is installed, another player; "
-        f"install {wanted}, or make a ladder of your own with `chess-snn ladder make`",
+        return str(error), ""
+    if facts is None or facts.identity == program:
+        return "", ""
+    return (
+        f"they were rated as {program}, and {facts.identity} is installed, another player; "
+        f"install {program}, or make a ladder of your own with `chess-snn ladder make`",
         facts.identity,
     )
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from chess_snn.errors import CorruptDataError, RatingError
 from chess_snn.evaluation.match_result import MatchResult
-from chess_snn.evaluation.ratings import Crosstable, RatedGame, fit_ratings, held_out_check
+from chess_snn.evaluation.ratings import Crosstable, RatedGame, fit_ratings
 from chess_snn.types import Int64Array, Json
 
 _OUTCOMES: Final = (1, 0, -1)
@@ -139,9 +139,6 @@ class Ladder:
     """How it was made: ``date``, ``command``, ``seed``, ``version`` of chess-snn."""
     ratings: Json
     """What was fitted, see :meth:`chess_snn.evaluation.Ratings.to_json`."""
-    held_out: Json
-    """How well it predicts games that were not fitted, see
-    :meth:`chess_snn.evaluation.HeldOutCheck.to_json`."""
 
     @classmethod
     def of_results(
@@ -161,10 +158,8 @@ class Ladder:
                     f"the results leave the rating of {rating.player!r} open: its score is "
                     f"{rating.score:.2f}; play more pairs, or put a player between"
                 )
-        held_out, body = held_out_check(table), ratings.to_json()
-        return cls(
-            _rungs(body), tuple(pairings), programs, max_plies, origin, body, held_out.to_json()
-        )
+        body = ratings.to_json()
+        return cls(_rungs(body), tuple(pairings), programs, max_plies, origin, body)
 
     @classmethod
     def from_json(cls, body: Json) -> Self:
@@ -186,7 +181,6 @@ class Ladder:
                 max_plies=int(body["max_plies"]),
                 origin=dict(body["origin"]),
                 ratings=dict(body["ratings"]),
-                held_out=dict(body["held_out"]),
             )
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise CorruptDataError(
@@ -225,7 +219,6 @@ class Ladder:
             "max_plies": self.max_plies,
             "programs": self.programs,
             "ratings": self.ratings,
-            "held_out": self.held_out,
             "pairings": [pairing.to_json() for pairing in self.pairings],
         }
 

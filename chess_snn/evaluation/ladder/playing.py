@@ -14,9 +14,9 @@ from typing import Final
 
 from chess_snn.config import check_range
 from chess_snn.data import sweep_temporaries
-from chess_snn.errors import ConfigError, CorruptDataError, UsageError
+from chess_snn.errors import ConfigError, UsageError
 from chess_snn.evaluation.engines import EngineSettings, is_engine_name
-from chess_snn.evaluation.match_files import read_match_body, write_match
+from chess_snn.evaluation.match_files import read_kept_match, write_match
 from chess_snn.evaluation.match_result import MatchResult, identities_of
 from chess_snn.evaluation.matches import DEFAULT_MAX_PLIES, play_match
 from chess_snn.evaluation.named_players import make_player, split_dilution
@@ -248,18 +248,7 @@ def _conditions(plan: LadderPlan) -> dict[str, int]:
 
 def _stored(game: Game, path: Path, plan: LadderPlan, part: LadderPart) -> MatchResult | None:
     """The games of ``part``; None where they, or some of them, are still to be played."""
-    if not path.exists():
-        return None
-    body = read_match_body(path)
-    for name, wanted in _conditions(plan).items():
-        if body.get(name) != wanted:
-            raise UsageError(
-                f"{path} was played with {name} {body.get(name)}, and {wanted} is asked for; "
-                "choose another folder, or the same settings"
-            )
-    try:
-        result = MatchResult.from_json(game.spec, body)
-    except CorruptDataError as error:
-        raise CorruptDataError(f"{path}: {error}; delete it, so that it is played again") from error
+    result = read_kept_match(game, path, _conditions(plan))
     # A plan of fewer pairs may have ended within this part.
-    return result if len(result.opening_keys) == len(part.openings) else None
+    is_whole = result is not None and len(result.opening_keys) == len(part.openings)
+    return result if is_whole else None

@@ -10,10 +10,9 @@ Dimensions: n games, P players, K pairings, U distinct results of an opening.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Self
+from typing import Final, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from chess_snn.errors import RatingError
 from chess_snn.evaluation.match_result import MatchResult
@@ -79,42 +78,19 @@ class Crosstable:
             RatingError: there is no game, or one that cannot be counted.
         """
         rows = list(games)
+        _check_games(rows)
         players = sorted({name for game in rows for name in (game.white, game.black)})
         index = {name: number for number, name in enumerate(players)}
-        return cls.from_arrays(
-            players,
-            np.array([index[game.white] for game in rows], np.int64),
-            np.array([index[game.black] for game in rows], np.int64),
-            np.array([game.outcome_white for game in rows], np.int64),
-            np.array([game.opening for game in rows], np.str_),
-        )
-
-    @classmethod
-    def from_arrays(
-        cls, players: Sequence[str], white: Int64Array, black: Int64Array,
-        outcomes_white: Int64Array, openings: NDArray[Any],
-    ) -> Self:
-        """Count games given as columns.
-
-        Args:
-            players: P names, all different.
-            white: int64[n], index in ``players`` of the first player.
-            black: int64[n], of the second.
-            outcomes_white: int64[n], 1 where white won, 0 drawn, -1 where black won.
-            openings: [n], numbers or names; equal values in one pairing are one opening.
-
-        Raises:
-            RatingError: there is no game, or one that cannot be counted.
-        """
-        _check_games(players, white, black, outcomes_white)
-        order = np.argsort(np.array(players, np.str_), kind="stable")
-        rank = np.argsort(order)
-        white, black = rank[white], rank[black]
+        white = np.array([index[game.white] for game in rows], np.int64)
+        black = np.array([index[game.black] for game in rows], np.int64)
+        outcomes_white = np.array([game.outcome_white for game in rows], np.int64)
         pairings, pairing_of_game = np.unique(
             np.stack([np.minimum(white, black), np.maximum(white, black)], axis=1),
             axis=0, return_inverse=True,
         )
-        _, opening_of_game = np.unique(openings, return_inverse=True)
+        _, opening_of_game = np.unique(
+            np.array([game.opening for game in rows], np.str_), return_inverse=True
+        )
         units, unit_of_game = np.unique(
             np.stack([pairing_of_game.reshape(-1), opening_of_game], axis=1),
             axis=0, return_inverse=True,
@@ -123,14 +99,14 @@ class Crosstable:
         cell = (unit_of_game.reshape(-1) * _COLOURS + colour) * _OUTCOMES + WIN - outcomes_white + 1
         size = _COLOURS * _OUTCOMES
         counts = np.bincount(cell, minlength=len(units) * size).reshape(-1, size)
-        rows, num_openings = np.unique(
+        results, num_openings = np.unique(
             np.concatenate([units[:, :1], counts], axis=1), axis=0, return_counts=True
         )
         return cls(
-            players=tuple(players[number] for number in order),
+            players=tuple(players),
             pairings=pairings,
-            pairing_of=rows[:, 0],
-            results=rows[:, 1:].reshape(-1, _COLOURS, _OUTCOMES),
+            pairing_of=results[:, 0],
+            results=results[:, 1:].reshape(-1, _COLOURS, _OUTCOMES),
             num_openings=num_openings,
         )
 
@@ -141,12 +117,8 @@ class Crosstable:
 
     def totals(self) -> Int64Array:
         """int64[K, 2, 3]: games of each pairing by colour and white's outcome."""
-        return self.sum_of(self.num_openings)
-
-    def sum_of(self, num_openings: Int64Array) -> Int64Array:
-        """int64[K, 2, 3]: games where result u came ``num_openings[u]`` times instead."""
         totals = np.zeros((len(self.pairings), _COLOURS, _OUTCOMES), np.int64)
-        np.add.at(totals, self.pairing_of, num_openings[:, None, None] * self.results)
+        np.add.at(totals, self.pairing_of, self.num_openings[:, None, None] * self.results)
         return totals
 
     def openings_of_pairings(self) -> Int64Array:
@@ -207,22 +179,17 @@ def scored_against(table: Crosstable) -> BoolArray:
     return reach
 
 
-def _check_games(
-    players: Sequence[str], white: Int64Array, black: Int64Array, outcomes_white: Int64Array
-) -> None:
-    if not len(white):
+def _check_games(games: Sequence[RatedGame]) -> None:
+    if not games:
         raise RatingError("there are no games to rate players by; play a match first")
-    if len(set(players)) != len(players):
-        raise RatingError(f"two players have one name among {', '.join(players)}; rename one")
-    alone = np.flatnonzero(white == black)
-    if len(alone):
-        raise RatingError(
-            f"{players[white[alone[0]]]!r} plays itself in game {alone[0]}, which says nothing "
-            "about its strength; leave the game out"
-        )
-    unknown = np.flatnonzero(~np.isin(outcomes_white, (-1, 0, 1)))
-    if len(unknown):
-        raise RatingError(
-            f"game {unknown[0]} has outcome {outcomes_white[unknown[0]]} for white; it must be 1 "
-            "(won), 0 (drawn) or -1 (lost)"
-        )
+    for number, game in enumerate(games):
+        if game.white == game.black:
+            raise RatingError(
+                f"{game.white!r} plays itself in game {number}, which says nothing about its "
+                "strength; leave the game out"
+            )
+        if game.outcome_white not in (-1, 0, 1):
+            raise RatingError(
+                f"game {number} has outcome {game.outcome_white} for white; it must be 1 (won), 0 "
+                "(drawn) or -1 (lost)"
+            )

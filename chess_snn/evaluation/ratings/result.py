@@ -75,8 +75,7 @@ class Ratings:
     """All players on one scale.
 
     400 points are odds of 10 wins to 1 loss, with equal colours. Where there are draws, a mean
-    score is nearer to one half than ``logistic_score`` of the difference: see
-    :meth:`chances_of_white`.
+    score is nearer to one half than ``logistic_score`` of the difference.
     """
 
     anchor: str
@@ -144,14 +143,6 @@ class Ratings:
             has_low=bool(self.is_chained[first, second]),
             has_high=bool(self.is_chained[second, first]),
         )
-
-    def chances_of_white(self, white: str, black: str) -> tuple[float, float, float]:
-        """Chances of white's (win, draw, loss) in a game of the two."""
-        advantage = (
-            self.theta[self._place(white)] - self.theta[self._place(black)] + self.theta[COLOUR]
-        )
-        win, draw, loss = np.exp(log_probabilities(advantage, self.theta[LOG_DRAW]))
-        return float(win), float(draw), float(loss)
 
     def to_json(self) -> Json:
         """The anchor, what all players share, and under ``"players"`` the ratings."""

@@ -1,12 +1,9 @@
-"""Makes a book of openings: random lines after which Stockfish finds neither side better.
+"""Makes the book of openings: random lines after which Stockfish finds neither side better::
 
-Needed to make the book, not to use it::
+    python tests/evaluation/book_maker.py --out chess_snn/evaluation/data/openings.txt
 
-    python -m chess_snn.evaluation.book_making --out chess_snn/evaluation/data/openings.txt
-
-The same arguments and engine version make the same lines, whatever the number of workers: every
-candidate has its own random numbers, and the engine forgets the last one before it looks at the
-next.
+The same arguments and engine version make the same lines: every candidate has its own random
+numbers, and the engine forgets the last one before it looks at the next.
 """
 
 import argparse
@@ -21,21 +18,16 @@ from typing import Final
 import chess
 import chess.engine
 
-from chess_snn.config import check_range
 from chess_snn.data import write_text
-from chess_snn.errors import EngineError, UsageError
-from chess_snn.evaluation.engines import EnginePool, EngineSettings, find_engine
-from chess_snn.evaluation.engines.process import HASH_MIB
+from chess_snn.errors import UsageError
+from chess_snn.evaluation import find_engine
 from chess_snn.evaluation.openings import COMMENT, BookLine
 from chess_snn.rng import derive_seed
 
-_ENGINE_S: Final = 60.0
-"""An engine that has not answered by then is replaced."""
+HASH_MIB: Final = 16
 _MATE_CENTIPAWNS: Final = 10_000
 _MOST_CANDIDATES: Final = 500
 """For one line, on average, before giving up."""
-_CHUNK: Final = 256
-"""Candidates drawn at a time; the book does not depend on it."""
 _FULL_ARMY: Final = {chess.KNIGHT: 2, chess.BISHOP: 2, chess.ROOK: 2, chess.QUEEN: 1, chess.KING: 1}
 _FEWEST_PAWNS: Final = 7
 
@@ -53,13 +45,6 @@ class BookSettings:
     """That the engine looks at, a candidate."""
     max_centipawns: int = 50
     """Largest evaluation, either side's."""
-
-    def __post_init__(self) -> None:
-        check_range("--lines-each", self.lines_each, ge=1)
-        check_range("the shortest of --plies", self.min_plies, ge=1)
-        check_range("the longest of --plies", self.max_plies, ge=self.min_plies)
-        check_range("--nodes", self.nodes, ge=1)
-        check_range("--max-centipawns", self.max_centipawns, ge=0)
 
 
 def random_line(settings: BookSettings, number: int) -> chess.Board | None:
@@ -95,55 +80,47 @@ def has_full_army(board: chess.Board) -> bool:
     )
 
 
-def open_pool(program: Path, settings: BookSettings, num_processes: int) -> EnginePool:
-    """Processes of the engine that looks at the candidates; the caller closes them."""
-    limits = EngineSettings(num_processes, answer_s=_ENGINE_S, start_s=_ENGINE_S)
-    return EnginePool(program, chess.engine.Limit(nodes=settings.nodes), limits)
+def open_engine(program: Path) -> chess.engine.SimpleEngine:
+    """The engine that looks at the candidates, set up as in matches; the caller closes it."""
+    engine = chess.engine.SimpleEngine.popen_uci(str(program))
+    engine.configure({"Threads": 1, "Hash": HASH_MIB})
+    return engine
 
 
-def evaluate(pool: EnginePool, boards: list[chess.Board]) -> list[int]:
-    """Centipawns of each position, white's view, by an engine that remembers nothing.
-
-    Raises:
-        EngineError: the engine fails at a position, again and again.
-    """
-    centipawns = []
-    for board, score in zip(boards, pool.evaluations(boards), strict=True):
-        if score is None:
-            raise EngineError(
-                f"the engine {pool.last_failure}, and again after a restart; it cannot evaluate "
-                f"{board.fen()!r}"
-            )
-        centipawns.append(score.white().score(mate_score=_MATE_CENTIPAWNS))
-    return centipawns
+def evaluate(
+    engine: chess.engine.SimpleEngine, settings: BookSettings, board: chess.Board
+) -> int:
+    """Centipawns of a position, white's view, by an engine that remembers nothing."""
+    limit = chess.engine.Limit(nodes=settings.nodes)
+    info = engine.analyse(board, limit, game=object(), info=chess.engine.INFO_SCORE)
+    return info["score"].white().score(mate_score=_MATE_CENTIPAWNS)
 
 
-def make_book(settings: BookSettings, pool: EnginePool) -> Iterator[tuple[int, BookLine]]:
+def make_book(
+    settings: BookSettings, engine: chess.engine.SimpleEngine
+) -> Iterator[tuple[int, BookLine]]:
     """Yield each accepted line with the number of its candidate, until every length has enough.
 
     Raises:
         UsageError: hardly any candidate is fit.
-        EngineError: the engine does not start, or fails.
     """
     found: Counter[int] = Counter()
     taken: set[str] = set()
     lengths = range(settings.min_plies, settings.max_plies + 1)
-    for first in range(0, _MOST_CANDIDATES * settings.lines_each * len(lengths), _CHUNK):
-        numbered = ((n, random_line(settings, n)) for n in range(first, first + _CHUNK))
-        candidates = [
-            (number, board) for number, board in numbered
-            if board is not None and found[board.ply()] < settings.lines_each
-        ]
-        scores = evaluate(pool, [board for _, board in candidates])
-        for (number, board), centipawns in zip(candidates, scores, strict=True):
-            key, length = position_key(board), board.ply()
-            if (abs(centipawns) > settings.max_centipawns or key in taken
-                    or found[length] == settings.lines_each):
-                continue
-            moves = tuple(move.uci() for move in board.move_stack)
-            yield number, BookLine(len(taken), centipawns, moves)
-            taken.add(key)
-            found[length] += 1
+    for number in range(_MOST_CANDIDATES * settings.lines_each * len(lengths)):
+        board = random_line(settings, number)
+        if board is None or found[board.ply()] == settings.lines_each:
+            continue
+        key = position_key(board)
+        if key in taken:
+            continue
+        centipawns = evaluate(engine, settings, board)
+        if abs(centipawns) > settings.max_centipawns:
+            continue
+        moves = tuple(move.uci() for move in board.move_stack)
+        yield number, BookLine(len(taken), centipawns, moves)
+        taken.add(key)
+        found[board.ply()] += 1
         if all(found[length] == settings.lines_each for length in lengths):
             return
     raise UsageError(
@@ -157,7 +134,7 @@ def book_head(settings: BookSettings, engine_name: str, num_candidates: int) -> 
     lines = [
         "Openings of chess-snn: <number> <centipawns, white's view> <moves in UCI>.",
         "Stored matches name them by number: never change or reorder a line.",
-        f"Made {datetime.now(UTC):%Y-%m-%d} by: python -m chess_snn.evaluation.book_making "
+        f"Made {datetime.now(UTC):%Y-%m-%d} by: python tests/evaluation/book_maker.py "
         f"--seed {settings.seed} --lines-each {settings.lines_each}",
         f"  --plies {settings.min_plies} {settings.max_plies} --nodes {settings.nodes} "
         f"--max-centipawns {settings.max_centipawns}",
@@ -185,25 +162,18 @@ def main() -> None:
     parser.add_argument("--nodes", type=int, default=default.nodes)
     parser.add_argument("--max-centipawns", type=int, default=default.max_centipawns)
     parser.add_argument("--engine", default="stockfish", help="its name, or a path")
-    parser.add_argument("--workers", type=int, default=1, choices=range(1, 1025), metavar="N")
     args = parser.parse_args()
-    try:
-        program = find_engine(args.engine)
-    except EngineError as error:
-        parser.error(str(error))
+    program = find_engine(args.engine)
     settings = BookSettings(
         args.seed, args.lines_each, args.plies[0], args.plies[1], args.nodes, args.max_centipawns
     )
-    pool = open_pool(program, settings, args.workers)
     lines, last = [], 0
-    try:
-        for number, line in make_book(settings, pool):
+    with open_engine(program) as engine:
+        for number, line in make_book(settings, engine):
             lines.append(line)
             last = number
             sys.stderr.write(f"\r{len(lines)} openings of {number + 1} candidates")
-        name = pool.identity
-    finally:
-        pool.close()
+        name = engine.id["name"]
     sys.stderr.write("\n")
     write_text(args.out, book_head(settings, name, last + 1) + "".join(f"{k}\n" for k in lines))
 
