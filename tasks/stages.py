@@ -59,7 +59,7 @@ from tasks.summary_lines import (
     shard_line,
     training_line,
 )
-from tasks.train_together import SharedTraining, train_together
+from tasks.train_together import train_together
 
 _Parameters = ParamSpec("_Parameters")
 _Result = TypeVar("_Result")
@@ -138,7 +138,7 @@ def _train(folder: CampaignFolder, generation: int, share: Call, alone: Call) ->
     """On the machines that ``cluster.training_machines`` asks for, or on one worker's machine."""
     pool, is_trained = watching_pool(), folder.checkpoint(generation).exists()
     if folder.config.cluster.training_machines > 1 and pool is not None and not is_trained:
-        return train_together(SharedTraining(folder.config, generation, share, alone), pool)
+        return train_together(folder.config, pool, generation, share=share, alone=alone)
     return all_done([alone], device=TRAINER)[0]
 
 
@@ -272,16 +272,9 @@ def _mean_score(evaluation: EvaluationFacts) -> float:
 
 @task(name="match", task_run_name="{match.name}")
 def play_match(directory: str, match: ScheduledMatch, iteration: int, num_threads: int) -> Json:
-    """Play one match, part by part on all devices; one that was played is read.
+    """Play one match, part by part on all devices, and return its summary.
 
-    Args:
-        directory: the campaign folder.
-        match: of its generations.
-        iteration: whose progress is reported.
-        num_threads: of each worker.
-
-    Returns:
-        The match's summary.
+    One that was played is read. Its progress is reported as that of ``iteration``.
     """
     run_all_on_devices(_part_calls(directory, iteration, [match], num_threads))
     return finish_match(Path(directory), match)
