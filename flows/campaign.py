@@ -217,7 +217,7 @@ def rebuilder_of(folder: CampaignFolder, pool: WorkerPool, board: ProgressBoard)
             case artifact, (int(generation),) if artifact is CHECKPOINT and generation > 0:
                 return partial(
                     run_on_device, remote.train_generation, directory, generation - 1,
-                    pool.num_cores, device=TRAINER,
+                    pool.num_cores, None, device=TRAINER,
                 )
             case artifact, _ if artifact is CHECKPOINT and is_warm(folder):
                 return partial(train_first, directory, pool.num_cores)

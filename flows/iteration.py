@@ -21,7 +21,11 @@ from chess_snn.campaign import CampaignConfig, CampaignFolder, Receipt
 from chess_snn.campaign.integrity.gc import sweep_leftovers
 from chess_snn.campaign.store.history import ReceiptHistory
 from chess_snn.campaign.store.plans import begin_iteration, num_shards
-from chess_snn.campaign.store.receipts import StageSeconds, num_finished_iterations, read_receipt
+from chess_snn.campaign.store.receipts import (
+    StageSeconds,
+    num_finished_iterations,
+    read_receipt,
+)
 from chess_snn.campaign.strength.gating_match import gating_match_of
 from chess_snn.campaign.strength.matches import converts, generation_matches, is_evaluated
 from chess_snn.campaign.viewing import events

@@ -59,10 +59,6 @@ OWNER_ONLY: Final = 0o700
 _POLL_S: Final = 0.1
 
 
-class ServicesError(ChessSnnError):
-    """The services did not start."""
-
-
 @dataclass(frozen=True, slots=True)
 class Credentials:
     """The one user of both servers."""
@@ -192,6 +188,10 @@ class ServiceSettings:
         """
         check_port(self.host, self.prefect_port, "Prefect server", "--prefect-port")
         check_port(self.host, self.mlflow_port, "MLflow server", "--mlflow-port")
+
+
+class ServicesError(ChessSnnError):
+    """The services did not start."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -223,7 +223,6 @@ def _sees(directory: str, campaign_id: str) -> bool | str:
 _MAKES: Final[Mapping[Callable[..., Any], tuple[Artifact, Callable[..., tuple[Any, ...]]]]] = {
     remote.play_shard: (table.SHARD, lambda iteration, shard, _: (iteration, shard)),
     remote.train_generation: (table.CHECKPOINT, lambda iteration, *_: (iteration + 1,)),
-    remote.train_share: (table.CHECKPOINT, lambda iteration, *_: (iteration + 1,)),
     remote.play_match_part: (table.MATCH_PART, lambda _, match, part, __: (match, part)),
     remote.play_conversion: (table.CONVERSION_REPORT, lambda generation, _: (generation,)),
     remote.play_ladder_test: (table.LADDER_TEST_REPORT, lambda generation, _: (generation,)),

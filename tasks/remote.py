@@ -125,40 +125,26 @@ def play_shard(
 
 
 def train_generation(
-    directory: str, iteration: int, num_threads: int, values: TrainingValues | None = None
-) -> TrainingFacts:
-    """See :func:`chess_snn.campaign.machine.training_launch.train_as_configured`."""
-    with unbound():
-        return training_launch.train_as_configured(
-            _seen(directory), iteration, values, num_threads=num_threads or num_cores(),
-            on_progress=_progress_events(iteration, events.TRAINING, "steps"),
-        )
-
-
-def train_share(
-    directory: str, iteration: int, num_threads: int, layout: RankLayout,
+    directory: str, iteration: int, num_threads: int, layout: RankLayout | None,
     values: TrainingValues | None = None,
 ) -> TrainingFacts | None:
-    """Train a generation with the ranks of other machines; None if rank 0 is on another one."""
-    facts: TrainingFacts | None = _train_share(
+    """Train generation ``iteration + 1`` on all cores or GPUs of this machine.
+
+    With ``layout`` it is trained together with the ranks of other machines; None is returned if
+    rank 0 is on another one.
+    """
+    facts: TrainingFacts | None = _train(
         training_launch.generation_training(_seen(directory), iteration, values), num_threads,
         layout, _progress_events(iteration, events.TRAINING, "steps"),
     )
     return facts
 
 
-def train_first_generation(directory: str, num_threads: int) -> Json:
-    """See :func:`chess_snn.campaign.machine.training_launch.train_first_as_configured`."""
-    with unbound():
-        return training_launch.train_first_as_configured(
-            _seen(directory), num_threads=num_threads or num_cores(),
-            on_progress=_progress_events(0, events.SUPERVISED_TRAINING, "steps"),
-        )
-
-
-def train_first_share(directory: str, num_threads: int, layout: RankLayout) -> Json | None:
-    """As :func:`train_share`, of generation 0 from a dataset."""
-    facts: Json | None = _train_share(
+def train_first_generation(
+    directory: str, num_threads: int, layout: RankLayout | None
+) -> Json | None:
+    """As :func:`train_generation`, of generation 0 from a dataset."""
+    facts: Json | None = _train(
         training_launch.first_training(_seen(directory)), num_threads, layout,
         _progress_events(0, events.SUPERVISED_TRAINING, "steps"),
     )
@@ -198,24 +184,27 @@ def play_ladder_test(
     )
 
 
-def _train_share(
-    training: RankTraining[Any], num_threads: int, layout: RankLayout, on_progress: Progress
+def _train(
+    training: RankTraining[Any], num_threads: int, layout: RankLayout | None,
+    on_progress: Progress,
 ) -> Any:
-    worker = get_worker()
-    key = worker.get_current_task()
-
-    def is_wanted() -> bool:
-        """Whether the call was cancelled: Dask cannot end one that runs."""
-        task = worker.state.tasks.get(key)
-        return task is not None and task.state != "cancelled"
-
-    if layout.first:
-        training = replace(training, result=lambda: None)
     with unbound():
+        num_threads = num_threads or num_cores()
+        if layout is None:
+            return training_launch.train_here(training, num_threads, on_progress)
+        worker = get_worker()
+        key = worker.get_current_task()
+
+        def is_wanted() -> bool:
+            """Whether the call was cancelled: Dask cannot end one that runs."""
+            task = worker.state.tasks.get(key)
+            return task is not None and task.state != "cancelled"
+
+        if layout.first:
+            training = replace(training, result=lambda: None)
         return training_launch.run_training(
             training, layout, on_progress=on_progress, is_wanted=is_wanted,
-            timeout_s=_MACHINES_TIMEOUT_S,
-            num_threads=max(1, (num_threads or num_cores()) // layout.number),
+            timeout_s=_MACHINES_TIMEOUT_S, num_threads=max(1, num_threads // layout.number),
         )
 
 

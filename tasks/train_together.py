@@ -29,7 +29,7 @@ _POLL_S: Final = 0.2
 
 
 def train_together(
-    config: CampaignConfig, pool: WorkerPool, generation: int, *, share: Call, alone: Call
+    config: CampaignConfig, pool: WorkerPool, generation: int, call: Call
 ) -> Done[Any]:
     """Train and commit a generation on as many machines as are there.
 
@@ -37,8 +37,8 @@ def train_together(
         config: how many machines are wanted, and how many ranks each of them has.
         pool: of the workers.
         generation: to be trained.
-        share: the call for each machine, without the last argument, its :class:`RankLayout`.
-        alone: the call for a machine that is the only one.
+        call: for a machine that is the only one; each of several gets its :class:`RankLayout` as
+            the last argument instead.
 
     Returns:
         The facts; as worker and device, the machines that trained.
@@ -49,11 +49,11 @@ def train_together(
         SchedulerLostError: the scheduler is gone.
         ChessSnnError: any that training raises.
     """
-    return compute.rebuilding(lambda: _train(config, pool, generation, share, alone))
+    return compute.rebuilding(lambda: _train(config, pool, generation, call))
 
 
 def _train(
-    config: CampaignConfig, pool: WorkerPool, generation: int, share: Call, alone: Call
+    config: CampaignConfig, pool: WorkerPool, generation: int, call: Call
 ) -> Done[Any]:
     client = default_client()
     wanted = config.cluster.training_machines
@@ -67,13 +67,13 @@ def _train(
             f"{len(machines)} can: {names or 'none'}{why}"
         )
     if len(machines) < 2:
-        return compute.all_done([alone], device=compute.TRAINER)[0]
+        return compute.all_done([call], device=compute.TRAINER)[0]
     futures: dict[PoolWorker, Future] = {}
     try:
-        calls = [(*share, layout) for layout in _layouts(client, config, machines)]
-        for machine, call in zip(machines, calls, strict=True):
+        calls = [(*call[:-1], layout) for layout in _layouts(client, config, machines)]
+        for machine, share in zip(machines, calls, strict=True):
             futures[machine] = client.submit(
-                attempt, *sent(client, call), key=f"{call[0].__name__}-{uuid.uuid4().hex}",
+                attempt, *sent(client, share), key=f"{share[0].__name__}-{uuid.uuid4().hex}",
                 workers=[machine.address], allow_other_workers=False, pure=False,
                 resources={compute.TRAINER: 1},
             )
@@ -93,7 +93,7 @@ def _train(
         raise
     except Exception as error:
         compute.give_up_if_cut_off(client)  # Dask reports that in many ways
-        plain = plain_error(error, share)
+        plain = plain_error(error, call)
         if plain is None:
             raise
         raise plain from error
