@@ -19,8 +19,8 @@ from chess_snn.campaign.machine.warm_up import warm_up
 from chess_snn.campaign.stages import prepare_first_generation
 from chess_snn.campaign.store.plans import begin_iteration
 from chess_snn.cores import num_cores
+from flows.campaign import launch_campaign
 from flows.cluster import campaign_workers
-from flows.launch import launch_campaign
 from tasks import compute, remote
 
 LEAST_RATIO: Final = 1.8

@@ -26,7 +26,7 @@ def run(
     """
     if part is not None and part not in PARTS:
         raise UsageError(f"--part must be one of {', '.join(PARTS)}, got {part!r}")
-    load_flows("launch")  # first: it checks that Prefect is installed, and configures it
+    load_flows("campaign")  # first: it checks that Prefect is installed, and configures it
     with tempfile.TemporaryDirectory(prefix="chess-snn-bench-") as scratch:
         if part != "scheduling":
             measured = importlib.import_module("benchmarks.orchestration")

@@ -9,7 +9,7 @@ across ``exec``) and then becomes the command, or watches it::
 
 In a shell, ``python -m chess_snn.processes --tree GRACE_S COMMAND...`` does the latter.
 
-On other systems, the next start has to stop what a killed process left (:func:`stop_leftover`).
+On other systems, the next start has to stop what a killed process left (:func:`end_session`).
 
 The file is run by its path and imports nothing of this project: it costs one bare interpreter.
 """
@@ -21,7 +21,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final
 
@@ -49,12 +48,6 @@ _LOG_TAIL_LINES: Final = 15
 # From <sys/prctl.h>.
 _PR_SET_PDEATHSIG: Final = 1
 _PR_SET_CHILD_SUBREAPER: Final = 36
-
-# Fields of /proc/PID/stat, counted from the state, which follows the name.
-_STATE: Final = 0
-_START_TICKS: Final = 19
-_ZOMBIE: Final = "Z"
-_BOOT_ID: Final = Path("/proc/sys/kernel/random/boot_id")
 
 
 def start(
@@ -85,34 +78,28 @@ def start(
 
 def stop(child: "subprocess.Popen[bytes]", grace_s: float = STOP_TIMEOUT_S) -> None:
     """End a child that leads a session, and everything in it: SIGTERM, then SIGKILL."""
-    _end_session(child.pid, partial(_wait_for_exit, child, grace_s))
+    end_session(child.pid, lambda: child.poll() is not None, grace_s)
     child.wait()
 
 
-def stop_leftover(pid: int, started: str, grace_s: float = STOP_TIMEOUT_S) -> None:
-    """As :func:`stop`, for the child of a process that is dead; leaves a reused ``pid`` alone."""
-    if is_running(pid, started):
-        _end_session(pid, partial(_wait_for_end, pid, started, grace_s))
+def end_session(
+    leader: int, has_ended: Callable[[], bool], grace_s: float = STOP_TIMEOUT_S
+) -> None:
+    """End process ``leader``, which need not be a child, and everything in its session.
 
-
-def start_of(pid: int) -> str:
-    """A text that distinguishes process ``pid`` from all others with this id on the machine.
-
-    On Linux ``boot:ticks``: the boot and the kernel's ticks until the start, which do not change
-    when the clock is set. Elsewhere the time of the start.
-
-    Raises:
-        ProcessLookupError: there is no such process.
+    Args:
+        leader: its id.
+        has_ended: whether the leader has.
+        grace_s: time between SIGTERM and SIGKILL.
     """
-    found = _look(pid)
-    if found is None:
-        raise ProcessLookupError(f"there is no process {pid}")
-    return found[0]
-
-
-def is_running(pid: int, started: str) -> bool:
-    """Whether ``pid`` is the process whose :func:`start_of` was ``started``, and has not ended."""
-    return _look(pid) == (started, True)
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        try:
+            os.killpg(leader, number)
+        except ProcessLookupError:  # all of them have ended
+            return
+        deadline = time.monotonic() + grace_s
+        while not has_ended() and time.monotonic() < deadline:
+            time.sleep(_POLL_S)
 
 
 def log_tail(log_file: Path) -> str:
@@ -136,51 +123,6 @@ def end_with_parent(parent_pid: int, signal_number: int = signal.SIGTERM) -> Non
     _prctl(_PR_SET_PDEATHSIG, signal_number)
     if os.getppid() != parent_pid:
         sys.exit(PARENT_IS_DEAD)
-
-
-def _end_session(leader: int, wait: Callable[[], None]) -> None:
-    for number in (signal.SIGTERM, signal.SIGKILL):
-        try:
-            os.killpg(leader, number)
-        except ProcessLookupError:  # all of them have ended
-            return
-        wait()
-
-
-def _wait_for_exit(child: "subprocess.Popen[bytes]", timeout_s: float) -> None:
-    try:
-        child.wait(timeout_s)
-    except subprocess.TimeoutExpired:
-        return
-
-
-def _wait_for_end(pid: int, started: str, timeout_s: float) -> None:
-    deadline = time.monotonic() + timeout_s
-    while is_running(pid, started) and time.monotonic() < deadline:
-        time.sleep(_POLL_S)
-
-
-def _look(pid: int) -> tuple[str, bool] | None:
-    """When a process started, and whether it still runs."""
-    if sys.platform != "linux":
-        return _look_by_psutil(pid)
-    try:
-        line = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return None
-    fields = line.rpartition(")")[2].split()  # the name before may contain spaces and brackets
-    boot = _BOOT_ID.read_text().strip() if _BOOT_ID.exists() else ""  # some sandboxes hide it
-    return f"{boot}:{fields[_START_TICKS]}", fields[_STATE] != _ZOMBIE
-
-
-def _look_by_psutil(pid: int) -> tuple[str, bool] | None:
-    import psutil  # noqa: PLC0415 - not on Linux, and a command started through this file needs none
-
-    try:
-        process = psutil.Process(pid)
-        return repr(process.create_time()), process.status() != psutil.STATUS_ZOMBIE
-    except (psutil.NoSuchProcess, ValueError):
-        return None
 
 
 def _prctl(option: int, value: int) -> None:
@@ -239,12 +181,12 @@ class _Tree:
         """Stop the command's own children first, while it can report their ends; then all."""
         begun = time.monotonic()
         told: set[psutil.Process] = set()
-        while left := _descendants():
+        while left := _children(recursive=True):
             grace_s = self._grace_s if os.getppid() == self._owner else _ORPHAN_GRACE_S
             if time.monotonic() - begun > grace_s:
                 self._kill_descendants()
                 return
-            runs = [run for child in _descendants(recursive=False) for run in _children(child)]
+            runs = [run for child in _children() for run in _children(child)]
             for process in set(runs or left) - told:
                 told.add(process)
                 _send(process, signal.SIGTERM)
@@ -253,27 +195,24 @@ class _Tree:
 
     def _kill_descendants(self) -> None:
         deadline = time.monotonic() + KILL_TIMEOUT_S
-        while (left := _descendants()) and time.monotonic() < deadline:
+        while (left := _children(recursive=True)) and time.monotonic() < deadline:
             for process in left:
                 _send(process, signal.SIGKILL)
             time.sleep(_POLL_S)
             self._reap()
 
 
-def _descendants(*, recursive: bool = True) -> "list[psutil.Process]":
+def _children(
+    parent: "psutil.Process | None" = None, *, recursive: bool = False
+) -> "list[psutil.Process]":
+    """Of this process, if none is given."""
     import psutil  # noqa: PLC0415 - only --tree needs it
 
-    return _children(psutil.Process(), recursive=recursive)
-
-
-def _children(parent: "psutil.Process", *, recursive: bool = False) -> "list[psutil.Process]":
-    import psutil  # noqa: PLC0415 - as above
-
     try:
-        children: list[psutil.Process] = parent.children(recursive=recursive)
+        found: list[psutil.Process] = (parent or psutil.Process()).children(recursive=recursive)
     except psutil.NoSuchProcess:
         return []
-    return children
+    return found
 
 
 def _send(process: "psutil.Process", number: signal.Signals) -> None:

@@ -1,42 +1,39 @@
-"""The campaign flow: iterations until there are enough, from wherever the folder stands."""
+"""The campaign flow: iterations until there are enough, from wherever the folder stands.
 
-from collections.abc import Sequence
+Prefect runs :func:`campaign` for a deployment; the command line calls :func:`launch_campaign`.
+"""
+
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 from uuid import UUID
 
 from prefect import flow, get_client, get_run_logger, tags
 from prefect.runtime import flow_run
 
-from chess_snn.campaign import CampaignFolder, campaign_lock, load_config, read_receipts
-from chess_snn.campaign.backup import check_store
-from chess_snn.campaign.configuration.loading import (
-    Setting,
-    changed_config,
-    config_values,
-    flat_values,
-)
-from chess_snn.campaign.configuration.pace import PACE_GROUPS
+from chess_snn.campaign import CampaignFolder, campaign_lock, read_receipts
+from chess_snn.campaign.artifacts.artifact import Stored
+from chess_snn.campaign.artifacts.table import CHECKPOINT, SHARD
+from chess_snn.campaign.configuration.loading import Setting
 from chess_snn.campaign.integrity.gc import sweep_leftovers
 from chess_snn.campaign.integrity.preflight import check_before_run
-from chess_snn.campaign.integrity.rebuild import missing_generations
+from chess_snn.campaign.integrity.rebuild import Rebuilder, make_here, missing_generations
 from chess_snn.campaign.machine.warm_up import warm_up
-from chess_snn.campaign.models.starting import create_campaign, find_start
 from chess_snn.campaign.stages import first_entropy_ratio, prepare_first_generation
-from chess_snn.campaign.stages.dataset import fix_dataset, fixed_dataset, schedule_of
+from chess_snn.campaign.stages.dataset import fixed_dataset, schedule_of
 from chess_snn.campaign.stages.warm_start import is_warm
 from chess_snn.campaign.store.folder import CONFIG_FILE
-from chess_snn.campaign.store.naming import campaigns_home, claim_campaign_path
 from chess_snn.campaign.store.plans import CampaignClock
 from chess_snn.campaign.store.receipts import recorded_seconds
 from chess_snn.campaign.strength.ladder_tests import ladder_notice
 from chess_snn.campaign.strength.matches import final_matches, is_finished
-from chess_snn.campaign.viewing.events import FINAL_MATCHES, SUPERVISED_TRAINING, Listener
+from chess_snn.campaign.viewing.events import FINAL_MATCHES, SUPERVISED_TRAINING, Listener, Message
 from chess_snn.data import is_committed
-from chess_snn.errors import ConfigError
 from chess_snn.interrupts import listen_again
+from flows import parameters
 from flows.backup import open_backup, send_to_store
 from flows.campaign_runs import (
     campaign_tag,
@@ -44,34 +41,18 @@ from flows.campaign_runs import (
     one_run_a_folder,
     untagged_tasks,
 )
-from flows.cluster import campaign_workers, check_workers
+from flows.cluster import watched_workers
 from flows.context import CampaignRun
 from flows.iteration import run_iterations, show_in_mlflow, task_options
 from flows.listeners import live_file, log_file, log_lines
-from flows.parameters import (
-    AS_PRESET,
-    CampaignName,
-    Games,
-    Gpus,
-    Hours,
-    Iterations,
-    NetworkSize,
-    Preset,
-    Seed,
-    Simulations,
-    Workers,
-    form_settings,
-)
 from flows.prefect_pages import alarm_events, flow_run_link, iteration_table, progress_artifact
-from flows.rebuilding import rebuilder_of
-from tasks import compute
-from tasks.placement import give_access
+from flows.servers import prefect_server
+from tasks import compute, record, remote
+from tasks.cluster.worker_pool import WorkerPool
+from tasks.compute import TRAINER, run_on_device
 from tasks.progress import ProgressBoard
-from tasks.record import record_at_rest, tracked_run
-from tasks.remote import PROGRESS_TOPIC
-from tasks.stages import evaluate_final, train_supervised
+from tasks.stages import evaluate_final, train_first, train_supervised
 from tasks.tracking import TrackingError, tracking_uri
-from tasks.tracking.fetching import fetch_model
 
 
 def _run_name() -> str:
@@ -82,17 +63,17 @@ def _run_name() -> str:
 
 @flow(name="campaign", flow_run_name=_run_name)
 def campaign(
-    name: CampaignName = "",
+    name: parameters.CampaignName = "",
     directory: str = "",
-    preset: Preset = "smoke",
-    iterations: Iterations = 0,
-    hours: Hours = 0.0,
-    games_per_iteration: Games = 0,
-    network: NetworkSize = AS_PRESET,
-    simulations: Simulations = 0,
-    gpus: Gpus = [],  # noqa: B006 - shown in the form, and never changed
-    workers: Workers = 0,
-    seed: Seed = 0,
+    preset: parameters.Preset = "smoke",
+    iterations: parameters.Iterations = 0,
+    hours: parameters.Hours = 0.0,
+    games_per_iteration: parameters.Games = 0,
+    network: parameters.NetworkSize = parameters.AS_PRESET,
+    simulations: parameters.Simulations = 0,
+    gpus: parameters.Gpus = [],  # noqa: B006 - shown in the form, and never changed
+    workers: parameters.Workers = 0,
+    seed: parameters.Seed = 0,
     start_from: str = "",
     with_games: bool = False,
     settings: list[str] = [],  # noqa: B006
@@ -122,20 +103,56 @@ def campaign(
     Returns:
         The campaign folder.
     """
-    form = form_settings(
+    form = parameters.form_settings(
         iterations, hours, games_per_iteration, network, simulations, gpus, workers, seed
     )
     changes: list[Setting] = [*form, *settings]
-    path = _directory_of(name, directory)
+    path = parameters.directory_of(name, directory)
     found = None if path is None or not (path / CONFIG_FILE).exists() else CampaignFolder.open(path)
-    folder = found or _create(path, preset, changes, start_from, with_games)
+    folder = found or parameters.new_campaign(path, preset, changes, start_from, with_games)
     _name_this_run(folder.name)
     with one_run_a_folder(folder.campaign_id, get_run_logger()), campaign_lock(folder):
         if found is not None:  # and may have been changed since
-            folder = _resumed_with(CampaignFolder.open(folder.path), changes)
+            folder = parameters.resumed_with(CampaignFolder.open(folder.path), changes)
         check_before_run(folder)
         run_campaign(folder)
     return str(folder.path)
+
+
+def launch_campaign(folder: CampaignFolder, listener: Listener) -> None:
+    """Run what is left of a campaign, with a Prefect server of its own unless one is given.
+
+    Nothing is left running afterwards. The caller has checked the folder
+    (:func:`chess_snn.campaign.integrity.preflight.check_before_run`); ``listener`` receives events.
+
+    Raises:
+        CampaignLockedError: another process is at it.
+    """
+    @flow(name=campaign.name, flow_run_name=lambda: folder.name)
+    def locked_campaign(directory: str) -> None:
+        """The campaign in ``directory``, whose lock this process has."""
+        run_campaign(folder, [listener])
+
+    def tell(text: str) -> None:
+        listener(Message(text))
+
+    with (
+        campaign_lock(folder),  # before a server is started
+        prefect_server(folder.services, tell=tell),
+        tags(campaign_tag(folder.campaign_id)),
+    ):
+        locked_campaign(str(folder.path))
+
+
+def record_at_rest(folder: CampaignFolder) -> int:
+    """Record what MLflow lacks of a campaign that no process runs; how many iterations it lacked.
+
+    Raises:
+        CampaignError: another process runs it, and records it; or its lock cannot be written.
+        TrackingError: the store is away.
+    """
+    with campaign_lock(folder):
+        return record.record_at_rest(folder, tracking_uri())
 
 
 def run_campaign(folder: CampaignFolder, listeners: Sequence[Listener] = ()) -> None:
@@ -163,12 +180,8 @@ def run_campaign(folder: CampaignFolder, listeners: Sequence[Listener] = ()) -> 
     if (notice := ladder_notice(folder.config)) is not None:
         board.message(notice)
     with ExitStack() as stack:
-        stack.enter_context(tracked_run(folder, uri, board.message, flow_run_link(folder)))
-        pool = stack.enter_context(campaign_workers(folder, board.message))
-        board.watch_workers(lambda: pool.states)
-        pool.client.subscribe_topic(PROGRESS_TOPIC, board.handle_event)
-        give_access(pool.client, folder, pool.addresses)
-        stack.enter_context(board.running())
+        stack.enter_context(record.tracked_run(folder, uri, board.message, flow_run_link(folder)))
+        pool = stack.enter_context(watched_workers(folder, board))
         stack.enter_context(tags(campaign_tag(folder.campaign_id)))
         rebuilder = rebuilder_of(folder, pool, board)
         run = CampaignRun(folder, pool, board, uri, clock, rebuilder, backup)
@@ -185,6 +198,35 @@ def run_campaign(folder: CampaignFolder, listeners: Sequence[Listener] = ()) -> 
         rebuilder.rebuild_missing()
         run_iterations(run)
         _play_final_matches(run)
+
+
+def rebuilder_of(folder: CampaignFolder, pool: WorkerPool, board: ProgressBoard) -> Rebuilder:
+    """Rebuilds the campaign's corrupt artifacts on its own workers, and tells the board of it.
+
+    It tries again as often as the tasks of an iteration are tried.
+    """
+    directory = str(folder.path)
+
+    def work(stored: Stored) -> Callable[[], Any]:
+        match stored.artifact, stored.key:
+            case artifact, (iteration, shard) if artifact is SHARD:
+                return partial(
+                    run_on_device, remote.play_shard, directory, iteration, shard,
+                    pool.threads_each,
+                )
+            case artifact, (int(generation),) if artifact is CHECKPOINT and generation > 0:
+                return partial(
+                    run_on_device, remote.train_generation, directory, generation - 1,
+                    pool.num_cores, None, device=TRAINER,
+                )
+            case artifact, _ if artifact is CHECKPOINT and is_warm(folder):
+                return partial(train_first, directory, pool.num_cores)
+        return partial(make_here, folder, stored)
+
+    def make(_: CampaignFolder, stored: Stored) -> Any:
+        return compute.tried_again(work(stored), folder.config.execution.retries, board.message)
+
+    return Rebuilder(folder, board.message, make)
 
 
 def _train_first_generation(run: CampaignRun) -> None:
@@ -228,59 +270,10 @@ def _play_final_matches(run: CampaignRun) -> None:
         send_to_store(run, last, after=played)
 
 
-def _directory_of(name: str, directory: str) -> Path | None:
-    if name and directory:
-        raise ConfigError(
-            f"name = {name!r} and directory = {directory!r} are both set; leave one of them out"
-        )
-    if name:
-        return campaigns_home() / name
-    if directory and not Path(directory).is_absolute():
-        # A deployment's run starts in a temporary folder, which ends with it.
-        raise ConfigError(f"directory must be an absolute path, got {directory!r}")
-    return Path(directory) if directory else None
-
-
-def _create(
-    directory: Path | None, preset: str, settings: list[Setting], start_from: str,
-    with_games: bool,
-) -> CampaignFolder:
-    if with_games and not start_from:
-        raise ConfigError("with_games takes the games of start_from; name a network there")
-    start = find_start(start_from, fetch_model) if start_from else None
-    config = (start.load_config if start else load_config)(preset, settings=settings)
-    config.find_engines()
-    check_store(config.storage)
-    check_workers(config)
-    config = fix_dataset(config)
-    path = directory or claim_campaign_path(preset, campaigns_home())
-    return create_campaign(path, config, start, with_games=with_games)
-
-
 def _name_this_run(name: str) -> None:
     """Call the flow run after its campaign, whose folder may have been named only now."""
     with get_client(sync_client=True) as client:
         client.update_flow_run(UUID(flow_run.id), name=name)
-
-
-def _resumed_with(folder: CampaignFolder, settings: list[Setting]) -> CampaignFolder:
-    """The campaign under ``settings``, of which only those of its pace may be new to it.
-
-    Raises:
-        ConfigError: one of the others differs.
-    """
-    wanted = changed_config(folder.config, settings)
-    before, after = (flat_values(config_values(config)) for config in (folder.config, wanted))
-    changed = [name for name in after if after[name] != before[name]]
-    frozen = [name for name in changed if name.partition(".")[0] not in PACE_GROUPS]
-    if frozen:
-        told = ", ".join(f"{name} = {before[name]} (asked for: {after[name]})" for name in frozen)
-        raise ConfigError(
-            f"{folder.path} holds a campaign with {told}; leave that out to resume it, choose "
-            "another name for a new campaign, or make it longer: chess-snn campaign extend "
-            f"{folder.path}"
-        )
-    return folder.with_config(wanted) if changed else folder
 
 
 def _record_finished(folder: CampaignFolder, listeners: Sequence[Listener]) -> None:
@@ -289,7 +282,7 @@ def _record_finished(folder: CampaignFolder, listeners: Sequence[Listener]) -> N
     board.message(f"{folder.path}: all {len(read_receipts(folder))} iterations are finished")
     close_stale_flow_runs(folder.campaign_id)
     try:
-        if missing := record_at_rest(folder, tracking_uri()):
+        if missing := record.record_at_rest(folder, tracking_uri()):
             board.message(f"recorded {missing} of them in MLflow, which lacked them")
     except TrackingError as error:
         board.message(f"not recorded in MLflow yet: {error}")

@@ -15,16 +15,7 @@ from typing import Any, Final
 from uuid import UUID
 
 from prefect.client.orchestration import get_client
-from prefect.client.schemas.filters import (
-    FlowRunFilter,
-    FlowRunFilterId,
-    FlowRunFilterState,
-    FlowRunFilterStateType,
-    FlowRunFilterTags,
-    TaskRunFilter,
-    TaskRunFilterState,
-    TaskRunFilterStateType,
-)
+from prefect.client.schemas.filters import FlowRunFilter, TaskRunFilter
 from prefect.client.schemas.objects import StateType
 from prefect.client.schemas.sorting import FlowRunSort, TaskRunSort
 from prefect.concurrency.sync import concurrency
@@ -52,34 +43,22 @@ def campaign_tag(campaign_id: str) -> str:
 def close_stale_flow_runs(campaign_id: str) -> int:
     """Mark every open run of a campaign, except the current one and its parents, as Crashed.
 
-    Covers the flow runs with the campaign's tag and their task runs.
-
-    Args:
-        campaign_id: as in the tag. The caller must hold the campaign's lock.
-
-    Returns:
-        The number of flow runs that were closed.
+    The caller must hold the campaign's lock. Covers the flow runs with the campaign's tag and their
+    task runs; returns the number of flow runs.
     """
     own = {flow_run.id, flow_run.parent_flow_run_id, flow_run.root_flow_run_id} - {None}
-    of_campaign = FlowRunFilter(
-        tags=FlowRunFilterTags(all_=[campaign_tag(campaign_id)]),
-        id=FlowRunFilterId(not_any_=[UUID(run_id) for run_id in own]),
-    )
-    is_open = of_campaign.model_copy(update={
-        "state": FlowRunFilterState(type=FlowRunFilterStateType(any_=OPEN_STATES))
-    })
-    is_open_task = TaskRunFilter(
-        state=TaskRunFilterState(type=TaskRunFilterStateType(any_=OPEN_STATES))
-    )
+    of_campaign = {"tags": {"all_": [campaign_tag(campaign_id)]}, "id": {"not_any_": list(own)}}
+    is_open = {"state": {"type": {"any_": OPEN_STATES}}}
     with get_client(sync_client=True) as client:
         # Tasks first: should this process be killed as well, their open flow runs are found again.
         for task_run in _read_all(
-            client.read_task_runs, flow_run_filter=of_campaign, task_run_filter=is_open_task,
-            sort=TaskRunSort.ID_DESC,
+            client.read_task_runs, flow_run_filter=FlowRunFilter.model_validate(of_campaign),
+            task_run_filter=TaskRunFilter.model_validate(is_open), sort=TaskRunSort.ID_DESC,
         ):
             client.set_task_run_state(task_run.id, Crashed(message=CRASH_MESSAGE), force=True)
         stale = _read_all(
-            client.read_flow_runs, flow_run_filter=is_open, sort=FlowRunSort.START_TIME_ASC
+            client.read_flow_runs, sort=FlowRunSort.START_TIME_ASC,
+            flow_run_filter=FlowRunFilter.model_validate(of_campaign | is_open),
         )
         for run in stale:
             client.set_flow_run_state(run.id, Crashed(message=CRASH_MESSAGE), force=True)

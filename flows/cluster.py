@@ -22,6 +22,9 @@ from tasks.cluster.programs import check_scheduler
 from tasks.cluster.security import security_of
 from tasks.cluster.worker_pool import WorkerPool
 from tasks.cluster.worker_setup import DASK_SETTINGS
+from tasks.placement import give_access
+from tasks.progress import ProgressBoard
+from tasks.remote import PROGRESS_TOPIC
 
 _CERTIFICATES: Final = "cluster.certificates"
 
@@ -30,11 +33,8 @@ _CERTIFICATES: Final = "cluster.certificates"
 def campaign_workers(folder: CampaignFolder, say: LogFn) -> Iterator[WorkerPool]:
     """Have the campaign's workers for the length of the block.
 
-    Local ones end with it; those of a scheduler that runs already stay there.
-
-    Args:
-        folder: of the campaign.
-        say: gets a line for workers that come and go, and for choices other than those asked for.
+    Local ones end with it; those of a scheduler that runs already stay there. ``say`` gets a line
+    for workers that come and go, and for choices other than those asked for.
 
     Raises:
         ConfigError: devices, workers or certificates that do not exist.
@@ -44,6 +44,21 @@ def campaign_workers(folder: CampaignFolder, say: LogFn) -> Iterator[WorkerPool]
     with ExitStack() as stack:
         stack.enter_context(dask.config.set(DASK_SETTINGS))
         yield opened(folder, stack, say)
+
+
+@contextmanager
+def watched_workers(folder: CampaignFolder, board: ProgressBoard) -> Iterator[WorkerPool]:
+    """:func:`campaign_workers` that have access to the folder, and whose progress ``board`` tells.
+
+    Raises:
+        ClusterError: also where some do not see the folder, and should.
+    """
+    with campaign_workers(folder, board.message) as pool:
+        board.watch_workers(lambda: pool.states)
+        pool.client.subscribe_topic(PROGRESS_TOPIC, board.handle_event)
+        give_access(pool.client, folder, pool.addresses)
+        with board.running():
+            yield pool
 
 
 def check_workers(config: CampaignConfig) -> None:

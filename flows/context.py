@@ -7,10 +7,8 @@ One iteration hands over to the next, which begins before it has ended::
     iteration 5                     self-play ─────────────── train  evaluate ── promote
 """
 
-import threading
 import time
 from concurrent.futures import Future
-from contextvars import ContextVar
 from dataclasses import dataclass, field
 
 from chess_snn.campaign import CampaignFolder, Receipt
@@ -18,7 +16,7 @@ from chess_snn.campaign.backup import Backup
 from chess_snn.campaign.integrity.rebuild import Rebuilder
 from chess_snn.campaign.store.plans import CampaignClock, ProgressPlan
 from tasks.cluster.worker_pool import WorkerPool
-from tasks.progress import ProgressBoard
+from tasks.progress import ProgressBoard, Stage
 
 
 @dataclass(slots=True, eq=False)
@@ -51,11 +49,11 @@ class Handoff:
         """The next iteration is under way from now on."""
         self._successor_began = time.monotonic()
 
-    def hidden_seconds(self, began: float, ended: float) -> float:
-        """How much of the time from ``began`` to ``ended`` the next iteration was under way."""
+    def hidden_seconds(self, stage: Stage) -> float:
+        """How long the next iteration was under way during ``stage``, which has ended."""
         if self._successor_began is None:
             return 0.0
-        return max(0.0, ended - max(began, self._successor_began))
+        return max(0.0, stage.ended - max(stage.began, self._successor_began))
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,17 +69,3 @@ class CampaignRun:
     """The only one of the campaign, so that no two threads rebuild the same artifact."""
     backup: Backup | None = None
     """In an object store, if it has one."""
-
-
-@dataclass(frozen=True, slots=True)
-class IterationRun:
-    """One of its iterations."""
-
-    campaign: CampaignRun
-    handoff: Handoff
-    has_begun: threading.Event = field(default_factory=threading.Event)
-    """Whether its flow runs, and not only Prefect's preparations for it."""
-
-
-CURRENT: ContextVar[IterationRun] = ContextVar("iteration_run")
-"""The iteration of this thread."""

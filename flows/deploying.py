@@ -35,12 +35,9 @@ DEPLOY_TIMEOUT_S: Final = 180.0
 def deploy(environment: Mapping[str, str]) -> list[str]:
     """Create the work pool if it is missing, and register or update every deployment.
 
-    Args:
-        environment: added to this process's; names the server (``PREFECT_API_URL``) and, where it
-            asks, a password (``PREFECT_API_AUTH_STRING``).
-
-    Returns:
-        Names of all deployments of the pool: ``campaign/local``.
+    ``environment`` is added to this process's; it names the server (``PREFECT_API_URL``) and, where
+    that asks, a password (``PREFECT_API_AUTH_STRING``). Returns the names of all deployments of the
+    pool: ``campaign/local``.
 
     Raises:
         UsageError: the server cannot be used, or it took too long.

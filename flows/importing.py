@@ -6,10 +6,9 @@ from prefect import flow, task
 from prefect.artifacts import create_table_artifact
 
 from chess_snn.cores import num_cores
-from chess_snn.errors import ConfigError
 from chess_snn.pgn import FAULT_KINDS, ImportReport, import_pgn
 from chess_snn.types import Json
-from flows.parameters import CountOrNone
+from flows.parameters import CountOrNone, absolute_path
 from flows.prefect_pages import ProgressArtifact
 
 
@@ -26,22 +25,20 @@ def import_games(file: str, out: str, workers: CountOrNone = 0, strict: bool = F
     Returns:
         What was imported, and what was not and why.
     """
-    for name, path in (("file", file), ("out", out)):
-        if not Path(path).is_absolute():
-            # A deployment's run starts in a temporary folder, which ends with it.
-            raise ConfigError(f"{name} must be an absolute path, got {path!r}")
-    report: ImportReport = read_games(file, out, workers, strict)
+    report: ImportReport = read_games(
+        absolute_path("file", file), absolute_path("out", out), workers, strict
+    )
     if report.games_refused:
         create_table_artifact(_refused_rows(report), key="refused-games")
     return report.to_json()
 
 
 @task(name="read_games", task_run_name="read-{file}")
-def read_games(file: str, out: str, workers: int, strict: bool) -> ImportReport:
+def read_games(file: Path, out: Path, workers: int, strict: bool) -> ImportReport:
     """See :func:`chess_snn.pgn.import_pgn`."""
     bar = ProgressArtifact("import-progress")
     imported = import_pgn(
-        Path(file), Path(out), workers=workers or num_cores(), strict=strict,
+        file, out, workers=workers or num_cores(), strict=strict,
         on_progress=lambda done, total: bar.show(
             done / total if total else 0.0, f"{done:,} of {total:,} bytes read"
         ),

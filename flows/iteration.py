@@ -8,9 +8,8 @@ candidate plays the champion that one left.
 
 import contextvars
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
-from contextlib import contextmanager
 from typing import Any
 
 import httpx
@@ -23,28 +22,21 @@ from chess_snn.campaign.integrity.gc import sweep_leftovers
 from chess_snn.campaign.store.history import ReceiptHistory
 from chess_snn.campaign.store.plans import begin_iteration, num_shards
 from chess_snn.campaign.store.receipts import (
-    PromotionFacts,
     StageSeconds,
     num_finished_iterations,
     read_receipt,
 )
 from chess_snn.campaign.strength.gating_match import gating_match_of
 from chess_snn.campaign.strength.matches import converts, generation_matches, is_evaluated
+from chess_snn.campaign.viewing import events
 from chess_snn.campaign.viewing.alarms import Alarm, find_alarms
-from chess_snn.campaign.viewing.events import (
-    EVALUATION,
-    GATING_MATCH,
-    SELF_PLAY,
-    TRAINING,
-    AlarmRaised,
-    IterationFinished,
-)
 from flows.backup import send_to_store
 from flows.campaign_runs import untagged_tasks
-from flows.context import CURRENT, CampaignRun, Handoff, IterationRun
+from flows.context import CampaignRun, Handoff
 from flows.prefect_errors import await_server
 from flows.prefect_pages import worker_shares
 from tasks import compute
+from tasks.progress import Stage
 from tasks.record import record
 from tasks.stages import cancelled_by_stop, challenge, evaluate, promote, self_play, train
 
@@ -102,7 +94,7 @@ def _run_iteration(run: CampaignRun, handoff: Handoff) -> Receipt:
         receipt = _call_flow(run, handoff)
         sweep_leftovers(run.folder)  # of workers that were killed meanwhile
         for alarm in _new_alarms(run):
-            run.board.tell(AlarmRaised(alarm))
+            run.board.tell(events.AlarmRaised(alarm))
     except BaseException as error:
         handoff.fail(error)
         raise
@@ -111,17 +103,33 @@ def _run_iteration(run: CampaignRun, handoff: Handoff) -> Receipt:
 
 def _call_flow(run: CampaignRun, handoff: Handoff) -> Receipt:
     """The iteration's flow; called again where the server went away before it began."""
-    runner = waiting_tasks(run.pool.num_workers)
+    has_begun = False
+
+    @flow(
+        name="iteration",
+        flow_run_name="iteration-{iteration}",
+        task_runner=waiting_tasks(run.pool.num_workers),
+    )
+    @cancelled_by_stop
+    def run_iteration(directory: str, iteration: int) -> Receipt:
+        """Play, train, evaluate and promote; only what is not committed yet is done.
+
+        Args:
+            directory: the campaign folder.
+            iteration: from 0; its plan is committed, and all earlier ones are trained.
+        """
+        nonlocal has_begun
+        has_begun = True
+        # Prefect waits for running tasks before an error leaves the flow: let them give up.
+        with compute.stopped_by_errors(), untagged_tasks():
+            return _stages(run, handoff, directory, iteration)
+
     while True:
         await_server(run.board.message)
-        current = IterationRun(run, handoff)
         try:
-            CURRENT.set(current)
-            receipt: Receipt = iteration.with_options(task_runner=runner)(
-                str(run.folder.path), handoff.plan.iteration
-            )
+            receipt: Receipt = run_iteration(str(run.folder.path), handoff.plan.iteration)
         except httpx.ConnectError:
-            if current.has_begun.is_set():
+            if has_begun:
                 raise
         else:
             return receipt
@@ -151,26 +159,6 @@ def waiting_tasks(num_workers: int) -> ThreadPoolTaskRunner[Any]:
     return ThreadPoolTaskRunner(max_workers=num_workers + _WAITING_TASKS_AHEAD)
 
 
-@flow(
-    name="iteration",
-    flow_run_name="iteration-{iteration}",
-    task_runner=waiting_tasks(num_workers=0),  # who calls it knows how many there are
-)
-@cancelled_by_stop
-def iteration(directory: str, iteration: int) -> Receipt:
-    """Play, train, evaluate and promote; only what is not committed yet is done.
-
-    Args:
-        directory: the campaign folder.
-        iteration: from 0; its plan is committed, and all earlier ones are trained.
-    """
-    # Prefect waits for running tasks before an error leaves the flow: let them give up.
-    with compute.stopped_by_errors(), untagged_tasks():
-        current = CURRENT.get()
-        current.has_begun.set()
-        return _stages(current, directory, iteration)
-
-
 def task_options(config: CampaignConfig) -> dict[str, Any]:
     """How tasks that may fail are tried again."""
     return {
@@ -179,24 +167,22 @@ def task_options(config: CampaignConfig) -> dict[str, Any]:
     }
 
 
-def show_in_mlflow(campaign: CampaignRun, iteration: int, after: PrefectFuture[Any]) -> None:
+def show_in_mlflow(run: CampaignRun, iteration: int, after: PrefectFuture[Any]) -> None:
     """Record what MLflow lacks once ``after`` is done; say so where it is away."""
     failure = record.submit(
-        str(campaign.folder.path), iteration, campaign.tracking_uri, wait_for=[after]
+        str(run.folder.path), iteration, run.tracking_uri, wait_for=[after]
     ).result()
     if failure is not None:
-        campaign.board.message(f"not recorded in MLflow yet: {failure}")
+        run.board.message(f"not recorded in MLflow yet: {failure}")
 
 
-def _stages(run: IterationRun, directory: str, number: int) -> Receipt:
-    campaign, handoff = run.campaign, run.handoff
-    folder, pool, board = campaign.folder, campaign.pool, campaign.board
+def _stages(run: CampaignRun, handoff: Handoff, directory: str, number: int) -> Receipt:
+    folder, pool, board = run.folder, run.pool, run.board
     config, options, began = folder.config, task_options(folder.config), time.monotonic()
     use_before = pool.use
 
-    with board.stage(
-        number, SELF_PLAY, "games", config.self_play.games_per_iteration
-    ), _stopwatch() as self_play_clock:
+    num_games = config.self_play.games_per_iteration
+    with board.stage(number, events.SELF_PLAY, "games", num_games) as playing:
         shards = self_play.with_options(**options).map(
             unmapped(directory), unmapped(number), range(num_shards(folder, number)),
             unmapped(pool.threads_each),
@@ -208,7 +194,7 @@ def _stages(run: IterationRun, directory: str, number: int) -> Receipt:
         handoff.wait_for_predecessor()
     new_positions = sum(done.result.statistics["positions"] for done in played)
     num_steps = config.training.num_steps(new_positions)
-    with board.stage(number, TRAINING, "steps", num_steps), _stopwatch() as training_clock:
+    with board.stage(number, events.TRAINING, "steps", num_steps) as training:
         trained = train.with_options(**options).submit(
             directory, number, pool.num_cores, wait_for=shards
         )
@@ -216,51 +202,43 @@ def _stages(run: IterationRun, directory: str, number: int) -> Receipt:
     handoff.hand_over()
 
     last_task, evaluation = trained, None
-    with _stopwatch() as evaluation_clock:
-        if is_evaluated(folder, number + 1):
-            with board.stage(number, EVALUATION, "games", _num_games(folder, number + 1)):
-                last_task = evaluate.with_options(**options).submit(
-                    directory, number + 1, pool.threads_each, wait_for=[trained]
-                )
-                evaluation = last_task.result()
+    evaluating: Stage | None = None
+    if is_evaluated(folder, number + 1):
+        num_games = _num_games(folder, number + 1)
+        with board.stage(number, events.EVALUATION, "games", num_games) as evaluating:
+            last_task = evaluate.with_options(**options).submit(
+                directory, number + 1, pool.threads_each, wait_for=[trained]
+            )
+            evaluation = last_task.result()
 
     handoff.wait_for_predecessor()
-    with _stopwatch() as gating_clock:
-        promotion = _challenge(run, directory, number + 1)
+    promotion = None
+    gating: Stage | None = None
+    if (match := gating_match_of(folder, number + 1)) is not None:
+        # How many games it takes is not known before.
+        with board.stage(number, events.GATING_MATCH, "games", total=0) as gating:
+            promotion = challenge.with_options(**options).submit(
+                directory, match, pool.num_workers, pool.threads_each
+            ).result()
     seconds = StageSeconds(
-        self_play=self_play_clock.seconds,
-        training=training_clock.seconds,
-        evaluation=evaluation_clock.seconds,
-        evaluation_hidden=handoff.hidden_seconds(evaluation_clock.began, evaluation_clock.ended),
+        self_play=playing.seconds,
+        training=training.seconds,
+        evaluation=evaluating.seconds if evaluating else 0.0,
+        evaluation_hidden=handoff.hidden_seconds(evaluating) if evaluating else 0.0,
         iteration=time.monotonic() - began,
-        gating_match=gating_clock.seconds if promotion else 0.0,
+        gating_match=gating.seconds if gating else 0.0,
     )
     promoted = promote.submit(
         directory, handoff.plan, [done.result for done in played], training_facts, evaluation,
-        promotion, seconds, campaign.clock.elapsed_s,
+        promotion, seconds, run.clock.elapsed_s,
         use_before.until(pool.use), wait_for=[last_task],
     )
     receipt: Receipt = promoted.result()
-    show_in_mlflow(campaign, number, after=promoted)
+    show_in_mlflow(run, number, after=promoted)
     # In this flow run, so that Prefect shows the iteration's table on its page.
-    board.tell(IterationFinished(receipt, worker_shares(played)), contextvars.copy_context())
-    send_to_store(campaign, number, after=promoted)
+    board.tell(events.IterationFinished(receipt, worker_shares(played)), contextvars.copy_context())
+    send_to_store(run, number, after=promoted)
     return receipt
-
-
-def _challenge(run: IterationRun, directory: str, generation: int) -> PromotionFacts | None:
-    """The games of ``generation`` against the champion; None where there are none to be played."""
-    folder, pool = run.campaign.folder, run.campaign.pool
-    match = gating_match_of(folder, generation)
-    if match is None:
-        return None
-    # How many games it takes is not known before.
-    with run.campaign.board.stage(generation - 1, GATING_MATCH, "games", total=0):
-        played = challenge.with_options(**task_options(folder.config)).submit(
-            directory, match, pool.num_workers, pool.threads_each
-        )
-        facts: PromotionFacts = played.result()
-    return facts
 
 
 def _num_games(folder: CampaignFolder, generation: int) -> int:
@@ -271,21 +249,3 @@ def _num_games(folder: CampaignFolder, generation: int) -> int:
     if converts(folder):
         beside += settings.won_positions
     return beside + sum(match.num_games for match in matches)
-
-
-class _Stopwatch:
-    """When a block began and ended, by the monotonic clock."""
-
-    began = ended = 0.0
-
-    @property
-    def seconds(self) -> float:
-        return self.ended - self.began
-
-
-@contextmanager
-def _stopwatch() -> Iterator[_Stopwatch]:
-    watch = _Stopwatch()
-    watch.began = time.monotonic()
-    yield watch
-    watch.ended = time.monotonic()

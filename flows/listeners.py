@@ -9,13 +9,7 @@ import time
 from datetime import datetime
 
 from chess_snn.campaign import CampaignFolder
-from chess_snn.campaign.viewing.events import (
-    AlarmRaised,
-    Event,
-    Listener,
-    StageProgress,
-    WorkersProgress,
-)
+from chess_snn.campaign.viewing import events
 from chess_snn.campaign.viewing.lines import NowAndThen, event_lines
 from chess_snn.campaign.viewing.live import PERIOD_S, Live, write_live
 from chess_snn.errors import UsageError
@@ -23,27 +17,27 @@ from chess_snn.errors import UsageError
 _logger = logging.getLogger(__name__)
 
 
-def log_lines(logger: logging.Logger | logging.LoggerAdapter[logging.Logger]) -> Listener:
+def log_lines(logger: logging.Logger | logging.LoggerAdapter[logging.Logger]) -> events.Listener:
     """Writes lines to ``logger``; those of progress now and then."""
     is_due = NowAndThen()
 
-    def listen(event: Event) -> None:
+    def listen(event: events.Event) -> None:
         if is_due(event):
-            level = logging.WARNING if isinstance(event, AlarmRaised) else logging.INFO
+            level = logging.WARNING if isinstance(event, events.AlarmRaised) else logging.INFO
             for line in event_lines(event):
                 logger.log(level, "%s", line)
 
     return listen
 
 
-def log_file(folder: CampaignFolder) -> Listener:
+def log_file(folder: CampaignFolder) -> events.Listener:
     """Appends lines to the campaign's log file, each with its time.
 
     It never fails: a full disk must not end the campaign for the sake of its log.
     """
     is_due, has_warned = NowAndThen(), False
 
-    def listen(event: Event) -> None:
+    def listen(event: events.Event) -> None:
         nonlocal has_warned
         if not is_due(event):
             return
@@ -60,14 +54,14 @@ def log_file(folder: CampaignFolder) -> Listener:
     return listen
 
 
-def live_file(folder: CampaignFolder) -> Listener:
+def live_file(folder: CampaignFolder) -> events.Listener:
     """Writes the newest progress to the file that ``chess-snn watch`` reads, now and then."""
     live, next_s = Live(), 0.0
 
-    def listen(event: Event) -> None:
+    def listen(event: events.Event) -> None:
         nonlocal live, next_s
         live = live.after(event)
-        is_progress = isinstance(event, StageProgress | WorkersProgress)
+        is_progress = isinstance(event, events.StageProgress | events.WorkersProgress)
         if not is_progress or time.monotonic() < next_s:
             return
         next_s = time.monotonic() + PERIOD_S

@@ -1,19 +1,33 @@
-"""Types of flow parameters, as the form on Prefect's page shows and checks them.
+"""Parameters of flows: how the form on Prefect's page checks them, and which campaign they mean.
 
 The sentences beside the fields come from the flows' docstrings. Bounds of a campaign's settings are
 those of the settings' own fields.
 """
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Annotated, Any, Final
 
 from pydantic import Field, WithJsonSchema
 from pydantic.fields import FieldInfo
 
-from chess_snn.campaign import preset_names
-from chess_snn.campaign.configuration.loading import Setting, setting_field
+from chess_snn.campaign import CampaignFolder, load_config, preset_names
+from chess_snn.campaign.backup import check_store
+from chess_snn.campaign.configuration.loading import (
+    Setting,
+    changed_config,
+    config_values,
+    flat_values,
+    setting_field,
+)
+from chess_snn.campaign.configuration.pace import PACE_GROUPS
+from chess_snn.campaign.models.starting import create_campaign, find_start
+from chess_snn.campaign.stages.dataset import fix_dataset
+from chess_snn.campaign.store.naming import campaigns_home, claim_campaign_path
 from chess_snn.errors import ConfigError
 from chess_snn.settings import bounds, choices
+from flows.cluster import check_workers
+from tasks.tracking.fetching import fetch_model
 
 AS_PRESET: Final = "as the preset"
 """Chosen where a setting is left to the preset."""
@@ -79,3 +93,62 @@ def form_settings(
         *((name, value) for name, value in values.items() if value),
         *((name, 0) for name, instead in replaced.items() if instead),
     ]
+
+
+def directory_of(name: str, directory: str) -> Path | None:
+    """Where the campaign is that a form names; None leaves it to :func:`new_campaign`."""
+    if name and directory:
+        raise ConfigError(
+            f"name = {name!r} and directory = {directory!r} are both set; leave one of them out"
+        )
+    if name:
+        return campaigns_home() / name
+    return absolute_path("directory", directory) if directory else None
+
+
+def absolute_path(name: str, value: str) -> Path:
+    """The path in the parameter ``name``.
+
+    Raises:
+        ConfigError: it is relative; a deployment's run starts in a temporary folder.
+    """
+    if not Path(value).is_absolute():
+        raise ConfigError(f"{name} must be an absolute path, got {value!r}")
+    return Path(value)
+
+
+def new_campaign(
+    directory: Path | None, preset: str, settings: list[Setting], start_from: str,
+    with_games: bool,
+) -> CampaignFolder:
+    """Create a campaign, called after its preset if there is no ``directory``."""
+    if with_games and not start_from:
+        raise ConfigError("with_games takes the games of start_from; name a network there")
+    start = find_start(start_from, fetch_model) if start_from else None
+    config = (start.load_config if start else load_config)(preset, settings=settings)
+    config.find_engines()
+    check_store(config.storage)
+    check_workers(config)
+    config = fix_dataset(config)
+    path = directory or claim_campaign_path(preset, campaigns_home())
+    return create_campaign(path, config, start, with_games=with_games)
+
+
+def resumed_with(folder: CampaignFolder, settings: list[Setting]) -> CampaignFolder:
+    """The campaign under ``settings``, of which only those of its pace may be new to it.
+
+    Raises:
+        ConfigError: one of the others differs.
+    """
+    wanted = changed_config(folder.config, settings)
+    before, after = (flat_values(config_values(config)) for config in (folder.config, wanted))
+    changed = [name for name in after if after[name] != before[name]]
+    frozen = [name for name in changed if name.partition(".")[0] not in PACE_GROUPS]
+    if frozen:
+        told = ", ".join(f"{name} = {before[name]} (asked for: {after[name]})" for name in frozen)
+        raise ConfigError(
+            f"{folder.path} holds a campaign with {told}; leave that out to resume it, choose "
+            "another name for a new campaign, or make it longer: chess-snn campaign extend "
+            f"{folder.path}"
+        )
+    return folder.with_config(wanted) if changed else folder

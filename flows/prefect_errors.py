@@ -58,13 +58,10 @@ def check_server(api_url: str) -> None:
 
 
 def await_server(tell: LogFn) -> None:
-    """Return once the server answers, for a run that is to begin.
+    """Return once the server answers, for a run that is to begin; ``tell`` hears of a wait.
 
     Prefect's clients wait about a minute for a server that they were connected to, and not at all
     for one that they were not; where a run begins there is a new client.
-
-    Args:
-        tell: called once if the server does not answer at first.
 
     Raises:
         httpx.TransportError: it has not answered for :data:`AWAY_S`.
@@ -87,11 +84,7 @@ def await_server(tell: LogFn) -> None:
 
 @contextmanager
 def answering(api_url: str) -> Iterator[None]:
-    """Raise an error of one line if the server at ``api_url`` stops answering, or fails.
-
-    Raises:
-        ServerGoneError: so it is.
-    """
+    """Raise a ServerGoneError of one line if the server stops answering in the block, or fails."""
     try:
         yield
     except (httpx.TransportError, httpx.HTTPStatusError, RuntimeError) as error:

@@ -21,15 +21,7 @@ from prefect.utilities.urls import url_for
 
 from chess_snn.campaign import CampaignFolder
 from chess_snn.campaign.store.receipts import ShardFacts
-from chess_snn.campaign.viewing.events import (
-    AlarmRaised,
-    Event,
-    IterationFinished,
-    Listener,
-    StageProgress,
-    WorkerShare,
-    WorkersProgress,
-)
+from chess_snn.campaign.viewing import events
 from chess_snn.campaign.viewing.lines import event_lines
 from chess_snn.campaign.viewing.live import Live
 from chess_snn.errors import without_credentials
@@ -68,18 +60,18 @@ _logger = logging.getLogger(__name__)
 Row = Mapping[str, str]
 
 
-def progress_artifact() -> Listener:
+def progress_artifact() -> events.Listener:
     """Shows a stage as a progress artifact in Prefect, and under it the workers.
 
     Call it inside a flow run, to which the artifact then belongs.
     """
     artifact, live = ProgressArtifact("iteration-progress"), Live()
 
-    def listen(event: Event) -> None:
+    def listen(event: events.Event) -> None:
         nonlocal live
         live = live.after(event)
-        if isinstance(event, StageProgress):
-            lines = [str(event), *event_lines(WorkersProgress(live.workers))]
+        if isinstance(event, events.StageProgress):
+            lines = [str(event), *event_lines(events.WorkersProgress(live.workers))]
             artifact.show(event.share, "\n\n".join(lines), is_last=event.has_ended)
 
     return listen
@@ -92,24 +84,14 @@ class ProgressArtifact:
     """
 
     def __init__(self, key: str) -> None:
-        """Create it; only inside a flow run.
-
-        Args:
-            key: names it among all runs: lower-case letters, digits and dashes.
-        """
+        """Create it inside a flow run; ``key`` has lower-case letters, digits and dashes."""
         self._key = key
         self._artifact: UUID | None = None
         self._next_update = 0.0
         self._try(self._create)
 
     def show(self, share: float, text: str, *, is_last: bool = False) -> None:
-        """Show how far it is, now and then; the last is always shown.
-
-        Args:
-            share: done, in [0, 1].
-            text: for people.
-            is_last: whether nothing comes after it.
-        """
+        """Show which ``share`` is done, in [0, 1], now and then; the last is always shown."""
         now = time.monotonic()
         if now < self._next_update and not is_last:
             return
@@ -140,13 +122,13 @@ def artifact_key(folder: CampaignFolder) -> str:
     return f"campaign-{name}-{folder.campaign_id[:8]}"
 
 
-def iteration_table(folder: CampaignFolder, tracking_uri: str) -> Listener:
+def iteration_table(folder: CampaignFolder, tracking_uri: str) -> events.Listener:
     """Creates the artifact when an iteration has finished; without it if Prefect is unreachable.
 
     The event must be told in the context of a flow run, to which the table then belongs.
     """
-    def listen(event: Event) -> None:
-        if not isinstance(event, IterationFinished):
+    def listen(event: events.Event) -> None:
+        if not isinstance(event, events.IterationFinished):
             return
         receipt = event.receipt
         try:
@@ -164,7 +146,7 @@ def iteration_table(folder: CampaignFolder, tracking_uri: str) -> Listener:
     return listen
 
 
-def table_rows(finished: IterationFinished) -> list[Row]:
+def table_rows(finished: events.IterationFinished) -> list[Row]:
     """Three columns: the part of the iteration, the figure's name, the figure."""
     receipt = finished.receipt
     games, metrics = receipt.statistics, receipt.metrics()
@@ -193,24 +175,27 @@ def _row(part: str, figure: str, value: str) -> Row:
     return {"part": part, "figure": figure, "value": value}
 
 
-def worker_shares(played: Sequence[Done[ShardFacts]]) -> list[WorkerShare]:
+def worker_shares(played: Sequence[Done[ShardFacts]]) -> list[events.WorkerShare]:
     """Who played the shards of an iteration, by name."""
     by_worker: dict[str, list[SelfPlayStatistics]] = {}
     for done in played:
         name = f"{done.worker}, {done.device}" if was_played_now(done) else "an earlier run"
         by_worker.setdefault(name, []).append(SelfPlayStatistics.from_json(done.result.statistics))
     combined = {name: combine(parts) for name, parts in sorted(by_worker.items())}
-    return [WorkerShare(name, own.games, own.games / own.seconds) for name, own in combined.items()]
+    return [
+        events.WorkerShare(name, own.games, own.games / own.seconds)
+        for name, own in combined.items()
+    ]
 
 
-def alarm_events(folder: CampaignFolder) -> Listener:
+def alarm_events(folder: CampaignFolder) -> events.Listener:
     """Emits a Prefect event for each alarm, so that automations can react to it.
 
     Prefect relates it to the flow run that reports the alarm. Prefect sends events from a thread
     of its own; an unreachable server delays nothing.
     """
-    def listen(event: Event) -> None:
-        if not isinstance(event, AlarmRaised):
+    def listen(event: events.Event) -> None:
+        if not isinstance(event, events.AlarmRaised):
             return
         alarm = event.alarm
         emit_event(

@@ -4,7 +4,7 @@ Beside the data of a server is its record, which names its process and its addre
 started the server, its owner, holds a lock on the record until it ends, however it ends. While the
 record is locked, other processes on this machine share the server; on other machines a start is
 refused. A record without a lock names a process that a dead owner left: it is stopped before the
-next start. On Linux the kernel has stopped it already (:mod:`chess_snn.processes`).
+next start. On Linux the kernel has told it to end already (:mod:`chess_snn.processes`).
 """
 
 import fcntl
@@ -22,6 +22,7 @@ from typing import IO, TYPE_CHECKING, Final, TypeVar
 from urllib.parse import urlsplit
 
 import httpx
+import psutil
 
 from chess_snn import processes
 from chess_snn.campaign.store.typed_json import from_json
@@ -29,7 +30,7 @@ from chess_snn.data import read_json
 from chess_snn.data.files import make_folder, writing
 from chess_snn.errors import ChessSnnError, CorruptDataError, UsageError
 from chess_snn.ports import LOOPBACK
-from chess_snn.processes import describe_exit, log_tail, start_of
+from chess_snn.processes import describe_exit, log_tail
 from chess_snn.types import LogFn
 
 if TYPE_CHECKING:
@@ -40,6 +41,9 @@ HOST: Final = LOOPBACK
 
 POLL_INTERVAL_S: Final = 0.1
 HEALTH_TIMEOUT_S: Final = 2.0
+
+_CLOCK_DRIFT_S: Final = 10.0
+"""The clock is corrected by less than this; no process gets the id of another one so soon."""
 
 _logger = logging.getLogger(__name__)
 
@@ -83,6 +87,12 @@ class ServerSpec:
         """Holds its :class:`ServerRecord` while it runs."""
         return self.log_file.with_suffix(".json")
 
+    def start_error(self, reason: str) -> ServerStartError:
+        """An error that says what is wrong with the server, and the end of its log."""
+        return ServerStartError(
+            f"the {self.name} {reason}; the end of {self.log_file}:\n{log_tail(self.log_file)}"
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class ServerRecord:
@@ -91,8 +101,8 @@ class ServerRecord:
     machine: str
     """Host name of both processes."""
     pid: int
-    started: str
-    """As :func:`chess_snn.processes.start_of` returns it."""
+    started: float
+    """When, in seconds since 1970; tells the process from a later one with the same id."""
     owner_pid: int
     url: str
     health_url: str
@@ -126,7 +136,7 @@ class Server:
             stack.callback(processes.stop, self.process, spec.stop_timeout_s)
             pid = self.process.pid
             write_record(record, ServerRecord(
-                machine=socket.gethostname(), pid=pid, started=start_of(pid),
+                machine=socket.gethostname(), pid=pid, started=psutil.Process(pid).create_time(),
                 owner_pid=os.getpid(), url=spec.url, health_url=spec.health_url,
             ))
             self._cleanup = stack.pop_all()
@@ -143,9 +153,9 @@ class Server:
         """
         while not is_healthy(self.spec.health_url):
             if (code := self.process.poll()) is not None:
-                raise start_error(self.spec, describe_exit(code))
+                raise self.spec.start_error(describe_exit(code))
             if time.monotonic() - self._began_s > timeout_s:
-                raise start_error(self.spec, f"did not answer within {timeout_s:.0f} s")
+                raise self.spec.start_error(f"did not answer within {timeout_s:.0f} s")
             time.sleep(POLL_INTERVAL_S)
         return time.monotonic() - self._began_s
 
@@ -173,8 +183,9 @@ def running_server(
             yield record.url
             return
         if time.monotonic() > deadline:
-            reason = f"of another process did not answer within {start_timeout_s:.0f} s"
-            raise start_error(spec, reason)
+            raise spec.start_error(
+                f"of another process did not answer within {start_timeout_s:.0f} s"
+            )
         time.sleep(POLL_INTERVAL_S)
     try:
         tell(f"starting the {spec.name}: about 10 s the first time")
@@ -197,13 +208,6 @@ def _answering_record(spec: ServerSpec) -> ServerRecord | None:
             f"there (ssh -L {port}:127.0.0.1:{port} {record.machine}), or end that process"
         )
     return record if is_healthy(record.health_url) else None
-
-
-def start_error(spec: ServerSpec, reason: str) -> ServerStartError:
-    """An error that says what is wrong with a server, and the end of its log."""
-    return ServerStartError(
-        f"the {spec.name} {reason}; the end of {spec.log_file}:\n{log_tail(spec.log_file)}"
-    )
 
 
 def is_healthy(health_url: str) -> bool:
@@ -240,9 +244,37 @@ def claim_record(record_file: Path) -> IO[str] | None:
         ) from error
     left = read_record(ServerRecord, record_file)
     if left is not None and left.machine == socket.gethostname():
-        processes.stop_leftover(left.pid, left.started)
+        _stop_leftover(left)
     file.truncate(0)
     return file
+
+
+def is_claimed(record_file: Path) -> bool:
+    """Whether a process holds the lock of a record."""
+    try:
+        with record_file.open() as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:  # there is no record, or there are no locks
+        return False
+    return False
+
+
+def _stop_leftover(left: ServerRecord) -> None:
+    """Stop a server whose owner is dead; a process that has got its id is left alone."""
+    with suppress(psutil.NoSuchProcess, ValueError):
+        process = psutil.Process(left.pid)
+        if abs(process.create_time() - left.started) < _CLOCK_DRIFT_S:
+            processes.end_session(left.pid, lambda: has_ended(process))
+
+
+def has_ended(process: psutil.Process) -> bool:
+    """Whether a process has, even if its parent has not noticed."""
+    try:
+        return bool(process.status() == psutil.STATUS_ZOMBIE)
+    except psutil.NoSuchProcess:
+        return True
 
 
 def write_record(file: IO[str], record: "DataclassInstance") -> None:

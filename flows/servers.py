@@ -5,23 +5,19 @@ is given: a Prefect server by ``PREFECT_API_URL``, an MLflow server by its track
 """
 
 import os
+import sqlite3
+import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Final
 
 import httpx
+import prefect
 from prefect.client.orchestration import SyncPrefectClient, get_client
-from prefect.client.schemas.filters import (
-    FlowRunFilter,
-    FlowRunFilterState,
-    FlowRunFilterStateType,
-    TaskRunFilter,
-    TaskRunFilterState,
-    TaskRunFilterStateType,
-)
+from prefect.client.schemas.filters import FlowRunFilter, TaskRunFilter
 from prefect.client.schemas.objects import TERMINAL_STATES, StateType
 from prefect.events.worker import EventsWorker
 from prefect.logging import get_logger
@@ -33,16 +29,19 @@ from prefect.settings import (
     temporary_settings,
 )
 
-from chess_snn.errors import without_credentials
+from chess_snn import processes
+from chess_snn.caches import cache_root
+from chess_snn.data.files import make_folder, temporary_sibling, write_bytes
+from chess_snn.errors import UsageError, without_credentials
 from chess_snn.ports import free_port
 from chess_snn.types import LogFn
-from flows.prefect_database import DATABASE_VARIABLE, create_database, database_address
 from flows.prefect_errors import answering, check_server
 from flows.server_processes import HOST, ServerSpec, running_server
 from tasks.tracking import artifact_directory, is_server, tracking_uri
 
 API_URL_VARIABLE: Final = "PREFECT_API_URL"
 HOME_VARIABLE: Final = "PREFECT_HOME"
+DATABASE_VARIABLE: Final = "PREFECT_API_DATABASE_CONNECTION_URL"
 PREFECT_DATABASE: Final = "prefect.db"
 
 EMBEDDED: Final = {
@@ -57,8 +56,8 @@ pools, schedules and automations, which an embedded run does not have. The event
 task-run recorder stay: task-run states arrive through them."""
 
 PREFECT_START_TIMEOUT_S: Final = 600.0
-"""The first start creates the database, which takes about 8 s on a quick machine, and minutes where
-many others compute. A server that died is noticed at once."""
+"""A start may create the database, which takes about 8 s on a quick machine, and minutes where many
+others compute. A server that died is noticed at once."""
 
 MLFLOW_START_TIMEOUT_S: Final = 90.0
 
@@ -83,7 +82,7 @@ def prefect_spec(
         ],
         environment={
             HOME_VARIABLE: str(home_in(directory)),
-            DATABASE_VARIABLE: database_address(directory / PREFECT_DATABASE),
+            DATABASE_VARIABLE: _address(directory / PREFECT_DATABASE),
             "PREFECT_UI_API_URL": url,
             "PREFECT_SERVER_CORS_ALLOWED_ORIGINS":
                 ",".join(f"http://{name}:{port}" for name in own_names),
@@ -135,9 +134,7 @@ def is_embedded(directory: Path) -> bool:
 
 
 @contextmanager
-def prefect_server(
-    directory: Path, *, tell: LogFn | None = None, start_timeout_s: float = PREFECT_START_TIMEOUT_S
-) -> Iterator[str]:
+def prefect_server(directory: Path, *, tell: LogFn | None = None) -> Iterator[str]:
     """Have a Prefect server for the length of the block, and yield its API URL.
 
     The server that ``PREFECT_API_URL`` names is used, if it is set. Otherwise one runs on loopback,
@@ -158,7 +155,7 @@ def prefect_server(
     create_database(directory / PREFECT_DATABASE)
     spec = prefect_spec(directory, free_port())
     with (
-        running_server(spec, tell=tell, start_timeout_s=start_timeout_s) as api_url,
+        running_server(spec, tell=tell, start_timeout_s=PREFECT_START_TIMEOUT_S) as api_url,
         _prefect_client_settings(api_url, directory),
     ):
         try:
@@ -170,18 +167,12 @@ def prefect_server(
 
 @contextmanager
 def mlflow_server(
-    directory: Path, port: int | None = None, *, store: str | None = None,
-    tell: LogFn | None = None, start_timeout_s: float = MLFLOW_START_TIMEOUT_S,
+    directory: Path, *, store: str | None = None, tell: LogFn | None = None
 ) -> Iterator[str]:
     """Have MLflow's web pages for the length of the block, and yield their URL.
 
-    Args:
-        directory: where the log goes.
-        port: on loopback; a free one by default.
-        store: to show; by default :func:`tasks.tracking.tracking_uri`. The address of a
-            server is yielded and nothing started.
-        tell: as for :func:`flows.server_processes.running_server`.
-        start_timeout_s: likewise.
+    They show ``store``, by default :func:`tasks.tracking.tracking_uri`; if that is the address of a
+    server, it is yielded and nothing started. The log goes to ``directory``.
 
     Raises:
         UsageError: a process on another machine runs it.
@@ -191,8 +182,8 @@ def mlflow_server(
     if is_server(store):
         yield store
         return
-    spec = mlflow_spec(directory.resolve(), port or free_port(), store)
-    with running_server(spec, tell=tell, start_timeout_s=start_timeout_s) as url:
+    spec = mlflow_spec(directory.resolve(), free_port(), store)
+    with running_server(spec, tell=tell, start_timeout_s=MLFLOW_START_TIMEOUT_S) as url:
         yield url
 
 
@@ -252,13 +243,60 @@ def _count_unwritten_states(client: SyncPrefectClient) -> int:
     """Task runs that look open although their flow run has ended."""
     open_states = [state for state in StateType if state not in TERMINAL_STATES]
     ended_states = [StateType.COMPLETED, StateType.FAILED]
-    return len(
-        client.read_task_runs(
-            flow_run_filter=FlowRunFilter(
-                state=FlowRunFilterState(type=FlowRunFilterStateType(any_=ended_states))
-            ),
-            task_run_filter=TaskRunFilter(
-                state=TaskRunFilterState(type=TaskRunFilterStateType(any_=open_states))
-            ),
-        )
+    return len(client.read_task_runs(
+        flow_run_filter=FlowRunFilter.model_validate({"state": {"type": {"any_": ended_states}}}),
+        task_run_filter=TaskRunFilter.model_validate({"state": {"type": {"any_": open_states}}}),
+    ))
+
+
+def create_database(database: Path) -> None:
+    """Create an empty database of Prefect, unless it exists, from one that is kept in the cache.
+
+    Prefect itself runs all the migrations of its history, 5 to 8 s each time; here they run once
+    for each version of Prefect. If this fails, the server creates its own.
+    """
+    if database.exists():
+        return
+    kept = cache_root() / "prefect" / f"empty-{prefect.__version__}.db"
+    try:
+        if not _is_whole(kept):
+            _migrate(kept)
+        make_folder(database.parent)
+        write_bytes(database, kept.read_bytes())
+    except (OSError, sqlite3.Error, UsageError) as error:
+        get_logger(__name__).warning("the Prefect server creates its own database: %s", error)
+
+
+def _is_whole(database: Path) -> bool:
+    if not database.is_file():
+        return False
+    try:
+        with closing(sqlite3.connect(f"{database.as_uri()}?mode=ro", uri=True)) as connection:
+            return bool(connection.execute("PRAGMA quick_check(1)").fetchone() == ("ok",))
+    except sqlite3.DatabaseError:
+        return False
+
+
+def _migrate(database: Path) -> None:
+    make_folder(database.parent)
+    temporary = temporary_sibling(database)
+    child = processes.start(
+        [sys.executable, "-m", "prefect", "server", "database", "upgrade", "--yes"],
+        environment={
+            DATABASE_VARIABLE: _address(temporary), HOME_VARIABLE: str(database.parent),
+        },
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
     )
+    try:
+        if code := child.wait():
+            raise UsageError(f"prefect server database upgrade {processes.describe_exit(code)}")
+        with closing(sqlite3.connect(temporary)) as connection:
+            connection.execute("PRAGMA journal_mode = DELETE")  # one file then, which can be copied
+        temporary.replace(database)
+    finally:
+        processes.stop(child)
+        temporary.unlink(missing_ok=True)
+
+
+def _address(database: Path) -> str:
+    return f"sqlite+aiosqlite:///{database}"

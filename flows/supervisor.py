@@ -8,6 +8,7 @@ import time
 from collections import Counter
 from collections.abc import Mapping
 from contextlib import ExitStack
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Final, NoReturn
@@ -16,13 +17,19 @@ import httpx
 
 from chess_snn.data import write_text
 from chess_snn.errors import UsageError
-from chess_snn.processes import KILL_TIMEOUT_S, describe_exit, start_of
+from chess_snn.processes import KILL_TIMEOUT_S, describe_exit
 from chess_snn.types import LogFn
 from flows import servers
 from flows.deploying import POOL, deploy
-from flows.server_processes import Server, ServerSpec, start_error, write_record
-from flows.service_settings import CREDENTIALS_FILE_VARIABLE, Credentials, ServiceSettings
-from flows.services import WORKER_GRACE_S, ServicesRecord, owned_folder
+from flows.server_processes import Server, ServerSpec, write_record
+from flows.services import (
+    CREDENTIALS_FILE_VARIABLE,
+    WORKER_GRACE_S,
+    Credentials,
+    ServiceSettings,
+    ServicesRecord,
+    owned_folder,
+)
 from tasks.tracking import EXPERIMENT, EXPERIMENT_TAGS, experiment_pages, local_tracking_uri
 
 START_TIMEOUT_S: Final = 180.0
@@ -68,7 +75,10 @@ def run_services(directory: Path, settings: ServiceSettings, tell: LogFn) -> Non
 
     with owned_folder(directory) as record, ExitStack() as stack:
         stack.callback(_stop_all, running)
-        write_record(record, _record(settings))
+        running_services = ServicesRecord(
+            socket.gethostname(), os.getpid(), settings.prefect_url, settings.mlflow_url
+        )
+        write_record(record, running_services)
         prefect = start(prefect_spec(directory, settings))
         mlflow = start(mlflow_spec(directory, settings))
         wait(prefect)
@@ -77,7 +87,7 @@ def run_services(directory: Path, settings: ServiceSettings, tell: LogFn) -> Non
         wait(mlflow)
         summary = _summary(settings, _mlflow_pages(settings, tell))
         tell(summary)  # first, so that a command that waits for the record has shown all lines
-        write_record(record, _record(settings, summary))
+        write_record(record, replace(running_services, summary=summary))
         _watch(running, tell)
 
 
@@ -91,7 +101,7 @@ def _watch(running: list[Server], tell: LogFn) -> NoReturn:
             if code is None:
                 continue
             if restarts[spec.name] == MOST_RESTARTS:
-                raise start_error(spec, f"{describe_exit(code)} after {MOST_RESTARTS} restarts")
+                raise spec.start_error(f"{describe_exit(code)} after {MOST_RESTARTS} restarts")
             restarts[spec.name] += 1
             tell(f"the {spec.name} {describe_exit(code)}; starting it again")
             server.stop()
@@ -103,13 +113,6 @@ def _stop_all(running: list[Server]) -> None:
     with ExitStack() as stack:
         for server in running:
             stack.callback(server.stop)
-
-
-def _record(settings: ServiceSettings, summary: str = "") -> ServicesRecord:
-    return ServicesRecord(
-        machine=socket.gethostname(), pid=os.getpid(), started=start_of(os.getpid()),
-        prefect_url=settings.prefect_url, mlflow_url=settings.mlflow_url, summary=summary,
-    )
 
 
 def _summary(settings: ServiceSettings, pages: Mapping[str, str]) -> str:

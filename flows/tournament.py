@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from itertools import combinations
-from pathlib import Path
 from typing import Final
 
 from prefect import flow, get_run_logger, unmapped
@@ -19,15 +18,13 @@ from chess_snn.errors import ConfigError
 from chess_snn.evaluation import check_book, make_player
 from chess_snn.types import Json
 from flows.campaign_runs import one_run_a_folder
-from flows.cluster import campaign_workers
+from flows.cluster import watched_workers
 from flows.iteration import task_options
 from flows.listeners import log_lines
-from flows.parameters import Count, CountOrNone
+from flows.parameters import Count, CountOrNone, absolute_path
 from flows.prefect_pages import progress_artifact
 from tasks import compute
-from tasks.placement import give_access
 from tasks.progress import ProgressBoard
-from tasks.remote import PROGRESS_TOPIC
 from tasks.stages import play_match
 
 DEFAULT_OPPONENTS: Final = ("random", "greedy")
@@ -64,9 +61,7 @@ def tournament(
     Returns:
         The ratings of all players of the campaign, the strongest first.
     """
-    if not Path(directory).is_absolute():
-        raise ConfigError(f"directory must be an absolute path, got {directory!r}")
-    folder = CampaignFolder.open(Path(directory))
+    folder = CampaignFolder.open(absolute_path("directory", directory))
     if opponents is None:
         opponents = list(DEFAULT_OPPONENTS)
     matches = plan_matches(folder, generations, opponents, simulations, openings)
@@ -124,18 +119,15 @@ def _play_all(folder: CampaignFolder, matches: Sequence[ScheduledMatch]) -> None
     board.message(f"{len(matches)} matches of {matches[0].num_games} games each")
     compute.start()
     with (
-        campaign_workers(folder, board.message) as pool,
+        watched_workers(folder, board) as pool,
         compute.stopped_by_errors(),
+        board.stage(iteration, EVALUATION, "games", num_games),
     ):
-        give_access(pool.client, folder, pool.addresses)
-        board.watch_workers(lambda: pool.states)
-        pool.client.subscribe_topic(PROGRESS_TOPIC, board.handle_event)
-        with board.running(), board.stage(iteration, EVALUATION, "games", num_games):
-            played = play_match.with_options(**task_options(folder.config)).map(
-                unmapped(str(folder.path)), list(matches), unmapped(iteration),
-                unmapped(pool.threads_each),
-            )
-            played.result()
+        played = play_match.with_options(**task_options(folder.config)).map(
+            unmapped(str(folder.path)), list(matches), unmapped(iteration),
+            unmapped(pool.threads_each),
+        )
+        played.result()
 
 
 def _show_ratings(folder: CampaignFolder) -> list[Json]:

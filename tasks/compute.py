@@ -59,8 +59,7 @@ def run_on_device(
 ) -> _Result:
     """Run ``function(*arguments)`` on a worker that has ``device``, and return its result.
 
-    Raises:
-        Exception: as :func:`all_done`.
+    Raises as :func:`all_done`.
     """
     result: _Result = all_done([(function, *arguments)], device=device)[0].result
     return result
@@ -69,8 +68,7 @@ def run_on_device(
 def run_all_on_devices(calls: Sequence[Call], priority: int = 0) -> list[Any]:
     """Run ``function(*arguments)`` for each of ``calls``, side by side; results in their order.
 
-    Raises:
-        Exception: as :func:`all_done`.
+    Raises as :func:`all_done`.
     """
     return [done.result for done in all_done(calls, priority)]
 
@@ -143,7 +141,8 @@ class _Attempts:
             self.future = self._submit()
         self._was_awaited = True
         try:
-            return self._done_somewhere()
+            done = self._done_somewhere()
+            return replace(done, result=received(self._call, done.result))
         except Exception as error:
             plain = plain_error(error, self._call)
             if plain is None:
@@ -158,18 +157,18 @@ class _Attempts:
             raise
         except Exception as error:
             failed = device_of(error)
-            if _pool is None or not failed or not _pool.is_elsewhere_possible({failed}):
+            if _pool is None or not failed or not _pool.addresses_without(failed):
                 raise
             done = self._elsewhere(_pool, failed)
             _pool.failed(failed, str(error))
         if _pool is not None:
             _pool.succeeded(done.device)
-        return replace(done, result=received(self._call, done.result))
+        return done
 
     def _elsewhere(self, pool: WorkerPool, failed: str) -> Done[Any]:
         """What comes of it on another device than ``failed``, however workers come and go."""
         while True:
-            workers = pool.addresses_without({failed})
+            workers = pool.addresses_without(failed)
             self.future = self._submit(workers)
             answer: Done[Any] | None = _wait(self._client, self.future, workers)
             if answer is not None:
@@ -214,9 +213,7 @@ def _wait(client: Client, future: Future, workers: Sequence[str] = ()) -> Any:
     has_ended = threading.Event()
     future.add_done_callback(lambda _: has_ended.set())
     while not has_ended.wait(_POLL_S):
-        give_up_if_stopping()
-        if client.status != "running":
-            break
+        give_up_if_cut_off(client)
         if workers and _pool is not None and not _pool.has_any(workers):
             return None
     give_up_if_stopping()
@@ -230,11 +227,7 @@ def _wait(client: Client, future: Future, workers: Sequence[str] = ()) -> Any:
 
 
 def give_up_if_stopping() -> None:
-    """For who waits for something else.
-
-    Raises:
-        StoppedError: :func:`stop` was called.
-    """
+    """Raise StoppedError if :func:`stop` was called."""
     if _stopping.is_set():
         raise StoppedError("the campaign is stopping")
 
@@ -265,15 +258,10 @@ def is_worth_retrying(task: object, task_run: object, state: State[Any]) -> bool
     return _may_do_better(state.result(raise_on_failure=False))
 
 
-def tried_again(
-    work: Callable[[], _Result], retries: int, tell: LogFn
-) -> _Result:
+def tried_again(work: Callable[[], _Result], retries: int, tell: LogFn) -> _Result:
     """What ``work`` returns, tried again as a task of Prefect's is; for what is none.
 
-    Args:
-        work: raises where it fails, and may be called again then.
-        retries: how often.
-        tell: gets a line for each error after which it is tried again.
+    ``tell`` gets a line for each error after which it is tried again.
     """
     for left in range(retries, 0, -1):
         try:

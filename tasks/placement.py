@@ -51,21 +51,6 @@ _sending = threading.Lock()
 
 
 @dataclass(frozen=True, slots=True)
-class RemoteJob:
-    """A stage to be run on any worker."""
-
-    campaign_id: str
-    directory: str
-    """The campaign folder, which the worker need not see."""
-    function: Callable[..., Any]
-    arguments: tuple[Any, ...]
-    """Without the folder, which comes first, and the job's values, which come last."""
-    job: Job
-    cache_bytes: int
-    """What the worker may keep for later ones."""
-
-
-@dataclass(frozen=True, slots=True)
 class JobResult:
     """What a remote job returns."""
 
@@ -94,10 +79,8 @@ def sent(client: Client, call: Call) -> Call:
         job = job_of(folder, artifact, *made)
         _send_files(client, folder, job.files, cache_bytes)
     except ChessSnnError as error:
-        return (fail, error)
-    return (run_job, RemoteJob(
-        folder.campaign_id, directory, function, tuple(arguments), job, cache_bytes
-    ))
+        return (known, error)
+    return (run_job, folder.campaign_id, cache_bytes, job, directory, function, *arguments)
 
 
 def received(call: Call, result: Any) -> Any:
@@ -108,15 +91,26 @@ def received(call: Call, result: Any) -> Any:
     return result.result
 
 
-def run_job(remote_job: RemoteJob) -> JobResult:
+def run_job(
+    campaign_id: str, cache_bytes: int, job: Job, directory: str,
+    function: Callable[..., Any], *arguments: Any,
+) -> JobResult:
     """Run a stage on this worker, whose disk need not be the campaign's.
+
+    Args:
+        campaign_id: of the campaign.
+        cache_bytes: what the worker may keep for later jobs.
+        job: files and values that the stage reads.
+        directory: the campaign folder on its own machine.
+        function: the stage.
+        arguments: without the folder, which comes first, and the job's values, which come last.
 
     Raises:
         DamagedFolderError: a file that the stage reads is damaged; names the artifact's folder in
             the campaign.
     """
-    worker, job = get_worker(), remote_job.job
-    cache = Path(worker.local_directory, "campaigns", remote_job.campaign_id)
+    worker = get_worker()
+    cache = Path(worker.local_directory, "campaigns", campaign_id)
 
     def fetch(file: InputFile) -> bytes:
         get = getattr(worker.scheduler, _GET)
@@ -125,21 +119,18 @@ def run_job(remote_job: RemoteJob) -> JobResult:
             raise FileNotFoundError(f"the scheduler does not keep {file.path} any more")
         return content
 
-    with job_folder(cache, Path(remote_job.directory), job.files, fetch) as here:
-        result = remote_job.function(str(here), *remote_job.arguments, *job.values)
+    with job_folder(cache, Path(directory), job.files, fetch) as here:
+        result = function(str(here), *arguments, *job.values)
         outputs = read_outputs(here, job.files)
-    trim(cache, remote_job.cache_bytes)
+    trim(cache, cache_bytes)
     return JobResult(result, outputs)
 
 
-def known(result: Any) -> Any:
-    """Return what was found already; on a worker, so that all calls go the same way."""
-    return result
-
-
-def fail(error: ChessSnnError) -> None:
-    """Raise what was already wrong when a call was sent; on a worker, as :func:`known`."""
-    raise error
+def known(outcome: Any) -> Any:
+    """Return or raise what was known already; on a worker, so that all calls go the same way."""
+    if isinstance(outcome, ChessSnnError):
+        raise outcome
+    return outcome
 
 
 class FileStore(SchedulerPlugin):  # type: ignore[misc]  # distributed has no types
@@ -191,10 +182,7 @@ def _send_files(
 def give_access(client: Client, folder: CampaignFolder, workers: Sequence[str]) -> None:
     """Let workers work on ``folder``, as ``cluster.shared_storage`` says.
 
-    Args:
-        client: of their scheduler.
-        folder: of the campaign.
-        workers: addresses of those that are there; others may come.
+    ``workers`` are the addresses of those that are there; others may come.
 
     Raises:
         ClusterError: they should see the folder themselves, and some do not.
@@ -235,7 +223,6 @@ def _sees(directory: str, campaign_id: str) -> bool | str:
 _MAKES: Final[Mapping[Callable[..., Any], tuple[Artifact, Callable[..., tuple[Any, ...]]]]] = {
     remote.play_shard: (table.SHARD, lambda iteration, shard, _: (iteration, shard)),
     remote.train_generation: (table.CHECKPOINT, lambda iteration, *_: (iteration + 1,)),
-    remote.train_share: (table.CHECKPOINT, lambda iteration, *_: (iteration + 1,)),
     remote.play_match_part: (table.MATCH_PART, lambda _, match, part, __: (match, part)),
     remote.play_conversion: (table.CONVERSION_REPORT, lambda generation, _: (generation,)),
     remote.play_ladder_test: (table.LADDER_TEST_REPORT, lambda generation, _: (generation,)),

@@ -9,6 +9,7 @@ listeners nor the campaign.
 import contextlib
 import contextvars
 import logging
+import queue
 import threading
 import time
 from collections import deque
@@ -50,7 +51,7 @@ class ProgressBoard:
         self._counting = threading.Lock()
         self._posting = threading.Lock()
         """Never held while a listener is called."""
-        self._stages: dict[tuple[int, str], _Stage] = {}
+        self._stages: dict[tuple[int, str], Stage] = {}
         self._workers: WorkerBoard | None = None
 
     def watch_workers(self, states: Callable[[], Sequence[WorkerState]]) -> None:
@@ -99,10 +100,8 @@ class ProgressBoard:
     def tell(self, event: Event, context: contextvars.Context | None = None) -> None:
         """Pass ``event`` to every listener.
 
-        Args:
-            event: that happened.
-            context: in which the listeners are called, by default the one that the board was made
-                in. Prefect keeps there which flow run an artifact belongs to.
+        The listeners are called in ``context``, by default the one that the board was made in.
+        Prefect keeps there which flow run an artifact belongs to.
         """
         self._tell([event], context=context)
 
@@ -111,17 +110,18 @@ class ProgressBoard:
         self.tell(Message(text))
 
     @contextlib.contextmanager
-    def stage(self, iteration: int, stage: str, unit: str, total: int) -> Iterator[None]:
+    def stage(self, iteration: int, stage: str, unit: str, total: int) -> Iterator["Stage"]:
         """Report one stage for the length of the block."""
-        watched = _Stage(iteration, stage, unit, total)
+        watched = Stage(iteration, stage, unit, total)
         with self._counting:
             self._stages[iteration, stage] = watched
         self.tell(watched.progress())
         completed = False
         try:
-            yield
+            yield watched
             completed = True
         finally:
+            watched.ended = time.monotonic()
             with self._posting, self._counting:  # so that its last event is really the last
                 del self._stages[iteration, stage]
             self.tell(watched.last_progress(completed))
@@ -157,54 +157,45 @@ class ProgressBoard:
 
 
 class _Mailbox:
-    """Calls one listener, in the order of posting, from a thread that lasts while there is mail."""
+    """Calls one listener, in the order of posting, from a thread of its own."""
 
     def __init__(self, listener: Listener) -> None:
-        self.is_late = False
-        """Whether a caller has waited in vain, and events are still to be delivered."""
         self.newest: Future[None] = Future()
         """Done when everything posted is delivered."""
         self.newest.set_result(None)
+        self._missed = self.newest
+        """The newest event when a caller last waited in vain."""
         self._listener = listener
         self._context = contextvars.copy_context()
-        self._changing = threading.Lock()
-        self._letters: deque[tuple[Event, contextvars.Context, Future[None]]] = deque()
-        self._is_delivering = False
+        self._letters: queue.SimpleQueue[_Letter] = queue.SimpleQueue()
+        # It ends with the process: a listener may hang, and nothing waits for it then.
+        threading.Thread(target=self._deliver, name="listener", daemon=True).start()
+
+    @property
+    def is_late(self) -> bool:
+        """Whether a caller has waited in vain, and events are still to be delivered."""
+        return not self._missed.done()
 
     def post(self, event: Event, context: contextvars.Context | None) -> Future[None]:
         """Have the listener called after everything posted before."""
-        delivered: Future[None] = Future()
-        own = self._context if context is None else context.copy()
-        with self._changing:
-            self._letters.append((event, own, delivered))
-            self.newest = delivered
-            if not self._is_delivering:
-                threading.Thread(target=self._deliver, name="listener", daemon=True).start()
-        return delivered
+        self.newest = Future()
+        self._letters.put((event, context, self.newest))
+        return self.newest
 
     def wait_for(self, delivered: Future[None]) -> None:
         """Return once that is delivered, raising what the listener raised; or if it is late."""
         if not self.is_late:
             wait([delivered], _PATIENCE_S)
-        with self._changing:
-            if not delivered.done():
-                self.is_late = True
-                return
-        delivered.result()
+        if delivered.done():
+            delivered.result()
+        else:
+            self._missed = self.newest
 
     def _deliver(self) -> None:
-        with self._changing:
-            if self._is_delivering:  # by another thread, started a moment before
-                return
-            self._is_delivering = True
         while True:
-            with self._changing:
-                if not self._letters:
-                    self._is_delivering = self.is_late = False
-                    return
-                event, context, delivered = self._letters.popleft()
+            event, context, delivered = self._letters.get()
             try:
-                context.run(self._listener, event)
+                (context or self._context).copy().run(self._listener, event)
             except Exception as error:  # noqa: BLE001  # the caller that waits for it raises it
                 if self.is_late:  # no caller waits for it
                     _logger.warning("a listener failed: %s: %s", type(error).__name__, error)
@@ -213,12 +204,13 @@ class _Mailbox:
                 delivered.set_result(None)
 
 
+_Letter = tuple[Event, contextvars.Context | None, Future[None]]
 _Posted = tuple[_Mailbox, Future[None]]
 
 
 @dataclass(slots=True)
-class _Stage:
-    """A stage under way."""
+class Stage:
+    """A stage under way, or one that has ended."""
 
     iteration: int
     name: str
@@ -227,16 +219,25 @@ class _Stage:
     done: dict[str, int] = field(default_factory=dict)
     """By part."""
     begun_s: float = field(default_factory=time.time)
-    _clock_s: float = field(default_factory=time.monotonic)
+    began: float = field(default_factory=time.monotonic)
+    ended: float = 0.0
+    """Both by the monotonic clock."""
+
+    @property
+    def seconds(self) -> float:
+        """That it took; it has ended."""
+        return self.ended - self.began
 
     def progress(self) -> StageProgress:
-        done, seconds = sum(self.done.values()), time.monotonic() - self._clock_s
+        """How far it is."""
+        done, seconds = sum(self.done.values()), time.monotonic() - self.began
         return StageProgress(
             self.iteration, self.name, self.unit, done, self.total,
             per_s=done / seconds if seconds > 0 else 0.0, begun_s=self.begun_s,
         )
 
     def last_progress(self, completed: bool) -> StageProgress:
+        """The same for its end."""
         last = self.progress()
         done = self.total if completed and self.total else last.done
         return replace(last, done=done, has_ended=True)
@@ -249,7 +250,6 @@ class WorkerBoard:
         self, states: Callable[[], Sequence[WorkerState]],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Of the workers that ``states`` returns; ``clock`` counts seconds."""
         self._states, self._clock = states, clock
         self._lock = threading.Lock()
         self._tallies: dict[str, _Tally] = {}

@@ -26,14 +26,7 @@ from chess_snn.campaign.store.folder import CONFIG_FILE
 from chess_snn.campaign.store.receipts import ShardFacts, TrainingFacts
 from chess_snn.campaign.strength import ladder_tests, matches, reports
 from chess_snn.campaign.strength.matches import ScheduledMatch, is_final, is_gating_match
-from chess_snn.campaign.viewing.events import (
-    EVALUATION,
-    FINAL_MATCHES,
-    GATING_MATCH,
-    SELF_PLAY,
-    SUPERVISED_TRAINING,
-    TRAINING,
-)
+from chess_snn.campaign.viewing import events
 from chess_snn.cores import num_cores, unbound
 from chess_snn.errors import ChessSnnError, MemoryExhaustedError, WorkersLostError
 from chess_snn.training.rank_launch import RankLayout
@@ -102,25 +95,16 @@ def plain_error(error: Exception, call: Call) -> ChessSnnError | None:
             "to do; the lines above say how. Everything committed is safe; where memory ran out, "
             f"{_HINT}"
         )
-    if isinstance(error, torch.OutOfMemoryError):
+    is_on_device = isinstance(error, torch.OutOfMemoryError)
+    if is_on_device or isinstance(error, MemoryError) or (
+        isinstance(error, RuntimeError) and any(sign in str(error) for sign in _ALLOCATION_FAILED)
+    ):
+        reason = str(error).partition("\n")[0] or type(error).__name__
         return MemoryExhaustedError(
-            f"the device's memory ran out in {_name(call)} ({_first_line(error)}); {_HINT}"
-        )
-    if isinstance(error, MemoryError) or _is_failed_allocation(error):
-        return MemoryExhaustedError(
-            f"the worker's memory ran out in {_name(call)} ({_first_line(error)}); {_HINT}"
+            f"the {'device' if is_on_device else 'worker'}'s memory ran out in {_name(call)} "
+            f"({reason}); {_HINT}"
         )
     return None
-
-
-def _is_failed_allocation(error: Exception) -> bool:
-    text = str(error)
-    return isinstance(error, RuntimeError) and any(sign in text for sign in _ALLOCATION_FAILED)
-
-
-def _first_line(error: Exception) -> str:
-    lines = str(error).splitlines()
-    return lines[0] if lines else type(error).__name__
 
 
 def _name(call: Call) -> str:
@@ -136,47 +120,33 @@ def play_shard(
     """See :func:`chess_snn.campaign.stages.play_shard`."""
     return stages.play_shard(
         _seen(directory), iteration, shard, values, num_threads=num_threads or _own_threads(),
-        on_progress=_progress_events(iteration, SELF_PLAY, f"shard {shard}"),
+        on_progress=_progress_events(iteration, events.SELF_PLAY, f"shard {shard}"),
     )
 
 
 def train_generation(
-    directory: str, iteration: int, num_threads: int, values: TrainingValues | None = None
-) -> TrainingFacts:
-    """See :func:`chess_snn.campaign.machine.training_launch.train_as_configured`."""
-    with unbound():
-        return training_launch.train_as_configured(
-            _seen(directory), iteration, values, num_threads=num_threads or num_cores(),
-            on_progress=_progress_events(iteration, TRAINING, "steps"),
-        )
-
-
-def train_share(
-    directory: str, iteration: int, num_threads: int, layout: RankLayout,
+    directory: str, iteration: int, num_threads: int, layout: RankLayout | None,
     values: TrainingValues | None = None,
 ) -> TrainingFacts | None:
-    """Train a generation with the ranks of other machines; None if rank 0 is on another one."""
-    facts: TrainingFacts | None = _train_share(
+    """Train generation ``iteration + 1`` on all cores or GPUs of this machine.
+
+    With ``layout`` it is trained together with the ranks of other machines; None is returned if
+    rank 0 is on another one.
+    """
+    facts: TrainingFacts | None = _train(
         training_launch.generation_training(_seen(directory), iteration, values), num_threads,
-        layout, _progress_events(iteration, TRAINING, "steps"),
+        layout, _progress_events(iteration, events.TRAINING, "steps"),
     )
     return facts
 
 
-def train_first_generation(directory: str, num_threads: int) -> Json:
-    """See :func:`chess_snn.campaign.machine.training_launch.train_first_as_configured`."""
-    with unbound():
-        return training_launch.train_first_as_configured(
-            _seen(directory), num_threads=num_threads or num_cores(),
-            on_progress=_progress_events(0, SUPERVISED_TRAINING, "steps"),
-        )
-
-
-def train_first_share(directory: str, num_threads: int, layout: RankLayout) -> Json | None:
-    """As :func:`train_share`, of generation 0 from a dataset."""
-    facts: Json | None = _train_share(
+def train_first_generation(
+    directory: str, num_threads: int, layout: RankLayout | None
+) -> Json | None:
+    """As :func:`train_generation`, of generation 0 from a dataset."""
+    facts: Json | None = _train(
         training_launch.first_training(_seen(directory)), num_threads, layout,
-        _progress_events(0, SUPERVISED_TRAINING, "steps"),
+        _progress_events(0, events.SUPERVISED_TRAINING, "steps"),
     )
     return facts
 
@@ -185,9 +155,9 @@ def play_match_part(
     directory: str, iteration: int, match: ScheduledMatch, part: int, num_threads: int
 ) -> None:
     """See :func:`chess_snn.campaign.strength.matches.play_match_part`."""
-    stage = GATING_MATCH if is_gating_match(match.name) else EVALUATION
+    stage = events.GATING_MATCH if is_gating_match(match.name) else events.EVALUATION
     if is_final(match.event):
-        stage = FINAL_MATCHES
+        stage = events.FINAL_MATCHES
     matches.play_match_part(
         _seen(directory), match, part, num_threads=num_threads or _own_threads(),
         on_progress=_progress_events(iteration, stage, f"{match.name} {part}"),
@@ -200,7 +170,7 @@ def play_conversion(
     """See :func:`chess_snn.campaign.strength.reports.play_conversion`."""
     return reports.play_conversion(
         _seen(directory), generation, simulations, num_threads=num_threads or _own_threads(),
-        on_progress=_progress_events(generation - 1, EVALUATION, "conversion"),
+        on_progress=_progress_events(generation - 1, events.EVALUATION, "conversion"),
     )
 
 
@@ -210,28 +180,31 @@ def play_ladder_test(
     """See :func:`chess_snn.campaign.strength.ladder_tests.play_ladder_test`."""
     return ladder_tests.play_ladder_test(
         _seen(directory), generation, start_elo, num_threads=num_threads or _own_threads(),
-        on_progress=_progress_events(generation - 1, EVALUATION, "ladder test"),
+        on_progress=_progress_events(generation - 1, events.EVALUATION, "ladder test"),
     )
 
 
-def _train_share(
-    training: RankTraining[Any], num_threads: int, layout: RankLayout, on_progress: Progress
+def _train(
+    training: RankTraining[Any], num_threads: int, layout: RankLayout | None,
+    on_progress: Progress,
 ) -> Any:
-    worker = get_worker()
-    key = worker.get_current_task()
-
-    def is_wanted() -> bool:
-        """Whether the call was cancelled: Dask cannot end one that runs."""
-        task = worker.state.tasks.get(key)
-        return task is not None and task.state != "cancelled"
-
-    if layout.first:
-        training = replace(training, result=lambda: None)
     with unbound():
+        num_threads = num_threads or num_cores()
+        if layout is None:
+            return training_launch.train_here(training, num_threads, on_progress)
+        worker = get_worker()
+        key = worker.get_current_task()
+
+        def is_wanted() -> bool:
+            """Whether the call was cancelled: Dask cannot end one that runs."""
+            task = worker.state.tasks.get(key)
+            return task is not None and task.state != "cancelled"
+
+        if layout.first:
+            training = replace(training, result=lambda: None)
         return training_launch.run_training(
             training, layout, on_progress=on_progress, is_wanted=is_wanted,
-            timeout_s=_MACHINES_TIMEOUT_S,
-            num_threads=max(1, (num_threads or num_cores()) // layout.number),
+            timeout_s=_MACHINES_TIMEOUT_S, num_threads=max(1, num_threads // layout.number),
         )
 
 

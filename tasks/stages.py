@@ -59,7 +59,7 @@ from tasks.summary_lines import (
     shard_line,
     training_line,
 )
-from tasks.train_together import SharedTraining, train_together
+from tasks.train_together import train_together
 
 _Parameters = ParamSpec("_Parameters")
 _Result = TypeVar("_Result")
@@ -96,8 +96,7 @@ def train(directory: str, iteration: int, num_threads: int) -> TrainingFacts:
     """Train on the replay window of ``iteration`` and commit the next generation."""
     done: Done[TrainingFacts] = _train(
         CampaignFolder.open(Path(directory)), iteration + 1,
-        share=(remote.train_share, directory, iteration, num_threads),
-        alone=(remote.train_generation, directory, iteration, num_threads),
+        (remote.train_generation, directory, iteration, num_threads, None),
     )
     get_run_logger().info("%s", training_line(done))
     return done.result
@@ -119,11 +118,7 @@ def train_first(directory: str, num_threads: int) -> Done[Json]:
     """
     folder = CampaignFolder.open(Path(directory))
     if folder.config.cluster.shared_storage:
-        return _train(
-            folder, 0,
-            share=(remote.train_first_share, directory, num_threads),
-            alone=(remote.train_first_generation, directory, num_threads),
-        )
+        return _train(folder, 0, (remote.train_first_generation, directory, num_threads, None))
     began, machine = time.monotonic(), socket.gethostname()
     facts = rebuilding(partial(
         train_first_as_configured, Path(directory), num_threads=num_threads or num_cores(),
@@ -134,12 +129,12 @@ def train_first(directory: str, num_threads: int) -> Done[Json]:
     return Done(facts, machine, "", time.monotonic() - began)
 
 
-def _train(folder: CampaignFolder, generation: int, share: Call, alone: Call) -> Done[Any]:
+def _train(folder: CampaignFolder, generation: int, call: Call) -> Done[Any]:
     """On the machines that ``cluster.training_machines`` asks for, or on one worker's machine."""
     pool, is_trained = watching_pool(), folder.checkpoint(generation).exists()
     if folder.config.cluster.training_machines > 1 and pool is not None and not is_trained:
-        return train_together(SharedTraining(folder.config, generation, share, alone), pool)
-    return all_done([alone], device=TRAINER)[0]
+        return train_together(folder.config, pool, generation, call)
+    return all_done([call], device=TRAINER)[0]
 
 
 @task(name="evaluate", task_run_name="evaluate-{generation}")
@@ -151,15 +146,12 @@ def evaluate(directory: str, generation: int, num_threads: int) -> EvaluationFac
     """
     folder = CampaignFolder.open(Path(directory))
     matches = generation_matches(folder, generation)
-    # The batches of the ladder test wait for one another: it takes longest and begins first.
-    beside = {
-        LADDER_TEST: (remote.play_ladder_test, folder.config.evaluation.ladder_test),
-        CONVERSION: (remote.play_conversion, converts(folder)),
-    }
-    whole: dict[str, Call] = {
-        name: (function, directory, generation, num_threads)
-        for name, (function, is_wanted) in beside.items() if is_wanted
-    }
+    whole: dict[str, Call] = {}
+    if folder.config.evaluation.ladder_test:
+        # Its batches wait for one another: it takes longest and begins first.
+        whole[LADDER_TEST] = (remote.play_ladder_test, directory, generation, num_threads)
+    if converts(folder):
+        whole[CONVERSION] = (remote.play_conversion, directory, generation, num_threads)
     parts = _part_calls(directory, generation - 1, matches, num_threads)
     found = dict(zip(
         whole, run_all_on_devices([*whole.values(), *parts], priority=BACKGROUND), strict=False,
@@ -272,16 +264,9 @@ def _mean_score(evaluation: EvaluationFacts) -> float:
 
 @task(name="match", task_run_name="{match.name}")
 def play_match(directory: str, match: ScheduledMatch, iteration: int, num_threads: int) -> Json:
-    """Play one match, part by part on all devices; one that was played is read.
+    """Play one match, part by part on all devices, and return its summary.
 
-    Args:
-        directory: the campaign folder.
-        match: of its generations.
-        iteration: whose progress is reported.
-        num_threads: of each worker.
-
-    Returns:
-        The match's summary.
+    One that was played is read. Its progress is reported as that of ``iteration``.
     """
     run_all_on_devices(_part_calls(directory, iteration, [match], num_threads))
     return finish_match(Path(directory), match)

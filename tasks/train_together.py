@@ -9,7 +9,7 @@ machines that are there then.
 import time
 import uuid
 from collections.abc import Mapping, Sequence, Sized
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Final
 
 from distributed import Client, Future, default_client
@@ -28,21 +28,17 @@ from tasks.remote import Call, Done, attempt, plain_error
 _POLL_S: Final = 0.2
 
 
-@dataclass(frozen=True, slots=True)
-class SharedTraining:
-    """What is to be trained together."""
-
-    config: CampaignConfig
-    """How many machines, and how many ranks each of them has."""
-    generation: int
-    share: Call
-    """What each machine is asked for, without the last argument, its :class:`RankLayout`."""
-    alone: Call
-    """What one machine is asked for if it is the only one."""
-
-
-def train_together(training: SharedTraining, pool: WorkerPool) -> Done[Any]:
+def train_together(
+    config: CampaignConfig, pool: WorkerPool, generation: int, call: Call
+) -> Done[Any]:
     """Train and commit a generation on as many machines as are there.
+
+    Args:
+        config: how many machines are wanted, and how many ranks each of them has.
+        pool: of the workers.
+        generation: to be trained.
+        call: for a machine that is the only one; each of several gets its :class:`RankLayout` as
+            the last argument instead.
 
     Returns:
         The facts; as worker and device, the machines that trained.
@@ -53,11 +49,13 @@ def train_together(training: SharedTraining, pool: WorkerPool) -> Done[Any]:
         SchedulerLostError: the scheduler is gone.
         ChessSnnError: any that training raises.
     """
-    return compute.rebuilding(lambda: _train(training, pool))
+    return compute.rebuilding(lambda: _train(config, pool, generation, call))
 
 
-def _train(training: SharedTraining, pool: WorkerPool) -> Done[Any]:
-    client, config = default_client(), training.config
+def _train(
+    config: CampaignConfig, pool: WorkerPool, generation: int, call: Call
+) -> Done[Any]:
+    client = default_client()
     wanted = config.cluster.training_machines
     most = min(wanted, config.training.num_micro_batches)
     machines = choose_machines(pool.trainers, client.processing(), most)
@@ -65,17 +63,17 @@ def _train(training: SharedTraining, pool: WorkerPool) -> Done[Any]:
     if len(machines) < wanted:
         why = f"; a step has {most} micro-batches" if most < wanted else ""
         pool.say(
-            f"generation {training.generation} is to be trained on {wanted} machines, and "
+            f"generation {generation} is to be trained on {wanted} machines, and "
             f"{len(machines)} can: {names or 'none'}{why}"
         )
     if len(machines) < 2:
-        return compute.all_done([training.alone], device=compute.TRAINER)[0]
+        return compute.all_done([call], device=compute.TRAINER)[0]
     futures: dict[PoolWorker, Future] = {}
     try:
-        calls = [(*training.share, layout) for layout in _layouts(client, config, machines)]
-        for machine, call in zip(machines, calls, strict=True):
+        calls = [(*call[:-1], layout) for layout in _layouts(client, config, machines)]
+        for machine, share in zip(machines, calls, strict=True):
             futures[machine] = client.submit(
-                attempt, *sent(client, call), key=f"{call[0].__name__}-{uuid.uuid4().hex}",
+                attempt, *sent(client, share), key=f"{share[0].__name__}-{uuid.uuid4().hex}",
                 workers=[machine.address], allow_other_workers=False, pure=False,
                 resources={compute.TRAINER: 1},
             )
@@ -89,13 +87,13 @@ def _train(training: SharedTraining, pool: WorkerPool) -> Done[Any]:
         )
     except RankLostError as error:
         raise RankLostError(
-            f"training generation {training.generation} on {names} failed: {error}"
+            f"training generation {generation} on {names} failed: {error}"
         ) from error
     except (ChessSnnError, compute.StoppedError):
         raise
     except Exception as error:
         compute.give_up_if_cut_off(client)  # Dask reports that in many ways
-        plain = plain_error(error, training.share)
+        plain = plain_error(error, call)
         if plain is None:
             raise
         raise plain from error

@@ -290,9 +290,9 @@ def _run(folder: CampaignFolder) -> None:
         )
     try:
         with interruptible():
-            launch = load_flows("launch")
+            flow = load_flows("campaign")
             with campaign_terminal() as listener:
-                launch.launch_campaign(folder, listener)
+                flow.launch_campaign(folder, listener)
     except KeyboardInterrupt:
         print_message(
             "stopped; everything committed is safe. Go on with it: "

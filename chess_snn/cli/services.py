@@ -42,9 +42,9 @@ def up_command(
     CHESS_SNN_CREDENTIALS=me:a-long-password chess-snn up --host gpu-box
     """
     services, directory = load_flows("services"), services_directory()
-    settings = load_flows("service_settings").ServiceSettings(
+    settings = services.ServiceSettings(
         host=host, prefect_port=prefect_port, mlflow_port=mlflow_port, runs=runs,
-        credentials=load_flows("service_settings").read_credentials(),
+        credentials=services.read_credentials(),
     )
     running = services.find_running(directory)
     if running is not None:
@@ -93,7 +93,7 @@ def deploy_command() -> None:
                 "there is no Prefect server: start one with `chess-snn up`, or set PREFECT_API_URL"
             )
         environment["PREFECT_API_URL"] = running.prefect_url
-    credentials = load_flows("service_settings").read_credentials()
+    credentials = load_flows("services").read_credentials()
     if credentials is not None:
         environment["PREFECT_API_AUTH_STRING"] = credentials.text
     print_message("registering deployments")
@@ -135,7 +135,7 @@ def ui_command(
 def _record_in_mlflow(folder: CampaignFolder) -> None:
     """Record what MLflow lacks: its store may be new, or the campaign older than it."""
     try:
-        recorded = load_flows("launch").record_at_rest(folder)
+        recorded = load_flows("campaign").record_at_rest(folder)
     except CampaignLockedError:
         return  # the process that runs it records it
     except ChessSnnError as error:

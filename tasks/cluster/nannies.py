@@ -67,12 +67,11 @@ def count_oom_kills(vmstat: Path = _VMSTAT) -> int:
 class WorkerNanny(Nanny):  # type: ignore[misc]  # distributed has no types
     """A nanny that does not give up a worker that was killed while it started.
 
-    It knows why its worker said good-bye, and reports how its process ended: the scheduler sees no
-    exit code.
+    It reports how the worker's process ended: the scheduler sees no exit code.
     """
 
-    farewell = ""
-    """Why the worker ended of itself, in Dask's words; empty where it did not."""
+    is_dismissed = False
+    """Whether a campaign has told its worker to go, rather than lost it."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         """As of the base class."""
@@ -105,13 +104,8 @@ class WorkerNanny(Nanny):  # type: ignore[misc]  # distributed has no types
 
     def close_gracefully(self, reason: str = "nanny-close-gracefully") -> None:
         """As :meth:`distributed.Nanny.close_gracefully`."""
-        self.farewell = reason
+        self.is_dismissed = reason == _DISMISSAL
         super().close_gracefully(reason)
-
-    @property
-    def is_dismissed(self) -> bool:
-        """Whether a campaign has told its worker to go, rather than lost it."""
-        return self.farewell == _DISMISSAL
 
 
 class OwnCluster(SpecCluster):  # type: ignore[misc]  # distributed has no types

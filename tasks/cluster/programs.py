@@ -27,13 +27,9 @@ _TIMEOUT_S: Final = 10.0
 
 
 def run_scheduler(host: str, port: int, security: Security | None, on_ready: LogFn) -> None:
-    """Be a scheduler until SIGINT or SIGTERM.
+    """Be a scheduler until SIGINT or SIGTERM; ``on_ready`` is called with its address.
 
-    Args:
-        host: address of this machine to listen on; on another than loopback with ``security``.
-        port: to listen on.
-        security: certificates; None for plain TCP.
-        on_ready: called with the scheduler's address.
+    Off loopback it needs ``security``; None is plain TCP.
 
     Raises:
         UsageError: it cannot listen there; names the fix.

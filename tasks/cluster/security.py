@@ -9,7 +9,6 @@ import os
 from pathlib import Path
 from typing import Final
 
-import dask
 from distributed import Security
 
 from chess_snn.campaign.configuration.pace import check_address
@@ -63,7 +62,7 @@ def security_of(address: str, certificates: str, setting: str) -> Security | Non
     Args:
         address: ``tls://HOST:PORT``, or ``tcp://`` on loopback.
         certificates: folder that `chess-snn cluster certs` made; empty takes that of the
-            environment, or else Dask's own configuration.
+            environment.
         setting: what the folder is called by who gives it, for messages.
 
     Raises:
@@ -74,14 +73,6 @@ def security_of(address: str, certificates: str, setting: str) -> Security | Non
         return None
     if folder := certificates or os.environ.get(CERTIFICATES, ""):
         return read_certificates(Path(folder).expanduser().absolute())
-    if all(dask.config.get(f"distributed.comm.tls.{name}", None) for name in (
-        "ca-file", "scheduler.cert", "worker.cert", "client.cert",
-    )):
-        return _usable(
-            Security(require_encryption=True),
-            "what Dask's configuration names under distributed.comm.tls",
-            f"correct it there, or give a folder of certificates by {setting} or {CERTIFICATES}",
-        )
     raise ConfigError(
         f"{address} needs certificates: make them with `chess-snn cluster certs DIR`, and give the "
         f"folder by {setting} or {CERTIFICATES}"
@@ -111,25 +102,14 @@ def read_certificates(folder: Path) -> Security:
         **{f"tls_{role}_cert": certificate for role in _ROLES},
         **{f"tls_{role}_key": str(key) for role in _ROLES},
     )
-    return _usable(
-        security, f"{', '.join(paths)} in {folder}",
-        "copy the whole folder again, or make it anew with `chess-snn cluster certs DIR`",
-    )
-
-
-def _usable(security: Security, files: str, hint: str) -> Security:
-    """``security``, whose files Dask would otherwise read in the midst of things.
-
-    Raises:
-        ConfigError: OpenSSL does not take them.
-    """
     try:
-        for role in _ROLES:
+        for role in _ROLES:  # else Dask would read the files in the midst of things
             security.get_connection_args(role)
             security.get_listen_args(role)
     except OSError as error:  # those of OpenSSL are such, and some of them say little
         raise ConfigError(
-            f"{files} cannot be used: a file is damaged, missing or closed to you, or certificate "
-            f"and key do not belong together ({error}); {hint}"
+            f"{', '.join(paths)} in {folder} cannot be used: a file is damaged or closed to you, "
+            f"or certificate and key do not belong together ({error}); copy the whole folder "
+            "again, or make it anew with `chess-snn cluster certs DIR`"
         ) from error
     return security

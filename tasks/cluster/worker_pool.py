@@ -111,17 +111,17 @@ class WorkerPool:
 
         Args:
             client: of the scheduler.
-            say: takes a line for people.
+            say: takes a line for people, also of work that only some can do.
             frozen_after_s: a worker that is silent for so long is killed and started again.
             threads_each: cores of a worker while all work side by side; 0 where each knows its own.
             num_cores: for training; 0 takes all of the worker's machine.
             num_own_players: workers that this process starts, and restarts, to play games.
         """
-        self.client, self.threads_each, self.num_cores = client, threads_each, num_cores
+        self.client, self.say = client, say
+        self.threads_each, self.num_cores = threads_each, num_cores
         self.use = UseTotals()
         """How busy the devices have been since the pool was first followed."""
-        self._say, self._frozen_after_s = say, frozen_after_s
-        self._num_own_players = num_own_players
+        self._frozen_after_s, self._num_own_players = frozen_after_s, num_own_players
         self._exits: queue.SimpleQueue[Mapping[str, Any] | None] = queue.SimpleQueue()
         self._lock = threading.Lock()
         self._met: set[str] = set()
@@ -188,23 +188,15 @@ class WorkerPool:
             thread.join(_JOIN_S)  # it may be asking the scheduler
 
     def wait_for_workers(self, timeout_s: float) -> bool:
-        """Whether a worker is there, now or after at most ``timeout_s``."""
+        """Whether a worker is there after at most ``timeout_s``."""
         deadline_s = time.monotonic() + timeout_s
         while not self.workers and time.monotonic() < deadline_s:
             time.sleep(_POLL_S)
         return bool(self.workers)
 
-    def say(self, line: str) -> None:
-        """Tell people of work that only some can do."""
-        self._say(line)
-
-    def is_elsewhere_possible(self, tried: set[str]) -> bool:
-        """Whether a device is there that is neither retired nor in ``tried``."""
-        return bool(self._devices() - self._health.retired - tried)
-
-    def addresses_without(self, devices: set[str]) -> list[str]:
-        """Workers of other devices than these."""
-        left_out = devices | self._health.retired
+    def addresses_without(self, device: str) -> list[str]:
+        """Workers of other devices that are not retired."""
+        left_out = {device} | self._health.retired
         return [worker.address for worker in self.workers if worker.device not in left_out]
 
     def has_any(self, addresses: Collection[str]) -> bool:
@@ -220,7 +212,7 @@ class WorkerPool:
         if not self._health.failed(device, self._devices()):
             return
         left = len(self._devices() - self._health.retired)
-        self._say(
+        self.say(
             f"{device} is retired: it failed {STRIKES} times in a row, the last time by: {reason}; "
             f"{left} other {'device goes' if left == 1 else 'devices go'} on"
         )
@@ -245,7 +237,7 @@ class WorkerPool:
                 return
             try:
                 if exited:
-                    self._say(describe_exit(exited))
+                    self.say(describe_exit(exited))
                 if time.monotonic() >= next_look_s:
                     self._look(says_so=True)
                     next_look_s = time.monotonic() + LOOK_EVERY_S
@@ -289,7 +281,7 @@ class WorkerPool:
         else:
             reason = differences(told["software"]) or told["fault"]
         if told is None or reason:
-            self._say(f"worker {info['name']} is left unused: {reason}")
+            self.say(f"worker {info['name']} is left unused: {reason}")
             return
         worker = PoolWorker(address, from_json(WorkerSlot, told["place"]), told["num_cores"])
         with self._lock:
@@ -297,7 +289,7 @@ class WorkerPool:
         if worker.device in self._health.retired:
             self._dismiss([worker])
         elif says_so:
-            self._say(f"worker {worker.name} is here, on {worker.device}")
+            self.say(f"worker {worker.name} is here, on {worker.device}")
 
     def _part(self, worker: PoolWorker) -> None:
         """Say whether a worker that the scheduler lists no more has left or is lost."""
@@ -310,11 +302,11 @@ class WorkerPool:
         removal = removals[0] if removals else {}
         said_good_bye = any(e.get("action") == "closing-worker" for e in events)
         if said_good_bye or removal.get("expected"):
-            self._say(f"worker {worker.name} has left")
+            self.say(f"worker {worker.name} has left")
             return
         # Its nanny reports how its process ended, if its machine is there.
         left = len(self.workers)
-        self._say(
+        self.say(
             f"worker {worker.name} is lost; {left} other {'goes' if left == 1 else 'go'} on"
         )
         if removal.get("processing-tasks"):
@@ -331,7 +323,7 @@ class WorkerPool:
             except Exception as error:  # noqa: BLE001 - it is still frozen at a later look
                 self._report(error)
 
-        self._say(
+        self.say(
             f"worker {worker.name} has said nothing for {self._frozen_after_s:g} s: it is killed, "
             f"and {_REDONE}"
         )
@@ -340,7 +332,7 @@ class WorkerPool:
 
     def _report(self, error: Exception) -> None:
         if self.client.status == "running":
-            self._say(f"cannot look after the workers ({error!r}); trying again")
+            self.say(f"cannot look after the workers ({error!r}); trying again")
 
 
 def describe_exit(event: Mapping[str, Any]) -> str:

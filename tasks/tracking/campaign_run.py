@@ -120,9 +120,9 @@ def _is_elsewhere(run: Run, folder: CampaignFolder) -> bool:
 def registered_version(
     tracking_uri: str, folder: CampaignFolder, generation: int
 ) -> Json | None:
-    """``number`` and ``aliases`` of a generation's version, from 1 over all campaigns of the store.
+    """``number`` and ``aliases`` of a generation's version; None if it has none.
 
-    None if it has none.
+    Versions are numbered from 1 over all campaigns of the store.
 
     Raises:
         TrackingError: the store is away or refuses.

@@ -61,14 +61,13 @@ _REFUSED_IN_NAMES = re.compile(r"[^/\w.\- :]")
 DATASET_SOURCE_TYPE = "local"
 """MLflow's name of a place in the file system."""
 
-logger = logging.getLogger(__name__)
-
-
 ORIGIN_TAG = "chess_snn.origin"
 """The network that the campaign started from, or the campaign that it is a fork of."""
 
 PARENT_TAG = "chess_snn.parent_run"
 """Id of the run of the campaign that trained that network."""
+
+logger = logging.getLogger(__name__)
 
 
 class CampaignTracker:
@@ -87,11 +86,9 @@ class CampaignTracker:
     ) -> None:
         """Find the folder's run or create it, and set it running.
 
-        Args:
-            tracking_uri: of the store, which is created where it is missing.
-            folder: the campaign; one that was copied gets a run of its own.
-            configuration: nested settings, logged as dotted parameters. Parameters that the run
-                has already stay as they are, for MLflow does not change them.
+        A store that is missing is created, and a campaign that was copied gets a run of its own.
+        ``configuration``, nested settings, becomes dotted parameters; MLflow does not change those
+        that the run has already.
         """
         self._uri = tracking_uri
         self._folder = folder
@@ -139,8 +136,7 @@ class CampaignTracker:
                 model and its ``candidate``; what it was trained on becomes an input of the run.
                 None where it was removed on purpose.
             weights: file of that network; by default the campaign's.
-            steps: figures of its training, each with the optimiser's ``step`` in the campaign;
-                stored under ``train_step/``.
+            steps: figures of its training by optimiser ``step``, stored under ``train_step/``.
 
         Returns:
             Whether the iteration's metrics were new to the store.
@@ -150,8 +146,15 @@ class CampaignTracker:
             model_id = None if version is None else self._register(version, weights)
             if iteration in self.recorded_iterations():
                 return False
-            rows = [row for point in steps for row in self._step_rows(point)]
-            self._log_rows([*rows, *self._rows(iteration, metrics, model_id)])
+            rows = [row for point in steps for row in self._rows(
+                int(point["step"]),
+                {f"train_step/{name}": value for name, value in point.items() if name != "step"},
+            )]
+            rows += self._rows(iteration, metrics, model_id)
+            rows += self._rows(iteration, {MARKER_METRIC: iteration}, model_id)
+            for start in range(0, len(rows), MAX_METRICS_PER_BATCH):
+                batch = rows[start : start + MAX_METRICS_PER_BATCH]
+                self._client.log_batch(self._run_id, metrics=batch)
         self._recorded = {*self.recorded_iterations(), iteration}
         return True
 
@@ -203,7 +206,7 @@ class CampaignTracker:
         with tracking_errors(self._uri):
             missing = points.keys() - self._steps_of(marker)
             for step in sorted(missing):
-                rows = self._rows(step, points[step], marker=marker)
+                rows = self._rows(step, {**points[step], marker: step})
                 self._client.log_batch(self._run_id, metrics=rows)
         return len(missing)
 
@@ -288,34 +291,18 @@ class CampaignTracker:
             batch = params[start : start + MAX_PARAMS_TAGS_PER_BATCH]
             self._client.log_batch(self._run_id, params=batch)
 
-    def _log_rows(self, rows: Sequence[Metric]) -> None:
-        """Store ``rows`` in order: the marker is the last, and vouches for all before it."""
-        for start in range(0, len(rows), MAX_METRICS_PER_BATCH):
-            batch = rows[start : start + MAX_METRICS_PER_BATCH]
-            self._client.log_batch(self._run_id, metrics=batch)
-
-    def _step_rows(self, point: Mapping[str, float]) -> list[Metric]:
-        now_ms, step = int(time.time() * 1000), int(point["step"])
-        return [
-            Metric(f"train_step/{name}", value, now_ms, step, run_id=self._run_id)
-            for name, value in point.items() if name != "step" and math.isfinite(value)
-        ]
-
     def _rows(
-        self, iteration: int, metrics: Mapping[str, float], model_id: str | None = None, *,
-        marker: str = MARKER_METRIC,
+        self, step: int, metrics: Mapping[str, float], model_id: str | None = None
     ) -> list[Metric]:
         finite = {name: float(value) for name, value in metrics.items() if math.isfinite(value)}
         if skipped := sorted(set(metrics) - set(finite)):
             logger.warning(
-                "iteration %d: not recorded because not finite: %s", iteration, ", ".join(skipped)
+                "step %d: not recorded because not finite: %s", step, ", ".join(skipped)
             )
         now_ms = int(time.time() * 1000)
         return [
-            Metric(
-                legal_name(name), value, now_ms, iteration, model_id=model_id, run_id=self._run_id
-            )
-            for name, value in {**finite, marker: float(iteration)}.items()
+            Metric(legal_name(name), value, now_ms, step, model_id=model_id, run_id=self._run_id)
+            for name, value in finite.items()
         ]
 
 

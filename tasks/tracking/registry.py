@@ -68,11 +68,8 @@ class ModelRegistry:
     def add(self, version: NetworkVersion, weights: Path) -> str:
         """Register a checkpoint once, let the candidate be it, and return its MLflow model id.
 
-        An older checkpoint does not take the alias from a newer one.
-
-        Args:
-            version: what is known of it.
-            weights: its file, which is copied into the store.
+        An older checkpoint does not take the alias from a newer one. The file ``weights`` is copied
+        into the store.
         """
         registered = find_version(self._client, self._run.info.run_id, version.generation)
         if registered is None:
@@ -177,14 +174,7 @@ def model_id_of(registered: ModelVersion) -> str:
 
 
 def save_model(folder: Path, weights: Path, example: str, model: Model) -> None:
-    """Write the files of ``model`` to ``folder``.
-
-    Args:
-        folder: to be made.
-        weights: file of the network.
-        example: a position as text.
-        model: what MLflow calls it.
-    """
+    """Write the files of ``model``, with a position as ``example``, to a new ``folder``."""
     pyfunc.save_model(
         folder,
         python_model=SERVED_MODEL,

@@ -8,8 +8,7 @@ pytest.importorskip("mlflow")
 
 from chess_snn.campaign import CampaignFolder, load_config  # noqa: E402
 from chess_snn.errors import ConfigError  # noqa: E402
-from flows.campaign import _directory_of, _resumed_with  # noqa: E402
-from flows.parameters import form_settings  # noqa: E402
+from flows.parameters import directory_of, form_settings, resumed_with  # noqa: E402
 
 FORM = form_settings(
     iterations=7, games_per_iteration=96, network="small", simulations=24, gpus=[0, 2], workers=4,
@@ -41,26 +40,26 @@ def test_hours_take_the_place_of_iterations():
 
 def test_a_campaign_is_found_by_name_or_by_directory(tmp_path, monkeypatch):
     monkeypatch.setenv("CHESS_SNN_HOME", str(tmp_path))
-    assert _directory_of("nightly", "") == tmp_path / "campaigns" / "nightly"
-    assert _directory_of("", str(tmp_path / "c")) == tmp_path / "c"
-    assert _directory_of("", "") is None
+    assert directory_of("nightly", "") == tmp_path / "campaigns" / "nightly"
+    assert directory_of("", str(tmp_path / "c")) == tmp_path / "c"
+    assert directory_of("", "") is None
     with pytest.raises(ConfigError, match="both set"):
-        _directory_of("nightly", str(tmp_path))
+        directory_of("nightly", str(tmp_path))
     with pytest.raises(ConfigError, match="must be an absolute path"):
-        _directory_of("", "campaigns/mine")
+        directory_of("", "campaigns/mine")
 
 
 def test_the_same_form_resumes_its_campaign_as_a_schedule_does(tmp_path):
     config = load_config("gpu", settings=FORM)
     folder = CampaignFolder.create(tmp_path / "c", config)
-    assert _resumed_with(folder, FORM) == folder
+    assert resumed_with(folder, FORM) == folder
 
 
 def test_a_resumed_campaign_may_change_its_pace_and_nothing_else(tmp_path):
     folder = CampaignFolder.create(tmp_path / "c", load_config("smoke"))
-    changed = _resumed_with(folder, form_settings(workers=3))
+    changed = resumed_with(folder, form_settings(workers=3))
     assert changed.config.execution.workers == 3
     assert CampaignFolder.open(folder.path) == changed
     with pytest.raises(ConfigError, match=r"holds a campaign with campaign\.seed = 0 .*9"):
-        _resumed_with(folder, form_settings(seed=9, workers=2))
+        resumed_with(folder, form_settings(seed=9, workers=2))
     assert CampaignFolder.open(folder.path) == changed, "nothing was changed"

@@ -10,8 +10,6 @@ pytestmark = pytest.mark.orchestration
 pytest.importorskip("distributed")
 pytest.importorskip("cryptography")
 
-import dask  # noqa: E402
-
 from chess_snn.errors import ConfigError, UsageError  # noqa: E402
 from tasks.cluster.security import (  # noqa: E402
     CERTIFICATES,
@@ -133,14 +131,3 @@ def test_certificates_that_cannot_be_used_are_named_with_their_folder(folder, na
     assert line.startswith(f"ca.pem, node.pem, node-key.pem in {folder} cannot be used: ")
     assert "copy the whole folder again" in line
     assert "\n" not in line
-
-
-def test_so_are_those_of_dasks_own_configuration(folder):
-    names = {f"distributed.comm.tls.{role}": {
-        "cert": str(folder / "node.pem"), "key": str(folder / "node-key.pem"),
-    } for role in ("scheduler", "worker", "client")}
-    with dask.config.set({"distributed.comm.tls.ca-file": str(folder / "ca.pem"), **names}):
-        assert security_of(ADDRESS, "", "--certificates").require_encryption
-        (folder / "node-key.pem").write_text("")
-        with pytest.raises(ConfigError, match=r"distributed\.comm\.tls cannot be used.*correct it"):
-            security_of(ADDRESS, "", "--certificates")

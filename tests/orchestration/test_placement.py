@@ -25,7 +25,7 @@ SETTINGS = (
     "self_play.max_plies_first=6", "self_play.max_plies_last=6", "search.simulations_first=2",
     "search.simulations_last=2", "training.batch_size=8", "execution.workers=1",
 )
-TRAINED_HERE = {"train_first_generation", "train_first_share"}
+TRAINED_HERE = {"train_first_generation"}
 """Read games outside the campaign folder, so they are not sent as remote jobs."""
 
 

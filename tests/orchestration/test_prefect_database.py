@@ -11,12 +11,8 @@ import pytest
 pytestmark = pytest.mark.orchestration
 pytest.importorskip("prefect")
 
-from flows import prefect_database  # noqa: E402
-from flows.prefect_database import (  # noqa: E402
-    DATABASE_VARIABLE,
-    create_database,
-    database_address,
-)
+from flows import servers  # noqa: E402
+from flows.servers import DATABASE_VARIABLE, create_database  # noqa: E402
 
 SCHEMA = "CREATE TABLE run (name TEXT)"
 
@@ -38,8 +34,8 @@ def migrated(tmp_path, monkeypatch) -> list[Path]:
         with closing(sqlite3.connect(database)) as connection:
             connection.execute(SCHEMA)
 
-    monkeypatch.setattr(prefect_database, "_migrate", migrate)
-    monkeypatch.setattr(prefect_database, "cache_root", lambda: tmp_path / "cache")
+    monkeypatch.setattr(servers, "_migrate", migrate)
+    monkeypatch.setattr(servers, "cache_root", lambda: tmp_path / "cache")
     return found
 
 
@@ -74,10 +70,10 @@ def test_where_none_can_be_kept_the_server_has_to_create_it(tmp_path, migrated):
 @pytest.mark.slow
 def test_a_copy_has_the_schema_that_prefect_migrates_to(tmp_path, monkeypatch):
     """Prefect's own command makes the same, and finds nothing to migrate."""
-    monkeypatch.setattr(prefect_database, "cache_root", lambda: tmp_path / "cache")
+    monkeypatch.setattr(servers, "cache_root", lambda: tmp_path / "cache")
     create_database(tmp_path / "copied.db")
     before = schema_of(tmp_path / "copied.db")
-    monkeypatch.setenv(DATABASE_VARIABLE, database_address(tmp_path / "copied.db"))
+    monkeypatch.setenv(DATABASE_VARIABLE, f"sqlite+aiosqlite:///{tmp_path / 'copied.db'}")
     monkeypatch.setenv("PREFECT_HOME", str(tmp_path / "home"))
     upgrade = [sys.executable, "-m", "prefect", "server", "database", "upgrade", "--yes"]
     subprocess.run(upgrade, check=True)

@@ -25,7 +25,7 @@ from chess_snn.errors import (  # noqa: E402
     DamagedFolderError,
     RankLostError,
 )
-from flows import rebuilding  # noqa: E402
+from flows import campaign as campaign_flow  # noqa: E402
 from tasks import compute, remote, stages  # noqa: E402
 from tasks.cluster.worker_pool import WorkerPool  # noqa: E402
 from tasks.compute import (  # noqa: E402
@@ -141,12 +141,12 @@ def test_a_generation_is_trained_again_though_a_rank_dies_meanwhile_bug(
             raise RankLostError("rank 1 (process 7) was killed by SIGKILL")
         return device
 
-    monkeypatch.setattr(rebuilding, "run_on_device", first_rank_dies)
+    monkeypatch.setattr(campaign_flow, "run_on_device", first_rank_dies)
     told: list[str] = []
     pool = WorkerPool(client, told.append, threads_each=1, num_cores=2)
     board = ProgressBoard([])
     monkeypatch.setattr(board, "message", told.append)
-    rebuilder = rebuilding.rebuilder_of(folder, pool, board)
+    rebuilder = campaign_flow.rebuilder_of(folder, pool, board)
     assert rebuilder.make(folder, Stored(CHECKPOINT, (1,))) == TRAINER
     assert made == [remote.train_generation] * 2
     assert told == ["rank 1 (process 7) was killed by SIGKILL; it is tried again, at most 2 times"]

@@ -2,7 +2,6 @@
 
 import json
 import os
-import re
 import shutil
 import signal
 import socket
@@ -24,7 +23,6 @@ psutil = pytest.importorskip("psutil")
 from chess_snn import processes  # noqa: E402
 from chess_snn.errors import UsageError  # noqa: E402
 from chess_snn.ports import free_port  # noqa: E402
-from chess_snn.processes import is_running, start_of  # noqa: E402
 from flows.server_processes import (  # noqa: E402
     HOST,
     Server,
@@ -275,7 +273,7 @@ def test_what_a_machine_that_is_gone_has_left_is_in_nobodys_way(tmp_path, on_ano
 def test_a_stale_server_is_stopped(tmp_path):
     sleep = [sys.executable, "-c", "import time; time.sleep(60)"]
     orphan = subprocess.Popen(sleep, start_new_session=True)
-    write_record(tmp_path, orphan.pid, start_of(orphan.pid))
+    write_record(tmp_path, orphan.pid, psutil.Process(orphan.pid).create_time())
     assert is_free(tmp_path)
     assert orphan.poll() is not None
 
@@ -283,8 +281,7 @@ def test_a_stale_server_is_stopped(tmp_path):
 def test_a_process_that_reuses_the_recorded_pid_is_left_alone(tmp_path):
     stranger = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
     try:
-        boot, _, ticks = start_of(stranger.pid).partition(":")
-        write_record(tmp_path, stranger.pid, f"{boot}:{int(ticks) - 1}")
+        write_record(tmp_path, stranger.pid, psutil.Process(stranger.pid).create_time() - 60)
         assert is_free(tmp_path)
         assert stranger.poll() is None
     finally:
@@ -298,28 +295,7 @@ def test_a_record_cut_short_is_dropped(tmp_path, text):
     assert is_free(tmp_path)
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a start is told by the clock")
-def test_a_process_is_the_same_after_the_clock_was_set(tmp_path, monkeypatch):
-    this = os.getpid()
-    started, by_the_clock = start_of(this), psutil.Process().create_time()
-    # What the kernel tells once the clock was put back by an hour: another time of boot.
-    (tmp_path / "proc").mkdir()
-    (tmp_path / "proc" / str(this)).symlink_to(f"/proc/{this}")
-    stat = Path("/proc/stat").read_text()
-    moved = re.sub(r"btime (\d+)", lambda found: f"btime {int(found[1]) - 3600}", stat)
-    (tmp_path / "proc" / "stat").write_text(moved)
-    monkeypatch.setattr(psutil, "PROCFS_PATH", str(tmp_path / "proc"))
-    assert psutil.Process().create_time() < by_the_clock - 3500, "the test moves nothing"
-    assert start_of(this) == started
-    assert is_running(this, started)
-
-
-def test_a_process_of_another_boot_is_another(tmp_path):
-    _, _, ticks = start_of(os.getpid()).partition(":")
-    assert not is_running(os.getpid(), f"00000000-0000-0000-0000-000000000000:{ticks}")
-
-
-def write_record(directory: Path, pid: int, started: str) -> None:
+def write_record(directory: Path, pid: int, started: float) -> None:
     """A record whose owner is dead."""
     record = {"pid": pid, "started": started, "owner_pid": os.getpid(), "url": "",
               "health_url": "", "machine": socket.gethostname()}

@@ -154,7 +154,7 @@ def test_a_value_that_is_not_finite_is_named_and_left_out(uri, caplog):
     tracker = CampaignTracker(uri, campaign())
     with caplog.at_level(logging.WARNING):
         tracker.record_iteration(7, METRICS | {"grad": math.inf, "elo": math.nan})
-    assert "iteration 7: not recorded because not finite: elo, grad" in caplog.text
+    assert "step 7: not recorded because not finite: elo, grad" in caplog.text
     assert history(uri, tracker.run_id, "grad") == []
     assert history(uri, tracker.run_id, "train/loss") == [(7, 3.25)]
 

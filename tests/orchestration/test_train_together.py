@@ -39,7 +39,6 @@ from tasks.cluster.worker_setup import DASK_SETTINGS  # noqa: E402
 from tasks.compute import StoppedError  # noqa: E402
 from tasks.placement import give_access  # noqa: E402
 from tasks.remote import PROGRESS_TOPIC  # noqa: E402
-from tasks.train_together import SharedTraining  # noqa: E402
 
 # Workers cannot import this module.
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
@@ -148,18 +147,17 @@ def played(tmp_path):
     return make
 
 
-def of(folder: CampaignFolder, machines: int = 2) -> SharedTraining:
+def train_done(folder: CampaignFolder, scene: Scene, machines: int = 2) -> remote.Done:
     cluster = replace(folder.config.cluster, training_machines=machines)
     directory = str(folder.path)
-    return SharedTraining(
-        replace(folder.config, cluster=cluster), 1,
-        share=(remote.train_share, directory, 0, 1),
-        alone=(remote.train_generation, directory, 0, 1),
+    return train_together.train_together(
+        replace(folder.config, cluster=cluster), scene.pool, 1,
+        (remote.train_generation, directory, 0, 1, None),
     )
 
 
 def train(folder: CampaignFolder, scene: Scene, machines: int = 2):
-    return train_together.train_together(of(folder, machines), scene.pool).result
+    return train_done(folder, scene, machines).result
 
 
 def ranks_of(folder: CampaignFolder) -> list[psutil.Process]:
@@ -179,7 +177,7 @@ def assert_gone(folder: CampaignFolder) -> None:
 def test_two_machines_train_what_two_ranks_of_one_do(played, scene, shared):
     folder = played("c", f"cluster.shared_storage={shared}")
     give_access(scene.client, folder, [m.address for m in scene.pool.workers])
-    done = train_together.train_together(of(folder), scene.pool)
+    done = train_done(folder, scene)
     facts = done.result
     assert done.worker == "box-b, box-c"
     assert facts.metrics["ranks"] == 2
@@ -200,10 +198,9 @@ def test_two_machines_learn_from_given_games_what_one_process_does(scene, tmp_pa
     ]))
     folder = CampaignFolder.create(tmp_path / "c", config)
     directory = str(folder.path)
-    done = train_together.train_together(SharedTraining(
-        config, 0, share=(remote.train_first_share, directory, 1),
-        alone=(remote.train_first_generation, directory, 1),
-    ), scene.pool)
+    done = train_together.train_together(
+        config, scene.pool, 0, (remote.train_first_generation, directory, 1, None),
+    )
     assert done.result == supervised_facts(folder)
     assert scene.lines == []
     assert_gone(folder)

@@ -8,8 +8,7 @@ import pytest
 pytest.importorskip("httpx")
 
 from chess_snn.errors import ChessSnnError, ConfigError, without_credentials
-from flows.service_settings import Credentials, read_credentials
-from flows.services import owned_folder
+from flows.services import Credentials, owned_folder, read_credentials
 
 SECRET = "canary-password"
 

@@ -87,8 +87,7 @@ class ClusterSettings:
     """Address of the scheduler, for `address`: `tls://box-a:8786`; `tcp://` is for loopback
     only."""
     certificates: str = ""
-    """Folder made by `chess-snn cluster certs`; empty takes `CHESS_SNN_CERTIFICATES`, or else
-    Dask's own configuration."""
+    """Folder made by `chess-snn cluster certs`; empty takes `CHESS_SNN_CERTIFICATES`."""
     shared_storage: bool = True
     """Whether every worker sees the campaign folder under the same path. If not, the campaign's
     process sends inputs to the workers and receives their outputs."""

@@ -113,7 +113,7 @@ def train_as_configured(
     Raises:
         RankLostError: a rank died or froze; nothing is half-written, and it may be tried again.
     """
-    return _train_here(
+    return train_here(
         generation_training(directory, iteration, values), num_threads, on_progress
     )
 
@@ -122,7 +122,7 @@ def train_first_as_configured(
     directory: Path, *, num_threads: int = 1, on_progress: Progress | None = None
 ) -> Json:
     """The same for generation 0, from a dataset."""
-    return _train_here(first_training(directory), num_threads, on_progress)
+    return train_here(first_training(directory), num_threads, on_progress)
 
 
 def train_network(
@@ -162,9 +162,10 @@ def train_network(
     )
 
 
-def _train_here(
+def train_here(
     training: RankTraining[Result], num_threads: int, on_progress: Progress | None
 ) -> Result:
+    """Train on this machine alone, with as many ranks as :func:`choose_ranks` says."""
     number = choose_ranks(training.config, len(training_gpus(training.config))).number
     return run_training(
         training, RankLayout(number), num_threads=max(1, num_threads // number),
