@@ -264,9 +264,9 @@ def test_openings_by_the_settings(new_folder):
     match = replace(generation_matches(folder, 1)[0], player=NetworkPlayer(0, 0))
     play_match_part(folder.path, match, 0)
     finish_match(folder.path, match)
-    played = read_match(get_game("chess").spec, folder.match(match.event, match.name))
-    (fen,) = played.result.opening_positions
-    assert played.result.opening_keys == (fen,)
+    played, _ = read_match(get_game("chess").spec, folder.match(match.event, match.name))
+    (fen,) = played.opening_positions
+    assert played.opening_keys == (fen,)
     assert chess.Board(fen).ply() == 30
 
 

@@ -10,12 +10,12 @@ from typing import Any, Final
 from chess_snn.campaign.artifacts.artifact import Codec, Contents, Key, Whole
 from chess_snn.campaign.artifacts.shard_audit import audit_campaign_shards
 from chess_snn.campaign.stages.networks import game_of
-from chess_snn.campaign.store.extensions import read_extension
+from chess_snn.campaign.store.extensions import EXTENSIONS
 from chess_snn.campaign.store.folder import CHECKPOINT, MATCH, CampaignFolder
-from chess_snn.campaign.store.notes import read_note, read_removal
+from chess_snn.campaign.store.notes import NOTES, REMOVALS
 from chess_snn.campaign.store.plans import ProgressPlan, read_plan, write_plan
 from chess_snn.campaign.store.receipts import Receipt, ShardFacts, TrainingFacts, read_receipt
-from chess_snn.campaign.strength.champions import read_choice
+from chess_snn.campaign.strength.champions import HAND_PROMOTIONS
 from chess_snn.campaign.strength.match_games import read_match
 from chess_snn.campaign.strength.matches import champion_match, event_of
 from chess_snn.campaign.strength.reports import read_report
@@ -48,9 +48,8 @@ def _check_checkpoint(_: CampaignFolder, path: Path) -> Whole:
 
 def _check_match(folder: CampaignFolder, path: Path) -> Whole:
     game = game_of(folder)
-    result, body = read_match(game.spec, path).result, read_match_body(path)
-    fault = match_fault(game, result, body)
-    if fault is not None:
+    result, body = read_match(game.spec, path)
+    if fault := match_fault(game, result, body):
         raise CorruptDataError(f"{path}: {fault}")
     summary = {name: value for name, value in body.items() if name not in DETAILS}
     return Whole(summary, num_match_games=result.num_games)
@@ -68,10 +67,10 @@ PLAN_CODEC: Final = Codec(lambda folder, path: Whole(read_plan(folder, _number(p
 MATCH_CODEC: Final = Codec(_check_match)
 MATCH_PART_CODEC: Final = Codec(lambda _, path: Whole(bool(read_match_body(path))))
 REPORT_CODEC: Final = Codec(lambda _, path: Whole(read_report(path)))
-HAND_PROMOTION_CODEC: Final = Codec(lambda _, path: Whole(read_choice(path)))
-EXTENSION_CODEC: Final = Codec(lambda _, path: Whole(read_extension(path)))
-NOTE_CODEC: Final = Codec(lambda _, path: Whole(read_note(path)))
-REMOVAL_CODEC: Final = Codec(lambda _, path: Whole(read_removal(path)))
+HAND_PROMOTION_CODEC: Final = Codec(lambda _, path: Whole(HAND_PROMOTIONS.read(path)))
+EXTENSION_CODEC: Final = Codec(lambda _, path: Whole(EXTENSIONS.read(path)))
+NOTE_CODEC: Final = Codec(lambda _, path: Whole(NOTES.read(path)))
+REMOVAL_CODEC: Final = Codec(lambda _, path: Whole(REMOVALS.read(path)))
 UNKNOWN_CODEC: Final = Codec(None)
 """Of files whose content no program reads again."""
 

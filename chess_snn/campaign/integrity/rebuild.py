@@ -23,10 +23,9 @@ from typing import Any, Final, TypeVar
 from chess_snn.campaign.artifacts.artifact import Stored
 from chess_snn.campaign.artifacts.table import CHECKPOINT, stored_at
 from chess_snn.campaign.store.folder import CampaignFolder
-from chess_snn.campaign.store.history import ReceiptHistory
 from chess_snn.campaign.store.notes import is_removed, quarantine, write_note
 from chess_snn.campaign.store.origin import Origin
-from chess_snn.campaign.store.receipts import read_receipt
+from chess_snn.campaign.store.receipts import read_receipt, read_receipts
 from chess_snn.campaign.strength.champions import champion_of
 from chess_snn.data import link_folder, read_manifest, verify_folder
 from chess_snn.errors import (
@@ -244,7 +243,7 @@ def missing_generations(folder: CampaignFolder) -> list[int]:
 
     A campaign is run for them, and no later iteration may ever read them.
     """
-    receipts = ReceiptHistory(folder)
+    receipts = read_receipts(folder)
     wanted = {len(receipts), champion_of(folder, receipts)} if receipts else set()
     return sorted(
         generation for generation in wanted

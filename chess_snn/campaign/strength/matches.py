@@ -15,12 +15,12 @@ from chess_snn.campaign.configuration.settings import OPENINGS_EACH
 from chess_snn.campaign.stages.networks import evaluator_of, game_of, match_search
 from chess_snn.campaign.store.extensions import num_extensions
 from chess_snn.campaign.store.folder import PART_MARK, CampaignFolder
-from chess_snn.campaign.store.history import ReceiptHistory
 from chess_snn.campaign.store.notes import is_removed
 from chess_snn.campaign.store.plans import ProgressPlan, next_plan, read_plans
 from chess_snn.campaign.store.receipts import (
     is_summary,
     num_finished_iterations,
+    read_receipt,
     recorded_seconds,
 )
 from chess_snn.data import read_manifest
@@ -185,13 +185,13 @@ def is_final(event: str) -> bool:
 
 def final_matches(folder: CampaignFolder) -> list[ScheduledMatch]:
     """The matches of the last generation, once its iteration has its receipt; maybe none."""
-    settings, receipts = folder.config.evaluation, ReceiptHistory(folder)
-    if not settings.final_openings or not receipts:
+    settings, newest = folder.config.evaluation, num_finished_iterations(folder)
+    if not settings.final_openings or not newest:
         return []
-    newest, budget = receipts[-1].training.generation, settings.final_simulations
+    budget = settings.final_simulations
     plans = _of_kept_networks(folder, read_plans(folder)[:newest])
     by_time = folder.config.campaign.hours > 0
-    now = receipts[-1].elapsed_s if by_time else newest
+    now = read_receipt(folder, newest - 1).elapsed_s if by_time else newest
     earlier = earlier_generation(plans, by_time=by_time, now=now)
     searching, event = NetworkPlayer(newest, budget), final_event(folder)
     weakest, stronger = "random", "greedy"
@@ -366,26 +366,31 @@ def _read_summary(path: Path) -> Json:
     return summary
 
 
+def read_games(
+    folder: CampaignFolder, path: Path, hint: str = "delete it, so that it is played again"
+) -> MatchResult:
+    """The games in the file of a match, or of a part of one.
+
+    Raises:
+        CorruptDataError: it cannot be read; names the file, and ends with ``hint``.
+    """
+    try:
+        return MatchResult.from_json(game_of(folder).spec, read_match_body(path))
+    except CorruptDataError as error:
+        raise CorruptDataError(f"{path}: {error}; {hint}") from error
+
+
 def _put_together(folder: CampaignFolder, match: ScheduledMatch, parts: list[Path]) -> MatchResult:
     """One result from the files of all parts, in which each engine was of one version."""
-    spec = game_of(folder).spec
     # A ladder test chose its batches by earlier results, so all of it is played again.
     files = (
         f"whose names begin with {LADDER_TEST}" if match.name.startswith(LADDER_TEST)
         else f"with {PART_MARK} in their names"
     )
-    hint = f"delete the files {files} beside it"
+    hint = f"delete the files {files} beside it, so that all of it is played again"
+    results = [read_games(folder, part, hint) for part in parts]
     try:
-        results = [MatchResult.from_json(spec, read_match_body(part)) for part in parts]
         identities_of(results)
-    except CorruptDataError as error:
-        raise CorruptDataError(
-            f"a part of match {match.event}/{match.name}: {error}; {hint}, so that they are "
-            "played again"
-        ) from error
     except UsageError as error:
-        raise CampaignError(
-            f"in match {match.event}/{match.name} {error}; {hint}, so that all of it is played "
-            "by one"
-        ) from error
+        raise CampaignError(f"in match {match.event}/{match.name} {error}; {hint}") from error
     return MatchResult.joined(results)
