@@ -1,12 +1,8 @@
 """All artifacts of a campaign, one row each.
 
-After a change, write the table into the documentation::
-
-    python -m chess_snn.campaign.artifacts.table docs/reliability.md
+After a change, write the table into the documentation: ``python tests/written_docs.py``.
 """
 
-import re
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
@@ -156,33 +152,3 @@ def kinds() -> tuple[str, ...]:
     """What verify counts."""
     checked = (artifact for artifact in ARTIFACTS if artifact.codec.check is not None)
     return tuple(dict.fromkeys(artifact.counted_as for artifact in checked))
-
-
-BEGIN: Final = (
-    "<!-- Written by `python -m chess_snn.campaign.artifacts.table`; do not edit this table. -->"
-)
-END: Final = "<!-- End of the table. -->"
-
-
-def artifact_table() -> str:
-    """Markdown: what a campaign stores, what happens to a corrupt one, and what gc keeps."""
-    rows = [
-        f"| {artifact.name} | `{re.sub(':0[0-9]+d', '', artifact.pattern)}` "
-        f"| {artifact.after_repair or 'restore it from a backup'} | {artifact.kept} |"
-        for artifact in ARTIFACTS if artifact.codec.check is not None
-    ]
-    head = ["| artifact | path | if it is corrupt | `gc` keeps |", "| - | - | - | - |"]
-    return "\n".join([*head, *rows]) + "\n"
-
-
-def main(document: Path) -> None:
-    """Replace the table in ``document``, between the two markers."""
-    before, _, rest = document.read_text(encoding="utf-8").partition(BEGIN)
-    _, _, after = rest.partition(END)
-    document.write_text(
-        f"{before}{BEGIN}\n\n{artifact_table()}\n{END}{after}", encoding="utf-8"
-    )
-
-
-if __name__ == "__main__":
-    main(Path(sys.argv[1]))

@@ -23,10 +23,9 @@ from chess_snn.campaign.stages import (
 )
 from chess_snn.campaign.stages.training import TrainingValues
 from chess_snn.campaign.stages.training_alone import (
-    TrainedNetwork,
     begin_network,
     learn_network,
-    trained_network,
+    points_of,
     unfinished_folder,
 )
 from chess_snn.campaign.stages.training_program import LEARN
@@ -37,7 +36,7 @@ from chess_snn.cores import num_cores
 from chess_snn.data import sweep_temporaries, write_json
 from chess_snn.devices import VISIBLE_GPUS, choose_devices
 from chess_snn.errors import ConfigError, RankLostError
-from chess_snn.training import StepLines, check_newest
+from chess_snn.training import Points, StepLines, check_newest
 from chess_snn.training.rank_launch import RankLayout, run_ranks
 from chess_snn.training.ranks import TIMEOUT_S
 from chess_snn.types import Json, LogFn, Progress
@@ -129,32 +128,33 @@ def train_network(
     config: CampaignConfig, out: Path, layout: RankLayout = IN_THIS_PROCESS, *,
     num_threads: int = 0, timeout_s: float = TIMEOUT_S, on_progress: Progress | None = None,
     on_line: LogFn | None = None,
-) -> TrainedNetwork:
+) -> Points:
     """Train a network on the games of ``config.supervised``, or go on with that.
 
     Args:
-        config: its games are fixed, see
-            :func:`chess_snn.campaign.stages.dataset.fix_dataset`; of the rest,
-            ``net``, ``training``, the seed and the device are looked at.
-        out: the checkpoint to be.
+        config: its games are fixed (:func:`chess_snn.campaign.stages.dataset.fix_dataset`); of the
+            rest, ``net``, ``training``, the seed and the device are looked at.
+        out: the checkpoint to be; if it is there already, nothing is trained.
         layout: as of :func:`run_training`, and so are the others.
         num_threads: of each rank.
         timeout_s: how long a rank may keep the others waiting.
         on_progress: called with (steps done, steps in all).
         on_line: called instead with lines of progress.
 
+    Returns:
+        The figures of the training by step.
+
     Raises:
         UsageError: ``out`` or what is unfinished there is something else, or the games are gone.
         CorruptDataError: a shard or a checkpoint is damaged.
     """
-    before = begin_network(config, out, is_first=layout.first == 0)
-    if before is not None:
-        return before
+    if not begin_network(config, out, is_first=layout.first == 0):
+        return points_of(out)
     training = RankTraining(
         config, out, (str(out.absolute()), LEARN),
         alone=partial(learn_network, out),
         check=partial(check_newest, unfinished_folder(out)),
-        result=partial(trained_network, out),
+        result=partial(points_of, out),
     )
     return run_training(
         training, layout, num_threads=num_threads, timeout_s=timeout_s, on_progress=on_progress,
