@@ -88,7 +88,7 @@ def test_a_damaged_part_is_refused(untrained):
     part = untrained.match_part(match.event, match.name, 0)
     for damage in ({"per_game": {}}, {"schema": 1}):
         part.write_text(json.dumps(json.loads(part.read_text()) | damage))
-        with pytest.raises(CorruptDataError, match=r"gen-000001/random: .*\.part-"):
+        with pytest.raises(CorruptDataError, match=r"gen-000001/random\.part-"):
             finish_match(untrained.path, match)
     assert not untrained.match(match.event, match.name).exists()
 

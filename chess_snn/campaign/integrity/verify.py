@@ -29,12 +29,9 @@ _ABSENT: Final[tuple[Event, ...]] = ("quarantined", "dropped")
 def verify_campaign(
     folder: CampaignFolder, *, num_workers: int = 1, on_progress: Progress | None = None
 ) -> Findings:
-    """Check every artifact in ``folder``.
+    """Check every artifact in ``folder``; shards by ``num_workers`` processes, if there are many.
 
-    Args:
-        folder: of the campaign.
-        num_workers: processes that check shards, if there are many.
-        on_progress: called often, with (folders checked, in all).
+    ``on_progress`` is called often, with (folders checked, in all).
     """
     begun, findings = time.monotonic(), Findings()
     _check_settings(folder, findings)

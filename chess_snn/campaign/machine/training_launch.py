@@ -102,12 +102,8 @@ def train_as_configured(
 ) -> TrainingFacts:
     """Train generation ``iteration + 1`` with as many ranks as :func:`choose_ranks` says.
 
-    Args:
-        directory: the campaign folder.
-        iteration: whose games are new.
-        values: by default read from the folder.
-        num_threads: of a CPU, which the ranks share.
-        on_progress: called with (steps done, steps in all).
+    The ranks share ``num_threads`` of a CPU. ``on_progress`` is called with (steps done, steps in
+    all). ``values`` are by default read from the campaign in ``directory``.
 
     Raises:
         RankLostError: a rank died or froze; nothing is half-written, and it may be tried again.
@@ -250,14 +246,9 @@ def training_gpus(config: CampaignConfig) -> tuple[str, ...]:
 def choose_ranks(config: CampaignConfig, num_gpus: int, num_machines: int = 1) -> RankChoice:
     """How many ranks train on a machine with ``num_gpus`` GPUs for training.
 
-    As ``execution.training_ranks`` says. Where that is 0: one for each GPU, but all machines
-    together have no more than a step has micro-batches; one where there is no GPU, since threads
-    share the micro-batches there.
-
-    Args:
-        config: of the campaign, or of a network that learns from a dataset.
-        num_gpus: of this machine.
-        num_machines: that train together, each with as many GPUs.
+    As ``execution.training_ranks`` says. Where that is 0: one for each GPU, but ``num_machines``
+    with as many GPUs have together no more than a step has micro-batches; one where there is no
+    GPU, since threads share the micro-batches there.
 
     Raises:
         ConfigError: ``execution.training_backend`` is NCCL, and there is no GPU.
@@ -289,12 +280,8 @@ def choose_ranks(config: CampaignConfig, num_gpus: int, num_machines: int = 1) -
 def deal_ranks(config: CampaignConfig, gpus: Sequence[int]) -> list[int]:
     """Ranks of each machine that trains together with others.
 
-    As :func:`choose_ranks`, but each machine may have another number of GPUs: where there are more
-    than micro-batches, the machines with the most ranks have fewer.
-
-    Args:
-        config: of the campaign.
-        gpus: of each machine; no more machines than a step has micro-batches.
+    As :func:`choose_ranks`, but each machine may have another number of ``gpus``: where there are
+    more than micro-batches, the machines with the most ranks have fewer.
     """
     if each := config.execution.training_ranks:
         return [each] * len(gpus)

@@ -81,7 +81,7 @@ def commit_model(
     target: Path, weights: Path, config: CampaignConfig, facts: Json, card: str = "",
     expected: StoredFile | None = None,
 ) -> Manifest:
-    """Write a network to ``target``; one that is there already stays.
+    """Write a network to ``target``; returns the manifest of what is there, which may be older.
 
     Args:
         target: the new folder.
@@ -90,9 +90,6 @@ def commit_model(
         facts: what is known of it: at least its ``generation`` and the ``digest`` of its weights.
         card: the same for people; none if empty.
         expected: size and digest that the copy of ``weights`` must have.
-
-    Returns:
-        What is in ``target``.
 
     Raises:
         CorruptDataError: the copy is another file than expected.

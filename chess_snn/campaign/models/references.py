@@ -111,10 +111,6 @@ def find_model(text: str, fetch: FetchModel) -> Model:
 
     Its campaign's frozen settings, where it has a campaign, say how it is searched with.
 
-    Args:
-        text: a path, or the address of a registered model.
-        fetch: gets a registered model.
-
     Raises:
         UsageError: nothing of that name is there, or no network is in it.
         ChessSnnError: the registry is away.

@@ -75,16 +75,11 @@ class Start:
 
 
 def find_start(text: str, fetch: FetchModel) -> Start:
-    """The network that ``text`` names, to start a campaign from.
-
-    Args:
-        text: see :data:`chess_snn.campaign.models.references.KNOWN_MODELS`.
-        fetch: gets a registered model.
+    """The network that ``text`` names, to start a campaign from; see :func:`.find_model`.
 
     Raises:
-        UsageError: there is no such network.
         CorruptDataError: it is damaged.
-        ChessSnnError: the registry is away.
+        ChessSnnError: as :func:`.find_model`.
     """
     model = find_model(text, fetch)
     assert model.weights is not None
@@ -104,14 +99,10 @@ def find_start(text: str, fetch: FetchModel) -> Start:
 def create_campaign(
     path: Path, config: CampaignConfig, start: Start | None = None, *, with_games: bool = False
 ) -> CampaignFolder:
-    """Make a new campaign in ``path``: from nothing, or from a network.
+    """Make a new campaign in ``path``, missing or empty: from nothing, or from a network.
 
-    Args:
-        path: of the new folder, missing or empty.
-        config: its settings; of :meth:`Start.load_config` where it starts from a network.
-        start: its generation 0.
-        with_games: whether the replay window that the network was trained on is taken along: the
-            first windows of the new campaign hold it too.
+    From a network, ``config`` is one of :meth:`Start.load_config`. ``with_games`` takes along the
+    replay window that it was trained on: the first windows of the new campaign hold it too.
 
     Raises:
         CampaignError: the folder holds something already, or cannot be written.

@@ -72,13 +72,8 @@ def play_shard(
 ) -> ShardFacts:
     """Play one shard of ``iteration`` with that generation's network, and commit it.
 
-    Args:
-        directory: has the network, and the earlier shards of ``values``.
-        iteration: of the shard.
-        shard: its number.
-        values: by default, read from the campaign in ``directory``.
-        num_threads: of a CPU.
-        on_progress: called with (games played, games in all).
+    ``directory`` has the network, and the earlier shards of ``values``, which are by default read
+    from the campaign in it. ``on_progress`` is called with (games played, games in all).
     """
     folder = CampaignFolder.open(directory)
     target = folder.shard(iteration, shard)

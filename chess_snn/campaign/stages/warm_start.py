@@ -89,15 +89,10 @@ def learn_dataset(
     config: CampaignConfig, folder: Path, meta: Json, on_progress: Progress | None,
     on_step: StepListener | None, ranks: Ranks,
 ) -> tuple[Trainer, Json]:
-    """Train a network on the games of ``config``, or go on with that.
+    """Train a network on the games of ``config``, which are fixed, or go on with that.
 
-    Args:
-        config: its games are fixed.
-        folder: of checkpoints on the way.
-        meta: what their manifests keep beside their own.
-        on_progress: called after every step with (steps done, steps in all).
-        on_step: called with the losses of every step.
-        ranks: who trains together.
+    Checkpoints on the way go into ``folder``, with ``meta`` in their manifests. ``on_progress`` is
+    called after every step with (steps done, steps in all).
 
     Returns:
         The trainer at the end, and what is kept beside its network: the games and the figures.

@@ -130,12 +130,8 @@ class CampaignFolder:
     ) -> "CampaignFolder":
         """Make a new campaign in ``path``, which must be missing or empty.
 
-        Args:
-            path: of the new folder.
-            config: its settings.
-            origin: where it came from, if it did not begin from nothing.
-            fill: called with the campaign before it has its name: puts in what it begins with. The
-                campaign appears with all of it, or not at all.
+        ``fill`` is called with the campaign before it has its name, and puts in what it begins
+        with. The campaign appears with all of it, or not at all.
 
         Raises:
             CampaignError: it holds something already, or cannot be written.

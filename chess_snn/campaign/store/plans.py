@@ -76,13 +76,8 @@ def begin_iteration(
 ) -> ProgressPlan | None:
     """The plan of ``iteration``, committed; None where the campaign ends before it.
 
-    An iteration that began is finished, even if the time is up when it is resumed.
-
-    Args:
-        folder: of the campaign.
-        iteration: all earlier ones have a plan.
-        elapsed_s: seconds that the campaign has run.
-        num_workers: that can play now.
+    An iteration that began is finished, even if the time is up when it is resumed. All earlier ones
+    have a plan; the campaign has run for ``elapsed_s``, and ``num_workers`` can play now.
 
     Raises:
         CorruptDataError: a plan is damaged.

@@ -59,12 +59,8 @@ def champion_of(folder: CampaignFolder, receipts: Sequence[Receipt]) -> int | No
 def champion_to_beat(folder: CampaignFolder, iteration: int) -> int | None:
     """The champion that the candidate of ``iteration`` has to replace.
 
-    Args:
-        folder: of the campaign.
-        iteration: all earlier ones have their receipt.
-
-    Returns:
-        A generation; None while no champion was either evaluated or chosen by hand.
+    None while no champion was either evaluated or chosen by hand. All earlier iterations have their
+    receipt.
     """
     by_hand = read_hand_promotions(folder)
     champion = _chosen_after(by_hand, iteration)
@@ -79,13 +75,10 @@ def champion_to_beat(folder: CampaignFolder, iteration: int) -> int | None:
 def choose_champion(
     folder: CampaignFolder, iteration: int, score: float | None, promotion: PromotionFacts | None
 ) -> int:
-    """Generation of the champion once ``iteration`` is finished.
+    """Generation of the champion once ``iteration`` is finished; all earlier ones are.
 
-    Args:
-        folder: of the campaign; all earlier iterations have their receipt.
-        iteration: whose candidate is generation ``iteration + 1``.
-        score: the candidate's mean over the opponents, in [0, 1]; None where it is not evaluated.
-        promotion: its games against the champion, if there were any.
+    The candidate is generation ``iteration + 1``. ``score`` is its mean over the opponents, in
+    [0, 1]; None if it was not evaluated.
     """
     candidate, champion = iteration + 1, champion_to_beat(folder, iteration)
     if champion is None:

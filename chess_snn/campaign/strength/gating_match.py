@@ -145,13 +145,8 @@ def decide(
 
     The ratings rest on the games of the gating match and on those against all other players. The
     score of the gating match decides if they do not have both: the match had a search budget of its
-    own, or no game is against the random mover.
-
-    Args:
-        config: of the campaign.
-        facts: as :func:`finish_gating_match` returned them.
-        rated: all players by all games up to the candidate's evaluation, see
-            :func:`chess_snn.campaign.strength.ratings.rate_campaign`.
+    own, or no game is against the random mover. ``rated`` are all players by all games up to the
+    candidate's evaluation.
     """
     ahead = None
     if rated is not None and config.gating_simulations == config.evaluation.simulations:

@@ -236,13 +236,8 @@ def earlier_generation(
 
     A campaign counted by iterations counts them here too, so that all runs of one seed play the
     same matches. Planned progress does not serve: it stays at 1 where a finished campaign was
-    extended.
-
-    Args:
-        plans: of the iterations whose first generations may be chosen; at least one.
-        by_time: whether the campaign is counted by hours.
-        now: seconds that the campaign has run, by hours; else iterations that it has done. By
-            default, up to the last plan.
+    extended. The first generations of the iterations of ``plans``, at least one, may be chosen.
+    ``now`` is in seconds ``by_time``, else in iterations; by default that of the last plan.
     """
     stands = {plan.iteration: plan.elapsed_s if by_time else plan.iteration for plan in plans}
     wanted = EARLIER_SHARE * (stands[plans[-1].iteration] if now is None else now)
