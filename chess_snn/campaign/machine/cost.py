@@ -13,14 +13,13 @@ import torch
 from chess_snn.campaign.configuration.settings import CampaignConfig
 from chess_snn.campaign.machine.warm_up import scratch_window
 from chess_snn.campaign.machine.workers import num_workers, threads_each
-from chess_snn.campaign.stages.networks import can_overlap_groups
+from chess_snn.campaign.stages.networks import self_play_searches
 from chess_snn.campaign.store.receipts import Receipt
 from chess_snn.cores import num_cores
 from chess_snn.data import GameRecords
 from chess_snn.devices import find_devices
 from chess_snn.games import get_game
 from chess_snn.nets import build_network, make_evaluator
-from chess_snn.search import make_search
 from chess_snn.self_play import play_games
 from chess_snn.training import IterationPlan, Trainer, TrainingReport
 from chess_snn.types import Progress
@@ -116,12 +115,9 @@ def measure_self_play(
     with make_evaluator(
         network, device=device, precision=config.net.precision, num_threads=num_threads
     ) as evaluator:
-        num_groups = 2 if can_overlap_groups(device, num_threads) else 1
-        searches = [
-            make_search(game, evaluator, config.search, simulations=simulations,
-                        num_games=-(-num_games // num_groups))
-            for _ in range(num_groups)
-        ]
+        searches = self_play_searches(
+            config, evaluator, device, num_threads, simulations, num_games
+        )
         for plies in (_WARM_PLIES, _MEASURED_PLIES):
             settings = replace(config.self_play, max_plies_first=plies, max_plies_last=plies)
             records, statistics = play_games(

@@ -146,12 +146,8 @@ def _window_of(start: Start) -> list[Path]:
 
 def _settings_of(shape: NetConfig) -> NetworkSettings:
     """The settings of a network if only its shape is known."""
-    size = next(
-        (name for name, preset in SIZES.items()
-         if (preset.blocks, preset.channels) == (shape.blocks, shape.channels)),
-        NetworkSettings().size,
-    )
-    settings = NetworkSettings(size=size, activation=shape.activation)
+    size = {"size": shape.size} if shape.size in SIZES else {}
+    settings = NetworkSettings(**size, activation=shape.activation)
     found, wanted = asdict(settings.network()), asdict(shape)
     others = {name: wanted[name] for name in wanted if wanted[name] != found[name]}
     return replace(settings, **others)

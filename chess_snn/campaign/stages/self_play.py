@@ -5,7 +5,6 @@ from functools import lru_cache
 from pathlib import Path
 
 from chess_snn.campaign.stages.networks import (
-    can_overlap_groups,
     device_of,
     evaluator_of,
     game_of,
@@ -84,8 +83,8 @@ def play_shard(
     settings, simulations = config.self_play, config.search.simulations(values.progress)
     evaluator = evaluator_of(folder, iteration, num_threads=num_threads)
     searches = self_play_searches(
-        folder, evaluator, simulations, min(games.num_games, settings.concurrent_games),
-        side_by_side=can_overlap_groups(device_of(folder), num_threads),
+        config, evaluator, device_of(config), num_threads, simulations,
+        min(games.num_games, settings.concurrent_games),
     )
     records, statistics = play_games(
         game,

@@ -1,6 +1,6 @@
 """The stage of training: an iteration's games, and those before them, make the next generation."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Final
 
@@ -115,7 +115,7 @@ def train_generation(
         setting="training.window_positions",
     )
     trainer = load_trainer(
-        folder.checkpoint(iteration), game, device_of(folder, ranks.local_rank), ranks,
+        folder.checkpoint(iteration), game, device_of(config, ranks.local_rank), ranks,
         settings=config.training if _is_forked_at(folder, iteration) else None,
     )
     trainer.begin_iteration(iteration)
@@ -254,11 +254,5 @@ def _loss_scale(report: TrainingReport) -> dict[str, float]:
 
 
 def _training_facts(meta: Json) -> TrainingFacts:
-    return TrainingFacts(
-        generation=meta["generation"],
-        weights_digest=meta["weights_digest"],
-        window_shards=meta["window_shards"],
-        window_positions=meta["window_positions"],
-        metrics=meta["metrics"],
-    )
+    return TrainingFacts(**{field.name: meta[field.name] for field in fields(TrainingFacts)})
 

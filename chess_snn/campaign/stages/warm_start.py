@@ -13,11 +13,10 @@ from chess_snn.campaign.configuration.loading import config_values
 from chess_snn.campaign.configuration.settings import CampaignConfig
 from chess_snn.campaign.stages import commit_first_generation
 from chess_snn.campaign.stages.dataset import fixed_dataset, schedule_of
-from chess_snn.campaign.stages.networks import FROZEN_SETTINGS
+from chess_snn.campaign.stages.networks import FROZEN_SETTINGS, device_of
 from chess_snn.campaign.store.folder import CampaignFolder
 from chess_snn.data import is_committed, read_manifest
 from chess_snn.data.files import remove
-from chess_snn.devices import find_devices
 from chess_snn.errors import UsageError
 from chess_snn.games import get_game
 from chess_snn.nets import build_network
@@ -103,8 +102,7 @@ def learn_dataset(
         RankLostError: a rank died or froze; the last checkpoint on the way stays.
     """
     given, game, seed = fixed_dataset(config), get_game(config.campaign.game), config.campaign.seed
-    devices = find_devices(config.execution.device)
-    device = devices[ranks.local_rank % len(devices)]
+    device = device_of(config, ranks.local_rank)
 
     def begin() -> Trainer:
         network = build_network(

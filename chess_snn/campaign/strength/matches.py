@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from chess_snn.campaign.configuration.settings import OPENINGS_EACH
-from chess_snn.campaign.stages.networks import evaluator_of, game_of, match_search
+from chess_snn.campaign.stages.networks import evaluator_of, game_of
 from chess_snn.campaign.store.extensions import num_extensions
 from chess_snn.campaign.store.folder import PART_MARK, CampaignFolder
 from chess_snn.campaign.store.notes import is_removed
@@ -42,6 +42,7 @@ from chess_snn.evaluation.match_result import DETAILS, identities_of
 from chess_snn.evaluation.matches import report_after
 from chess_snn.failpoints import failpoint
 from chess_snn.rng import derive_seed
+from chess_snn.search import make_match_search
 from chess_snn.types import Json, Progress, UInt64Array
 
 FINAL = "final"
@@ -326,7 +327,10 @@ def take_seat(
     if isinstance(player, str):
         return make_player(game_of(folder), player, EngineSettings(processes=num_threads))
     evaluator = evaluator_of(folder, player.generation, num_threads=num_threads)
-    search = match_search(folder, evaluator, player.simulations, num_games)
+    search = make_match_search(
+        game_of(folder), evaluator, folder.config.search,
+        simulations=player.simulations, num_games=num_games,
+    )
     return SearchPlayer(search, player.name)
 
 
