@@ -11,7 +11,6 @@ from typing import Any
 from chess_snn.campaign.artifacts.artifact import Input, Key
 from chess_snn.campaign.stages import prepare_first_generation, train_generation, window_shards
 from chess_snn.campaign.stages.self_play import shard_values
-from chess_snn.campaign.stages.training import TrainingValues, training_values
 from chess_snn.campaign.stages.warm_start import is_warm, train_first_generation
 from chess_snn.campaign.store.folder import CampaignFolder, file_name
 from chess_snn.campaign.store.notes import is_removed
@@ -45,11 +44,6 @@ def checkpoint_inputs(folder: CampaignFolder, generation: int) -> Iterator[Input
     yield from map(Input, window_shards(folder, iteration))
 
 
-def checkpoint_values(folder: CampaignFolder, generation: int) -> TrainingValues:
-    """The values by which ``generation``, from 1, is trained."""
-    return training_values(folder, generation - 1)
-
-
 def match_part_inputs(folder: CampaignFolder, match: ScheduledMatch, part: int) -> Iterator[Input]:
     """The weights of the networks that play."""
     del part
@@ -79,11 +73,7 @@ def make_checkpoint(directory: Path, generation: int) -> Any:
 
 
 def refuse_inherited_shard(directory: Path, origin: str, shard: int) -> None:
-    """Raise: another campaign played this shard.
-
-    Raises:
-        BeyondRepairError: always.
-    """
+    """Raise a BeyondRepairError: another campaign played this shard."""
     raise BeyondRepairError(
         f"shard {shard} of {origin} was played by another campaign than {directory}"
     )

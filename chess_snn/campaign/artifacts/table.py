@@ -11,6 +11,7 @@ from chess_snn.campaign.artifacts import checks, inputs, retention
 from chess_snn.campaign.artifacts.artifact import Artifact, Stored
 from chess_snn.campaign.stages import play_shard
 from chess_snn.campaign.stages.self_play import shard_values
+from chess_snn.campaign.stages.training import training_values
 from chess_snn.campaign.store import folder as paths
 from chess_snn.campaign.store.folder import CampaignFolder
 from chess_snn.campaign.strength.ladder_tests import ladder_start, play_ladder_test
@@ -50,7 +51,9 @@ INHERITED_SHARD: Final = Artifact(
 CHECKPOINT: Final = Artifact(
     "checkpoint", paths.CHECKPOINT, checks.CHECKPOINT_CODEC, "generation {generation}",
     expected=checks.expected_checkpoints, differences=checks.checkpoint_differences,
-    inputs=inputs.checkpoint_inputs, values=inputs.checkpoint_values, make=inputs.make_checkpoint,
+    inputs=inputs.checkpoint_inputs,
+    values=lambda folder, generation: training_values(folder, generation - 1),
+    make=inputs.make_checkpoint,
     after_repair="trained again from the generation before when it is needed",
     sort="checkpoints", disposable=retention.disposable_checkpoints,
     kept="generation 0, the newest, every champion, those of the last matches, and those that "

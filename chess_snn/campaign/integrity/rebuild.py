@@ -71,9 +71,7 @@ class Rebuilder:
     def rebuild(self, error: DamagedFolderError, times_before: int = 0) -> None:
         """Quarantine what ``error`` names, and rebuild or drop it.
 
-        Args:
-            error: what the work met.
-            times_before: how often the same work has met the same artifact before.
+        The same work has met the same artifact ``times_before``.
 
         Raises:
             DamagedFolderError: ``error`` itself, if it names no artifact that can be quarantined.
@@ -101,11 +99,7 @@ class Rebuilder:
                 met[error.folder] += 1
 
     def rebuild_missing(self) -> None:
-        """Rebuild what :func:`missing_generations` names.
-
-        Raises:
-            BeyondRepairError: one cannot be rebuilt.
-        """
+        """Rebuild what :func:`missing_generations` names. Raises as :meth:`rebuild`."""
         for generation in missing_generations(self.folder):
             self.run(partial(read_manifest, self.folder.checkpoint(generation)))
 
@@ -225,11 +219,7 @@ def is_whole(folder: CampaignFolder, stored: Stored) -> bool:
 
 
 def check_parent(origin: Origin) -> None:
-    """Return if the parent's folder still has that campaign.
-
-    Raises:
-        CampaignError: it does not.
-    """
+    """Raise a CampaignError unless the parent's folder still has that campaign."""
     found = CampaignFolder.open(Path(origin.folder)).campaign_id
     if found != origin.campaign_id:
         raise CampaignError(

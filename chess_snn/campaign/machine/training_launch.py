@@ -127,15 +127,9 @@ def train_network(
 ) -> Points:
     """Train a network on the games of ``config.supervised``, or go on with that.
 
-    Args:
-        config: its games are fixed (:func:`chess_snn.campaign.stages.dataset.fix_dataset`); of the
-            rest, ``net``, ``training``, the seed and the device are looked at.
-        out: the checkpoint to be; if it is there already, nothing is trained.
-        layout: as of :func:`run_training`, and so are the others.
-        num_threads: of each rank.
-        timeout_s: how long a rank may keep the others waiting.
-        on_progress: called with (steps done, steps in all).
-        on_line: called instead with lines of progress.
+    The games are fixed (:func:`chess_snn.campaign.stages.dataset.fix_dataset`); of the rest of
+    ``config``, ``net``, ``training``, the seed and the device are looked at. If the checkpoint
+    ``out`` is there already, nothing is trained. Other arguments are those of :func:`run_training`.
 
     Returns:
         The figures of the training by step.
@@ -177,7 +171,7 @@ def run_training(
 
     Args:
         training: the same on all machines; they see the same folder.
-        layout: how many ranks, and where.
+        layout: of the ranks.
         num_threads: of each on a CPU; 0 shares the cores of this machine.
         timeout_s: how long a rank may keep the others waiting.
         on_progress: called with (steps done, steps in all).

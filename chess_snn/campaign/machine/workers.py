@@ -62,9 +62,7 @@ def plan_workers(config: CampaignConfig, machine: Machine, num_games: int) -> Wo
     """The workers of ``machine``, which is looked at no further.
 
     If the settings leave their number open, there are no more than ``num_games`` of an iteration.
-
-    Raises:
-        ConfigError: as :func:`plan_here`.
+    Raises as :func:`plan_here`.
     """
     execution = config.execution
     devices = choose_devices(execution.device, execution.gpus, machine.gpus)

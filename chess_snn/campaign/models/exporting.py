@@ -60,10 +60,7 @@ def export_model(folder: CampaignFolder, generation: int, target: Path) -> Netwo
 
 
 def copy_model(source: Path, target: Path) -> Json:
-    """Copy the exported model in ``source`` to ``target``, a new folder, whole or not at all.
-
-    Returns:
-        What is known of it.
+    """Copy the exported model in ``source`` to ``target``, a new folder; what is known of it.
 
     Raises:
         CorruptDataError: a file in ``source`` is damaged.
@@ -110,9 +107,7 @@ def commit_model(
 
 
 def read_exported(folder: Path) -> tuple[Json, CampaignConfig]:
-    """What is known of the exported model in ``folder``, and its campaign's settings.
-
-    Its files are not verified.
+    """What is known of the exported model in ``folder``, which is not verified, and its settings.
 
     Raises:
         CorruptDataError: its description is damaged.

@@ -104,7 +104,7 @@ def train_generation(
     target = folder.checkpoint(iteration + 1)
     if target.exists():  # whole, or its manifest damaged: then this raises
         return trained_before(folder, iteration)
-    config, game = folder.config, game_of(folder)
+    config, game, origin = folder.config, game_of(folder), folder.origin
     torch.set_num_threads(num_threads)
 
     values = values or training_values(folder, iteration)
@@ -116,7 +116,8 @@ def train_generation(
     )
     trainer = load_trainer(
         folder.checkpoint(iteration), game, device_of(config, ranks.local_rank), ranks,
-        settings=config.training if _is_forked_at(folder, iteration) else None,
+        # The settings of training may be new in the first iteration of a fork.
+        settings=config.training if origin and origin.forked_at == iteration else None,
     )
     trainer.begin_iteration(iteration)
     plan = IterationPlan(
@@ -162,11 +163,6 @@ def train_generation(
     return _training_facts(manifest.meta)
 
 
-def _is_forked_at(folder: CampaignFolder, iteration: int) -> bool:
-    """Whether ``iteration`` is the first of a fork, whose settings of training may be new."""
-    return folder.origin is not None and folder.origin.forked_at == iteration
-
-
 def trained_before(folder: CampaignFolder, iteration: int) -> TrainingFacts:
     """What :func:`train_generation` returned when it committed generation ``iteration + 1``.
 
@@ -180,8 +176,7 @@ def step_losses(folder: CampaignFolder, generation: int) -> StepLosses:
     """The losses by optimiser step of the training that made ``generation``, at most 100 points.
 
     Empty for generation 0, for one that was removed on purpose, and for one trained by a version
-    that did not keep them. Ranks keep the same as one process, up to the rounding of sums. See
-    :func:`chess_snn.training.thin`.
+    that did not keep them. See :func:`chess_snn.training.thin`.
 
     Raises:
         CorruptDataError: the generation's manifest is missing or damaged.

@@ -121,7 +121,7 @@ class CampaignFolder:
     """Never changes, wherever the folder is moved."""
     config: CampaignConfig
     origin: Origin | None = None
-    """None: it began from nothing."""
+    """None if it began from nothing."""
 
     @classmethod
     def create(

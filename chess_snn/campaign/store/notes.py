@@ -156,11 +156,7 @@ def is_removed(folder: CampaignFolder, path: Path) -> bool:
 
 
 def refuse_removed(folder: CampaignFolder, generation: int) -> None:
-    """Return unless the network of ``generation`` was removed on purpose.
-
-    Raises:
-        RemovedError: it was.
-    """
+    """Raise a RemovedError if the network of ``generation`` was removed on purpose."""
     if is_removed(folder, folder.checkpoint(generation)):
         raise RemovedError(
             f"generation {generation} of {folder.path} was removed by `chess-snn gc`; use one "
@@ -183,10 +179,7 @@ def created_of(folder: CampaignFolder, generation: int) -> tuple[str, bool]:
 
 
 def missing_facts(folder: CampaignFolder) -> Json:
-    """Numbers of iterations and generations that were removed, and of corrupt artifacts.
-
-    Raises as :func:`read_notes`.
-    """
+    """Numbers of iterations and generations that were removed, and of corrupt artifacts."""
     removed = [path for path in read_removals(folder) if not (folder.path / path).exists()]
     notes = read_notes(folder)
     return {

@@ -100,9 +100,7 @@ def write_plan(folder: CampaignFolder, plan: ProgressPlan) -> None:
 def read_plan(folder: CampaignFolder, iteration: int) -> ProgressPlan:
     """The committed plan of ``iteration``.
 
-    Raises:
-        UnknownVersionError: it is of a version that is not read.
-        CorruptDataError: it is missing or damaged.
+    Raises as :meth:`.RecordFormat.read`.
     """
     path = folder.plan(iteration)
     plan = PLANS.read(
@@ -187,30 +185,18 @@ class ShardGames:
 
 
 def num_shards(folder: CampaignFolder, iteration: int) -> int:
-    """Shards of ``iteration``.
-
-    Raises:
-        CorruptDataError: its plan is missing or damaged.
-    """
+    """Shards of ``iteration``. Raises as :func:`read_plan`."""
     planned = read_plan(folder, iteration).num_shards
     return folder.config.self_play.least_shards if planned is None else planned
 
 
 def shard_paths(folder: CampaignFolder, iteration: int) -> list[Path]:
-    """Where the shards of ``iteration`` lie, whether they are there or not.
-
-    Raises:
-        CorruptDataError: its plan is missing or damaged.
-    """
+    """Where the shards of ``iteration`` are or will be. Raises as :func:`read_plan`."""
     return [folder.shard(iteration, shard) for shard in range(num_shards(folder, iteration))]
 
 
 def games_of_shard(folder: CampaignFolder, iteration: int, shard: int) -> ShardGames:
-    """The games that ``shard`` of ``iteration`` is to have.
-
-    Raises:
-        CorruptDataError: the iteration's plan is missing or damaged.
-    """
+    """The games that ``shard`` of ``iteration`` is to have. Raises as :func:`read_plan`."""
     settings, seed = folder.config.self_play, folder.config.campaign.seed
     planned, games = read_plan(folder, iteration).num_shards, settings.games_per_iteration
     if planned is None:

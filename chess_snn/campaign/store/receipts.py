@@ -54,11 +54,7 @@ VERDICT_WORDS: Final[dict[Verdict, str]] = {
 """Verdicts for people."""
 
 _MATCH_TEXTS: Final = ("name", "player_a", "player_b")
-_MATCH_NUMBERS: Final = (
-    "wins", "draws", "losses", "capped", "score", "score_low", "score_high"
-)
-
-_MATCH_METRICS: Final = ("score", "score_low", "score_high", "wins", "draws", "losses", "capped")
+_MATCH_NUMBERS: Final = ("score", "score_low", "score_high", "wins", "draws", "losses", "capped")
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,8 +90,7 @@ class EvaluationFacts:
     conversion: Json | None
     """How it played out won positions; None in a game of one player."""
     ladder_test: Json | None = None
-    """The report of its ladder test, see
-    :func:`chess_snn.campaign.strength.ladder_tests.play_ladder_test`; None without one."""
+    """The report of its ladder test; None without one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,8 +106,8 @@ class PromotionFacts:
     champion: int
     """Generation that it played against."""
     verdict: Verdict
-    """Only ``"accept"`` makes it the champion. ``"undecided"`` occurs in receipts written while the
-    test alone decided: the champion stayed."""
+    """``"undecided"`` occurs in receipts written while the test alone decided: the champion
+    stayed."""
     llr: float
     """Log-likelihood ratio of `elo1` to `elo0`, nats."""
     lower: float
@@ -134,8 +129,8 @@ class PromotionFacts:
     score: float
     """Mean, in [0, 1]."""
     elo_ahead: float | None = None
-    """Elo points by which all games so far put the candidate above the champion; None where no fit
-    has both, and the score decided."""
+    """Elo points by which all games so far put the candidate above the champion; None if no fit has
+    both."""
     elo_ahead_low: float | None = None
     elo_ahead_high: float | None = None
     """95 % interval; None where that end is not finite."""
@@ -204,7 +199,7 @@ class DeviceUse:
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """What one iteration committed."""
+    """What one iteration committed; None stands for what was not measured."""
 
     iteration: int
     plan: ProgressPlan
@@ -214,28 +209,24 @@ class Receipt:
     matches: list[Json]
     """Summaries of the candidate's matches; none where it is not evaluated."""
     conversion: Json | None
-    """How the candidate played out won positions; None where it is not evaluated, and in a game of
-    one player."""
+    """How the candidate played out won positions."""
     score: float | None
-    """The candidate's mean score over the opponents, earlier generations left out, in [0, 1]; None
-    where it is not evaluated."""
+    """The candidate's mean score over the opponents, earlier generations left out, in [0, 1]."""
     champion: int
     """Generation of the champion after this iteration."""
     seconds: StageSeconds
     elapsed_s: float
     """Seconds that the campaign had run when it was finished, pauses left out."""
     rating: Json | None = None
-    """The candidate's, see :func:`chess_snn.campaign.strength.ratings.rating_of`; None where it
-    is not evaluated."""
+    """The candidate's (:func:`chess_snn.campaign.strength.ratings.rating_of`)."""
     ladder_test: Json | None = None
-    """The report of the candidate's ladder test, see
-    :func:`chess_snn.campaign.strength.ladder_tests.play_ladder_test`; None without one."""
+    """The report of the candidate's ladder test."""
     promotion: PromotionFacts | None = None
-    """The candidate's games against the champion; None where there were none."""
+    """The candidate's games against the champion."""
     is_warm: bool = False
     """Whether the campaign began with a pretrained network."""
     devices: DeviceUse | None = None
-    """How busy the devices were; None where that is not known."""
+    """How busy the devices were."""
 
     @property
     def statistics(self) -> SelfPlayStatistics:
@@ -259,7 +250,7 @@ class Receipt:
             **{f"train/{name}": value for name, value in self.training.metrics.items()},
             "train/window_positions": float(self.training.window_positions),
             **{f"evaluation/{figure}_{m['name']}".replace(":", "_"): float(m[figure])
-               for m in self.matches for figure in _MATCH_METRICS},
+               for m in self.matches for figure in _MATCH_NUMBERS},
             **_points_metrics(self.matches),
             **({} if self.score is None else {"evaluation/score": self.score}),
             **_rating_metrics(self.rating, "evaluation/elo_own_games"),

@@ -1,4 +1,4 @@
-"""The matches of a campaign: which are played, part by part, and what they come to.
+"""The matches of a campaign: which are played, part by part, and their results.
 
 A match of many openings is played in parts, so that all workers have something to do. What is in a
 part does not depend on who plays it; a part lies beside its match until all of them are there.
@@ -48,7 +48,7 @@ from chess_snn.types import Json, Progress, UInt64Array
 FINAL = "final"
 """The event at the end of a campaign; ``final-1`` after it was extended once, and so on."""
 EARLIER = "earlier"
-"""Name of the match against an earlier generation."""
+"""The match against an earlier generation."""
 CHAMPION = "champion"
 """Begins the name of a match against the champion, whose generation follows."""
 CONVERSION = "conversion"

@@ -47,11 +47,7 @@ class Point:
 
 
 def milestones(folder: CampaignFolder) -> list[Milestone]:
-    """One for every finished iteration.
-
-    Raises:
-        CorruptDataError: a receipt is damaged.
-    """
+    """One for every finished iteration."""
     found, games = list[Milestone](), 0
     for receipt in read_receipts(folder):
         games += receipt.statistics.games

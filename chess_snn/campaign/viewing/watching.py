@@ -60,12 +60,12 @@ class NumberedFiles(Generic[Entry]):
         self._seen: object = None
 
     def refresh(self) -> bool:
-        """Whether anything has changed; if nothing has, only the folder is looked at.
+        """Whether anything has changed; if nothing has, only two files are looked at.
 
         From a file that was replaced or removed, all that follow are read again.
         """
         folder = file_mark(self._path_of(0).parent)
-        if folder == self._seen:
+        if folder == self._seen and not self._path_of(len(self.entries)).exists():
             return False
         marks = list(map(file_mark, numbered_files(self._path_of)))
         num_same = 0
