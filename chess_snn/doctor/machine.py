@@ -83,7 +83,7 @@ def check_memory() -> Finding:
 
 def available_bytes(cgroup: Path) -> int:
     """Memory that may be taken without swapping, of the machine or of the container."""
-    available = psutil.virtual_memory().available
+    available: int = psutil.virtual_memory().available
     try:
         limit = int((cgroup / "memory.max").read_text())
         used = int((cgroup / "memory.current").read_text()) - _cached_bytes(cgroup)

@@ -164,11 +164,7 @@ def train_generation(
 
 
 def trained_before(folder: CampaignFolder, iteration: int) -> TrainingFacts:
-    """What :func:`train_generation` returned when it committed generation ``iteration + 1``.
-
-    Raises:
-        CorruptDataError: it is not there, or damaged.
-    """
+    """What :func:`train_generation` returned when it committed generation ``iteration + 1``."""
     return _training_facts(read_manifest(folder.checkpoint(iteration + 1)).meta)
 
 
@@ -189,11 +185,7 @@ def step_losses(folder: CampaignFolder, generation: int) -> StepLosses:
 
 
 def trained_by(folder: CampaignFolder, generation: int) -> dict[str, str]:
-    """Program, machine and devices that trained ``generation``; empty where that was not kept.
-
-    Raises:
-        CorruptDataError: its manifest is missing or damaged.
-    """
+    """Program, machine and devices that trained ``generation``; empty where that was not kept."""
     kept: dict[str, str] = read_manifest(folder.checkpoint(generation)).meta.get(_PROVENANCE, {})
     return kept
 

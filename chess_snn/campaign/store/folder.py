@@ -92,8 +92,7 @@ def _is_taken(path: Path) -> CampaignError:
 def campaign_around(path: Path) -> Path | None:
     """The folder of the campaign that ``path`` lies in, links followed; None where it is in none.
 
-    A configuration for campaigns to be, which names none yet, does not make its folder a campaign;
-    one that cannot be read does.
+    A configuration without an identity does not make its folder a campaign; an unreadable one does.
     """
     try:
         parent = path.parent.resolve()
