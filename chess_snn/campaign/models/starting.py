@@ -20,6 +20,7 @@ from chess_snn.data import link_folder, read_manifest
 from chess_snn.data.window import INHERITED
 from chess_snn.errors import UsageError
 from chess_snn.nets import SIZES, NetConfig, Network, network_digest
+from chess_snn.types import Json
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +147,7 @@ def _window_of(start: Start) -> list[Path]:
 
 def _settings_of(shape: NetConfig) -> NetworkSettings:
     """The settings of a network if only its shape is known."""
-    size = {"size": shape.size} if shape.size in SIZES else {}
+    size: Json = {"size": shape.size} if shape.size in SIZES else {}
     settings = NetworkSettings(**size, activation=shape.activation)
     found, wanted = asdict(settings.network()), asdict(shape)
     others = {name: wanted[name] for name in wanted if wanted[name] != found[name]}
