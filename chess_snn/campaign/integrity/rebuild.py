@@ -71,7 +71,7 @@ class Rebuilder:
     def rebuild(self, error: DamagedFolderError, times_before: int = 0) -> None:
         """Quarantine what ``error`` names, and rebuild or drop it.
 
-        The same work has met the same artifact ``times_before``.
+        ``times_before`` is how often the same work has met the same artifact.
 
         Raises:
             DamagedFolderError: ``error`` itself, if it names no artifact that can be quarantined.
