@@ -15,18 +15,16 @@ from pathlib import Path
 from chess_snn.campaign.configuration.settings import CampaignConfig
 from chess_snn.campaign.stages.networks import game_of
 from chess_snn.campaign.store.folder import CampaignFolder
-from chess_snn.campaign.store.typed_json import numbered_files
 from chess_snn.campaign.strength.matches import (
     LADDER_TEST,
     NetworkPlayer,
     ScheduledMatch,
     event_of,
     finish_match,
-    read_games,
     take_seat,
 )
 from chess_snn.campaign.strength.reports import EndedBy, read_ladder_test_report, write_report
-from chess_snn.errors import EngineError
+from chess_snn.errors import CorruptDataError, EngineError
 from chess_snn.evaluation import (
     Crosstable,
     EngineSettings,
@@ -49,7 +47,7 @@ from chess_snn.evaluation.ladder import (
     read_ladder,
     widened,
 )
-from chess_snn.evaluation.match_files import write_match
+from chess_snn.evaluation.match_files import read_match_body, write_match
 from chess_snn.rng import derive_seed
 from chess_snn.types import Json, Progress
 
@@ -290,6 +288,12 @@ def _read_batches(
     folder: CampaignFolder, player: NetworkPlayer, rung: str
 ) -> list[MatchResult]:
     """The batches on the disk of a ladder test that has not ended."""
+    spec = game_of(folder).spec
+    batches: list[MatchResult] = []
     match = _rung_match(folder, player, rung, 1)
-    files = numbered_files(lambda number: folder.match_part(match.event, match.name, number))
-    return [read_games(folder, file) for file in files]
+    while (path := folder.match_part(match.event, match.name, len(batches))).exists():
+        try:
+            batches.append(MatchResult.from_json(spec, read_match_body(path)))
+        except CorruptDataError as error:
+            raise CorruptDataError(f"{path}: {error}; delete it, and it is played again") from error
+    return batches
