@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Final
 
+import numpy as np
 import typer
 
 from chess_snn.campaign import load_config, preset_names
@@ -123,9 +124,7 @@ def learn_command(
         raise typer.Exit(EXIT_INTERRUPTED) from None
     if points:
         # The beginning, the end, and some points evenly between them.
-        last = len(points) - 1
-        num_rows = min(last + 1, _MOST_ROWS)
-        rows = sorted({round(k * last / max(1, num_rows - 1)) for k in range(num_rows)})
+        rows = np.unique(np.linspace(0, len(points) - 1, _MOST_ROWS).astype(int))
         console.print(table_of(None, [points[row] for row in rows], _COLUMNS))
     print_message(
         f"{out} {state}. What to do next:\n"
