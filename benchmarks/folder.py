@@ -19,9 +19,12 @@ from chess_snn.campaign import CampaignFolder, read_receipts
 from chess_snn.campaign.integrity.gc import find_disposable, sweep_leftovers
 from chess_snn.campaign.integrity.verify import verify_campaign
 from chess_snn.campaign.stages import window_shards
-from chess_snn.campaign.store.history import ReceiptHistory
 from chess_snn.campaign.store.plans import begin_iteration
-from chess_snn.campaign.store.receipts import num_finished_iterations, recorded_seconds
+from chess_snn.campaign.store.receipts import (
+    metrics_history,
+    num_finished_iterations,
+    recorded_seconds,
+)
 from chess_snn.campaign.strength.matches import is_finished, read_final_matches
 from chess_snn.campaign.viewing.alarms import find_alarms
 from chess_snn.campaign.viewing.results import result_rows
@@ -115,7 +118,7 @@ def _resume(folder: CampaignFolder) -> None:
 
 def _after_iteration(folder: CampaignFolder) -> None:
     """The work after each iteration."""
-    history = ReceiptHistory(folder).metrics()
+    history = metrics_history(folder)
     find_alarms(history)
     sweep_leftovers(folder)
 

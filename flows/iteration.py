@@ -19,10 +19,10 @@ from prefect.task_runners import ThreadPoolTaskRunner
 
 from chess_snn.campaign import CampaignConfig, CampaignFolder, Receipt
 from chess_snn.campaign.integrity.gc import sweep_leftovers
-from chess_snn.campaign.store.history import ReceiptHistory
 from chess_snn.campaign.store.plans import begin_iteration, num_shards
 from chess_snn.campaign.store.receipts import (
     StageSeconds,
+    metrics_history,
     num_finished_iterations,
     read_receipt,
 )
@@ -149,7 +149,7 @@ def _wait_for_all(futures: Sequence[Future[Any]]) -> None:
 
 def _new_alarms(run: CampaignRun) -> list[Alarm]:
     """Those that the newest receipt has raised."""
-    history = ReceiptHistory(run.folder).metrics()
+    history = metrics_history(run.folder)
     known = {(alarm.name, alarm.since_iteration) for alarm in find_alarms(history[:-1])}
     return [a for a in find_alarms(history) if (a.name, a.since_iteration) not in known]
 

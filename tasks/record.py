@@ -1,7 +1,7 @@
 """The recording task: show MLflow what the receipts say."""
 
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
@@ -10,7 +10,7 @@ from typing import Final
 
 from prefect import get_run_logger, task
 
-from chess_snn.campaign import CampaignConfig, CampaignFolder, Receipt
+from chess_snn.campaign import CampaignConfig, CampaignFolder, Receipt, read_receipts
 from chess_snn.campaign.configuration.loading import config_values
 from chess_snn.campaign.models.versions import describe_version
 from chess_snn.campaign.stages import step_losses
@@ -19,7 +19,6 @@ from chess_snn.campaign.stages.training import trained_by
 from chess_snn.campaign.stages.warm_start import supervised_facts
 from chess_snn.campaign.store.collection import GameFilter, games_of_iteration
 from chess_snn.campaign.store.folder import CONFIG_FILE
-from chess_snn.campaign.store.history import ReceiptHistory
 from chess_snn.campaign.strength.champions import champion_of
 from chess_snn.campaign.strength.matches import is_finished, read_final_matches
 from chess_snn.campaign.viewing.alarms import find_alarms
@@ -88,8 +87,8 @@ def record_missing(folder: CampaignFolder, tracker: CampaignTracker) -> int:
     """
     if facts := supervised_facts(folder):
         tracker.record_supervised(facts["points"], facts["games"])
-    receipts = ReceiptHistory(folder)
-    history = receipts.metrics()
+    receipts = read_receipts(folder)
+    history = [receipt.metrics() for receipt in receipts]
     recorded = tracker.recorded_iterations()
     missing = [number for number in range(len(receipts)) if number not in recorded]
     for number in missing:
@@ -114,11 +113,11 @@ def record_missing(folder: CampaignFolder, tracker: CampaignTracker) -> int:
 
 
 def _keep_files(
-    folder: CampaignFolder, receipts: Sequence[Receipt], tracker: CampaignTracker
+    folder: CampaignFolder, receipts: list[Receipt], tracker: CampaignTracker
 ) -> None:
     try:
         with TemporaryDirectory() as files:
-            _write_run_files(folder, list(receipts), Path(files))
+            _write_run_files(folder, receipts, Path(files))
             tracker.keep_files(Path(files))
     except OSError as error:
         raise TrackingError(f"the files of the run cannot be written: {error}") from error

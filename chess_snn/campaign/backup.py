@@ -59,10 +59,8 @@ class Sent:
 def open_store(settings: StorageSettings, while_waiting: LogFn | None = None) -> ObjectStore:
     """The object store of the settings, which name one; it has not been asked anything.
 
-    Args:
-        settings: of the campaign.
-        while_waiting: called again and again, with what is wrong, while a store that is away is
-            waited for; without it, nothing is waited for.
+    While a store that is away is waited for, ``while_waiting`` is called again and again with what
+    is wrong; without it, nothing is waited for.
 
     Raises:
         StorageError: the library is not installed, or the environment has no credentials.
@@ -192,13 +190,9 @@ def restore(
 ) -> CampaignFolder:
     """Make a campaign folder from its backup; it may be resumed then.
 
-    What an earlier, interrupted call has restored is not fetched again. The folder is a campaign
-    once everything is there.
-
-    Args:
-        store: has the backup of one campaign.
-        path: of the new folder: missing, empty, or begun by an earlier call.
-        on_progress: called with (folders done, in all).
+    ``path`` is missing, empty, or begun by an earlier call; what that has restored is not fetched
+    again. The folder is a campaign once everything is there. ``on_progress`` is called with
+    (folders done, in all).
 
     Raises:
         CampaignError: there is a campaign in ``path``, or something else.

@@ -86,13 +86,10 @@ def fork_config(
 def fork_campaign(
     parent: CampaignFolder, path: Path, at: int, config: CampaignConfig
 ) -> CampaignFolder:
-    """Make a fork of ``parent`` in ``path``, whole or not at all.
+    """Make a fork of ``parent``, which may be running, in ``path``, whole or not at all.
 
-    Args:
-        parent: may be running.
-        path: of the new folder, missing or empty.
-        at: the first iteration that the fork plays itself.
-        config: of :func:`fork_config`.
+    ``path`` is missing or empty; ``at`` is the first iteration that the fork plays itself;
+    ``config`` is of :func:`fork_config`.
 
     Raises:
         CampaignError: the folder holds something already, or cannot be written.

@@ -127,11 +127,8 @@ def job_folder(
 ) -> Iterator[Path]:
     """A folder with ``files`` under their paths in the campaign, for the length of the block.
 
-    Args:
-        cache: belongs to this process, which has one such folder at a time.
-        campaign: the campaign's folder, elsewhere.
-        files: those that are in the cache are not fetched.
-        fetch: see ``Fetch``.
+    Files that are in ``cache`` are not fetched; it belongs to this process, which has one such
+    folder at a time. ``campaign`` is the campaign's folder, elsewhere.
 
     Raises:
         DamagedFolderError: the block found damage in the folder; names the artifact in

@@ -26,7 +26,6 @@ from chess_snn.campaign.models.starting import create_campaign, find_start
 from chess_snn.campaign.store.extensions import campaign_length
 from chess_snn.campaign.store.naming import claim_campaign_path
 from chess_snn.campaign.store.notes import missing_facts, missing_notices
-from chess_snn.campaign.store.plans import describe_length
 from chess_snn.campaign.store.receipts import recorded_seconds
 from chess_snn.campaign.strength.champions import champion_of
 from chess_snn.campaign.strength.matches import is_finished, read_final_matches
@@ -220,7 +219,7 @@ def extend(
     """
     folder = CampaignFolder.open(directory)
     is_running = extend_campaign(folder, iterations=iterations, hours=hours)
-    print_message(f"{folder.path} lasts {describe_length(folder)} now.")
+    print_message(f"{folder.path} lasts {campaign_length(folder)} now.")
     print_message(
         "It is running, and goes on after the iterations that it had; should it have ended "
         f"meanwhile: chess-snn campaign resume {directory}"
@@ -256,7 +255,7 @@ def status(
     print_summary(folder, receipts)
     print_message(
         f"{len(receipts)} iterations are finished, in {recorded_seconds(folder) / 60:,.1f} min; "
-        f"the campaign is to last {describe_length(folder)}."
+        f"the campaign is to last {campaign_length(folder)}."
     )
     if folder.origin is not None:
         print_message(f"It {folder.origin.describe()}.")
@@ -285,7 +284,7 @@ def _run(folder: CampaignFolder) -> None:
     check_before_run(folder)
     if not is_finished(folder):
         print_message(
-            f"campaign {folder.path}: {describe_length(folder)}, from iteration "
+            f"campaign {folder.path}: {campaign_length(folder)}, from iteration "
             f"{len(read_receipts(folder))} on"
         )
     try:

@@ -11,7 +11,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from chess_snn.campaign.store.plans import describe_length
+from chess_snn.campaign.store.extensions import campaign_length
 from chess_snn.campaign.viewing.events import (
     StageProgress,
     WorkerProgress,
@@ -84,7 +84,7 @@ def dashboard(view: CampaignView, console: Console) -> RenderableType:
 
 def _header(view: CampaignView) -> RenderableType:
     title = Text(f"campaign {view.folder.name}", style="bold")
-    title.append(f"  {describe_length(view.folder)}", style="not bold")
+    title.append(f"  {campaign_length(view.folder)}", style="not bold")
     if view.is_finished:
         state = Text("finished", style="green")
     else:

@@ -12,10 +12,14 @@ from chess_snn.campaign import CampaignFolder, campaign_lock, read_receipts
 from chess_snn.campaign.backup import open_store
 from chess_snn.campaign.backup import restore as restore_campaign
 from chess_snn.campaign.configuration.pace import StorageSettings
-from chess_snn.campaign.integrity.findings import DAMAGE, STATE_WORDS, Findings
 from chess_snn.campaign.integrity.gc import Disposable, dispose, find_disposable, sorts
 from chess_snn.campaign.integrity.repair import Repair, repair_campaign
-from chess_snn.campaign.integrity.verify import verify_campaign
+from chess_snn.campaign.integrity.verify import (
+    DAMAGE,
+    STATE_WORDS,
+    Findings,
+    verify_campaign,
+)
 from chess_snn.cli.console import console, print_json, print_message, table_of, work_bar
 from chess_snn.cli.options import AsJsonOption, CampaignArgument
 from chess_snn.config import check_choice

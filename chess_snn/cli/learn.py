@@ -4,11 +4,11 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Final
 
+import numpy as np
 import typer
 
 from chess_snn.campaign import load_config, preset_names
 from chess_snn.campaign.machine.training_launch import train_network
-from chess_snn.campaign.stages.training_alone import TrainedNetwork
 from chess_snn.cli.console import console, print_message, table_of
 from chess_snn.cli.options import (
     ConfigOption,
@@ -112,8 +112,9 @@ def learn_command(
         trust_network=trust_network,
     )
     configuration = check_dataset(configuration)
+    state = "was trained before" if out.exists() else "is trained"
     try:
-        trained = train_network(
+        points = train_network(
             configuration, out, layout,
             num_threads=max(1, (threads or num_cores()) // layout.number), timeout_s=timeout_s,
             on_line=print_message,
@@ -121,21 +122,14 @@ def learn_command(
     except KeyboardInterrupt:
         print_message("stopped; the same command goes on from the last checkpoint")
         raise typer.Exit(EXIT_INTERRUPTED) from None
-    _print_trained(trained)
-    if json_file is not None:
-        write_json(json_file, {"network": str(trained.path), "points": trained.points})
-
-
-def _print_trained(trained: TrainedNetwork) -> None:
-    if trained.points:
+    if points:
         # The beginning, the end, and some points evenly between them.
-        last = len(trained.points) - 1
-        num_rows = min(last + 1, _MOST_ROWS)
-        rows = sorted({round(k * last / max(1, num_rows - 1)) for k in range(num_rows)})
-        console.print(table_of(None, [trained.points[row] for row in rows], _COLUMNS))
-    state = "was trained before" if trained.was_there else "is trained"
+        rows = np.unique(np.linspace(0, len(points) - 1, _MOST_ROWS).astype(int))
+        console.print(table_of(None, [points[row] for row in rows], _COLUMNS))
     print_message(
-        f"{trained.path} {state}. What to do next:\n"
-        f"  chess-snn match {trained.path}:64 greedy     what it has learnt\n"
-        f"  chess-snn play --model {trained.path}"
+        f"{out} {state}. What to do next:\n"
+        f"  chess-snn match {out}:64 greedy     what it has learnt\n"
+        f"  chess-snn play --model {out}"
     )
+    if json_file is not None:
+        write_json(json_file, {"network": str(out), "points": points})

@@ -10,7 +10,7 @@ from rich.console import Group, RenderableType
 from rich.live import Live as LivePicture
 from rich.text import Text
 
-from chess_snn.campaign.store.plans import describe_length
+from chess_snn.campaign.store.extensions import campaign_length
 from chess_snn.campaign.viewing.events import Event, Listener, StageProgress, WorkersProgress
 from chess_snn.campaign.viewing.lines import (
     NowAndThen,
@@ -119,7 +119,7 @@ def _print_lines(views: Iterator[CampaignView]) -> None:
         log = view.folder.log_file
         if num_read < 0:
             num_read = log.stat().st_size if log.exists() else 0
-            print_message(f"campaign {view.folder.path}: {describe_length(view.folder)}")
+            print_message(f"campaign {view.folder.path}: {campaign_length(view.folder)}")
             for row in view.rows[-1:]:
                 print_message(iteration_line(row))
             for alarm in view.alarms:

@@ -1,7 +1,7 @@
 """Try devices side by side, each in a process of its own: play, answer and train there.
 
-``python -m chess_snn.doctor.device_trials`` is the process of a trial. It reads an order and prints
-a :class:`Trial`, each as one line of JSON. A device that breaks takes only its process with it.
+``python -m chess_snn.doctor.device_trials THREADS`` is the process of a trial; it prints a
+:class:`Trial` as one line of JSON. A device that breaks takes only its process with it.
 """
 
 import json
@@ -10,7 +10,6 @@ import os
 import resource
 import subprocess
 import sys
-import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import asdict, dataclass
@@ -19,33 +18,26 @@ from typing import Final
 import numpy as np
 import torch
 
-from chess_snn.campaign.machine.warm_up import scratch_window
+from chess_snn.campaign import load_config
+from chess_snn.campaign.machine.cost import measure_self_play, measure_training
 from chess_snn.cores import num_cores
-from chess_snn.data import GameRecords
 from chess_snn.devices import ASSIGNED_KIND, VISIBLE_GPUS, Device, find_devices, is_gpu, processor
 from chess_snn.doctor.findings import Finding, broken, ok
 from chess_snn.errors import ChessSnnError
 from chess_snn.games import get_game
 from chess_snn.games.base import Game
-from chess_snn.nets import Evaluator, Network, build_network, make_evaluator, net_config
-from chess_snn.search import SearchSettings, make_search
-from chess_snn.self_play import SelfPlaySettings, play_games
-from chess_snn.training import IterationPlan, Trainer, TrainingSettings
+from chess_snn.nets import Evaluator, Network, build_network, make_evaluator
 
-SIZE: Final = "tiny"
-"""Of the network that is tried."""
-_SEED: Final = 0
-_GAMES, _PLIES, _SIMULATIONS = 16, 24, 8
-_BATCH: Final = 128
-_WARM_STEPS, _STEPS = 3, 8
+_SETTINGS: Final = (
+    "self_play.games_per_iteration=64", "self_play.games_per_shard=64",
+    "search.simulations_first=8", "training.batch_size=128",
+)
 _COMPARED: Final = 64
 """Positions whose answers are compared with the processor's."""
 _MOST_DIFFERENCE: Final = 0.1
 """Between both, of probabilities, on average: some spikes fall otherwise in bfloat16."""
 _GIB: Final = 2**30
 _KIB: Final = 2**10
-PLAY_S: Final = 3.0
-"""How long each device plays."""
 _TIMEOUT_S: Final = 300.0
 """Of a trial; the first one on a machine compiles for a minute."""
 _REMEDY: Final = "look at nvidia-smi; leave it out by --gpus or CUDA_VISIBLE_DEVICES"
@@ -55,12 +47,10 @@ _REMEDY: Final = "look at nvidia-smi; leave it out by --gpus or CUDA_VISIBLE_DEV
 class Trial:
     """What a device did."""
 
-    games_per_s: float
-    """Of at most 24 plies."""
-    positions_per_s: float
-    """Played, each after 8 simulations."""
+    evaluations_per_s: float
+    """Of self-play: positions that the network answers for."""
     samples_per_s: float
-    """Trained."""
+    """Of training."""
     memory_gib: float
     """Most that was taken of the GPU, or by the process on the processor."""
 
@@ -71,35 +61,33 @@ class TrialError(ChessSnnError):
     code = "device-trial"
 
 
-def try_device(num_threads: int, play_s: float) -> Trial:
-    """Use the first device of this process: :func:`chess_snn.devices.find_devices`.
-
-    Args:
-        num_threads: of the processor.
-        play_s: games are played for at least so long.
+def try_device(num_threads: int) -> Trial:
+    """Use the first device of this process, and ``num_threads`` of the processor.
 
     Raises:
         TrialError: what it computes is wrong.
         ChessSnnError, RuntimeError: it cannot be used.
     """
-    torch.set_num_threads(num_threads)
-    game, device = get_game("chess"), find_devices("auto")[0]
-    network = build_network(game.spec, net_config(SIZE), _SEED)
+    config, device = load_config(settings=_SETTINGS), find_devices("auto")[0]
+    game = get_game(config.campaign.game)
+    network = build_network(game.spec, config.net.network(), seed=0)
     with make_evaluator(network, device=device, num_threads=num_threads) as evaluator:
         _check_answers(game, network, evaluator)
-        records, games_per_s, positions_per_s = _play(game, evaluator, play_s)
-    samples_per_s = _train(game, network, records, device)
+    records, evaluations_per_s = measure_self_play(config, num_threads)
+    report = measure_training(config, records, num_threads)
+    if report.skipped_steps or not math.isfinite(report.total_loss):
+        raise TrialError(f"trains wrongly: {report.skipped_steps} steps failed")
     memory = (
         torch.cuda.max_memory_reserved(device) if is_gpu(device)
         else resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * _KIB
     )
-    return Trial(games_per_s, positions_per_s, samples_per_s, memory / _GIB)
+    return Trial(evaluations_per_s, report.samples_per_s, memory / _GIB)
 
 
 def _check_answers(game: Game, network: Network, evaluator: Evaluator) -> None:
     """Compare answers with those of the processor in float32."""
     batch = game.allocate(_COMPARED)
-    stream = np.random.default_rng(_SEED)
+    stream = np.random.default_rng(0)
     for _ in range(4):
         choices = stream.integers(batch.num_legal)
         game.step(batch, batch.legal_actions[np.arange(_COMPARED), choices])
@@ -113,46 +101,9 @@ def _check_answers(game: Game, network: Network, evaluator: Evaluator) -> None:
         )
 
 
-def _play(
-    game: Game, evaluator: Evaluator, seconds: float
-) -> tuple[GameRecords, float, float]:
-    """Records of the last games, games/s and positions/s."""
-    settings = SelfPlaySettings(
-        concurrent_games=_GAMES, max_plies_first=_PLIES, max_plies_last=_PLIES,
-        restart_share_first=0.0, restart_share_last=0.0,
-    )
-    search = make_search(
-        game, evaluator, SearchSettings(), simulations=_SIMULATIONS, num_games=_GAMES
-    )
-    play_games(game, [search], settings, num_games=_GAMES, seed=_SEED)  # compiles
-    games = positions = 0
-    begun_s = time.perf_counter()
-    while not games or time.perf_counter() - begun_s < seconds:
-        records, statistics = play_games(
-            game, [search], settings, num_games=_GAMES, seed=_SEED + games
-        )
-        games, positions = games + statistics.games, positions + statistics.positions
-    taken_s = time.perf_counter() - begun_s
-    return records, games / taken_s, positions / taken_s
-
-
-def _train(game: Game, network: Network, records: GameRecords, device: str) -> float:
-    """Samples/s."""
-    settings = TrainingSettings(batch_size=_BATCH, window_positions=records.num_positions)
-    trainer = Trainer(game, network, settings, _SEED, device)
-    plan = IterationPlan(_WARM_STEPS + _STEPS, progress_first=0.0, progress_last=1.0)
-    window = scratch_window(game, records)
-    trainer.run(window, plan, stop_at=_WARM_STEPS)
-    report = trainer.run(window, plan)
-    if report.skipped_steps or not math.isfinite(report.total_loss):
-        raise TrialError(f"trains wrongly: {report.skipped_steps} of {_STEPS} steps failed")
-    return report.samples_per_s
-
-
 def _main() -> int:
-    order = json.loads(sys.stdin.readline())
     try:
-        trial = try_device(order["num_threads"], order["play_s"])
+        trial = try_device(int(sys.argv[1]))
     except (ChessSnnError, RuntimeError) as error:
         first = str(error).strip().partition("\n")[0] or type(error).__name__
         print(json.dumps({"error": first}))  # noqa: T201 - to the process that asked
@@ -161,39 +112,31 @@ def _main() -> int:
     return 0
 
 
-def try_devices(
-    devices: Sequence[Device], play_s: float = PLAY_S, timeout_s: float = _TIMEOUT_S
-) -> Iterator[Finding]:
-    """Play and train on every one of ``devices`` at the same time; a finding each as it ends.
+def try_devices(devices: Sequence[Device], timeout_s: float = _TIMEOUT_S) -> Iterator[Finding]:
+    """Play and train on all ``devices`` of this machine at once; a finding each as it ends.
 
-    Args:
-        devices: of this machine; none are nothing to do.
-        play_s: how long each plays.
-        timeout_s: after which a trial is ended.
+    A trial is ended after ``timeout_s``.
     """
     if not devices:
         return
     if len(devices) > 1:
         # It compiles for all of them; side by side, each would compile the same.
-        _try(processor(), num_cores(), 0.0, timeout_s)
+        _try(processor(), num_cores(), timeout_s)
     num_threads = max(1, num_cores() // len(devices))
     with ThreadPoolExecutor(len(devices), thread_name_prefix="trial") as threads:
-        trials = [
-            threads.submit(_try, device, num_threads, play_s, timeout_s) for device in devices
-        ]
+        trials = [threads.submit(_try, device, num_threads, timeout_s) for device in devices]
         for trial in as_completed(trials):
             yield trial.result()
 
 
-def _try(device: Device, num_threads: int, play_s: float, timeout_s: float) -> Finding:
+def _try(device: Device, num_threads: int, timeout_s: float) -> Finding:
     subject = f"GPU {device.index} plays" if device.is_gpu else "CPU plays"
     environment = os.environ | {ASSIGNED_KIND: device.kind, VISIBLE_GPUS: device.token}
     remedy = _REMEDY if device.is_gpu else "look at the memory and the limits of this machine"
     try:
         done = subprocess.run(
-            [sys.executable, "-m", "chess_snn.doctor.device_trials"], env=environment, text=True,
-            input=json.dumps({"num_threads": num_threads, "play_s": play_s}) + "\n",
-            capture_output=True, timeout=timeout_s, check=False,
+            [sys.executable, "-m", "chess_snn.doctor.device_trials", str(num_threads)],
+            env=environment, text=True, capture_output=True, timeout=timeout_s, check=False,
         )
     except subprocess.TimeoutExpired:
         return broken(subject, f"did not answer within {timeout_s:.0f} s", remedy)
@@ -203,7 +146,7 @@ def _try(device: Device, num_threads: int, play_s: float, timeout_s: float) -> F
     name = f" ({device.model})" if device.model else ""
     return ok(
         subject,
-        f"OK{name}: {trial.games_per_s:,.1f} games/s, {trial.positions_per_s:,.0f} positions/s, "
+        f"OK{name}: {trial.evaluations_per_s:,.0f} evaluations/s, "
         f"{trial.samples_per_s:,.0f} samples/s, {trial.memory_gib:.1f} GiB",
     )
 

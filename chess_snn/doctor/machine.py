@@ -4,6 +4,7 @@ Disks are those where campaigns go, and where compiled kernels are kept.
 """
 
 import os
+import resource
 import shutil
 import tempfile
 import time
@@ -11,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+import psutil
 import torch
 import torch.distributed
 
@@ -20,6 +22,7 @@ from chess_snn.doctor.findings import Finding, broken, note, ok
 
 PROC: Final = Path("/proc")
 CGROUP: Final = Path("/sys/fs/cgroup")
+_SHARED_MEMORY: Final = Path("/dev/shm")  # noqa: S108 - only read
 
 LEAST_MEMORY_GIB: Final = 2.0
 """A campaign of the preset `smoke` with two workers takes less."""
@@ -40,8 +43,7 @@ SLOW_SYNC_S: Final = 0.5
 def check_machine() -> list[Finding]:
     """What there is to compute with."""
     return [
-        check_cores(), check_memory(), check_autogroup(PROC), check_open_files(), *check_gpus(),
-        check_nccl(),
+        check_cores(), check_memory(), check_open_files(), *check_gpus(), check_nccl(),
     ]
 
 
@@ -68,9 +70,7 @@ def cpu_quota(cgroup: Path) -> float | None:
 
 def check_memory() -> Finding:
     """What may still be taken, of the machine or of the container."""
-    available = available_bytes(PROC, CGROUP)
-    if available is None:
-        return note("memory", "cannot be read on this system")
+    available = available_bytes(CGROUP)
     text = f"{available / _GIB:.1f} GiB available"
     if available < LEAST_MEMORY_GIB * _GIB:
         return broken(
@@ -81,14 +81,9 @@ def check_memory() -> Finding:
     return ok("memory", text)
 
 
-def available_bytes(proc: Path, cgroup: Path) -> int | None:
-    """Memory that may be taken without swapping; None where the system does not say."""
-    try:
-        lines = (proc / "meminfo").read_text().splitlines()
-    except OSError:
-        return None
-    facts = {name: value for name, _, value in (line.partition(":") for line in lines)}
-    available = int(facts["MemAvailable"].split()[0]) * 1024
+def available_bytes(cgroup: Path) -> int:
+    """Memory that may be taken without swapping, of the machine or of the container."""
+    available: int = psutil.virtual_memory().available
     try:
         limit = int((cgroup / "memory.max").read_text())
         used = int((cgroup / "memory.current").read_text()) - _cached_bytes(cgroup)
@@ -107,27 +102,8 @@ def _cached_bytes(cgroup: Path) -> int:
     return sum(int(facts.get(name, 0)) for name in ("inactive_file", "active_file"))
 
 
-def check_autogroup(proc: Path) -> Finding:
-    """Whether `nice` means anything between terminals."""
-    try:
-        is_on = (proc / "sys/kernel/sched_autogroup_enabled").read_text().strip() == "1"
-    except OSError:
-        return ok("autogroup", "this kernel has none")
-    if is_on:
-        return note(
-            "autogroup", "the kernel shares cores among sessions first, whatever their `nice` is",
-            "sysctl -w kernel.sched_autogroup_enabled=0, where other programs should not slow "
-            "down a campaign",
-        )
-    return ok("autogroup", "off: `nice` is heeded between sessions")
-
-
 def check_open_files() -> Finding:
     """Whether enough files may be open."""
-    try:
-        import resource  # noqa: PLC0415 - not on every system
-    except ImportError:
-        return note("open files", "this system has no such limit")
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft != resource.RLIM_INFINITY and soft < LEAST_FILES:
         return broken("open files", f"{soft} a process", f"ulimit -n {LEAST_FILES}")
@@ -187,22 +163,14 @@ def check_nccl() -> Finding:
     if not torch.distributed.is_available() or not torch.distributed.is_nccl_available():
         return note("NCCL", "not in this torch; training takes one device, or gloo on CPUs")
     version = ".".join(map(str, torch.cuda.nccl.version()))  # type: ignore[no-untyped-call]
-    shared = shared_memory_bytes(Path("/dev/shm"))  # noqa: S108 - only read
-    if torch.cuda.device_count() > 1 and shared is not None and shared < LEAST_SHARED_MIB * _MIB:
-        return broken(
-            "NCCL", f"{version}, and /dev/shm has {shared // _MIB} MiB only",
-            "start the container with --ipc=host or --shm-size=1g",
-        )
+    if torch.cuda.device_count() > 1 and _SHARED_MEMORY.exists():
+        shared_mib = shutil.disk_usage(_SHARED_MEMORY).total // _MIB
+        if shared_mib < LEAST_SHARED_MIB:
+            return broken(
+                "NCCL", f"{version}, and {_SHARED_MEMORY} has {shared_mib} MiB only",
+                "start the container with --ipc=host or --shm-size=1g",
+            )
     return ok("NCCL", version)
-
-
-def shared_memory_bytes(mount: Path) -> int | None:
-    """Size of the shared memory at ``mount``; None where there is none."""
-    try:
-        facts = os.statvfs(mount)
-    except OSError:
-        return None
-    return facts.f_frsize * facts.f_blocks
 
 
 def _has_nvidia_driver() -> bool:

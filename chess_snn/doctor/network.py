@@ -31,13 +31,6 @@ class Addresses:
     """Who says so, for people: ``chess-snn up``; where neither is, why that is not known."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Answer:
-    status: int
-    server_time: float | None
-    """Seconds since the epoch."""
-
-
 def check_network(addresses: Addresses, ports: tuple[int, ...]) -> list[Finding]:
     """The servers that are meant to be there, else their ports; and the clock.
 
@@ -72,7 +65,7 @@ def check_server(
     if not url.startswith(("http://", "https://")):
         return ok(subject, f"{shown} is not a server ({origin})"), None
     try:
-        answer = _get(url.rstrip("/") + path)
+        status, server_time = _get(url.rstrip("/") + path)
     except (OSError, http.client.HTTPException, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
         remedy = (
@@ -80,12 +73,12 @@ def check_server(
             else f"start it there, or correct {origin}"
         )
         return broken(subject, f"{shown} does not answer: {reason} ({origin})", remedy), None
-    if answer.status != http.HTTPStatus.OK:
+    if status != http.HTTPStatus.OK:
         return broken(
-            subject, f"{shown} answers with HTTP status {answer.status} ({origin})",
+            subject, f"{shown} answers with HTTP status {status} ({origin})",
             "see that the address is the API's, and its log",
-        ), answer.server_time
-    return ok(subject, f"{shown} ({origin})"), answer.server_time
+        ), server_time
+    return ok(subject, f"{shown} ({origin})"), server_time
 
 
 def check_ports(ports: tuple[int, ...]) -> Iterator[Finding]:
@@ -118,7 +111,8 @@ def check_clock(now: float, server_times: list[float]) -> Finding:
     return ok("clock", text)
 
 
-def _get(url: str) -> _Answer:
+def _get(url: str) -> tuple[int, float | None]:
+    """HTTP status, and the server's time in seconds since 1970."""
     parts = urlsplit(url)
     kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
     connection = kind(parts.hostname or "", parts.port, timeout=TIMEOUT_S)
@@ -127,6 +121,6 @@ def _get(url: str) -> _Answer:
         response = connection.getresponse()
         date = response.getheader("Date")
         told = None if date is None else email.utils.parsedate_to_datetime(date).timestamp()
-        return _Answer(response.status, told)
+        return response.status, told
     finally:
         connection.close()

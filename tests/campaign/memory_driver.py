@@ -14,9 +14,8 @@ from small_campaigns import MICRO
 from chess_snn.campaign import CampaignFolder, Receipt, load_config, write_receipt
 from chess_snn.campaign.integrity.gc import sweep_leftovers
 from chess_snn.campaign.stages import play_shard, prepare_first_generation, train_generation
-from chess_snn.campaign.store.history import ReceiptHistory
 from chess_snn.campaign.store.plans import begin_iteration
-from chess_snn.campaign.store.receipts import StageSeconds
+from chess_snn.campaign.store.receipts import StageSeconds, metrics_history
 from chess_snn.campaign.strength.champions import choose_champion
 from chess_snn.campaign.viewing.alarms import find_alarms
 
@@ -64,7 +63,7 @@ def play(folder: CampaignFolder, iteration: int) -> None:
         conversion=None, score=None, champion=choose_champion(folder, iteration, None, None),
         seconds=StageSeconds(1.0, 1.0, 0.0, 0.0, 2.0), elapsed_s=iteration + 1.0,
     ))
-    find_alarms(ReceiptHistory(folder).metrics())
+    find_alarms(metrics_history(folder))
     sweep_leftovers(folder)
 
 

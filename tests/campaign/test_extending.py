@@ -13,7 +13,8 @@ from chess_snn.campaign.integrity.gc import dispose, find_disposable
 from chess_snn.campaign.integrity.preflight import check_settings
 from chess_snn.campaign.integrity.repair import repair_campaign
 from chess_snn.campaign.integrity.verify import verify_campaign
-from chess_snn.campaign.store.plans import begin_iteration, describe_length, read_plans
+from chess_snn.campaign.store.extensions import campaign_length
+from chess_snn.campaign.store.plans import begin_iteration, read_plans
 from chess_snn.campaign.strength.matches import final_matches, is_finished, read_final_matches
 from chess_snn.campaign.viewing.live import Live, write_live
 from chess_snn.campaign.viewing.watching import CampaignWatch
@@ -37,7 +38,7 @@ def test_the_rest_of_the_progress_is_divided_among_what_is_left(new_folder):
     assert extend_campaign(folder, iterations=6) is False
     assert begin_all(folder, 2) == [(0.5, 0.625), (0.625, 0.75), (0.75, 0.875), (0.875, 1.0)]
     assert read_plans(folder)[:2] == committed
-    assert describe_length(folder) == "6 iterations"
+    assert str(campaign_length(folder)) == "6 iterations"
     assert folder.config.campaign.iterations == 4
 
 
@@ -68,7 +69,7 @@ def test_iterations_may_become_hours_and_hours_iterations(new_folder):
     assert begin_iteration(folder, 2, 600.0).progress_first == 1.0
     extend_campaign(folder, iterations=4)
     assert len(begin_all(folder, 3)) == 1
-    assert describe_length(folder) == "4 iterations"
+    assert str(campaign_length(folder)) == "4 iterations"
 
 
 @pytest.mark.parametrize(("asked", "said"), [
@@ -83,7 +84,7 @@ def test_what_does_not_extend_is_refused_and_changes_nothing(new_folder, asked, 
     with pytest.raises(UsageError, match=said):
         extend_campaign(folder, **asked)
     assert not folder.extension(0).exists()
-    assert describe_length(folder) == "4 iterations"
+    assert str(campaign_length(folder)) == "4 iterations"
 
 
 def test_one_that_runs_here_finds_the_new_length_at_its_next_iteration(new_folder):

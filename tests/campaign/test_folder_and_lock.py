@@ -13,7 +13,7 @@ from small_campaigns import MICRO
 
 from chess_snn.campaign import CampaignFolder, campaign_lock, load_config
 from chess_snn.campaign.integrity.gc import sweep_leftovers
-from chess_snn.campaign.store.naming import campaigns_home, claim_campaign_path, next_campaign_path
+from chess_snn.campaign.store.naming import campaigns_home, claim_campaign_path
 from chess_snn.errors import CampaignError, CampaignLockedError, UsageError
 
 HOLDER = """
@@ -157,10 +157,9 @@ def test_a_lock_is_free_after_its_block_and_after_an_error_in_it(new_folder):
 
 
 def test_unnamed_campaigns_are_numbered(tmp_path, monkeypatch):
-    assert next_campaign_path("smoke", tmp_path) == tmp_path / "smoke-001"
-    (tmp_path / "smoke-001").mkdir()
-    assert next_campaign_path("smoke", tmp_path) == tmp_path / "smoke-002"
-    assert next_campaign_path("cpu", tmp_path) == tmp_path / "cpu-001"
+    assert claim_campaign_path("smoke", tmp_path) == tmp_path / "smoke-001"
+    assert claim_campaign_path("smoke", tmp_path) == tmp_path / "smoke-002"
+    assert claim_campaign_path("cpu", tmp_path) == tmp_path / "cpu-001"
     monkeypatch.setenv("CHESS_SNN_HOME", str(tmp_path))
     assert campaigns_home() == tmp_path / "campaigns"
     monkeypatch.delenv("CHESS_SNN_HOME")

@@ -115,7 +115,7 @@ def test_a_clear_match_ends_early_and_keeps_the_games_that_count(folder, points,
     assert facts.llr >= facts.upper if verdict == "accept" else facts.llr <= facts.lower
     (kept,) = folder.match(match.event, match.name).parent.iterdir()
     assert kept.name == "champion-000001.json"
-    assert read_match(GAME.spec, kept).result.num_games == 16
+    assert read_match(GAME.spec, kept)[0].num_games == 16
     assert finish_gating_match(folder.path, match) == facts
     assert next_parts(folder, match, most=2) == []
 
@@ -178,7 +178,7 @@ def test_every_gate_has_openings_of_its_own_and_games_are_not_played_again(new_f
     other = gating_match_of(folder, 3)
     play_match_part(folder.path, replace(other, num_openings=EACH), 0)
     part = json.loads(folder.match_part(other.event, other.name, 0).read_text())
-    kept = read_match(GAME.spec, folder.match(match.event, match.name)).result
+    kept, _ = read_match(GAME.spec, folder.match(match.event, match.name))
     seed = derive_seed(folder.config.campaign.seed, "evaluation")
     evaluated = set(opening_keys(GAME, book_openings(GAME, 8, seed)))
     assert len(set(kept.opening_keys)) == 8

@@ -8,8 +8,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from chess_snn.campaign.viewing import machine_use
-from chess_snn.campaign.viewing.machine_use import DiskMeter, ProcessMeter
+from chess_snn.campaign.viewing import live
+from chess_snn.campaign.viewing.live import DiskMeter, ProcessMeter
 
 BUSY_PARENT = """
 import subprocess, sys
@@ -23,8 +23,8 @@ def walked(path: Path) -> int:
 
 
 def test_disk_use_follows_a_walk(tmp_path, monkeypatch):
-    monkeypatch.setattr(machine_use, "_COUNT_PERIOD_S", 0.0)
-    monkeypatch.setattr(machine_use, "_COUNT_SHARE", float("inf"))
+    monkeypatch.setattr(live, "_COUNT_PERIOD_S", 0.0)
+    monkeypatch.setattr(live, "_COUNT_SHARE", float("inf"))
     meter = DiskMeter(tmp_path)
     assert meter.look().used_bytes == 0
     (tmp_path / "campaign.toml").write_bytes(b"x" * 10)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from small_campaigns import begin, make_campaign
+from written_docs import artifact_table
 
 from chess_snn.campaign import CampaignFolder
 from chess_snn.campaign.artifacts import table
@@ -182,13 +183,13 @@ def test_it_is_collected_and_what_was_left_half_written_is_swept(folder: Campaig
 
 
 def test_it_is_in_the_table_of_the_documentation(folder: CampaignFolder) -> None:
-    assert "| digest | `digests/iter-{iteration}` |" in table.artifact_table()
+    assert "| digest | `digests/iter-{iteration}` |" in artifact_table()
 
 
 def test_the_documentation_has_the_table() -> None:
     document = Path(__file__).parents[2] / "docs" / "reliability.md"
-    assert table.artifact_table() in document.read_text(encoding="utf-8"), (
-        f"run: python -m chess_snn.campaign.artifacts.table {document.name}"
+    assert artifact_table() in document.read_text(encoding="utf-8"), (
+        "run: python tests/written_docs.py"
     )
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from chess_snn.campaign.store.history import NumberedFiles
+from chess_snn.campaign.viewing.watching import NumberedFiles
 from chess_snn.data import read_json, write_json
 from chess_snn.errors import CorruptDataError
 

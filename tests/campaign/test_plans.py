@@ -4,11 +4,11 @@
 import pytest
 from signed_files import edit
 
+from chess_snn.campaign.store.extensions import campaign_length
 from chess_snn.campaign.store.plans import (
     CampaignClock,
     ProgressPlan,
     begin_iteration,
-    describe_length,
     next_plan,
     read_plan,
     read_plans,
@@ -29,7 +29,7 @@ def test_by_iterations_progress_is_a_ladder(new_folder):
     ]
     assert read_plans(folder) == plans
     assert recorded_seconds(folder) == 21.0
-    assert describe_length(folder) == "4 iterations"
+    assert str(campaign_length(folder)) == "4 iterations"
 
 
 def test_by_hours_progress_follows_the_clock(new_folder):
@@ -42,7 +42,7 @@ def test_by_hours_progress_follows_the_clock(new_folder):
     # Each is taken to last as long as the one before it did; of the first, nothing is known.
     lasts = [plan.progress_last for plan in plans[:4]]
     assert lasts == pytest.approx([0.05, 0.55, 0.7, 1.0])
-    assert describe_length(folder) == "0.5 hours"
+    assert str(campaign_length(folder)) == "0.5 hours"
 
 
 def test_a_plan_is_kept_however_late_its_iteration_is_resumed(new_folder):

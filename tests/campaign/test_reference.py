@@ -3,9 +3,9 @@
 from pathlib import Path
 
 import pytest
+from written_docs import REFERENCE, settings_reference, write_reference
 
 from chess_snn.campaign import CampaignConfig, load_config
-from chess_snn.campaign.configuration.reference import MARKER, main, settings_reference
 from chess_snn.errors import ConfigError
 from chess_snn.settings import bounds, choices, description, setting_fields
 
@@ -25,11 +25,9 @@ def row_of(setting: str) -> str:
 
 
 def test_the_document_is_up_to_date():
-    _, marker, below = DOCUMENT.read_text(encoding="utf-8").partition(MARKER)
-    assert marker, f"{DOCUMENT} has lost the line {MARKER}"
-    assert below.strip() == settings_reference().strip(), (
-        f"run: python -m chess_snn.campaign.configuration.reference {DOCUMENT.name}"
-    )
+    _, marker, below = DOCUMENT.read_text(encoding="utf-8").partition(REFERENCE)
+    assert marker, f"{DOCUMENT} has lost the line {REFERENCE}"
+    assert below.strip() == settings_reference().strip(), "run: python tests/written_docs.py"
 
 
 @pytest.mark.parametrize("group", GROUPS)
@@ -63,11 +61,11 @@ def test_a_setting_with_a_default_shows_it():
 
 def test_writing_keeps_what_stands_before_the_marker(tmp_path):
     document = tmp_path / "configuration.md"
-    document.write_text(f"# Settings\n\nby hand\n\n{MARKER}\nold\n", encoding="utf-8")
-    main(document)
+    document.write_text(f"# Settings\n\nby hand\n\n{REFERENCE}\nold\n", encoding="utf-8")
+    write_reference(document)
     first = document.read_text(encoding="utf-8")
     assert first.startswith("# Settings\n\nby hand\n\n")
     assert first.endswith(settings_reference())
     assert "\nold\n" not in first
-    main(document)
+    write_reference(document)
     assert document.read_text(encoding="utf-8") == first

@@ -64,9 +64,9 @@ def test_a_network_that_has_learnt_beats_one_that_has_not(imported, tmp_path):
         config = fix_dataset(load_config(settings=[
             f'supervised.games="{imported}"', f"supervised.epochs={epochs}",
         ]))
-        trained = train_network(config, tmp_path / name, num_threads=2)
+        points = train_network(config, tmp_path / name, num_threads=2)
         if epochs:
-            first, last = trained.points[0], trained.points[-1]
+            first, last = points[0], points[-1]
             assert last["holdout_policy_accuracy"] > 2 * first["holdout_policy_accuracy"]
             assert last["holdout_value_loss"] < first["holdout_value_loss"]
     result = play_match(

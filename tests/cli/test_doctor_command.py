@@ -21,11 +21,11 @@ def test_a_line_each_and_the_same_as_json(chess_snn, tmp_path):
     as_json = json.loads(played.stdout)
     trial = as_json.pop()
     assert (trial["subject"], trial["level"]) == ("CPU plays", "ok")
-    for figure in ("games/s", "positions/s", "samples/s", "GiB"):
+    for figure in ("evaluations/s", "samples/s", "GiB"):
         assert re.search(rf"[1-9][\d,.]* {figure}|0\.[1-9] {figure}", trial["fact"]), trial["fact"]
     assert {row["level"] for row in as_json} <= LEVELS
     subjects = [row["subject"] for row in as_json]
-    for wanted in ("Python", "memory", "autogroup", "NCCL", "disk", "servers", "clock"):
+    for wanted in ("Python", "memory", "NCCL", "disk", "servers", "clock"):
         assert wanted in subjects
         assert any(line[7:].startswith(wanted) for line in told.stdout.splitlines())
     assert (told.returncode == 1) == ("broken" in {row["level"] for row in as_json})

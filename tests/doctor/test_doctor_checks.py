@@ -14,14 +14,12 @@ from packaging.requirements import Requirement
 from chess_snn.doctor import Addresses, Level, check_network, check_software
 from chess_snn.doctor.machine import (
     available_bytes,
-    check_autogroup,
     check_cache,
     check_disk,
     check_gpus,
     check_machine,
     check_storage,
     cpu_quota,
-    shared_memory_bytes,
 )
 from chess_snn.doctor.network import check_clock, check_ports
 from chess_snn.doctor.software import check_python, check_stockfish, package_fault
@@ -82,19 +80,18 @@ def test_stockfish(tmp_path, monkeypatch, script, level):
     assert check_stockfish().level is level
 
 
-def test_memory_is_the_machines_or_the_containers_whichever_is_less(tmp_path):
-    (tmp_path / "meminfo").write_text(f"MemTotal: 1 kB\nMemAvailable: {8 * GIB // 1024} kB\n")
-    assert available_bytes(tmp_path, tmp_path / "none") == 8 * GIB
+def test_memory_is_the_machines_or_the_containers_whichever_is_less(tmp_path, monkeypatch):
+    monkeypatch.setattr("psutil.virtual_memory", lambda: SimpleNamespace(available=8 * GIB))
+    assert available_bytes(tmp_path / "none") == 8 * GIB
     (tmp_path / "memory.max").write_text("max\n")
     (tmp_path / "memory.current").write_text("5\n")
-    assert available_bytes(tmp_path, tmp_path) == 8 * GIB
+    assert available_bytes(tmp_path) == 8 * GIB
     (tmp_path / "memory.max").write_text(f"{4 * GIB}\n")
     (tmp_path / "memory.current").write_text(f"{GIB}\n")
-    assert available_bytes(tmp_path, tmp_path) == 3 * GIB
+    assert available_bytes(tmp_path) == 3 * GIB
     (tmp_path / "memory.current").write_text(f"{4 * GIB}\n")  # most of it of files read before
     (tmp_path / "memory.stat").write_text(f"anon {GIB}\ninactive_file {2 * GIB}\nactive_file 0\n")
-    assert available_bytes(tmp_path, tmp_path) == 2 * GIB
-    assert available_bytes(tmp_path / "none", tmp_path) is None
+    assert available_bytes(tmp_path) == 2 * GIB
 
 
 @pytest.mark.parametrize(("text", "cores"), [("max 100000", None), ("150000 100000", 1.5)])
@@ -102,16 +99,6 @@ def test_cores_of_a_container(tmp_path, text, cores):
     (tmp_path / "cpu.max").write_text(text)
     assert cpu_quota(tmp_path) == cores
     assert cpu_quota(tmp_path / "none") is None
-
-
-@pytest.mark.parametrize(("setting", "level"), [
-    ("1\n", Level.NOTE), ("0\n", Level.OK), (None, Level.OK),
-])
-def test_autogroup(tmp_path, setting, level):
-    if setting is not None:
-        (tmp_path / "sys/kernel").mkdir(parents=True)
-        (tmp_path / "sys/kernel/sched_autogroup_enabled").write_text(setting)
-    assert check_autogroup(tmp_path).level is level
 
 
 @pytest.mark.skipif(torch.version.cuda is not None, reason="this torch is for GPUs")
@@ -132,11 +119,6 @@ def test_every_gpu_computes():
     findings = list(check_gpus())
     assert len(findings) == torch.cuda.device_count()
     assert set(levels(findings)) == {Level.OK}
-
-
-def test_shared_memory(tmp_path):
-    assert shared_memory_bytes(tmp_path) > 0
-    assert shared_memory_bytes(tmp_path / "none") is None
 
 
 def test_a_disk_that_does_not_exist_yet_is_looked_at_through_its_parent(tmp_path):

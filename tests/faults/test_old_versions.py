@@ -69,7 +69,7 @@ def test_a_receipt_of_version_2_is_read_with_what_it_could_not_say(stored: Campa
 
 
 def played(path: Path) -> MatchResult:
-    return read_match(GAME.spec, path).result
+    return read_match(GAME.spec, path)[0]
 
 
 def test_files_from_before_their_digests_are_read(stored: CampaignFolder) -> None:

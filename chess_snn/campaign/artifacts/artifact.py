@@ -1,8 +1,7 @@
 """One kind of artifact that a campaign stores: a row of :mod:`chess_snn.campaign.artifacts.table`.
 
-Everything that looks after stored files reads these rows and names no kind itself: ``verify`` and
-``--repair``, rebuilding, ``gc`` and the sweep, backup and restore, forks, and workers that fetch
-inputs. A new kind of artifact is one new row.
+Everything that looks after stored files reads these rows and names no kind itself: ``verify``,
+repair, rebuilding, ``gc``, backups, forks, and workers that fetch inputs.
 """
 
 import re
@@ -46,8 +45,8 @@ class Codec:
     """How an artifact is stored and read."""
 
     check: Callable[[CampaignFolder, Path], Whole] | None
-    """Reads one; raises a CorruptDataError if it is not what was committed, and an
-    UnknownVersionError if another version wrote it. None: nothing is known of its content."""
+    """Reads one; raises a CorruptDataError if it is not what was committed. None: nothing is known
+    of its content."""
     is_folder: bool = False
     """A committed folder with a manifest; otherwise a single file."""
     audit: (

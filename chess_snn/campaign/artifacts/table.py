@@ -1,25 +1,103 @@
 """All artifacts of a campaign, one row each.
 
-After a change, write the table into the documentation::
-
-    python -m chess_snn.campaign.artifacts.table docs/reliability.md
+After a change, write the table into the documentation: ``python tests/written_docs.py``.
 """
 
-import re
-import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
-from chess_snn.campaign.artifacts import checks, inputs, retention
-from chess_snn.campaign.artifacts.artifact import Artifact, Stored
-from chess_snn.campaign.stages import play_shard
+from chess_snn.campaign.artifacts import checks, retention
+from chess_snn.campaign.artifacts.artifact import Artifact, Input, Key, Stored
+from chess_snn.campaign.stages import (
+    play_shard,
+    prepare_first_generation,
+    train_generation,
+    window_shards,
+)
 from chess_snn.campaign.stages.self_play import shard_values
+from chess_snn.campaign.stages.training import training_values
+from chess_snn.campaign.stages.warm_start import is_warm, train_first_generation
 from chess_snn.campaign.store import folder as paths
-from chess_snn.campaign.store.folder import CampaignFolder
+from chess_snn.campaign.store.folder import CampaignFolder, file_name
+from chess_snn.campaign.store.notes import is_removed
 from chess_snn.campaign.strength.ladder_tests import ladder_start, play_ladder_test
-from chess_snn.campaign.strength.matches import CONVERSION, LADDER_TEST, play_match_part
+from chess_snn.campaign.strength.matches import (
+    CONVERSION,
+    LADDER_TEST,
+    NetworkPlayer,
+    ScheduledMatch,
+    play_match_part,
+)
 from chess_snn.campaign.strength.reports import conversion_simulations, play_conversion
+from chess_snn.errors import BeyondRepairError, RemovedError
+from chess_snn.training import WEIGHTS
+
+
+def _shard_inputs(folder: CampaignFolder, iteration: int, shard: int) -> Iterator[Input]:
+    """A network's weights, and earlier games to restart from."""
+    yield _weights(folder, iteration)
+    for name in shard_values(folder, iteration, shard).earlier:
+        yield Input(folder.path / name)
+
+
+def _checkpoint_inputs(folder: CampaignFolder, generation: int) -> Iterator[Input]:
+    """The generation before, with its optimiser, and the replay window; none of generation 0.
+
+    Raises:
+        RemovedError: the games were removed.
+    """
+    if generation == 0:
+        return
+    iteration = generation - 1
+    if is_removed(folder, folder.shard(iteration, 0)):
+        raise RemovedError(
+            f"generation {generation} cannot be trained again: its games were removed by "
+            "`chess-snn gc`"
+        )
+    yield Input(folder.checkpoint(iteration))
+    yield from map(Input, window_shards(folder, iteration))
+
+
+def _match_part_inputs(folder: CampaignFolder, match: ScheduledMatch, part: int) -> Iterator[Input]:
+    """The weights of the networks that play."""
+    del part
+    players = (match.player, match.opponent)
+    networks = {player.generation for player in players if isinstance(player, NetworkPlayer)}
+    return (_weights(folder, generation) for generation in sorted(networks))
+
+
+def _match_part_key(match: ScheduledMatch, part: int) -> Key:
+    """Of the part's path."""
+    return match.event, file_name(match.name), part
+
+
+def _report_inputs(folder: CampaignFolder, generation: int) -> Iterator[Input]:
+    """Of a conversion report or a ladder test: the network's weights."""
+    yield _weights(folder, generation)
+
+
+def _make_checkpoint(directory: Path, generation: int) -> Any:
+    """Train or prepare ``generation``."""
+    if generation > 0:
+        return train_generation(directory, generation - 1)
+    folder = CampaignFolder.open(directory)
+    if is_warm(folder):
+        return train_first_generation(directory)
+    return prepare_first_generation(folder)
+
+
+def _refuse_inherited_shard(directory: Path, origin: str, shard: int) -> None:
+    """Raise a BeyondRepairError: another campaign played this shard."""
+    raise BeyondRepairError(
+        f"shard {shard} of {origin} was played by another campaign than {directory}"
+    )
+
+
+def _weights(folder: CampaignFolder, generation: int) -> Input:
+    """The network without its optimiser: a third of a checkpoint."""
+    return Input(folder.checkpoint(generation), (WEIGHTS,))
+
 
 _REPLAYED: Final = "played again where a campaign under way needs it; ratings go without it"
 _GENERATION_EVENT: Final = "matches/gen-{generation:06d}"
@@ -37,7 +115,7 @@ PLAN: Final = Artifact(
 SHARD: Final = Artifact(
     "shard", paths.SHARD, checks.SHARD_CODEC, "shard {shard} of iteration {iteration}",
     expected=checks.expected_shards, differences=checks.shard_differences,
-    inputs=inputs.shard_inputs, values=shard_values, make=play_shard, is_optional=True,
+    inputs=_shard_inputs, values=shard_values, make=play_shard, is_optional=True,
     after_repair="played again when a window needs it, or dropped where that is not possible",
     sort="games", disposable=retention.disposable_shards,
     kept="future windows of training, the newest window, the two newest iterations",
@@ -46,7 +124,7 @@ SHARD: Final = Artifact(
 INHERITED_SHARD: Final = Artifact(
     "inherited shard", paths.INHERITED_SHARD, checks.SHARD_CODEC,
     "shard {shard} of {origin}, played by another campaign", "shard",
-    expected=checks.expected_inherited_shards, make=inputs.refuse_inherited_shard,
+    expected=checks.expected_inherited_shards, make=_refuse_inherited_shard,
     is_optional=True, after_repair="copied again from the campaign that played it, or dropped",
     sort="games", disposable=retention.disposable_inherited_shards,
     kept="future windows of training, the newest window", is_forked=True,
@@ -54,7 +132,9 @@ INHERITED_SHARD: Final = Artifact(
 CHECKPOINT: Final = Artifact(
     "checkpoint", paths.CHECKPOINT, checks.CHECKPOINT_CODEC, "generation {generation}",
     expected=checks.expected_checkpoints, differences=checks.checkpoint_differences,
-    inputs=inputs.checkpoint_inputs, values=inputs.checkpoint_values, make=inputs.make_checkpoint,
+    inputs=_checkpoint_inputs,
+    values=lambda folder, generation: training_values(folder, generation - 1),
+    make=_make_checkpoint,
     after_repair="trained again from the generation before when it is needed",
     sort="checkpoints", disposable=retention.disposable_checkpoints,
     kept="generation 0, the newest, every champion, those of the last matches, and those that "
@@ -72,7 +152,7 @@ STEP_CHECKPOINT: Final = Artifact(
 CONVERSION_REPORT: Final = Artifact(
     "conversion report", f"{_GENERATION_EVENT}/{CONVERSION}.json", checks.REPORT_CODEC,
     kind="match", expected=checks.expected_reports(CONVERSION, lambda receipt: receipt.conversion),
-    differences=checks.match_differences, inputs=inputs.report_inputs,
+    differences=checks.match_differences, inputs=_report_inputs,
     values=conversion_simulations, make=play_conversion,
     after_repair=_REPLAYED, is_forked=True,
 )
@@ -81,12 +161,12 @@ LADDER_TEST_REPORT: Final = Artifact(
     kind="match",
     expected=checks.expected_reports(LADDER_TEST, lambda receipt: receipt.ladder_test),
     differences=checks.match_differences,
-    inputs=inputs.report_inputs, values=ladder_start, make=play_ladder_test,
+    inputs=_report_inputs, values=ladder_start, make=play_ladder_test,
     after_repair=_REPLAYED, is_forked=True,
 )
 MATCH_PART: Final = Artifact(
     "match part", paths.MATCH_PART, checks.MATCH_PART_CODEC, kind="match",
-    inputs=inputs.match_part_inputs, make=play_match_part, key_of=inputs.match_part_key,
+    inputs=_match_part_inputs, make=play_match_part, key_of=_match_part_key,
     after_repair=_REPLAYED, sort="leftovers", disposable=retention.disposable_match_parts,
     kept="until the match is complete", is_backed_up=False,
 )
@@ -156,33 +236,3 @@ def kinds() -> tuple[str, ...]:
     """What verify counts."""
     checked = (artifact for artifact in ARTIFACTS if artifact.codec.check is not None)
     return tuple(dict.fromkeys(artifact.counted_as for artifact in checked))
-
-
-BEGIN: Final = (
-    "<!-- Written by `python -m chess_snn.campaign.artifacts.table`; do not edit this table. -->"
-)
-END: Final = "<!-- End of the table. -->"
-
-
-def artifact_table() -> str:
-    """Markdown: what a campaign stores, what happens to a corrupt one, and what gc keeps."""
-    rows = [
-        f"| {artifact.name} | `{re.sub(':0[0-9]+d', '', artifact.pattern)}` "
-        f"| {artifact.after_repair or 'restore it from a backup'} | {artifact.kept} |"
-        for artifact in ARTIFACTS if artifact.codec.check is not None
-    ]
-    head = ["| artifact | path | if it is corrupt | `gc` keeps |", "| - | - | - | - |"]
-    return "\n".join([*head, *rows]) + "\n"
-
-
-def main(document: Path) -> None:
-    """Replace the table in ``document``, between the two markers."""
-    before, _, rest = document.read_text(encoding="utf-8").partition(BEGIN)
-    _, _, after = rest.partition(END)
-    document.write_text(
-        f"{before}{BEGIN}\n\n{artifact_table()}\n{END}{after}", encoding="utf-8"
-    )
-
-
-if __name__ == "__main__":
-    main(Path(sys.argv[1]))

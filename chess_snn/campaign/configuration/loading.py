@@ -81,8 +81,7 @@ def load_config(
 def build_config(values: Mapping[str, Any]) -> CampaignConfig:
     """The configuration with the stored, nested ``values``; a missing one has its default.
 
-    Raises:
-        ConfigError: as :func:`load_config`.
+    Raises as :func:`load_config`.
     """
     return _build(_without_removed(values))
 
@@ -128,11 +127,7 @@ def config_of_texts(texts: Mapping[str, str]) -> CampaignConfig:
 
 
 def changed_config(config: CampaignConfig, settings: Sequence[Setting]) -> CampaignConfig:
-    """``config`` with other settings.
-
-    Raises:
-        ConfigError: as of :func:`load_config`.
-    """
+    """``config`` with other settings. Raises as :func:`load_config`."""
     return _with_settings(config_values(config), settings)
 
 
@@ -189,11 +184,7 @@ def format_toml(values: Mapping[str, Any]) -> str:
 
 
 def read_toml(path: Path) -> Json:
-    """The tables of a TOML file.
-
-    Raises:
-        ConfigError: the file is missing, unreadable or not TOML.
-    """
+    """The tables of a TOML file. Raises as :func:`read_text` and :func:`parse_toml`."""
     return parse_toml(read_text(path), path)
 
 

@@ -23,10 +23,9 @@ from typing import Any, Final, TypeVar
 from chess_snn.campaign.artifacts.artifact import Stored
 from chess_snn.campaign.artifacts.table import CHECKPOINT, stored_at
 from chess_snn.campaign.store.folder import CampaignFolder
-from chess_snn.campaign.store.history import ReceiptHistory
 from chess_snn.campaign.store.notes import is_removed, quarantine, write_note
 from chess_snn.campaign.store.origin import Origin
-from chess_snn.campaign.store.receipts import read_receipt
+from chess_snn.campaign.store.receipts import read_receipt, read_receipts
 from chess_snn.campaign.strength.champions import champion_of
 from chess_snn.data import link_folder, read_manifest, verify_folder
 from chess_snn.errors import (
@@ -72,9 +71,7 @@ class Rebuilder:
     def rebuild(self, error: DamagedFolderError, times_before: int = 0) -> None:
         """Quarantine what ``error`` names, and rebuild or drop it.
 
-        Args:
-            error: what the work met.
-            times_before: how often the same work has met the same artifact before.
+        ``times_before`` is how often the same work has met the same artifact.
 
         Raises:
             DamagedFolderError: ``error`` itself, if it names no artifact that can be quarantined.
@@ -102,11 +99,7 @@ class Rebuilder:
                 met[error.folder] += 1
 
     def rebuild_missing(self) -> None:
-        """Rebuild what :func:`missing_generations` names.
-
-        Raises:
-            BeyondRepairError: one cannot be rebuilt.
-        """
+        """Rebuild what :func:`missing_generations` names. Raises as :meth:`rebuild`."""
         for generation in missing_generations(self.folder):
             self.run(partial(read_manifest, self.folder.checkpoint(generation)))
 
@@ -226,11 +219,7 @@ def is_whole(folder: CampaignFolder, stored: Stored) -> bool:
 
 
 def check_parent(origin: Origin) -> None:
-    """Return if the parent's folder still has that campaign.
-
-    Raises:
-        CampaignError: it does not.
-    """
+    """Raise a CampaignError unless the parent's folder still has that campaign."""
     found = CampaignFolder.open(Path(origin.folder)).campaign_id
     if found != origin.campaign_id:
         raise CampaignError(
@@ -244,7 +233,7 @@ def missing_generations(folder: CampaignFolder) -> list[int]:
 
     A campaign is run for them, and no later iteration may ever read them.
     """
-    receipts = ReceiptHistory(folder)
+    receipts = read_receipts(folder)
     wanted = {len(receipts), champion_of(folder, receipts)} if receipts else set()
     return sorted(
         generation for generation in wanted

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from chess_snn.campaign.artifacts.artifact import Stored
 from chess_snn.campaign.artifacts.table import named
-from chess_snn.campaign.integrity.findings import NOTE, Finding, Findings
+from chess_snn.campaign.integrity.verify import NOTE, Finding, Findings
 from chess_snn.campaign.store.folder import CampaignFolder
 from chess_snn.campaign.store.notes import is_removed, quarantine, write_note
 

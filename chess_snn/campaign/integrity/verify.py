@@ -8,36 +8,135 @@ they account for everything that went meanwhile.
 
 import os
 import time
-from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Final
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any, Final, Literal
 
 from chess_snn.campaign.artifacts import table
 from chess_snn.campaign.artifacts.artifact import Artifact, Fault, Key, Stored, Whole
-from chess_snn.campaign.integrity.findings import NOTE, SETTING, Findings, State
 from chess_snn.campaign.integrity.preflight import check_settings
 from chess_snn.campaign.store.folder import CONFIG_FILE, CampaignFolder
 from chess_snn.campaign.store.notes import Event, Note
 from chess_snn.errors import CampaignError, CorruptDataError, UnknownVersionError
-from chess_snn.types import Progress
+from chess_snn.types import Json, Progress
+
+SCHEMA: Final = 1
+
+SETTING: Final = "setting"
+NOTE: Final = "note"
+"""Kinds of findings that are not those of one artifact; :func:`.table.kinds` has the others."""
 
 _ABSENT: Final[tuple[Event, ...]] = ("quarantined", "dropped")
 """Last events of artifacts that are not there, and their states."""
+
+State = Literal[
+    "damaged", "lost", "differs", "unknown version", "removed", "quarantined", "dropped",
+    "rebuilt",
+]
+DAMAGE: Final[frozenset[State]] = frozenset({"damaged", "lost", "differs", "unknown version"})
+"""States without an explanation. A note in the folder explains the others."""
+
+STATE_WORDS: Final[dict[State, str]] = {
+    "damaged": "not what was committed",
+    "lost": "named by a receipt, and missing",
+    "differs": "intact, and not what its receipt says",
+    "unknown version": "of a format that this program does not read",
+    "removed": "removed by `chess-snn gc`",
+    "quarantined": "corrupt and quarantined; rebuilt when it is needed",
+    "dropped": "corrupt and quarantined; training continues without it",
+    "rebuilt": "rebuilt, and not quite what its receipt says",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One artifact that is not as it was committed."""
+
+    kind: str
+    path: str
+    """In the campaign, with ``/`` between parts."""
+    state: State
+    text: str
+    """One line: what is wrong, or why it is not there."""
+
+    @property
+    def is_damage(self) -> bool:
+        """Whether no note explains it."""
+        return self.state in DAMAGE
+
+
+@dataclass(slots=True)
+class Findings:
+    """Counts of what was checked, and what is not as it was committed."""
+
+    checked: Counter[str] = field(default_factory=Counter)
+    """Artifacts, by kind."""
+    found: list[Finding] = field(default_factory=list)
+    paths: set[str] = field(default_factory=set)
+    """Of all that were found."""
+    num_games: int = 0
+    """Of self-play, replayed to their ends."""
+    num_positions: int = 0
+    num_match_games: int = 0
+    num_bytes: int = 0
+    """Of intact shards and checkpoints."""
+    seconds: float = 0.0
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """Everything that is counted, in the order of the report."""
+        return SETTING, *table.kinds()
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether nothing is corrupt, lost or unreadable."""
+        return not self.damage
+
+    @property
+    def damage(self) -> list[Finding]:
+        """Findings that no note explains."""
+        return [finding for finding in self.found if finding.is_damage]
+
+    def add(self, kind: str, path: str, state: State, text: str) -> None:
+        """Add a finding, unless there is one of the same path."""
+        if path not in self.paths:
+            self.paths.add(path)
+            self.found.append(Finding(kind, path, state, text))
+
+    def count(self, kind: str, states: Iterable[State]) -> int:
+        """Artifacts of ``kind`` in one of ``states``."""
+        wanted = set(states)
+        return len({f.path for f in self.found if f.kind == kind and f.state in wanted})
+
+    def to_json(self) -> Json:
+        """Counts, and every finding with whether it is damage."""
+        return {
+            "schema": SCHEMA,
+            "is_whole": self.is_whole,
+            "checked": {kind: self.checked[kind] for kind in self.kinds},
+            "games": self.num_games,
+            "positions": self.num_positions,
+            "match_games": self.num_match_games,
+            "bytes": self.num_bytes,
+            "seconds": round(self.seconds, 3),
+            "findings": [asdict(f) | {"is_damage": f.is_damage} for f in self.found],
+        }
 
 
 def verify_campaign(
     folder: CampaignFolder, *, num_workers: int = 1, on_progress: Progress | None = None
 ) -> Findings:
-    """Check every artifact in ``folder``.
+    """Check every artifact in ``folder``; shards by ``num_workers`` processes, if there are many.
 
-    Args:
-        folder: of the campaign.
-        num_workers: processes that check shards, if there are many.
-        on_progress: called often, with (folders checked, in all).
+    ``on_progress`` is called often, with (folders checked, in all).
     """
     begun, findings = time.monotonic(), Findings()
-    _check_settings(folder, findings)
+    findings.checked[SETTING] += 1
+    try:
+        check_settings(folder)
+    except CampaignError as error:
+        findings.add(SETTING, CONFIG_FILE, "differs", str(error))
     checked = [artifact for artifact in table.ARTIFACTS if artifact.codec.check is not None]
     listed = {
         artifact: table.all_stored(folder, artifact) for artifact in checked
@@ -73,14 +172,6 @@ def check(folder: CampaignFolder, stored: Stored) -> Whole | Fault:
         return Fault("unknown version", str(error))
     except CorruptDataError as error:
         return Fault("damaged", str(error))
-
-
-def _check_settings(folder: CampaignFolder, findings: Findings) -> None:
-    findings.checked[SETTING] += 1
-    try:
-        check_settings(folder)
-    except CampaignError as error:
-        findings.add(SETTING, CONFIG_FILE, "differs", str(error))
 
 
 @dataclass(slots=True)
@@ -121,25 +212,22 @@ class _Verification:
 
     def compare(self, artifact: Artifact) -> None:
         """Compare what receipts say of one kind with what is there."""
-        known = {finding.path for finding in self.findings.found}
         for path, told in artifact.expected(self.folder, self.contents):
             if path not in self.by_path:
-                if path not in known:
-                    self._add(artifact, *self._explain(path), known)
+                if path not in self.findings.paths:
+                    self.findings.add(artifact.counted_as, *self._explain(path))
             elif told is not None:
                 differences = "; ".join(artifact.differences(told, self.by_path[path]))
                 note = self.notes.get(path)
                 was_rebuilt = note is not None and note.event == "rebuilt"
                 if differences:
                     state: State = "rebuilt" if was_rebuilt and artifact.make else "differs"
-                    self._add(artifact, path, state, differences, known)
+                    self.findings.add(artifact.counted_as, path, state, differences)
 
     def add_absent(self) -> None:
         """Add what is in quarantine, is not there, and no receipt names."""
-        known = {finding.path for finding in self.findings.found}
         for path, note in self.notes.items():
-            is_there = (self.folder.path / path).exists()
-            if note.event in _ABSENT and not is_there and path not in known:
+            if note.event in _ABSENT and not (self.folder.path / path).exists():
                 stored = table.named(path)  # a corrupt note may name anything
                 kind = NOTE if stored is None else stored.artifact.counted_as
                 self.findings.add(kind, path, note.event, note.why)
@@ -161,17 +249,13 @@ class _Verification:
         if isinstance(outcome, Whole):
             self.contents[artifact.name][stored.key] = outcome.content
             self.by_path[stored.name] = outcome.content
-            findings.count_in(outcome)
+            findings.num_bytes += outcome.num_bytes
+            findings.num_games += outcome.num_games
+            findings.num_positions += outcome.num_positions
+            findings.num_match_games += outcome.num_match_games
         elif os.path.lexists(stored.path(self.folder)):  # else it was moved or removed meanwhile
             self.contents[artifact.name][stored.key] = None
             findings.add(artifact.counted_as, stored.name, outcome.state, outcome.text)
-
-    def _add(
-        self, artifact: Artifact, path: str, state: State, text: str, known: set[str]
-    ) -> None:
-        if path not in known:
-            known.add(path)
-            self.findings.add(artifact.counted_as, path, state, text)
 
     def _explain(self, path: str) -> tuple[str, State, str]:
         """Why nothing is at ``path``: the path to report, its state, and a line."""

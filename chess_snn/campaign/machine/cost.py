@@ -13,16 +13,15 @@ import torch
 from chess_snn.campaign.configuration.settings import CampaignConfig
 from chess_snn.campaign.machine.warm_up import scratch_window
 from chess_snn.campaign.machine.workers import num_workers, threads_each
-from chess_snn.campaign.stages.networks import can_overlap_groups
+from chess_snn.campaign.stages.networks import self_play_searches
 from chess_snn.campaign.store.receipts import Receipt
 from chess_snn.cores import num_cores
 from chess_snn.data import GameRecords
 from chess_snn.devices import find_devices
 from chess_snn.games import get_game
 from chess_snn.nets import build_network, make_evaluator
-from chess_snn.search import make_search
 from chess_snn.self_play import play_games
-from chess_snn.training import IterationPlan, Trainer
+from chess_snn.training import IterationPlan, Trainer, TrainingReport
 from chess_snn.types import Progress
 
 OPTIMISM: Final = (1.2, 2.3)
@@ -69,29 +68,33 @@ def measure_pace(
 ) -> Pace:
     """Play some plies as one worker of a campaign of ``config`` would, and train some steps.
 
-    Takes some seconds. The other workers are taken to be as fast at the same time.
-
-    Args:
-        config: of the campaign.
-        on_progress: called with (measurements done, 2).
+    Takes some seconds. The other workers are taken to be as fast at the same time. ``on_progress``
+    is called with (measurements done, 2).
     """
-    game, device = get_game(config.campaign.game), find_devices(config.execution.device)[0]
     workers = num_workers(config)
     records, evaluations_per_s = measure_self_play(
         config, threads_each(workers), num_workers=workers
     )
     if on_progress is not None:
         on_progress(1, 2)
-    torch.set_num_threads(num_cores())
-    window = scratch_window(game, records)
-    network = build_network(game.spec, config.net.network(), seed=0)
-    trainer = Trainer(game, network, config.training, seed=0, device=device)
-    plan = IterationPlan(_WARM_STEPS + _MEASURED_STEPS, progress_first=0.0, progress_last=1.0)
-    trainer.run(window, plan, stop_at=_WARM_STEPS)
-    samples_per_s = trainer.run(window, plan).samples_per_s
+    samples_per_s = measure_training(config, records, num_cores()).samples_per_s
     if on_progress is not None:
         on_progress(2, 2)
     return Pace(workers * evaluations_per_s, samples_per_s)
+
+
+def measure_training(
+    config: CampaignConfig, records: GameRecords, num_threads: int
+) -> TrainingReport:
+    """Train some steps on ``records`` with ``num_threads`` of the CPU; how that went."""
+    torch.set_num_threads(num_threads)
+    game, device = get_game(config.campaign.game), find_devices(config.execution.device)[0]
+    network = build_network(game.spec, config.net.network(), seed=0)
+    trainer = Trainer(game, network, config.training, seed=0, device=device)
+    plan = IterationPlan(_WARM_STEPS + _MEASURED_STEPS, progress_first=0.0, progress_last=1.0)
+    window = scratch_window(game, records)
+    trainer.run(window, plan, stop_at=_WARM_STEPS)
+    return trainer.run(window, plan)
 
 
 def measure_self_play(
@@ -99,10 +102,7 @@ def measure_self_play(
 ) -> tuple[GameRecords, float]:
     """Play some plies as one worker with ``num_threads`` would; the records, and evaluations/s.
 
-    Args:
-        config: of the campaign.
-        num_threads: of the worker.
-        num_workers: that share an iteration's games; with more of them each has fewer at once.
+    The games of an iteration are divided among ``num_workers``.
     """
     execution = config.execution
     plays_on = "cpu" if execution.self_play_device == "cpu" else execution.device
@@ -115,12 +115,9 @@ def measure_self_play(
     with make_evaluator(
         network, device=device, precision=config.net.precision, num_threads=num_threads
     ) as evaluator:
-        num_groups = 2 if can_overlap_groups(device, num_threads) else 1
-        searches = [
-            make_search(game, evaluator, config.search, simulations=simulations,
-                        num_games=-(-num_games // num_groups))
-            for _ in range(num_groups)
-        ]
+        searches = self_play_searches(
+            config, evaluator, device, num_threads, simulations, num_games
+        )
         for plies in (_WARM_PLIES, _MEASURED_PLIES):
             settings = replace(config.self_play, max_plies_first=plies, max_plies_last=plies)
             records, statistics = play_games(

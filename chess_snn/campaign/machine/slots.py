@@ -81,12 +81,7 @@ def own_slot() -> WorkerSlot | None:
 
 
 def this_machine(gpus: Sequence[Device], host: str = "") -> Machine:
-    """What this program may use here, with ``gpus`` as they were found.
-
-    Args:
-        gpus: of this machine.
-        host: what it is to be called; empty takes its host name.
-    """
+    """What this program may use here, with ``gpus`` as they were found."""
     cores = tuple(available_cores())
     return Machine(tuple(gpus), cores, memory_bytes(), host or socket.gethostname())
 

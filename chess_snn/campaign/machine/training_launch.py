@@ -23,10 +23,9 @@ from chess_snn.campaign.stages import (
 )
 from chess_snn.campaign.stages.training import TrainingValues
 from chess_snn.campaign.stages.training_alone import (
-    TrainedNetwork,
     begin_network,
     learn_network,
-    trained_network,
+    points_of,
     unfinished_folder,
 )
 from chess_snn.campaign.stages.training_program import LEARN
@@ -37,7 +36,7 @@ from chess_snn.cores import num_cores
 from chess_snn.data import sweep_temporaries, write_json
 from chess_snn.devices import VISIBLE_GPUS, choose_devices
 from chess_snn.errors import ConfigError, RankLostError
-from chess_snn.training import StepLines, check_newest
+from chess_snn.training import Points, StepLines, check_newest
 from chess_snn.training.rank_launch import RankLayout, run_ranks
 from chess_snn.training.ranks import TIMEOUT_S
 from chess_snn.types import Json, LogFn, Progress
@@ -103,12 +102,8 @@ def train_as_configured(
 ) -> TrainingFacts:
     """Train generation ``iteration + 1`` with as many ranks as :func:`choose_ranks` says.
 
-    Args:
-        directory: the campaign folder.
-        iteration: whose games are new.
-        values: by default read from the folder.
-        num_threads: of a CPU, which the ranks share.
-        on_progress: called with (steps done, steps in all).
+    The ranks share ``num_threads`` of a CPU. ``on_progress`` is called with (steps done, steps in
+    all). ``values`` are by default read from the campaign in ``directory``.
 
     Raises:
         RankLostError: a rank died or froze; nothing is half-written, and it may be tried again.
@@ -129,32 +124,27 @@ def train_network(
     config: CampaignConfig, out: Path, layout: RankLayout = IN_THIS_PROCESS, *,
     num_threads: int = 0, timeout_s: float = TIMEOUT_S, on_progress: Progress | None = None,
     on_line: LogFn | None = None,
-) -> TrainedNetwork:
+) -> Points:
     """Train a network on the games of ``config.supervised``, or go on with that.
 
-    Args:
-        config: its games are fixed, see
-            :func:`chess_snn.campaign.stages.dataset.fix_dataset`; of the rest,
-            ``net``, ``training``, the seed and the device are looked at.
-        out: the checkpoint to be.
-        layout: as of :func:`run_training`, and so are the others.
-        num_threads: of each rank.
-        timeout_s: how long a rank may keep the others waiting.
-        on_progress: called with (steps done, steps in all).
-        on_line: called instead with lines of progress.
+    The games are fixed (:func:`chess_snn.campaign.stages.dataset.fix_dataset`); of the rest of
+    ``config``, ``net``, ``training``, the seed and the device are looked at. If the checkpoint
+    ``out`` is there already, nothing is trained. Other arguments are those of :func:`run_training`.
+
+    Returns:
+        The figures of the training by step.
 
     Raises:
         UsageError: ``out`` or what is unfinished there is something else, or the games are gone.
         CorruptDataError: a shard or a checkpoint is damaged.
     """
-    before = begin_network(config, out, is_first=layout.first == 0)
-    if before is not None:
-        return before
+    if not begin_network(config, out, is_first=layout.first == 0):
+        return points_of(out)
     training = RankTraining(
         config, out, (str(out.absolute()), LEARN),
         alone=partial(learn_network, out),
         check=partial(check_newest, unfinished_folder(out)),
-        result=partial(trained_network, out),
+        result=partial(points_of, out),
     )
     return run_training(
         training, layout, num_threads=num_threads, timeout_s=timeout_s, on_progress=on_progress,
@@ -182,7 +172,7 @@ def run_training(
 
     Args:
         training: the same on all machines; they see the same folder.
-        layout: how many ranks, and where.
+        layout: of the ranks.
         num_threads: of each on a CPU; 0 shares the cores of this machine.
         timeout_s: how long a rank may keep the others waiting.
         on_progress: called with (steps done, steps in all).
@@ -251,14 +241,9 @@ def training_gpus(config: CampaignConfig) -> tuple[str, ...]:
 def choose_ranks(config: CampaignConfig, num_gpus: int, num_machines: int = 1) -> RankChoice:
     """How many ranks train on a machine with ``num_gpus`` GPUs for training.
 
-    As ``execution.training_ranks`` says. Where that is 0: one for each GPU, but all machines
-    together have no more than a step has micro-batches; one where there is no GPU, since threads
-    share the micro-batches there.
-
-    Args:
-        config: of the campaign, or of a network that learns from a dataset.
-        num_gpus: of this machine.
-        num_machines: that train together, each with as many GPUs.
+    As ``execution.training_ranks`` says. Where that is 0: one for each GPU, but ``num_machines``
+    with as many GPUs have together no more than a step has micro-batches; one where there is no
+    GPU, since threads share the micro-batches there.
 
     Raises:
         ConfigError: ``execution.training_backend`` is NCCL, and there is no GPU.
@@ -290,12 +275,8 @@ def choose_ranks(config: CampaignConfig, num_gpus: int, num_machines: int = 1) -
 def deal_ranks(config: CampaignConfig, gpus: Sequence[int]) -> list[int]:
     """Ranks of each machine that trains together with others.
 
-    As :func:`choose_ranks`, but each machine may have another number of GPUs: where there are more
-    than micro-batches, the machines with the most ranks have fewer.
-
-    Args:
-        config: of the campaign.
-        gpus: of each machine; no more machines than a step has micro-batches.
+    As :func:`choose_ranks`, but each machine may have another number of ``gpus``: where there are
+    more than micro-batches, the machines with the most ranks have fewer.
     """
     if each := config.execution.training_ranks:
         return [each] * len(gpus)

@@ -61,14 +61,8 @@ def gpus_for(config: CampaignConfig) -> list[Device]:
 def plan_workers(config: CampaignConfig, machine: Machine, num_games: int) -> WorkerPlan:
     """The workers of ``machine``, which is looked at no further.
 
-    Args:
-        config: of the campaign.
-        machine: with all of its devices.
-        num_games: of an iteration; where the settings leave the number of workers open, there are
-            no more workers than these.
-
-    Raises:
-        ConfigError: as :func:`plan_here`.
+    If the settings leave their number open, there are no more than ``num_games`` of an iteration.
+    Raises as :func:`plan_here`.
     """
     execution = config.execution
     devices = choose_devices(execution.device, execution.gpus, machine.gpus)

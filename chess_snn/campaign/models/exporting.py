@@ -61,10 +61,7 @@ def export_model(folder: CampaignFolder, generation: int, target: Path) -> Netwo
 
 
 def copy_model(source: Path, target: Path) -> Json:
-    """Copy the exported model in ``source`` to ``target``, a new folder, whole or not at all.
-
-    Returns:
-        What is known of it.
+    """Copy the exported model in ``source`` to ``target``, a new folder; what is known of it.
 
     Raises:
         CorruptDataError: a file in ``source`` is damaged.
@@ -81,7 +78,7 @@ def commit_model(
     target: Path, weights: Path, config: CampaignConfig, facts: Json, card: str = "",
     expected: StoredFile | None = None,
 ) -> Manifest:
-    """Write a network to ``target``; one that is there already stays.
+    """Write a network to ``target``; returns the manifest of what is there, which may be older.
 
     Args:
         target: the new folder.
@@ -90,9 +87,6 @@ def commit_model(
         facts: what is known of it: at least its ``generation`` and the ``digest`` of its weights.
         card: the same for people; none if empty.
         expected: size and digest that the copy of ``weights`` must have.
-
-    Returns:
-        What is in ``target``.
 
     Raises:
         CorruptDataError: the copy is another file than expected.
@@ -114,9 +108,7 @@ def commit_model(
 
 
 def read_exported(folder: Path) -> tuple[Json, CampaignConfig]:
-    """What is known of the exported model in ``folder``, and its campaign's settings.
-
-    Its files are not verified.
+    """What is known of the exported model in ``folder``, which is not verified, and its settings.
 
     Raises:
         CorruptDataError: its description is damaged.

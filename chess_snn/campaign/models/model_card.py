@@ -7,16 +7,16 @@ from chess_snn.evaluation.ratings import interval_text
 from chess_snn.training import WEIGHTS
 from chess_snn.types import Json
 
-LADDER_ELO = "Elo on the ladder"
-OWN_ELO = "Elo by its campaign's games"
-
 
 def model_card(version: NetworkVersion) -> str:
     """Markdown for people: what the network is, how strong, made of what, and how it is played."""
+    games = "games with itself"
+    if version.dataset is not None:
+        games = f"a dataset, and then from {games}"
     return "\n".join([
         f"# {version.campaign}, generation {version.generation}",
         "",
-        f"A network that plays chess, trained by chess-snn from {_games(version)}.",
+        f"A network that plays chess, trained by chess-snn from {games}.",
         "",
         "| | |",
         "| --- | --- |",
@@ -44,8 +44,8 @@ def describe(version: NetworkVersion) -> dict[str, str]:
     """What is known of a version, for people, by its heading."""
     shards = version.window_shards
     rows = {
-        LADDER_ELO: elo_text(version.ladder_test),
-        OWN_ELO: elo_text(version.rating),
+        "Elo on the ladder": elo_text(version.ladder_test),
+        "Elo by its campaign's games": elo_text(version.rating),
         "score": score_text(version),
         "search budget": f"{version.simulations} simulations a move",
         "network": f"{version.size}, {version.parameters:,} parameters, "
@@ -60,20 +60,14 @@ def describe(version: NetworkVersion) -> dict[str, str]:
                        else f"{version.dataset} (digest {version.dataset_digest}), before the "
                             "first iteration",
         "campaign": f"{version.campaign} ({version.campaign_id})",
-        "trained by": _trained_by(version),
+        "trained by": _provenance_text(version.provenance),
         "made": version.created,
         "digest": version.digest,
     }
     return {name: text for name, text in rows.items() if text}
 
 
-def _games(version: NetworkVersion) -> str:
-    own = "games with itself"
-    return own if version.dataset is None else f"a dataset, and then from {own}"
-
-
-def _trained_by(version: NetworkVersion) -> str:
-    facts = version.provenance
+def _provenance_text(facts: dict[str, str]) -> str:
     if not facts:
         return ""
     commit = f" at {facts['commit']}" if "commit" in facts else ""

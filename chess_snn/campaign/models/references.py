@@ -79,7 +79,7 @@ class Model:
         return None if self.config is None else config_digest(self.config)
 
     def load(self, game: Game) -> Network:
-        """The network, after the digests of its checkpoint were checked.
+        """The network, after digests were checked; an untrained one if there are no weights.
 
         Raises:
             CorruptDataError: the file is damaged.
@@ -111,10 +111,6 @@ def find_model(text: str, fetch: FetchModel) -> Model:
 
     Its campaign's frozen settings, where it has a campaign, say how it is searched with.
 
-    Args:
-        text: a path, or the address of a registered model.
-        fetch: gets a registered model.
-
     Raises:
         UsageError: nothing of that name is there, or no network is in it.
         ChessSnnError: the registry is away.
@@ -132,11 +128,7 @@ def is_registered(text: str) -> bool:
 
 @contextmanager
 def looking_for(text: str) -> Iterator[None]:
-    """Say in one line that a path cannot be looked at: too long, or in a folder that is closed.
-
-    Raises:
-        UsageError: the system says so in the block.
-    """
+    """Turn an OSError about a path, too long or in a closed folder, into a UsageError."""
     try:
         yield
     except OSError as error:

@@ -20,6 +20,7 @@ from chess_snn.data import link_folder, read_manifest
 from chess_snn.data.window import INHERITED
 from chess_snn.errors import UsageError
 from chess_snn.nets import SIZES, NetConfig, Network, network_digest
+from chess_snn.types import Json
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,16 +76,11 @@ class Start:
 
 
 def find_start(text: str, fetch: FetchModel) -> Start:
-    """The network that ``text`` names, to start a campaign from.
-
-    Args:
-        text: see :data:`chess_snn.campaign.models.references.KNOWN_MODELS`.
-        fetch: gets a registered model.
+    """The network that ``text`` names, to start a campaign from; see :func:`.find_model`.
 
     Raises:
-        UsageError: there is no such network.
         CorruptDataError: it is damaged.
-        ChessSnnError: the registry is away.
+        ChessSnnError: as :func:`.find_model`.
     """
     model = find_model(text, fetch)
     assert model.weights is not None
@@ -104,14 +100,10 @@ def find_start(text: str, fetch: FetchModel) -> Start:
 def create_campaign(
     path: Path, config: CampaignConfig, start: Start | None = None, *, with_games: bool = False
 ) -> CampaignFolder:
-    """Make a new campaign in ``path``: from nothing, or from a network.
+    """Make a new campaign in ``path``, missing or empty: from nothing, or from a network.
 
-    Args:
-        path: of the new folder, missing or empty.
-        config: its settings; of :meth:`Start.load_config` where it starts from a network.
-        start: its generation 0.
-        with_games: whether the replay window that the network was trained on is taken along: the
-            first windows of the new campaign hold it too.
+    From a network, ``config`` is one of :meth:`Start.load_config`. ``with_games`` takes along the
+    replay window that it was trained on: the first windows of the new campaign hold it too.
 
     Raises:
         CampaignError: the folder holds something already, or cannot be written.
@@ -155,12 +147,8 @@ def _window_of(start: Start) -> list[Path]:
 
 def _settings_of(shape: NetConfig) -> NetworkSettings:
     """The settings of a network if only its shape is known."""
-    size = next(
-        (name for name, preset in SIZES.items()
-         if (preset.blocks, preset.channels) == (shape.blocks, shape.channels)),
-        NetworkSettings().size,
-    )
-    settings = NetworkSettings(size=size, activation=shape.activation)
+    size: Json = {"size": shape.size} if shape.size in SIZES else {}
+    settings = NetworkSettings(**size, activation=shape.activation)
     found, wanted = asdict(settings.network()), asdict(shape)
     others = {name: wanted[name] for name in wanted if wanted[name] != found[name]}
     return replace(settings, **others)

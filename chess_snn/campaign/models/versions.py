@@ -61,11 +61,9 @@ class NetworkVersion:
     score_high: float | None
     """95 % interval of the score."""
     rating: Json | None
-    """Among the players of the campaign alone, see
-    :func:`chess_snn.campaign.strength.ratings.rating_of`."""
+    """Among the players of the campaign alone."""
     ladder_test: Json | None
-    """On the ladder's scale, see :func:`chess_snn.campaign.strength.ladder_tests.play_ladder_test`;
-    None without a ladder test."""
+    """On the ladder's scale; None without a ladder test."""
     promotion: PromotionFacts | None
     """Its games against the champion then."""
     is_champion: bool
@@ -76,13 +74,12 @@ class NetworkVersion:
     """Shards of games it was trained on last, the oldest first."""
     window_positions: int
     dataset: str | None
-    """Name of the folder of games that its campaign's first network learnt from; None where that
-    one was untrained."""
+    """Folder of games that its campaign's first network learnt from; None if that was untrained."""
     dataset_digest: str | None
     """Of those games."""
     provenance: dict[str, str]
-    """Program, machine and devices that trained it, see :func:`chess_snn.sources.provenance`; empty
-    where it was removed, or trained by a version that did not keep them."""
+    """Program, machine and devices that trained it (:func:`chess_snn.sources.provenance`); empty if
+    that is not known."""
 
     @property
     def window_name(self) -> str | None:
@@ -115,12 +112,7 @@ def campaign_versions(folder: CampaignFolder) -> list[NetworkVersion]:
 
 
 def version_of(folder: CampaignFolder, generation: int) -> NetworkVersion:
-    """One of them.
-
-    Raises:
-        CampaignError: its iteration is not finished.
-        CorruptDataError: as :func:`campaign_versions`.
-    """
+    """One of them. Raises as :func:`campaign_versions`, and CampaignError if there is none."""
     receipts = read_receipts(folder)
     if not 1 <= generation <= len(receipts):
         known = f"1 to {len(receipts)}" if receipts else "none yet"

@@ -47,13 +47,9 @@ class SupervisedDataset:
 def find_dataset(
     path: Path, spec: GameSpec, *, verify: bool = True, on_progress: Progress | None = None
 ) -> SupervisedDataset:
-    """The games of the import or the campaign in ``path``.
+    """The games of the import or the campaign in the folder ``path``, which are of game ``spec``.
 
-    Args:
-        path: a folder.
-        spec: of the game that they must be of.
-        verify: whether to read every file and compare its digest; else manifests are believed.
-        on_progress: see ``Progress``.
+    With ``verify``, every file is read and its digest compared; else manifests are believed.
 
     Raises:
         UsageError: there are none, the import is not finished, or they are of another game.

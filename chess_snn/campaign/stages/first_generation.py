@@ -21,14 +21,13 @@ from chess_snn.types import Json
 
 
 def prepare_first_generation(folder: CampaignFolder) -> float:
-    """Commit generation 0, the untrained network or the one it starts from; how soft its policy is.
-
-    Raises:
-        BeyondRepairError: it started from a network, has lost it, and cannot get it again.
+    """Commit generation 0, the untrained network or the one it starts from.
 
     Returns:
         Entropy of its policy over that of a uniform one, in [0, 1], on positions games start from.
-        Below 0.9, games must undo prejudices first.
+
+    Raises:
+        BeyondRepairError: it started from a network, has lost it, and cannot get it again.
     """
     if not is_committed(folder.checkpoint(0)):
         config = folder.config

@@ -6,6 +6,7 @@ from typing import cast
 
 import numpy as np
 
+from chess_snn.campaign.configuration.settings import CampaignConfig
 from chess_snn.campaign.store.folder import CampaignFolder
 from chess_snn.campaign.store.notes import refuse_removed
 from chess_snn.data import read_manifest
@@ -13,7 +14,7 @@ from chess_snn.devices import find_devices, is_gpu
 from chess_snn.games import Game, get_game
 from chess_snn.nets import Evaluator, Precision, make_evaluator
 from chess_snn.rng import derive_seed
-from chess_snn.search import PolicySearch, Search, make_match_search, make_search
+from chess_snn.search import PolicySearch, Search, make_search
 from chess_snn.self_play.starts import draw_starts
 from chess_snn.training import load_weights_alone
 
@@ -30,9 +31,9 @@ def game_of(folder: CampaignFolder) -> Game:
     return get_game(folder.config.campaign.game)
 
 
-def device_of(folder: CampaignFolder, local_rank: int = 0) -> str:
+def device_of(config: CampaignConfig, local_rank: int = 0) -> str:
     """The device of this process; ranks of a training share devices in turns."""
-    devices = find_devices(folder.config.execution.device)
+    devices = find_devices(config.execution.device)
     return devices[local_rank % len(devices)]
 
 
@@ -46,42 +47,27 @@ def evaluator_of(folder: CampaignFolder, generation: int, *, num_threads: int = 
     refuse_removed(folder, generation)
     checkpoint = folder.checkpoint(generation)
     digest = str(read_manifest(checkpoint).meta["weights_digest"])
-    device = device_of(folder)
+    device = device_of(folder.config)
     return _cached_evaluator(checkpoint, digest, folder.config.net.precision, device, num_threads)
 
 
 def self_play_searches(
-    folder: CampaignFolder, evaluator: Evaluator, simulations: int, num_games: int, *,
-    side_by_side: bool
+    config: CampaignConfig, evaluator: Evaluator, device: str, num_threads: int, simulations: int,
+    num_games: int,
 ) -> list[Search]:
     """The searches of ``num_games`` games at once: of all of them, or of one half each.
 
-    Halves pay where the network and the trees have processors of their own.
+    One half can be in its trees while the other is in the network, if the network has a GPU or
+    there are several threads.
     """
-    game, settings = game_of(folder), folder.config.search
-    num_groups = 2 if side_by_side else 1
+    num_groups = 2 if num_threads > 1 or is_gpu(device) else 1
     return [
         make_search(
-            game, evaluator, settings,
+            get_game(config.campaign.game), evaluator, config.search,
             simulations=simulations, num_games=-(-num_games // num_groups),
         )
         for _ in range(num_groups)
     ]
-
-
-def can_overlap_groups(device: str, num_threads: int) -> bool:
-    """Whether one group of games can be in its trees while the other is in the network."""
-    return num_threads > 1 or is_gpu(device)
-
-
-def match_search(
-    folder: CampaignFolder, evaluator: Evaluator, simulations: int, num_games: int
-) -> Search:
-    """The search of a match: a tree from 1 simulation on, whatever self-play does."""
-    return make_match_search(
-        game_of(folder), evaluator, folder.config.search,
-        simulations=simulations, num_games=num_games,
-    )
 
 
 def entropy_ratio(folder: CampaignFolder, evaluator: Evaluator) -> float:

@@ -5,7 +5,6 @@ from functools import lru_cache
 from pathlib import Path
 
 from chess_snn.campaign.stages.networks import (
-    can_overlap_groups,
     device_of,
     evaluator_of,
     game_of,
@@ -72,13 +71,8 @@ def play_shard(
 ) -> ShardFacts:
     """Play one shard of ``iteration`` with that generation's network, and commit it.
 
-    Args:
-        directory: has the network, and the earlier shards of ``values``.
-        iteration: of the shard.
-        shard: its number.
-        values: by default, read from the campaign in ``directory``.
-        num_threads: of a CPU.
-        on_progress: called with (games played, games in all).
+    ``directory`` has the network, and the earlier shards of ``values``, which are by default read
+    from the campaign in it. ``on_progress`` is called with (games played, games in all).
     """
     folder = CampaignFolder.open(directory)
     target = folder.shard(iteration, shard)
@@ -89,8 +83,8 @@ def play_shard(
     settings, simulations = config.self_play, config.search.simulations(values.progress)
     evaluator = evaluator_of(folder, iteration, num_threads=num_threads)
     searches = self_play_searches(
-        folder, evaluator, simulations, min(games.num_games, settings.concurrent_games),
-        side_by_side=can_overlap_groups(device_of(folder), num_threads),
+        config, evaluator, device_of(config), num_threads, simulations,
+        min(games.num_games, settings.concurrent_games),
     )
     records, statistics = play_games(
         game,

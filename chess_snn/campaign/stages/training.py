@@ -1,6 +1,6 @@
 """The stage of training: an iteration's games, and those before them, make the next generation."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Final
 
@@ -104,7 +104,7 @@ def train_generation(
     target = folder.checkpoint(iteration + 1)
     if target.exists():  # whole, or its manifest damaged: then this raises
         return trained_before(folder, iteration)
-    config, game = folder.config, game_of(folder)
+    config, game, origin = folder.config, game_of(folder), folder.origin
     torch.set_num_threads(num_threads)
 
     values = values or training_values(folder, iteration)
@@ -115,8 +115,9 @@ def train_generation(
         setting="training.window_positions",
     )
     trainer = load_trainer(
-        folder.checkpoint(iteration), game, device_of(folder, ranks.local_rank), ranks,
-        settings=config.training if _is_forked_at(folder, iteration) else None,
+        folder.checkpoint(iteration), game, device_of(config, ranks.local_rank), ranks,
+        # The settings of training may be new in the first iteration of a fork.
+        settings=config.training if origin and origin.forked_at == iteration else None,
     )
     trainer.begin_iteration(iteration)
     plan = IterationPlan(
@@ -162,17 +163,8 @@ def train_generation(
     return _training_facts(manifest.meta)
 
 
-def _is_forked_at(folder: CampaignFolder, iteration: int) -> bool:
-    """Whether ``iteration`` is the first of a fork, whose settings of training may be new."""
-    return folder.origin is not None and folder.origin.forked_at == iteration
-
-
 def trained_before(folder: CampaignFolder, iteration: int) -> TrainingFacts:
-    """What :func:`train_generation` returned when it committed generation ``iteration + 1``.
-
-    Raises:
-        CorruptDataError: it is not there, or damaged.
-    """
+    """What :func:`train_generation` returned when it committed generation ``iteration + 1``."""
     return _training_facts(read_manifest(folder.checkpoint(iteration + 1)).meta)
 
 
@@ -180,8 +172,7 @@ def step_losses(folder: CampaignFolder, generation: int) -> StepLosses:
     """The losses by optimiser step of the training that made ``generation``, at most 100 points.
 
     Empty for generation 0, for one that was removed on purpose, and for one trained by a version
-    that did not keep them. Ranks keep the same as one process, up to the rounding of sums. See
-    :func:`chess_snn.training.thin`.
+    that did not keep them. See :func:`chess_snn.training.thin`.
 
     Raises:
         CorruptDataError: the generation's manifest is missing or damaged.
@@ -194,11 +185,7 @@ def step_losses(folder: CampaignFolder, generation: int) -> StepLosses:
 
 
 def trained_by(folder: CampaignFolder, generation: int) -> dict[str, str]:
-    """Program, machine and devices that trained ``generation``; empty where that was not kept.
-
-    Raises:
-        CorruptDataError: its manifest is missing or damaged.
-    """
+    """Program, machine and devices that trained ``generation``; empty where that was not kept."""
     kept: dict[str, str] = read_manifest(folder.checkpoint(generation)).meta.get(_PROVENANCE, {})
     return kept
 
@@ -254,11 +241,5 @@ def _loss_scale(report: TrainingReport) -> dict[str, float]:
 
 
 def _training_facts(meta: Json) -> TrainingFacts:
-    return TrainingFacts(
-        generation=meta["generation"],
-        weights_digest=meta["weights_digest"],
-        window_shards=meta["window_shards"],
-        window_positions=meta["window_positions"],
-        metrics=meta["metrics"],
-    )
+    return TrainingFacts(**{field.name: meta[field.name] for field in fields(TrainingFacts)})
 

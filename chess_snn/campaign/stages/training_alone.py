@@ -12,7 +12,6 @@ see the same folders, are processes that each call :func:`learn_network` on what
 """
 
 import shutil
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -40,26 +39,13 @@ _NOT_OF_THE_RESULT: Final = ("games", "checkpoint_minutes")
 """Settings of ``[supervised]`` that may change between two runs; the games have their digest."""
 
 
-@dataclass(frozen=True, slots=True)
-class TrainedNetwork:
-    """A network that has learnt from a dataset."""
+def begin_network(config: CampaignConfig, out: Path, *, is_first: bool = True) -> bool:
+    """Note what is to be trained into ``out``, for :func:`learn_network`.
 
-    path: Path
-    """Its checkpoint."""
-    points: Points
-    was_there: bool
-    """Whether an earlier run had finished it."""
+    The games of ``config`` are fixed. The first, or only, machine cleans up what was left there.
 
-
-def begin_network(
-    config: CampaignConfig, out: Path, *, is_first: bool = True
-) -> TrainedNetwork | None:
-    """Note what is to be trained, for :func:`learn_network`; the network if it is there already.
-
-    Args:
-        config: whose games are fixed.
-        out: the checkpoint to be.
-        is_first: whether this is the first, or only, machine, which cleans up.
+    Returns:
+        Whether it is to be trained; else it is there already.
 
     Raises:
         UsageError: ``out`` or what is unfinished there is something else.
@@ -68,7 +54,7 @@ def begin_network(
     settings = _settings_of_the_result(config)
     if out.exists():
         _check_finished(out, settings)
-        return trained_network(out, was_there=True)
+        return False
     unfinished = unfinished_folder(out)
     description = unfinished / _DESCRIPTION
     if description.exists():
@@ -76,7 +62,7 @@ def begin_network(
             sweep_temporaries(unfinished)
         _check_same(unfinished, read_json(description).get(_SETTINGS, {}), settings)
     write_json(description, {_SETTINGS: settings, _CONFIG: config_values(config)})
-    return None
+    return True
 
 
 def learn_network(
@@ -85,12 +71,7 @@ def learn_network(
 ) -> None:
     """Train the network that :func:`begin_network` noted, to its end; rank 0 commits it to ``out``.
 
-    Args:
-        out: the checkpoint to be.
-        num_threads: of a CPU.
-        on_progress: called after every step with (steps done, steps in all).
-        on_step: called with the losses of every step.
-        ranks: who trains together.
+    ``on_progress`` is called after every step with (steps done, steps in all).
 
     Raises:
         UsageError: nothing was begun there, or the games are gone.
@@ -110,9 +91,10 @@ def learn_network(
     shutil.rmtree(unfinished_folder(out), ignore_errors=True)  # of no more use, and no harm
 
 
-def trained_network(out: Path, *, was_there: bool = False) -> TrainedNetwork:
-    """The network that is committed in ``out``."""
-    return TrainedNetwork(out, read_manifest(out).meta[SUPERVISED]["points"], was_there)
+def points_of(out: Path) -> Points:
+    """The figures by step of the training of the network in ``out``."""
+    points: Points = read_manifest(out).meta[SUPERVISED]["points"]
+    return points
 
 
 def network_config(out: Path) -> CampaignConfig:

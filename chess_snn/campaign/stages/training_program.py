@@ -18,6 +18,7 @@ from torch.distributed.elastic.multiprocessing.errors import record
 
 from chess_snn.campaign.configuration.settings import CampaignConfig
 from chess_snn.campaign.stages import train_generation
+from chess_snn.campaign.stages.networks import device_of
 from chess_snn.campaign.stages.training import TrainingValues
 from chess_snn.campaign.stages.training_alone import learn_network, network_config
 from chess_snn.campaign.stages.warm_start import train_first_generation
@@ -26,7 +27,6 @@ from chess_snn.campaign.store.folder import CONFIG_FILE, CampaignFolder
 from chess_snn.campaign.store.typed_json import from_json
 from chess_snn.cores import num_cores
 from chess_snn.data import read_json
-from chess_snn.devices import find_devices
 from chess_snn.errors import ChessSnnError
 from chess_snn.interrupts import EXIT_INTERRUPTED
 from chess_snn.processes import end_with_parent
@@ -60,9 +60,8 @@ def _run(options: argparse.Namespace) -> None:
     info = RankInfo.from_environment()
     if info.size > 1:
         end_with_parent(os.getppid(), signal.SIGKILL)  # torchrun would leave it running
-    devices = find_devices(config.execution.device)
     with joined_ranks(
-        info, devices[info.local_rank % len(devices)], options.timeout_s,
+        info, device_of(config, info.local_rank), options.timeout_s,
         options.backend or config.execution.training_backend,
     ) as ranks:
         _train(options, config, is_campaign, ranks, info.local_size)

@@ -13,11 +13,10 @@ from chess_snn.campaign.configuration.loading import config_values
 from chess_snn.campaign.configuration.settings import CampaignConfig
 from chess_snn.campaign.stages import commit_first_generation
 from chess_snn.campaign.stages.dataset import fixed_dataset, schedule_of
-from chess_snn.campaign.stages.networks import FROZEN_SETTINGS
+from chess_snn.campaign.stages.networks import FROZEN_SETTINGS, device_of
 from chess_snn.campaign.store.folder import CampaignFolder
 from chess_snn.data import is_committed, read_manifest
 from chess_snn.data.files import remove
-from chess_snn.devices import find_devices
 from chess_snn.errors import UsageError
 from chess_snn.games import get_game
 from chess_snn.nets import build_network
@@ -89,15 +88,10 @@ def learn_dataset(
     config: CampaignConfig, folder: Path, meta: Json, on_progress: Progress | None,
     on_step: StepListener | None, ranks: Ranks,
 ) -> tuple[Trainer, Json]:
-    """Train a network on the games of ``config``, or go on with that.
+    """Train a network on the games of ``config``, which are fixed, or go on with that.
 
-    Args:
-        config: its games are fixed.
-        folder: of checkpoints on the way.
-        meta: what their manifests keep beside their own.
-        on_progress: called after every step with (steps done, steps in all).
-        on_step: called with the losses of every step.
-        ranks: who trains together.
+    Checkpoints on the way go into ``folder``, with ``meta`` in their manifests. ``on_progress`` is
+    called after every step with (steps done, steps in all).
 
     Returns:
         The trainer at the end, and what is kept beside its network: the games and the figures.
@@ -108,8 +102,7 @@ def learn_dataset(
         RankLostError: a rank died or froze; the last checkpoint on the way stays.
     """
     given, game, seed = fixed_dataset(config), get_game(config.campaign.game), config.campaign.seed
-    devices = find_devices(config.execution.device)
-    device = devices[ranks.local_rank % len(devices)]
+    device = device_of(config, ranks.local_rank)
 
     def begin() -> Trainer:
         network = build_network(

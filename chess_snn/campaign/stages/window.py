@@ -16,8 +16,7 @@ _KEPT_COUNTS = 4096
 def window_shards(folder: CampaignFolder, iteration: int) -> list[Path]:
     """The newest committed shards that fill the replay window of ``iteration``, oldest first.
 
-    Raises:
-        DamagedFolderError: one is missing, or its manifest is damaged.
+    Raises as :func:`window_iterations`.
     """
     earlier = window_iterations(folder, iteration)
     own = [shard for number in earlier for shard in iteration_shards(folder, number)]

@@ -56,12 +56,7 @@ class CollectedShard:
         return f"{self.path.parent.name}/{self.path.name}"
 
     def read(self) -> tuple[GameRecords, Manifest]:
-        """Its games, and its manifest.
-
-        Raises:
-            UsageError: they are of another game.
-            CorruptDataError: it is damaged.
-        """
+        """Its games, and its manifest; see :func:`chess_snn.data.read_shard_of`."""
         return read_shard_of(self.spec, self.path)
 
 
@@ -123,8 +118,7 @@ class GameCollection:
         """The games that ``wanted`` lets through, a shard at a time in memory.
 
         Raises:
-            UsageError: it asks for iterations or generations of an import, or a shard is of
-                another game.
+            UsageError: it asks for iterations of an import, or a shard is of another game.
             CorruptDataError: a shard is damaged; it is named.
         """
         if self.is_import and (wanted.iterations or wanted.generations):
@@ -183,11 +177,8 @@ class GameFilter:
 
     def takes_shard(self, shard: CollectedShard) -> bool:
         """Whether a shard may have wanted games."""
-        return all(
-            wanted is None or number in wanted
-            for wanted, number in (
-                (self.iterations, shard.iteration), (self.generations, shard.generation)
-            )
+        return (self.iterations is None or shard.iteration in self.iterations) and (
+            self.generations is None or shard.generation in self.generations
         )
 
     def select(
@@ -195,10 +186,7 @@ class GameFilter:
     ) -> list[int]:
         """Indices of the wanted games, in order, but for the limit.
 
-        Args:
-            plies: int[n], of each game.
-            outcomes_white: int[n], 1 where white won, -1 where black did, else 0.
-            endings: n of ``ENDINGS``.
+        All arguments have n entries; ``outcomes_white`` is 1 where white won, -1 where black did.
         """
         is_wanted = plies >= self.min_plies
         if self.max_plies is not None:
@@ -243,11 +231,7 @@ def open_collection(path: Path) -> GameCollection:
 
 
 def games_of_iteration(folder: CampaignFolder, iteration: int) -> GameCollection:
-    """The games that are left of one iteration of a campaign, maybe none; numbered from 1.
-
-    Raises:
-        CorruptDataError: a manifest is damaged.
-    """
+    """The games that are left of one iteration of a campaign, maybe none; numbered from 1."""
     return _collection(folder, f"iter-{iteration:06d}/shard-*")
 
 

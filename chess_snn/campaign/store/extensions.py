@@ -4,21 +4,17 @@ An extension is a file of its own, so the frozen settings stay what they were, a
 runs finds it when its next iteration begins.
 """
 
-import json
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Final
 
 from chess_snn.campaign.configuration.settings import RunSettings
 from chess_snn.campaign.store.folder import CampaignFolder
-from chess_snn.campaign.store.typed_json import from_json
-from chess_snn.data import StoredFormat, create_text, read_json
-from chess_snn.errors import CampaignError, ConfigError, CorruptDataError
+from chess_snn.campaign.store.typed_json import RecordFormat, numbered_files
+from chess_snn.data import StoredFormat, create_text
+from chess_snn.errors import CampaignError
 
-FORMAT: Final = StoredFormat("extension", version=1, first_with_digest=1)
 S_PER_HOUR: Final = 3600.0
-_HINT: Final = "restore it from a copy"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,34 +47,31 @@ class Extension:
     """ISO 8601, UTC."""
 
 
+EXTENSIONS: Final = RecordFormat(
+    Extension, StoredFormat("extension", version=1, first_with_digest=1)
+)
+
+
+def newest_extension(folder: CampaignFolder) -> Extension | None:
+    """The last extension of the campaign; None if it was never extended.
+
+    Raises:
+        CorruptDataError: it is damaged.
+    """
+    files = numbered_files(folder.extension)
+    return EXTENSIONS.read(files[-1]) if files else None
+
+
 def campaign_length(folder: CampaignFolder) -> Length:
-    """How long the campaign lasts now.
-
-    Raises:
-        CorruptDataError: an extension is damaged.
-    """
-    newest = num_extensions(folder)
-    if newest:
-        return read_extension(folder.extension(newest - 1)).length
+    """How long the campaign lasts now. Raises as :func:`newest_extension`."""
+    if extension := newest_extension(folder):
+        return extension.length
     return Length(folder.config.campaign.iterations, folder.config.campaign.hours)
-
-
-def progress_when_extended(folder: CampaignFolder) -> float:
-    """Share of the campaign that was planned when it was extended last, in [0, 1]; 0 if never.
-
-    Raises:
-        CorruptDataError: an extension is damaged.
-    """
-    newest = num_extensions(folder)
-    return read_extension(folder.extension(newest - 1)).progress if newest else 0.0
 
 
 def num_extensions(folder: CampaignFolder) -> int:
     """How often the campaign was extended."""
-    number = 0
-    while folder.extension(number).exists():
-        number += 1
-    return number
+    return len(numbered_files(folder.extension))
 
 
 def write_extension(folder: CampaignFolder, length: Length, progress: float) -> None:
@@ -89,22 +82,8 @@ def write_extension(folder: CampaignFolder, length: Length, progress: float) -> 
     """
     extension = Extension(length, progress, datetime.now(UTC).isoformat(timespec="seconds"))
     path = folder.extension(num_extensions(folder))
-    if not create_text(path, json.dumps(FORMAT.sealed(asdict(extension)), indent=2) + "\n"):
+    if not create_text(path, EXTENSIONS.text(extension)):
         raise CampaignError(
             f"{folder.path} was extended at the same moment by another process, to "
             f"{campaign_length(folder)}; look whether that is enough"
         )
-
-
-def read_extension(path: Path) -> Extension:
-    """The extension in a file.
-
-    Raises:
-        UnknownVersionError: it has a version that this program does not read.
-        CorruptDataError: it is corrupt.
-    """
-    body = FORMAT.unsealed(read_json(path, _HINT), path, _HINT)
-    try:
-        return from_json(Extension, body)
-    except (ValueError, ConfigError) as error:
-        raise CorruptDataError(f"{path} is not an extension ({error}); {_HINT}") from error

@@ -92,8 +92,7 @@ def _is_taken(path: Path) -> CampaignError:
 def campaign_around(path: Path) -> Path | None:
     """The folder of the campaign that ``path`` lies in, links followed; None where it is in none.
 
-    A configuration for campaigns to be, which names none yet, does not make its folder a campaign;
-    one that cannot be read does.
+    A configuration without an identity does not make its folder a campaign; an unreadable one does.
     """
     try:
         parent = path.parent.resolve()
@@ -121,7 +120,7 @@ class CampaignFolder:
     """Never changes, wherever the folder is moved."""
     config: CampaignConfig
     origin: Origin | None = None
-    """None: it began from nothing."""
+    """None if it began from nothing."""
 
     @classmethod
     def create(
@@ -130,12 +129,8 @@ class CampaignFolder:
     ) -> "CampaignFolder":
         """Make a new campaign in ``path``, which must be missing or empty.
 
-        Args:
-            path: of the new folder.
-            config: its settings.
-            origin: where it came from, if it did not begin from nothing.
-            fill: called with the campaign before it has its name: puts in what it begins with. The
-                campaign appears with all of it, or not at all.
+        ``fill`` is called with the campaign before it has its name, and puts in what it begins
+        with. The campaign appears with all of it, or not at all.
 
         Raises:
             CampaignError: it holds something already, or cannot be written.

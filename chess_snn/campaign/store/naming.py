@@ -9,28 +9,23 @@ from chess_snn.data.files import make_folder, sync_folder, writing
 HOME_VARIABLE = "CHESS_SNN_HOME"
 
 
-def next_campaign_path(preset: str, parent: Path = Path("campaigns")) -> Path:
-    """The first of ``campaigns/<preset>-001``, ``-002``, … that does not exist."""
-    names = (parent / f"{preset}-{number:03d}" for number in count(1))
-    return next(path for path in names if not path.exists())
-
-
 def claim_campaign_path(preset: str, parent: Path = Path("campaigns")) -> Path:
-    """Make the first of those folders that does not exist, and return it.
+    """Make the first of ``campaigns/<preset>-001``, ``-002``, … that does not exist, and return it.
 
     Of several processes that do so at the same instant each gets one of its own.
 
     Raises:
         UsageError: ``parent`` cannot be written.
     """
+    numbers = count(1)
     while True:
-        path = next_campaign_path(preset, parent)
+        path = parent / f"{preset}-{next(numbers):03d}"
         with writing(path):
             make_folder(parent)
             try:
                 path.mkdir()
             except FileExistsError:
-                continue  # another process was faster
+                continue
             sync_folder(parent)
             return path
 

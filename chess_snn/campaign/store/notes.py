@@ -15,23 +15,19 @@ leaves no loss without a note. The writer holds the campaign's lock, or works fo
 does. Notes stay when the folders in quarantine are deleted.
 """
 
-import json
 import os
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Literal, TypeVar
+from typing import Final, Literal
 
 from chess_snn.campaign.store.folder import CampaignFolder
-from chess_snn.campaign.store.typed_json import from_json
-from chess_snn.data import StoredFormat, create_text, is_committed, read_json, read_manifest
+from chess_snn.campaign.store.typed_json import RecordFormat, numbered_files
+from chess_snn.data import StoredFormat, create_text, is_committed, read_manifest
 from chess_snn.data.files import make_folder, sync_folder, writing
-from chess_snn.errors import CorruptDataError, RemovedError
+from chess_snn.errors import RemovedError
 from chess_snn.types import Json
-
-if TYPE_CHECKING:
-    from _typeshed import DataclassInstance
 
 Event = Literal["quarantined", "rebuilt", "dropped"]
 """What happened to an artifact: it was corrupt and is in quarantine; it was rebuilt from its
@@ -45,15 +41,6 @@ def _with_present_event(body: Json) -> Json:
     event = body.get("event")
     return body | {"event": _FIRST_EVENTS.get(str(event), event)}
 
-
-QUARANTINE_NOTE: Final = StoredFormat(
-    "quarantine note", version=2, upgrades={1: _with_present_event}
-)
-REMOVAL: Final = StoredFormat("removal", version=1)
-_HINT: Final = "restore it from a copy"
-"""No other file has what a note says."""
-
-_Stored = TypeVar("_Stored", bound="DataclassInstance")
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +75,12 @@ class Removal:
     removed: list[Removed]
 
 
+NOTES: Final = RecordFormat(
+    Note, StoredFormat("quarantine note", version=2, upgrades={1: _with_present_event})
+)
+REMOVALS: Final = RecordFormat(Removal, StoredFormat("removal", version=1))
+
+
 def quarantine(folder: CampaignFolder, path: Path, why: str) -> Path | None:
     """Move what is at ``path`` into quarantine.
 
@@ -111,29 +104,18 @@ def write_note(folder: CampaignFolder, path: Path, event: Event, why: str) -> Pa
     """Note what happened to the artifact at ``path``; returns the note's file."""
     name = folder.name_of(path)
     note = Note(name, event, why, datetime.now(UTC).isoformat(timespec="seconds"))
-    text = json.dumps({"schema": QUARANTINE_NOTE.version} | asdict(note), indent=2) + "\n"
     make_folder(folder.quarantine)
     number = 0
     while True:
         file = folder.quarantine / f"{name.replace('/', '.')}.{number:04d}.json"
-        if not file.with_suffix("").exists() and create_text(file, text):
+        if not file.with_suffix("").exists() and create_text(file, NOTES.text(note)):
             return file
         number += 1
 
 
-def read_note(path: Path) -> Note:
-    """The note in a file of ``quarantine/``.
-
-    Raises:
-        CorruptDataError: it is corrupt.
-        UnknownVersionError: it has a version that this program does not read.
-    """
-    return _read(Note, QUARANTINE_NOTE, path)
-
-
 def read_notes(folder: CampaignFolder) -> list[Note]:
-    """All notes; those of one artifact in order. Raises as :func:`read_note`."""
-    return [read_note(path) for path in sorted(folder.quarantine.glob("*.json"))]
+    """All notes; those of one artifact in order. Raises as :meth:`RecordFormat.read`."""
+    return [NOTES.read(path) for path in sorted(folder.quarantine.glob("*.json"))]
 
 
 def dropped_names(folder: CampaignFolder) -> frozenset[str]:
@@ -152,26 +134,16 @@ def last_events(notes: Sequence[Note], event: Event) -> dict[str, Note]:
 def note_removal(folder: CampaignFolder, removed: Sequence[Removed]) -> Path:
     """Note that all of ``removed`` are about to go; returns the note's file."""
     removal = Removal(datetime.now(UTC).isoformat(timespec="seconds"), list(removed))
-    body = {"schema": REMOVAL.version} | asdict(removal)
     number = 0
-    while not create_text(folder.removal(number), json.dumps(body, indent=1) + "\n"):
+    while not create_text(folder.removal(number), REMOVALS.text(removal)):
         number += 1
     return folder.removal(number)
 
 
-def read_removal(path: Path) -> Removal:
-    """The note in a file of ``removals/``. Raises as :func:`read_note`."""
-    return _read(Removal, REMOVAL, path)
-
-
 def read_removals(folder: CampaignFolder) -> dict[str, Removed]:
-    """By path, everything that was ever removed, rebuilt or not. Raises as :func:`read_note`."""
-    found: dict[str, Removed] = {}
-    number = 0
-    while (path := folder.removal(number)).exists():
-        found |= {entry.path: entry for entry in read_removal(path).removed}
-        number += 1
-    return found
+    """By path, everything that was ever removed, rebuilt or not. Raises as :func:`read_notes`."""
+    files = numbered_files(folder.removal)
+    return {entry.path: entry for file in files for entry in REMOVALS.read(file).removed}
 
 
 def is_removed(folder: CampaignFolder, path: Path) -> bool:
@@ -184,11 +156,7 @@ def is_removed(folder: CampaignFolder, path: Path) -> bool:
 
 
 def refuse_removed(folder: CampaignFolder, generation: int) -> None:
-    """Return unless the network of ``generation`` was removed on purpose.
-
-    Raises:
-        RemovedError: it was.
-    """
+    """Raise a RemovedError if the network of ``generation`` was removed on purpose."""
     if is_removed(folder, folder.checkpoint(generation)):
         raise RemovedError(
             f"generation {generation} of {folder.path} was removed by `chess-snn gc`; use one "
@@ -211,10 +179,7 @@ def created_of(folder: CampaignFolder, generation: int) -> tuple[str, bool]:
 
 
 def missing_facts(folder: CampaignFolder) -> Json:
-    """Numbers of iterations and generations that were removed, and of corrupt artifacts.
-
-    Raises as :func:`read_note`.
-    """
+    """Numbers of iterations and generations that were removed, and of corrupt artifacts."""
     removed = [path for path in read_removals(folder) if not (folder.path / path).exists()]
     notes = read_notes(folder)
     return {
@@ -241,12 +206,3 @@ def missing_notices(folder: CampaignFolder) -> list[str]:
             f"chess-snn verify {folder.path}"
         )
     return notices
-
-
-def _read(kind: type[_Stored], stored: StoredFormat, path: Path) -> _Stored:
-    body = read_json(path, _HINT)
-    body = stored.upgraded(body, body.pop("schema", None), path)
-    try:
-        return from_json(kind, body)
-    except ValueError as error:
-        raise CorruptDataError(f"{path} is not a {stored.name} ({error}); {_HINT}") from error

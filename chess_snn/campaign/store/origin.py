@@ -65,13 +65,9 @@ class Origin:
         return {name: value for name, value in asdict(self).items() if value not in (None, "", ())}
 
     def source_of(self, name: str) -> Path | None:
-        """Where the parent has the thing that lies at ``name`` in the new campaign.
+        """Where the parent has what is at ``name``, such as ``checkpoints/gen-000003``, here.
 
-        Args:
-            name: ``games/iter-000003/shard-0000`` or ``checkpoints/gen-000003``.
-
-        Returns:
-            None where the campaign made it itself, or the parent's folder is not known.
+        None if the campaign made it itself, or the parent's folder is not known.
         """
         if not self.folder:
             return None
@@ -95,11 +91,7 @@ class Origin:
 
 
 def read_origin(table: Mapping[str, Any]) -> Origin:
-    """The origin in a table of ``campaign.toml``.
-
-    Raises:
-        ConfigError: it is none.
-    """
+    """The origin in a table of ``campaign.toml``; else raises a ConfigError."""
     try:
         return from_json(Origin, dict(table))
     except ValueError as error:

@@ -9,21 +9,18 @@ shards follows from the workers that are there when it begins.
 """
 
 import time
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from chess_snn.campaign.store.extensions import S_PER_HOUR, campaign_length, progress_when_extended
+from chess_snn.campaign.store.extensions import S_PER_HOUR, campaign_length, newest_extension
 from chess_snn.campaign.store.folder import CampaignFolder
-from chess_snn.campaign.store.typed_json import from_json
+from chess_snn.campaign.store.typed_json import RecordFormat, numbered_files
 from chess_snn.config import check_range
-from chess_snn.data import StoredFormat, read_json, read_manifest, write_json
-from chess_snn.errors import ConfigError, CorruptDataError
+from chess_snn.data import StoredFormat, read_manifest, write_text
+from chess_snn.errors import CorruptDataError
 from chess_snn.failpoints import failpoint
 from chess_snn.rng import derive_seed
-
-FORMAT: Final = StoredFormat("plan", version=3, upgrades={1: dict, 2: dict}, first_with_digest=2)
-"""Before version 3 a plan did not say into how many shards the games are divided."""
 
 SHARDS_OF_ITERATION: Final = "num_shards"
 """In the meta of a shard: how many shards its iteration has."""
@@ -54,6 +51,13 @@ class ProgressPlan:
             check_range("num_shards", self.num_shards, ge=1)
 
 
+PLANS: Final = RecordFormat(
+    ProgressPlan,
+    StoredFormat("plan", version=3, upgrades={1: dict, 2: dict}, first_with_digest=2),
+)
+"""Before version 3 a plan did not say into how many shards the games are divided."""
+
+
 class CampaignClock:
     """Seconds that a campaign has run, over all processes that ran it."""
 
@@ -72,13 +76,8 @@ def begin_iteration(
 ) -> ProgressPlan | None:
     """The plan of ``iteration``, committed; None where the campaign ends before it.
 
-    An iteration that began is finished, even if the time is up when it is resumed.
-
-    Args:
-        folder: of the campaign.
-        iteration: all earlier ones have a plan.
-        elapsed_s: seconds that the campaign has run.
-        num_workers: that can play now.
+    An iteration that began is finished, even if the time is up when it is resumed. All earlier ones
+    have a plan; the campaign has run for ``elapsed_s``, and ``num_workers`` can play now.
 
     Raises:
         CorruptDataError: a plan is damaged.
@@ -95,26 +94,19 @@ def begin_iteration(
 
 def write_plan(folder: CampaignFolder, plan: ProgressPlan) -> None:
     """Commit ``plan``; :func:`begin_iteration` does so while a campaign runs."""
-    write_json(folder.plan(plan.iteration), FORMAT.sealed(asdict(plan)))
+    write_text(folder.plan(plan.iteration), PLANS.text(plan))
 
 
 def read_plan(folder: CampaignFolder, iteration: int) -> ProgressPlan:
     """The committed plan of ``iteration``.
 
-    Raises:
-        UnknownVersionError: it is of a version that is not read.
-        CorruptDataError: it is missing or damaged.
+    Raises as :meth:`.RecordFormat.read`.
     """
     path = folder.plan(iteration)
-    hint = (
-        "restore it from a copy, or have it made from the iteration's receipt: "
-        f"chess-snn verify {folder.path} --repair"
+    plan = PLANS.read(
+        path, "restore it from a copy, or have it made from the iteration's receipt: "
+        f"chess-snn verify {folder.path} --repair",
     )
-    body = FORMAT.unsealed(read_json(path, hint), path, hint)
-    try:
-        plan = from_json(ProgressPlan, body)
-    except (ValueError, ConfigError) as error:
-        raise CorruptDataError(f"{path} is damaged: {error}; {hint}") from error
     if plan.iteration != iteration:
         raise CorruptDataError(f"{path} is the plan of iteration {plan.iteration}")
     return plan
@@ -122,15 +114,7 @@ def read_plan(folder: CampaignFolder, iteration: int) -> ProgressPlan:
 
 def read_plans(folder: CampaignFolder) -> list[ProgressPlan]:
     """The plans of all iterations that began, in order; they have no gaps."""
-    plans: list[ProgressPlan] = []
-    while folder.plan(len(plans)).exists():
-        plans.append(read_plan(folder, len(plans)))
-    return plans
-
-
-def describe_length(folder: CampaignFolder) -> str:
-    """How long the campaign is to be, for people: ``20 iterations`` or ``1.5 hours``."""
-    return str(campaign_length(folder))
+    return [read_plan(folder, number) for number in range(len(numbered_files(folder.plan)))]
 
 
 def _num_shards(folder: CampaignFolder, iteration: int, num_workers: int) -> int | None:
@@ -161,8 +145,9 @@ def next_plan(
         return None
     before = read_plan(folder, iteration - 1) if iteration > 0 else None
     if length.hours:
-        limit_s, least = length.hours * S_PER_HOUR, progress_when_extended(folder)
-        return _next_by_hours(iteration, limit_s, elapsed_s, before, least)
+        extension = newest_extension(folder)
+        least = 0.0 if extension is None else extension.progress
+        return _next_by_hours(iteration, length.hours * S_PER_HOUR, elapsed_s, before, least)
     first, last = iteration / length.iterations, (iteration + 1) / length.iterations
     if before is not None and before.progress_last != first:
         first = before.progress_last
@@ -200,30 +185,18 @@ class ShardGames:
 
 
 def num_shards(folder: CampaignFolder, iteration: int) -> int:
-    """Shards of ``iteration``.
-
-    Raises:
-        CorruptDataError: its plan is missing or damaged.
-    """
+    """Shards of ``iteration``. Raises as :func:`read_plan`."""
     planned = read_plan(folder, iteration).num_shards
     return folder.config.self_play.least_shards if planned is None else planned
 
 
 def shard_paths(folder: CampaignFolder, iteration: int) -> list[Path]:
-    """Where the shards of ``iteration`` lie, whether they are there or not.
-
-    Raises:
-        CorruptDataError: its plan is missing or damaged.
-    """
+    """Where the shards of ``iteration`` are or will be. Raises as :func:`read_plan`."""
     return [folder.shard(iteration, shard) for shard in range(num_shards(folder, iteration))]
 
 
 def games_of_shard(folder: CampaignFolder, iteration: int, shard: int) -> ShardGames:
-    """The games that ``shard`` of ``iteration`` is to have.
-
-    Raises:
-        CorruptDataError: the iteration's plan is missing or damaged.
-    """
+    """The games that ``shard`` of ``iteration`` is to have. Raises as :func:`read_plan`."""
     settings, seed = folder.config.self_play, folder.config.campaign.seed
     planned, games = read_plan(folder, iteration).num_shards, settings.games_per_iteration
     if planned is None:

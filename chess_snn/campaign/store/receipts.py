@@ -4,25 +4,22 @@ An iteration is finished when its receipt exists. Everything that MLflow shows c
 the receipts again.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, fields
-from pathlib import Path
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from functools import lru_cache
 from typing import Final, Literal
 
 import numpy as np
 
 from chess_snn.campaign.store.folder import CampaignFolder
 from chess_snn.campaign.store.plans import ProgressPlan, read_plan
-from chess_snn.campaign.store.typed_json import from_json
-from chess_snn.data import StoredFormat, read_json, write_json
+from chess_snn.campaign.store.typed_json import RecordFormat, file_mark, numbered_files
+from chess_snn.data import StoredFormat, write_text
 from chess_snn.errors import ConfigError, CorruptDataError
 from chess_snn.evaluation import pair_interval
 from chess_snn.evaluation.solo import interval_text
 from chess_snn.self_play import SelfPlayStatistics, combine
 from chess_snn.types import Json
-
-_LATER_FIELDS: Final[Json] = {"rating": None, "climb": None, "promotion": None, "is_warm": False}
-"""What the first receipts of version 2 lack, and what that means."""
 
 _RENAMED: Final = {"climb": "ladder_test", "capped": "truncated", "gate": "gating_match"}
 """Fields by their names before version 5."""
@@ -38,17 +35,12 @@ def _with_present_names(body: Json) -> Json:
 
 
 FORMAT: Final = StoredFormat(
-    "receipt", version=5, upgrades={
-        2: lambda body: _LATER_FIELDS | body, 3: lambda body: {"devices": None} | body,
-        4: _with_present_names,
-    },
+    "receipt", version=5, upgrades={2: dict, 3: dict, 4: _with_present_names},
     first_with_digest=3,
 )
 """Version 1 did not say when its iteration was; before version 4 the plan was one of version 2."""
 
-_MISFITS: Final = (
-    ArithmeticError, AttributeError, ConfigError, KeyError, TypeError, ValueError
-)
+_MISFITS: Final = (ArithmeticError, AttributeError, ConfigError, KeyError, TypeError, ValueError)
 """What a body raises that is JSON and yet not a receipt."""
 
 
@@ -62,11 +54,7 @@ VERDICT_WORDS: Final[dict[Verdict, str]] = {
 """Verdicts for people."""
 
 _MATCH_TEXTS: Final = ("name", "player_a", "player_b")
-_MATCH_NUMBERS: Final = (
-    "wins", "draws", "losses", "capped", "score", "score_low", "score_high"
-)
-
-_MATCH_METRICS: Final = ("score", "score_low", "score_high", "wins", "draws", "losses", "capped")
+_MATCH_NUMBERS: Final = ("score", "score_low", "score_high", "wins", "draws", "losses", "capped")
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,8 +90,7 @@ class EvaluationFacts:
     conversion: Json | None
     """How it played out won positions; None in a game of one player."""
     ladder_test: Json | None = None
-    """The report of its ladder test, see
-    :func:`chess_snn.campaign.strength.ladder_tests.play_ladder_test`; None without one."""
+    """The report of its ladder test; None without one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,8 +106,8 @@ class PromotionFacts:
     champion: int
     """Generation that it played against."""
     verdict: Verdict
-    """Only ``"accept"`` makes it the champion. ``"undecided"`` occurs in receipts written while the
-    test alone decided: the champion stayed."""
+    """``"undecided"`` occurs in receipts written while the test alone decided: the champion
+    stayed."""
     llr: float
     """Log-likelihood ratio of `elo1` to `elo0`, nats."""
     lower: float
@@ -142,8 +129,8 @@ class PromotionFacts:
     score: float
     """Mean, in [0, 1]."""
     elo_ahead: float | None = None
-    """Elo points by which all games so far put the candidate above the champion; None where no fit
-    has both, and the score decided."""
+    """Elo points by which all games so far put the candidate above the champion; None if no fit has
+    both."""
     elo_ahead_low: float | None = None
     elo_ahead_high: float | None = None
     """95 % interval; None where that end is not finite."""
@@ -212,7 +199,7 @@ class DeviceUse:
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """What one iteration committed."""
+    """What one iteration committed; None stands for what was not measured."""
 
     iteration: int
     plan: ProgressPlan
@@ -222,28 +209,24 @@ class Receipt:
     matches: list[Json]
     """Summaries of the candidate's matches; none where it is not evaluated."""
     conversion: Json | None
-    """How the candidate played out won positions; None where it is not evaluated, and in a game of
-    one player."""
+    """How the candidate played out won positions."""
     score: float | None
-    """The candidate's mean score over the opponents, earlier generations left out, in [0, 1]; None
-    where it is not evaluated."""
+    """The candidate's mean score over the opponents, earlier generations left out, in [0, 1]."""
     champion: int
     """Generation of the champion after this iteration."""
     seconds: StageSeconds
     elapsed_s: float
     """Seconds that the campaign had run when it was finished, pauses left out."""
     rating: Json | None = None
-    """The candidate's, see :func:`chess_snn.campaign.strength.ratings.rating_of`; None where it
-    is not evaluated."""
+    """The candidate's (:func:`chess_snn.campaign.strength.ratings.rating_of`)."""
     ladder_test: Json | None = None
-    """The report of the candidate's ladder test, see
-    :func:`chess_snn.campaign.strength.ladder_tests.play_ladder_test`; None without one."""
+    """The report of the candidate's ladder test."""
     promotion: PromotionFacts | None = None
-    """The candidate's games against the champion; None where there were none."""
+    """The candidate's games against the champion."""
     is_warm: bool = False
     """Whether the campaign began with a pretrained network."""
     devices: DeviceUse | None = None
-    """How busy the devices were; None where that is not known."""
+    """How busy the devices were."""
 
     @property
     def statistics(self) -> SelfPlayStatistics:
@@ -267,7 +250,7 @@ class Receipt:
             **{f"train/{name}": value for name, value in self.training.metrics.items()},
             "train/window_positions": float(self.training.window_positions),
             **{f"evaluation/{figure}_{m['name']}".replace(":", "_"): float(m[figure])
-               for m in self.matches for figure in _MATCH_METRICS},
+               for m in self.matches for figure in _MATCH_NUMBERS},
             **_points_metrics(self.matches),
             **({} if self.score is None else {"evaluation/score": self.score}),
             **_rating_metrics(self.rating, "evaluation/elo_own_games"),
@@ -284,6 +267,9 @@ class Receipt:
             "campaign/elapsed_s": self.elapsed_s,
             **({"campaign/is_warm": 1.0} if self.is_warm else {}),
         }
+
+
+RECEIPTS: Final = RecordFormat(Receipt, FORMAT)
 
 
 def _points_metrics(matches: Sequence[Json]) -> dict[str, float]:
@@ -340,7 +326,7 @@ def _is_number(value: object) -> bool:
 
 def write_receipt(folder: CampaignFolder, receipt: Receipt) -> None:
     """Finish the iteration."""
-    write_json(folder.receipt(receipt.iteration), FORMAT.sealed(asdict(receipt)))
+    write_text(folder.receipt(receipt.iteration), RECEIPTS.text(receipt))
 
 
 def read_receipt(folder: CampaignFolder, iteration: int) -> Receipt:
@@ -350,42 +336,54 @@ def read_receipt(folder: CampaignFolder, iteration: int) -> Receipt:
         UnknownVersionError: it is of a version that is not read.
         CorruptDataError: it is missing or damaged.
     """
-    path, hint = folder.receipt(iteration), _hint(folder)
-    body = FORMAT.unsealed(read_json(path, hint), path, hint)
-    try:
-        if set(body) != {f.name for f in fields(Receipt)} or body["iteration"] != iteration:
-            raise CorruptDataError(f"{path} is not the receipt of iteration {iteration}")
-        receipt = from_json(Receipt, body)
-        metrics = receipt.metrics()  # reads every part, so a missing one is found here
-        if not all(map(_is_number, metrics.values())) or not all(map(is_summary, receipt.matches)):
-            raise _damaged(folder, path, "a figure is missing or is none")
-    except _MISFITS as error:
-        raise _damaged(folder, path, repr(error)) from error
-    return receipt
-
-
-def _damaged(folder: CampaignFolder, path: Path, fault: str) -> CorruptDataError:
-    return CorruptDataError(f"{path} is damaged: {fault}; {_hint(folder)}")
-
-
-def _hint(folder: CampaignFolder) -> str:
-    return (
+    path = folder.receipt(iteration)
+    hint = (
         "restore it from a copy, or have its iteration finished again: "
         f"chess-snn verify {folder.path} --repair"
     )
+    receipt = RECEIPTS.read(path, hint)
+    try:
+        metrics = receipt.metrics()  # reads every part, so a missing one is found here
+    except _MISFITS as error:
+        raise CorruptDataError(f"{path} is damaged: {error!r}; {hint}") from error
+    if receipt.iteration != iteration:
+        raise CorruptDataError(f"{path} is the receipt of iteration {receipt.iteration}; {hint}")
+    if not all(map(_is_number, metrics.values())) or not all(map(is_summary, receipt.matches)):
+        raise CorruptDataError(f"{path} is damaged: a figure is missing; {hint}")
+    return receipt
 
 
 def read_receipts(folder: CampaignFolder) -> list[Receipt]:
     """The receipts of all finished iterations, in order; they have no gaps."""
-    receipts: list[Receipt] = []
-    while folder.receipt(len(receipts)).exists():
-        receipts.append(read_receipt(folder, len(receipts)))
-    return receipts
+    return [read_receipt(folder, number) for number in range(num_finished_iterations(folder))]
+
+
+def metrics_history(folder: CampaignFolder) -> list[dict[str, float]]:
+    """:meth:`Receipt.metrics` of all finished iterations; not to be changed.
+
+    It is asked for after each iteration, so a receipt is read only once while it stays the same.
+
+    Raises:
+        CorruptDataError: a receipt is damaged.
+    """
+    return [
+        _metrics(folder, number, file_mark(folder.receipt(number)))
+        for number in range(num_finished_iterations(folder))
+    ]
+
+
+@lru_cache(maxsize=1 << 16)
+def _metrics(
+    folder: CampaignFolder, iteration: int, mark: tuple[int, ...] | None
+) -> dict[str, float]:
+    del mark  # part of the key: a file that took the place of another has its own
+    return read_receipt(folder, iteration).metrics()
 
 
 def recorded_seconds(folder: CampaignFolder) -> float:
     """Seconds that the campaign is known to have run: by its newest plan and its newest receipt."""
-    num_begun, num_finished = _count(folder.plan), _count(folder.receipt)
+    num_begun = len(numbered_files(folder.plan))
+    num_finished = num_finished_iterations(folder)
     begun_s = read_plan(folder, num_begun - 1).elapsed_s if num_begun else 0.0
     finished_s = read_receipt(folder, num_finished - 1).elapsed_s if num_finished else 0.0
     return max(begun_s, finished_s)
@@ -393,12 +391,4 @@ def recorded_seconds(folder: CampaignFolder) -> float:
 
 def num_finished_iterations(folder: CampaignFolder) -> int:
     """How many receipts :func:`read_receipts` would read; none is read."""
-    return _count(folder.receipt)
-
-
-def _count(path_of: Callable[[int], Path]) -> int:
-    """Files that are there, numbered from 0 without a gap."""
-    number = 0
-    while path_of(number).exists():
-        number += 1
-    return number
+    return len(numbered_files(folder.receipt))

@@ -1,17 +1,71 @@
-"""Dataclasses from JSON that others may have written: typed as declared, and nothing more."""
+"""Dataclasses as JSON: typed as declared, and nothing more; and small files of one record each."""
 
 import json
-from collections.abc import Mapping
-from dataclasses import asdict
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any, TypeVar
+from itertools import count, takewhile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
+
+from chess_snn.data import StoredFormat, read_json
+from chess_snn.errors import ConfigError, CorruptDataError
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
 Stored = TypeVar("Stored", bound="DataclassInstance")
+
+RESTORE = "restore it from a copy"
+"""What to do about a corrupt file that nothing else can replace."""
+
+
+@dataclass(frozen=True, slots=True)
+class RecordFormat(Generic[Stored]):
+    """How records of one kind are stored: a JSON file each, which names its version."""
+
+    kind: type[Stored]
+    format: StoredFormat
+
+    def text(self, record: Stored) -> str:
+        """``record`` as it stands in its file."""
+        body = asdict(record)
+        if self.format.first_with_digest is None:
+            body = {"schema": self.format.version} | body
+        else:
+            body = self.format.sealed(body)
+        return json.dumps(body, indent=2, allow_nan=False) + "\n"
+
+    def read(self, path: Path, hint: str = RESTORE) -> Stored:
+        """The record in the file ``path``.
+
+        Raises:
+            UnknownVersionError: it has a version that this program does not read.
+            CorruptDataError: it is missing or corrupt; the message ends with ``hint``.
+        """
+        body = self.format.unsealed(read_json(path, hint), path, hint)
+        try:
+            return from_json(self.kind, body)
+        except (ValueError, ConfigError) as error:
+            raise CorruptDataError(
+                f"{path} is not a valid {self.format.name} ({error}); {hint}"
+            ) from error
+
+
+def numbered_files(path_of: Callable[[int], Path]) -> list[Path]:
+    """The files ``path_of(0)``, ``path_of(1)``, … up to the first that is missing."""
+    return list(takewhile(Path.exists, map(path_of, count())))
+
+
+def file_mark(path: Path) -> tuple[int, ...] | None:
+    """Changes if the file at ``path`` is replaced; None if it is missing."""
+    try:
+        facts = path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    return facts.st_ino, facts.st_mtime_ns, facts.st_size
 
 
 def from_json(kind: type[Stored], body: object) -> Stored:

@@ -4,27 +4,20 @@ Receipts name the champion after each iteration. A user may choose another one b
 iterations; that choice is kept in a file of its own, and the next candidate plays against it.
 """
 
-import re
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Final, Literal
 
 from chess_snn.campaign.store.folder import CampaignFolder
 from chess_snn.campaign.store.receipts import PromotionFacts, Receipt, read_receipt, read_receipts
-from chess_snn.campaign.store.typed_json import from_json
+from chess_snn.campaign.store.typed_json import RESTORE, RecordFormat, numbered_files
 from chess_snn.campaign.strength.matches import is_evaluated
 from chess_snn.config import check_range
-from chess_snn.data import StoredFormat, read_json, write_json
-from chess_snn.errors import CampaignError, ConfigError, CorruptDataError, UsageError
+from chess_snn.data import StoredFormat, write_text
+from chess_snn.errors import CampaignError, CorruptDataError, UsageError
 
 HandAction = Literal["promote", "rollback"]
-FORMAT: Final = StoredFormat(
-    "choice of a champion", version=2, upgrades={1: dict}, first_with_digest=2
-)
-_HINT: Final = "restore it from a copy"
-_CHOICE: Final = re.compile(r"by-hand-(\d{4,})\.json")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +39,11 @@ class HandPromotion:
         check_range("num_finished", self.num_finished, ge=self.generation)
 
 
+HAND_PROMOTIONS: Final = RecordFormat(HandPromotion, StoredFormat(
+    "choice of a champion", version=2, upgrades={1: dict}, first_with_digest=2
+))
+
+
 def champion_of(folder: CampaignFolder, receipts: Sequence[Receipt]) -> int | None:
     """Generation of the champion now, given all receipts; None before the first.
 
@@ -61,12 +59,8 @@ def champion_of(folder: CampaignFolder, receipts: Sequence[Receipt]) -> int | No
 def champion_to_beat(folder: CampaignFolder, iteration: int) -> int | None:
     """The champion that the candidate of ``iteration`` has to replace.
 
-    Args:
-        folder: of the campaign.
-        iteration: all earlier ones have their receipt.
-
-    Returns:
-        A generation; None while no champion was either evaluated or chosen by hand.
+    None while no champion was either evaluated or chosen by hand. All earlier iterations have their
+    receipt.
     """
     by_hand = read_hand_promotions(folder)
     champion = _chosen_after(by_hand, iteration)
@@ -81,13 +75,10 @@ def champion_to_beat(folder: CampaignFolder, iteration: int) -> int | None:
 def choose_champion(
     folder: CampaignFolder, iteration: int, score: float | None, promotion: PromotionFacts | None
 ) -> int:
-    """Generation of the champion once ``iteration`` is finished.
+    """Generation of the champion once ``iteration`` is finished; all earlier ones are.
 
-    Args:
-        folder: of the campaign; all earlier iterations have their receipt.
-        iteration: whose candidate is generation ``iteration + 1``.
-        score: the candidate's mean over the opponents, in [0, 1]; None where it is not evaluated.
-        promotion: its games against the champion, if there were any.
+    The candidate is generation ``iteration + 1``. ``score`` is its mean over the opponents, in
+    [0, 1]; None if it was not evaluated.
     """
     candidate, champion = iteration + 1, champion_to_beat(folder, iteration)
     if champion is None:
@@ -164,29 +155,11 @@ def read_hand_promotions(folder: CampaignFolder) -> list[HandPromotion]:
         CorruptDataError: one is damaged, or missing though a later one is there.
     """
     # Listed first, so that a choice made meanwhile does not count as a later one.
-    listed = [_CHOICE.fullmatch(file.name) for file in folder.hand_promotion(0).parent.glob("*")]
-    choices: list[HandPromotion] = []
-    while (path := folder.hand_promotion(len(choices))).exists():
-        choices.append(read_choice(path))
-    if any(name is not None and int(name[1]) >= len(choices) for name in listed):
-        raise CorruptDataError(f"{path} is missing; {_HINT}")
-    return choices
-
-
-def read_choice(path: Path) -> HandPromotion:
-    """The choice in a file.
-
-    Raises:
-        UnknownVersionError: it has a version that this program does not read.
-        CorruptDataError: it is corrupt.
-    """
-    body = FORMAT.unsealed(read_json(path, _HINT), path, _HINT)
-    try:
-        return from_json(HandPromotion, body)
-    except (ValueError, ConfigError) as error:
-        raise CorruptDataError(
-            f"{path} is not a choice of a champion ({error}); {_HINT}"
-        ) from error
+    listed = list(folder.hand_promotion(0).parent.glob("by-hand-????.json"))
+    files = numbered_files(folder.hand_promotion)
+    if len(files) < len(listed):
+        raise CorruptDataError(f"{folder.hand_promotion(len(files))} is missing; {RESTORE}")
+    return [HAND_PROMOTIONS.read(file) for file in files]
 
 
 def _choose(
@@ -200,7 +173,7 @@ def _choose(
         datetime.now(UTC).isoformat(timespec="seconds"),
     )
     number = len(read_hand_promotions(folder))
-    write_json(folder.hand_promotion(number), FORMAT.sealed(asdict(choice)))
+    write_text(folder.hand_promotion(number), HAND_PROMOTIONS.text(choice))
     return choice
 
 

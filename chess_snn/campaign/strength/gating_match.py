@@ -16,11 +16,9 @@ from typing import Final
 import numpy as np
 
 from chess_snn.campaign.configuration.settings import CampaignConfig
-from chess_snn.campaign.stages.networks import game_of
 from chess_snn.campaign.store.folder import CampaignFolder
 from chess_snn.campaign.store.receipts import PromotionFacts, Verdict
 from chess_snn.campaign.strength.champions import champion_to_beat
-from chess_snn.campaign.strength.match_games import read_match
 from chess_snn.campaign.strength.matches import (
     NetworkPlayer,
     ScheduledMatch,
@@ -28,19 +26,11 @@ from chess_snn.campaign.strength.matches import (
     event_of,
     finish_match,
     is_evaluated,
+    read_games,
     unplayed_parts,
 )
 from chess_snn.campaign.strength.ratings import RatedCampaign
-from chess_snn.errors import CorruptDataError
-from chess_snn.evaluation import (
-    PAIR_SCORES,
-    MatchResult,
-    SprtResult,
-    SprtState,
-    pair_counts,
-    sprt,
-)
-from chess_snn.evaluation.match_files import read_match_body
+from chess_snn.evaluation import PAIR_SCORES, SprtResult, SprtState, pair_counts, sprt
 from chess_snn.types import Int64Array
 
 _VERDICTS: Final[dict[SprtState, Verdict]] = {
@@ -105,22 +95,16 @@ def gating_state(folder: CampaignFolder, match: ScheduledMatch) -> GatingState:
     Raises:
         CorruptDataError: some cannot be read; the file is named.
     """
-    test, spec = folder.config.promotion.test(), game_of(folder).spec
-    whole = folder.match(match.event, match.name)
+    test, whole = folder.config.promotion.test(), folder.match(match.event, match.name)
     if whole.exists():
-        counts = pair_counts(read_match(spec, whole).result)
+        counts = pair_counts(read_games(folder, whole))
         return GatingState(sprt(counts, test), counts, len(match.parts), is_over=True)
     counts = np.zeros(len(PAIR_SCORES), np.int64)
     for part in range(len(match.parts)):
         path = folder.match_part(match.event, match.name, part)
         if not path.exists():
             return GatingState(sprt(counts, test), counts, part, is_over=False)
-        try:
-            counts = counts + pair_counts(MatchResult.from_json(spec, read_match_body(path)))
-        except CorruptDataError as error:
-            raise CorruptDataError(
-                f"{path}: {error}; delete it, so that it is played again"
-            ) from error
+        counts = counts + pair_counts(read_games(folder, path))
         looked = sprt(counts, test)
         if looked.state != "continue":
             return GatingState(looked, counts, part + 1, is_over=True)
@@ -161,13 +145,8 @@ def decide(
 
     The ratings rest on the games of the gating match and on those against all other players. The
     score of the gating match decides if they do not have both: the match had a search budget of its
-    own, or no game is against the random mover.
-
-    Args:
-        config: of the campaign.
-        facts: as :func:`finish_gating_match` returned them.
-        rated: all players by all games up to the candidate's evaluation, see
-            :func:`chess_snn.campaign.strength.ratings.rate_campaign`.
+    own, or no game is against the random mover. ``rated`` are all players by all games up to the
+    candidate's evaluation.
     """
     ahead = None
     if rated is not None and config.gating_simulations == config.evaluation.simulations:

@@ -65,12 +65,7 @@ def play_ladder_test(
     It begins at the rung next to ``start_elo``, by default :func:`ladder_start`.
 
     Returns:
-        The rating by the test's games and the ladder's, ``player``, ``elo``, ``elo_low``,
-        ``elo_high`` (null where not finite), ``num_games`` and ``score``; under ``rungs`` those it
-        met, the weakest first, each with ``player``, ``elo``, ``num_batches``, ``num_games`` and
-        ``score``; ``bracket``, the three that stand about it; ``start``; ``ended_by``, which is
-        ``interval`` or ``games``; and a ``notice`` if players were not available, at its beginning
-        or later on, else null.
+        The fields of a :class:`.LadderTestReport`.
     """
     folder = CampaignFolder.open(directory)
     path = folder.match(event_of(generation), LADDER_TEST)

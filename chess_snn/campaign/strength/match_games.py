@@ -1,38 +1,29 @@
 """The single games of a campaign's matches, as PGN."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from chess_snn.campaign.configuration.loading import config_digest
 from chess_snn.campaign.stages.networks import game_of
 from chess_snn.campaign.store.collection import GameFilter
 from chess_snn.campaign.store.folder import PART_MARK, CampaignFolder
 from chess_snn.campaign.strength.matches import BESIDE_MATCHES, is_final
-from chess_snn.errors import CorruptDataError, UnknownVersionError, UsageError
+from chess_snn.errors import CorruptDataError, UsageError
 from chess_snn.evaluation import MatchResult, match_pgn
 from chess_snn.evaluation.match_files import read_match_body
 from chess_snn.games import GameSpec
 from chess_snn.types import Json
 
-
-@dataclass(frozen=True, slots=True, eq=False)
-class PlayedMatch:
-    """One whole match of a campaign."""
-
-    event: str
-    """``gen-000012``, or ``final``."""
-    name: str
-    """Within its event: ``greedy``."""
-    created: str
-    """ISO 8601, UTC."""
-    result: MatchResult
-    facts: tuple[Json, Json]
-    """Of players a and b, by the names in ``chess_snn.evaluation.match_files.PLAYER_FACTS``."""
+_FIELDS: Final = {"name": str, "created": str, "facts_a": dict, "facts_b": dict}
 
 
-def read_match(spec: GameSpec, path: Path) -> PlayedMatch:
-    """The match in a file of a campaign.
+def read_match(spec: GameSpec, path: Path) -> tuple[MatchResult, Json]:
+    """A whole match, and all that its file says of it.
+
+    That is at least its ``name``, when it was ``created`` (ISO 8601, UTC), and what is known of
+    players a and b, ``facts_a`` and ``facts_b``, by the names in
+    ``chess_snn.evaluation.match_files.PLAYER_FACTS``.
 
     Raises:
         UnknownVersionError: it is of a version that is not read.
@@ -41,16 +32,11 @@ def read_match(spec: GameSpec, path: Path) -> PlayedMatch:
     body = read_match_body(path)
     try:
         result = MatchResult.from_json(spec, body)
-        facts = dict(body["facts_a"]), dict(body["facts_b"])
-        return PlayedMatch(
-            path.parent.name, str(body["name"]), str(body["created"]), result, facts
-        )
-    except (KeyError, TypeError, ValueError) as error:
-        raise CorruptDataError(f"{path} is damaged: {error!r}; restore it from a copy") from error
-    except UnknownVersionError as error:
-        raise UnknownVersionError(f"{path}: {error}") from error
     except CorruptDataError as error:
-        raise CorruptDataError(f"{path}: {error}") from error
+        raise type(error)(f"{path}: {error}") from error
+    if not all(isinstance(body.get(name), kind) for name, kind in _FIELDS.items()):
+        raise CorruptDataError(f"{path} is not a whole match; restore it from a copy")
+    return result, body
 
 
 def match_files(folder: CampaignFolder) -> list[Path]:
@@ -81,20 +67,19 @@ def match_games_pgn(folder: CampaignFolder, wanted: GameFilter) -> Iterator[str]
     for path in files:
         if num_found == wanted.limit:
             return
-        match = read_match(game.spec, path)
-        generation = match.facts[0].get("generation")
+        result, body = read_match(game.spec, path)
+        generation = body["facts_a"].get("generation")
         if wanted.generations is not None and generation not in wanted.generations:
             continue
-        result = match.result
         chosen = wanted.select(result.plies, result.outcomes_white, result.endings)
         if wanted.limit is not None:
             chosen = chosen[: wanted.limit - num_found]
         if not chosen:
             continue
-        tags = {"Match": f"{match.event}/{match.name}", "ConfigDigest": digest}
         for _, text in match_pgn(
-            game, result, event=folder.name, date=match.created, facts=match.facts, more=tags,
-            numbers=chosen,
+            game, result, event=folder.name, date=body["created"],
+            facts=(body["facts_a"], body["facts_b"]), numbers=chosen,
+            more={"Match": f"{path.parent.name}/{body['name']}", "ConfigDigest": digest},
         ):
             yield text
         num_found += len(chosen)

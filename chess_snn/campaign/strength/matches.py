@@ -1,4 +1,4 @@
-"""The matches of a campaign: which are played, part by part, and what they come to.
+"""The matches of a campaign: which are played, part by part, and their results.
 
 A match of many openings is played in parts, so that all workers have something to do. What is in a
 part does not depend on who plays it; a part lies beside its match until all of them are there.
@@ -12,15 +12,15 @@ from pathlib import Path
 from typing import Final
 
 from chess_snn.campaign.configuration.settings import OPENINGS_EACH
-from chess_snn.campaign.stages.networks import evaluator_of, game_of, match_search
+from chess_snn.campaign.stages.networks import evaluator_of, game_of
 from chess_snn.campaign.store.extensions import num_extensions
 from chess_snn.campaign.store.folder import PART_MARK, CampaignFolder
-from chess_snn.campaign.store.history import ReceiptHistory
 from chess_snn.campaign.store.notes import is_removed
 from chess_snn.campaign.store.plans import ProgressPlan, next_plan, read_plans
 from chess_snn.campaign.store.receipts import (
     is_summary,
     num_finished_iterations,
+    read_receipt,
     recorded_seconds,
 )
 from chess_snn.data import read_manifest
@@ -42,12 +42,13 @@ from chess_snn.evaluation.match_result import DETAILS, identities_of
 from chess_snn.evaluation.matches import report_after
 from chess_snn.failpoints import failpoint
 from chess_snn.rng import derive_seed
+from chess_snn.search import make_match_search
 from chess_snn.types import Json, Progress, UInt64Array
 
 FINAL = "final"
 """The event at the end of a campaign; ``final-1`` after it was extended once, and so on."""
 EARLIER = "earlier"
-"""Name of the match against an earlier generation."""
+"""The match against an earlier generation."""
 CHAMPION = "champion"
 """Begins the name of a match against the champion, whose generation follows."""
 CONVERSION = "conversion"
@@ -185,13 +186,13 @@ def is_final(event: str) -> bool:
 
 def final_matches(folder: CampaignFolder) -> list[ScheduledMatch]:
     """The matches of the last generation, once its iteration has its receipt; maybe none."""
-    settings, receipts = folder.config.evaluation, ReceiptHistory(folder)
-    if not settings.final_openings or not receipts:
+    settings, newest = folder.config.evaluation, num_finished_iterations(folder)
+    if not settings.final_openings or not newest:
         return []
-    newest, budget = receipts[-1].training.generation, settings.final_simulations
+    budget = settings.final_simulations
     plans = _of_kept_networks(folder, read_plans(folder)[:newest])
     by_time = folder.config.campaign.hours > 0
-    now = receipts[-1].elapsed_s if by_time else newest
+    now = read_receipt(folder, newest - 1).elapsed_s if by_time else newest
     earlier = earlier_generation(plans, by_time=by_time, now=now)
     searching, event = NetworkPlayer(newest, budget), final_event(folder)
     weakest, stronger = "random", "greedy"
@@ -236,13 +237,8 @@ def earlier_generation(
 
     A campaign counted by iterations counts them here too, so that all runs of one seed play the
     same matches. Planned progress does not serve: it stays at 1 where a finished campaign was
-    extended.
-
-    Args:
-        plans: of the iterations whose first generations may be chosen; at least one.
-        by_time: whether the campaign is counted by hours.
-        now: seconds that the campaign has run, by hours; else iterations that it has done. By
-            default, up to the last plan.
+    extended. The first generations of the iterations of ``plans``, at least one, may be chosen.
+    ``now`` is in seconds ``by_time``, else in iterations; by default that of the last plan.
     """
     stands = {plan.iteration: plan.elapsed_s if by_time else plan.iteration for plan in plans}
     wanted = EARLIER_SHARE * (stands[plans[-1].iteration] if now is None else now)
@@ -331,7 +327,10 @@ def take_seat(
     if isinstance(player, str):
         return make_player(game_of(folder), player, EngineSettings(processes=num_threads))
     evaluator = evaluator_of(folder, player.generation, num_threads=num_threads)
-    search = match_search(folder, evaluator, player.simulations, num_games)
+    search = make_match_search(
+        game_of(folder), evaluator, folder.config.search,
+        simulations=player.simulations, num_games=num_games,
+    )
     return SearchPlayer(search, player.name)
 
 
@@ -366,26 +365,31 @@ def _read_summary(path: Path) -> Json:
     return summary
 
 
+def read_games(
+    folder: CampaignFolder, path: Path, hint: str = "delete it, so that it is played again"
+) -> MatchResult:
+    """The games in the file of a match, or of a part of one.
+
+    Raises:
+        CorruptDataError: it cannot be read; names the file, and ends with ``hint``.
+    """
+    try:
+        return MatchResult.from_json(game_of(folder).spec, read_match_body(path))
+    except CorruptDataError as error:
+        raise CorruptDataError(f"{path}: {error}; {hint}") from error
+
+
 def _put_together(folder: CampaignFolder, match: ScheduledMatch, parts: list[Path]) -> MatchResult:
     """One result from the files of all parts, in which each engine was of one version."""
-    spec = game_of(folder).spec
     # A ladder test chose its batches by earlier results, so all of it is played again.
     files = (
         f"whose names begin with {LADDER_TEST}" if match.name.startswith(LADDER_TEST)
         else f"with {PART_MARK} in their names"
     )
-    hint = f"delete the files {files} beside it"
+    hint = f"delete the files {files} beside it, so that all of it is played again"
+    results = [read_games(folder, part, hint) for part in parts]
     try:
-        results = [MatchResult.from_json(spec, read_match_body(part)) for part in parts]
         identities_of(results)
-    except CorruptDataError as error:
-        raise CorruptDataError(
-            f"a part of match {match.event}/{match.name}: {error}; {hint}, so that they are "
-            "played again"
-        ) from error
     except UsageError as error:
-        raise CampaignError(
-            f"in match {match.event}/{match.name} {error}; {hint}, so that all of it is played "
-            "by one"
-        ) from error
+        raise CampaignError(f"in match {match.event}/{match.name} {error}; {hint}") from error
     return MatchResult.joined(results)

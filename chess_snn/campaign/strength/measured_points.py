@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from chess_snn.campaign.store.folder import CampaignFolder
-from chess_snn.campaign.store.history import ReceiptHistory
+from chess_snn.campaign.store.receipts import read_receipts
 from chess_snn.config import check_range
 from chess_snn.data import is_committed
 from chess_snn.errors import CampaignError
@@ -47,13 +47,9 @@ class Point:
 
 
 def milestones(folder: CampaignFolder) -> list[Milestone]:
-    """One for every finished iteration.
-
-    Raises:
-        CorruptDataError: a receipt is damaged.
-    """
+    """One for every finished iteration."""
     found, games = list[Milestone](), 0
-    for receipt in ReceiptHistory(folder):
+    for receipt in read_receipts(folder):
         games += receipt.statistics.games
         generation = receipt.training.generation
         found.append(Milestone(

@@ -61,10 +61,8 @@ def rate_campaign(
 ) -> RatedCampaign | None:
     """Rate all players; None before the first match against the random mover.
 
-    Args:
-        folder: of the campaign.
-        last_generation: matches of later generations, and those at the campaign's end, are left
-            out, so that the answer does not change later; by default none are.
+    Without matches of generations after ``last_generation``, and those at the campaign's end, so
+    that the answer does not change later; by default, with all.
 
     Raises:
         CorruptDataError: a match cannot be read.

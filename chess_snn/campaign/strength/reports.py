@@ -7,7 +7,7 @@ from typing import Final, Literal
 from chess_snn.campaign.stages.networks import evaluator_of, game_of
 from chess_snn.campaign.store.folder import CampaignFolder
 from chess_snn.campaign.store.plans import read_plan
-from chess_snn.campaign.store.typed_json import from_json
+from chess_snn.campaign.store.typed_json import RESTORE, from_json
 from chess_snn.campaign.strength.matches import CONVERSION, event_of
 from chess_snn.data import StoredFormat, read_json, write_json
 from chess_snn.errors import CorruptDataError
@@ -19,7 +19,6 @@ from chess_snn.types import Json, Progress
 _FORMAT: Final = StoredFormat("report", version=2, upgrades={1: dict}, first_with_digest=2)
 _FIRST: Final = {"schema": 1}
 """The first version did not say so."""
-_HINT: Final = "restore it from a copy"
 
 
 def write_report(path: Path, body: Json) -> None:
@@ -38,7 +37,7 @@ def read_report(path: Path) -> Json:
         UnknownVersionError: it is of a version that is not read.
         CorruptDataError: it is missing or damaged.
     """
-    return _FORMAT.unsealed(_FIRST | read_json(path, _HINT), path, _HINT)
+    return _FORMAT.unsealed(_FIRST | read_json(path, RESTORE), path, RESTORE)
 
 
 EndedBy = Literal["interval", "games"]
@@ -77,6 +76,10 @@ class LadderTestReport:
     notice: str | None
     """Names the players that were not available."""
 
+    def __post_init__(self) -> None:
+        if not self.bracket:
+            raise ValueError("bracket is empty")
+
 
 def read_ladder_test_report(path: Path) -> LadderTestReport:
     """The report in a file of a campaign.
@@ -85,16 +88,11 @@ def read_ladder_test_report(path: Path) -> LadderTestReport:
         CorruptDataError: it is missing or damaged.
     """
     try:
-        report = from_json(LadderTestReport, read_report(path))
+        return from_json(LadderTestReport, read_report(path))
     except ValueError as error:
         raise CorruptDataError(
-            f"{path} is not a ladder test report ({error}); restore it from a copy"
+            f"{path} is not a ladder test report ({error}); {RESTORE}"
         ) from error
-    if not report.bracket:
-        raise CorruptDataError(
-            f"{path} is not a ladder test report (bracket: empty); restore it from a copy"
-        )
-    return report
 
 
 def conversion_simulations(folder: CampaignFolder, generation: int) -> int:

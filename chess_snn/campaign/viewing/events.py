@@ -104,8 +104,7 @@ class WorkerProgress:
     """That it keeps busy."""
     memory_bytes: int
     gpu_share: float | None
-    """Share of the time in which its GPU computes, in [0, 1]; None without a GPU, or if the GPU
-    does not report it."""
+    """Share of the time in which its GPU computes, in [0, 1]; None if that is not known."""
     gpu_memory_bytes: int | None = None
     """Memory of its GPU that all programs together use; None as above."""
     gpu_memory_total_bytes: int | None = None

@@ -94,9 +94,7 @@ def points_interval(row: Json) -> str:
 def elo_interval(row: Json, rating: str = "elo") -> str:
     """Elo above the random mover and its 95 % interval: ``312 (250 to 380)``; or its one bound.
 
-    Args:
-        row: of the results.
-        rating: ``elo`` by the campaign's own games, ``ladder_elo`` on the ladder's scale.
+    ``rating`` is ``elo`` by the campaign's own games, ``ladder_elo`` on the ladder's scale.
     """
     elo, low, high = (row.get(rating + end) for end in ("", "_low", "_high"))
     if elo is not None:

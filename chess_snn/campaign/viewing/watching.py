@@ -7,16 +7,16 @@ reads the new ones; only after a new receipt it computes anything from all recei
 """
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, Generic, TypeVar
 
 from chess_snn.campaign.store.extensions import S_PER_HOUR, campaign_length
 from chess_snn.campaign.store.folder import CONFIG_FILE, CampaignFolder
-from chess_snn.campaign.store.history import NumberedFiles
 from chess_snn.campaign.store.plans import ProgressPlan, next_plan, read_plan
 from chess_snn.campaign.store.receipts import Receipt, read_receipt
+from chess_snn.campaign.store.typed_json import file_mark, numbered_files
 from chess_snn.campaign.strength.champions import champion_of
 from chess_snn.campaign.strength.matches import (
     ScheduledMatch,
@@ -27,6 +27,10 @@ from chess_snn.campaign.strength.matches import (
 from chess_snn.campaign.viewing.alarms import Alarm, find_alarms
 from chess_snn.campaign.viewing.events import StageProgress, WorkerProgress
 from chess_snn.campaign.viewing.live import (
+    DiskMeter,
+    DiskUse,
+    ProcessMeter,
+    ProcessUse,
     Writer,
     WriterState,
     find_writer,
@@ -34,18 +38,48 @@ from chess_snn.campaign.viewing.live import (
     live_file,
     read_live,
 )
-from chess_snn.campaign.viewing.machine_use import (
-    DiskMeter,
-    DiskUse,
-    ProcessMeter,
-    ProcessUse,
-)
 from chess_snn.campaign.viewing.results import result_rows
 from chess_snn.errors import CampaignError
 from chess_snn.types import Json
 
+Entry = TypeVar("Entry")
+
 PACE_ITERATIONS: Final = 5
 """The time left is computed from the mean length of so many newest iterations."""
+
+
+class NumberedFiles(Generic[Entry]):
+    """The content of files numbered from 0 in one folder, kept up to date by :meth:`refresh`."""
+
+    def __init__(self, path_of: Callable[[int], Path], read: Callable[[int], Entry]) -> None:
+        """Of the files ``path_of(0)``, ``path_of(1)``, …, each read by ``read``."""
+        self.entries: list[Entry] = []
+        self._path_of = path_of
+        self._read = read
+        self._marks: list[tuple[int, ...] | None] = []
+        self._seen: object = None
+
+    def refresh(self) -> bool:
+        """Whether anything has changed; if nothing has, only two files are looked at.
+
+        From a file that was replaced or removed, all that follow are read again.
+        """
+        folder = file_mark(self._path_of(0).parent)
+        if folder == self._seen and not self._path_of(len(self.entries)).exists():
+            return False
+        marks = list(map(file_mark, numbered_files(self._path_of)))
+        num_same = 0
+        while num_same < min(len(marks), len(self._marks)):
+            if marks[num_same] != self._marks[num_same]:
+                break
+            num_same += 1
+        has_changed = num_same < max(len(marks), len(self._marks))
+        del self.entries[num_same:], self._marks[num_same:]
+        for number in range(num_same, len(marks)):
+            self.entries.append(self._read(number))
+            self._marks.append(marks[number])
+        self._seen = folder
+        return has_changed
 
 
 @dataclass(frozen=True, slots=True)
