@@ -27,6 +27,7 @@ from chess_snn.cli.options import (
 )
 from chess_snn.cli.players import Entrant, find_network_entrant
 from chess_snn.cli.plots import ladder_svg
+from chess_snn.cli.results import matches_table
 from chess_snn.data import read_json, write_json, write_parts, write_text
 from chess_snn.errors import CorruptDataError, UsageError
 from chess_snn.evaluation import (
@@ -210,9 +211,15 @@ class _Batches:
             }
 
     def _play_or_read(self, seat: Player, opponent: str, number: int) -> MatchResult:
-        game, conditions = get_game("chess"), self._conditions()
-        names = f"{self._name()}--{_NOT_IN_NAMES.sub('-', opponent)}"
-        path = self.folder / f"{names}--{number:04d}.json"
+        game, entrant = get_game("chess"), self.entrant
+        # What must be equal in all batches that are counted together.
+        conditions = {
+            "seed": self.seed, "max_plies": self.max_plies, "weights": entrant.digest,
+            "simulations": entrant.simulations,
+        }
+        digest = hashlib.sha256(entrant.name.encode()).hexdigest()[:_DIGEST_LENGTH]
+        name = f"{_NOT_IN_NAMES.sub('-', entrant.name)[-40:]}-{digest}"
+        path = self.folder / f"{name}--{_NOT_IN_NAMES.sub('-', opponent)}--{number:04d}.json"
         if path.exists():
             body = read_match_body(path)
             for name, wanted in conditions.items():
@@ -234,20 +241,9 @@ class _Batches:
             seed=derive_seed(self.seed, "ladder-rate", opponent, number),
             max_plies=self.max_plies,
         )
-        result = replace(result, player_a=self.entrant.name)
+        result = replace(result, player_a=entrant.name)
         write_match(path, result, conditions)
         return result
-
-    def _conditions(self) -> Json:
-        """What must be equal in all batches that are counted together."""
-        return {
-            "seed": self.seed, "max_plies": self.max_plies, "weights": self.entrant.digest,
-            "simulations": self.entrant.simulations,
-        }
-
-    def _name(self) -> str:
-        digest = hashlib.sha256(self.entrant.name.encode()).hexdigest()[:_DIGEST_LENGTH]
-        return f"{_NOT_IN_NAMES.sub('-', self.entrant.name)[-40:]}-{digest}"
 
 
 def _to_json(
@@ -286,16 +282,8 @@ def _print(entrants: Sequence[Entrant], ratings: Sequence[LadderRating]) -> None
             "the engine's other version"
         )
     for rated in ratings:
-        _print_matches(rated)
-
-
-def _print_matches(rated: LadderRating) -> None:
-    console.print(table_of(rated.rating.player, rated.matches, {
-        "against": lambda match:
-            ("~" if match.player_b in rated.approximate else "") + match.player_b,
-        "games": lambda match: f"{match.num_games:,}",
-        "W-D-L": lambda match: f"{match.wins}-{match.draws}-{match.losses}",
-        "truncated": lambda match: str(match.truncated),
-        "score": lambda match: f"{match.score:.3f}",
-        "95 % interval": lambda match: "{:.3f} to {:.3f}".format(*match.interval()),
-    }, left=("against",)))
+        marks = ["~" if match.player_b in rated.approximate else "" for match in rated.matches]
+        console.print(matches_table(rated.rating.player, [
+            match.summary() | {"player_b": mark + match.player_b}
+            for mark, match in zip(marks, rated.matches, strict=True)
+        ]))

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Final
 
+import numpy as np
 import typer
 
 from chess_snn.campaign import load_config, preset_names
@@ -17,7 +18,6 @@ from chess_snn.cli.options import (
     JsonFile,
     SetOption,
     check_dataset,
-    games_setting,
     given_settings,
     parse_gpus,
     setting_option,
@@ -99,6 +99,7 @@ def learn_command(
     """
     check_range("--timeout-s", timeout_s, gt=0, le=86_400)
     options = given_settings({
+        "supervised.games": str(games),
         "training.batch_size": batch_size,
         "supervised.learning_rate": learning_rate,
         "training.precision": precision,
@@ -106,7 +107,7 @@ def learn_command(
         "execution.gpus": parse_gpus(gpus) if gpus else None,
         "execution.training_backend": backend,
     })
-    configuration = load_config(preset, config, [*(set or []), *options, *games_setting(games)])
+    configuration = load_config(preset, config, [*(set or []), *options])
     layout = rank_layout(
         configuration, nproc_per_node, nnodes, node_rank, rdzv_endpoint,
         trust_network=trust_network,
@@ -129,9 +130,7 @@ def learn_command(
 def _print_trained(trained: TrainedNetwork) -> None:
     if trained.points:
         # The beginning, the end, and some points evenly between them.
-        last = len(trained.points) - 1
-        num_rows = min(last + 1, _MOST_ROWS)
-        rows = sorted({round(k * last / max(1, num_rows - 1)) for k in range(num_rows)})
+        rows = np.unique(np.linspace(0, len(trained.points) - 1, _MOST_ROWS).astype(int))
         console.print(table_of(None, [trained.points[row] for row in rows], _COLUMNS))
     state = "was trained before" if trained.was_there else "is trained"
     print_message(

@@ -3,8 +3,12 @@
 import importlib
 import os
 from types import ModuleType
+from typing import Any
 
-from chess_snn.errors import UsageError
+import typer
+
+from chess_snn.cli.console import print_message
+from chess_snn.errors import ChessSnnError, UsageError
 
 _ENVIRONMENT = {
     "DO_NOT_TRACK": "1",
@@ -37,7 +41,7 @@ def load_cluster(module: str) -> ModuleType:
     return _load(f"tasks.cluster.{module}", "worker")
 
 
-def load_tracking(module: str = "campaign_run") -> ModuleType:
+def load_tracking(module: str) -> ModuleType:
     """The module ``tasks.tracking.<module>``; MLflow takes over a second to load.
 
     Raises:
@@ -46,10 +50,23 @@ def load_tracking(module: str = "campaign_run") -> ModuleType:
     return _load(f"tasks.tracking.{module}", "orchestration")
 
 
-def tracking_store() -> str | None:
-    """Where MLflow's store is; None without one, or without MLflow, which is not loaded here."""
-    uri: str | None = _load("tasks.tracking", "orchestration").existing_store()
-    return uri
+def ask_mlflow(function: str, *arguments: object, problem: str, done: str = "") -> Any:
+    """Call ``tasks.tracking.campaign_run.<function>`` with MLflow's store and ``arguments``.
+
+    Prints ``done`` afterwards. Returns None where MLflow has no store, and where the call fails:
+    then a line on standard error says so, which begins with ``problem``.
+    """
+    try:
+        store = _load("tasks.tracking", "orchestration").existing_store()
+        if store is None:
+            return None
+        found = getattr(load_tracking("campaign_run"), function)(store, *arguments)
+    except ChessSnnError as error:
+        typer.echo(f"{problem}: {error}", err=True)
+        return None
+    if done:
+        print_message(done)
+    return found
 
 
 def _load(module: str, extra: str) -> ModuleType:

@@ -4,6 +4,7 @@ import io
 import secrets
 import sys
 from contextlib import ExitStack
+from functools import partial
 from typing import Annotated
 
 import numpy as np
@@ -82,8 +83,8 @@ def play_command(
     with ExitStack() as pools:
         player = entrant.take_seat(rules, 1, threads or None, device, pools)
         kind = ChessGame if rules.spec.name == "chess" else TerminalGame
-        table = kind(
-            rules, start, player, _show, seed=seed, ascii_only=ascii_only, human=human
+        make_table = partial(
+            kind, rules, start, player, seed=seed, ascii_only=ascii_only, human=human
         )
         print_message(
             f"{rules.spec.name} with seed {seed}; hints come from {player.name}." if is_solo else
@@ -91,9 +92,9 @@ def play_command(
         )
         try:
             if is_solo and has_keyboard() and console.is_terminal and not console.is_dumb_terminal:
-                play_by_keys(table, console)
+                play_by_keys(make_table, console)
             else:
-                _converse(table)
+                _converse(make_table(_show))
         except (EOFError, KeyboardInterrupt):
             print_message("")
 
