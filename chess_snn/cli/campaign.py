@@ -51,8 +51,7 @@ from chess_snn.cli.options import (
     given_settings,
     pace_settings,
 )
-from chess_snn.cli.orchestration import load_flows
-from chess_snn.cli.players import fetch_model
+from chess_snn.cli.orchestration import fetch_model, load_flows
 from chess_snn.cli.results import print_summary
 from chess_snn.cli.watch import campaign_terminal
 from chess_snn.errors import CampaignError, UsageError

@@ -23,7 +23,6 @@ from chess_snn.cli.options import (
     ThreadsOption,
     check_writable,
     output_option,
-    refuse_in_campaign,
 )
 from chess_snn.cli.players import Entrant, find_network_entrant
 from chess_snn.cli.plots import ladder_svg
@@ -115,9 +114,7 @@ def rate(
     chess-snn ladder rate exported --against random,greedy,minimax:2 --simulations 0
     """
     check_book(get_game("chess"), games // 2, "--games")
-    if out is not None:
-        refuse_in_campaign(out / _PARTS, "--out")
-        check_writable(out / RATINGS, "--out")
+    check_writable(out and out / RATINGS, "--out")
     entrants = [_find_network(text, simulations) for text in networks]
     if len({entrant.name for entrant in entrants}) < len(entrants):
         raise UsageError(f"a network is named twice: {', '.join(networks)}")

@@ -2,6 +2,7 @@
 
 import importlib
 import os
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -41,13 +42,10 @@ def load_cluster(module: str) -> ModuleType:
     return _load(f"tasks.cluster.{module}", "worker")
 
 
-def load_tracking(module: str) -> ModuleType:
-    """The module ``tasks.tracking.<module>``; MLflow takes over a second to load.
-
-    Raises:
-        UsageError: the extra ``orchestration`` is not installed.
-    """
-    return _load(f"tasks.tracking.{module}", "orchestration")
+def fetch_model(address: str) -> Path:
+    """The folder of a registered model; see :func:`tasks.tracking.fetching.fetch_model`."""
+    folder: Path = _load("tasks.tracking.fetching", "orchestration").fetch_model(address)
+    return folder
 
 
 def ask_mlflow(function: str, *arguments: object, problem: str, done: str = "") -> Any:
@@ -60,7 +58,8 @@ def ask_mlflow(function: str, *arguments: object, problem: str, done: str = "") 
         store = _load("tasks.tracking", "orchestration").existing_store()
         if store is None:
             return None
-        found = getattr(load_tracking("campaign_run"), function)(store, *arguments)
+        module = _load("tasks.tracking.campaign_run", "orchestration")  # MLflow takes a second
+        found = getattr(module, function)(store, *arguments)
     except ChessSnnError as error:
         typer.echo(f"{problem}: {error}", err=True)
         return None

@@ -24,7 +24,7 @@ from chess_snn.campaign.models.references import (
 from chess_snn.campaign.store.folder import CONFIG_FILE
 from chess_snn.campaign.store.naming import campaigns_home
 from chess_snn.cli.console import print_message
-from chess_snn.cli.orchestration import load_tracking
+from chess_snn.cli.orchestration import fetch_model
 from chess_snn.config import check_range
 from chess_snn.data.manifest import describe_file
 from chess_snn.errors import ChessSnnError, PositionError, UsageError
@@ -184,12 +184,6 @@ def find_model(text: str, game: str | None = None) -> Model:
     if game is not None and model.game is not None:
         check_game(model.label, model.game, game)
     return model
-
-
-def fetch_model(address: str) -> Path:
-    """The folder of a registered model."""
-    folder: Path = load_tracking("fetching").fetch_model(address)
-    return folder
 
 
 def newest_or_untrained(game: str = DEFAULT_GAME) -> Model:

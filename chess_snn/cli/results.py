@@ -2,6 +2,7 @@
 
 import io
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -176,10 +177,6 @@ def columns_of(config: CampaignConfig, columns: Columns) -> Columns:
 def strength_columns(config: CampaignConfig) -> Columns:
     """Scores with their intervals, and won positions; of a game of one player its points."""
     is_solo = get_game(config.campaign.game).spec.num_players == 1
-
-    def against(opponent: str) -> Callable[[Json], str]:
-        return lambda row: interval(row, opponent)
-
     return {
         "iter": column("iteration", "d"),
         "generation": column("generation", "d"),
@@ -188,7 +185,7 @@ def strength_columns(config: CampaignConfig) -> Columns:
         "score": column("score", ".3f"),
         "Elo, own games": elo_interval,
         "Elo, ladder": lambda row: elo_interval(row, "ladder_elo"),
-        **{opponent: against(opponent) for opponent in opponents_of(config)},
+        **{opponent: partial(interval, opponent=opponent) for opponent in opponents_of(config)},
         "champion then": gating_text,
         **({} if is_solo else {"conversion": column("conversion_rate", ".3f")}),
         **_GENERATION,

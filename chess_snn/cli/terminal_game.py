@@ -1,4 +1,4 @@
-"""A game of a person at a terminal, alone or against a player: what each input does."""
+"""A game of a person at a terminal, alone or against a player: what each line of input does."""
 
 import re
 from collections.abc import Callable
@@ -9,12 +9,10 @@ from typing import Final
 import chess
 import chess.pgn
 import numpy as np
-from rich.console import Console, Group, RenderableType
-from rich.live import Live
+from rich.console import Group, RenderableType
 from rich.text import Text
 
 from chess_snn.cli.drawing import draw_board, draw_position
-from chess_snn.cli.keyboard import Keyboard
 from chess_snn.cli.options import refuse_in_campaign
 from chess_snn.data import write_text
 from chess_snn.errors import EngineError, IllegalMoveError, UsageError
@@ -32,18 +30,11 @@ _HELP: Final = """\
   board           show the board again
   help            this
   quit            leave; so do Ctrl-C and the end of input"""
-_KEYS_HELP: Final = "arrows, hjkl, wasd: move   t: hint   p: autoplay   u: take back   q: quit"
 _MOVE_KEYS: Final = {
     "h": "left", "j": "down", "k": "up", "l": "right",
     "a": "left", "s": "down", "w": "up", "d": "right",
 }
-_COMMAND_KEYS: Final = {"t": "hint", "?": "hint", "u": "takeback", "q": "quit"}
-_AUTO_KEYS: Final = ("p", " ")
 _NUMBER: Final = re.compile(r"[1-9][0-9]{0,9}", re.ASCII)
-_PAUSE_S: Final = 0.05
-"""Between moves of the autoplay, so that people can follow."""
-_TALL_LINES: Final = 22
-"""Height of a terminal that has room for a tall board and the lines below it."""
 
 Show = Callable[[RenderableType], None]
 """Gets what a person is to see."""
@@ -345,39 +336,3 @@ def parse_move(board: chess.Board, text: str) -> chess.Move:
         if move:  # the null move is a move to python-chess
             return move
     raise IllegalMoveError(f"{text!r} is not a legal move or a command; help lists what there is")
-
-
-def play_by_keys(make: Callable[[Show], TerminalGame], console: Console) -> None:
-    """Play a game in the terminal, a key a move, until ``q``.
-
-    Raises:
-        EOFError: the terminal is gone, or Ctrl-D was pressed.
-    """
-    note = ""
-
-    def keep_text(content: RenderableType) -> None:
-        nonlocal note
-        if isinstance(content, str):  # the board is drawn all the time
-            note = content
-
-    table = make(keep_text)
-    with Keyboard() as keyboard, Live(console=console, auto_refresh=False) as live:
-
-        def draw(text: str) -> None:
-            tall = console.height >= _TALL_LINES
-            lines = Text(f"{text}\n{_KEYS_HELP}")
-            live.update(Group(table.picture(tall=tall), lines), refresh=True)
-
-        while True:
-            draw(note)
-            key, note = keyboard.read(), ""
-            try:
-                if key in _AUTO_KEYS:
-                    table.obey("auto 1")
-                    while not table.is_over and not keyboard.read(_PAUSE_S):
-                        draw("any key stops")
-                        table.obey("auto 1")
-                elif not table.obey(_COMMAND_KEYS.get(key, key)):
-                    return
-            except UsageError as error:
-                note = str(error)
