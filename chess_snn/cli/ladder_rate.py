@@ -12,7 +12,7 @@ from typing import Annotated, Final
 import typer
 
 from chess_snn.campaign.models.references import KNOWN_MODELS
-from chess_snn.cli.console import console, print_json, print_message, table_of, work_bar
+from chess_snn.cli.console import console, print_json, print_message, work_bar
 from chess_snn.cli.match import games_pgn
 from chess_snn.cli.options import (
     AsJsonOption,
@@ -26,7 +26,7 @@ from chess_snn.cli.options import (
 )
 from chess_snn.cli.players import Entrant, find_network_entrant
 from chess_snn.cli.plots import ladder_svg
-from chess_snn.cli.results import matches_table
+from chess_snn.cli.results import matches_table, ratings_table
 from chess_snn.data import read_json, write_json, write_parts, write_text
 from chess_snn.errors import CorruptDataError, UsageError
 from chess_snn.evaluation import (
@@ -49,7 +49,6 @@ from chess_snn.evaluation.ladder import (
     run_ladder_test,
 )
 from chess_snn.evaluation.match_files import read_match_body, write_match
-from chess_snn.evaluation.ratings import interval_text
 from chess_snn.games import get_game
 from chess_snn.rng import derive_seed
 from chess_snn.types import Json
@@ -144,7 +143,7 @@ def rate(
     if as_json:
         print_json(body)
     else:
-        _print(entrants, ratings)
+        _print(ratings)
     picture = ladder_svg(found, ratings)
     if json_file is not None:
         write_json(json_file, body)
@@ -260,27 +259,22 @@ def _to_json(
     } | settings
 
 
-def _print(entrants: Sequence[Entrant], ratings: Sequence[LadderRating]) -> None:
-    rated_entrants = list(zip(entrants, ratings, strict=True))
-    console.print(table_of(_SCALE, rated_entrants, {
-        "network": lambda pair: pair[1].rating.player,
-        "simulations": lambda pair: str(pair[0].simulations),
-        "Elo": lambda pair: ("~" if pair[1].approximate else "")
-                            + f"{pair[1].rating.elo.value:.0f}",
-        "95 % interval": lambda pair: interval_text(
-            pair[1].rating.elo.low, pair[1].rating.elo.high
-        ),
-        "games": lambda pair: f"{pair[1].rating.num_games:,}",
-        "score": lambda pair: f"{pair[1].rating.score:.3f}",
-    }, left=("network",)))
+def _print(ratings: Sequence[LadderRating]) -> None:
+    def marked(player: str, is_approximate: bool) -> str:
+        return f"~{player}" if is_approximate else player
+
+    console.print(ratings_table(_SCALE, [
+        replace(rated.rating, player=marked(rated.rating.player, bool(rated.approximate)))
+        for rated in ratings
+    ]))
     if any(rated.approximate for rated in ratings):
         print_message(
             f"~ rests on approximate rungs: the interval allows {APPROXIMATE_ELO:.0f} points for "
             "the engine's other version"
         )
     for rated in ratings:
-        marks = ["~" if match.player_b in rated.approximate else "" for match in rated.matches]
         console.print(matches_table(rated.rating.player, [
-            match.summary() | {"player_b": mark + match.player_b}
-            for mark, match in zip(marks, rated.matches, strict=True)
+            match.summary()
+            | {"player_b": marked(match.player_b, match.player_b in rated.approximate)}
+            for match in rated.matches
         ]))

@@ -36,7 +36,7 @@ from chess_snn.cli.console import console, print_json, print_message, table_of
 from chess_snn.cli.options import AsJsonOption, CampaignArgument, output_option
 from chess_snn.data import write_text
 from chess_snn.errors import CampaignError, UsageError
-from chess_snn.evaluation.ratings import interval_text
+from chess_snn.evaluation.ratings import Rating, interval_text
 from chess_snn.evaluation.solo import interval_text as points_text
 from chess_snn.games import get_game
 from chess_snn.types import Json
@@ -217,6 +217,17 @@ def matches_table(title: str, matches: Sequence[Json]) -> Table:
     })
 
 
+def ratings_table(title: str, ratings: Sequence[Rating]) -> Table:
+    """A line a player."""
+    return table_of(title, ratings, {
+        "player": lambda rating: rating.player,
+        "Elo": lambda rating: f"{rating.elo.value:.0f}",
+        "95 % interval": lambda rating: interval_text(rating.elo.low, rating.elo.high),
+        "games": lambda rating: f"{rating.num_games:,}",
+        "score": lambda rating: f"{rating.score:.3f}",
+    }, left=("player",))
+
+
 def print_summary(folder: CampaignFolder, receipts: Sequence[Receipt]) -> None:
     """The finished iterations as a table, the newest matches as another, and the alarms."""
     if not receipts:
@@ -264,13 +275,7 @@ def ratings_command(directory: CampaignArgument, as_json: AsJsonOption = False) 
         print_json(rated.to_json())
         return
     ratings = rated.ratings
-    console.print(table_of(f"{folder.name}: Elo above {ANCHOR}", ratings.table, {
-        "player": lambda rating: rating.player,
-        "Elo": lambda rating: f"{rating.elo.value:.0f}",
-        "95 % interval": lambda rating: interval_text(rating.elo.low, rating.elo.high),
-        "games": lambda rating: f"{rating.num_games:,}",
-        "score": lambda rating: f"{rating.score:.3f}",
-    }, left=("player",)))
+    console.print(ratings_table(f"{folder.name}: Elo above {ANCHOR}", ratings.table))
     print_message(
         f"Playing white is worth {ratings.colour_advantage.value:.0f} points; "
         f"{ratings.draw_rate.value:.0%} of games between equals are drawn or truncated."
