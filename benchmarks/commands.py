@@ -32,7 +32,7 @@ _MODULES: Final = {
 
 class _Benchmarks(LazyGroup):
     table = tuple(
-        CommandEntry(name, _MODULES.get(name, name), "command", summary, package="benchmarks")
+        CommandEntry(name, f"benchmarks.{_MODULES.get(name, name)}:command", summary)
         for name, summary in _SUMMARIES.items()
     )
 

@@ -47,11 +47,10 @@ from chess_snn.cli.options import (
     WorkersOption,
     WorkersPerDeviceOption,
     check_dataset,
-    games_setting,
+    given_settings,
     pace_settings,
 )
-from chess_snn.cli.orchestration import load_flows
-from chess_snn.cli.players import fetch_model
+from chess_snn.cli.orchestration import fetch_model, load_flows
 from chess_snn.cli.results import print_summary
 from chess_snn.cli.watch import campaign_terminal
 from chess_snn.errors import CampaignError, UsageError
@@ -113,13 +112,11 @@ def start(
     if with_games and not start_from:
         raise UsageError("--with-games takes the games of --from; name a network there")
     begin = find_start(start_from, fetch_model) if start_from else None
+    games = given_settings({"supervised.games": warm_start and str(warm_start)})
     configuration = (begin.load_config if begin else load_config)(
-        preset, config, [*(set or []), *games_setting(warm_start), *pace]
+        preset, config, [*(set or []), *games, *pace]
     )
-    configuration.find_engines()
-    check_store(configuration.storage)
-    _check_workers(configuration)
-    _check_prefect_server()
+    _check_before_create(configuration)
     fixed = check_dataset(configuration)
     folder = create_campaign(
         dir or claim_campaign_path(preset), fixed, begin, with_games=with_games
@@ -186,12 +183,8 @@ def fork(
     """
     parent = CampaignFolder.open(directory)
     configuration = fork_config(parent, at, set or [])
-    configuration.find_engines()
-    check_store(configuration.storage)
-    _check_workers(configuration)
-    _check_prefect_server()
-    place = parent.path.parent
-    target = dir or claim_campaign_path(f"{parent.name}-fork", place)
+    _check_before_create(configuration)
+    target = dir or claim_campaign_path(f"{parent.name}-fork", parent.path.parent)
     forked = fork_campaign(parent, target, at, configuration)
     assert forked.origin is not None
     print_message(f"{forked.path} is {forked.origin.describe()}")
@@ -265,6 +258,15 @@ def status(
         print_message(f"Go on with it: chess-snn campaign resume {directory}")
 
 
+def _check_before_create(config: CampaignConfig) -> None:
+    """Name what cannot be reached or used, before there is a folder."""
+    config.find_engines()
+    check_store(config.storage)
+    _check_workers(config)
+    if server := os.environ.get("PREFECT_API_URL"):
+        load_flows("prefect_errors").check_server(server)
+
+
 def _check_workers(config: CampaignConfig) -> None:
     """Name devices, workers or a scheduler that cannot be had, before anything is written."""
     # Prefect, seconds of imports, is left alone where a mistake can be named without it.
@@ -272,12 +274,6 @@ def _check_workers(config: CampaignConfig) -> None:
         plan_here(config)
     else:
         load_flows("cluster").check_workers(config)
-
-
-def _check_prefect_server() -> None:
-    """A server of the user's own answers, before a campaign rests on it."""
-    if given := os.environ.get("PREFECT_API_URL"):
-        load_flows("prefect_errors").check_server(given)
 
 
 def _run(folder: CampaignFolder) -> None:
@@ -302,21 +298,17 @@ def _run(folder: CampaignFolder) -> None:
     _next_steps(folder)
 
 
-def _longer_preset(folder: CampaignFolder) -> str:
-    """Of the campaign's game: ``cpu``, or ``cpu-2048``."""
-    game, first = folder.config.campaign.game, RunSettings().game
-    return "cpu" if game == first else f"cpu-{game}"
-
-
 def _next_steps(folder: CampaignFolder) -> None:
     champion = champion_of(folder, read_receipts(folder))
     if champion is None:
         raise CampaignError(f"{folder.path} has no finished iteration")
+    game = folder.config.campaign.game
+    preset = "cpu" if game == RunSettings().game else f"cpu-{game}"
     print_message(
         f"The champion is {folder.checkpoint(champion).name}. What to do next:\n"
         f"  chess-snn ui {folder.path}               its curves and runs, in a browser\n"
         f"  chess-snn campaign status {folder.path}  this table again\n"
         f"  chess-snn models list {folder.path}      every network and what is known of it\n"
         f"  chess-snn play --model {folder.path}     a game against its newest network\n"
-        f"  chess-snn campaign start --preset {_longer_preset(folder)}    a longer campaign"
+        f"  chess-snn campaign start --preset {preset}    a longer campaign"
     )

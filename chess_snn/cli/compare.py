@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Final
@@ -17,9 +16,7 @@ from chess_snn.cli.match import (
     GamesOption,
     MaxPliesOption,
     OpeningsOption,
-    default_openings,
     elo_json,
-    find_openings,
     games_pgn,
     play_entrants,
     score_rows,
@@ -33,7 +30,7 @@ from chess_snn.cli.options import (
     check_writable,
     output_option,
 )
-from chess_snn.cli.orchestration import load_tracking, tracking_store
+from chess_snn.cli.orchestration import ask_mlflow
 from chess_snn.cli.players import (
     Entrant,
     GameOption,
@@ -43,8 +40,8 @@ from chess_snn.cli.players import (
 )
 from chess_snn.cli.plots import campaign_curves_svg, comparison_svg
 from chess_snn.data import staged_folder, write_parts, write_text
-from chess_snn.errors import ChessSnnError, UsageError
-from chess_snn.evaluation import DEFAULT_MAX_PLIES, Comparison, default_max_plies
+from chess_snn.errors import UsageError
+from chess_snn.evaluation import Comparison
 from chess_snn.evaluation import compare as judge
 from chess_snn.evaluation.match_files import write_match
 from chess_snn.games import get_game
@@ -89,21 +86,15 @@ def compare_models(
         raise UsageError(f"{out} exists already; choose a new folder with --out")
     check_writable(out, "--out")
     game = game_of_players([a, b], game_name)
-    max_plies = max_plies or default_max_plies(game.spec)
-    openings = openings or default_openings(game)
     entrants = [find_network_entrant(game, text, simulations) for text in (a, b)]
-    starts = find_openings(game, openings, games, seed)
-    start = time.perf_counter()
-    result = play_entrants(
-        game, entrants, starts, seed=seed, max_plies=max_plies, threads=threads, device=device
+    result, settings, seconds = play_entrants(
+        game, entrants, games, openings, seed=seed, max_plies=max_plies, threads=threads,
+        device=device,
     )
-    seconds = time.perf_counter() - start
+    settings["device"] = device
     comparison = judge(result)
     print_rows(f"{result.player_a} against {result.player_b}", _rows(comparison))
     print_message(_verdict(comparison))
-    settings: Json = {
-        "seed": seed, "opening_source": openings, "max_plies": max_plies, "device": device,
-    }
     models = [entrant.model for entrant in entrants if entrant.model is not None]
     campaigns = list({m.campaign.campaign_id: m.campaign for m in models if m.campaign}.values())
     if out is None and not campaigns:
@@ -114,7 +105,11 @@ def compare_models(
     kept = [TABLE, PLOT, RESULT, *([] if result.is_solo else [GAMES])]
     print_message(f"Kept in {target}: {', '.join(kept)}.")
     for campaign in campaigns:
-        _tell_mlflow(campaign, target)
+        ask_mlflow(
+            "keep_artifacts", campaign, target, f"comparisons/{target.name}",
+            problem="not recorded in MLflow",
+            done=f"Kept with the artifacts of {campaign.name} in MLflow.",
+        )
 
 
 def _name(entrants: Sequence[Entrant], games: int, settings: Json) -> str:
@@ -169,18 +164,6 @@ def _write(
         stage.commit(_KIND, {"likelihood_of_superiority": comparison.superiority})
 
 
-def _tell_mlflow(campaign: CampaignFolder, kept: Path) -> None:
-    """Where the store is away, the folder has it all the same."""
-    store = tracking_store()
-    if store is None:
-        return
-    try:
-        load_tracking().keep_artifacts(store, campaign, kept, f"comparisons/{kept.name}")
-        print_message(f"Kept with the artifacts of {campaign.name} in MLflow.")
-    except ChessSnnError as error:
-        print_message(f"MLflow was not told: {error}")
-
-
 def compare_campaigns(
     a: Annotated[Path, typer.Argument(help="Folder of a campaign.")],
     b: Annotated[Path, typer.Argument(help="Folder of the other one.")],
@@ -189,7 +172,7 @@ def compare_campaigns(
     ] = 1,
     games: GamesOption = 100,
     simulations: SimulationsOption = 64,
-    max_plies: MaxPliesOption = DEFAULT_MAX_PLIES,
+    max_plies: MaxPliesOption = None,
     seed: SeedOption = 0,
     threads: ThreadsOption = 0,
     device: NetworkDeviceOption = "cpu",
@@ -209,7 +192,6 @@ def compare_campaigns(
     curves = [milestones(folder) for folder in folders]
     chosen = common_points(curves[0], curves[1], points)
     game = get_game(folders[0].config.campaign.game)
-    starts = find_openings(game, "book", games, seed)
     results: dict[tuple[int, int], Comparison] = {}
     for point in chosen:
         pair = point.a.generation, point.b.generation
@@ -218,10 +200,11 @@ def compare_campaigns(
                 find_entrant(game, f"{folder.path}@{generation}", simulations)
                 for folder, generation in zip(folders, pair, strict=True)
             ]
-            results[pair] = judge(play_entrants(
-                game, entrants, starts, seed=seed, max_plies=max_plies or DEFAULT_MAX_PLIES,
-                threads=threads, device=device,
-            ))
+            result, *_ = play_entrants(
+                game, entrants, games, "", seed=seed, max_plies=max_plies, threads=threads,
+                device=device,
+            )
+            results[pair] = judge(result)
     rows = [_row(point, results[point.a.generation, point.b.generation]) for point in chosen]
     if plot is not None:
         write_text(plot, campaign_curves_svg([folder.name for folder in folders], curves))

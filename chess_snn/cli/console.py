@@ -22,7 +22,7 @@ _LINE_PERIOD_S: Final = 10.0
 
 
 def print_message(text: str) -> None:
-    """One line for people; one line in a log file too, however long."""
+    """Print a line for people, which stays one line in a log file however long it is."""
     console.print(text, markup=False, soft_wrap=True)
 
 
@@ -63,11 +63,17 @@ def print_rows(title: str | None, rows: Mapping[str, str]) -> None:
 
 
 @contextmanager
-def work_bar(label: str, unit: str = "") -> Iterator[Callable[[int, int], None]]:
+def work_bar(
+    label: str, unit: str = "", *, quiet: bool = False
+) -> Iterator[Callable[[int, int], None]]:
     """A bar for the length of the block, moved by calling it with (done, in all).
 
-    Without a terminal, a line every ten seconds instead.
+    Without a terminal, a line every ten seconds instead; nothing if ``quiet``, for then JSON alone
+    goes to standard output.
     """
+    if quiet:
+        yield lambda done, total: None
+        return
     if not console.is_terminal:
         yield _line_now_and_then(label, unit)
         return

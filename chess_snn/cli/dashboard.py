@@ -3,6 +3,7 @@
 import math
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Final
 
 from rich.console import Console, Group, RenderableType
@@ -21,7 +22,7 @@ from chess_snn.campaign.viewing.lines import MOST_WORKERS, duration, elo_interva
 from chess_snn.campaign.viewing.live import WriterState
 from chess_snn.campaign.viewing.results import opponents_of, score_column
 from chess_snn.campaign.viewing.watching import CampaignView
-from chess_snn.cli.results import matches_table
+from chess_snn.cli.results import column, matches_table
 from chess_snn.types import Json
 
 _FIGURES: Final = (
@@ -45,9 +46,9 @@ _FIGURES: Final = (
 _BAR_WIDTH: Final = 30
 _STAGE_BAR_WIDTH: Final = 20
 _LABEL_WIDTH: Final = 20
+_FIGURES_WIDTH: Final = 30
+"""Characters of a line that the newest figures need."""
 _MOST_POINTS: Final = 60
-_BESIDE_CURVE: Final = _LABEL_WIDTH + 30
-"""Characters of a line that the label and the newest figures need."""
 
 _STATE_STYLES: Final = {
     WriterState.RUNNING: "green", WriterState.STOPPED: "red", WriterState.ELSEWHERE: "yellow",
@@ -57,24 +58,12 @@ PLAIN: Final = "_.-=+*%#"
 """Levels of a curve, and those for a terminal whose encoding lacks them."""
 _GIB: Final = 2**30
 
-Draw = Callable[..., Text]
-"""Draws the curve of a column between two levels, by default the least and the greatest value."""
-
 
 def dashboard(view: CampaignView, console: Console) -> RenderableType:
     """The picture of ``view``, for the size and encoding of ``console``."""
-    levels = BLOCKS if console.encoding.startswith("utf") else PLAIN
-    width = max(1, min(_MOST_POINTS, console.width - _BESIDE_CURVE))
-
-    def draw(column: str, low: float | None = None, high: float | None = None) -> Text:
-        values = _measured(view.rows, column)
-        return Text(sparkline(values, width, low=low, high=high, levels=levels), style="cyan")
-
     parts: list[RenderableType] = [_header(view), _stages(view)]
     parts += [Text(f"ALARM {alarm}", style="bold red") for alarm in view.alarms]
-    parts.append(_curves(view, draw))
-    if any(row["score"] is not None for row in view.rows):
-        parts.append(_scores(view, draw))
+    parts.append(_curves(view, console))
     if view.final_matches:
         parts.append(matches_table("at the end of the campaign", view.final_matches))
     parts.append(workers_table(view.workers))
@@ -159,33 +148,33 @@ def describe_writer(view: CampaignView) -> str:
     return str(view.writer)
 
 
-def _grid() -> Table:
+def _curves(view: CampaignView, console: Console) -> RenderableType:
+    """A line for each figure that was measured: its curve, and the newest value or interval."""
+    levels = BLOCKS if console.encoding.startswith("utf") else PLAIN
+    width = max(1, min(_MOST_POINTS, console.width - _LABEL_WIDTH - _FIGURES_WIDTH))
     grid = Table.grid(padding=(0, 1))
     grid.add_column(width=_LABEL_WIDTH, no_wrap=True)
     grid.add_column(no_wrap=True)
     grid.add_column(no_wrap=True)
-    return grid
 
+    def draw(
+        label: str, name: str, newest: Callable[[Json], str], low: float | None = None,
+        high: float | None = None,
+    ) -> None:
+        measured = [row for row in view.rows if row.get(name) is not None]
+        if measured:
+            values = [row[name] for row in measured]
+            curve = sparkline(values, width, low=low, high=high, levels=levels)
+            grid.add_row(Text(label), Text(curve, style="cyan"), Text(newest(measured[-1])))
 
-def _curves(view: CampaignView, draw: Draw) -> RenderableType:
-    grid = _grid()
-    for label, column, form in _FIGURES:
-        if values := _measured(view.rows, column):
-            grid.add_row(Text(label), draw(column), Text(format(values[-1], form)))
-    return grid
-
-
-def _scores(view: CampaignView, draw: Draw) -> RenderableType:
-    """Scores from 0 to 1, each with the interval of the newest."""
-    grid = _grid()
-    grid.add_row(Text("score against", style="bold"), "", Text("95 % interval", style="dim"))
-    for opponent in opponents_of(view.folder.config):
-        column = score_column(opponent)
-        if newest := [row for row in view.rows if row[column] is not None][-1:]:
-            grid.add_row(Text(f"  {opponent}"), draw(column, 0.0, 1.0),
-                         Text(interval(newest[0], opponent)))
-    if newest := [row for row in view.rows if row["elo"] is not None][-1:]:
-        grid.add_row(Text("Elo"), draw("elo"), Text(elo_interval(newest[0])))
+    for label, name, form in _FIGURES:
+        draw(label, name, column(name, form))
+    if any(row["score"] is not None for row in view.rows):
+        grid.add_row(Text("score against", style="bold"), "", Text("95 % interval", style="dim"))
+        for opponent in opponents_of(view.folder.config):
+            newest = partial(interval, opponent=opponent)
+            draw(f"  {opponent}", score_column(opponent), newest, 0.0, 1.0)
+        draw("Elo", "elo", elo_interval)
     return grid
 
 
@@ -206,20 +195,10 @@ def sparkline(
     if not shown:
         return ""
     bottom, top = min(shown) if low is None else low, max(shown) if high is None else high
-    span = top - bottom
-    middle = (len(levels) - 1) // 2
-    return "".join(
-        levels[_level((value - bottom) / span, len(levels)) if span > 0 else middle]
-        for value in shown
-    )
-
-
-def _level(share: float, num_levels: int) -> int:
-    return min(num_levels - 1, max(0, math.floor(share * num_levels)))
-
-
-def _measured(rows: Sequence[Json], column: str) -> list[float]:
-    return [row[column] for row in rows if row.get(column) is not None]
+    if top == bottom:
+        return levels[(len(levels) - 1) // 2] * len(shown)
+    numbers = (math.floor((value - bottom) / (top - bottom) * len(levels)) for value in shown)
+    return "".join(levels[min(len(levels) - 1, max(0, number))] for number in numbers)
 
 
 def _resources(view: CampaignView) -> Text:

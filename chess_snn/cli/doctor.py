@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable
-from typing import Annotated, Final
+from typing import Annotated, Final, cast
 
 import typer
 
@@ -10,7 +10,7 @@ from chess_snn.campaign.store.naming import campaigns_home, services_directory
 from chess_snn.cli.console import console, print_json, print_message, work_bar
 from chess_snn.cli.options import AsJsonOption
 from chess_snn.cli.orchestration import load_flows
-from chess_snn.devices import Device, choose_devices, processor, visible_gpus
+from chess_snn.devices import Device, DeviceChoice, choose_devices, visible_gpus
 from chess_snn.doctor import (
     Addresses,
     Finding,
@@ -55,15 +55,21 @@ def doctor_command(
         lambda: check_network(find_addresses(), DEFAULT_PORTS),
     ]
     findings: list[Finding] = []
-    for check in checks:
-        found = check()
-        findings += found
+
+    def add(found: list[Finding]) -> None:
+        findings.extend(found)
         if not as_json:
-            _print(found)  # each at once, for a server that is away takes its time
-    if as_json:
-        findings += try_devices(devices)
-    elif devices:
-        findings += _try_with_bar(devices)
+            _print(found)
+
+    for check in checks:
+        add(check())
+    with work_bar(
+        "playing and training on each device", "done", quiet=as_json or not devices
+    ) as update:
+        update(0, len(devices))
+        for count, finding in enumerate(try_devices(devices), 1):
+            add([finding])
+            update(count, len(devices))
     num_broken = sum(finding.level is Level.BROKEN for finding in findings)
     if as_json:
         print_json([finding.to_json() for finding in findings])
@@ -73,31 +79,17 @@ def doctor_command(
         raise typer.Exit(EXIT_BROKEN)
 
 
-def _try_with_bar(devices: list[Device]) -> list[Finding]:
-    findings = []
-    with work_bar("playing and training on each device", "done") as update:
-        update(0, len(devices))
-        for finding in try_devices(devices):
-            findings.append(finding)
-            _print([finding])
-            update(len(findings), len(devices))
-    return findings
-
-
 def devices_to_try(text: str) -> list[Device]:
     """The devices of this machine that ``--device`` names.
 
     Raises:
         ConfigError: one of them does not exist.
     """
-    if text == "cpu":
-        return [processor()]
-    if text == "auto":
-        return visible_gpus() or [processor()]
     kind, _, number = text.partition(":")
-    if kind != "cuda" or (number and not number.isdecimal()):
+    if kind not in ("auto", "cpu", "cuda") or (number and not number.isdecimal()):
         raise ConfigError(f"unknown device {text!r}; use cpu, cuda, cuda:N or auto")
-    return choose_devices("cuda", [int(number)] if number else [], visible_gpus())
+    wanted = [int(number)] if number else []
+    return choose_devices(cast(DeviceChoice, kind), wanted, visible_gpus())
 
 
 def find_addresses() -> Addresses:

@@ -39,10 +39,9 @@ def draw_position(
     ``tall`` takes more lines and is easier to see; ``ascii_only`` draws lines with ``+-|``. For
     chess, :func:`draw_board` also shows the last move.
     """
-    draw = _DRAWERS.get(game.spec.name)
-    if draw is None:
+    if game.spec.name != "2048":
         return game.format_state(state)
-    return draw(state, tall=tall, ascii_only=ascii_only)
+    return _draw_tiles(state, tall, ascii_only)
 
 
 def draw_board(board: chess.Board, bottom: chess.Color, ascii_only: bool) -> str:
@@ -71,7 +70,7 @@ def _square(board: chess.Board, square: chess.Square, marked: set[int], ascii_on
     return f"({symbol})" if square in marked else f" {symbol} "
 
 
-def draw_tiles(state: UInt64Array, *, tall: bool, ascii_only: bool) -> Table:
+def _draw_tiles(state: UInt64Array, tall: bool, ascii_only: bool) -> Table:
     """The board of ``state`` uint64[2]; a cell is three lines high if ``tall``, else one."""
     board = int(state[BOARD])
     cells = [
@@ -97,10 +96,6 @@ def _tile(exponent: int, tall: bool, ascii_only: bool) -> Text:
         style = f"bold {digits} on {_TILE_COLOURS[exponent]}"
     lines = ["", content, ""] if tall else [content]
     return Text("\n".join(line.center(_TILE_WIDTH) for line in lines), style=style)
-
-
-_DRAWERS: Final = {"2048": draw_tiles}
-"""Of the games that have one, by the game's name."""
 
 
 def position_of(records: GameRecords, game: int, ply: int) -> chess.Board:

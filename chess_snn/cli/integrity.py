@@ -53,9 +53,8 @@ def verify_command(
     folder = CampaignFolder.open(directory)
     # Locked before: nothing may change between what is found and what is quarantined.
     with campaign_lock(folder) if repair else nullcontext():
-        # JSON alone goes to standard output.
-        with nullcontext() if as_json else work_bar(
-            f"verifying {folder.name}", "shards and checkpoints"
+        with work_bar(
+            f"verifying {folder.name}", "shards and checkpoints", quiet=as_json
         ) as on_progress:
             findings = verify_campaign(
                 folder, num_workers=workers or num_cores(), on_progress=on_progress
@@ -101,8 +100,8 @@ def gc_command(
     with campaign_lock(folder) if yes else nullcontext():
         disposable = find_disposable(folder, keep or ())
         if yes and disposable:
-            with nullcontext() if as_json else work_bar(f"removing from {folder.name}") as progress:
-                dispose(folder, disposable, progress)
+            with work_bar(f"removing from {folder.name}", quiet=as_json) as on_progress:
+                dispose(folder, disposable, on_progress)
     if as_json:
         print_json({
             "campaign": str(folder.path),

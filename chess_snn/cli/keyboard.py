@@ -6,7 +6,6 @@ import select
 import sys
 import termios
 import tty
-from types import TracebackType
 from typing import Final, Self
 
 _ARROWS: Final = {"A": "up", "B": "down", "C": "right", "D": "left"}
@@ -50,10 +49,7 @@ class Keyboard:
         tty.setcbreak(self._file)
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         termios.tcsetattr(self._file, termios.TCSADRAIN, self._before)
 
     def read(self, timeout_s: float | None = None) -> str:

@@ -1,14 +1,12 @@
 """``chess-snn ladder``: the players of known strength that come with chess-snn."""
 
 import tempfile
-from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Final
 
 import typer
-from rich.table import Table
 
 from chess_snn import __version__
 from chess_snn.cli.console import console, print_json, print_message, table_of, work_bar
@@ -34,7 +32,6 @@ from chess_snn.evaluation.ladder import (
     GAMES_FILE,
     LADDER_FILE,
     LADDER_PLAYERS,
-    CheckedScore,
     Ladder,
     LadderGames,
     LadderPlan,
@@ -71,7 +68,8 @@ _EXIT_OUTSIDE: Final = 1
 _EVENT: Final = "chess-snn ladder"
 
 EngineSeconds = Annotated[
-    float, typer.Option(max=3600.0, help="An engine that takes longer for a move is started anew.")
+    float, typer.Option(min=0.01, max=3600.0,
+                        help="An engine that takes longer for a move is started anew.")
 ]
 
 
@@ -108,7 +106,7 @@ def make_command(
     if "random" not in names:
         raise UsageError("--players must name random, which has the rating 0")
     plan = LadderPlan(tuple(ladder_pairings(names)), pairs, seed, max_plies)
-    engines = _engine_settings(threads, engine_seconds)
+    engines = EngineSettings(threads, answer_s=engine_seconds, start_s=engine_seconds)
     check_writable(out / LADDER_FILE, "--out")
     with work_bar("ladder", "games over") as on_progress:
         is_complete = play_ladder(
@@ -177,7 +175,8 @@ def check_command(
     """
     if out is not None:
         refuse_in_campaign(out / PARTS, "--out")
-    found, engines = find_ladder(ladder), _engine_settings(threads, engine_seconds)
+    found = find_ladder(ladder)
+    engines = EngineSettings(threads, answer_s=engine_seconds, start_s=engine_seconds)
     available = available_players(found, found.players, engines)
     if available.notice is not None:
         print_message(available.notice)
@@ -192,7 +191,15 @@ def check_command(
             play_ladder(folder / PARTS, plan, engines, on_progress=on_progress)
         played = read_matches(folder / PARTS, plan).values()
     checked = check_results(found.pairings, [PairResults.of_match(match) for match in played])
-    console.print(checked_table(checked))
+    console.print(table_of("check of the ladder", checked, {
+        "player": lambda row: row.player,
+        "against": lambda row: row.opponent or "all",
+        "pairs": lambda row: f"{row.num_pairs:,}",
+        "ladder": lambda row: f"{row.ladder_score:.3f}",
+        "now": lambda row: f"{row.score:.3f}",
+        "must lie in": lambda row: f"{row.low:.3f} to {row.high:.3f}",
+        "": lambda row: "ok" if row.is_within else "OUTSIDE",
+    }, left=("player", "against", "")))
     outside = [row for row in checked if not row.is_within]
     print_message(
         f"{len(checked) - len(outside)} of {len(checked)} scores are within their intervals, from "
@@ -214,7 +221,7 @@ def games_command(
 
     chess-snn ladder games --player minimax:2 --out minimax.pgn
     """
-    found = unpack_games(shipped_games() if games is None else _read_bytes(games))
+    found = unpack_games(shipped_games() if games is None else games.read_bytes())
     chosen = [match for match in found.matches if player in {"", match.player_a, match.player_b}]
     if not chosen:
         names = sorted({name for match in found.matches
@@ -230,64 +237,27 @@ def games_command(
     print_message(f"{sum(match.num_games for match in chosen):,} games written to {out}")
 
 
-def _read_bytes(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        raise UsageError(
-            f"cannot read {path}: {error.strerror}; give a ladder.games.zst"
-        ) from error
-
-
-def _engine_settings(threads: int, engine_seconds: float) -> EngineSettings:
-    check_range("--engine-seconds", engine_seconds, gt=0.0, le=3600.0)
-    return EngineSettings(threads, answer_s=engine_seconds, start_s=engine_seconds)
-
-
 def _show(ladder: Ladder) -> None:
-    console.print(ladder_table(ladder))
-    for line in ladder_facts(ladder):
-        print_message(line)
-
-
-def ladder_table(ladder: Ladder) -> Table:
-    """The players, the strongest first, with their ratings and intervals."""
-    return table_of("Elo above random", reversed(ladder.rungs), {
+    """Print the players, the strongest first, and how far the ratings can be trusted."""
+    console.print(table_of("Elo above random", reversed(ladder.rungs), {
         "player": lambda rung: rung.player,
         "Elo": lambda rung: f"{rung.elo:.0f}",
         "95 % interval": lambda rung: interval_text(rung.elo_low, rung.elo_high),
         "games": lambda rung: f"{rung.num_games:,}",
         "decreed": lambda rung: str(DECREED_RATINGS.get(rung.player, "")),
-    }, left=("player",))
-
-
-def ladder_facts(ladder: Ladder) -> Iterator[str]:
-    """Lines on how the ladder was made, and how far it can be trusted."""
+    }, left=("player",)))
     origin, ratings = ladder.origin, ladder.ratings
-    yield (
+    print_message(
         f"{ladder.num_games:,} games of {len(ladder.pairings)} pairings, truncated after "
         f"{ladder.max_plies} plies; {origin['date'][:10]}, {ladder.engine or 'no engine'}, "
         f"{origin['command']}"
     )
-    yield (
+    print_message(
         f"Playing white is worth {ratings['colour_advantage']['value']:.0f} points; "
         f"{ratings['draw_rate']['value']:.0%} of games between equals are drawn or truncated."
     )
     if any(name in ladder.players for name in DECREED_RATINGS):
-        yield (
+        print_message(
             "Decreed: what published systems call these opponents, on a scale of their own where "
             f"random is {DECREED_RATINGS['random']}."
         )
-
-
-def checked_table(rows: Sequence[CheckedScore]) -> Table:
-    """Scores of a check beside the ladder's, and whether they are within their intervals."""
-    return table_of("check of the ladder", rows, {
-        "player": lambda row: row.player,
-        "against": lambda row: row.opponent or "all",
-        "pairs": lambda row: f"{row.num_pairs:,}",
-        "ladder": lambda row: f"{row.ladder_score:.3f}",
-        "now": lambda row: f"{row.score:.3f}",
-        "must lie in": lambda row: f"{row.low:.3f} to {row.high:.3f}",
-        "": lambda row: "ok" if row.is_within else "OUTSIDE",
-    }, left=("player", "against", ""))

@@ -12,7 +12,7 @@ from typing import Annotated, Final
 import typer
 
 from chess_snn.campaign.models.references import KNOWN_MODELS
-from chess_snn.cli.console import console, print_json, print_message, table_of, work_bar
+from chess_snn.cli.console import console, print_json, print_message, work_bar
 from chess_snn.cli.match import games_pgn
 from chess_snn.cli.options import (
     AsJsonOption,
@@ -23,10 +23,10 @@ from chess_snn.cli.options import (
     ThreadsOption,
     check_writable,
     output_option,
-    refuse_in_campaign,
 )
 from chess_snn.cli.players import Entrant, find_network_entrant
 from chess_snn.cli.plots import ladder_svg
+from chess_snn.cli.results import matches_table, ratings_table
 from chess_snn.data import read_json, write_json, write_parts, write_text
 from chess_snn.errors import UsageError
 from chess_snn.evaluation import (
@@ -49,7 +49,6 @@ from chess_snn.evaluation.ladder import (
     run_ladder_test,
 )
 from chess_snn.evaluation.match_files import read_kept_match, write_match
-from chess_snn.evaluation.ratings import interval_text
 from chess_snn.games import get_game
 from chess_snn.rng import derive_seed
 from chess_snn.types import Json
@@ -114,9 +113,7 @@ def rate(
     chess-snn ladder rate exported --against random,greedy,minimax:2 --simulations 0
     """
     check_book(get_game("chess"), games // 2, "--games")
-    if out is not None:
-        refuse_in_campaign(out / _PARTS, "--out")
-        check_writable(out / RATINGS, "--out")
+    check_writable(out and out / RATINGS, "--out")
     entrants = [_find_network(text, simulations) for text in networks]
     if len({entrant.name for entrant in entrants}) < len(entrants):
         raise UsageError(f"a network is named twice: {', '.join(networks)}")
@@ -146,7 +143,7 @@ def rate(
     if as_json:
         print_json(body)
     else:
-        _print(entrants, ratings)
+        _print(ratings)
     picture = ladder_svg(found, ratings)
     if json_file is not None:
         write_json(json_file, body)
@@ -210,9 +207,15 @@ class _Batches:
             }
 
     def _play_or_read(self, seat: Player, opponent: str, number: int) -> MatchResult:
-        game, conditions = get_game("chess"), self._conditions()
-        names = f"{self._name()}--{_NOT_IN_NAMES.sub('-', opponent)}"
-        path = self.folder / f"{names}--{number:04d}.json"
+        game, entrant = get_game("chess"), self.entrant
+        # What must be equal in all batches that are counted together.
+        conditions = {
+            "seed": self.seed, "max_plies": self.max_plies, "weights": entrant.digest,
+            "simulations": entrant.simulations,
+        }
+        digest = hashlib.sha256(entrant.name.encode()).hexdigest()[:_DIGEST_LENGTH]
+        name = f"{_NOT_IN_NAMES.sub('-', entrant.name)[-40:]}-{digest}"
+        path = self.folder / f"{name}--{_NOT_IN_NAMES.sub('-', opponent)}--{number:04d}.json"
         if (kept := read_kept_match(game, path, conditions)) is not None:
             return kept
         openings = range(number * BATCH_PAIRS, (number + 1) * BATCH_PAIRS)
@@ -222,20 +225,9 @@ class _Batches:
             seed=derive_seed(self.seed, "ladder-rate", opponent, number),
             max_plies=self.max_plies,
         )
-        result = replace(result, player_a=self.entrant.name)
+        result = replace(result, player_a=entrant.name)
         write_match(path, result, conditions)
         return result
-
-    def _conditions(self) -> Json:
-        """What must be equal in all batches that are counted together."""
-        return {
-            "seed": self.seed, "max_plies": self.max_plies, "weights": self.entrant.digest,
-            "simulations": self.entrant.simulations,
-        }
-
-    def _name(self) -> str:
-        digest = hashlib.sha256(self.entrant.name.encode()).hexdigest()[:_DIGEST_LENGTH]
-        return f"{_NOT_IN_NAMES.sub('-', self.entrant.name)[-40:]}-{digest}"
 
 
 def _to_json(
@@ -255,35 +247,22 @@ def _to_json(
     } | settings
 
 
-def _print(entrants: Sequence[Entrant], ratings: Sequence[LadderRating]) -> None:
-    rated_entrants = list(zip(entrants, ratings, strict=True))
-    console.print(table_of(_SCALE, rated_entrants, {
-        "network": lambda pair: pair[1].rating.player,
-        "simulations": lambda pair: str(pair[0].simulations),
-        "Elo": lambda pair: ("~" if pair[1].approximate else "")
-                            + f"{pair[1].rating.elo.value:.0f}",
-        "95 % interval": lambda pair: interval_text(
-            pair[1].rating.elo.low, pair[1].rating.elo.high
-        ),
-        "games": lambda pair: f"{pair[1].rating.num_games:,}",
-        "score": lambda pair: f"{pair[1].rating.score:.3f}",
-    }, left=("network",)))
+def _print(ratings: Sequence[LadderRating]) -> None:
+    def marked(player: str, is_approximate: bool) -> str:
+        return f"~{player}" if is_approximate else player
+
+    console.print(ratings_table(_SCALE, [
+        replace(rated.rating, player=marked(rated.rating.player, bool(rated.approximate)))
+        for rated in ratings
+    ]))
     if any(rated.approximate for rated in ratings):
         print_message(
             f"~ rests on approximate rungs: the interval allows {APPROXIMATE_ELO:.0f} points for "
             "the engine's other version"
         )
     for rated in ratings:
-        _print_matches(rated)
-
-
-def _print_matches(rated: LadderRating) -> None:
-    console.print(table_of(rated.rating.player, rated.matches, {
-        "against": lambda match:
-            ("~" if match.player_b in rated.approximate else "") + match.player_b,
-        "games": lambda match: f"{match.num_games:,}",
-        "W-D-L": lambda match: f"{match.wins}-{match.draws}-{match.losses}",
-        "truncated": lambda match: str(match.truncated),
-        "score": lambda match: f"{match.score:.3f}",
-        "95 % interval": lambda match: "{:.3f} to {:.3f}".format(*match.interval()),
-    }, left=("against",)))
+        console.print(matches_table(rated.rating.player, [
+            match.summary()
+            | {"player_b": marked(match.player_b, match.player_b in rated.approximate)}
+            for match in rated.matches
+        ]))

@@ -17,7 +17,6 @@ from chess_snn.cli.options import (
     JsonFile,
     SetOption,
     check_dataset,
-    games_setting,
     given_settings,
     parse_gpus,
     setting_option,
@@ -99,6 +98,7 @@ def learn_command(
     """
     check_range("--timeout-s", timeout_s, gt=0, le=86_400)
     options = given_settings({
+        "supervised.games": str(games),
         "training.batch_size": batch_size,
         "supervised.learning_rate": learning_rate,
         "training.precision": precision,
@@ -106,7 +106,7 @@ def learn_command(
         "execution.gpus": parse_gpus(gpus) if gpus else None,
         "execution.training_backend": backend,
     })
-    configuration = load_config(preset, config, [*(set or []), *options, *games_setting(games)])
+    configuration = load_config(preset, config, [*(set or []), *options])
     layout = rank_layout(
         configuration, nproc_per_node, nnodes, node_rank, rdzv_endpoint,
         trust_network=trust_network,

@@ -5,8 +5,8 @@ neither.
 """
 
 import errno
-import importlib
 import os
+import pkgutil
 import sys
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Final
@@ -21,32 +21,26 @@ from chess_snn.errors import ChessSnnError
 from chess_snn.interrupts import EXIT_INTERRUPTED
 
 EXIT_BAD_INPUT = 2
-_PACKAGE: Final = "chess_snn.cli"
 
 
 @dataclass(frozen=True, slots=True)
 class CommandEntry:
-    """Where a command stands, and what is said of it before it is loaded."""
+    """A command before it is loaded."""
 
     name: str
-    module: str
-    """In ``package``."""
-    attribute: str
-    """A function that is the command, or a Typer whose commands are below it."""
+    target: str
+    """``MODULE:ATTRIBUTE``: a function that is the command, or a Typer whose commands are below."""
     summary: str
     """The first paragraph of its help, on one line."""
-    context_settings: dict[str, Any] | None = None
-    """For a function: how its arguments are read."""
-    package: str = _PACKAGE
 
     def load(self, like: TyperGroup) -> TyperCommand | TyperGroup:
         """Import the module and make the command as Typer makes one of ``like``."""
-        target = getattr(importlib.import_module(f"{self.package}.{self.module}"), self.attribute)
+        target = pkgutil.resolve_name(self.target)
         app = typer.Typer(rich_markup_mode=like.rich_markup_mode)
         if isinstance(target, typer.Typer):
             app.add_typer(target, name=self.name)
         else:
-            app.command(self.name, context_settings=self.context_settings)(target)
+            app.command(self.name)(target)
         command = get_group(app).commands[self.name]
         assert isinstance(command, TyperCommand | TyperGroup)
         return command
@@ -77,105 +71,58 @@ class LazyGroup(TyperGroup):
         TyperGroup(commands=dict(self.commands)).format_commands(ctx, formatter)
 
 
-COMMANDS = (
-    CommandEntry(
-        "perft", "perft", "perft_command",
-        "Count the positions reached after DEPTH plies.",
-        # So that a depth of -1 is a bad depth and not an unknown option.
-        context_settings={"ignore_unknown_options": True},
-    ),
-    CommandEntry(
-        "match", "match", "match_command",
-        "Play a match of A against B and say what its score is worth.",
-    ),
-    CommandEntry(
-        "scores", "scores", "scores_command",
-        "Let players play complete games of a one-player game, and compare their points.",
-    ),
-    CommandEntry(
-        "analyse", "analyse", "analyse_command",
-        "Search a position and show its candidate moves, best first.",
-    ),
-    CommandEntry(
-        "mates", "analyse", "mates_command",
-        "Search positions with a forced mate and count those answered with a move that forces it.",
-    ),
-    CommandEntry(
-        "play", "play", "play_command",
-        "Play a game against a network, or against any other player, in the terminal.",
-    ),
-    CommandEntry(
-        "ratings", "results", "ratings_command",
-        "Rate a campaign's generations and opponents from all their games at once.",
-    ),
-    CommandEntry(
-        "results", "results", "results_command",
-        "Show every finished iteration of a campaign, from its folder alone.",
-    ),
-    CommandEntry(
-        "train", "train", "train_command",
-        "Train a campaign's next generation on the games that it has played.",
-    ),
-    CommandEntry(
-        "up", "services", "up_command",
-        "Start a Prefect server, an MLflow server and a worker, with all deployments registered.",
-    ),
-    CommandEntry(
-        "down", "services", "down_command",
-        "End what `chess-snn up` started: the worker and its runs, both servers.",
-    ),
-    CommandEntry(
-        "deploy", "services", "deploy_command",
-        "Register the deployments campaign/local, tournament/local and import/local.",
-    ),
-    CommandEntry(
-        "doctor", "doctor", "doctor_command",
-        "Check Python, packages, GPUs, NCCL, disk, memory, servers, ports, clock and engines.",
-    ),
-    CommandEntry(
-        "uci", "uci", "uci_command",
-        "Speak UCI on standard input and output: cutechess, lichess-bot, python-chess, arenas.",
-    ),
-    CommandEntry(
-        "verify", "integrity", "verify_command",
-        "Check every byte, every game and every receipt of a campaign.",
-    ),
-    CommandEntry(
-        "gc", "integrity", "gc_command",
-        "Show what a campaign can do without, and how much room that takes; remove it with --yes.",
-    ),
-    CommandEntry(
-        "ui", "services", "ui_command",
-        "Serve the campaign's Prefect and MLflow pages on this machine until Ctrl-C.",
-    ),
-    CommandEntry(
-        "watch", "watch", "watch_command",
-        "Watch a campaign from its folder alone: here, or wherever its disk can be read.",
-    ),
-    CommandEntry(
-        "campaign", "campaign", "app",
-        "Learn by self-play: each iteration plays, trains, evaluates and registers a network.",
-    ),
-    CommandEntry(
-        "cluster", "cluster", "app",
-        "Many machines: a scheduler on one, workers on the others, and certificates for all.",
-    ),
-    CommandEntry(
-        "games", "games", "app",
-        "PGN in and out; look at games that were played.",
-    ),
-    CommandEntry(
-        "ladder", "ladder", "app",
-        "Players of known strength: see their ratings and games, rate networks among them.",
-    ),
-    CommandEntry(
-        "models", "registry", "app",
-        "The networks of a campaign: what is known of each, which is better, who is champion.",
-    ),
-    CommandEntry(
-        "bench", "bench", "app",
-        "Measure one part of the system, beside what it is compared with, in one run.",
-    ),
+_ROWS: Final = (
+    ("perft", "perft:perft_command",
+     "Count the positions reached after DEPTH plies."),
+    ("match", "match:match_command",
+     "Play a match of A against B and say what its score is worth."),
+    ("scores", "scores:scores_command",
+     "Let players play complete games of a one-player game, and compare their points."),
+    ("analyse", "analyse:analyse_command",
+     "Search a position and show its candidate moves, best first."),
+    ("mates", "analyse:mates_command",
+     "Search positions with a forced mate and count those answered with a move that forces it."),
+    ("play", "play:play_command",
+     "Play a game against a network, or against any other player, in the terminal."),
+    ("ratings", "results:ratings_command",
+     "Rate a campaign's generations and opponents from all their games at once."),
+    ("results", "results:results_command",
+     "Show every finished iteration of a campaign, from its folder alone."),
+    ("train", "train:train_command",
+     "Train a campaign's next generation on the games that it has played."),
+    ("up", "services:up_command",
+     "Start a Prefect server, an MLflow server and a worker, with all deployments registered."),
+    ("down", "services:down_command",
+     "End what `chess-snn up` started: the worker and its runs, both servers."),
+    ("deploy", "services:deploy_command",
+     "Register the deployments campaign/local, tournament/local and import/local."),
+    ("doctor", "doctor:doctor_command",
+     "Check Python, packages, GPUs, NCCL, disk, memory, servers, ports, clock and engines."),
+    ("uci", "uci:uci_command",
+     "Speak UCI on standard input and output: cutechess, lichess-bot, python-chess, arenas."),
+    ("verify", "integrity:verify_command",
+     "Check every byte, every game and every receipt of a campaign."),
+    ("gc", "integrity:gc_command",
+     "Show what a campaign can do without, and how much room that takes; remove it with --yes."),
+    ("ui", "services:ui_command",
+     "Serve the campaign's Prefect and MLflow pages on this machine until Ctrl-C."),
+    ("watch", "watch:watch_command",
+     "Watch a campaign from its folder alone: here, or wherever its disk can be read."),
+    ("campaign", "campaign:app",
+     "Learn by self-play: each iteration plays, trains, evaluates and registers a network."),
+    ("cluster", "cluster:app",
+     "Many machines: a scheduler on one, workers on the others, and certificates for all."),
+    ("games", "games:app",
+     "PGN in and out; look at games that were played."),
+    ("ladder", "ladder:app",
+     "Players of known strength: see their ratings and games, rate networks among them."),
+    ("models", "registry:app",
+     "The networks of a campaign: what is known of each, which is better, who is champion."),
+    ("bench", "bench:app",
+     "Measure one part of the system, beside what it is compared with, in one run."),
+)
+COMMANDS = tuple(
+    CommandEntry(name, f"chess_snn.cli.{target}", summary) for name, target, summary in _ROWS
 )
 """All of them, in the order in which ``--help`` lists them."""
 

@@ -27,7 +27,6 @@ from chess_snn.cli.players import (
     find_entrant,
     game_of_players,
 )
-from chess_snn.config import check_range
 from chess_snn.data import write_parts
 from chess_snn.errors import UsageError
 from chess_snn.evaluation import (
@@ -76,7 +75,8 @@ def match_command(
     seed: SeedOption = 0,
     threads: ThreadsOption = 0,
     engine_seconds: Annotated[
-        float, typer.Option(help="An engine that takes longer for a move is started anew.")
+        float, typer.Option(min=0.01, max=86_400.0,
+                            help="An engine that takes longer for a move is started anew.")
     ] = DEFAULT_ENGINE_S,
     device: NetworkDeviceOption = "cpu",
     pgn: Annotated[Path | None, output_option("Write the games to this file.")] = None,
@@ -105,47 +105,49 @@ def match_command(
     chess-snn match --game 2048 expectimax:2 expectimax:1 --games 400
     """
     game = game_of_players([a, b], game_name)
-    max_plies = max_plies or default_max_plies(game.spec)
-    openings = openings or default_openings(game)
-    check_range("--engine-seconds", engine_seconds, gt=0.0, le=86_400.0)
     if pgn is not None:
         check_pgn_game(game)
     entrants = [find_entrant(game, text, simulations) for text in (a, b)]
-    starts = find_openings(game, openings, games, seed)
-    start = time.perf_counter()
-    result = play_entrants(
-        game, entrants, starts, seed=seed, max_plies=max_plies, threads=threads, device=device,
-        engine_seconds=engine_seconds,
+    result, settings, seconds = play_entrants(
+        game, entrants, games, openings, seed=seed, max_plies=max_plies, threads=threads,
+        device=device, engine_seconds=engine_seconds,
     )
-    seconds = time.perf_counter() - start
     _print_result(result, seconds)
     if pgn is not None:
         write_parts(pgn, games_pgn(game, entrants, result, seed))
     if json_file is not None:
-        settings = {
-            "seed": seed, "opening_source": openings, "max_plies": max_plies,
-            "seconds": round(seconds, 1),
-        }
-        write_match(json_file, result, {"elo": elo_json(result)} | settings)
+        more = {"elo": elo_json(result)} | settings | {"seconds": round(seconds, 1)}
+        write_match(json_file, result, more)
 
 
 def play_entrants(
-    game: Game, entrants: Sequence[Entrant], openings: UInt64Array, *, seed: int, max_plies: int,
-    threads: int, device: str, engine_seconds: float = DEFAULT_ENGINE_S,
-) -> MatchResult:
-    """Let two entrants play every opening with both colours, under a bar."""
+    game: Game, entrants: Sequence[Entrant], games: int, openings: str, *, seed: int,
+    max_plies: int | None, threads: int, device: str, engine_seconds: float = DEFAULT_ENGINE_S,
+) -> tuple[MatchResult, Json, float]:
+    """Let two entrants play each opening with both colours, under a bar.
+
+    Returns:
+        The match, the settings that decide it, for its file, and how many seconds it took.
+
+    Raises:
+        UsageError: ``openings`` names none, or the number of games is odd.
+    """
+    max_plies = max_plies or default_max_plies(game.spec)
+    openings = openings or ("book" if game.spec.num_players == 2 else "random")
+    starts = _find_openings(game, openings, games, seed)
+    start = time.perf_counter()
     with ExitStack() as pools:
         player_a, player_b = (
-            entrant.take_seat(
-                game, 2 * len(openings), threads or None, device, pools, engine_seconds
-            )
+            entrant.take_seat(game, games, threads or None, device, pools, engine_seconds)
             for entrant in entrants
         )
         with work_bar(f"{player_a.name} against {player_b.name}", "games over") as on_progress:
-            return play_match(
-                game, player_a, player_b, openings, seed=seed, max_plies=max_plies,
+            result = play_match(
+                game, player_a, player_b, starts, seed=seed, max_plies=max_plies,
                 on_progress=on_progress,
             )
+    settings = {"seed": seed, "opening_source": openings, "max_plies": max_plies}
+    return result, settings, time.perf_counter() - start
 
 
 def games_pgn(
@@ -160,17 +162,8 @@ def games_pgn(
     return (text for _, text in texts)
 
 
-def default_openings(game: Game) -> str:
-    """Where matches of ``game`` begin: in the book, or at seeds."""
-    return "book" if game.spec.num_players == 2 else "random"
-
-
-def find_openings(game: Game, text: str, num_games: int, seed: int) -> UInt64Array:
-    """The openings that ``--openings`` asks for, each for two of ``num_games`` games.
-
-    Raises:
-        UsageError: ``text`` names none, or the number of games is odd.
-    """
+def _find_openings(game: Game, text: str, num_games: int, seed: int) -> UInt64Array:
+    """The openings that ``--openings`` asks for, each for two of ``num_games`` games."""
     if num_games % 2:
         raise UsageError(
             f"--games must be even, got {num_games}: each opening is played with both colours; "

@@ -93,10 +93,7 @@ SelfPlayDeviceOption = Annotated[str, setting_option("execution.self_play_device
 
 
 def parse_gpus(text: str) -> tuple[int, ...]:
-    """The indices that a text stands for.
-
-    ``"0,2,5"`` lists them, ``"3,"`` is GPU 3 alone, and ``"4"`` is the first four GPUs. ``"all"``,
-    and an empty text, have none.
+    """The indices in ``"0,2,5"`` or ``"3,"``, or as many as ``"4"`` says; none for ``"all"``.
 
     Raises:
         ConfigError: it is neither a number of GPUs nor a list.
@@ -136,11 +133,6 @@ def pace_settings(
     }) + (chosen if cluster else [])
 
 
-def games_setting(directory: Path | None) -> list[Setting]:
-    """The setting for the folder of an option or argument; nothing where it is not given."""
-    return [] if directory is None else [("supervised.games", str(directory))]
-
-
 def check_dataset(config: CampaignConfig) -> CampaignConfig:
     """``config`` with its games fixed; see :func:`fix_dataset`."""
     if not config.supervised.games:
@@ -150,11 +142,7 @@ def check_dataset(config: CampaignConfig) -> CampaignConfig:
 
 
 def check_writable(path: Path | None, option: str) -> None:
-    """Say before the work, not after it, that the file of ``option`` cannot be written.
-
-    Raises:
-        UsageError: ``path`` is a folder, or lies in a campaign, or where this user may not write.
-    """
+    """Raise UsageError before the work if ``path``, the value of ``option``, cannot be written."""
     if path is None:
         return
     nearest = next(parent for parent in path.absolute().parents if parent.exists())
@@ -171,11 +159,7 @@ def check_writable(path: Path | None, option: str) -> None:
 
 
 def refuse_in_campaign(path: Path, option: str) -> None:
-    """Keep what a user has written out of campaigns, whose files it would take the place of.
-
-    Raises:
-        UsageError: ``path`` lies in a campaign's folder; names another place for ``option``.
-    """
+    """Raise UsageError if ``path``, the value of ``option``, lies in a campaign's folder."""
     campaign = campaign_around(path)
     if campaign is not None:
         raise UsageError(

@@ -2,9 +2,14 @@
 
 import importlib
 import os
+from pathlib import Path
 from types import ModuleType
+from typing import Any
 
-from chess_snn.errors import UsageError
+import typer
+
+from chess_snn.cli.console import print_message
+from chess_snn.errors import ChessSnnError, UsageError
 
 _ENVIRONMENT = {
     "DO_NOT_TRACK": "1",
@@ -37,19 +42,30 @@ def load_cluster(module: str) -> ModuleType:
     return _load(f"tasks.cluster.{module}", "worker")
 
 
-def load_tracking(module: str = "campaign_run") -> ModuleType:
-    """The module ``tasks.tracking.<module>``; MLflow takes over a second to load.
+def fetch_model(address: str) -> Path:
+    """The folder of a registered model; see :func:`tasks.tracking.fetching.fetch_model`."""
+    folder: Path = _load("tasks.tracking.fetching", "orchestration").fetch_model(address)
+    return folder
 
-    Raises:
-        UsageError: the extra ``orchestration`` is not installed.
+
+def ask_mlflow(function: str, *arguments: object, problem: str, done: str = "") -> Any:
+    """Call ``tasks.tracking.campaign_run.<function>`` with MLflow's store and ``arguments``.
+
+    Prints ``done`` afterwards. Returns None where MLflow has no store, and where the call fails:
+    then a line on standard error says so, which begins with ``problem``.
     """
-    return _load(f"tasks.tracking.{module}", "orchestration")
-
-
-def tracking_store() -> str | None:
-    """Where MLflow's store is; None without one, or without MLflow, which is not loaded here."""
-    uri: str | None = _load("tasks.tracking", "orchestration").existing_store()
-    return uri
+    try:
+        store = _load("tasks.tracking", "orchestration").existing_store()
+        if store is None:
+            return None
+        module = _load("tasks.tracking.campaign_run", "orchestration")  # MLflow takes a second
+        found = getattr(module, function)(store, *arguments)
+    except ChessSnnError as error:
+        typer.echo(f"{problem}: {error}", err=True)
+        return None
+    if done:
+        print_message(done)
+    return found
 
 
 def _load(module: str, extra: str) -> ModuleType:

@@ -5,8 +5,6 @@ from typing import Annotated
 
 import typer
 
-from chess_snn.config import check_range
-
 _START = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1"
 
 _DEEPEST = 12
@@ -15,7 +13,7 @@ _DEEPEST = 12
 
 def perft_command(
     fen: Annotated[str, typer.Argument(help='A position in FEN, or "startpos".')],
-    depth: Annotated[int, typer.Argument(help="Plies to look ahead.")],
+    depth: Annotated[int, typer.Argument(min=0, max=_DEEPEST, help="Plies to look ahead.")],
     divide: Annotated[bool, typer.Option(help="Count for each first move.")] = False,
 ) -> None:
     """Count the positions reached after DEPTH plies.
@@ -28,7 +26,6 @@ def perft_command(
     from chess_snn.games import get_game  # noqa: PLC0415
     from chess_snn.games.chess import perft, perft_divide  # noqa: PLC0415
 
-    check_range("DEPTH", depth, ge=0, le=_DEEPEST)
     state = get_game("chess").parse_state(_START if fen == "startpos" else fen)
     start = time.perf_counter()
     if divide and depth > 0:

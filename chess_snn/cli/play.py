@@ -3,16 +3,20 @@
 import io
 import secrets
 import sys
+from collections.abc import Callable
 from contextlib import ExitStack
-from typing import Annotated
+from functools import partial
+from typing import Annotated, Final
 
 import numpy as np
 import typer
-from rich.console import RenderableType
+from rich.console import Group, RenderableType
+from rich.live import Live
+from rich.text import Text
 
 from chess_snn.campaign.models.references import KNOWN_MODELS
 from chess_snn.cli.console import console, print_message
-from chess_snn.cli.keyboard import has_keyboard
+from chess_snn.cli.keyboard import Keyboard, has_keyboard
 from chess_snn.cli.options import NetworkDeviceOption, SimulationsOption, ThreadsOption
 from chess_snn.cli.players import (
     ADVISER,
@@ -24,13 +28,20 @@ from chess_snn.cli.players import (
     newest_or_untrained,
     read_position,
 )
-from chess_snn.cli.terminal_game import ChessGame, TerminalGame, play_by_keys
+from chess_snn.cli.terminal_game import ChessGame, Show, TerminalGame
 from chess_snn.config import check_choice
 from chess_snn.errors import UsageError
 from chess_snn.evaluation import KNOWN_PLAYERS
 from chess_snn.games import Game
 
-_SIDES = {"white": 0, "black": 1}
+_SIDES: Final = {"white": 0, "black": 1}
+_KEYS_HELP: Final = "arrows, hjkl, wasd: move   t: hint   p: autoplay   u: take back   q: quit"
+_COMMAND_KEYS: Final = {"t": "hint", "?": "hint", "u": "takeback", "q": "quit"}
+_AUTO_KEYS: Final = ("p", " ")
+_PAUSE_S: Final = 0.05
+"""Between moves of the autoplay, so that people can follow."""
+_TALL_LINES: Final = 22
+"""Height of a terminal that has room for a tall board and the lines below it."""
 
 
 def play_command(
@@ -82,8 +93,8 @@ def play_command(
     with ExitStack() as pools:
         player = entrant.take_seat(rules, 1, threads or None, device, pools)
         kind = ChessGame if rules.spec.name == "chess" else TerminalGame
-        table = kind(
-            rules, start, player, _show, seed=seed, ascii_only=ascii_only, human=human
+        make_table = partial(
+            kind, rules, start, player, seed=seed, ascii_only=ascii_only, human=human
         )
         print_message(
             f"{rules.spec.name} with seed {seed}; hints come from {player.name}." if is_solo else
@@ -91,9 +102,9 @@ def play_command(
         )
         try:
             if is_solo and has_keyboard() and console.is_terminal and not console.is_dumb_terminal:
-                play_by_keys(table, console)
+                _play_by_keys(make_table)
             else:
-                _converse(table)
+                _converse(make_table(_show))
         except (EOFError, KeyboardInterrupt):
             print_message("")
 
@@ -131,3 +142,39 @@ def _converse(table: TerminalGame) -> None:
                 return
         except UsageError as error:
             print_message(str(error))
+
+
+def _play_by_keys(make: Callable[[Show], TerminalGame]) -> None:
+    """Play a game in the terminal, a key a move, until ``q``.
+
+    Raises:
+        EOFError: the terminal is gone, or Ctrl-D was pressed.
+    """
+    note = ""
+
+    def keep_text(content: RenderableType) -> None:
+        nonlocal note
+        if isinstance(content, str):  # the board is drawn all the time
+            note = content
+
+    table = make(keep_text)
+    with Keyboard() as keyboard, Live(console=console, auto_refresh=False) as live:
+
+        def draw(text: str) -> None:
+            tall = console.height >= _TALL_LINES
+            lines = Text(f"{text}\n{_KEYS_HELP}")
+            live.update(Group(table.picture(tall=tall), lines), refresh=True)
+
+        while True:
+            draw(note)
+            key, note = keyboard.read(), ""
+            try:
+                if key in _AUTO_KEYS:
+                    table.obey("auto 1")
+                    while not table.is_over and not keyboard.read(_PAUSE_S):
+                        draw("any key stops")
+                        table.obey("auto 1")
+                elif not table.obey(_COMMAND_KEYS.get(key, key)):
+                    return
+            except UsageError as error:
+                note = str(error)

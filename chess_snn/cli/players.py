@@ -24,7 +24,7 @@ from chess_snn.campaign.models.references import (
 from chess_snn.campaign.store.folder import CONFIG_FILE
 from chess_snn.campaign.store.naming import campaigns_home
 from chess_snn.cli.console import print_message
-from chess_snn.cli.orchestration import load_tracking
+from chess_snn.cli.orchestration import fetch_model
 from chess_snn.config import check_range
 from chess_snn.data.manifest import describe_file
 from chess_snn.errors import ChessSnnError, PositionError, UsageError
@@ -113,13 +113,10 @@ class Entrant:
 
 
 def find_entrant(game: Game | None, text: str, simulations: int) -> Entrant:
-    """The player that ``text`` names.
+    """The player that ``text`` names, of ``game``; None: whatever a network plays, else chess.
 
-    Args:
-        game: that is played; None: whatever a network plays, chess for the others.
-        text: one of ``KNOWN_PLAYERS``, or a network (``KNOWN_MODELS``), which may be followed by
-            ``:N`` for its own number of simulations; ``~P`` makes P % of its moves random.
-        simulations: of a network that does not say.
+    ``text`` is one of ``KNOWN_PLAYERS``, or a network (``KNOWN_MODELS``), which may be followed by
+    ``:N`` for its own number of simulations; ``~P`` makes P % of its moves random.
 
     Raises:
         UsageError: there is no such player, or it plays another game.
@@ -147,9 +144,9 @@ def find_network_entrant(game: Game, text: str, simulations: int) -> Entrant:
 
 
 def game_of_players(texts: Sequence[str], wanted: str) -> Game:
-    """The game called ``wanted``; where that is empty, the one that a network among them plays.
+    """The game called ``wanted``; if that is empty, the one that a network among them plays.
 
-    Chess, where there is no network.
+    Chess, if there is no network.
 
     Raises:
         UsageError: there is no such player, or no such game.
@@ -177,15 +174,11 @@ def _network(game: Game | None, text: str, simulations: int) -> Entrant:
 
 
 def find_model(text: str, game: str | None = None) -> Model:
-    """The model that ``text`` names; a registered one is fetched.
-
-    Args:
-        text: see ``KNOWN_MODELS``.
-        game: name of the game that it must play; None: any.
+    """The model that ``text`` names, see ``KNOWN_MODELS``; a registered one is fetched.
 
     Raises:
-        UsageError, ChessSnnError: as :func:`chess_snn.campaign.models.references.find_model`; or
-            it plays another game.
+        ChessSnnError: as :func:`chess_snn.campaign.models.references.find_model`; or it does not
+            play ``game``.
     """
     model = references.find_model(text, fetch_model)
     if game is not None and model.game is not None:
@@ -193,17 +186,8 @@ def find_model(text: str, game: str | None = None) -> Model:
     return model
 
 
-def fetch_model(address: str) -> Path:
-    """The folder of a registered model; see :func:`tasks.tracking.fetching.fetch_model`."""
-    folder: Path = load_tracking("fetching").fetch_model(address)
-    return folder
-
-
 def newest_or_untrained(game: str = DEFAULT_GAME) -> Model:
-    """The newest network of ``game`` in ``./campaigns`` and in the user's; else an untrained one.
-
-    The user's campaigns are those of :func:`chess_snn.campaign.store.naming.campaigns_home`.
-    """
+    """The newest network of ``game`` in ``./campaigns`` and the user's; else an untrained one."""
     checkpoints = [
         (folder.checkpoint(generation).stat().st_mtime, path, generation)
         for path, folder in _campaigns() if folder.config.campaign.game == game
@@ -227,11 +211,7 @@ def _campaigns() -> Iterator[tuple[Path, CampaignFolder]]:
 
 
 def check_game(what: str, found: str, wanted: str) -> None:
-    """Refuse ``what``, of the game called ``found``, in a command that needs the game ``wanted``.
-
-    Raises:
-        UsageError: the games differ.
-    """
+    """Raise UsageError unless ``what`` is of the game ``wanted`` and not another, ``found``."""
     if found != wanted:
         raise UsageError(f"{what} is of the game {found}, and this command needs {wanted} here")
 

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from html import escape
 from typing import Final
 
@@ -28,21 +29,21 @@ _CAP: Final = 5.0
 """Half the width of an interval's ends."""
 
 
+@dataclass(frozen=True, slots=True)
 class _Panel:
     """A rectangle of a picture in which levels from ``low`` to ``high`` are drawn upwards."""
 
-    def __init__(
-        self, left: float, right: float, top: float, bottom: float,
-        low: float = 0.0, high: float = 1.0,
-    ) -> None:
-        self.left, self.right, self.top, self.bottom = left, right, top, bottom
-        self._low, self._high = low, high
+    left: float
+    right: float
+    top: float
+    bottom: float
+    low: float = 0.0
+    high: float = 1.0
 
     def level(self, value: float) -> float:
         """The height of ``value`` in the picture."""
-        return self.bottom - (self.bottom - self.top) * (value - self._low) / (
-            self._high - self._low
-        )
+        share = (value - self.low) / (self.high - self.low)
+        return self.bottom - (self.bottom - self.top) * share
 
     def lines(self, levels: Iterable[float], form: str) -> Iterator[str]:
         """A line across the panel at each level, with its label in the format ``form``."""
@@ -54,6 +55,14 @@ class _Panel:
     def across(self, share: float) -> float:
         """The place at ``share`` of the width."""
         return self.left + (self.right - self.left) * share
+
+    def curve(
+        self, points: Iterable[tuple[float, float]], colour: str = _COLOUR,
+        more: str = 'stroke-width="2"',
+    ) -> str:
+        """A line through ``points``, each a share of the width and a level."""
+        path = " ".join(f"{self.across(x):.1f},{self.level(y):.1f}" for x, y in points)
+        return f'<polyline points="{path}" fill="none" stroke="{colour}" {more}/>'
 
 
 def campaign_curves_svg(names: Sequence[str], curves: Sequence[Sequence[Milestone]]) -> str:
@@ -81,10 +90,8 @@ def _measure_panel(
     yield _text(panel.across(0.5), panel.bottom + 34, f"score by {measure}")
     yield _text(panel.right, panel.bottom + 18, f"{most:,.0f}", "end")
     for curve, colour in zip(curves, _COLOURS, strict=True):
-        yield _curve(
-            ((panel.across(m.measured(measure) / most), panel.level(m.score))
-             for m in curve if m.score is not None), colour,
-        )
+        points = ((m.measured(measure) / most, m.score) for m in curve if m.score is not None)
+        yield panel.curve(points, colour)
 
 
 def comparison_svg(comparison: Comparison) -> str:
@@ -122,12 +129,8 @@ def _superiority(comparison: Comparison, panel: _Panel) -> Iterator[str]:
         "start",
     )
     yield from panel.lines(_PROBABILITIES, ".0%")
-    points = zip(
-        comparison.pairs.tolist(), comparison.superiority_by_pairs.tolist(), strict=True
-    )
-    yield _curve(
-        (panel.across(pairs / last), panel.level(share)) for pairs, share in [(0, 0.5), *points]
-    )
+    points = zip(comparison.pairs / last, comparison.superiority_by_pairs, strict=True)
+    yield panel.curve([(0.0, 0.5), *points])
     yield _text(panel.left, panel.bottom + 18, "0")
     yield _text(panel.right, panel.bottom + 18, f"{last} pairs")
 
@@ -146,12 +149,13 @@ def ladder_svg(ladder: Ladder, ratings: Sequence[LadderRating]) -> str:
     panel = _Panel(60, 640, 50, 350, low, high)
     return _picture(760, 420, [
         _text(20, 24, "Elo on the ladder (random = 0), 95 % intervals", "start", _TITLE),
-        *_elo_axis(ladder, panel, low, high),
-        *_ratings(ratings, panel, low, high),
+        *_elo_axis(ladder, panel),
+        *_ratings(ratings, panel),
     ])
 
 
-def _elo_axis(ladder: Ladder, panel: _Panel, low: float, high: float) -> Iterator[str]:
+def _elo_axis(ladder: Ladder, panel: _Panel) -> Iterator[str]:
+    low, high = panel.low, panel.high
     step = 10.0 ** math.floor(math.log10(high - low))
     step = step if (high - low) / step >= 4 else step / 4
     numbers = range(math.ceil(low / step), math.floor(high / step) + 1)
@@ -165,20 +169,18 @@ def _elo_axis(ladder: Ladder, panel: _Panel, low: float, high: float) -> Iterato
     yield _line(panel.left, panel.bottom, panel.right, panel.bottom, _INK)
 
 
-def _ratings(
-    ratings: Sequence[LadderRating], panel: _Panel, low: float, high: float
-) -> Iterator[str]:
+def _ratings(ratings: Sequence[LadderRating], panel: _Panel) -> Iterator[str]:
     middles = []
     for place, rated in enumerate(ratings):
-        x = panel.across((place + 0.5) / len(ratings))
+        share = (place + 0.5) / len(ratings)
         elo, name = rated.rating.elo, rated.rating.player
-        bottom, top = panel.level(max(elo.low, low)), panel.level(min(elo.high, high))
+        middles.append((share, elo.value))
+        x, y = panel.across(share), panel.level(elo.value)
+        bottom, top = panel.level(max(elo.low, panel.low)), panel.level(min(elo.high, panel.high))
         yield _line(x, bottom, x, top, _COLOUR)
-        for end, y in ((elo.low, bottom), (elo.high, top)):
+        for end, end_y in ((elo.low, bottom), (elo.high, top)):
             if math.isfinite(end):
-                yield _line(x - _CAP, y, x + _CAP, y, _COLOUR)
-        y = panel.level(elo.value)
-        middles.append((x, y))
+                yield _line(x - _CAP, end_y, x + _CAP, end_y, _COLOUR)
         yield f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4" fill="{_COLOUR}"/>'
         mark = "~" if rated.approximate else ""
         yield _text(x + 8, y + 4, f"{mark}{elo.value:.0f}", "start")
@@ -187,7 +189,7 @@ def _ratings(
         turn = f'transform="rotate(-20 {x:.1f} {below})"'
         yield _text(x, below, short, "end" if len(ratings) > 1 else "middle", turn)
     if len(middles) > 1:
-        yield _curve(middles, more='stroke-opacity="0.4"')
+        yield panel.curve(middles, more='stroke-opacity="0.4"')
 
 
 def _picture(width: int, height: int, parts: Iterable[str]) -> str:
@@ -197,13 +199,6 @@ def _picture(width: int, height: int, parts: Iterable[str]) -> str:
         f'fill="{_INK}">',
         f'<rect width="{width}" height="{height}" fill="white"/>', *parts, "</svg>",
     ]) + "\n"
-
-
-def _curve(
-    points: Iterable[tuple[float, float]], colour: str = _COLOUR, more: str = 'stroke-width="2"'
-) -> str:
-    path = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
-    return f'<polyline points="{path}" fill="none" stroke="{colour}" {more}/>'
 
 
 def _text(x: float, y: float, text: str, anchor: str = "middle", more: str = "") -> str:

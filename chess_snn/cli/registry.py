@@ -1,29 +1,25 @@
 """``chess-snn models``: the networks of a campaign; what is known of them, who is champion."""
 
 import getpass
-import json
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich import box
 from rich.table import Table
-from rich.text import Text
 
 from chess_snn.campaign import CampaignFolder, campaign_lock, read_receipts
 from chess_snn.campaign.models.exporting import copy_model, export_model
 from chess_snn.campaign.models.model_card import describe, rating_text
-from chess_snn.campaign.models.references import KNOWN_MODELS, Model, split_generation
+from chess_snn.campaign.models.references import KNOWN_MODELS, split_generation
 from chess_snn.campaign.models.versions import NetworkVersion, campaign_versions, version_of
-from chess_snn.campaign.store.receipts import VERDICT_WORDS
+from chess_snn.campaign.store.receipts import VERDICT_WORDS, PromotionFacts
 from chess_snn.campaign.strength.champions import HandPromotion, promote_by_hand, roll_back
 from chess_snn.cli.compare import compare_models
-from chess_snn.cli.console import console, print_message
+from chess_snn.cli.console import console, print_json, print_message, print_rows, table_of
 from chess_snn.cli.options import AsJsonOption, CampaignArgument
-from chess_snn.cli.orchestration import load_tracking, tracking_store
+from chess_snn.cli.orchestration import ask_mlflow
 from chess_snn.cli.players import find_model
-from chess_snn.errors import ChessSnnError, UsageError
-from chess_snn.types import Json
+from chess_snn.errors import UsageError
 
 _DIGITS = 8
 """Of a digest, in a table."""
@@ -55,7 +51,7 @@ def list_versions(directory: CampaignArgument, as_json: AsJsonOption = False) ->
     folder = CampaignFolder.open(directory)
     versions = campaign_versions(folder)
     if as_json:
-        typer.echo(json.dumps([version.to_json() for version in versions], indent=2))
+        print_json([version.to_json() for version in versions])
         return
     if not versions:
         print_message(f"{folder.path}: no iteration is finished yet, so it has no version")
@@ -73,20 +69,31 @@ def show(model: Version, as_json: AsJsonOption = False) -> None:
     chess-snn models show campaigns/cpu-001@champion
     """
     chosen = find_model(model)
-    if chosen.campaign is None:
-        _show_exported(chosen, as_json)
-        return
-    version = _version(model, chosen.campaign, chosen.generation)
-    entry = _registered(chosen.campaign, version.generation)
+    if chosen.campaign is not None:
+        version = _version(model, chosen.campaign, chosen.generation)
+        entry = ask_mlflow(
+            "registered_version", chosen.campaign, version.generation,
+            problem="MLflow cannot be asked",
+        )
+        facts, rows = version.to_json() | {"registered": entry}, describe(version)
+        if entry is not None:
+            aliases = f" ({', '.join(entry['aliases'])})" if entry["aliases"] else ""
+            rows["MLflow"] = f"version {entry['number']}{aliases}"
+        champion = ", the champion" if version.is_champion else ""
+        title = f"{version.campaign}, generation {version.generation}{champion}"
+    elif facts := chosen.facts:
+        rows = {name: str(value) for name, value in facts.items()
+                if not isinstance(value, dict | list)}
+        title = f"exported from {facts['campaign']}, generation {chosen.generation}"
+    else:
+        raise UsageError(
+            f"{chosen.label} has no description; give a network of a campaign or an exported one: "
+            f"{KNOWN_MODELS}"
+        )
     if as_json:
-        typer.echo(json.dumps(version.to_json() | {"registered": entry}, indent=2))
-        return
-    champion = ", the champion" if version.is_champion else ""
-    rows = describe(version)
-    if entry is not None:
-        aliases = f" ({', '.join(entry['aliases'])})" if entry["aliases"] else ""
-        rows["MLflow"] = f"version {entry['number']}{aliases}"
-    _print_rows(f"{version.campaign}, generation {version.generation}{champion}", rows)
+        print_json(facts)
+    else:
+        print_rows(title, rows)
 
 
 @app.command()
@@ -177,71 +184,33 @@ def _name(who: str | None) -> str:
 def _table(folder: CampaignFolder, versions: list[NetworkVersion]) -> Table:
     """Fits into a terminal of 80 columns."""
     newest = versions[-1]
-    title = Text(
+    title = (
         f"{folder.name}: {newest.size}, {newest.parameters:,} parameters, {newest.ticks} ticks, "
         f"{newest.precision}; evaluated with {newest.simulations} simulations"
     )
-    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 0, 0, 1))
-    for heading in ("generation", "Elo, own games", "score", "as candidate", "spikes", "digest"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    for version in versions:
-        played = version.promotion
-        table.add_row(
-            f"{version.generation}{' champion' if version.is_champion else ''}"
-            f"{' removed' if version.is_removed else ''}",
-            rating_text(version),
-            "" if version.score is None else f"{version.score:.3f}",
-            "" if played is None
-            else f"{VERDICT_WORDS[played.verdict]} {played.score:.3f} ({played.games})",
+    return table_of(title, versions, {
+        "generation": lambda version: f"{version.generation}"
+            + (" champion" if version.is_champion else "")
+            + (" removed" if version.is_removed else ""),
+        "Elo, own games": rating_text,
+        "score": lambda version: "" if version.score is None else f"{version.score:.3f}",
+        "as candidate": lambda version: _candidacy(version.promotion),
+        "spikes": lambda version:
             "" if version.spike_rate is None else f"{version.spike_rate:.1%}",
-            version.digest[:_DIGITS],
-        )
-    return table
+        "digest": lambda version: version.digest[:_DIGITS],
+    })
 
 
-def _show_exported(model: Model, as_json: bool) -> None:
-    facts = model.facts
-    if not facts:
-        raise UsageError(
-            f"{model.label} has no description; give a network of a campaign or an exported one: "
-            f"{KNOWN_MODELS}"
-        )
-    if as_json:
-        typer.echo(json.dumps(facts, indent=2, default=str))
-        return
-    rows = {name: str(value) for name, value in facts.items() if not isinstance(value, dict | list)}
-    _print_rows(f"exported from {facts['campaign']}, generation {model.generation}", rows)
-
-
-def _print_rows(title: str, rows: dict[str, str]) -> None:
-    print_message(title)
-    width = max(map(len, rows))
-    for name, text in rows.items():
-        print_message(f"  {name:<{width}}  {text}")
+def _candidacy(played: PromotionFacts | None) -> str:
+    if played is None:
+        return ""
+    return f"{VERDICT_WORDS[played.verdict]} {played.score:.3f} ({played.games})"
 
 
 def _announce(folder: CampaignFolder, choice: HandPromotion) -> None:
     print_message(f"The champion of {folder.name} is generation {choice.generation}.")
-    store = tracking_store()
-    if store is None:
-        return
-    try:
-        load_tracking().promote_registered(store, folder, choice.generation)
-        print_message("MLflow's alias champion is moved.")
-    except ChessSnnError as error:
-        print_message(
-            f"not recorded in MLflow: {error}; the next run of the campaign records it"
-        )
-
-
-def _registered(folder: CampaignFolder, generation: int) -> Json | None:
-    """Its version in the registry; None where it has none, or the registry is away."""
-    store = tracking_store()
-    if store is None:
-        return None
-    try:
-        version: Json | None = load_tracking().registered_version(store, folder, generation)
-    except ChessSnnError as error:
-        typer.echo(f"MLflow cannot be asked: {error}", err=True)
-        return None
-    return version
+    ask_mlflow(
+        "promote_registered", folder, choice.generation,
+        problem="not recorded in MLflow yet",
+        done="MLflow's alias champion is moved.",
+    )

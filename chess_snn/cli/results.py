@@ -2,6 +2,7 @@
 
 import io
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -35,7 +36,7 @@ from chess_snn.cli.console import console, print_json, print_message, table_of
 from chess_snn.cli.options import AsJsonOption, CampaignArgument, output_option
 from chess_snn.data import write_text
 from chess_snn.errors import CampaignError, UsageError
-from chess_snn.evaluation.ratings import interval_text
+from chess_snn.evaluation.ratings import Rating, interval_text
 from chess_snn.evaluation.solo import interval_text as points_text
 from chess_snn.games import get_game
 from chess_snn.types import Json
@@ -176,10 +177,6 @@ def columns_of(config: CampaignConfig, columns: Columns) -> Columns:
 def strength_columns(config: CampaignConfig) -> Columns:
     """Scores with their intervals, and won positions; of a game of one player its points."""
     is_solo = get_game(config.campaign.game).spec.num_players == 1
-
-    def against(opponent: str) -> Callable[[Json], str]:
-        return lambda row: interval(row, opponent)
-
     return {
         "iter": column("iteration", "d"),
         "generation": column("generation", "d"),
@@ -188,7 +185,7 @@ def strength_columns(config: CampaignConfig) -> Columns:
         "score": column("score", ".3f"),
         "Elo, own games": elo_interval,
         "Elo, ladder": lambda row: elo_interval(row, "ladder_elo"),
-        **{opponent: against(opponent) for opponent in opponents_of(config)},
+        **{opponent: partial(interval, opponent=opponent) for opponent in opponents_of(config)},
         "champion then": gating_text,
         **({} if is_solo else {"conversion": column("conversion_rate", ".3f")}),
         **_GENERATION,
@@ -218,6 +215,17 @@ def matches_table(title: str, matches: Sequence[Json]) -> Table:
         "score": lambda match: f"{match['score']:.3f}",
         "95 % interval": lambda match: f"{match['score_low']:.3f} to {match['score_high']:.3f}",
     })
+
+
+def ratings_table(title: str, ratings: Sequence[Rating]) -> Table:
+    """A line a player."""
+    return table_of(title, ratings, {
+        "player": lambda rating: rating.player,
+        "Elo": lambda rating: f"{rating.elo.value:.0f}",
+        "95 % interval": lambda rating: interval_text(rating.elo.low, rating.elo.high),
+        "games": lambda rating: f"{rating.num_games:,}",
+        "score": lambda rating: f"{rating.score:.3f}",
+    }, left=("player",))
 
 
 def print_summary(folder: CampaignFolder, receipts: Sequence[Receipt]) -> None:
@@ -267,13 +275,7 @@ def ratings_command(directory: CampaignArgument, as_json: AsJsonOption = False) 
         print_json(rated.to_json())
         return
     ratings = rated.ratings
-    console.print(table_of(f"{folder.name}: Elo above {ANCHOR}", ratings.table, {
-        "player": lambda rating: rating.player,
-        "Elo": lambda rating: f"{rating.elo.value:.0f}",
-        "95 % interval": lambda rating: interval_text(rating.elo.low, rating.elo.high),
-        "games": lambda rating: f"{rating.num_games:,}",
-        "score": lambda rating: f"{rating.score:.3f}",
-    }, left=("player",)))
+    console.print(ratings_table(f"{folder.name}: Elo above {ANCHOR}", ratings.table))
     print_message(
         f"Playing white is worth {ratings.colour_advantage.value:.0f} points; "
         f"{ratings.draw_rate.value:.0%} of games between equals are drawn or truncated."

@@ -10,7 +10,7 @@ import typer
 from chess_snn.campaign import CampaignFolder
 from chess_snn.campaign.store.naming import services_directory
 from chess_snn.cli.console import print_message
-from chess_snn.cli.orchestration import load_flows, load_tracking, tracking_store
+from chess_snn.cli.orchestration import ask_mlflow, load_flows
 from chess_snn.errors import CampaignLockedError, ChessSnnError, UsageError, without_credentials
 from chess_snn.interrupts import EXIT_INTERRUPTED, interruptible
 
@@ -116,12 +116,9 @@ def ui_command(
         servers.mlflow_server(folder.services, tell=print_message) as mlflow_url,
     ):
         pages = {"Prefect": prefect_url.removesuffix("/api"), "MLflow ": mlflow_url}
-        try:
-            store = tracking_store()
-            if store is not None:
-                pages |= load_tracking().campaign_pages(store, folder, mlflow_url)
-        except ChessSnnError as error:
-            print_message(f"MLflow does not have this campaign: {error}")
+        pages |= ask_mlflow(
+            "campaign_pages", folder, mlflow_url, problem="MLflow does not have this campaign"
+        ) or {}
         for name, address in pages.items():
             print_message(without_credentials(f"{name}  {address}"))
         print_message("Ctrl-C ends what was started here")

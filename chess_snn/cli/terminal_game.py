@@ -1,4 +1,4 @@
-"""A game of a person at a terminal, alone or against a player: what each input does."""
+"""A game of a person at a terminal, alone or against a player: what each line of input does."""
 
 import re
 from collections.abc import Callable
@@ -9,12 +9,10 @@ from typing import Final
 import chess
 import chess.pgn
 import numpy as np
-from rich.console import Console, Group, RenderableType
-from rich.live import Live
+from rich.console import Group, RenderableType
 from rich.text import Text
 
 from chess_snn.cli.drawing import draw_board, draw_position
-from chess_snn.cli.keyboard import Keyboard
 from chess_snn.cli.options import refuse_in_campaign
 from chess_snn.data import write_text
 from chess_snn.errors import EngineError, IllegalMoveError, UsageError
@@ -32,34 +30,29 @@ _HELP: Final = """\
   board           show the board again
   help            this
   quit            leave; so do Ctrl-C and the end of input"""
-KEYS_HELP: Final = "arrows, hjkl, wasd: move   t: hint   p: autoplay   u: take back   q: quit"
 _MOVE_KEYS: Final = {
     "h": "left", "j": "down", "k": "up", "l": "right",
     "a": "left", "s": "down", "w": "up", "d": "right",
 }
-_OTHER_KEYS: Final = {
-    "t": "hint", "?": "hint", "p": "auto", " ": "auto", "u": "takeback", "q": "quit",
-}
 _NUMBER: Final = re.compile(r"[1-9][0-9]{0,9}", re.ASCII)
-_PAUSE_S: Final = 0.05
-"""Between moves of the autoplay, so that people can follow."""
-_TALL_LINES: Final = 22
-"""Height of a terminal that has room for a tall board and the lines below it."""
+
+Show = Callable[[RenderableType], None]
+"""Gets what a person is to see."""
 
 
 class TerminalGame:
-    """A game up to now; ``show`` gets what is to be seen.
+    """A game up to now.
 
     The same seed and moves make the same game, and the one that evaluation plays on that seed:
     events are drawn by their ply, so that taking a move back and playing it again changes nothing.
     """
 
-    own_help = "  a move          left, up, right, down; also h k l j, or a w d s\n"
+    _own_help = "  a move          left, up, right, down; also h k l j, or a w d s\n"
     """Of the game's own moves and commands."""
 
     def __init__(
-        self, game: Game, start: UInt64Array, player: Player,
-        show: Callable[[RenderableType], None], *, seed: int, ascii_only: bool, human: int = 0,
+        self, game: Game, start: UInt64Array, player: Player, show: Show, *, seed: int,
+        ascii_only: bool, human: int = 0,
     ) -> None:
         """Begin at ``start`` uint64[W]; ``player`` gives hints and is the opponent, if any.
 
@@ -82,12 +75,6 @@ class TerminalGame:
         return bool(self._now.termination[0] != ONGOING)
 
     @property
-    def points(self) -> float:
-        """The score since the beginning, in a game of one player."""
-        rewards = (float(batch.reward[0]) for batch in self._positions[1:])
-        return self._game.spec.score_unit * sum(rewards)
-
-    @property
     def prompt(self) -> str:
         """What is asked for now."""
         number = len(self._actions) // self._game.spec.num_players + 1
@@ -96,17 +83,16 @@ class TerminalGame:
     @property
     def status(self) -> str:
         """Score, milestone, moves, and whether the game is over."""
-        spec, facts = self._game.spec, [f"score {self.points:,.0f}"]
+        spec = self._game.spec
+        points = spec.score_unit * sum(float(batch.reward[0]) for batch in self._positions[1:])
+        facts = [f"score {points:,.0f}"]
         if spec.milestone_name:
             milestone = int(self._game.milestones(self._now.state)[0])
             facts.append(f"{spec.milestone_name} {milestone:,}")
         facts.append(f"{len(self._actions):,} moves")
-        return "   ".join([*facts, *([f"the game is over: {self.ending}"] if self.is_over else [])])
-
-    @property
-    def ending(self) -> str:
-        """Why the game is over."""
-        return self._game.spec.terminations[int(self._now.termination[0])].replace("_", " ")
+        if self.is_over:
+            facts.append(f"the game is over: {self._ending}")
+        return "   ".join(facts)
 
     def picture(self, *, tall: bool = False) -> RenderableType:
         """The board and the status below it."""
@@ -115,15 +101,11 @@ class TerminalGame:
         )
         return Group(board, Text(self.status))
 
-    def show_board(self) -> None:
-        """Show the board and the status."""
-        self._show(self.picture())
-
     def answer(self) -> None:
         """Let the opponent move where it is its turn, and show the board."""
         if not (self.is_over or self._is_persons_turn(-1)):
-            self._show(f"{self._player.name} plays {self.play_advised()}")
-        self.show_board()
+            self._show(f"{self._player.name} plays {self._play_advised()}")
+        self._show(self.picture())
 
     def obey(self, text: str) -> bool:
         """Do what a person typed; False when it was ``quit``.
@@ -136,94 +118,69 @@ class TerminalGame:
             case "quit":
                 return False
             case "hint":
-                self._show(self.hint())
+                self._show(f"{self._player.name} would play {self._name_of(self._advised())}")
             case "auto":
                 self._play_on(argument.strip())
             case "takeback":
-                self.take_back()
-                self.show_board()
+                self._take_back()
+                self._show(self.picture())
             case "help":
-                self._show(self.own_help + _HELP.format(player=self._player.name))
+                self._show(self._own_help + _HELP.format(player=self._player.name))
             case "board":
-                self.show_board()
+                self._show(self.picture())
             case _ if word:
                 self._move(text.strip())
         return True
-
-    def play(self, text: str) -> None:
-        """Play the move that ``text`` names.
-
-        Raises:
-            UsageError: it is none.
-        """
-        if self.is_over:
-            raise UsageError(f"the game is over, so {text!r} cannot be played; try takeback")
-        self._step(self.parse(text))
-
-    def hint(self) -> str:
-        """What the player would play in the person's place."""
-        return f"{self._player.name} would play {self.name_of(self._advised())}"
-
-    def play_advised(self) -> str:
-        """Play the player's move; returns it."""
-        action = self._advised()
-        move = self.name_of(action)
-        self._step(action)
-        return move
-
-    def take_back(self) -> None:
-        """Take the person's last move back, with the event or the answer after it.
-
-        Raises:
-            UsageError: there is none.
-        """
-        starts = range(len(self._actions) - 1, -1, -1)
-        last = next((ply for ply in starts if self._is_persons_turn(ply)), None)
-        if last is None:
-            raise UsageError("you have not moved yet; there is nothing to take back")
-        while len(self._actions) > last:
-            self._undo()
-
-    def parse(self, text: str) -> int:
-        """The legal action that ``text`` names.
-
-        Raises:
-            UsageError: it names none.
-        """
-        legal = self._now.legal_actions[0, : self._now.num_legal[0]]
-        moves = {self.name_of(int(action)): int(action) for action in legal}
-        move = _MOVE_KEYS.get(text.lower(), text.lower())
-        if move not in moves:
-            raise UsageError(f"{move!r} is not a move here; there are {', '.join(moves)}, and help")
-        return moves[move]
-
-    def name_of(self, action: int) -> str:
-        """A legal action of this position, as people write it."""
-        return self._game.format_action(self._now.state[0], action)
 
     @property
     def _now(self) -> GameBatch:
         return self._positions[-1]
 
+    @property
+    def _ending(self) -> str:
+        return self._game.spec.terminations[int(self._now.termination[0])].replace("_", " ")
+
     def _is_persons_turn(self, ply: int) -> bool:
         return int(self._game.side_to_move(self._positions[ply].state)[0]) == self._human
 
     def _move(self, text: str) -> None:
-        self.play(text)
+        if self.is_over:
+            raise UsageError(f"the game is over, so {text!r} cannot be played; try takeback")
+        self._step(self._parse(text))
         try:
             self.answer()
         except EngineError:
             self._undo()
             raise
 
+    def _parse(self, text: str) -> int:
+        """The legal action that ``text`` names."""
+        legal = self._now.legal_actions[0, : self._now.num_legal[0]]
+        moves = {self._name_of(int(action)): int(action) for action in legal}
+        move = _MOVE_KEYS.get(text.lower(), text.lower())
+        if move not in moves:
+            raise UsageError(f"{move!r} is not a move here; there are {', '.join(moves)}, and help")
+        return moves[move]
+
+    def _name_of(self, action: int) -> str:
+        """A legal action of this position, as people write it."""
+        return self._game.format_action(self._now.state[0], action)
+
     def _play_on(self, argument: str) -> None:
         if argument and not _NUMBER.fullmatch(argument):
             raise UsageError(f"auto plays a number of moves, got {argument!r}; try auto 10")
-        moves = [self.play_advised()]
+        moves = [self._play_advised()]
         while not self.is_over and (not argument or len(moves) < int(argument)):
-            moves.append(self.play_advised())
+            moves.append(self._play_advised())
         self._show(f"{self._player.name} plays {' '.join(moves)}")
         self.answer()
+
+    def _play_advised(self) -> str:
+        """Play the player's move; returns it."""
+        action = self._advised()
+        move = self._name_of(action)
+        self._step(action)
+        return move
 
     def _advised(self) -> int:
         """The player's choice for the side to move.
@@ -238,6 +195,15 @@ class TerminalGame:
         if action < 0:
             raise EngineError(f"{self._player.name} has no legal move to offer; try again, or quit")
         return action
+
+    def _take_back(self) -> None:
+        """Take the person's last move back, with the event or the answer after it."""
+        starts = range(len(self._actions) - 1, -1, -1)
+        last = next((ply for ply in starts if self._is_persons_turn(ply)), None)
+        if last is None:
+            raise UsageError("you have not moved yet; there is nothing to take back")
+        while len(self._actions) > last:
+            self._undo()
 
     def _step(self, action: int) -> None:
         after = self._now.take(np.zeros(1, np.int64))
@@ -254,7 +220,7 @@ class TerminalGame:
 class ChessGame(TerminalGame):
     """Chess: moves and boards as people write them, resigning, and PGN."""
 
-    own_help = """\
+    _own_help = """\
   a move          as people write it (Nf3, exd5, O-O, e8=Q) or as engines do (g1f3, e7e8q);
                   repetition, fifty moves and insufficient material draw at once
   resign          give up
@@ -289,7 +255,7 @@ class ChessGame(TerminalGame):
         if self._resigned:
             return f"You resigned. {self.result}"
         if self.is_over:
-            return f"The game is over: {self.ending}. {self.result}"
+            return f"The game is over: {self._ending}. {self.result}"
         return "Check." if self.board.is_check() else ""
 
     def picture(self, *, tall: bool = False) -> RenderableType:
@@ -298,12 +264,10 @@ class ChessGame(TerminalGame):
         board = draw_board(self.board, self._human == 0, self._ascii_only)
         return Text("\n".join(filter(None, [board, self.status])))
 
-    def parse(self, text: str) -> int:
-        """The action of a move in algebraic or UCI notation."""
+    def _parse(self, text: str) -> int:
         return action_of_move(parse_move(self.board, text), self.board.turn)
 
-    def name_of(self, action: int) -> str:
-        """A legal action in algebraic notation."""
+    def _name_of(self, action: int) -> str:
         board = self.board
         return board.san(move_of_action(board, action))
 
@@ -311,24 +275,26 @@ class ChessGame(TerminalGame):
         """As for every game; also ``resign`` and ``save FILE.pgn``."""
         word, _, argument = text.strip().partition(" ")
         if word == "resign":
-            self._resign()
+            if self.is_over:
+                raise UsageError("the game is over already")
+            self._resigned = True
+            self._show(self.picture())
         elif word == "save":
             self._save(argument.strip())
         else:
             return super().obey(text)
         return True
 
-    def take_back(self) -> None:
-        """Take back the resignation, or the person's last move."""
+    def _take_back(self) -> None:
+        """Take back the resignation, and the person's last move if there is one."""
         was_resigned, self._resigned = self._resigned, False
         try:
-            super().take_back()
+            super()._take_back()
         except UsageError:
             if not was_resigned:
                 raise
 
-    def to_pgn(self) -> str:
-        """The game up to now, with its players."""
+    def _to_pgn(self) -> str:
         names = ["human", self._player.name]
         record = chess.pgn.Game.from_board(self.board)
         record.headers.update({
@@ -340,19 +306,13 @@ class ChessGame(TerminalGame):
             record.headers["Termination"] = "resignation"
         return f"{record}\n"
 
-    def _resign(self) -> None:
-        if self.is_over:
-            raise UsageError("the game is over already")
-        self._resigned = True
-        self.show_board()
-
     def _save(self, argument: str) -> None:
         if not argument.endswith(".pgn"):
             raise UsageError("name a file that ends in .pgn: save game.pgn")
         try:
             path = Path(argument).expanduser()
             refuse_in_campaign(path, "file")
-            write_text(path, self.to_pgn())
+            write_text(path, self._to_pgn())
         except (OSError, ValueError, RuntimeError) as error:
             raise UsageError(f"cannot write {argument}: {error}; choose another file") from error
         self._show(f"written to {path}")
@@ -376,40 +336,3 @@ def parse_move(board: chess.Board, text: str) -> chess.Move:
         if move:  # the null move is a move to python-chess
             return move
     raise IllegalMoveError(f"{text!r} is not a legal move or a command; help lists what there is")
-
-
-def play_by_keys(table: TerminalGame, console: Console) -> None:
-    """Play ``table`` in the terminal, a key a move, until ``q``.
-
-    Raises:
-        EOFError: the terminal is gone, or Ctrl-D was pressed.
-    """
-    note = ""
-    with Keyboard() as keyboard, Live(console=console, auto_refresh=False) as live:
-
-        def show(text: str) -> None:
-            tall = console.height >= _TALL_LINES
-            lines = Text(f"{text}\n{KEYS_HELP}")
-            live.update(Group(table.picture(tall=tall), lines), refresh=True)
-
-        while True:
-            show(note)
-            key = keyboard.read()
-            command = _OTHER_KEYS.get(key, key)
-            note = ""
-            try:
-                if command == "auto":
-                    table.play_advised()
-                    while not table.is_over and not keyboard.read(_PAUSE_S):
-                        show("any key stops")
-                        table.play_advised()
-                elif command == "hint":
-                    note = table.hint()
-                elif command == "takeback":
-                    table.take_back()
-                elif command == "quit":
-                    return
-                else:
-                    table.play(key)
-            except UsageError as error:
-                note = str(error)

@@ -9,7 +9,7 @@ from typing import Annotated, Final
 import typer
 
 from chess_snn.campaign import CampaignConfig, CampaignFolder, campaign_lock
-from chess_snn.campaign.configuration.loading import change_pace
+from chess_snn.campaign.configuration.loading import changed_config
 from chess_snn.campaign.machine.training_launch import (
     choose_ranks,
     generation_training,
@@ -24,7 +24,6 @@ from chess_snn.devices import VISIBLE_GPUS
 from chess_snn.errors import UsageError
 from chess_snn.training.rank_launch import RankLayout
 from chess_snn.training.ranks import TIMEOUT_S, divide
-from chess_snn.types import Json
 
 NprocPerNodeOption = Annotated[
     int, typer.Option(help="Processes on this machine. 0 starts one for each of its GPUs, but no "
@@ -86,14 +85,19 @@ def train_command(
     check_range("--threads", threads, ge=0, le=1024)
     check_range("--timeout-s", timeout_s, gt=0, le=86_400)
     folder = CampaignFolder.open(campaign)
-    _check_kept(folder, {
-        "training.batch_size": batch_size, "training.learning_rate": learning_rate,
-        "training.precision": precision or None,
-    })
-    config = change_pace(folder.config, given_settings({
+    config = changed_config(folder.config, given_settings({
+        "training.batch_size": batch_size,
+        "training.learning_rate": learning_rate,
+        "training.precision": precision,
         "execution.gpus": parse_gpus(gpus) if gpus else None,
         "execution.training_backend": backend,
     }))
+    if config.training != folder.config.training:
+        raise UsageError(
+            f"{folder.path} keeps its batch size, learning rate and precision, which its results "
+            "depend on; to continue it under others: chess-snn campaign fork "
+            f"{folder.path} --at N --set NAME=VALUE"
+        )
     layout = rank_layout(
         config, nproc_per_node, nnodes, node_rank, rdzv_endpoint, trust_network=trust_network
     )
@@ -110,18 +114,6 @@ def train_command(
         f"{metrics['value_loss']:.3f}, policy loss {metrics['policy_loss']:.3f}. "
         f"Go on with: chess-snn campaign resume {folder.path}"
     )
-
-
-def _check_kept(folder: CampaignFolder, wanted: Json) -> None:
-    """Refuse settings that the campaign's results depend on, unless they are its own."""
-    for setting, value in wanted.items():
-        own = getattr(folder.config.training, setting.partition(".")[2])
-        if value not in (None, own):
-            raise UsageError(
-                f"{folder.path} trains with {setting} = {own}, which its results depend on, and "
-                f"not with {value}; to continue it under another: chess-snn campaign fork "
-                f"{folder.path} --at N --set {setting}={value}"
-            )
 
 
 def rank_layout(

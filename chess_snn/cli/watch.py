@@ -77,7 +77,7 @@ def watch_command(
     check_range("--every", every, ge=0.1, le=3600)
     watch = CampaignWatch(directory)
     with ExitStack() as stack:
-        stack.enter_context(suppress(KeyboardInterrupt))
+        stack.enter_context(suppress(KeyboardInterrupt, EOFError))
         if simple or not console.is_terminal or console.is_dumb_terminal:
             _print_lines(_views(watch, once, every))
         elif once:
@@ -104,11 +104,7 @@ def _views(
             return
         if keyboard is None:
             time.sleep(every_s)
-            continue
-        try:
-            if keyboard.read(every_s) in _LEAVE_KEYS:
-                return
-        except EOFError:
+        elif keyboard.read(every_s) in _LEAVE_KEYS:
             return
 
 

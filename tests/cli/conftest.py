@@ -30,6 +30,25 @@ def chess_snn(tmp_path, monkeypatch, capfd) -> Run:
 
 
 @pytest.fixture
+def refused(chess_snn) -> Callable[..., str]:
+    """Run a command that must be refused; returns the one line that says why.
+
+    Above it, only how the command is used. The command has printed nothing unless it ``may_print``.
+    """
+
+    def run(*arguments: object, may_print: bool = False) -> str:
+        done = chess_snn(*arguments)
+        assert done.returncode == 2, done.stdout + done.stderr
+        *usage, line = done.stderr.splitlines()
+        assert line.lower().startswith("error: ")
+        assert not usage or usage[0].startswith("Usage: ")
+        assert may_print or not done.stdout
+        return line
+
+    return run
+
+
+@pytest.fixture
 def chess_snn_process(tmp_path) -> Run:
     """Run the installed command in ``tmp_path``, in a process of its own."""
     command = str(Path(sys.executable).with_name("chess-snn"))

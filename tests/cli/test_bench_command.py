@@ -50,13 +50,11 @@ def test_an_unknown_part_or_game_is_refused(chess_snn, options):
 
 @pytest.mark.parametrize("place", [".", "file/report.json"])
 def test_a_report_that_cannot_be_written_is_refused_before_the_run_bug(
-    chess_snn, tmp_path, monkeypatch, place
+    refused, tmp_path, monkeypatch, place
 ):
     (tmp_path / "file").touch()
     monkeypatch.setattr(env, "_measure_chess", lambda *_: pytest.fail("it ran"))
-    done = chess_snn("bench", "env", "--json-file", place)
-    assert done.returncode == 2
-    (line,) = done.stderr.splitlines()
+    line = refused("bench", "env", "--json-file", place)
     assert line.startswith(f"error: cannot write {place}: ")
     assert "--json-file" in line
 

@@ -116,26 +116,20 @@ def test_what_reads_a_campaign_copes_with_what_was_removed(chess_snn, folder):
     assert "removed by `chess-snn gc`" in verified.stdout
 
 
-def test_a_network_that_was_removed_is_refused_by_name_bug(chess_snn, folder):
+def test_a_network_that_was_removed_is_refused_by_name_bug(refused, folder):
     note_removal(folder, [Removed("checkpoints/gen-000001", 1000, None)])
     shutil.rmtree(folder.checkpoint(1))
     for command in (["models", "show", "campaign@1"], ["play", "--model", "campaign@1"],
                     ["models", "export", "campaign@1", "--out", "exported"]):
-        done = chess_snn(*command)
-        assert done.returncode == 2
-        (line,) = done.stderr.splitlines()
+        line = refused(*command)
         assert "generation 1 of" in line
         assert "was removed by `chess-snn gc`; use one that is there" in line
-    assert "has no generation 7" in chess_snn("models", "show", "campaign@7").stderr
+    assert "has no generation 7" in refused("models", "show", "campaign@7")
 
 
-def test_a_folder_that_is_no_campaign_is_refused(chess_snn, tmp_path):
-    shutil.rmtree(tmp_path / "campaign", ignore_errors=True)
+def test_a_folder_that_is_no_campaign_is_refused(refused, tmp_path):
     for command in ("verify", "gc"):
-        done = chess_snn(command, "campaign")
-        assert done.returncode == 2
-        assert "holds no campaign" in done.stderr
+        assert "holds no campaign" in refused(command, "campaign")
     copy_campaign(tmp_path)
-    done = chess_snn("gc", "campaign", "--keep", "everything")
-    assert done.returncode == 2
-    assert "--keep must be one of games, checkpoints, leftovers, quarantine" in done.stderr
+    line = refused("gc", "campaign", "--keep", "everything")
+    assert "--keep must be one of games, checkpoints, leftovers, quarantine" in line

@@ -103,7 +103,7 @@ def test_its_games_as_pgn(made, chess_snn, tmp_path):
                         "--player", "bob")
     assert "known: greedy, greedy~50, random" in refused.stderr
     missing = chess_snn("ladder", "games", "--games", "none.zst", "--out", "h.pgn")
-    assert "cannot read none.zst" in missing.stderr
+    assert "none.zst: No such file" in missing.stderr
 
 
 @pytest.mark.parametrize(("arguments", "message"), [

@@ -26,13 +26,6 @@ def files(root):
     return {path: path.stat().st_mtime_ns for path in root.rglob("*")}
 
 
-def assert_refused(done, reason):
-    assert done.returncode == 2, done.stdout + done.stderr
-    *_, line = done.stderr.splitlines()
-    assert line.lower().startswith("error: ")
-    assert reason in line
-
-
 def test_a_network_is_trained_and_can_be_played(chess_snn, imported, tmp_path):
     command = (*LEARN, "some", "--out", "networks/tiny", *QUICK, "--json-file", "r/train.json")
     done = chess_snn(*command)
@@ -80,19 +73,17 @@ def test_two_processes_and_their_options_come_to_the_network_of_one(chess_snn, i
     (("campaign", "start", "--dir", "n", "--set", "supervised.digest=abc"),
      "supervised.games names none"),
 ])
-def test_bad_input_is_refused_and_changes_nothing(chess_snn, imported, tmp_path, command, reason):
+def test_bad_input_is_refused_and_changes_nothing(refused, imported, tmp_path, command, reason):
     before = files(tmp_path)
-    assert_refused(chess_snn(*command), reason)
+    assert reason in refused(*command, may_print=True)
     assert files(tmp_path) == before
 
 
 @pytest.mark.parametrize("command", [
     (*LEARN, "some", "--out", "n"), ("campaign", "start", "--dir", "n", "--warm-start", "some"),
 ])
-def test_a_damaged_shard_is_named_before_anything_is_written(
-    chess_snn, imported, tmp_path, command
-):
+def test_a_damaged_shard_is_named_before_anything_is_written(refused, imported, tmp_path, command):
     (imported / "games" / "pgn-e3b0c44298fc" / "shard-000001").write_bytes(b"")
     before = files(tmp_path)
-    assert_refused(chess_snn(*command), "shard-000001")
+    assert "shard-000001" in refused(*command, may_print=True)
     assert files(tmp_path) == before

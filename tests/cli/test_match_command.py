@@ -199,14 +199,9 @@ def test_a_network_plays_its_elder_and_itself_at_another_budget(chess_snn, place
     (("uci:nobodys@5", "random"), "engine 'nobodys' is not installed: it is neither on PATH"),
     (("uci:./a@5", "random"), "there is no engine at a; give the path"),
     (("uci:./net.safetensors@5", "random"), "engine net.safetensors may not be executed"),
-    (("greedy", "random", "--engine-seconds", 0), "--engine-seconds must be > 0"),
+    (("greedy", "random", "--engine-seconds", 0), "Invalid value for '--engine-seconds'"),
     (("random", "greedy", "--json-file", "a"), "cannot write a: it is a folder"),
     (("random", "greedy", "--json-file", "net.safetensors/m.json"), "cannot write"),
 ])
-def test_bad_input_is_one_line_and_nothing_is_played(chess_snn, places, arguments, reason):
-    done = chess_snn("match", *arguments)
-    assert done.returncode == 2, done.stdout + done.stderr
-    *_, line = done.stderr.splitlines()
-    assert line.lower().startswith("error: ")
-    assert reason in line
-    assert done.stdout == ""
+def test_bad_input_is_one_line_and_nothing_is_played(refused, places, arguments, reason):
+    assert reason in refused("match", *arguments)

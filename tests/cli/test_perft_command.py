@@ -38,19 +38,14 @@ def test_divide_names_every_first_move_and_adds_up(chess_snn):
 @pytest.mark.parametrize(("arguments", "reason"), [
     (("8/8 w", 2), "not a FEN: '8/8 w'"),
     (("8/8/8/8/8/8/8/8 w - - 0 1", 2), "no white king"),
-    (("startpos", -1), "DEPTH must be >= 0"),
-    (("startpos", 99), "DEPTH must be >= 0 and <= 12, got 99"),
 ])
-def test_bad_input_is_one_line(chess_snn, arguments, reason):
-    done = chess_snn("perft", *arguments)
-    assert done.returncode == 2
-    assert done.stdout == ""
-    (line,) = done.stderr.splitlines()
-    assert line.startswith("error: ")
-    assert reason in line
+def test_bad_input_is_one_line(refused, arguments, reason):
+    assert reason in refused("perft", *arguments)
 
 
-@pytest.mark.parametrize("arguments", [("startpos", "abc"), ("startpos",), ("startpos", 2, "--x")])
+@pytest.mark.parametrize("arguments", [
+    ("startpos", "abc"), ("startpos",), ("startpos", 2, "--x"), ("startpos", 99), ("startpos", -1),
+])
 def test_bad_syntax_is_explained(chess_snn, arguments):
     done = chess_snn("perft", *arguments)
     assert done.returncode == 2

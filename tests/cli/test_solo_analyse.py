@@ -64,21 +64,15 @@ def test_without_a_network_an_untrained_one_is_asked(chess_snn):
     (("2 . . ./. . . ./. . . ./. . . . +",), "event is still to come"),
     (("startpos", "--game", "chess"), "tiles.safetensors is of the game 2048"),
 ])
-def test_bad_input_is_one_line(chess_snn, tmp_path, arguments, reason):
+def test_bad_input_is_one_line(refused, tmp_path, arguments, reason):
     make_weights(tmp_path / "tiles.safetensors", game="2048")
-    done = chess_snn("analyse", *arguments, "--model", "tiles.safetensors")
-    assert done.returncode == 2, done.stdout
-    (line,) = done.stderr.splitlines()
-    assert reason in line
+    assert reason in refused("analyse", *arguments, "--model", "tiles.safetensors")
 
 
 @pytest.mark.parametrize("command", [
     ("mates", "tiles.safetensors"), ("uci", "--model", "tiles.safetensors"),
     ("ladder", "rate", "tiles.safetensors"),
 ])
-def test_a_command_for_chess_refuses_a_network_of_another_game(chess_snn, tmp_path, command):
+def test_a_command_for_chess_refuses_a_network_of_another_game(refused, tmp_path, command):
     make_weights(tmp_path / "tiles.safetensors", game="2048")
-    done = chess_snn(*command)
-    assert done.returncode == 2, done.stdout
-    (line,) = done.stderr.splitlines()
-    assert "is of the game 2048" in line
+    assert "is of the game 2048" in refused(*command)

@@ -189,11 +189,11 @@ def test_the_alias_follows_the_gate_and_whoever_overrules_it(folder, monkeypatch
 def test_a_choice_that_mlflow_could_not_be_told_is_told_later(folder, monkeypatch, capfd):
     """Its store is there, and has not been told of any network."""
     done = chess_snn(monkeypatch, "models", "promote", f"{folder.path}@1", "--why", "a hunch")
-    told = capfd.readouterr().out
+    told = capfd.readouterr()
     assert done == 0
-    assert "The champion of campaign is generation 1." in told
-    assert "not recorded in MLflow: the tracking store" in told
-    assert f"has no run of the campaign in {folder.path}" in told
+    assert "The champion of campaign is generation 1." in told.out
+    assert "not recorded in MLflow yet: the tracking store" in told.err
+    assert f"has no run of the campaign in {folder.path}" in told.err
     record(folder)
     assert champion(folder)["generation"] == "1"
 
