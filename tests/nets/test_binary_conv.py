@@ -25,8 +25,10 @@ def conv(channels_in, channels_out, kernel_size, seed=0):
     return nn.Conv2d(channels_in, channels_out, kernel_size, padding=kernel_size // 2)
 
 
-@pytest.mark.parametrize(("channels_in", "channels_out", "kernel_size"),
-                         [(28, 32, 3), (32, 32, 3), (48, 48, 3), (64, 64, 3), (32, 8, 1), (5, 7, 3)])
+@pytest.mark.parametrize(
+    ("channels_in", "channels_out", "kernel_size"),
+    [(28, 32, 3), (32, 32, 3), (48, 48, 3), (64, 64, 3), (32, 8, 1), (5, 7, 3)],
+)
 def test_sums_are_those_of_the_rounded_weights(channels_in, channels_out, kernel_size):
     original = conv(channels_in, channels_out, kernel_size)
     fired = spikes(12, channels_in, 8, 8)
