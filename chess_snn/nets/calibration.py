@@ -1,13 +1,13 @@
-"""How a network is best run on this machine's CPU: measured once a machine and network.
+"""How many positions a CPU best evaluates at once: measured once a machine and network.
 
 A chunk of positions that leaves the cache costs time, and so does a small one; where that happens
-depends on the processor and on the network's channels and ticks. As many threads as cores are the
-fastest where each has a core of its own; where two share one, half as many may do as much. Answers
-depend on neither. What was measured is kept in the cache folder
-(:func:`chess_snn.caches.cache_root`), and may be deleted.
+depends on the processor and on the network's channels and ticks. Answers do not depend on it. What
+was measured is kept in the cache folder (:func:`chess_snn.caches.cache_root`), and may be deleted.
+
+The number of threads is not measured: it is the number of cores. A measurement beside other work
+found one thread to be as fast as two, and kept self-play on one worker from then on.
 """
 
-import itertools
 import json
 import math
 import os
@@ -16,9 +16,8 @@ import statistics
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Final, Self
+from typing import Final
 
 import torch
 
@@ -35,29 +34,7 @@ _DEFAULT_SQUARES_NARROW: Final = 8192
 _NARROW_CHANNELS: Final = 32
 _ROUNDS: Final = 5
 _USUAL_NUM_LEGAL: Final = 32
-_WORTH_A_THREAD: Final = 1.03
-"""Twice the threads are used if they are faster by at least this factor."""
 _CPU_INFO: Final = Path("/proc/cpuinfo")
-
-
-@dataclass(frozen=True, slots=True)
-class Calibration:
-    """How to run one network on one machine."""
-
-    chunk_size: int
-    """Positions of a chunk, one of :func:`chunk_sizes`."""
-    num_threads: int
-    """Threads that evaluate chunks side by side, in [1, cores]."""
-
-    @classmethod
-    def from_json(cls, kept: object, spec: GameSpec) -> Self | None:
-        """What :func:`calibrate` kept, or None if it is not a calibration of this machine."""
-        if not isinstance(kept, dict) or kept.keys() != {"chunk_size", "num_threads"}:
-            return None
-        chunk_size, num_threads = kept["chunk_size"], kept["num_threads"]
-        if chunk_size not in chunk_sizes(spec) or num_threads not in range(1, num_cores() + 1):
-            return None
-        return cls(chunk_size, num_threads)
 
 
 def chunk_sizes(spec: GameSpec) -> tuple[int, ...]:
@@ -65,14 +42,14 @@ def chunk_sizes(spec: GameSpec) -> tuple[int, ...]:
     return tuple(squares // math.prod(spec.board_shape) for squares in _CHUNK_SQUARES)
 
 
-def calibration_for(spec: GameSpec, config: NetConfig, precision: Precision) -> Calibration:
-    """What was measured on this machine; without that, what is right on most."""
+def chunk_size_for(spec: GameSpec, config: NetConfig, precision: Precision) -> int:
+    """Positions of a chunk as measured on this machine; without that, what is right on most."""
     measured = _measured(spec, config, precision)
     if measured is not None:
         return measured
     narrow = config.channels <= _NARROW_CHANNELS
     squares = _DEFAULT_SQUARES_NARROW if narrow else _DEFAULT_SQUARES
-    return Calibration(squares // math.prod(spec.board_shape), num_cores())
+    return squares // math.prod(spec.board_shape)
 
 
 def is_calibrated(spec: GameSpec, config: NetConfig, precision: Precision) -> bool:
@@ -80,23 +57,20 @@ def is_calibrated(spec: GameSpec, config: NetConfig, precision: Precision) -> bo
     return _measured(spec, config, precision) is not None
 
 
-def calibrate(network: InferenceNetwork) -> Calibration:
-    """Measure ``network`` in chunks of each size on one core, then in threads; some seconds.
+def calibrate(network: InferenceNetwork) -> int:
+    """Measure ``network`` in chunks of each size on one core; some seconds.
 
     Returns:
-        The fastest, which is kept.
+        The fastest size, which is kept.
     """
     chunk_size = _fastest_chunk_size(network)
-    fastest = Calibration(chunk_size, _fastest_thread_count(network, chunk_size))
     path = _path()
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    kept = _read() | {
-        _key(network.spec, network.config, network.precision): asdict(fastest)
-    }
+    kept = _read() | {_key(network.spec, network.config, network.precision): chunk_size}
     temporary.write_text(json.dumps(kept, indent=2, sort_keys=True) + "\n", encoding="utf-8")
     temporary.replace(path)
-    return fastest
+    return chunk_size
 
 
 def _fastest_chunk_size(network: InferenceNetwork) -> int:
@@ -106,33 +80,16 @@ def _fastest_chunk_size(network: InferenceNetwork) -> int:
         # Sizes take turns, so that all meet what else is going on; the first turn compiles.
         for turn in range(_ROUNDS + 1):
             for size in sizes:
-                rate = _rate(network, size, max(sizes) // size, thread, 1)
+                rate = _rate(network, size, max(sizes) // size, thread)
                 if turn:
                     rates[size].append(rate)
     return max(sizes, key=lambda size: statistics.median(rates[size]))
 
 
-def _fastest_thread_count(network: InferenceNetwork, chunk_size: int) -> int:
-    """All cores or, where the others add nothing, half of them, or a quarter, and so on."""
-    counts = [num_cores()]
-    while counts[-1] > 1:
-        counts.append(counts[-1] // 2)
-    rates: dict[int, list[float]] = {count: [] for count in counts}
-    with single_torch_threads(counts[0], "calibration") as threads:
-        for _ in range(_ROUNDS):
-            for count in counts:
-                rates[count].append(_rate(network, chunk_size, _ROUNDS, threads, count))
-    for more, fewer in itertools.pairwise(counts):
-        if statistics.median(rates[more]) > _WORTH_A_THREAD * statistics.median(rates[fewer]):
-            return more
-    return counts[-1]
-
-
 def _rate(
-    network: InferenceNetwork, chunk_size: int, num_calls: int, threads: ThreadPoolExecutor,
-    count: int,
+    network: InferenceNetwork, chunk_size: int, num_calls: int, thread: ThreadPoolExecutor
 ) -> float:
-    """Positions/s of ``count`` threads that evaluate ``num_calls`` chunks each."""
+    """Positions/s of one thread that evaluates ``num_calls`` chunks."""
     spec = network.spec
     words_BP = torch.randint(2**62, (chunk_size, spec.num_planes))
     num_legal = min(_USUAL_NUM_LEGAL, spec.num_actions)
@@ -140,18 +97,20 @@ def _rate(
     num_legal_B = torch.full((chunk_size,), num_legal)
 
     @torch.inference_mode()
-    def ask(_: int) -> None:
+    def ask() -> None:
         for _ in range(num_calls):
             planes_BPHW = expand_planes(words_BP, spec.board_shape, network.input_dtype)
             network.answer(planes_BPHW, legal_actions_BL, num_legal_B)
 
     start = time.perf_counter()
-    list(threads.map(ask, range(count)))
-    return count * num_calls * chunk_size / (time.perf_counter() - start)
+    thread.submit(ask).result()
+    return num_calls * chunk_size / (time.perf_counter() - start)
 
 
-def _measured(spec: GameSpec, config: NetConfig, precision: Precision) -> Calibration | None:
-    return Calibration.from_json(_read().get(_key(spec, config, precision)), spec)
+def _measured(spec: GameSpec, config: NetConfig, precision: Precision) -> int | None:
+    """What :func:`calibrate` kept; None where that is no size that it tries."""
+    kept = _read().get(_key(spec, config, precision))
+    return kept if isinstance(kept, int) and kept in chunk_sizes(spec) else None
 
 
 def _key(spec: GameSpec, config: NetConfig, precision: Precision) -> str:

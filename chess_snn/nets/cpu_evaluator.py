@@ -26,7 +26,8 @@ import torch
 from torch import Tensor
 
 from chess_snn.config import check_range
-from chess_snn.nets.calibration import calibration_for, single_torch_threads
+from chess_snn.cores import num_cores
+from chess_snn.nets.calibration import chunk_size_for, single_torch_threads
 from chess_snn.nets.evaluator import Evaluation, RowLimit
 from chess_snn.nets.inference import InferenceNetwork
 from chess_snn.nets.planes import expand_planes
@@ -61,13 +62,13 @@ class CpuEvaluator:
 
         Args:
             network: on the CPU.
-            num_threads: that evaluate chunks side by side; None takes what was measured to be
-                fastest, see :mod:`chess_snn.nets.calibration`.
-            chunk_size: most positions a chunk; None likewise.
+            num_threads: that evaluate chunks side by side; None takes one a core.
+            chunk_size: most positions a chunk; None takes what was measured to be fastest, see
+                :mod:`chess_snn.nets.calibration`.
         """
-        measured = calibration_for(network.spec, network.config, network.precision)
-        num_threads = measured.num_threads if num_threads is None else num_threads
-        chunk_size = measured.chunk_size if chunk_size is None else chunk_size
+        num_threads = num_cores() if num_threads is None else num_threads
+        if chunk_size is None:
+            chunk_size = chunk_size_for(network.spec, network.config, network.precision)
         check_range("num_threads", num_threads, ge=1, le=1024)
         check_range("chunk_size", chunk_size, ge=1, le=1_000_000)
         keep_freed_memory()

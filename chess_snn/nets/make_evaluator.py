@@ -21,9 +21,10 @@ def make_evaluator(
         device: ``"cpu"``, ``"cuda"``, ``"cuda:1"``, or ``"auto"``: the first GPU, else the CPU, and
             the CPU for int8.
         precision: of convolutions and currents.
-        num_threads: CPU threads that evaluate chunks side by side; None takes what was measured to
-            be fastest, see :mod:`chess_snn.nets.calibration`. A GPU needs none.
-        chunk_size: most positions a chunk on the CPU; None likewise. A GPU takes a batch whole.
+        num_threads: CPU threads that evaluate chunks side by side; None takes one a core. A
+            GPU needs none.
+        chunk_size: most positions a chunk on the CPU; None takes what was measured to be fastest,
+            see :mod:`chess_snn.nets.calibration`. A GPU takes a batch whole.
 
     Raises:
         ConfigError: a setting out of range, or a device that is not here.

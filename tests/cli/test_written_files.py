@@ -39,7 +39,7 @@ def test_no_file_of_a_campaign_is_written_over_bug(refused, folder, tmp_path, co
     line = refused(*command)
     assert line.startswith("error: cannot write ")
     assert f"lies in the campaign {folder.path}, whose files are its own" in line
-    assert line.endswith(f"choose another {option}, outside of it")
+    assert line.endswith(f"choose another {option}, outside of it [usage]")
     assert content(folder) == before
 
 

@@ -10,7 +10,6 @@ from chess_snn.cores import num_cores
 from chess_snn.devices import Device, choose_devices, processor, visible_gpus
 from chess_snn.errors import ConfigError
 from chess_snn.games import get_game
-from chess_snn.nets.calibration import calibration_for
 from chess_snn.search import tree_bytes
 
 _MIB: Final = 2**20
@@ -144,9 +143,7 @@ def _automatic(
         wanted = count * _workers_a_gpu(devices, len(machine.cores))
         number = min(wanted, most // count * count if most > count else most)
     else:
-        spec = get_game(config.campaign.game).spec
-        calibrated = calibration_for(spec, config.net.network(), config.net.precision).num_threads
-        count, units = min(calibrated, len(machine.cores)), "cores"
+        count, units = len(machine.cores), "cores"
         number = min(count, most)
     if number >= count:
         return number, []
