@@ -79,7 +79,7 @@ def test_an_import_has_its_games_in_its_own_folder(tmp_path):
     assert folder.shard(0).is_relative_to(tmp_path / "i")
     for value in (*OUTSIDE, "/../../../../outside", "0123456789AB", 7):
         edit(folder.path / IMPORT_FILE, "content", value=value)
-        with pytest.raises(CorruptDataError, match="import.content = "):
+        with pytest.raises(CorruptDataError, match=r"import\.content = "):
             ImportFolder.open(folder.path)
 
 
