@@ -61,8 +61,7 @@ class BinaryConv(nn.Module):
         """Round the weights of ``conv``, float32 on the CPU, which is left as it is.
 
         oneDNN packs weights for the images it will see, (H, W) = ``board_shape``. Without them it
-        may pack for others and pack again in every call, which takes ten times as long with 48
-        channels.
+        may pack for others and pack again in every call, as it did with 48 and 96 channels.
         """
         super().__init__()
         weight = conv.weight.detach()

@@ -29,7 +29,7 @@ def test_a_position_takes_at_most_forty_bytes():
 def test_random_games_are_legal_games():
     records = play_random_games(GAME, num_games=8, max_plies=40)
     assert records.num_games == 8
-    assert records.num_positions == 8 * 40  # nobody is mated within 20 moves with this seed
+    assert records.num_positions == 8 * 40  # with this seed no game ends within 20 moves
     legal_actions, num_legal = GAME.legal_actions(records.states)
     for row in range(records.num_positions):
         assert records.actions[row] in legal_actions[row, : num_legal[row]]

@@ -87,7 +87,7 @@ def test_all_workers_in_a_line_count_each_gpu_once():
     assert str(WorkersProgress((on_cpu,))) == "1 worker: 120 games, 3.1/s, 1.0 cores"
 
 
-# Whether somebody writes a campaign is told without disturbing anybody.
+# Finding out whether a process writes a campaign disturbs none.
 
 
 HOLDER = """
