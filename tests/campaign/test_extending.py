@@ -100,11 +100,11 @@ def test_one_that_runs_elsewhere_is_left_alone(new_folder):
     with campaign_lock(folder):
         holder = json.loads(folder.lock_file.read_text()) | {"host": "elsewhere"}
         folder.lock_file.write_text(json.dumps(holder))
-        with pytest.raises(CampaignError, match=r"runs on another host .*on elsewhere"):
+        with pytest.raises(CampaignError, match="elsewhere"):
             extend_campaign(folder, iterations=2)
     # Where its lock is not seen here, its sign of life is.
     write_live(folder, Live((), ()))
-    with pytest.raises(CampaignError, match=r"runs on another host .*on elsewhere"):
+    with pytest.raises(CampaignError, match="elsewhere"):
         extend_campaign(folder, iterations=2)
     assert not folder.extension(0).exists()
     (folder.services / "live.json").unlink()

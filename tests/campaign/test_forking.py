@@ -59,7 +59,7 @@ def test_changed_settings_hold_from_there_on(oldest_campaign):
     assert digest_of(forked, 2) != digest_of(parent, 2)
     check_settings(forked)
     forked.with_config(parent.config)
-    with pytest.raises(CampaignError, match=r"training\.learning_rate was 0\.0001"):
+    with pytest.raises(CampaignError, match=r"training\.learning_rate"):
         check_settings(CampaignFolder.open(forked.path))
     forked.with_config(forked.config)
     assert verify_campaign(forked).is_whole

@@ -186,18 +186,8 @@ def test_every_gate_has_openings_of_its_own_and_games_are_not_played_again(new_f
     assert not set(part["openings"]["key"]) <= set(kept.opening_keys)
 
 
-@pytest.mark.parametrize(("setting", "reason"), [
-    ("promotion.elo1=-1.0", "promotion.elo1 must be above promotion.elo0 = 0, got -1"),
-    ("promotion.max_openings=1001", "promotion.max_openings asks for 1001 openings"),
-])
-def test_bad_settings(new_folder, setting, reason):
-    with pytest.raises(ConfigError, match=reason):
-        new_folder("bad", *SETTINGS, setting)
-    new_folder("score", 'promotion.rule="score"', "promotion.max_openings=1001")
-
-
 def test_trees_of_the_gate_are_counted_only_where_games_are_played(new_folder):
     large = ("promotion.simulations=100000", "promotion.openings_each=30")
-    with pytest.raises(ConfigError, match="trees of 100000 simulations for 60 games"):
+    with pytest.raises(ConfigError, match="100000 .* 60"):
         new_folder("bad", *large)
     new_folder("score", *large, 'promotion.rule="score"')

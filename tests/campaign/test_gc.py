@@ -185,7 +185,7 @@ def test_what_was_removed_is_noted_and_everybody_copes(finished: CampaignFolder)
         assert version.created
     assert missing_facts(finished)["removed_iterations"] == 2
     assert missing_notices(finished)[0].startswith("Removed by `chess-snn gc`: the games of 2 it")
-    with pytest.raises(UsageError, match="`chess-snn gc` removed them"):
+    with pytest.raises(UsageError, match="chess-snn gc"):
         open_collection(finished.path)
 
 
@@ -194,11 +194,11 @@ def test_a_network_that_was_removed_is_named_as_such(running: CampaignFolder) ->
         write_receipt(running, replace(receipt, champion=1))
     dispose(running, find_disposable(running))
     assert not running.checkpoint(2).exists()
-    with pytest.raises(CampaignError, match=r"generation 2 of .* was removed by `chess-snn gc`"):
+    with pytest.raises(CampaignError, match="generation 2 .* `chess-snn gc`"):
         evaluator_of(running, 2)
     # Iterations whose generation was removed are trained all the same.
     shutil.rmtree(running.checkpoint(12))
-    with pytest.raises(CampaignError, match="of iteration 12"):
+    with pytest.raises(CampaignError, match="iteration 12"):
         iteration_to_train(running, 12)
     assert iteration_to_train(running) == 11
 

@@ -189,7 +189,7 @@ def test_a_damaged_report_is_named(new_folder, damage):
     for read in (
         lambda: play_ladder_test(folder.path, 0), lambda: ladder_tests.ladder_start(folder, 2)
     ):
-        with pytest.raises(CorruptDataError, match=r"climb\.json is not a ladder test report"):
+        with pytest.raises(CorruptDataError, match=r"climb\.json"):
             read()
 
 
@@ -318,7 +318,7 @@ def test_a_receipt_keeps_it_and_older_ones_have_none(untrained):
     assert metrics["evaluation/ladder_elo"] == ladder_test["elo"]
     assert metrics["evaluation/ladder_elo_low"] == ladder_test["elo_low"]
     write_json(path, body | {"climb": {"elo": 3}})
-    with pytest.raises(CorruptDataError, match="is damaged"):
+    with pytest.raises(CorruptDataError, match=r"iter-000000\.json"):
         read_receipt(folder, 0)
 
 

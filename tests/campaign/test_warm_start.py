@@ -89,7 +89,7 @@ def test_games_that_changed_meanwhile_are_refused(config, tmp_path):
     settings = [*SETTINGS, f'supervised.games="{path}"']
     folder = CampaignFolder.create(tmp_path / "c", fix_dataset(load_config(settings=settings)))
     make_import(path, num_shards=3)
-    with pytest.raises(UsageError, match="holds other games"):
+    with pytest.raises(UsageError, match=str(path)):
         train_first_generation(folder.path)
     assert not is_committed(folder.checkpoint(0))
 
@@ -137,10 +137,10 @@ def test_another_training_in_the_same_place_is_refused(config, imported, tmp_pat
     with pytest.raises(Killed):
         train_network(config, out, num_threads=1, on_progress=kill_at(9))
     fault = r"training\.weight_decay = 0.0001, which is 0.5 now"
-    with pytest.raises(UsageError, match=rf"tiny\.unfinished was made with {fault}"):
+    with pytest.raises(UsageError, match=rf"tiny\.unfinished .*{fault}"):
         train_network(other, out)
     train_network(config, out, num_threads=1)
-    with pytest.raises(UsageError, match=rf"tiny was made with {fault}"):
+    with pytest.raises(UsageError, match=rf"tiny .*{fault}"):
         train_network(other, out)
 
 
@@ -148,5 +148,5 @@ def test_a_place_that_is_taken_is_refused(config, folder, tmp_path):
     (tmp_path / "thesis").mkdir()
     prepare_first_generation(folder)
     for taken in (tmp_path / "thesis", folder.checkpoint(0)):
-        with pytest.raises(UsageError, match="not a network made by `chess-snn games learn`"):
+        with pytest.raises(UsageError, match=taken.name):
             train_network(config, taken)

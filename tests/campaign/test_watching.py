@@ -106,7 +106,7 @@ def test_final_matches_follow_the_last_receipt(tmp_path):
     assert view.is_finished
     assert view.final_matches == (made.summaries(2)[0],) * 4
     write_json(folder.match(first.event, first.name), {"name": "random"})
-    with pytest.raises(CorruptDataError, match=r"random-0\.json is not a match"):
+    with pytest.raises(CorruptDataError, match=r"random-0\.json"):
         CampaignWatch(folder.path).look()
 
 
@@ -168,5 +168,5 @@ def test_a_folder_that_disappears_is_named(folder):
     watch = CampaignWatch(folder.path)
     watch.look()
     shutil.rmtree(folder.path)
-    with pytest.raises(CampaignError, match="holds no campaign any more"):
+    with pytest.raises(CampaignError, match=str(folder.path)):
         watch.look()

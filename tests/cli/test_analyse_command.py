@@ -80,24 +80,14 @@ def test_without_a_model_the_newest_campaign_is_asked(chess_snn, home):
 
 
 @pytest.mark.fault(20)
-@pytest.mark.parametrize(("arguments", "reason"), [
-    (("startpos", "--simulations", 0), "Invalid value for '--simulations'"),
-    (("startpos", "--simulations", 100_001), "Invalid value for '--simulations'"),
-    (("startpos", "--simulations", 90_000, "--model", "mean"), "raise search.memory_mib"),
-    (("startpos", "--top", 0), "Invalid value for '--top'"),
-    (("8/8 w",), "not a FEN: '8/8 w'"),
-    (("8/8/8/8/8/8/8/8 w - - 0 1",), "no white king"),
-    (("7k/6Q1/6K1/8/8/8/8/8 b - - 0 1",), "the game is over in '7k/6Q1/6K1/8/8/8/8/8 b - - 0 1' "
-                                          "(checkmate)"),
-    (("7k/5Q2/6K1/8/8/8/8/8 b - - 0 1",), "(stalemate)"),
-    (("7k/8/6K1/8/8/8/8/8 w - - 0 1",), "(insufficient material)"),
-    (("7k/8/6K1/8/8/8/8/1Q6 w - - 100 90",), "(fifty moves)"),
-    (("startpos", "--model", "nowhere"), "'nowhere' does not exist; a network is"),
-    (("startpos", "--device", "cuda:99"), "device cuda:99 is not here"),
-    (("startpos", "--json-file", "mean"), "cannot write mean: it is a folder"),
+@pytest.mark.parametrize(("arguments", "named"), [
+    (("startpos", "--simulations", 90_000, "--model", "mean"), "search.memory_mib"),
+    (("startpos", "--device", "cuda:99"), "cuda:99"),
 ])
-def test_bad_input_is_one_line_before_any_work(refused, tmp_path, arguments, reason):
+def test_what_this_machine_cannot_do_is_one_line_before_any_work(
+    refused, tmp_path, arguments, named
+):
     folder = make_networks(tmp_path / "mean", generations=(0,))
     config = folder.path / "campaign.toml"
     config.write_text(config.read_text().replace("memory_mib = 4096", "memory_mib = 100"))
-    assert reason in refused("analyse", *arguments)
+    assert named in refused("analyse", *arguments)

@@ -18,12 +18,8 @@ QUICK = ["env", "import", "net", "selfplay", "store", "train", "workers"]
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_help(chess_snn, name):
-    assert name in chess_snn("bench", "--help").stdout
-    done = chess_snn("bench", name, "--help")
-    assert done.returncode == 0
-    assert f"Usage: chess-snn bench {name}" in done.stdout
-    assert "--json-file" in done.stdout
+def test_every_benchmark_writes_a_report(chess_snn, name):
+    assert "--json-file" in chess_snn("bench", name, "--help").stdout
 
 
 def test_without_a_clone_the_fix_is_named(monkeypatch, tmp_path):
@@ -39,13 +35,6 @@ def test_the_module_runs_the_same_commands():
     )
     assert done.returncode == 2
     assert "--game must be one of chess, 2048, got 'go'" in done.stderr
-
-
-@pytest.mark.parametrize("options", [("workers", "--part", "x"), ("env", "--game", "go")])
-def test_an_unknown_part_or_game_is_refused(chess_snn, options):
-    done = chess_snn("bench", *options)
-    assert done.returncode == 2
-    assert f"{options[1]} must be one of" in done.stderr
 
 
 @pytest.mark.parametrize("place", [".", "file/report.json"])

@@ -53,34 +53,12 @@ def test_more_workers_than_memory_are_refused(directory):
     assert not directory.exists()
 
 
-@pytest.mark.parametrize(("cluster", "said"), [
-    ("tcp://box-a:8786", "tcp:// neither encrypts"),
-    ("tls://box-a:8786", "needs certificates"),
-    pytest.param(
-        "tcp://127.0.0.1:1", "cannot reach a scheduler at tcp://127.0.0.1:1",
-        marks=pytest.mark.slow,
-    ),
-    ("nowhere", "cluster.kind"),
-])
-def test_a_cluster_that_cannot_be_used_is_named(directory, cluster, said):
+@pytest.mark.slow
+def test_a_scheduler_that_is_away_is_named(directory):
     pytest.importorskip("prefect")
-    assert said in refused("campaign", "start", "--dir", str(directory), "--cluster", cluster)
+    away = "tcp://127.0.0.1:1"
+    assert away in refused("campaign", "start", "--dir", str(directory), "--cluster", away)
     assert not directory.exists()
-
-
-@pytest.mark.parametrize(("arguments", "said"), [
-    (("worker", "tcp://box-a:8786"), "neither encrypts"),
-    (("worker", "tls://box-a:8786"), "needs certificates"),
-    (("worker", "box-a"), "must be the address"),
-    (("worker", "tcp://127.0.0.1:1", "--gpus", "seven"), "--gpus must be"),
-    (("worker", "tcp://127.0.0.1:1", "--gpus", "7,"), "there is no GPU 7"),
-    (("worker", "tcp://127.0.0.1:1", "--host", "0.0.0.0"), "would listen on 0.0.0.0"),
-    (("worker", "tcp://127.0.0.1:1", "--host", "box-b"), "would listen on box-b"),
-    (("scheduler", "--host", "0.0.0.0"), "needs certificates"),
-    (("scheduler", "--port", "0"), "--port must be"),
-])
-def test_what_cannot_be_done_is_said(directory, arguments, said):
-    assert said in refused("cluster", *arguments)
 
 
 @pytest.mark.parametrize("arguments", [

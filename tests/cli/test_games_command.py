@@ -191,34 +191,6 @@ def test_games_of_matches(chess_snn, campaign, tmp_path):
     assert "none of the match games" in refused.stderr
 
 
-@pytest.mark.parametrize(("arguments", "reason"), [
-    (("export", "c", "--matches"), "has played no match yet; play on, or leave out --matches"),
-    (("export", "none", "--matches"), "none holds no campaign"),
-    (("import", "none.pgn", "--out", "x"), "cannot read none.pgn: No such file"),
-    (("import", "some.pgn", "--out", "c"), "c is not empty and holds no import"),
-    (("import", "some.pgn", "--out", "x", "--strict", "--workers", 1),
-     "some.pgn, game 2, ply 2: 'Ke3': illegal move; correct the game, or leave out --strict"),
-    (("import", "some.pgn", "--out", "x", "--workers", -1), "--workers must be >= 1"),
-    (("import", "some.pgn", "--out", "x", "--json-file", "c"), "cannot write c: it is a folder"),
-    (("export", "none"), "none holds no games; give a campaign's folder"),
-    (("export", "c", "--outcome", "maybe"), "--outcome must be one of white, draw, black"),
-    (("export", "c", "--termination", "boredom"), "--termination must be one of checkmate, "),
-    (("export", "c", "--iteration", "x"), "--iteration must be a number or a range such as 3:7"),
-    (("export", "c", "--iteration", "-3"), "--iteration must be a number or a range"),
-    (("export", "c", "--generation", "7:3"), "--generation must rise, got '7:3'"),
-    (("export", "c", "--iteration", "9"), "none of the 16 games of c is wanted"),
-    (("export", "c", "--min-plies", 5, "--max-plies", 4), "--max-plies must be >= 5"),
-    (("export", "c", "--limit", 0), "--limit must be >= 1"),
-    (("export", "c", "--out", "some.pgn/x"), "cannot write some.pgn/x"),
-    (("show", "c", "--game", 0), "c has no game 0; it has 16, counted from 1"),
-    (("show", "c", "--game", 17), "c has no game 17"),
-    (("show", "c", "--ply", 5), "--ply must be >= 0 and <= 4 in this game, got 5"),
-    (("stats", "some.pgn"), "some.pgn holds no games"),
-])
-def test_bad_input_is_one_line(refused, campaign, pgn_file, arguments, reason):
-    assert reason in refused("games", *arguments, may_print=True)
-
-
 def test_an_import_has_no_iterations(chess_snn, imported):
     done = chess_snn("games", "export", imported, "--iteration", 1)
     assert done.returncode == 2

@@ -125,11 +125,3 @@ def test_a_network_that_was_removed_is_refused_by_name_bug(refused, folder):
         assert "generation 1 of" in line
         assert "was removed by `chess-snn gc`; use one that is there" in line
     assert "has no generation 7" in refused("models", "show", "campaign@7")
-
-
-def test_a_folder_that_is_no_campaign_is_refused(refused, tmp_path):
-    for command in ("verify", "gc"):
-        assert "holds no campaign" in refused(command, "campaign")
-    copy_campaign(tmp_path)
-    line = refused("gc", "campaign", "--keep", "everything")
-    assert "--keep must be one of games, checkpoints, leftovers, quarantine" in line

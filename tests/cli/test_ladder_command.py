@@ -106,27 +106,6 @@ def test_its_games_as_pgn(made, chess_snn, tmp_path):
     assert "none.zst: No such file" in missing.stderr
 
 
-@pytest.mark.parametrize(("arguments", "message"), [
-    (("--players", "greedy,minimax:2"), "must name random"),
-    (("--players", "random"), "at least two players"),
-    (("--players", "random,bob"), "unknown player 'bob'"),
-    (("--pairs", 0), "--pairs must be >= 1"),
-    (("--minutes", -1), "--minutes must be >= 0"),
-])
-def test_ladders_that_cannot_be_made(chess_snn, tmp_path, arguments, message):
-    done = chess_snn("ladder", "make", "--out", "x", *arguments)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert message in done.stderr
-    assert not (tmp_path / "x").exists()
-
-
-def test_a_file_that_is_no_ladder(chess_snn, tmp_path):
-    (tmp_path / "l.json").write_text('{"schema": 7}')
-    done = chess_snn("ladder", "show", "--ladder", "l.json")
-    assert done.returncode == 2
-    assert "a ladder of schema 7, this version reads 1" in done.stderr
-
-
 # Rating networks
 
 
@@ -172,23 +151,3 @@ def test_a_network_is_rated_against_chosen_players(made, chess_snn, tmp_path):
     (row,) = json.loads(done.stdout)["networks"]
     assert [played["player"] for played in row["opponents"]] == ["random", "greedy", "minimax:1"]
     assert row["num_games"] == 30
-
-
-@pytest.mark.parametrize(("arguments", "message"), [
-    (("greedy",), "'greedy' is a player and not a network"),
-    (("a", "a"), "a network is named twice"),
-    (("b",), "unknown player 'b'"),
-    (("a@7",), "has no generation 7"),
-    (("a", "--games", 9), "Invalid value for '--games'"),
-    (("a", "--games", 4000), "Invalid value for '--games'"),
-    (("a", "--against", "minimax:2"), "--against must name a player of the ladder"),
-    (("a", "--against", "bob"), "unknown player 'bob'"),
-    (("a", "--out", "a/rated"), "it lies in the campaign"),
-    (("a", "--ladder", "none.json"), "none.json"),
-])
-def test_what_cannot_be_rated(made, chess_snn, tmp_path, arguments, message):
-    make_networks(tmp_path / "a", generations=(0,))
-    done = chess_snn("ladder", "rate", *RATE, *arguments)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert message in done.stderr
-    assert "Traceback" not in done.stderr

@@ -72,16 +72,3 @@ def test_all_are_listed_in_the_order_of_the_table():
 
 def test_a_name_that_is_none_of_them():
     assert GROUP.get_command(CONTEXT, "matc") is None
-
-
-def test_a_name_that_is_nearly_one_of_them(chess_snn):
-    done = chess_snn("matc")
-    assert done.returncode == 2
-    assert "No such command 'matc'. Did you mean 'match'" in done.stderr
-
-
-def test_a_group_brings_its_commands(chess_snn):
-    done = chess_snn("games", "lern")
-    assert done.returncode == 2
-    assert "Usage: chess-snn games [OPTIONS]" in done.stderr
-    assert "Did you mean 'learn'?" in done.stderr

@@ -57,28 +57,6 @@ def test_two_processes_and_their_options_come_to_the_network_of_one(chess_snn, i
     assert digests[0] == digests[1]
 
 
-@pytest.mark.parametrize(("command", "reason"), [
-    ((*LEARN, "nowhere", "--out", "n"), "nowhere holds no games"),
-    ((*LEARN, "some", "--out", "some"), "some exists, and is not a network made by"),
-    ((*LEARN, "some", "--out", "n", "--set", "supervised.epochs=-1"), "supervised.epochs must"),
-    ((*LEARN, "some", "--out", "n", "--set", "net.size=huge"), "net.size must be one of tiny"),
-    ((*LEARN, "some", "--out", "n", "--threads", -1), "Invalid value for '--threads'"),
-    ((*LEARN, "some", "--out", "n", "--device", "cpu", "--backend", "nccl"), '"nccl" needs GPUs'),
-    ((*LEARN, "some", "--out", "n", "--precision", "fp8"),
-     "training.precision must be one of fp32, bf16, fp16"),
-    ((*LEARN, "some", "--out", "n", "--nproc-per-node", 3), "3 ranks cannot share a step of 2"),
-    ((*LEARN, "some", "--out", "n", "--nnodes", 2), "--nnodes 2 needs --rdzv-endpoint"),
-    ((*LEARN, "some", "--out", "n", "--set", "supervised.digest=abc"), "holds other games"),
-    (("campaign", "start", "--dir", "n", "--warm-start", "nowhere"), "nowhere holds no games"),
-    (("campaign", "start", "--dir", "n", "--set", "supervised.digest=abc"),
-     "supervised.games names none"),
-])
-def test_bad_input_is_refused_and_changes_nothing(refused, imported, tmp_path, command, reason):
-    before = files(tmp_path)
-    assert reason in refused(*command, may_print=True)
-    assert files(tmp_path) == before
-
-
 @pytest.mark.parametrize("command", [
     (*LEARN, "some", "--out", "n"), ("campaign", "start", "--dir", "n", "--warm-start", "some"),
 ])

@@ -7,7 +7,7 @@ from small_campaigns import make_networks, make_weights, small_network
 
 from chess_snn.campaign.store.naming import HOME_VARIABLE
 from chess_snn.cli.players import find_model, newest_or_untrained
-from chess_snn.errors import CorruptDataError, UsageError
+from chess_snn.errors import CorruptDataError
 from chess_snn.games import get_game
 from chess_snn.nets import network_digest
 from chess_snn.search import SearchSettings
@@ -49,18 +49,6 @@ def test_a_file_on_its_own_is_played_by_the_defaults(places):
     assert (model.label, model.precision) == ("net.safetensors", "bf16")
     assert model.search == SearchSettings()
     assert network_digest(model.load(get_game("chess"))) == network_digest(small_network(9))
-
-
-@pytest.mark.parametrize(("text", "reason"), [
-    ("nowhere", "'nowhere' does not exist; a network is a campaign's folder"),
-    ("empty", "'empty' holds no network"),
-    ("runs/fresh", "has no network yet; go on with it: chess-snn campaign resume runs/fresh"),
-    ("runs/a@2", "has no generation 2; it has 3, from 0 to 12"),
-    ("net.safetensors@2", "holds no campaign, so it has no generation 2"),
-])
-def test_what_is_no_network_is_named(places, text, reason):
-    with pytest.raises(UsageError, match="^.*" + reason.replace(".", r"\.")):
-        find_model(text)
 
 
 def test_a_damaged_checkpoint_is_not_loaded(places):

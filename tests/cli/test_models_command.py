@@ -8,7 +8,6 @@ from xml.etree import ElementTree
 import chess.pgn
 import pytest
 import small_campaigns as made
-from safetensors.torch import load_file, save_file
 from small_campaigns import make_networks, make_weights
 
 from chess_snn.campaign import CampaignFolder, campaign_lock, read_receipts, write_receipt
@@ -225,45 +224,6 @@ def test_a_comparison_goes_where_it_is_told_to(chess_snn, folder, tmp_path):
     again = chess_snn(*command, "--out", "here")
     assert again.returncode == 2
     assert "here exists already" in again.stderr
-
-
-@pytest.mark.parametrize(("arguments", "reason"), [
-    (("list", "nowhere"), "holds no campaign"),
-    (("show", "runs/a@7"), "runs/a has no generation 7; it has 5, from 0 to 4"),
-    (("show", "runs/a@4"), "has no version of generation 4; finished iterations made 1 to 3"),
-    (("show", "runs/a@0"), "has no version of generation 0"),
-    (("show", "nowhere@2"), "nowhere holds no campaign, so it has no generation 2"),
-    (("show", "loose.safetensors"), "loose.safetensors has no description"),
-    (("show", "runs/fresh@champion"), "runs/fresh has no network yet"),
-    (("promote", "runs/a@2", "--why", "x"), "generation 2 of"),
-    (("promote", "runs/a@0", "--why", "x"), "those of finished iterations are 1 to 3"),
-    (("promote", "runs/a", "--why", "x"), "does not say which generation is to be champion"),
-    (("rollback", "runs/fresh", "--why", "x"), "no champion before its first iteration"),
-    (("export", "runs/a@3", "--out", "runs"), "runs exists already; choose a new folder"),
-    (("export", "loose.safetensors", "--out", "x"), "has no generation"),
-    (("compare", "runs/a@1", "greedy"), "'greedy' is a player and not a network"),
-    (("compare", "runs/a@1", "runs/a@1", *QUICK), "both players of the match are named 'runs/a@1"),
-    (("compare", "runs/a@1", "nowhere"), "unknown player 'nowhere'"),
-    (("compare", "runs/a@1", "runs/a@2", "--games", "3"), "--games must be even, got 3"),
-    (("compare", "runs/a@1", "broken.safetensors", *QUICK), "broken.safetensors is not a safeten"),
-    (("compare", "runs/a@1", "go.safetensors", *QUICK), "go.safetensors is of the game go"),
-])
-def test_bad_input_is_one_line(refused, folder, tmp_path, arguments, reason):
-    make_networks(tmp_path / "runs" / "fresh", generations=())
-    weights = make_weights(tmp_path / "loose.safetensors")
-    (tmp_path / "broken.safetensors").write_bytes(weights.read_bytes()[:100])
-    save_file(load_file(weights), tmp_path / "go.safetensors", metadata={
-        "format": "chess-snn network", "version": "2", "game": "go", "config": "{}",
-    })
-    assert reason in refused("models", *arguments, may_print=True)
-    assert champion_now(folder) == 2
-
-
-def test_a_reason_is_asked_for(chess_snn, folder):
-    done = chess_snn("models", "promote", f"{folder.path}@1")
-    assert done.returncode == 2
-    assert "--why" in done.stderr
-    assert champion_now(folder) == 2
 
 
 @pytest.mark.parametrize("command", [("promote", "runs/a@1"), ("rollback", "runs/a")])

@@ -35,24 +35,6 @@ def test_divide_names_every_first_move_and_adds_up(chess_snn):
     assert sum(counts.values()) == int(total) == 8902
 
 
-@pytest.mark.parametrize(("arguments", "reason"), [
-    (("8/8 w", 2), "not a FEN: '8/8 w'"),
-    (("8/8/8/8/8/8/8/8 w - - 0 1", 2), "no white king"),
-])
-def test_bad_input_is_one_line(refused, arguments, reason):
-    assert reason in refused("perft", *arguments)
-
-
-@pytest.mark.parametrize("arguments", [
-    ("startpos", "abc"), ("startpos",), ("startpos", 2, "--x"), ("startpos", 99), ("startpos", -1),
-])
-def test_bad_syntax_is_explained(chess_snn, arguments):
-    done = chess_snn("perft", *arguments)
-    assert done.returncode == 2
-    assert "Usage: chess-snn perft" in done.stderr
-    assert "Traceback" not in done.stderr
-
-
 def test_ctrl_c_is_heard_in_a_deep_count_bug(tmp_path):
     count = subprocess.Popen(
         [sys.executable, "-m", "chess_snn", "perft", "startpos", "9"], stderr=subprocess.PIPE,

@@ -187,19 +187,6 @@ def test_a_network_plays_with_its_budget(play, tmp_path, home):
     assert "campaigns/mine@2:0 plays " in play(["e4"], "--simulations", 0)
 
 
-@pytest.mark.parametrize(("arguments", "reason"), [
-    ((), "no trained network was found; give one with --model"),
-    (("--model", "bob"), "unknown player 'bob'"),
-    (("--model", "random", "--color", "red"), "--color must be one of white, black, random"),
-    (("--model", "random", "--fen", "8/8 w"), "not a FEN"),
-    (("--model", "random", "--fen", "8/8/8/8/8/8/8/8 w - - 0 1"), "no white king"),
-    (("--model", "random", "--device", "cuda:99"), "device cuda:99 is not here"),
-    (("--model", "random", "--simulations", -1), "Invalid value for '--simulations'"),
-])
-def test_bad_input_is_one_line(refused, arguments, reason):
-    assert reason in refused("play", *arguments)
-
-
 def test_boards_are_drawn_from_both_sides():
     board = chess.Board()
     board.push_san("e4")

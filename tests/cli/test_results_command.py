@@ -137,16 +137,6 @@ def test_a_campaign_without_finished_iterations_has_the_same_columns(chess_snn, 
     assert (done.returncode, done.stdout) == (0, f"{folder.path}: no iteration is finished yet\n")
 
 
-@pytest.mark.parametrize(("arguments", "reason"), [
-    (("nowhere",), "holds no campaign"),
-    (("campaign", "--json", "--csv"), "--json and --csv exclude each other"),
-    (("campaign", "--last", "0"), "Invalid value for '--last'"),
-    (("campaign", "--out", "campaign"), "cannot write campaign"),
-])
-def test_bad_input_is_one_line(refused, folder, arguments, reason):
-    assert reason in refused("results", *arguments)
-
-
 @pytest.mark.parametrize("form", [["--json"], ["--csv"], []])
 def test_a_damaged_receipt_is_one_line(refused, folder, form):
     folder.receipt(1).write_text(folder.receipt(1).read_text()[:-9])

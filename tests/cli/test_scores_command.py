@@ -55,19 +55,3 @@ def test_two_networks_are_compared_by_seeds(chess_snn, places):
         body["points"]["a"]["mean"] - body["points"]["b"]["mean"]
     )
     assert not (places / "compared" / "games.pgn").exists()
-
-
-@pytest.mark.parametrize(("arguments", "reason"), [
-    (("scores", "random"), "two players"),
-    (("scores", "--game", "2048", "minimax:2"), "minimax"),
-    (("scores", "--game", "go", "random"), "unknown game"),
-    (("scores", "--game", "2048", "random", "--games", 0), "--games"),
-    (("scores", "--game", "chess", "a"), "2048"),
-    (("match", "a", "random", "--pgn", "x.pgn"), "PGN is for chess"),
-    (("match", "a", "random", "--openings", "book"), "no book of openings"),
-    (("match", "a", "stockfish@10"), "chess"),
-    (("uci", "--model", "a"), "chess"),
-    (("ladder", "rate", "a"), "chess"),
-])
-def test_bad_input_is_one_line(refused, places, arguments, reason):
-    assert reason in refused(*arguments)

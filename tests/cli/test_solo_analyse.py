@@ -53,26 +53,3 @@ def test_without_a_network_an_untrained_one_is_asked(chess_snn):
     assert done.returncode == 0, done.stderr
     assert "NO TRAINED NETWORK" in done.stdout
     assert "score to go" in done.stdout
-
-
-@pytest.mark.parametrize(("arguments", "reason"), [
-    (("2 4 8",), "4 rows of 4 cells"),
-    (("2 3 . ./. . . ./. . . ./. . . .",), "tile '3' is out of range"),
-    (("2 65536 . ./. . . ./. . . ./. . . .",), "tile '65536' is out of range"),
-    (("8 16 . ./. . . ./. . . ./. . . .",), "cannot occur"),
-    (("2 4 8 16/4 8 16 32/8 16 32 64/16 2 4 8",), "(no moves)"),
-    (("2 . . ./. . . ./. . . ./. . . . +",), "event is still to come"),
-    (("startpos", "--game", "chess"), "tiles.safetensors is of the game 2048"),
-])
-def test_bad_input_is_one_line(refused, tmp_path, arguments, reason):
-    make_weights(tmp_path / "tiles.safetensors", game="2048")
-    assert reason in refused("analyse", *arguments, "--model", "tiles.safetensors")
-
-
-@pytest.mark.parametrize("command", [
-    ("mates", "tiles.safetensors"), ("uci", "--model", "tiles.safetensors"),
-    ("ladder", "rate", "tiles.safetensors"),
-])
-def test_a_command_for_chess_refuses_a_network_of_another_game(refused, tmp_path, command):
-    make_weights(tmp_path / "tiles.safetensors", game="2048")
-    assert "is of the game 2048" in refused(*command)

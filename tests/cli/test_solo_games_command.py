@@ -60,15 +60,3 @@ def test_the_last_board_lacks_the_last_tile(chess_snn, campaign, played):
         GAME.step(after, np.array([event]))
         reached.append(after.state[0].tolist())
     assert ends[0].tolist() in reached
-
-
-@pytest.mark.parametrize(("arguments", "reason"), [
-    (("export", "c"), "c is of the game 2048"),
-    (("export", "c", "--matches"), "c is of the game 2048"),
-    (("show", "c", "--svg", "board.svg"), "c is of the game 2048"),
-    (("show", "c", "--ply", 100_000), "--ply must be >= 0"),
-    (("show", "c", "--game", 4), "c has no game 4"),
-    (("show", "c/games"), "holds no games; give a campaign's folder"),
-])
-def test_bad_input_is_one_line(refused, campaign, arguments, reason):
-    assert reason in refused("games", *arguments, may_print=True)

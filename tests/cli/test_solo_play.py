@@ -13,7 +13,7 @@ import termios
 import time
 
 import pytest
-from small_campaigns import make_networks, make_weights
+from small_campaigns import make_weights
 
 from chess_snn.campaign.store.naming import HOME_VARIABLE
 
@@ -95,26 +95,6 @@ def test_the_game_ends_and_can_be_gone_on_with(play):
 ])
 def test_anything_may_be_typed(play, typed):
     assert facts(play([typed, "left"]))[-1][2] == 1
-
-
-@pytest.mark.parametrize(("arguments", "reason"), [
-    (("--game", "go"), "unknown game 'go'; known: chess, 2048"),
-    (("--game", "2048", "--color", "black"), "2048 has one"),
-    (("--game", "2048", "--fen", "2 4 8"), "4 rows of 4 cells"),
-    (("--game", "2048", "--fen", "2 . . ./. . . ./. . . ./. . . . +"), "event is still to come"),
-    (("--game", "2048", "--model", "bob"), "unknown player 'bob'"),
-    (("--game", "2048", "--model", "minimax:2"), "minimax plays games of two players"),
-    (("--game", "2048", "--seed", -1), "Invalid value for '--seed'"),
-    (("--model", "expectimax:2"), "'chess' has 2"),
-    (("--game", "2048", "--model", "chess.safetensors"), "chess.safetensors is of the game chess"),
-    (("--game", "2048", "--model", "chess-campaign"), "chess-campaign@0 is of the game chess"),
-    (("--game", "chess", "--model", "tiles.safetensors"), "is of the game 2048"),
-])
-def test_bad_input_is_one_line(refused, tmp_path, arguments, reason):
-    make_weights(tmp_path / "chess.safetensors")
-    make_weights(tmp_path / "tiles.safetensors", game="2048")
-    make_networks(tmp_path / "chess-campaign", generations=(0,))
-    assert reason in refused("play", *arguments)
 
 
 def test_a_network_decides_the_game(chess_snn, monkeypatch, tmp_path):

@@ -128,15 +128,6 @@ def test_a_finished_campaign_is_told_and_the_watch_ends(chess_snn, folder, argum
     assert "\x1b" not in done.stdout
 
 
-@pytest.mark.parametrize(("arguments", "reason"), [
-    (["nowhere"], "holds no campaign"),
-    (["campaign", "--every", "0"], "--every must be >= 0.1 and <= 3600, got 0"),
-    (["campaign", "--every", "nan"], "got nan"),
-])
-def test_bad_input_is_one_line(refused, folder, arguments, reason):
-    assert reason in refused("watch", *arguments)
-
-
 def test_a_damaged_receipt_is_one_line(refused, folder):
     finish_all(folder)
     body = json.loads(folder.receipt(2).read_text())

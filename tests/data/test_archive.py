@@ -138,7 +138,7 @@ def test_a_zip_file_that_is_foreign_is_refused_where_its_digest_is_right(tmp_pat
         if len(zipped) < 22 or name == "no Zip file":
             continue  # there is no place for a comment
         path = forge(tmp_path / "shard", zipped, {})
-        with pytest.raises(DamagedFolderError, match=r"shard: .*restore it from a copy, or delete"):
+        with pytest.raises(DamagedFolderError, match="shard: "):
             read_folder(path)
 
 

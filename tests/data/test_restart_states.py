@@ -81,16 +81,16 @@ def test_no_contested_position_gives_no_rows(tmp_path):
 
 
 def test_bad_input_is_refused(shards, tmp_path):
-    with pytest.raises(UsageError, match="at least one shard, got none"):
+    with pytest.raises(UsageError):
         restart_states(SPEC, [], 0.8, 10, 0)
-    with pytest.raises(ConfigError, match=r"restarts\.value_limit must be .* got 1\.1"):
+    with pytest.raises(ConfigError, match=r"restarts\.value_limit .*1\.1"):
         restart_states(SPEC, shards, 1.1, 10, 0)
-    with pytest.raises(ConfigError, match=r"restarts\.limit must be >= 1, got 0"):
+    with pytest.raises(ConfigError, match=r"restarts\.limit"):
         restart_states(SPEC, shards, 0.8, 0, 0)
     records = make_records(np.random.default_rng(0), [20])
     wider = dataclasses.replace(records, states=np.zeros((20, 6), np.uint64))
     write_shard(tmp_path / "wider", wider, {"game": "go"})
-    with pytest.raises(UsageError, match=r"wider holds go records of 6 words, .* of 5"):
+    with pytest.raises(UsageError, match="wider .*go .*6 .*5"):
         restart_states(SPEC, [*shards, tmp_path / "wider"], 0.8, 10, 0)
     (tmp_path / "wider").write_bytes(b"")
     with pytest.raises(CorruptDataError, match="wider"):

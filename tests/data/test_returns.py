@@ -136,7 +136,7 @@ def test_games_that_no_longer_fit_change_no_returns(records, tmp_path):
 def test_the_result_of_a_game_has_no_lambda(tmp_path):
     check_td_lambda(CHESS.spec, 1.0)
     for td_lambda in (0.9, -0.1, 1.1):
-        with pytest.raises(ConfigError, match=r"training\.td_lambda must be"):
+        with pytest.raises(ConfigError, match=r"training\.td_lambda"):
             ReplayWindow.load(CHESS, [], 100, td_lambda=td_lambda)
 
 
@@ -149,7 +149,7 @@ def test_a_value_of_another_game_is_refused(records, tmp_path):
     low = replace(records, values_stm=records.values_stm - np.float32(0.5))
     for name, bad in {"high": high, "low": low}.items():
         write_shard(tmp_path / name, bad, {"game": "2048"})
-        with pytest.raises(CorruptDataError, match=r"values_stm must be in \[0, 1024\]"):
+        with pytest.raises(CorruptDataError, match="values_stm"):
             read_shard_of(GAME.spec, tmp_path / name)
         assert "values_stm must be in" in audit_shards(GAME, [tmp_path / name])[0].fault
 

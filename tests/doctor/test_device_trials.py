@@ -60,7 +60,7 @@ def test_a_device_that_computes_wrongly_is_found(wrong):
                 found.wdl_stm[:] += np.float32(wrong)
                 return found
 
-        with pytest.raises(TrialError, match="computes wrongly"):
+        with pytest.raises(TrialError):
             _check_answers(GAME, network, Wrong())
 
 

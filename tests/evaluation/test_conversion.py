@@ -103,12 +103,12 @@ def test_a_game_without_such_positions_is_refused():
         def practice_states(self, seeds):
             return self.initial_states(seeds)
 
-    with pytest.raises(ConfigError, match="found 0 won positions of subtraction"):
+    with pytest.raises(ConfigError, match="subtraction"):
         won_positions(Even(), 3)
 
 
 @pytest.mark.parametrize(("num_positions", "max_plies"), [(0, 10), (4, 0)])
 def test_nothing_to_play(chess_game, num_positions, max_plies):
     search = PolicySearch(chess_game, UniformEvaluator())
-    with pytest.raises(ConfigError, match="must be >= 1, got 0"):
+    with pytest.raises(ConfigError, match="got 0"):
         conversion_rate(chess_game, search, num_positions, max_plies)

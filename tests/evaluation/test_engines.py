@@ -175,9 +175,9 @@ def test_what_is_no_player_may_be_a_network(text):
 
 
 def test_an_engine_that_is_not_installed(bare_machine, chess_game):
-    with pytest.raises(EngineError, match=r"'stockfish' is not installed: .*`make stockfish`"):
+    with pytest.raises(EngineError, match="'stockfish' .*`make stockfish`"):
         make_player(chess_game, "stockfish@100~50")
-    with pytest.raises(EngineError, match=r"'fruit' is not installed: .*uci:/path/to/engine"):
+    with pytest.raises(EngineError, match="'fruit' .*uci:/path/to/engine"):
         make_player(chess_game, "uci:fruit@100")
 
 
@@ -208,15 +208,15 @@ def test_engines_are_found_on_the_path_and_beside_it(bare_machine, monkeypatch, 
 def test_a_path_that_is_no_program(tmp_path):
     (tmp_path / "text").write_text("no program")
     for path in (tmp_path, tmp_path / "missing"):
-        with pytest.raises(EngineError, match="there is no engine at"):
+        with pytest.raises(EngineError, match=str(path)):
             find_engine(str(path))
-    with pytest.raises(EngineError, match="may not be executed"):
+    with pytest.raises(EngineError, match="text"):
         find_engine(str(tmp_path / "text"))
 
 
 def test_engines_play_chess_only(tmp_path):
     for refuse in (make_player, check_player):
-        with pytest.raises(ConfigError, match="plays chess, not subtraction"):
+        with pytest.raises(ConfigError, match="subtraction"):
             refuse(SubtractionGame(), f"uci:{write_engine(tmp_path, 'sound')}@5")
 
 
@@ -226,7 +226,7 @@ def test_engines_play_chess_only(tmp_path):
      ("give_up_after", 0)],
 )
 def test_settings_out_of_range(field, value):
-    with pytest.raises(ConfigError, match=rf"engine\.{field} must be"):
+    with pytest.raises(ConfigError, match=rf"engine\.{field}"):
         EngineSettings(**{field: value})
 
 

@@ -176,5 +176,5 @@ def test_a_clean_sweep_has_the_exact_one_sided_bound(num_trials):
      ((0.5, 0), "num_trials"), ((0.5, 10, 0.0), "confidence"), ((0.5, 10, 1.0), "confidence")],
 )
 def test_refuses_what_is_out_of_range(arguments, name):
-    with pytest.raises(ConfigError, match=f"{name} must be"):
+    with pytest.raises(ConfigError, match=name):
         wilson_interval(*arguments)

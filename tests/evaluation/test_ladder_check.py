@@ -63,7 +63,7 @@ def test_all_pairs_alike_leave_no_room():
 def test_what_is_not_on_the_ladder_cannot_be_checked():
     stream = np.random.default_rng(0)
     ladder = [pair_results("a", 0, "b", 0, 5, stream)]
-    with pytest.raises(RatingError, match="c against a cannot be checked: the ladder has no such"):
+    with pytest.raises(RatingError, match="c against a"):
         check_results(ladder, [pair_results("c", 0, "a", 0, 5, stream)])
-    with pytest.raises(RatingError, match="it has no whole pair"):
+    with pytest.raises(RatingError, match="a against b|b against a"):
         check_results(ladder, [pair_results("a", 0, "b", 0, 0, stream)])

@@ -111,9 +111,9 @@ def test_when_the_time_is_up_every_pairing_has_about_as_many_games(tmp_path, mon
 
 def test_games_of_another_plan_are_not_mixed_in(tmp_path):
     play_ladder(tmp_path, PLAN, ENGINES)
-    with pytest.raises(UsageError, match="was played with seed 3, and 4 is asked for"):
+    with pytest.raises(UsageError, match="seed 3.* 4"):
         play_ladder(tmp_path, replace(PLAN, seed=4), ENGINES)
-    with pytest.raises(UsageError, match="was played with max_plies 12"):
+    with pytest.raises(UsageError, match="max_plies 12"):
         read_matches(tmp_path, replace(PLAN, max_plies=14))
 
 
@@ -121,13 +121,13 @@ def test_a_damaged_part_is_named(tmp_path):
     play_ladder(tmp_path, PLAN, ENGINES)
     path = tmp_path / "random--greedy--0001.json"
     edit(path, per_game={})
-    with pytest.raises(CorruptDataError, match=r"random--greedy--0001\.json: .* delete it"):
+    with pytest.raises(CorruptDataError, match=r"random--greedy--0001\.json"):
         play_ladder(tmp_path, PLAN, ENGINES)
 
 
 def test_an_unknown_player_is_told_before_any_game(tmp_path):
     plan = replace(PLAN, pairings=(*PAIRINGS, ("greedy", "bob")))
-    with pytest.raises(ConfigError, match="unknown player 'bob'"):
+    with pytest.raises(ConfigError, match="bob"):
         play_ladder(tmp_path / "new", plan, ENGINES)
     assert not (tmp_path / "new").exists()
 
@@ -145,7 +145,7 @@ def test_two_versions_of_an_engine_are_two_players(tmp_path):
     matches[two] = replace(matches[two], programs=program(1))
     assert programs_of(matches.values()) == {"greedy": "Engine 1"}
     matches[two] = replace(matches[two], programs=program(2))
-    with pytest.raises(UsageError, match="greedy was Engine 1 in some games and Engine 2 in"):
+    with pytest.raises(UsageError, match="greedy .*Engine 1 .*Engine 2"):
         programs_of(matches.values())
 
 
@@ -155,7 +155,7 @@ def test_parts_of_one_match_hide_an_engines_other_version_bug(tmp_path):
         facts = {"identity": f"Engine {number}", "failures": 0, "last_failure": None,
                  "last_illegal": None}
         edit(path, programs={"greedy": facts})
-    with pytest.raises(UsageError, match="greedy was Engine 0 in some games and Engine 1 in"):
+    with pytest.raises(UsageError, match="greedy .*Engine 0 .*Engine 1"):
         read_matches(tmp_path, PLAN)
 
 

@@ -47,7 +47,7 @@ def test_asking_for_more_than_there_are(chess_game):
 
 @pytest.mark.parametrize(("num_openings", "num_plies"), [(0, 4), (4, -1)])
 def test_arguments_out_of_range(chess_game, num_openings, num_plies):
-    with pytest.raises(ConfigError, match=r"^num_(openings|plies) must be"):
+    with pytest.raises(ConfigError, match="num_(openings|plies)"):
         random_openings(chess_game, num_openings, num_plies, seed=0)
 
 
@@ -85,5 +85,5 @@ def test_more_than_the_book_has_or_none(chess_game, num_openings, reason):
 
 
 def test_no_book_for_another_game():
-    with pytest.raises(ConfigError, match="no book of openings is shipped for subtraction"):
+    with pytest.raises(ConfigError, match="subtraction"):
         book_openings(SubtractionGame(), 1, seed=0)

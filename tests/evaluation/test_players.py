@@ -102,7 +102,7 @@ def test_search_player_plays_at_its_temperature(chess_game, batch_of):
 @pytest.mark.parametrize("temperature", [-0.1, float("nan"), float("inf")])
 def test_search_player_refuses_temperature(chess_game, temperature):
     search = PolicySearch(chess_game, FirstActionEvaluator())
-    with pytest.raises(ConfigError, match="temperature must be"):
+    with pytest.raises(ConfigError, match="temperature"):
         SearchPlayer(search, "s", temperature)
 
 
@@ -121,7 +121,7 @@ def test_players_by_name(chess_game, text, kind):
 )
 @pytest.mark.parametrize("refuse", [make_player, check_player])
 def test_unknown_player_lists_the_known(chess_game, refuse, text):
-    with pytest.raises(ConfigError, match=r"unknown player .*known: random, greedy, minimax:N"):
+    with pytest.raises(ConfigError, match="random, greedy, minimax:N"):
         refuse(chess_game, text)
 
 
@@ -140,12 +140,12 @@ def test_expectimax_by_name_plays_what_the_game_plans():
 
 @pytest.mark.parametrize("depth", ["0", "5", "-1", "two", "2.0"])
 def test_expectimax_depth_out_of_range(depth):
-    with pytest.raises(ConfigError, match="depth must be"):
+    with pytest.raises(ConfigError, match="depth"):
         make_player(get_game("2048"), f"expectimax:{depth}")
 
 
 def test_expectimax_refuses_a_game_of_two_players(chess_game):
-    with pytest.raises(ConfigError, match=r"one player.*minimax:2"):
+    with pytest.raises(ConfigError, match="minimax:2"):
         make_player(chess_game, "expectimax:2")
     with pytest.raises(ConfigError, match="minimax:2"):
         chess_game.planned_actions(chess_game.initial_states(np.zeros(1, np.uint64)), 2)
@@ -153,5 +153,5 @@ def test_expectimax_refuses_a_game_of_two_players(chess_game):
 
 @pytest.mark.parametrize("depth", ["0", "7", "99", "-1", "two", "2.0", "²", "2:2"])
 def test_minimax_depth_out_of_range(chess_game, depth):
-    with pytest.raises(ConfigError, match="depth must be"):
+    with pytest.raises(ConfigError, match="depth"):
         make_player(chess_game, f"minimax:{depth}")

@@ -356,22 +356,22 @@ def test_json_has_null_where_nothing_bounds_a_rating():
 
 def test_names_the_players_that_are_cut_off():
     games = paired("a", "b", [(1, -1)] * 3) + paired("c", "d", [(1, -1)] * 3)
-    with pytest.raises(RatingError, match="from the anchor 'a' to c, d;"):
+    with pytest.raises(RatingError, match="'a' .*c, d"):
         fit(games, "a")
 
 
 def test_refuses_an_anchor_without_games():
-    with pytest.raises(RatingError, match="anchor 'random' has played no game"):
+    with pytest.raises(RatingError, match="'random'"):
         fit_ratings(Crosstable.from_games(paired("a", "b", [(1, -1)])))
 
 
 def test_refuses_an_unknown_player():
     ratings = fit(paired("a", "b", [(1, -1)] * 3), "a")
-    with pytest.raises(RatingError, match="'c' is not rated; rated are a, b"):
+    with pytest.raises(RatingError, match="'c' .*a, b"):
         ratings.of("c")
 
 
 @pytest.mark.parametrize("confidence", [0.0, 1.0, math.nan])
 def test_refuses_a_confidence_out_of_range(confidence):
-    with pytest.raises(ConfigError, match="confidence must be"):
+    with pytest.raises(ConfigError, match="confidence"):
         fit(paired("a", "b", [(1, -1)] * 3), "a", confidence=confidence)

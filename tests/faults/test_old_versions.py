@@ -96,7 +96,7 @@ def newer_meta(name: str) -> Callable[[dict], None]:
 
 
 def refused_by(name: str, read: Callable[[], object]) -> str:
-    with pytest.raises(UnknownVersionError, match=f"{name} version {NEWER} is unknown") as refused:
+    with pytest.raises(UnknownVersionError, match=f"{name} .*{NEWER}") as refused:
         read()
     assert "a newer program wrote it: update this one" in str(refused.value)
     return str(refused.value)
@@ -141,7 +141,7 @@ def test_a_newer_configuration_is_refused_before_its_settings_are_read(
 def test_a_match_of_another_version_is_refused_by_name(stored: CampaignFolder) -> None:
     path = match_files(stored)[0]
     resign(path, newer("schema"))
-    with pytest.raises(UnknownVersionError, match=f"{path.name}.*schema {NEWER}"):
+    with pytest.raises(UnknownVersionError, match=f"{path.name}.*{NEWER}"):
         read_match(GAME.spec, path)
 
 

@@ -67,7 +67,7 @@ def test_a_known_name_gives_that_game(name):
 
 
 def test_an_unknown_name_lists_the_known_ones():
-    with pytest.raises(ConfigError, match=r"unknown game 'go'; known: chess"):
+    with pytest.raises(ConfigError, match="'go'.* chess"):
         get_game("go")
 
 

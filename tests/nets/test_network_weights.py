@@ -156,7 +156,7 @@ def test_other_types_and_numbers_are_refused(stored):
 
 
 def test_a_missing_file_is_named(tmp_path):
-    with pytest.raises(UsageError, match=r"no network at .*absent"):
+    with pytest.raises(UsageError, match="absent"):
         load_network(tmp_path / "absent.safetensors")
 
 

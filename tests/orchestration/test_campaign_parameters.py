@@ -34,7 +34,7 @@ def test_empty_fields_leave_the_preset_as_it_is():
 
 def test_hours_take_the_place_of_iterations():
     assert load_config("smoke", settings=form_settings(hours=0.5)).campaign.hours == 0.5
-    with pytest.raises(ConfigError, match=r"iterations = 3 and hours = 2 are both set"):
+    with pytest.raises(ConfigError, match="iterations = 3 .*hours = 2"):
         form_settings(iterations=3, hours=2.0)
 
 
@@ -43,9 +43,9 @@ def test_a_campaign_is_found_by_name_or_by_directory(tmp_path, monkeypatch):
     assert directory_of("nightly", "") == tmp_path / "campaigns" / "nightly"
     assert directory_of("", str(tmp_path / "c")) == tmp_path / "c"
     assert directory_of("", "") is None
-    with pytest.raises(ConfigError, match="both set"):
+    with pytest.raises(ConfigError, match="nightly"):
         directory_of("nightly", str(tmp_path))
-    with pytest.raises(ConfigError, match="must be an absolute path"):
+    with pytest.raises(ConfigError, match="campaigns/mine"):
         directory_of("", "campaigns/mine")
 
 
@@ -60,6 +60,6 @@ def test_a_resumed_campaign_may_change_its_pace_and_nothing_else(tmp_path):
     changed = resumed_with(folder, form_settings(workers=3))
     assert changed.config.execution.workers == 3
     assert CampaignFolder.open(folder.path) == changed
-    with pytest.raises(ConfigError, match=r"holds a campaign with campaign\.seed = 0 .*9"):
+    with pytest.raises(ConfigError, match=r"campaign\.seed = 0 .*9"):
         resumed_with(folder, form_settings(seed=9, workers=2))
     assert CampaignFolder.open(folder.path) == changed, "nothing was changed"

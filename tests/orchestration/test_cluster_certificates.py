@@ -74,14 +74,14 @@ def test_hosts_with_a_copy_trust_each_other_and_no_other_certificate(tmp_path, f
 
 def test_certificates_are_not_overwritten(folder):
     before = {path: path.read_bytes() for path in folder.iterdir()}
-    with pytest.raises(UsageError, match=f"delete {folder}"):
+    with pytest.raises(UsageError, match=str(folder)):
         make_certificates(folder)
     assert {path: path.read_bytes() for path in folder.iterdir()} == before
 
 
 def test_a_place_that_cannot_be_written_is_named(tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(UsageError, match="cannot write certificates"):
+    with pytest.raises(UsageError, match="file/certs"):
         make_certificates(tmp_path / "file" / "certs")
 
 
@@ -93,12 +93,12 @@ def test_certificates_come_from_the_option_or_the_environment(folder, monkeypatc
 
 
 def test_without_certificates_the_way_to_make_them_is_named():
-    with pytest.raises(ConfigError, match=r"box-a:8786 needs certificates.*cluster certs"):
+    with pytest.raises(ConfigError, match="box-a:8786 .*cluster certs"):
         security_of(ADDRESS, "", "--certificates")
 
 
 def test_in_clear_nothing_leaves_this_machine(folder):
-    with pytest.raises(ConfigError, match="neither encrypts"):
+    with pytest.raises(ConfigError, match="tcp://box-a:8786"):
         security_of("tcp://box-a:8786", str(folder), "--certificates")
 
 
@@ -109,7 +109,7 @@ def test_a_key_that_others_may_read_is_refused(folder):
 
 
 def test_a_folder_without_certificates_is_named(tmp_path):
-    with pytest.raises(ConfigError, match=r"ca\.pem is missing"):
+    with pytest.raises(ConfigError, match=r"ca\.pem"):
         read_certificates(tmp_path)
 
 

@@ -109,7 +109,7 @@ def test_a_scheduler_that_dies_ends_what_waits_for_its_workers_bug(own_scheduler
     with Client(scheduler_file=address, timeout=5):
         killer = threading.Timer(0.3, scheduler.kill)
         killer.start()
-        with pytest.raises(SchedulerLostError, match=r"at tcp://127\.0\.0\.1:\d+ broke"):
+        with pytest.raises(SchedulerLostError, match=r"tcp://127\.0\.0\.1:\d+"):
             run_all_on_devices([(time.sleep, 0.0)] * 3)
         killer.join()
 
@@ -123,7 +123,7 @@ def test_who_looks_at_its_client_tells_a_stop_from_a_scheduler_that_died(own_sch
         while client.status == "running":
             assert time.monotonic() < deadline
             time.sleep(0.05)
-        with pytest.raises(SchedulerLostError, match=r"at tcp://127\.0\.0\.1:\d+ broke"):
+        with pytest.raises(SchedulerLostError, match=r"tcp://127\.0\.0\.1:\d+"):
             compute.give_up_if_cut_off(client)
         compute.stop()
         with pytest.raises(StoppedError):

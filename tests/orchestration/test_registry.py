@@ -211,7 +211,7 @@ def test_a_comparison_is_kept_with_the_artifacts_of_the_run(folder, tmp_path):
     kept.mkdir()
     (kept / "comparison.svg").write_text("<svg/>")
     store, path = tracking_uri(), f"comparisons/{kept.name}"
-    with pytest.raises(TrackingError, match="has no run of the campaign"):
+    with pytest.raises(TrackingError):
         keep_artifacts(store, folder, kept, path)
     record(folder)
     keep_artifacts(store, folder, kept, path)

@@ -114,7 +114,7 @@ def test_a_secret_is_in_no_command_file_or_text(tmp_path, monkeypatch):
 
 def test_without_mlflows_extra_a_password_is_refused_beforehand(tmp_path, monkeypatch):
     monkeypatch.setattr("flows.supervisor.find_spec", lambda _: None)
-    with pytest.raises(UsageError, match="pip install 'chess-snn"):
+    with pytest.raises(UsageError, match="chess-snn"):
         mlflow_spec(tmp_path, ServiceSettings(credentials=CREDENTIALS))
 
 
@@ -133,7 +133,7 @@ def test_a_port_in_use_is_named_with_the_way_out():
 
 @pytest.mark.parametrize("host", ["192.0.2.7", "no-such-host.invalid"])
 def test_an_address_that_is_not_this_machines(host):
-    with pytest.raises(UsageError, match=f"{host}: .*--host"):
+    with pytest.raises(UsageError, match=f"{host}.*--host"):
         check_port(host, 45_678, "Prefect server", "--prefect-port")
 
 
@@ -177,7 +177,7 @@ def test_services_of_another_machine_are_named_and_left_to_it(tmp_path):
         write_record(file, record_of(1, machine="elsewhere"))
         assert find_running(tmp_path) is None
         assert stop_services(tmp_path) is False
-        with pytest.raises(UsageError, match="on elsewhere"), owned_folder(tmp_path):
+        with pytest.raises(UsageError, match="elsewhere"), owned_folder(tmp_path):
             pytest.fail("two at once")
 
 

@@ -59,12 +59,12 @@ def test_what_cannot_be_played_is_refused(folder, generations, opponents, reason
 
 
 def test_a_round_longer_than_the_book_is_refused_before_it_begins(folder):
-    with pytest.raises(ConfigError, match="openings asks for 1001 openings, and the book has 1000"):
+    with pytest.raises(ConfigError, match="1001"):
         plan_matches(folder, [1], ["random"], 8, 1001)
 
 
 def test_relative_paths_are_refused(tmp_path):
-    with pytest.raises(ConfigError, match="directory must be an absolute path, got 'c'"):
+    with pytest.raises(ConfigError, match="directory .*'c'"):
         tournament.fn("c")
-    with pytest.raises(ConfigError, match="out must be an absolute path, got 'imported'"):
+    with pytest.raises(ConfigError, match="out .*'imported'"):
         import_games.fn(str(tmp_path / "a.pgn"), "imported")

@@ -183,7 +183,7 @@ def test_a_moved_campaign_keeps_its_run_and_a_copy_gets_its_own(uri, folder, tmp
 
 
 def keep_artifacts_fails(uri: str, folder: CampaignFolder) -> bool:
-    with pytest.raises(TrackingError, match="has no run of"):
+    with pytest.raises(TrackingError):
         keep_artifacts(uri, folder, folder.path, "files")
     return True
 
@@ -235,7 +235,7 @@ def test_what_is_not_registered_is_named(uri, folder, weights, address, said):
 
 def test_a_registry_that_is_away_is_named(monkeypatch):
     monkeypatch.setenv("MLFLOW_TRACKING_URI", f"http://{HOST}:{free_port()}")
-    with pytest.raises(TrackingError, match=r"the tracking store http://.* failed"):
+    with pytest.raises(TrackingError, match="http://"):
         fetch_model("models:/chess-snn@champion")
 
 
@@ -393,7 +393,7 @@ def test_files_of_the_run_are_replaced(uri, tmp_path):
 
 
 def test_only_a_recorded_generation_can_be_promoted(uri):
-    with pytest.raises(TrackingError, match="generation 4 has no version"):
+    with pytest.raises(TrackingError, match="generation 4"):
         CampaignTracker(uri, campaign()).promote(4)
 
 
@@ -492,7 +492,7 @@ def test_an_unusable_database_is_said_at_once(tmp_path, monkeypatch, damage):
     else:
         (tmp_path / "mlflow.db").write_bytes(b"not a database" * 100)
     begun = time.monotonic()
-    with pytest.raises(TrackingError, match=r"mlflow\.db failed: .*database"):
+    with pytest.raises(TrackingError, match=r"mlflow\.db"):
         prepare_store(local_tracking_uri(tmp_path))
     assert time.monotonic() - begun < 5
 

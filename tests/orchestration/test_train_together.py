@@ -251,7 +251,7 @@ def test_a_scheduler_that_dies_while_machines_train_is_named_bug(played, schedul
     with scene.pool.running(), compute.watched_by(scene.pool):
         scene.wait_for("the workers", lambda: len(scene.pool.workers) == 2)
         killer.start()
-        with pytest.raises(SchedulerLostError, match=r"at tcp://127\.0\.0\.1:\d+ broke"):
+        with pytest.raises(SchedulerLostError, match=r"tcp://127\.0\.0\.1:\d+"):
             train(folder, scene)
     killer.join()
     assert scene.trained.is_set()

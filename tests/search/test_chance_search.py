@@ -295,7 +295,7 @@ def test_wins_are_not_looked_for_in_a_game_without_wins():
 
 
 def test_a_growing_tree_refuses_a_game_with_chance():
-    with pytest.raises(ConfigError, match="without chance events"):
+    with pytest.raises(ConfigError):
         GrowingTree(GAME, HashReturns(), KINDS["puct"], memory_mib=2, most_leaves=4)
 
 

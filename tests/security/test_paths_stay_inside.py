@@ -58,7 +58,7 @@ def test_numbers_of_a_plan_and_a_choice_are_numbers(campaign):
     assert champion_of(campaign, read_receipts(campaign)) == 1
     for value in (*OUTSIDE, -1, 1.5, True):
         edit(path, "generation", value=value)
-        with pytest.raises(CorruptDataError, match="not a valid choice of a champion"):
+        with pytest.raises(CorruptDataError, match="by-hand-"):
             read_hand_promotions(campaign)
         edit(campaign.plan(0), "iteration", value=value)
         with pytest.raises(CorruptDataError, match=r"plans/iter-000000\.json"):
@@ -79,7 +79,7 @@ def test_an_import_has_its_games_in_its_own_folder(tmp_path):
     assert folder.shard(0).is_relative_to(tmp_path / "i")
     for value in (*OUTSIDE, "/../../../../outside", "0123456789AB", 7):
         edit(folder.path / IMPORT_FILE, "content", value=value)
-        with pytest.raises(CorruptDataError, match=r"import\.content = "):
+        with pytest.raises(CorruptDataError, match=r"import\.content"):
             ImportFolder.open(folder.path)
 
 
@@ -95,5 +95,5 @@ def test_a_shard_that_is_a_link_to_files_elsewhere_is_refused(tmp_path):
     column = tmp_path / "shard" / "actions"
     column.rename(tmp_path / "elsewhere")
     column.symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(CorruptDataError, match="actions: neither a plain file nor a folder"):
+    with pytest.raises(CorruptDataError, match="actions"):
         read_shard(tmp_path / "shard")

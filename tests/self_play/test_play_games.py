@@ -442,11 +442,11 @@ def test_games_start_after_any_number_of_random_plies(search):
 
 @pytest.mark.parametrize("num_games", [0, -3])
 def test_no_games_are_refused(search, num_games):
-    with pytest.raises(ConfigError, match=f"num_games must be >= 1, got {num_games}"):
+    with pytest.raises(ConfigError, match=f"num_games .*{num_games}"):
         play_games(GAME, [search], SHORT, num_games=num_games, seed=0)
 
 
 @pytest.mark.parametrize("progress", [-0.01, 1.01, float("nan")])
 def test_a_moment_outside_the_campaign_is_refused(search, progress):
-    with pytest.raises(ConfigError, match=r"progress must be >= 0 and <= 1, got"):
+    with pytest.raises(ConfigError, match="progress"):
         play_games(GAME, [search], SHORT, num_games=3, seed=0, progress=progress)

@@ -181,7 +181,7 @@ def test_progress_is_that_of_the_newest_checkpoint_that_can_be_read(
 
 def test_a_foreign_checkpoint_is_refused(game, schedule, begin, tmp_path, new_trainer):
     save_checkpoint(tmp_path / "step-000000001", new_trainer(), meta={})
-    with pytest.raises(CorruptDataError, match="not a checkpoint of supervised training"):
+    with pytest.raises(CorruptDataError):
         train_supervised(game, schedule, begin, tmp_path)
 
 

@@ -33,13 +33,13 @@ from chess_snn.training import TrainingSettings
     ],
 )
 def test_value_out_of_range_names_its_setting(field, value):
-    with pytest.raises(ConfigError, match=rf"^training\.{field} must be .*, got {value}$"):
+    with pytest.raises(ConfigError, match=rf"^training\.{field} .* {value}$"):
         TrainingSettings(**{field: value})
 
 
 @pytest.mark.parametrize(("field", "value"), [("policy_loss", "ppo"), ("precision", "fp8")])
 def test_unknown_choice_names_its_setting(field, value):
-    with pytest.raises(ConfigError, match=rf"^training\.{field} must be one of .* got '{value}'$"):
+    with pytest.raises(ConfigError, match=rf"^training\.{field} .* '{value}'$"):
         TrainingSettings(**{field: value})
 
 

@@ -36,7 +36,7 @@ def test_the_step_that_diverged_is_named_however_late_it_is_seen(bad):
     log = FigureLog(first_step=40, every=4, skip_limit=0)
     for total in (1.0, 2.0, bad):
         log.add(figures(total))
-    with pytest.raises(TrainingDivergedError, match="training step 42 is not finite"):
+    with pytest.raises(TrainingDivergedError, match="42"):
         log.add(figures(3.0))
 
 
