@@ -83,7 +83,7 @@ def test_a_damaged_shard_is_named_before_any_work(imported, tmp_path):
 
 def test_games_of_another_game_are_refused(tmp_path):
     path = make_import(tmp_path / "go", game="go")
-    with pytest.raises(UsageError, match="shard-000001 .*go .* chess"):
+    with pytest.raises(UsageError, match=r"shard-000001 .*go .* chess"):
         fix_dataset(config_with(path))
 
 

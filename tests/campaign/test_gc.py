@@ -194,7 +194,7 @@ def test_a_network_that_was_removed_is_named_as_such(running: CampaignFolder) ->
         write_receipt(running, replace(receipt, champion=1))
     dispose(running, find_disposable(running))
     assert not running.checkpoint(2).exists()
-    with pytest.raises(CampaignError, match="generation 2 .* `chess-snn gc`"):
+    with pytest.raises(CampaignError, match=r"generation 2 .* `chess-snn gc`"):
         evaluator_of(running, 2)
     # Iterations whose generation was removed are trained all the same.
     shutil.rmtree(running.checkpoint(12))

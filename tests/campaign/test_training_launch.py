@@ -134,7 +134,7 @@ def test_the_iteration_to_train_is_the_first_that_was_played_and_not_trained(pla
     with pytest.raises(CampaignError, match="iteration 1"):
         iteration_to_train(folder, 1)
     begin_iteration(folder, 1, 0.0)
-    with pytest.raises(CampaignError, match="0 of 2 .* iteration 1"):
+    with pytest.raises(CampaignError, match=r"0 of 2 .* iteration 1"):
         iteration_to_train(folder, 1)
 
 

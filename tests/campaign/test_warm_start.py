@@ -1,22 +1,36 @@
 """A campaign whose first network has learnt from a dataset."""
 
+import shutil
+from pathlib import Path
+
 import numpy as np
 import pytest
 from made_imports import Killed, make_import
-from small_campaigns import MICRO
+from signed_files import edit_config
+from small_campaigns import MICRO, idle_rebuilder
+from stored_shards import damage as damage_file
 from supervised_steps import supervised_progress
 
 from chess_snn.campaign import CampaignFolder, load_config
+from chess_snn.campaign.integrity.gc import dispose, find_disposable
+from chess_snn.campaign.integrity.preflight import check_before_run
+from chess_snn.campaign.integrity.repair import repair_campaign
+from chess_snn.campaign.integrity.verify import verify_campaign
 from chess_snn.campaign.machine.training_launch import train_network
 from chess_snn.campaign.stages import play_shard, prepare_first_generation, train_generation
 from chess_snn.campaign.stages.dataset import fix_dataset
-from chess_snn.campaign.stages.warm_start import supervised_facts, train_first_generation
+from chess_snn.campaign.stages.warm_start import (
+    learn_dataset,
+    supervised_facts,
+    train_first_generation,
+)
+from chess_snn.campaign.store.notes import read_notes
 from chess_snn.campaign.store.plans import begin_iteration, num_shards
 from chess_snn.campaign.viewing.alarms import find_alarms
 from chess_snn.data import is_committed, read_json, read_manifest
-from chess_snn.errors import UsageError
+from chess_snn.errors import CampaignError, DamagedFolderError, UsageError
 from chess_snn.nets import load_network
-from chess_snn.training import WEIGHTS
+from chess_snn.training import ALONE, WEIGHTS, step_checkpoints
 
 SETTINGS = (*MICRO, "training.batch_size=64", "supervised.epochs=2")
 
@@ -150,3 +164,170 @@ def test_a_place_that_is_taken_is_refused(config, folder, tmp_path):
     for taken in (tmp_path / "thesis", folder.checkpoint(0)):
         with pytest.raises(UsageError, match=taken.name):
             train_network(config, taken)
+
+
+# A campaign killed while it learns from a dataset: what changed or broke since is found.
+
+
+def kill_after_three_epochs(done, total):
+    if done > 3 * total // 4:
+        raise Killed
+
+
+@pytest.fixture(scope="module")
+def four_epochs(tmp_path_factory):
+    games = make_import(tmp_path_factory.mktemp("imports") / "some")
+    return fix_dataset(load_config(settings=[
+        *MICRO, "training.batch_size=64", "supervised.epochs=4", f'supervised.games="{games}"',
+    ]))
+
+
+@pytest.fixture(scope="module")
+def killed(four_epochs, tmp_path_factory):
+    """A campaign that was killed in its last epoch; to be copied."""
+    stopped = CampaignFolder.create(tmp_path_factory.mktemp("killed") / "c", four_epochs)
+    with pytest.raises(Killed):
+        train_first_generation(stopped.path, on_progress=kill_after_three_epochs)
+    return stopped.path
+
+
+@pytest.fixture
+def stopped(killed, tmp_path):
+    return CampaignFolder.open(shutil.copytree(killed, tmp_path / "c"))
+
+
+@pytest.fixture(scope="module")
+def undisturbed(four_epochs, tmp_path_factory):
+    """The digest of generation 0 of a campaign that nobody touched."""
+    stopped = CampaignFolder.create(tmp_path_factory.mktemp("undisturbed") / "c", four_epochs)
+    train_first_generation(stopped.path)
+    return first_digest(stopped)
+
+
+def first_digest(stopped):
+    return read_manifest(stopped.checkpoint(0)).meta["weights_digest"]
+
+
+CHANGES = [
+    ('size = "tiny"\n', 'size = "small"\n', "net.size was 'tiny' and is 'small'"),
+    ("seed = 3\n", "seed = 9\n", "campaign.seed was 3 and is 9"),
+    ("epochs = 4\n", "epochs = 5\n", "supervised.epochs was 4 and is 5"),
+]
+
+
+@pytest.mark.fault(17)
+@pytest.mark.parametrize(("old", "new", "named"), CHANGES)
+def test_a_setting_changed_before_generation_0_is_there_is_refused_bug(stopped, old, new, named):
+    check_before_run(stopped)
+    with pytest.raises(CampaignError, match=named):
+        check_before_run(edit_config(stopped, old, new))
+
+
+def test_where_the_games_are_and_the_time_between_checkpoints_may_change(stopped, tmp_path):
+    games = stopped.config.supervised.games
+    moved = shutil.copytree(games, tmp_path / "moved")
+    edit_config(stopped, "checkpoint_minutes = 5.0\n", "checkpoint_minutes = 1.0\n")
+    check_before_run(edit_config(stopped, f'games = "{games}"\n', f'games = "{moved}"\n'))
+    train_first_generation(stopped.path)
+
+
+@pytest.mark.fault(17)
+def test_a_change_is_found_by_the_checkpoint_before_where_the_newest_cannot_say(stopped):
+    (step_checkpoints(stopped.supervised)[-1] / "MANIFEST.json").write_text("{")
+    check_before_run(stopped)
+    with pytest.raises(CampaignError, match=r"supervised\.epochs.* 4 .* 5"):
+        check_before_run(edit_config(stopped, "epochs = 4\n", "epochs = 5\n"))
+
+
+def test_checkpoints_that_keep_no_settings_are_gone_on_from(four_epochs, tmp_path, undisturbed):
+    """As they were written formerly."""
+    stopped = CampaignFolder.create(tmp_path / "c", four_epochs)
+    with pytest.raises(Killed):
+        learn_dataset(four_epochs, stopped.supervised, {}, kill_after_three_epochs, None, ALONE)
+    assert step_checkpoints(stopped.supervised)
+    check_before_run(edit_config(stopped, "seed = 3\n", "seed = 9\n"))
+    edit_config(stopped, "seed = 9\n", "seed = 3\n")
+    train_first_generation(stopped.path)
+    assert first_digest(stopped) == undisturbed
+
+
+def truncate(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:-100])
+
+
+def made_anyway(stopped: CampaignFolder) -> list[str]:
+    """Make generation 0, and quarantine what is corrupt; the lines that are logged."""
+    told: list[str] = []
+    idle_rebuilder(stopped, told).run(lambda: train_first_generation(stopped.path))
+    return told
+
+
+@pytest.mark.fault(11)
+@pytest.mark.parametrize(("damage", "name"), [
+    (damage_file, WEIGHTS), (truncate, "optimizer.safetensors"), (Path.unlink, "MANIFEST.json"),
+])
+def test_a_damaged_newest_checkpoint_is_set_aside_and_the_one_before_gone_on_from_bug(
+    stopped, undisturbed, damage, name
+):
+    _, newest = step_checkpoints(stopped.supervised)
+    damage(newest / name)
+    with pytest.raises(DamagedFolderError, match=newest.name):
+        train_first_generation(stopped.path)
+    (line,) = made_anyway(stopped)
+    assert line.startswith("DAMAGED: ")
+    assert "Training continues from the one before" in line
+    assert f"quarantined in {folder.quarantine}" in line
+    (note,) = read_notes(stopped)
+    assert (note.path, note.event) == (f"supervised/{newest.name}", "quarantined")
+    assert name in note.why
+    assert (stopped.quarantine / f"supervised.{newest.name}.0000").is_dir()
+    assert first_digest(stopped) == undisturbed
+    assert not stopped.supervised.exists()
+    assert verify_campaign(stopped).is_whole
+
+
+@pytest.mark.fault(11)
+def test_where_both_checkpoints_are_damaged_it_begins_anew(stopped, undisturbed):
+    for checkpoint in step_checkpoints(stopped.supervised):
+        damage_file(checkpoint / WEIGHTS)
+    first, second = made_anyway(stopped)
+    for line in (first, second):
+        assert "raining continues from the one before, or from the beginning" in line
+    assert first_digest(stopped) == undisturbed
+
+
+@pytest.mark.fault(11)
+def test_verify_finds_a_damaged_checkpoint_on_the_way_and_repairs_it_bug(stopped, undisturbed):
+    findings = verify_campaign(stopped)
+    assert findings.is_whole
+    assert findings.checked["checkpoint"] == 2
+    newest = step_checkpoints(stopped.supervised)[-1]
+    damage_file(newest / WEIGHTS)
+    findings = verify_campaign(stopped)
+    assert [(f.kind, f.path, f.state) for f in findings.found] == [
+        ("checkpoint", f"supervised/{newest.name}", "damaged"),
+    ]
+    (repair,) = repair_campaign(stopped, findings)
+    assert repair.is_repaired
+    assert repair.text.endswith("; training continues from the one before, or from the beginning")
+    findings = verify_campaign(stopped)
+    assert findings.is_whole
+    assert [(f.kind, f.state) for f in findings.found] == [("checkpoint", "quarantined")]
+    assert made_anyway(stopped) == []
+    assert first_digest(stopped) == undisturbed
+
+
+def test_what_is_left_of_the_way_may_go_once_generation_0_is_there_bug(stopped, tmp_path):
+    """The campaign was killed between the commit and the removal, or in the middle of that."""
+    assert find_disposable(stopped) == []
+    left = shutil.copytree(stopped.supervised, tmp_path / "left")
+    train_first_generation(stopped.path)
+    shutil.move(left, stopped.supervised)
+    (step_checkpoints(stopped.supervised)[-1] / WEIGHTS).unlink()
+    assert verify_campaign(stopped).found == []
+    (entry,) = find_disposable(stopped)
+    assert (entry.sort, entry.path) == ("leftovers", stopped.supervised)
+    assert entry.num_bytes > 0
+    dispose(stopped, [entry])
+    assert not stopped.supervised.exists()
+    assert find_disposable(stopped) == []

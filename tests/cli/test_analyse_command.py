@@ -7,6 +7,7 @@ import pytest
 from small_campaigns import make_networks, make_weights
 
 from chess_snn.campaign.store.naming import HOME_VARIABLE
+from chess_snn.games import get_game
 
 SCHOLARS = "r1bqkbnr/pppp1ppp/2n5/4p2Q/2B1P3/8/PPPP1PPP/RNB1K1NR w KQkq - 4 4"
 BLACK = "rnbqkbnr/pppp1ppp/8/4p3/4P3/8/PPPP1PPP/RNBQKBNR b KQkq - 0 2"
@@ -91,3 +92,62 @@ def test_what_this_machine_cannot_do_is_one_line_before_any_work(
     config = folder.path / "campaign.toml"
     config.write_text(config.read_text().replace("memory_mib = 4096", "memory_mib = 100"))
     assert named in refused("analyse", *arguments)
+
+
+# ``chess-snn analyse`` with a network of 2048.
+
+
+GAME = get_game("2048")
+MERGES = "2 2 4 8/4 8 16 32/8 16 32 64/16 32 64 128"
+
+
+@pytest.mark.parametrize("position", ["startpos", MERGES])
+def test_moves_are_the_legal_ones_and_add_up(chess_snn, tmp_path, position):
+    make_weights(tmp_path / "tiles.safetensors", game="2048")
+    done = chess_snn("analyse", position, "--model", "tiles.safetensors", "--simulations", 24,
+                     "--json-file", "found.json")
+    assert done.returncode == 0, done.stderr
+    body = json.loads((tmp_path / "found.json").read_text())
+    state = GAME.parse_state(body["position"])
+    legal_actions, num_legal = GAME.legal_actions(state[None])
+    moves = [GAME.format_action(state, action) for action in legal_actions[0, : num_legal[0]]]
+    rows = body["candidates"]
+    assert {row["move"] for row in rows} == set(moves)
+    assert sum(row["visits"] for row in rows) == 24
+    for column in ("prior", "policy"):
+        assert sum(row[column] for row in rows) == pytest.approx(1, abs=1e-4)
+    advised = GAME.planned_actions(state[None], 2)[0]
+    assert [row["move"] for row in rows if row["is_advised"]] == [
+        GAME.format_action(state, advised)]
+    assert body["principal_variation"][0] == rows[0]["move"]
+    assert 0 <= body["score_to_go"] <= 1024 * 1024
+    for row in rows:
+        assert row["move"] in done.stdout
+        batch = GAME.allocate(1)
+        GAME.reset(batch, [0], state[None])
+        GAME.step(batch, [GAME.parse_action(state, row["move"])])
+        points = 1024 * float(batch.reward[0])
+        assert row["network_points"] >= points
+        assert row["q_points"] is None or row["q_points"] >= points - 1e-3
+
+
+def test_without_a_network_an_untrained_one_is_asked(chess_snn):
+    done = chess_snn("analyse", "startpos", "--game", "2048", "--simulations", 4)
+    assert done.returncode == 0, done.stderr
+    assert "NO TRAINED NETWORK" in done.stdout
+    assert "score to go" in done.stdout
+
+
+# ``chess-snn mates``: a count that is kept, and errors before any work.
+
+
+def test_an_untrained_network_finds_mates_in_one(chess_snn, tmp_path):
+    make_weights(tmp_path / "net.safetensors")
+    done = chess_snn(
+        "mates", "net.safetensors", "--moves", 1, "--simulations", 200, "--count", 10,
+        "--json-file", "found.json",
+    )
+    assert done.returncode == 0, done.stderr
+    assert "10 of 10 mates in 1 at 200 simulations" in done.stdout
+    body = json.loads((tmp_path / "found.json").read_text())
+    assert (body["solved"], body["count"], body["moves"]) == (10, 10, 1)

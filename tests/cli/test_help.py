@@ -1,12 +1,16 @@
 """Every command explains itself."""
 
+import json
+import subprocess
+import sys
 from collections.abc import Iterator
+from operator import attrgetter
 from typing import Any
 
 import pytest
 import typer
 
-from chess_snn.cli.main import app
+from chess_snn.cli.main import COMMANDS, app
 
 
 def commands(command: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
@@ -28,3 +32,70 @@ def test_help(chess_snn, command):
 
 def test_version(chess_snn):
     assert chess_snn("--version").stdout.startswith("chess-snn 0.")
+
+
+# The list of commands waits for none of them, and says of each what it says of itself.
+
+
+HEAVY = {"torch", "numba", "numpy", "zarr", "prefect", "dask", "distributed", "mlflow"}
+
+RUN_AND_LIST_MODULES = """
+import json, sys
+from chess_snn.cli import main
+try:
+    main()
+except SystemExit as ended:
+    print(json.dumps([ended.code or 0, sorted(sys.modules)]))
+"""
+
+GROUP = typer.main.get_group(app)
+CONTEXT = typer.Context(GROUP)
+
+
+def run_and_list_modules(*arguments: str) -> tuple[int, set[str]]:
+    """The exit code of a command, and all that its process has imported."""
+    command = [sys.executable, "-c", RUN_AND_LIST_MODULES, *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    code, modules = json.loads(done.stdout.splitlines()[-1])
+    return code, set(modules)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "exit_code"),
+    [([], 2), (["--help"], 0), (["--version"], 0), (["matc"], 2), (["--nonsense"], 2)],
+)
+def test_what_needs_no_command_loads_nothing_heavy(arguments, exit_code):
+    code, modules = run_and_list_modules(*arguments)
+    assert code == exit_code
+    assert not modules & HEAVY
+
+
+def test_the_check_would_notice():
+    code, modules = run_and_list_modules("match", "--help")
+    assert code == 0
+    assert {"torch", "numba", "zarr"} <= modules
+
+
+def test_a_command_loads_the_module_of_no_other():
+    _, modules = run_and_list_modules("perft", "--help")
+    loaded = {name for name in modules if name.startswith("chess_snn.cli.")}
+    assert loaded == {"chess_snn.cli.main", "chess_snn.cli.perft"}
+
+
+@pytest.mark.parametrize("entry", COMMANDS, ids=attrgetter("name"))
+def test_the_table_says_of_a_command_what_its_help_begins_with(entry):
+    command = GROUP.get_command(CONTEXT, entry.name)
+    assert command.name == entry.name
+    first_paragraph, *_ = command.help.split("\n\n")
+    assert entry.summary == " ".join(first_paragraph.split())
+    assert not command.hidden
+
+
+def test_all_are_listed_in_the_order_of_the_table():
+    names = [entry.name for entry in COMMANDS]
+    assert len(set(names)) == len(names)
+    assert GROUP.list_commands(CONTEXT) == names
+
+
+def test_a_name_that_is_none_of_them():
+    assert GROUP.get_command(CONTEXT, "matc") is None

@@ -3,6 +3,7 @@
 import io
 import itertools
 import json
+import math
 import os
 import pty
 import shutil
@@ -21,10 +22,20 @@ from rich.console import Console
 
 from chess_snn.campaign import CampaignFolder, campaign_lock, write_receipt
 from chess_snn.campaign.store.receipts import PromotionFacts
-from chess_snn.campaign.viewing.events import SELF_PLAY, StageProgress
+from chess_snn.campaign.viewing.events import (
+    SELF_PLAY,
+    Message,
+    StageProgress,
+    WorkerProgress,
+    WorkersProgress,
+)
+from chess_snn.campaign.viewing.lines import MOST_WORKERS
 from chess_snn.campaign.viewing.live import Live, write_live
 from chess_snn.campaign.viewing.watching import CampaignWatch
-from chess_snn.cli.dashboard import dashboard
+from chess_snn.cli import console as console_module
+from chess_snn.cli import watch as watch_module
+from chess_snn.cli.dashboard import BLOCKS, PLAIN, dashboard, sparkline, workers_table
+from chess_snn.cli.watch import campaign_terminal
 
 COMMAND = [sys.executable, "-c", "from chess_snn.cli import main; main()", "watch"]
 """The command line of these sources, wherever another one may be installed."""
@@ -232,3 +243,103 @@ def read_until(descriptor: int, wanted: str, seconds: float = PATIENCE_S) -> str
         assert time.monotonic() < deadline, shown
         shown += os.read(descriptor, 65536).decode(errors="replace")
     return shown
+
+
+# Workers in a watched campaign's picture and lines, and in the terminal that runs it.
+
+
+FIRST = WorkerProgress(
+    "box-a/cpu-0", "the processor of box-a", "iteration 0 self-play, shard 1: 40 of 100", 148, 3.1,
+    0.4, 0.98, 1 << 29, None,
+)
+SECOND = replace(FIRST, name="box-b/gpu0-0", device="GPU 0 of box-b", doing="", gpu_share=0.87)
+STAGE = StageProgress(0, "self-play", "games", 296, 400, per_s=6.2)
+
+
+@pytest.fixture
+def begun(tmp_path):
+    begun = made.make_campaign(tmp_path / "campaign")
+    with campaign_lock(begun):
+        made.begin(begun, 0)
+        yield begun
+
+
+def drawn(renderable) -> str:
+    text = io.StringIO()
+    Console(file=text, width=140, color_system=None, highlight=False).print(renderable)
+    return text.getvalue()
+
+
+def wide_picture(begun) -> str:
+    view = CampaignWatch(begun.path).look()
+    return drawn(dashboard(view, Console(file=io.StringIO(), width=140)))
+
+
+def test_the_picture_has_a_row_for_each_worker(begun):
+    assert "workers" not in wide_picture(begun)
+    write_live(begun, Live((STAGE,), (FIRST, SECOND)))
+    lines = wide_picture(begun).splitlines()
+    (stage,) = [line for line in lines if "iteration 0 self-play: " in line]
+    assert "iteration 0 self-play: 296 of 400 games, 6.2/s, 17 s left, for 0:0" in stage
+    assert any("2 workers: 296 games, 6.2/s, 2.0 cores, GPUs 87%" in line for line in lines)
+    (first,) = [line for line in lines if "box-a/cpu-0" in line]
+    for told in ("148 games", "3.1/s", "0.5 GiB", "seen 0 s ago", "shard 1: 40 of 100"):
+        assert told in first
+    (second,) = [line for line in lines if "box-b/gpu0-0" in line]
+    assert second.rstrip().endswith("idle")
+
+
+def test_after_the_campaign_has_stopped_nobody_is_at_work(begun, tmp_path):
+    write_live(begun, Live((STAGE,), (FIRST,)))
+    other = made.make_campaign(tmp_path / "stopped")
+    made.begin(other, 0)
+    write_live(other, Live((STAGE,), (FIRST,)))
+    assert "box-a/cpu-0" not in wide_picture(other)
+
+
+def test_many_workers_are_told_of_together():
+    many = [replace(FIRST, name=f"box-{i}/cpu-0") for i in range(MOST_WORKERS + 1)]
+    assert drawn(workers_table(many)).splitlines() == [
+        f"{MOST_WORKERS + 1} workers: {148 * (MOST_WORKERS + 1):,} games, 52.7/s, 16.7 cores"
+    ]
+
+
+def test_the_terminal_shows_workers_beneath_its_bars(monkeypatch):
+    text = io.StringIO()
+    terminal = Console(file=text, width=140, force_terminal=True, color_system=None)
+    for module in (console_module, watch_module):
+        monkeypatch.setattr(module, "console", terminal)
+    with campaign_terminal() as listen:
+        listen(STAGE)
+        listen(WorkersProgress((FIRST,)))
+        listen(Message("a worker died"))
+    for part in (str(STAGE), "box-a/cpu-0", "shard 1: 40 of 100", "a worker died"):
+        assert part in text.getvalue()
+
+
+# Curves of one line: the newest values, the least at the bottom, the greatest on top.
+
+
+def test_levels_follow_the_values():
+    assert sparkline(range(8), 60) == BLOCKS
+    assert sparkline([0.0, 7.0], 60, levels=PLAIN) == "_#"
+    assert sparkline([7.0, 0.0, 3.5], 60) == "█▁▅"
+
+
+def test_only_the_newest_fit():
+    assert sparkline([100.0, *range(8)], 8) == BLOCKS
+
+
+def test_a_fixed_scale_is_kept_and_never_left():
+    assert sparkline([0.0, 0.5, 1.0], 60, low=0.0, high=1.0) == "▁▅█"
+    assert sparkline([-1.0, 2.0], 60, low=0.0, high=1.0) == "▁█"
+
+
+def test_equal_values_are_a_level_line():
+    assert sparkline([3.0] * 4, 60) == "▄▄▄▄"
+
+
+def test_nothing_measured_is_nothing_drawn():
+    assert sparkline([], 60) == ""
+    assert sparkline([math.nan, math.inf], 60) == ""
+    assert sparkline([math.nan, 1.0, 2.0], 60) == "▁█"

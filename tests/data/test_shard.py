@@ -1,7 +1,13 @@
 import dataclasses
+import json
+import multiprocessing
+import random
 import shutil
+import subprocess
+import sys
 import tempfile
 import threading
+import time
 import warnings
 import zipfile
 from pathlib import Path
@@ -9,9 +15,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 import zarr
+import zstandard
 from hypothesis import given, settings
 from made_records import any_records, assert_same_records, make_records
+from shard_writers import records_of, write_for_ever, write_under_limit
 from stored_shards import as_folder, forge, forge_files, zipped_part
+from zarr.core.buffer import default_buffer_prototype
+from zarr.storage import MemoryStore
 
 from chess_snn.data import (
     GameRecords,
@@ -21,11 +31,12 @@ from chess_snn.data import (
     read_folder,
     read_manifest,
     read_shard,
+    sweep_temporaries,
     verify_folder,
     write_shard,
 )
 from chess_snn.data.records import STORED_DTYPES, from_columns, to_columns
-from chess_snn.data.shard import encode_arrays
+from chess_snn.data.shard import decode_arrays, encode_arrays
 from chess_snn.errors import CorruptDataError, DamagedFolderError, UnknownVersionError
 
 META = {"game": "chess", "iteration": 3}
@@ -343,3 +354,212 @@ def test_meta_that_no_zip_file_can_hold_is_refused_and_nothing_is_written(tmp_pa
 def test_a_shard_must_name_its_game(tmp_path, records):
     with pytest.raises(ValueError, match="name its game"):
         write_shard(tmp_path / "shard", records, {})
+
+
+# Arrays of a shard: what Zarr writes is read as Zarr reads it, and anything else is refused.
+
+
+LARGE = {
+    "words": np.random.default_rng(0).integers(2**64, size=(120_001, 5), dtype=np.uint64),
+    "numbers": np.arange(2_000_003, dtype=np.int16),
+    "shares": np.random.default_rng(1).random(1_500_001).astype(np.float16),
+    "bytes": np.zeros(3_000_001, np.uint8),
+}
+"""Each has several chunks, the last of which is not full."""
+
+
+def read_by_zarr(files, name):
+    to_buffer = default_buffer_prototype().buffer.from_bytes
+    store = MemoryStore({key: to_buffer(content) for key, content in files.items()})
+    return zarr.open_group(store=store, mode="r", zarr_format=3)[name][...]
+
+
+def assert_as_zarr_reads(columns):
+    files = encode_arrays(columns)
+    decoded = decode_arrays(files, columns)
+    for name, column in columns.items():
+        found = decoded[name]
+        assert found.dtype == column.dtype
+        assert found.flags.c_contiguous
+        assert found.flags.writeable
+        np.testing.assert_array_equal(found, column, name)
+        np.testing.assert_array_equal(found, read_by_zarr(files, name), name)
+
+
+def test_arrays_of_many_chunks_come_back_as_zarr_reads_them():
+    for name in LARGE:
+        assert len([key for key in encode_arrays(LARGE) if key.startswith(f"{name}/c")]) > 1
+    assert_as_zarr_reads(LARGE)
+
+
+@given(any_records())
+@settings(max_examples=10)
+def test_columns_of_any_records_come_back_as_zarr_reads_them(records):
+    assert_as_zarr_reads(to_columns(records))
+
+
+@pytest.fixture
+def files():
+    return encode_arrays({
+        "actions": np.arange(40, dtype=np.int16),
+        "states": np.arange(200, dtype=np.uint64).reshape(40, 5),
+    })
+
+
+CODECS = [{"name": "bytes", "configuration": {"endian": "little"}}]
+ZSTD = {"name": "zstd", "configuration": {"level": 1, "checksum": True}}
+
+
+@pytest.mark.parametrize(("changes", "reason"), [
+    ({"codecs": [*CODECS, {"name": "numcodecs.pickle"}]}, "not those of a shard"),
+    ({"codecs": [{"name": "numcodecs.pickle"}, *CODECS, ZSTD]}, "not those of a shard"),
+    ({"codecs": [*CODECS, ZSTD, ZSTD]}, "not those of a shard"),
+    ({"codecs": CODECS}, "not those of a shard"),
+    ({"codecs": [{"name": "bytes", "configuration": {"endian": "big"}}, ZSTD]}, "not those of"),
+    ({"data_type": "object"}, "must hold numbers"),
+    ({"data_type": "complex64"}, "must hold numbers"),
+    ({"node_type": "group"}, "node_type must be 'array'"),
+    ({"zarr_format": 2}, "zarr_format must be 3"),
+    ({"fill_value": 1}, "fill_value must be 0"),
+    ({"storage_transformers": [{"name": "x"}]}, "storage transformers"),
+    ({"shape": [-1]}, "positive numbers"),
+    ({"shape": []}, "positive numbers"),
+    ({"shape": [True]}, "positive numbers"),
+    ({"shape": [40, 5]}, "cannot have chunks"),
+    ({"chunk_grid": {"configuration": {"chunk_shape": [10**12]}}}, "more than are written"),
+    ({"chunk_grid": {"configuration": {"chunk_shape": [20]}}}, "another size than 40 bytes"),
+])
+def test_an_array_that_nobody_here_wrote_is_refused(files, changes, reason):
+    metadata = json.loads(files["actions/zarr.json"])
+    files["actions/zarr.json"] = json.dumps(metadata | changes).encode()
+    with pytest.raises(ValueError, match=reason):
+        decode_arrays(files, ["actions"])
+
+
+@pytest.mark.parametrize(("chunk", "reason"), [
+    (b"", "cannot be unpacked|another size"),
+    (b"no zstd", "cannot be unpacked|another size"),
+    (zstandard.ZstdCompressor().compress(bytes(79)), "another size"),
+    (zstandard.ZstdCompressor().compress(bytes(10**7)), "another size"),
+    (zstandard.ZstdCompressor().compress(bytes(80))[:-3], "cannot be unpacked"),
+])
+def test_a_chunk_that_is_none_is_refused(files, chunk, reason):
+    files["actions/c.0"] = chunk
+    with pytest.raises(ValueError, match=reason):
+        decode_arrays(files, ["actions"])
+
+
+def test_a_flipped_bit_fails_the_checksum_of_its_chunk(files):
+    packed = bytearray(files["states/c.0.0"])
+    packed[len(packed) // 2] ^= 1
+    files["states/c.0.0"] = bytes(packed)
+    with pytest.raises(ValueError, match="cannot be unpacked"):
+        decode_arrays(files, ["states"])
+
+
+@pytest.mark.parametrize("missing", ["zarr.json", "actions/zarr.json", "actions/c.0"])
+def test_a_missing_file_is_refused(files, missing):
+    del files[missing]
+    with pytest.raises(KeyError):
+        decode_arrays(files, ["actions"])
+
+
+DEADLINE_S = 600
+
+
+@pytest.fixture(scope="module")
+def processes():
+    """Starts processes that have the imports behind them."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["chess_snn.data", "made_records"])
+    return context
+
+
+def wait_for(path):
+    wait_until(path.exists)
+
+
+def wait_until(is_there):
+    deadline = time.monotonic() + DEADLINE_S
+    while not is_there():
+        assert time.monotonic() < deadline, "it did not appear"
+        time.sleep(0.002)
+
+
+def kill_a_writer(processes, parent, delay_s):
+    """Shards that are visible after kill -9 in the middle of writing, and what else is there."""
+    parent.mkdir()
+    writer = processes.Process(target=write_for_ever, args=(str(parent),), daemon=True)
+    writer.start()
+    try:
+        wait_for(parent / "shard-0000")
+        time.sleep(delay_s)
+        # On a busy machine the writer may have done nothing meanwhile.
+        wait_until(lambda: any(parent.glob(".tmp-*")))
+    finally:
+        writer.kill()
+        writer.join(DEADLINE_S)
+    visible = sorted(path.name for path in parent.iterdir())
+    shards = [name for name in visible if not name.startswith(".tmp-")]
+    return shards, [name for name in visible if name not in shards]
+
+
+@pytest.mark.fault(9)
+@pytest.mark.parametrize("num_kills", [10, pytest.param(25, marks=pytest.mark.slow)])
+def test_kill_in_mid_shard_leaves_no_visible_partial_shard(tmp_path, processes, num_kills):
+    stream = random.Random(num_kills)
+    num_leftovers = 0
+    for k in range(num_kills):
+        parent = tmp_path / f"kill-{k}"
+        shards, leftovers = kill_a_writer(processes, parent, stream.uniform(0, 0.08))
+        assert shards == [f"shard-{index:04d}" for index in range(len(shards))]
+        for index, shard in enumerate(shards):
+            assert_same_records(read_shard(parent / shard)[0], records_of(index), exact=False)
+        num_leftovers += len(leftovers)
+        assert sorted(path.name for path in sweep_temporaries(parent)) == leftovers
+        assert sorted(path.name for path in parent.iterdir()) == shards
+    assert num_leftovers > 0, "no kill met a shard in the making: the test showed nothing"
+
+
+@pytest.mark.fault(12)
+@pytest.mark.parametrize("max_file_bytes", [200, 10_000])
+def test_a_file_size_limit_is_a_clear_error_and_leaves_old_shards(
+    tmp_path, processes, max_file_bytes
+):
+    write_shard(tmp_path / "shard-0000", records_of(0), {"game": "chess"})
+    here, there = processes.Pipe()
+    process = processes.Process(
+        target=write_under_limit, args=(str(tmp_path), max_file_bytes, there)
+    )
+    process.start()
+    assert here.poll(DEADLINE_S)
+    message = here.recv()
+    process.join(DEADLINE_S)
+    assert "cannot write" in message
+    assert "shard-0001" in message
+    assert "ulimit -f" in message
+    assert [path.name for path in tmp_path.iterdir()] == ["shard-0000"]
+    assert_same_records(read_shard(tmp_path / "shard-0000")[0], records_of(0), exact=False)
+
+
+@pytest.mark.fault(12)
+def test_a_full_disk_is_a_clear_error_and_leaves_old_shards(tmp_path):
+    mount = 'mount -t tmpfs -o size=1m tmpfs "$1"'
+    fill = "import sys; from shard_writers import fill_disk; fill_disk(sys.argv[1])"
+
+    def on_a_small_disk(command):
+        return subprocess.run(
+            ["unshare", "--map-root-user", "--mount", "sh", "-c", f"{mount} && {command}",
+             "sh", tmp_path, sys.executable, fill],
+            check=False, capture_output=True, text=True, timeout=DEADLINE_S,
+            cwd=Path(__file__).parent,
+        )
+
+    if shutil.which("unshare") is None or on_a_small_disk("true").returncode:
+        pytest.skip("mounting a small disk is not allowed here")
+    run = on_a_small_disk('"$2" -c "$3" "$1"')
+    assert run.returncode == 0, run.stderr
+    message, num_intact = run.stdout.splitlines()
+    assert "cannot write" in message
+    assert "No space left on device; free space on that disk" in message
+    assert int(num_intact) > 0

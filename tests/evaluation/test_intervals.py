@@ -5,9 +5,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from simulated_pairs import SCORES, coverage, is_measurable, worlds
+from subtraction_game import SubtractionGame
 
 from chess_snn.errors import ConfigError
-from chess_snn.evaluation import PAIR_SCORES, pair_interval, wilson_interval
+from chess_snn.evaluation import (
+    PAIR_SCORES,
+    MatchResult,
+    elo_difference,
+    logistic_score,
+    pair_counts,
+    pair_interval,
+    wilson_interval,
+)
 
 scores = st.floats(0.0, 1.0)
 counts = st.integers(1, 5000)
@@ -178,3 +187,49 @@ def test_a_clean_sweep_has_the_exact_one_sided_bound(num_trials):
 def test_refuses_what_is_out_of_range(arguments, name):
     with pytest.raises(ConfigError, match=name):
         wilson_interval(*arguments)
+
+
+@pytest.mark.parametrize(("score", "elo"), [(0.5, 0), (10 / 11, 400), (100 / 101, 800)])
+def test_ten_to_one_is_400_points(score, elo):
+    assert elo_difference(score) == pytest.approx(elo)
+    assert elo_difference(1 - score) == pytest.approx(-elo)
+
+
+def test_a_clean_sweep_has_no_finite_difference():
+    assert elo_difference(1.0) == math.inf
+    assert elo_difference(0.0) == -math.inf
+
+
+@pytest.mark.parametrize("score", [-0.1, 1.1, math.nan])
+def test_refuses_what_is_no_score(score):
+    with pytest.raises(ConfigError, match="score"):
+        elo_difference(score)
+
+
+@pytest.mark.parametrize("score", [1e-9, 0.05, 0.5, 0.76, 1 - 1e-9])
+def test_a_difference_gives_its_score_back(score):
+    assert logistic_score(elo_difference(score)) == pytest.approx(score, rel=1e-9)
+
+
+def test_a_huge_difference_is_a_score_of_0_or_1():
+    assert logistic_score(1e6) == 1.0
+    assert logistic_score(-1e6) == 0.0
+    assert logistic_score(math.inf) == 1.0
+
+
+def test_openings_are_counted_by_their_mean_score():
+    scores = [(0, 0), (0.5, 0), (0, 0.5), (1, 0), (0.5, 0.5), (0, 1), (1, 0.5), (1, 1), (1, 1)]
+    num_games = 2 * len(scores)
+    result = MatchResult(
+        spec=SubtractionGame().spec, player_a="a", player_b="b",
+        opening_keys=tuple(map(str, range(len(scores)))),
+        opening_positions=tuple(map(str, range(len(scores)))),
+        opening_index=np.repeat(np.arange(len(scores), dtype=np.int32), 2),
+        a_is_white=np.tile([True, False], len(scores)),
+        scores_a=np.array(scores, np.float32).ravel(),
+        terminations=np.ones(num_games, np.uint8), plies=np.ones(num_games, np.int32),
+        actions=np.zeros(num_games, np.int16),
+    )
+    counts = pair_counts(result)
+    assert counts.tolist() == [1, 2, 3, 1, 2]
+    assert counts @ PAIR_SCORES / counts.sum() == pytest.approx(result.score)

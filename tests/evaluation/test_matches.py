@@ -258,7 +258,7 @@ def test_same_name_twice_is_refused(chess_game):
 
 def test_ended_opening_is_refused():
     game = SubtractionGame()
-    with pytest.raises(ConfigError, match="opening 1 .*'0 w'"):
+    with pytest.raises(ConfigError, match=r"opening 1 .*'0 w'"):
         play_match(
             game, RandomPlayer(), GreedyPlayer(game), np.array([[3], [0]], np.uint64), seed=0
         )

@@ -1,11 +1,25 @@
+from importlib import resources
+from pathlib import Path
+
 import chess
 import numpy as np
 import pytest
+from book_maker import (
+    BookSettings,
+    book_head,
+    evaluate,
+    has_full_army,
+    make_book,
+    open_engine,
+    position_key,
+    random_line,
+)
 from subtraction_game import SubtractionGame
 
-from chess_snn.errors import ConfigError
-from chess_snn.evaluation import book_openings, opening_keys, random_openings
-from chess_snn.evaluation.openings import read_book
+from chess_snn.errors import ConfigError, CorruptDataError, EngineError, UsageError
+from chess_snn.evaluation import book_openings, find_engine, opening_keys, openings, random_openings
+from chess_snn.evaluation.openings import BookLine, read_book
+from chess_snn.rng import generator
 
 
 def test_distinct_legal_and_of_the_length_asked_for(chess_game):
@@ -47,7 +61,7 @@ def test_asking_for_more_than_there_are(chess_game):
 
 @pytest.mark.parametrize(("num_openings", "num_plies"), [(0, 4), (4, -1)])
 def test_arguments_out_of_range(chess_game, num_openings, num_plies):
-    with pytest.raises(ConfigError, match="num_(openings|plies)"):
+    with pytest.raises(ConfigError, match=r"num_(openings|plies)"):
         random_openings(chess_game, num_openings, num_plies, seed=0)
 
 
@@ -87,3 +101,150 @@ def test_more_than_the_book_has_or_none(chess_game, num_openings, reason):
 def test_no_book_for_another_game():
     with pytest.raises(ConfigError, match="subtraction"):
         book_openings(SubtractionGame(), 1, seed=0)
+
+
+# The shipped book: legal, short, distinct, nothing lost, and even in Stockfish's eyes.
+
+
+MADE_BY = BookSettings()
+
+
+@pytest.fixture
+def stockfish() -> Path:
+    try:
+        return find_engine("stockfish")
+    except EngineError as error:
+        pytest.skip(f"{error}; so the BALANCE of the book of openings is NOT checked")
+
+
+def board_of(line: BookLine) -> chess.Board:
+    board = chess.Board()
+    for move in line.moves:
+        board.push_uci(move)  # refuses an illegal one
+    return board
+
+
+@pytest.fixture(scope="module")
+def boards():
+    return [board_of(line) for line in read_book()]
+
+
+def test_a_thousand_lines_as_many_of_each_length(boards):
+    assert [line.number for line in read_book()] == list(range(1000))
+    lengths = [board.ply() for board in boards]
+    assert {length: lengths.count(length) for length in set(lengths)} == dict.fromkeys(
+        range(MADE_BY.min_plies, MADE_BY.max_plies + 1), MADE_BY.lines_each
+    )
+
+
+def test_no_two_end_in_one_position_even_with_colours_swapped(boards):
+    assert len({board.epd() for board in boards}) == len(boards)
+    mirrored = {board.mirror().epd() for board in boards}
+    assert not mirrored & {board.epd() for board in boards}
+
+
+def test_nobody_has_lost_anything_or_stands_in_check(boards):
+    for board in boards:
+        assert has_full_army(board)
+        assert not board.is_check()
+        assert not board.is_game_over()
+
+
+def test_no_position_comes_twice_on_the_way(boards):
+    for board in boards:
+        replayed, seen = chess.Board(), set()
+        for move in board.move_stack:
+            seen.add(replayed.epd())
+            replayed.push(move)
+            assert replayed.epd() not in seen
+
+
+def test_evaluations_are_small_and_favour_white_as_the_first_move_does():
+    centipawns = [line.centipawns_white for line in read_book()]
+    assert max(map(abs, centipawns)) <= MADE_BY.max_centipawns
+    assert -25 < sum(centipawns) / len(centipawns) < 25
+
+
+@pytest.mark.slow
+def test_every_line_is_the_candidate_that_its_seed_draws():
+    """The head says how the book was made, and its lines are among those candidates, in order."""
+    text = resources.files("chess_snn.evaluation").joinpath(openings.BOOK_FILE).read_text()
+    head = [row for row in text.splitlines() if row.startswith("#")]
+    num_candidates = int(head[-1].split()[1])
+    made_now = book_head(MADE_BY, "Stockfish 15.1", num_candidates).splitlines()
+    assert [row for row in head if "# Made" not in row] == [
+        row for row in made_now if "# Made" not in row
+    ]
+    wanted = {line.moves: line.number for line in read_book()}
+    found = []
+    for number in range(num_candidates):
+        board = random_line(MADE_BY, number)
+        if board is not None:
+            moves = tuple(move.uci() for move in board.move_stack)
+            if moves in wanted:
+                found.append(wanted.pop(moves))
+    assert found == list(range(1000))
+
+
+@pytest.mark.oracle
+class TestWithStockfish:
+    def test_a_sample_is_even(self, stockfish):
+        numbers = generator(0, "sample").choice(1000, size=8, replace=False)
+        lines = [read_book()[number] for number in numbers]
+        with open_engine(stockfish) as engine:
+            is_the_same = engine.id["name"] == "Stockfish 15.1"
+            found = [evaluate(engine, MADE_BY, board_of(line)) for line in lines]
+        for line, centipawns in zip(lines, found, strict=True):
+            if is_the_same:
+                assert centipawns == line.centipawns_white
+            else:
+                assert abs(centipawns) <= 2 * MADE_BY.max_centipawns
+
+    def test_a_small_book_is_the_same_each_time(self, stockfish):
+        settings = BookSettings(seed=7, lines_each=2, min_plies=3, max_plies=4, nodes=300)
+        books = []
+        for _ in range(2):
+            with open_engine(stockfish) as engine:
+                books.append(list(make_book(settings, engine)))
+        assert books[0] == books[1]
+        assert [len(line.moves) for _, line in books[0]].count(3) == 2
+        assert [line.number for _, line in books[0]] == [0, 1, 2, 3]
+        for candidate, line in books[0]:
+            assert random_line(settings, candidate).epd() == board_of(line).epd()
+            assert abs(line.centipawns_white) <= 50
+
+    def test_what_there_is_not_is_not_looked_for_for_ever(self, stockfish):
+        settings = BookSettings(lines_each=2, min_plies=1, max_plies=1, nodes=10, max_centipawns=0)
+        with open_engine(stockfish) as engine, pytest.raises(
+            UsageError, match=r"\d of 2 openings"
+        ):
+            list(make_book(settings, engine))
+
+
+def test_keys_of_positions():
+    one, two, other = chess.Board(), chess.Board(), chess.Board()
+    for move in ("d2d4", "d7d5", "c2c4"):
+        one.push_uci(move)
+    for move in ("c2c4", "d7d5", "d2d4"):
+        two.push_uci(move)
+    assert position_key(one) == position_key(two) == position_key(one.mirror())
+    other.push_uci("d2d4")
+    assert position_key(one) != position_key(other)
+
+
+@pytest.mark.parametrize("fen", [
+    "rnbqkbnr/pppppppp/8/8/8/8/PPPP2PP/RNBQKBNR w KQkq - 0 4",
+    "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKB1R w KQkq - 0 4",
+])
+def test_an_army_that_lost_something(fen):
+    assert not has_full_army(chess.Board(fen))
+    assert has_full_army(chess.Board("rnbqkbnr/ppp1pppp/8/8/8/8/PPPP1PPP/RNBQKBNR w KQkq - 0 4"))
+
+
+@pytest.mark.parametrize("row", ["0001 +3 e2e4", "0000 +3", "0000 e2e4", "x"])
+def test_an_edited_book_is_refused(row, tmp_path, monkeypatch):
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "openings.txt").write_text(f"# head\n{row}\n")
+    monkeypatch.setattr(openings.resources, "files", lambda package: tmp_path)
+    with pytest.raises(CorruptDataError, match="opening 0"):
+        read_book.__wrapped__()

@@ -356,7 +356,7 @@ def test_json_has_null_where_nothing_bounds_a_rating():
 
 def test_names_the_players_that_are_cut_off():
     games = paired("a", "b", [(1, -1)] * 3) + paired("c", "d", [(1, -1)] * 3)
-    with pytest.raises(RatingError, match="'a' .*c, d"):
+    with pytest.raises(RatingError, match=r"'a' .*c, d"):
         fit(games, "a")
 
 
@@ -367,7 +367,7 @@ def test_refuses_an_anchor_without_games():
 
 def test_refuses_an_unknown_player():
     ratings = fit(paired("a", "b", [(1, -1)] * 3), "a")
-    with pytest.raises(RatingError, match="'c' .*a, b"):
+    with pytest.raises(RatingError, match=r"'c' .*a, b"):
         ratings.of("c")
 
 

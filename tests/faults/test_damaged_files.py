@@ -286,7 +286,7 @@ def test_a_generation_that_cannot_be_trained_again_ends_the_campaign(
     flip_a_bit(finished.checkpoint(NEWEST) / "trainer.json")
     note_removal(finished, [Removed("checkpoints/gen-000001", 1, "2026-01-01T00:00:00+00:00")])
     shutil.rmtree(finished.checkpoint(1))
-    with pytest.raises(BeyondRepairError, match="generation 1 .*gen-000001"):
+    with pytest.raises(BeyondRepairError, match=r"generation 1 .*gen-000001"):
         stage_rebuilder(finished, []).run(lambda: load_trainer(finished.checkpoint(NEWEST), GAME))
     assert ("checkpoints/gen-000002", "quarantined") in events(finished)
 

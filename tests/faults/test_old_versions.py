@@ -1,7 +1,6 @@
 """What older programs stored is read, or refused by name; so is what newer ones will store.
 
-Under tests/data/stored lie files as they were written when their formats were new.
-"""
+Under tests/data/stored lie files as they were written when their formats were new."""
 
 import json
 import shutil
@@ -13,17 +12,25 @@ from pathlib import Path
 import numpy as np
 import pytest
 from signed_files import resign
-from stored_files import OLDEST, STORED, copy_campaign
+from small_campaigns import play_iteration, play_match
+from stored_files import ARCHIVES, OLDEST, STORED, copy_campaign, unpack
 
 from chess_snn.campaign import CampaignFolder, read_receipt, read_receipts
+from chess_snn.campaign.extending import extend_campaign
 from chess_snn.campaign.integrity.verify import verify_campaign
+from chess_snn.campaign.models.exporting import export_model, read_exported
+from chess_snn.campaign.models.references import model_of_campaign
+from chess_snn.campaign.stages import window_shards
+from chess_snn.campaign.stages.networks import evaluator_of, game_of
 from chess_snn.campaign.store.notes import note_removal, quarantine, read_notes, read_removals
 from chess_snn.campaign.store.plans import read_plans
 from chess_snn.campaign.strength.champions import promote_by_hand, read_hand_promotions
 from chess_snn.campaign.strength.match_games import match_files, read_match
+from chess_snn.campaign.strength.matches import final_matches, is_finished
 from chess_snn.campaign.strength.reports import read_report
 from chess_snn.data import (
     GameRecords,
+    ReplayWindow,
     read_manifest,
     read_shard,
     verify_folder,
@@ -32,9 +39,10 @@ from chess_snn.data.manifest import MANIFEST_NAME
 from chess_snn.errors import UnknownVersionError
 from chess_snn.evaluation import MatchResult
 from chess_snn.games import get_game
-from chess_snn.training import load_weights
+from chess_snn.training import load_trainer, load_weights
 
 pytestmark = pytest.mark.fault(25)
+
 
 GAME = get_game("chess")
 ADDED_IN_2 = ("surprises", "cut_values_white", "start_kinds")
@@ -153,3 +161,49 @@ def test_what_is_of_another_version_is_no_damage_to_be_set_aside(stored: Campaig
         ("games/iter-000000/shard-0000", "unknown version")
     ]
     verify_folder(stored.shard(0, 0))
+
+
+# Finished campaigns of earlier programs are opened, verified, exported and resumed.
+
+
+@pytest.fixture(params=[OLDEST, *ARCHIVES], ids=lambda path: path.name.partition(".")[0])
+def archived(tmp_path: Path, request: pytest.FixtureRequest) -> CampaignFolder:
+    if request.param == OLDEST:
+        return copy_campaign(tmp_path)
+    return unpack(request.param, tmp_path)
+
+
+def test_a_stored_campaign_is_whole_and_everything_in_it_is_read(
+    archived: CampaignFolder, tmp_path: Path
+) -> None:
+    findings = verify_campaign(archived)
+    assert findings.found == []
+    assert findings.checked["shard"] == 4
+    assert findings.checked["checkpoint"] == 3
+    assert findings.checked["receipt"] == findings.checked["plan"] == 2
+    assert findings.num_games == 12
+    assert findings.num_match_games > 0
+    assert is_finished(archived)
+
+    newest = read_receipts(archived)[-1].training.generation
+    assert load_trainer(archived.checkpoint(newest), game_of(archived)).steps_done > 0
+    shards = window_shards(archived, newest - 1)
+    window = ReplayWindow.load(game_of(archived), shards, capacity=10_000)
+    assert len(window.sample(8, np.random.default_rng(0))) == 8
+    evaluator_of(archived, newest)
+
+    version = export_model(archived, newest, tmp_path / "model")
+    assert read_exported(tmp_path / "model")[0]["generation"] == newest
+    assert version.digest == read_manifest(archived.checkpoint(newest)).meta["weights_digest"]
+    model_of_campaign(archived.path).load(game_of(archived))
+
+
+def test_it_is_extended_and_resumed(archived: CampaignFolder) -> None:
+    extend_campaign(archived, iterations=3)
+    receipt = play_iteration(archived, 2)
+    for match in final_matches(archived):
+        play_match(archived, match)
+    assert receipt.training.generation == 3
+    assert len(read_receipts(archived)) == 3
+    assert is_finished(archived)
+    assert verify_campaign(archived).is_whole

@@ -1,6 +1,9 @@
 """The evaluator: its answers against the network's, rows that do not see each other, threads."""
 
 import dataclasses
+import sys
+import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -9,7 +12,16 @@ import torch
 
 from chess_snn.devices import find_device
 from chess_snn.errors import ConfigError
-from chess_snn.nets import CudaEvaluator, build_network, freeze, make_evaluator, net_config
+from chess_snn.games import get_game
+from chess_snn.nets import (
+    CudaEvaluator,
+    build_network,
+    freeze,
+    keep_freed_memory,
+    make_evaluator,
+    net_config,
+)
+from chess_snn.nets.cuda_evaluator import BusyClock
 
 TINY = net_config("tiny")
 NETS = {"T2": TINY, "T1": net_config("tiny", ticks=1), "baseline": TINY.baseline()}
@@ -194,3 +206,65 @@ def test_callers_of_a_gpu_do_not_mix(positions, network):
         assert evaluator.network_seconds > 0
     for k, answer in enumerate(answers):
         assert_same(answer, alone[k % 4])
+
+
+def test_time_in_use_by_several_counts_once():
+    clock, barrier = BusyClock(), threading.Barrier(3)
+
+    def use():
+        with clock:
+            barrier.wait()
+            time.sleep(0.05)
+
+    threads = [threading.Thread(target=use) for _ in range(3)]
+    start = time.perf_counter()
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert 0.05 <= clock.seconds <= time.perf_counter() - start
+
+
+def test_it_stands_still_out_of_use_and_runs_in_use():
+    clock = BusyClock()
+    with clock:
+        before = clock.seconds
+        time.sleep(0.01)
+        assert clock.seconds >= before + 0.01
+    stopped = clock.seconds
+    time.sleep(0.01)
+    assert clock.seconds == stopped
+
+
+def test_it_stops_when_a_user_fails():
+    clock = BusyClock()
+    with pytest.raises(ZeroDivisionError), clock:
+        1 / 0  # noqa: B018
+    stopped = clock.seconds
+    time.sleep(0.01)
+    assert clock.seconds == stopped
+
+
+# Memory that a network frees stays in the process.
+
+
+resource = pytest.importorskip("resource", reason="page faults are counted on Unix only")
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="glibc only")
+def test_evaluations_cause_next_to_no_page_faults() -> None:
+    if not keep_freed_memory():
+        pytest.skip("this C library has no mallopt")
+    game = get_game("chess")
+    batch = game.allocate(64)
+    planes = game.planes(batch.state)
+    network = build_network(game.spec, net_config("small"), seed=0)
+    with make_evaluator(network) as evaluator:
+        faults = []
+        for _ in range(8):
+            before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+            evaluator.evaluate(planes, batch.legal_actions, batch.num_legal)
+            faults.append(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
+    # Threads reach their highest mark one after the other. One 64-position activation of `small`
+    # alone is 512 pages.
+    assert min(faults[3:]) < 512

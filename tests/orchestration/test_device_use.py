@@ -3,17 +3,19 @@
 from dataclasses import replace
 
 import pytest
+from distributed.diagnostics import nvml
+from distributed.system_monitor import SystemMonitor
+
+from chess_snn.campaign.machine.slots import WorkerSlot
+from chess_snn.devices import Device, processor
+from tasks.cluster.devices import STRIKES, DeviceHealth, UseTotals, WorkerState
+from tasks.cluster.worker_pool import PoolWorker, _state
+from tasks.progress import WorkerBoard
+from tasks.train_together import choose_machines
 
 pytestmark = pytest.mark.orchestration
 pytest.importorskip("distributed")
 
-from distributed.diagnostics import nvml  # noqa: E402
-from distributed.system_monitor import SystemMonitor  # noqa: E402
-
-from chess_snn.campaign.machine.slots import WorkerSlot  # noqa: E402
-from chess_snn.devices import Device, processor  # noqa: E402
-from tasks.cluster.devices import UseTotals, WorkerState  # noqa: E402
-from tasks.cluster.worker_pool import PoolWorker, _state  # noqa: E402
 
 GIB = 1 << 30
 ON_GPU = WorkerState(
@@ -83,3 +85,165 @@ def test_dasks_names_of_a_gpus_figures_are_known_bug(monkeypatch):
         replace(worker, slot=replace(slot, device=processor())), 0.1, monitor.recent()
     )
     assert (beside.gpu_share, beside.gpu_memory_bytes) == (None, None)
+
+
+# Which device is left out, on paper.
+
+
+THREE = {"GPU 0", "GPU 1", "GPU 2"}
+
+
+def test_a_device_that_fails_again_and_again_is_retired_once():
+    health = DeviceHealth()
+    assert [health.failed("GPU 1", THREE) for _ in range(STRIKES)] == [False, False, True]
+    assert not health.failed("GPU 1", THREE)
+    assert health.retired == {"GPU 1"}
+
+
+def test_a_success_takes_all_strikes_away():
+    health = DeviceHealth()
+    for _ in range(10):
+        assert not health.failed("GPU 1", THREE)
+        assert not health.failed("GPU 1", THREE)
+        health.succeeded("GPU 1")
+    assert health.retired == set()
+
+
+def test_strikes_of_one_device_are_not_those_of_another():
+    health = DeviceHealth()
+    for device in sorted(THREE) * (STRIKES - 1):
+        assert not health.failed(device, THREE)
+
+
+def test_the_last_device_is_never_retired():
+    health = DeviceHealth()
+    assert not any(health.failed("GPU 0", {"GPU 0"}) for _ in range(10))
+    both = {"GPU 0", "GPU 1"}
+    assert health.failed("GPU 0", both)
+    assert not any(health.failed("GPU 1", both) for _ in range(10))
+
+
+def test_a_device_whose_workers_are_all_dead_at_the_moment_may_be_retired():
+    health = DeviceHealth()
+    for _ in range(STRIKES - 1):
+        health.failed("GPU 0", {"GPU 1"})
+    assert health.failed("GPU 0", {"GPU 1"})
+
+
+# Games by worker, from events that may come late, twice or not at all.
+
+
+class Clock:
+    now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def event(done, worker="a/cpu-0", part="shard 0", stage="self-play", total=100):
+    return {"iteration": 2, "stage": stage, "part": part, "done": done, "total": total,
+            "sender": worker}
+
+
+def state(name="a/cpu-0", quiet_s=0.4):
+    return WorkerState(name, "the processor of a", quiet_s, 0.98, 1 << 29, None)
+
+
+@pytest.fixture
+def clock():
+    return Clock()
+
+
+@pytest.fixture
+def board(clock):
+    return WorkerBoard(lambda: [state("a/cpu-1", 7.0), state()], clock)
+
+
+def test_games_are_counted_by_worker_and_paced_over_the_last_minute(board, clock):
+    for done in range(10, 101, 10):
+        board.handle_event(event(done))
+        clock.now += 2.0
+    first, second = board.progress()
+    assert (first.name, first.games, second.games) == ("a/cpu-0", 100, 0)
+    assert first.games_per_s == pytest.approx(90 / 20)
+    clock.now += 1000.0
+    assert board.progress()[0].games_per_s == 0.0
+    assert board.progress()[0].games == 100
+
+
+def test_an_event_that_is_lost_or_comes_twice_changes_nothing(board):
+    for done in (10, 10, 40, 40):
+        board.handle_event(event(done))
+    assert board.progress()[0].games == 40
+
+
+def test_a_shard_that_is_begun_again_counts_the_games_that_are_played(board):
+    for done in (30, 5, 20):
+        board.handle_event(event(done))
+    assert board.progress()[0].games == 50
+    board.handle_event(event(10, part="shard 1"))
+    assert board.progress()[0].games == 60
+
+
+def test_steps_are_no_games(board):
+    board.handle_event(event(200, stage="training", part="steps", total=400))
+    (worker, _) = board.progress()
+    assert worker.games == 0
+    assert worker.doing == "iteration 2 training, steps: 200 of 400"
+
+
+def test_who_has_finished_has_nothing_to_do(board):
+    board.handle_event(event(99))
+    assert board.progress()[0].doing == "iteration 2 self-play, shard 0: 99 of 100"
+    board.handle_event(event(100))
+    assert board.progress()[0].doing == ""
+
+
+def test_the_last_sign_of_life_is_the_newer_of_both(board, clock):
+    assert [worker.quiet_s for worker in board.progress()] == [0.4, 7.0]
+    board.handle_event(event(1, worker="a/cpu-1"))
+    clock.now += 3.0
+    assert [worker.quiet_s for worker in board.progress()] == [0.4, 3.0]
+
+
+def test_a_worker_that_has_left_is_told_of_no_more(clock):
+    there = [state()]
+    board = WorkerBoard(lambda: there, clock)
+    board.handle_event(event(10))
+    there.clear()
+    assert board.progress() == []
+    there.append(state())
+    assert board.progress()[0].games == 10
+
+
+# Which machines train together: each once, GPUs first, and those with least to do.
+
+
+def member(host: str, number: int = 0, *, gpu: bool = True) -> PoolWorker:
+    device = Device("cuda", number, str(number), "H200", 1 << 37) if gpu else processor()
+    place = WorkerSlot(number, host, device, (), 1, 1 << 30, ("play", "train"), ())
+    return PoolWorker(f"tls://{host}:{9000 + number}", place)
+
+
+def names(members: list[PoolWorker]) -> list[str]:
+    return [member.name for member in members]
+
+
+def test_of_each_machine_one_worker_is_taken():
+    workers = [member(host, number) for host in ("box-b", "box-a") for number in (1, 0)]
+    assert names(choose_machines(workers, {}, 2)) == ["box-a/gpu0-0", "box-b/gpu0-0"]
+    assert names(choose_machines(workers, {}, 5)) == ["box-a/gpu0-0", "box-b/gpu0-0"]
+    assert choose_machines([], {}, 2) == []
+
+
+def test_machines_and_workers_with_least_to_do_are_taken_first():
+    workers = [member("box-a"), member("box-a", 1), member("box-b"), member("box-c")]
+    tasks = {"tls://box-a:9000": ("x", "y"), "tls://box-a:9001": ("x",), "tls://box-b:9000": "xyz"}
+    assert names(choose_machines(workers, tasks, 2)) == ["box-a/gpu1-1", "box-c/gpu0-0"]
+
+
+def test_gpus_and_processors_do_not_train_together():
+    workers = [member("box-a", gpu=False), member("box-b"), member("box-c", gpu=False)]
+    assert names(choose_machines(workers, {}, 3)) == ["box-b/gpu0-0"]
+    without = [each for each in workers if each.shares_cores]
+    assert names(choose_machines(without, {}, 3)) == ["box-a/cpu-0", "box-c/cpu-0"]

@@ -2,27 +2,45 @@
 
 import logging
 import time
+from dataclasses import replace
 from datetime import datetime
 
+import psutil
 import pytest
+from prefect import flow, get_client
+from small_campaigns import begin, make_campaign, receipt_of
 
-pytestmark = pytest.mark.orchestration
-pytest.importorskip("prefect")
-
-import psutil  # noqa: E402
-from prefect import flow, get_client  # noqa: E402
-
-from chess_snn.campaign import CampaignFolder, load_config  # noqa: E402
-from chess_snn.campaign.viewing.events import (  # noqa: E402
+from chess_snn.campaign import CampaignFolder, load_config
+from chess_snn.campaign.store.receipts import PromotionFacts, ShardFacts
+from chess_snn.campaign.viewing.events import (
+    IterationFinished,
     Message,
     StageProgress,
     WorkerProgress,
     WorkersProgress,
 )
-from flows.listeners import log_file, log_lines  # noqa: E402
-from flows.prefect_pages import progress_artifact  # noqa: E402
-from flows.servers import prefect_server  # noqa: E402
-from tasks.progress import ProgressBoard  # noqa: E402
+from flows.listeners import log_file, log_lines
+from flows.prefect_pages import (
+    artifact_key,
+    progress_artifact,
+    table_rows,
+    worker_shares,
+)
+from flows.servers import prefect_server
+from tasks.progress import ProgressBoard
+from tasks.remote import Done
+from tasks.summary_lines import (
+    first_training_line,
+    matches_line,
+    promotion_line,
+    shard_line,
+    training_line,
+)
+
+pytestmark = pytest.mark.orchestration
+pytest.importorskip("prefect")
+pytest.importorskip("mlflow")
+
 
 WORKERS = WorkersProgress((
     WorkerProgress("box-a/gpu0-1", "GPU 0 of box-a", "", 90, 2.5, 0.0, 1.0, 2**30, 0.87),
@@ -116,3 +134,104 @@ def test_a_log_file_that_cannot_be_written_is_told_once_and_ends_nothing(tmp_pat
         listen(Message("it begins"))
         listen(Message("it goes on"))
     assert caplog.text.count("campaign.log lacks lines") == 1
+
+
+# What the lines of tasks and the table of an iteration say, from made receipts.
+
+
+GPU = "GPU 1 (NVIDIA H200) of box-a"
+CHALLENGE = PromotionFacts(
+    candidate=2, champion=1, verdict="reject", llr=-3.0, lower=-2.9, upper=2.9, elo0=0.0,
+    elo1=75.0, simulations=8, games=8, wins=1, draws=3, losses=4, truncated=2,
+    pairs=[2, 1, 1, 0, 0],
+    score=0.3125,
+)
+
+
+@pytest.fixture(scope="module")
+def receipt(tmp_path_factory):
+    folder = make_campaign(tmp_path_factory.mktemp("table") / "My Run_1")
+    begin(folder, 0)
+    return receipt_of(folder, 1)
+
+
+def played(facts: ShardFacts, worker: str, *, seconds: float | None = None) -> Done[ShardFacts]:
+    return Done(facts, worker, GPU, facts.statistics["seconds"] if seconds is None else seconds)
+
+
+def test_a_shard_has_its_worker_device_results_and_pace_in_its_line(receipt):
+    facts = receipt.shards[0]
+    line = shard_line(played(facts, "box-a/gpu1-3"))
+    games, seconds = facts.statistics["games"], facts.statistics["seconds"]
+    assert line.startswith(f"box-a/gpu1-3 on {GPU}: {games} games (")
+    assert f"{facts.statistics['white_wins']} white wins" in line
+    assert f"{games / seconds:.2f} games/s" in line
+
+
+def test_a_worker_that_found_a_shard_committed_is_not_said_to_have_played_it(receipt):
+    line = shard_line(played(receipt.shards[0], "box-a/gpu1-3", seconds=0.0))
+    assert "box-a" not in line
+    assert "an earlier run" in line
+
+
+def test_training_has_its_ranks_pace_and_losses_in_its_line(receipt):
+    metrics = receipt.training.metrics | {"ranks": 8.0, "total_loss": 3.25}
+    facts = replace(receipt.training, metrics=metrics)
+    line = training_line(Done(facts, "box-a/gpu0-0", "GPU 0 of box-a", 1.0))
+    assert f"generation {facts.generation} after {metrics['steps']:,.0f} steps, 8 ranks" in line
+    assert f"{metrics['samples_per_s']:,.0f} samples/s" in line
+    assert "total 3.250" in line
+    assert f"value {metrics['value_loss']:.3f}" in line
+
+
+def test_learning_from_given_games_has_the_figures_of_its_last_point_in_its_line():
+    points = [
+        {"step": 0, "epoch": 0.0, "holdout_value_loss": 1.1},
+        {"step": 1200, "epoch": 1.0, "samples_per_s": 1800.0, "total_loss": 3.25,
+         "policy_loss": 2.5, "value_loss": 0.75},
+    ]
+    facts = {"games": {}, "points": points, "ranks": 2}
+    line = first_training_line(Done(facts, "box-a/gpu0-0", GPU, 1.0))
+    assert line.startswith(f"box-a/gpu0-0 on {GPU}: generation 0 after 1,200 steps, 2 ranks, ")
+    assert "1,800 samples/s" in line
+    assert "total 3.250, policy 2.500, value 0.750" in line
+
+
+def test_a_match_has_its_interval_in_its_line(receipt):
+    match = receipt.matches[0]
+    assert matches_line([match]) == (
+        f"{match['name']} {match['score']:.3f} ({match['score_low']:.3f} to "
+        f"{match['score_high']:.3f})"
+    )
+
+
+def test_the_decision_names_the_champion_and_the_verdict(receipt):
+    assert promotion_line(receipt) == "generation 2 is the new champion"
+    refused = replace(receipt, champion=1, promotion=CHALLENGE)
+    assert promotion_line(refused) == f"generation 1 stays the champion; {CHALLENGE}"
+
+
+def test_the_table_has_results_each_worker_and_the_decision(receipt):
+    facts, other = receipt.shards
+    shares = worker_shares([played(facts, "b"), played(other, "a"), played(other, "a")])
+    rows = table_rows(IterationFinished(receipt, shares))
+    assert all(set(row) == {"part", "figure", "value"} for row in rows)
+    values = {(row["part"], row["figure"]): row["value"] for row in rows}
+    assert values["self-play", "games"] == f"{receipt.statistics.games:,}"
+    assert values["training", "loss, value"] == f"{receipt.training.metrics['value_loss']:.3f}"
+    match = receipt.matches[0]
+    assert values["evaluation", f"score against {match['name']}"].startswith(
+        f"{match['score']:.3f} ("
+    )
+    assert values["promotion", "decision"] == promotion_line(receipt)
+    games = facts.statistics["games"]
+    pace = f"{games / facts.statistics['seconds']:.2f}/s"
+    workers = [row for row in rows if row["figure"] == "games, games/s, share"]
+    assert [(row["part"], row["value"]) for row in workers] == [
+        (f"a, {GPU}", f"{2 * games:,}, {pace}, 67%"), (f"b, {GPU}", f"{games:,}, {pace}, 33%"),
+    ]
+
+
+def test_the_tables_of_a_campaign_share_a_key_that_prefect_takes(tmp_path):
+    folder = make_campaign(tmp_path / "My Run_1")
+    assert artifact_key(folder) == f"campaign-my-run-1-{folder.campaign_id[:8]}"

@@ -1,15 +1,21 @@
 """What a training step sees, against python-chess and the records, one position at a time."""
 
+import itertools
+import threading
 from dataclasses import replace
 
 import chess
 import numpy as np
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 
-from chess_snn.errors import CorruptDataError
+from chess_snn.errors import CorruptDataError, UsageError
 from chess_snn.games import ONGOING
-from chess_snn.training.batch import assemble, transform
+from chess_snn.training import TrainingSettings
+from chess_snn.training.batch import assemble, load_ahead, transform
+from chess_snn.training.ranks import divide
 
 
 @pytest.fixture(scope="module")
@@ -158,3 +164,80 @@ def test_only_the_chosen_samples_are_mirrored_and_in_a_copy(game, samples):
     np.testing.assert_array_equal(samples.target_actions, before[1])
     nobody = transform(game, samples, np.zeros(len(samples), np.uint8))
     np.testing.assert_array_equal(nobody.states, samples.states)
+
+
+AHEAD = pytest.mark.parametrize("ahead", [0, 1, 3])
+
+
+@AHEAD
+def test_items_come_in_order_and_no_more_are_made(ahead):
+    source = itertools.count()
+    assert list(load_ahead(lambda: next(source), 7, ahead)) == list(range(7))
+    assert next(source) == 7
+    assert list(load_ahead(lambda: next(source), 0, ahead)) == []
+    assert next(source) == 8
+
+
+def test_items_are_made_while_one_is_in_use():
+    made = [threading.Event() for _ in range(4)]
+    source = itertools.count()
+
+    def prepare():
+        index = next(source)
+        made[index].set()
+        return index
+
+    items = load_ahead(prepare, 4, ahead=2)
+    assert next(items) == 0
+    assert made[2].wait(10)
+    assert not made[3].is_set()
+    assert list(items) == [1, 2, 3]
+
+
+@AHEAD
+def test_a_failure_is_raised_in_its_turn(ahead):
+    source = itertools.count()
+
+    def prepare():
+        index = next(source)
+        if index == 2:
+            raise OSError("gone")
+        return index
+
+    items = load_ahead(prepare, 5, ahead)
+    assert [next(items), next(items)] == [0, 1]
+    with pytest.raises(OSError, match="gone"):
+        next(items)
+
+
+def test_leaving_early_ends_the_thread():
+    items = load_ahead(lambda: 0, 1000, ahead=2)
+    next(items)
+    items.close()
+    assert not [t for t in threading.enumerate() if t.name.startswith("load-ahead")]
+
+
+# Dealing micro-batches to ranks.
+
+
+@given(batch=st.integers(2, 300), micro=st.integers(2, 70), ranks=st.integers(1, 4))
+def test_every_position_is_in_exactly_one_share(batch, micro, ranks):
+    settings = TrainingSettings(batch_size=batch, micro_batch=micro)
+    if ranks > settings.num_micro_batches:
+        with pytest.raises(UsageError, match=r"training\.micro_batch"):
+            divide(settings, ranks)
+        return
+    division = divide(settings, ranks)
+    assert sum(division.counts) == settings.num_micro_batches
+    shares = [range(batch)[division.positions(rank)] for rank in range(ranks)]
+    assert list(itertools.chain(*shares)) == list(range(batch))
+    assert all(share.start % micro == 0 and len(share) > 0 for share in shares)
+
+
+@given(parts=st.integers(1, 12), ranks=st.integers(1, 5))
+def test_shares_are_even(parts, ranks):
+    if ranks > parts:
+        return
+    counts = divide(TrainingSettings(batch_size=4 * parts, micro_batch=4), ranks).counts
+    assert max(counts) - min(counts) <= 1
+    assert list(counts) == sorted(counts, reverse=True)

@@ -1,9 +1,12 @@
 """Settings of training: ranges, choices, steps of an iteration."""
 
+import math
+
 import pytest
 
 from chess_snn.errors import ConfigError
-from chess_snn.training import TrainingSettings
+from chess_snn.training import IterationPlan, TrainingSettings
+from chess_snn.training.schedule import learning_rate
 
 
 @pytest.mark.parametrize(
@@ -70,3 +73,54 @@ def test_lambda_falls_on_a_straight_line():
         [0.9, 0.675, 0.45]
     )
     assert TrainingSettings(td_lambda=0.9).td_lambda_at(1.0) == 0.9
+
+
+# The learning rate over a campaign.
+
+
+SETTINGS = TrainingSettings(learning_rate=0.02, final_learning_rate=0.1, warmup_steps=4)
+
+
+def test_rate_rises_on_a_straight_line_from_its_first_step():
+    rates = [learning_rate(SETTINGS, step, progress=0.0) for step in range(7)]
+    assert rates == pytest.approx([0.004, 0.008, 0.012, 0.016, 0.02, 0.02, 0.02])
+
+
+def test_without_warm_up_the_first_step_has_the_peak():
+    assert learning_rate(TrainingSettings(learning_rate=0.02, warmup_steps=0), 0, 0.0) == 0.02
+
+
+@pytest.mark.parametrize(
+    ("progress", "share"),
+    [(0.0, 1.0), (0.25, 0.1 + 0.9 * (0.5 + math.sqrt(2) / 4)), (0.5, 0.55), (1.0, 0.1)],
+)
+def test_rate_decays_on_a_cosine_to_the_final_share(progress, share):
+    assert learning_rate(SETTINGS, 1000, progress) == pytest.approx(0.02 * share)
+
+
+def test_progress_is_the_share_of_the_campaign_done():
+    plans = [IterationPlan(5, k / 4, (k + 1) / 4) for k in range(4)]
+    progress = [plan.progress(step) for plan in plans for step in range(5)]
+    assert progress == pytest.approx([k / 20 for k in range(20)])
+    assert plans[-1].progress(5) == 1.0
+
+
+def test_iterations_beyond_the_plan_keep_the_final_rate():
+    plan = IterationPlan(num_steps=5, progress_first=9 / 4, progress_last=10 / 4)
+    assert learning_rate(SETTINGS, 1000, plan.progress(0)) == pytest.approx(0.002)
+
+
+def test_progress_is_a_straight_line_between_what_the_plan_names():
+    plan = IterationPlan(num_steps=4, progress_first=0.3, progress_last=0.7)
+    assert [plan.progress(step) for step in range(5)] == pytest.approx([0.3, 0.4, 0.5, 0.6, 0.7])
+
+
+def test_rate_of_a_campaign_never_rises_after_the_warm_up():
+    plans = [IterationPlan(10, k / 3, (k + 1) / 3) for k in range(3)]
+    progress = [plan.progress(step) for plan in plans for step in range(10)]
+    rates = [learning_rate(SETTINGS, k, share) for k, share in enumerate(progress)]
+    peak = max(rates)
+    assert rates.index(peak) <= SETTINGS.warmup_steps
+    decaying = rates[rates.index(peak):]
+    assert decaying == sorted(decaying, reverse=True)
+    assert 0.002 < rates[-1] < 0.0022
