@@ -5,32 +5,21 @@ import math
 
 import numpy as np
 import pytest
+from made_games import made_match
 
 from chess_snn.campaign.strength import ratings as campaign_ratings
 from chess_snn.campaign.strength.ratings import rate_campaign, rating_of
 from chess_snn.data import write_json
-from chess_snn.evaluation import MatchResult, ProgramFacts, match_files
+from chess_snn.evaluation import ProgramFacts, match_files
 from chess_snn.evaluation.ladder import Ladder, PairResults
-from chess_snn.games import get_game
 
-SPEC = get_game("chess").spec
 PAIRS = 40
 
 
 def write_match(folder, event, name, player, opponent, score, programs=None):
     """``score`` of its 80 games are won by ``player``, the rest lost, the same with each colour."""
-    won = np.arange(PAIRS) < round(PAIRS * score)
-    result = MatchResult(
-        spec=SPEC, player_a=player, player_b=opponent,
-        opening_keys=tuple(f"book:{index:04d}" for index in range(PAIRS)),
-        opening_positions=("",) * PAIRS,
-        opening_index=np.repeat(np.arange(PAIRS, dtype=np.int32), 2),
-        a_is_white=np.tile([True, False], PAIRS),
-        scores_a=np.repeat(won, 2).astype(np.float32),
-        terminations=np.ones(2 * PAIRS, np.uint8),
-        plies=np.ones(2 * PAIRS, np.int32), actions=np.zeros(2 * PAIRS, np.int16),
-        programs=programs or {},
-    )
+    won = np.repeat(np.arange(PAIRS) < round(PAIRS * score), 2).reshape(PAIRS, 2)
+    result = made_match(won, player, opponent, programs=programs or {})
     match_files.write_match(folder.match(event, name), result, {"name": name})
 
 

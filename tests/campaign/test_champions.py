@@ -4,8 +4,8 @@ import json
 import shutil
 from dataclasses import replace
 
-import numpy as np
 import pytest
+from made_games import made_match, scores_of
 from small_campaigns import finish_without_games as finish
 
 from chess_snn.campaign import read_receipts
@@ -29,7 +29,7 @@ from chess_snn.campaign.strength.gating_match import (
 from chess_snn.campaign.strength.match_games import read_match
 from chess_snn.campaign.strength.matches import NetworkPlayer, play_match_part, unplayed_parts
 from chess_snn.errors import CampaignError, ConfigError, CorruptDataError, UsageError
-from chess_snn.evaluation import MatchResult, book_openings, opening_keys
+from chess_snn.evaluation import book_openings, opening_keys
 from chess_snn.evaluation.match_files import write_match
 from chess_snn.games import get_game
 from chess_snn.rng import derive_seed
@@ -117,13 +117,10 @@ def test_a_campaign_without_champions_has_none_to_go_back_to(new_folder):
         roll_back(new_folder("c"), "ada", "worse")
 
 
-@pytest.mark.parametrize(("generation", "reason"), [
-    (0, "generation 0 of .* those of finished iterations are 1 to 3"),
-    (4, "generation 4 of .* those of finished iterations are 1 to 3"),
-    (2, "generation 2 of .* is the champion already"),
-])
-def test_who_cannot_be_chosen(folder, generation, reason):
-    with pytest.raises(CampaignError, match=reason):
+@pytest.mark.parametrize("generation", [0, 2, 4])
+def test_who_cannot_be_chosen(folder, generation):
+    """Without a receipt, or champion already."""
+    with pytest.raises(CampaignError, match=f"generation {generation}"):
         promote_by_hand(folder, generation, "ada", "why not")
     assert read_hand_promotions(folder) == []
 
@@ -188,17 +185,8 @@ def keep_part(one_champion, match, part, points: list[float]) -> None:
     """As if the candidate had made so many points with each of the part's openings."""
     openings = match.parts[part]
     assert len(points) == len(openings)
-    names = tuple(f"book:{number:04d}" for number in openings)
-    halves = np.array([(min(1.0, each), max(0.0, each - 1.0)) for each in points])
-    result = MatchResult(
-        spec=GAME.spec, player_a=match.player.name, player_b=match.opponent.name,
-        opening_keys=names, opening_positions=names,
-        opening_index=np.repeat(np.arange(len(openings), dtype=np.int32), 2),
-        a_is_white=np.tile([True, False], len(openings)),
-        scores_a=halves.ravel().astype(np.float32),
-        terminations=np.ones(2 * len(openings), np.uint8),
-        plies=np.ones(2 * len(openings), np.int32),
-        actions=np.zeros(2 * len(openings), np.int16),
+    result = made_match(
+        scores_of(points), match.player.name, match.opponent.name, openings=openings
     )
     write_match(one_champion.match_part(match.event, match.name, part), result)
 

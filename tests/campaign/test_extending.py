@@ -80,16 +80,14 @@ def test_iterations_may_become_hours_and_hours_iterations(new_folder):
     assert str(campaign_length(folder)) == "4 iterations"
 
 
-@pytest.mark.parametrize(("asked", "said"), [
-    ({"iterations": 4}, r"--iterations 4 does not extend .*, which lasts 4 iterations"),
-    ({"hours": 0.01}, "has run for 0.02 hours"),
-    ({}, "give one of them"), ({"iterations": 9, "hours": 9.0}, "give one of them"),
-    ({"iterations": 10**7}, "campaign.iterations must be"),
+@pytest.mark.parametrize(("asked", "named"), [
+    ({"iterations": 4}, "--iterations 4"), ({"hours": 0.01}, "0.02 hours"), ({}, "--hours"),
+    ({"iterations": 9, "hours": 9.0}, "--hours"), ({"iterations": 10**7}, "campaign.iterations"),
 ])
-def test_what_does_not_extend_is_refused_and_changes_nothing(new_folder, asked, said):
+def test_what_does_not_extend_is_refused_and_changes_nothing(new_folder, asked, named):
     folder = new_folder("c", "campaign.iterations=4")
     begin_iteration(folder, 0, 72.0)
-    with pytest.raises(UsageError, match=said):
+    with pytest.raises(UsageError, match=named):
         extend_campaign(folder, **asked)
     assert not folder.extension(0).exists()
     assert str(campaign_length(folder)) == "4 iterations"

@@ -167,17 +167,6 @@ PROCESSOR = WorkerProgress(
 )
 
 
-@pytest.mark.parametrize(("stage", "text"), [
-    (STAGE, "iteration 3 self-play: 120 of 400 games, 3.0/s, 93 s left"),
-    (replace(STAGE, per_s=0.0), "iteration 3 self-play: 120 of 400 games"),
-    (replace(STAGE, total=0), "iteration 3 self-play: 120 games, 3.0/s"),
-    (replace(STAGE, unit=""), "iteration 3 self-play"),
-    (replace(STAGE, done=400, has_ended=True), "iteration 3 self-play: 400 of 400 games, 3.0/s"),
-])
-def test_a_stage_says_how_far_it_is_and_how_long_it_takes(stage, text):
-    assert event_lines(stage) == [text]
-
-
 def test_each_event_has_its_lines(tmp_path):
     folder = made.make_campaign(tmp_path / "campaign")
     receipt = made.finish(folder, 0)

@@ -40,12 +40,6 @@ def test_a_gpu_that_does_not_exist_is_named_before_a_folder_is_made(directory):
     assert not directory.exists()
 
 
-def test_with_some_gpus_those_are_named(directory, monkeypatch):
-    monkeypatch.setenv("CHESS_SNN_SIMULATED_GPUS", "2")
-    line = refused("campaign", "start", "--dir", str(directory), "--gpus", "0,7")
-    assert line.startswith("there is no GPU 7: this machine has 0 (simulated), 1 (simulated);")
-
-
 def test_more_workers_than_memory_are_refused(directory):
     line = refused("campaign", "start", "--dir", str(directory), "--workers", "1024")
     assert "1024 workers take about" in line
@@ -77,13 +71,6 @@ def test_half_renewed_certificates_are_one_line(directory, arguments):
     line = refused(*words, f"{setting}{folder}")
     assert f"in {folder} cannot be used" in line
     assert not directory.exists()
-
-
-def test_certificates_are_made_and_the_next_step_is_said(tmp_path):
-    result = CliRunner().invoke(app, ["cluster", "certs", str(tmp_path / "certs")])
-    assert result.exit_code == 0, result.output
-    assert "export CHESS_SNN_CERTIFICATES" in result.output
-    assert (tmp_path / "certs" / "node-key.pem").is_file()
 
 
 @pytest.mark.parametrize(("text", "numbers"), [

@@ -1,22 +1,17 @@
 """``chess-snn play`` with a scripted person at the terminal."""
 
-import codecs
 import io
 import os
-import pty
 import re
-import select
-import signal
 import subprocess
 import sys
-import termios
-import time
 
 import chess
 import chess.pgn
 import numpy as np
 import pytest
 from small_campaigns import make_networks, make_weights
+from terminal import Terminal
 
 from chess_snn.campaign.store.naming import HOME_VARIABLE
 from chess_snn.cli.drawing import draw_board
@@ -316,58 +311,11 @@ def test_a_network_decides_the_game(chess_snn, monkeypatch, tmp_path):
     assert facts(done.stdout)[-1][2] == 5
 
 
-class Terminal:
-    """The command on a terminal of its own, with what it has written."""
-
-    def __init__(self, folder, *arguments):
-        self.main, self.other = pty.openpty()
-        termios.tcsetwinsize(self.other, (30, 100))
-        self.modes = termios.tcgetattr(self.other)
-        self.screen = ""
-        self._decoder = codecs.getincrementaldecoder("utf-8")()
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "chess_snn", "play", "--game", "2048", "--seed", "7",
-             *arguments],
-            stdin=self.other, stdout=self.other, stderr=self.other, cwd=folder,
-            env=os.environ | {"TERM": "xterm-256color"}, start_new_session=True,
-        )
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self._process.kill()
-        self._process.wait()
-        os.close(self.main)
-        os.close(self.other)
-
-    def wait_for(self, pattern):
-        """Read until ``pattern`` has been written since the last wait."""
-        end = time.monotonic() + 100
-        while (found := re.search(pattern, self.screen)) is None:
-            assert time.monotonic() < end, self.screen
-            if select.select([self.main], [], [], 0.1)[0]:
-                self.screen += self._decoder.decode(os.read(self.main, 1 << 16))
-        self.screen = self.screen[found.end():]
-        return found
-
-    def press(self, keys):
-        os.write(self.main, keys.encode())
-
-    def interrupt(self):
-        self._process.send_signal(signal.SIGINT)
-
-    def end(self):
-        """The exit code, once the terminal has been left as it was found."""
-        while self._process.poll() is None:
-            if select.select([self.main], [], [], 0.1)[0]:
-                self.screen += self._decoder.decode(os.read(self.main, 1 << 16))
-        assert termios.tcgetattr(self.other) == self.modes
-        return self._process.returncode
+PLAY_2048 = ("play", "--game", "2048", "--seed", "7")
 
 
 def test_keys_in_a_terminal(tmp_path):
-    with Terminal(tmp_path) as terminal:
+    with Terminal(tmp_path, *PLAY_2048) as terminal:
         terminal.wait_for("0 moves")
         terminal.press("\x1b[D")
         terminal.wait_for("1 moves")
@@ -389,7 +337,7 @@ def test_keys_in_a_terminal(tmp_path):
 
 @pytest.mark.parametrize("leave", ["press", "interrupt"])
 def test_ctrl_d_and_ctrl_c_leave_the_terminal_as_it_was(tmp_path, leave):
-    with Terminal(tmp_path) as terminal:
+    with Terminal(tmp_path, *PLAY_2048) as terminal:
         terminal.wait_for("0 moves")
         if leave == "press":
             terminal.press("\x04")

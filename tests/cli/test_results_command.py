@@ -146,14 +146,6 @@ def test_a_damaged_receipt_is_one_line(refused, folder, form):
     assert "iter-000001.json is not JSON" in refused("results", folder.path, *form)
 
 
-def test_status_still_prints_its_tables(chess_snn, folder):
-    done = chess_snn("campaign", "status", folder.path)
-    assert done.returncode == 0
-    assert "30/50/20" in done.stdout
-    assert "0.750 to 0.950" in done.stdout
-    assert "Value loss on held-out games: 1.000 before the first training, 0.930" in done.stdout
-
-
 def test_forfeited_and_void_games_are_shown_where_there_are_any(chess_snn, folder):
     assert "void" not in chess_snn("results", folder.path).stdout
     receipt = folder.receipt(1)

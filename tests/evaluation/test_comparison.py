@@ -9,28 +9,18 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from made_games import made_match, scores_of
 
 from chess_snn.cli.plots import comparison_svg
 from chess_snn.evaluation import PAIR_SCORES, MatchResult, compare, likelihood_of_superiority
 from chess_snn.evaluation.comparison import probability_of_positive_sum
-from chess_snn.games import get_game
-
-SPEC = get_game("chess").spec
 
 
 def match_of(points: list[float], name_a: str = "a", void: int = 0) -> MatchResult:
     """Player a makes so many points with each opening; the last ``void`` openings do not count."""
-    halves = np.array([(min(1.0, each), max(0.0, each - 1.0)) for each in points])
-    halves[len(halves) - void :, 1] = np.nan
-    count = len(points)
-    keys = tuple(f"book:{number:04d}" for number in range(count))
-    return MatchResult(
-        spec=SPEC, player_a=name_a, player_b="b", opening_keys=keys, opening_positions=keys,
-        opening_index=np.repeat(np.arange(count, dtype=np.int32), 2),
-        a_is_white=np.tile([True, False], count), scores_a=halves.ravel().astype(np.float32),
-        terminations=np.ones(2 * count, np.uint8), plies=np.ones(2 * count, np.int32),
-        actions=np.zeros(2 * count, np.int16),
-    )
+    scores = scores_of(points)
+    scores[len(scores) - void :, 1] = np.nan
+    return made_match(scores, name_a)
 
 
 def test_the_better_player_is_named_with_its_probability():

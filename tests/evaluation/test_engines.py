@@ -147,31 +147,15 @@ def test_engines_as_text(chess_game, tmp_path, text, name):
     assert program_of(player).identity == "Fake  1.0"
 
 
-@pytest.mark.parametrize(
-    ("text", "reason"),
-    [
-        ("stockfish", "does not say how far the engine may look"),
-        ("stockfish:", "does not say how far"),
-        ("stockfish@", "does not say how far"),
-        ("stockfish:8", "does not say how far"),
-        ("stockfish@1e3", "does not say how far"),
-        ("stockfish@-1", "does not say how far"),
-        ("stockfish:time=1", "does not say how far"),
-        ("stockfish@99999999999999999999", "does not say how far"),
-        ("stockfish@0", "an engine's nodes must be >= 1"),
-        ("stockfish@9999999999", "an engine's nodes must be >= 1 and <= 1e"),
-        ("stockfish:depth=0", "an engine's depth must be >= 1"),
-        ("stockfish:depth=101", "an engine's depth must be >= 1 and <= 100"),
-        ("stockfish:depth=1@5", "names no engine; known: stockfish@NODES"),
-        ("uci:@5", "names no engine"),
-        ("uci@5", "names no engine"),
-        ("uci:", "does not say how far"),
-    ],
-)
+@pytest.mark.parametrize("text", [
+    "stockfish", "stockfish:", "stockfish@", "stockfish:8", "stockfish@1e3", "stockfish@-1",
+    "stockfish:time=1", "stockfish@99999999999999999999", "stockfish@0", "stockfish@9999999999",
+    "stockfish:depth=0", "stockfish:depth=101", "stockfish:depth=1@5", "uci:@5", "uci@5", "uci:",
+])
 @pytest.mark.parametrize("refuse", [make_player, check_player])
-def test_bad_engine_names_are_refused(chess_game, refuse, text, reason):
+def test_bad_engine_names_are_refused(chess_game, refuse, text):
     assert is_player_name(text)
-    with pytest.raises(ConfigError, match=reason):
+    with pytest.raises(ConfigError):
         refuse(chess_game, text)
 
 
@@ -304,42 +288,12 @@ def test_which_plies_are_random_does_not_depend_on_the_player_within(starts):
     np.testing.assert_array_equal(one[one >= 0], two[two >= 0])
 
 
-@pytest.mark.parametrize("text", ["random~50", "greedy~50", "minimax:2~50"])
-def test_a_position_gets_the_same_answer_alone_as_among_others(chess_game, batch_of, random_fens,
-                                                               text):
-    fens = random_fens(12, seed=5)
-    positions = batch_of([*fens[:3], CHECKMATED, *fens[3:]])
-    keys, plies = streams(len(positions)), np.arange(len(positions), dtype=np.int32)
-    player = make_player(chess_game, text)
-    together = player.choose(positions, keys, plies)
-    for row, action in enumerate(together):
-        alone = player.choose(positions.take(np.array([row])), keys[[row]], plies[[row]])
-        assert alone[0] == action
-        legal = positions.legal_actions[row, : positions.num_legal[row]]
-        assert action in legal if len(legal) else action == -1
-
-
 @pytest.mark.parametrize("fault", [FORFEIT, VOID])
 def test_a_fault_of_the_player_within_passes_through(starts, fault):
     actions = DilutedPlayer(ConstantPlayer(fault), 50).choose(
         starts, streams(NUM_ROWS), np.zeros(NUM_ROWS, np.int32)
     )
     assert set(actions[actions < 0]) == {fault}
-
-
-def test_a_match_is_reproducible(chess_game):
-    openings = random_openings(chess_game, 6, 4, seed=0)
-    a, b = make_player(chess_game, "greedy~40"), make_player(chess_game, "greedy~80")
-    one = play_match(chess_game, a, b, openings, seed=8, max_plies=120)
-    again = play_match(chess_game, a, b, openings, seed=8, max_plies=120)
-    few = play_match(chess_game, b, a, openings[:2], seed=8, max_plies=120)
-    other = play_match(chess_game, a, b, openings, seed=9, max_plies=120)
-    np.testing.assert_array_equal(one.plies, again.plies)
-    np.testing.assert_array_equal(one.scores_a, again.scores_a)
-    # Swapped, an opening's first game is what was its second.
-    np.testing.assert_array_equal(few.plies, one.plies[[1, 0, 3, 2]])
-    np.testing.assert_array_equal(few.scores_a, 1 - one.scores_a[[1, 0, 3, 2]])
-    assert (other.plies != one.plies).any()
 
 
 def test_dilution_makes_weaker(chess_game):
@@ -373,20 +327,16 @@ def test_the_name_says_how_much(chess_game):
 
 
 @pytest.mark.parametrize(
-    ("text", "reason"),
+    ("text", "named"),
     [
-        ("greedy~0", r"percent of random moves for 'greedy' must be > 0 and < 100, got 0"),
-        ("greedy~100", "must be > 0 and < 100"),
-        ("greedy~1000", "must be > 0 and < 100"),
-        ("greedy~10~10", "player 'greedy~10' is diluted already"),
-        pytest.param("greedy" + "~10" * 1_000, "is diluted already", id="a thousand times"),
-        ("greedy~", "unknown player 'greedy~'; known: .*PLAYER~P"),
-        ("greedy~x", "unknown player 'greedy~x'"),
-        ("~50", "unknown player ''"),
-        ("nobody~50", "unknown player 'nobody'"),
+        ("greedy~0", "'greedy' .*got 0"), ("greedy~100", "got 100"), ("greedy~1000", "got 1000"),
+        ("greedy~10~10", "greedy~10"),
+        pytest.param("greedy" + "~10" * 1_000, "greedy~10", id="a thousand times"),
+        ("greedy~", "'greedy~'"), ("greedy~x", "'greedy~x'"), ("~50", "''"),
+        ("nobody~50", "'nobody'"),
     ],
 )
 @pytest.mark.parametrize("refuse", [make_player, check_player])
-def test_bad_dilution_is_refused(chess_game, refuse, text, reason):
-    with pytest.raises(ConfigError, match=reason):
+def test_bad_dilution_is_refused(chess_game, refuse, text, named):
+    with pytest.raises(ConfigError, match=named):
         refuse(chess_game, text)

@@ -4,13 +4,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from made_games import made_match
 from simulated_pairs import SCORES, coverage, is_measurable, worlds
-from subtraction_game import SubtractionGame
 
 from chess_snn.errors import ConfigError
 from chess_snn.evaluation import (
     PAIR_SCORES,
-    MatchResult,
     elo_difference,
     logistic_score,
     pair_counts,
@@ -113,7 +112,7 @@ def test_many_intervals_at_once_are_the_same():
 
 @pytest.mark.parametrize(
     ("counts", "confidence", "message"),
-    [([1, 2, 3], 0.95, "5 columns"), ([1, 2, 3, 4, 5], 1.0, "confidence must be")],
+    [([1, 2, 3], 0.95, "5 columns"), ([1, 2, 3, 4, 5], 1.0, "confidence")],
 )
 def test_refuses_what_are_no_pairs(counts, confidence, message):
     with pytest.raises(ConfigError, match=message):
@@ -219,17 +218,7 @@ def test_a_huge_difference_is_a_score_of_0_or_1():
 
 def test_openings_are_counted_by_their_mean_score():
     scores = [(0, 0), (0.5, 0), (0, 0.5), (1, 0), (0.5, 0.5), (0, 1), (1, 0.5), (1, 1), (1, 1)]
-    num_games = 2 * len(scores)
-    result = MatchResult(
-        spec=SubtractionGame().spec, player_a="a", player_b="b",
-        opening_keys=tuple(map(str, range(len(scores)))),
-        opening_positions=tuple(map(str, range(len(scores)))),
-        opening_index=np.repeat(np.arange(len(scores), dtype=np.int32), 2),
-        a_is_white=np.tile([True, False], len(scores)),
-        scores_a=np.array(scores, np.float32).ravel(),
-        terminations=np.ones(num_games, np.uint8), plies=np.ones(num_games, np.int32),
-        actions=np.zeros(num_games, np.int16),
-    )
+    result = made_match(scores)
     counts = pair_counts(result)
     assert counts.tolist() == [1, 2, 3, 1, 2]
     assert counts @ PAIR_SCORES / counts.sum() == pytest.approx(result.score)

@@ -6,11 +6,11 @@ from collections import Counter
 
 import numpy as np
 import pytest
+from made_games import made_match
 from simulated_ladder import pair_results, play_pairs, simulated_ladder, simulated_results
-from subtraction_game import SubtractionGame
 
 from chess_snn.errors import RatingError
-from chess_snn.evaluation import Crosstable, MatchResult, fit_ratings
+from chess_snn.evaluation import Crosstable, fit_ratings
 from chess_snn.evaluation.ladder import (
     APPROXIMATE_ELO,
     BATCH_PAIRS,
@@ -216,16 +216,7 @@ def match(player, opponent, counts):
     """A match whose openings had these outcomes, int[3, 3]: with white and with black."""
     places = np.argwhere(np.ones((3, 3)))
     pairs = np.repeat(places, counts.ravel(), axis=0)
-    num_games, names = 2 * len(pairs), tuple(f"o{number}" for number in range(len(pairs)))
-    return MatchResult(
-        spec=SubtractionGame().spec, player_a=player, player_b=opponent, opening_keys=names,
-        opening_positions=names,
-        opening_index=np.repeat(np.arange(len(pairs), dtype=np.int32), 2),
-        a_is_white=np.tile([True, False], len(pairs)),
-        scores_a=(1.0 - pairs / 2.0).astype(np.float32).ravel(),
-        terminations=np.ones(num_games, np.uint8), plies=np.ones(num_games, np.int32),
-        actions=np.zeros(num_games, np.int16),
-    )
+    return made_match(1.0 - pairs / 2.0, player, opponent)
 
 
 def games_on_ladder(ladder, player, elo, num_games, stream):

@@ -54,7 +54,7 @@ def test_every_first_move_is_found(chess_game):
 
 
 def test_asking_for_more_than_there_are(chess_game):
-    reason = "found 20 distinct positions 1 plies .* --games asks for 21; begin more plies after"
+    reason = "20 .* 1 plies .*--games .*21"
     with pytest.raises(ConfigError, match=reason):
         random_openings(chess_game, 21, 1, seed=0, setting="--games")
 
@@ -90,8 +90,8 @@ def test_a_position_outside_the_book_is_called_by_its_fen(chess_game):
 
 
 @pytest.mark.parametrize(("num_openings", "reason"), [
-    (0, "--games must be >= 1"),
-    (1001, "--games asks for 1001 openings, and the book has 1000; ask for fewer, or take random"),
+    (0, "--games"),
+    (1001, "--games .*1001 .*1000"),
 ])
 def test_more_than_the_book_has_or_none(chess_game, num_openings, reason):
     with pytest.raises(ConfigError, match=reason):

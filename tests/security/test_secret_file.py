@@ -50,11 +50,10 @@ def test_what_is_no_secret_file_is_named(secret_file, tmp_path, monkeypatch):
     secret_file.write_bytes(b"\xff\xfe")
     with pytest.raises(ConfigError):
         read_credentials()
-    for path, reason in ((tmp_path / "absent", "No such file"), (tmp_path, "directory")):
+    for path in (tmp_path / "absent", tmp_path):
         monkeypatch.setenv("CHESS_SNN_CREDENTIALS_FILE", str(path))
-        with pytest.raises(ConfigError, match=reason) as refused:
+        with pytest.raises(ConfigError, match=str(path)):
             read_credentials()
-        assert str(path) in str(refused.value)
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file away")

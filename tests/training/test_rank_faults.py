@@ -177,9 +177,9 @@ def test_two_launchers_meet(searched_shard, tmp_path):
 
 
 @pytest.mark.parametrize(("values", "message"), [
-    ((0, 1, 0, ""), "--nproc-per-node must be >= 1"),
-    ((1, 2, 2, "10.0.0.5:29400"), "--node-rank must be >= 0 and < 2"),
-    ((1, 2, 0, ""), "--nnodes 2 needs --rdzv-endpoint"),
+    ((0, 1, 0, ""), "--nproc-per-node"),
+    ((1, 2, 2, "10.0.0.5:29400"), "--node-rank"),
+    ((1, 2, 0, ""), "--rdzv-endpoint"),
     ((1, 1, 0, "10.0.0.5"), "'10.0.0.5'"),
     ((1, 2, 0, "node-0:29400"), "'node-0:29400'"),
 ])
