@@ -125,9 +125,9 @@ def shaped(request, tmp_path_factory) -> CampaignFolder:
 
 def test_it_trains_is_stored_and_described(shaped):
     game = get_game("chess")
-    network = find_model(f"{folder.path}@1").load(game)
+    network = find_model(f"{shaped.path}@1").load(game)
     assert network.config == SHAPE
-    assert network_digest(network) != network_digest(find_model(f"{folder.path}@0").load(game))
+    assert network_digest(network) != network_digest(find_model(f"{shaped.path}@0").load(game))
     assert network.num_parameters == build_network(game.spec, SHAPE, seed=1).num_parameters
 
 
@@ -152,7 +152,7 @@ def test_an_export_has_its_shape_and_plays_a_match(shaped, tmp_path):
 def test_the_frozen_network_says_what_the_module_says(shaped):
     """In 8 bits some spikes fall otherwise, and the rest is the same."""
     game, precision = get_game("chess"), shaped.config.net.precision
-    network = find_model(f"{folder.path}@1").load(game)
+    network = find_model(f"{shaped.path}@1").load(game)
     words_BP = torch.from_numpy(
         np.random.default_rng(3).integers(2**63, size=(16, game.spec.num_planes))
         & np.random.default_rng(4).integers(2**63, size=(16, game.spec.num_planes))

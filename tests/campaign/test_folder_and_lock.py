@@ -52,18 +52,6 @@ def test_campaigns_of_one_configuration_have_their_own_identity(new_folder):
     assert new_folder("a").campaign_id != new_folder("b").campaign_id
 
 
-def test_a_folder_is_not_taken_twice(new_folder, tmp_path):
-    new_folder()
-    with pytest.raises(CampaignError):
-        new_folder()
-    (tmp_path / "full").mkdir()
-    (tmp_path / "full" / "file").touch()
-    with pytest.raises(CampaignError, match="full"):
-        new_folder("full")
-    with pytest.raises(CampaignError, match="full"):
-        CampaignFolder.open(tmp_path / "full")
-
-
 def test_one_of_several_starts_at_the_same_instant_gets_a_folder_bug(tmp_path):
     config, at_once = load_config(settings=MICRO), Barrier(NUM_STARTS)
 

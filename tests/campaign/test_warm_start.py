@@ -276,7 +276,7 @@ def test_a_damaged_newest_checkpoint_is_set_aside_and_the_one_before_gone_on_fro
     (line,) = made_anyway(stopped)
     assert line.startswith("DAMAGED: ")
     assert "Training continues from the one before" in line
-    assert f"quarantined in {folder.quarantine}" in line
+    assert f"quarantined in {stopped.quarantine}" in line
     (note,) = read_notes(stopped)
     assert (note.path, note.event) == (f"supervised/{newest.name}", "quarantined")
     assert name in note.why

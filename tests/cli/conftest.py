@@ -5,9 +5,19 @@ from pathlib import Path
 
 import pytest
 
+from chess_snn.campaign.store.naming import HOME_VARIABLE
 from chess_snn.cli import main
 
 Run = Callable[..., subprocess.CompletedProcess]
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path, monkeypatch) -> Path:
+    """Each test has a home of its own, and no servers."""
+    monkeypatch.setenv(HOME_VARIABLE, str(tmp_path / "home"))
+    for name in ("PREFECT_API_URL", "MLFLOW_TRACKING_URI"):
+        monkeypatch.delenv(name, raising=False)
+    return tmp_path / "home"
 
 
 @pytest.fixture

@@ -6,17 +6,10 @@ import chess
 import pytest
 from small_campaigns import make_networks, make_weights
 
-from chess_snn.campaign.store.naming import HOME_VARIABLE
 from chess_snn.games import get_game
 
 SCHOLARS = "r1bqkbnr/pppp1ppp/2n5/4p2Q/2B1P3/8/PPPP1PPP/RNB1K1NR w KQkq - 4 4"
 BLACK = "rnbqkbnr/pppp1ppp/8/4p3/4P3/8/PPPP1PPP/RNBQKBNR b KQkq - 0 2"
-
-
-@pytest.fixture(autouse=True)
-def home(tmp_path, monkeypatch):
-    monkeypatch.setenv(HOME_VARIABLE, str(tmp_path / "home"))
-    return tmp_path / "home"
 
 
 @pytest.fixture

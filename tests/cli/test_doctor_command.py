@@ -3,16 +3,7 @@
 import json
 import re
 
-import pytest
-
 LEVELS = {"ok", "note", "broken"}
-
-
-@pytest.fixture(autouse=True)
-def own_home(tmp_path, monkeypatch):
-    monkeypatch.setenv("CHESS_SNN_HOME", str(tmp_path / "home"))
-    for name in ("PREFECT_API_URL", "MLFLOW_TRACKING_URI"):
-        monkeypatch.delenv(name, raising=False)
 
 
 def test_a_line_each_and_the_same_as_json(chess_snn, tmp_path):

@@ -5,7 +5,6 @@ import os
 import pytest
 from small_campaigns import make_networks, make_weights, small_network
 
-from chess_snn.campaign.store.naming import HOME_VARIABLE
 from chess_snn.cli.players import find_model, newest_or_untrained
 from chess_snn.errors import CorruptDataError
 from chess_snn.games import get_game
@@ -21,7 +20,6 @@ def places(tmp_path, monkeypatch):
     make_weights(tmp_path / "net.safetensors")
     (tmp_path / "empty").mkdir()
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv(HOME_VARIABLE, str(tmp_path / "home"))
     return tmp_path
 
 

@@ -14,7 +14,6 @@ from stored_files import copy_campaign
 from typer.testing import CliRunner
 
 from chess_snn.campaign import CampaignFolder, campaign_lock, read_receipts, write_receipt
-from chess_snn.campaign.store.naming import HOME_VARIABLE
 from chess_snn.campaign.store.receipts import PromotionFacts
 from chess_snn.campaign.strength.champions import champion_of, read_hand_promotions
 from chess_snn.campaign.strength.measured_points import Milestone, common_points
@@ -38,10 +37,8 @@ PLAYED = PromotionFacts(
 
 
 @pytest.fixture
-def folder(tmp_path, monkeypatch) -> CampaignFolder:
+def folder(tmp_path) -> CampaignFolder:
     """Three finished iterations, and the network of a fourth; generation 2 is champion."""
-    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
-    monkeypatch.setenv(HOME_VARIABLE, str(tmp_path / "home"))  # without a store of other tests
     folder = make_networks(tmp_path / "runs" / "a", generations=(0, 1, 2, 3, 4))
     for iteration, champion in zip(range(NUM_FINISHED), (1, 2, 2), strict=True):
         receipt = made.receipt_of(folder, iteration)

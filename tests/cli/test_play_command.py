@@ -13,7 +13,6 @@ import pytest
 from small_campaigns import make_networks, make_weights
 from terminal import Terminal
 
-from chess_snn.campaign.store.naming import HOME_VARIABLE
 from chess_snn.cli.drawing import draw_board
 from chess_snn.cli.terminal_game import ChessGame, parse_move
 from chess_snn.errors import EngineError, IllegalMoveError, UsageError
@@ -22,12 +21,6 @@ from chess_snn.games import get_game
 
 GAME = get_game("chess")
 MATE_IN_ONE = "6k1/5ppp/8/8/8/8/8/R3K3 w Q - 0 1"
-
-
-@pytest.fixture(autouse=True)
-def home(tmp_path, monkeypatch):
-    monkeypatch.setenv(HOME_VARIABLE, str(tmp_path / "home"))
-    return tmp_path / "home"
 
 
 @pytest.fixture

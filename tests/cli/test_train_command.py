@@ -53,9 +53,3 @@ def test_a_campaigns_own_settings_and_a_pace_of_its_own_are_taken(folder):
 @pytest.mark.parametrize("alone", [(), ("--nproc-per-node", "4")])
 def test_ranks_of_one_machine_need_no_trust(folder, alone):
     assert NOTHING_TO_TRAIN in str(train(str(folder.path), *alone))
-
-
-def test_more_processes_than_micro_batches_are_refused(folder):
-    assert "5 ranks cannot share a step of 4" in str(
-        train(str(folder.path), "--nproc-per-node", "5")
-    )

@@ -250,12 +250,6 @@ def test_illegal_choice_names_player_and_position(chess_game):
         play_match(chess_game, StubbornPlayer(), RandomPlayer(), openings, seed=0)
 
 
-def test_same_name_twice_is_refused(chess_game):
-    openings = random_openings(chess_game, 1, 0, seed=0)
-    with pytest.raises(ConfigError, match="'random'"):
-        play_match(chess_game, RandomPlayer(), RandomPlayer(), openings, seed=0)
-
-
 def test_ended_opening_is_refused():
     game = SubtractionGame()
     with pytest.raises(ConfigError, match=r"opening 1 .*'0 w'"):

@@ -167,12 +167,6 @@ def test_all_rows_ended():
     np.testing.assert_array_equal(actions, [-1, -1])
 
 
-@pytest.mark.parametrize("depth", [0, -1, 7])
-def test_depth_out_of_range(depth):
-    with pytest.raises(ConfigError, match=f"got {depth}"):
-        MinimaxPlayer(SubtractionGame(), depth)
-
-
 def test_refuses_a_game_of_one_player():
     with pytest.raises(ConfigError):
         MinimaxPlayer(SubtractionGame(num_players=1), depth=1)

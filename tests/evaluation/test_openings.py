@@ -14,7 +14,6 @@ from book_maker import (
     position_key,
     random_line,
 )
-from subtraction_game import SubtractionGame
 
 from chess_snn.errors import ConfigError, CorruptDataError, EngineError, UsageError
 from chess_snn.evaluation import book_openings, find_engine, opening_keys, openings, random_openings
@@ -87,20 +86,6 @@ def test_the_seed_decides_which_openings_of_the_book(chess_game):
 def test_a_position_outside_the_book_is_called_by_its_fen(chess_game):
     states = random_openings(chess_game, 3, 20, seed=1)
     assert opening_keys(chess_game, states) == tuple(map(chess_game.format_state, states))
-
-
-@pytest.mark.parametrize(("num_openings", "reason"), [
-    (0, "--games"),
-    (1001, "--games .*1001 .*1000"),
-])
-def test_more_than_the_book_has_or_none(chess_game, num_openings, reason):
-    with pytest.raises(ConfigError, match=reason):
-        book_openings(chess_game, num_openings, seed=0, setting="--games")
-
-
-def test_no_book_for_another_game():
-    with pytest.raises(ConfigError, match="subtraction"):
-        book_openings(SubtractionGame(), 1, seed=0)
 
 
 # The shipped book: legal, short, distinct, nothing lost, and even in Stockfish's eyes.

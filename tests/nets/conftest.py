@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
-from chess_snn.games import get_game
+from chess_snn.games import GameSpec, get_game
 from chess_snn.games.starts import random_starts
 from chess_snn.nets import expand_planes
 from chess_snn.types import Int16Array, Int32Array, UInt64Array
@@ -24,16 +24,19 @@ LONGEST_START = 80
 
 @dataclass(frozen=True)
 class Positions:
+    spec: GameSpec
     planes: UInt64Array
     legal_actions: Int16Array
     num_legal: Int32Array
 
     def __getitem__(self, rows) -> "Positions":
-        return Positions(self.planes[rows], self.legal_actions[rows], self.num_legal[rows])
+        return Positions(
+            self.spec, self.planes[rows], self.legal_actions[rows], self.num_legal[rows]
+        )
 
     def tensor(self) -> Tensor:
         words = torch.from_numpy(self.planes.view(np.int64))
-        return expand_planes(words, (8, 8), torch.float32)
+        return expand_planes(words, self.spec.board_shape, torch.float32)
 
     def legal_logits(self, policy_logits_BA: Tensor) -> Tensor:
         behind = np.arange(self.legal_actions.shape[1]) >= self.num_legal[:, None]
@@ -57,7 +60,31 @@ def positions() -> Positions:
     plies = np.linspace(0, LONGEST_START, NUM_POSITIONS).astype(np.int32)
     states = random_starts(game, np.arange(NUM_POSITIONS, dtype=np.uint64), plies)
     legal_actions, num_legal = game.legal_actions(states)
-    return Positions(game.planes(states), legal_actions, num_legal)
+    return Positions(game.spec, game.planes(states), legal_actions, num_legal)
+
+
+@pytest.fixture(scope="session")
+def boards() -> Positions:
+    """Boards of 2048; in every third one nature is to move."""
+    game, rng = get_game("2048"), np.random.default_rng(1)
+    exponents = rng.integers(0, 12, (NUM_POSITIONS, 16))
+    planes = np.zeros((NUM_POSITIONS, 17), np.uint64)
+    for square in range(16):
+        planes[np.arange(NUM_POSITIONS), exponents[:, square]] |= np.uint64(1 << square)
+    num_legal = rng.integers(1, 5, NUM_POSITIONS).astype(np.int32)
+    num_legal[::3] = 0
+    planes[::3, 16] = 0xFFFF
+    legal_actions = np.full((NUM_POSITIONS, game.spec.max_legal), -1, np.int16)
+    for row, count in enumerate(num_legal):
+        legal_actions[row, :count] = rng.permutation(4)[:count]
+    return Positions(game.spec, planes, legal_actions, num_legal)
+
+
+@pytest.fixture(params=["positions", "boards"])
+def of_both_games(request) -> Positions:
+    """Positions of chess, and boards of 2048."""
+    found: Positions = request.getfixturevalue(request.param)
+    return found
 
 
 def overfit(network, positions: Positions, *, steps: int) -> list[float]:

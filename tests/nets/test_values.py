@@ -16,14 +16,11 @@ from chess_snn.nets import (
     NetConfig,
     build_network,
     count_operations,
-    expand_planes,
-    freeze,
     make_evaluator,
     net_config,
     read_value,
     value_target,
 )
-from chess_snn.nets.cuda_evaluator import StaticBatch
 from chess_snn.nets.values import NUM_BINS, return_bins
 
 WDL = get_game("chess").spec
@@ -132,105 +129,37 @@ def test_bad_settings_are_named(size, overrides, message):
 
 
 SPEC = get_game("2048").spec
-NETS = {"T2": net_config("tiny"), "T1": net_config("tiny", ticks=1),
-        "baseline": net_config("tiny").baseline()}
-CASES = [(net, precision) for net in NETS for precision in ("fp32", "bf16", "int8")
-         if (net, precision) != ("baseline", "int8")]
-B = 70
-
-
-@pytest.fixture(scope="module")
-def asked():
-    """Planes, lists and counts; every third row is one where nature is to move."""
-    rng = np.random.default_rng(1)
-    exponents = rng.integers(0, 12, (B, 16))
-    planes = np.zeros((B, 17), np.uint64)
-    for square in range(16):
-        planes[np.arange(B), exponents[:, square]] |= np.uint64(1 << square)
-    num_legal = rng.integers(1, 5, B).astype(np.int32)
-    num_legal[::3] = 0
-    planes[::3, 16] = 0xFFFF
-    legal_actions = np.full((B, SPEC.max_legal), -1, np.int16)
-    for row, count in enumerate(num_legal):
-        legal_actions[row, :count] = rng.permutation(4)[:count]
-    return planes, legal_actions, num_legal
-
-
-@pytest.mark.parametrize(("net", "precision"), CASES)
-def test_evaluators_say_what_the_network_says(asked, net, precision):
-    planes, legal_actions, num_legal = asked
-    frozen = freeze(build_network(SPEC, NETS[net], 5), precision)
-    with torch.inference_mode():
-        words = torch.from_numpy(planes.view(np.int64))
-        output = frozen(expand_planes(words, SPEC.board_shape, torch.float32))
-        _, values = read_value(SPEC, output.value_logits_BV)
-    with make_evaluator(build_network(SPEC, NETS[net], 5), precision=precision, num_threads=2,
-                        chunk_size=16) as evaluator:
-        answer = evaluator.evaluate(*asked)
-    assert answer.value_stm.dtype == answer.legal_logits.dtype == np.float32
-    assert (answer.value_stm.shape, answer.wdl_stm.shape) == ((B,), (B, 0))
-    np.testing.assert_allclose(answer.value_stm, values, rtol=1e-4)
-    for row, count in enumerate(num_legal):
-        expected = output.policy_logits_BA[row, legal_actions[row, :count].astype(np.int64)]
-        np.testing.assert_allclose(
-            answer.legal_logits[row, :count], expected, rtol=1e-4, atol=1e-5
-        )
-        assert (answer.legal_logits[row, count:] == -np.inf).all()
+TINY = net_config("tiny")
 
 
 @pytest.mark.parametrize("precision", ["bf16", "int8"])
-def test_low_precision_is_near_the_network_that_was_trained(asked, precision):
-    network = build_network(SPEC, NETS["T2"], 5).eval()
-    words = torch.from_numpy(asked[0].view(np.int64))
+def test_low_precision_is_near_the_network_that_was_trained(boards, precision):
+    network = build_network(SPEC, TINY, 5).eval()
     with torch.inference_mode():
-        output = network(expand_planes(words, SPEC.board_shape, torch.float32))
+        output = network(boards.tensor())
         _, expected = read_value(SPEC, output.value_logits_BV)
     with make_evaluator(network, precision=precision) as evaluator:
-        values = evaluator.evaluate(*asked).value_stm
+        values = evaluator.evaluate(
+            boards.planes, boards.legal_actions, boards.num_legal
+        ).value_stm
     assert np.mean(np.abs(values - expected.numpy())) < 0.1 * expected.mean()
 
 
-@pytest.mark.parametrize(("net", "precision"), CASES)
-def test_a_rows_answer_is_the_same_to_the_bit_in_every_company(asked, net, precision):
-    network = build_network(SPEC, NETS[net], 0)
-    with make_evaluator(network, precision=precision, chunk_size=64) as evaluator:
-        whole = evaluator.evaluate(*asked)
-        for rows in (slice(0, 1), slice(5, 7), slice(3, 20), [40, 2, 40]):
-            answer = evaluator.evaluate(*(column[rows] for column in asked))
-            np.testing.assert_array_equal(answer.legal_logits, whole.legal_logits[rows])
-            np.testing.assert_array_equal(answer.value_stm, whole.value_stm[rows])
-
-
-def test_only_positions_of_nature(asked):
-    planes, legal_actions, num_legal = asked
-    with make_evaluator(build_network(SPEC, NETS["T2"], 0)) as evaluator:
+def test_only_positions_of_nature(boards):
+    planes, legal_actions, num_legal = boards.planes, boards.legal_actions, boards.num_legal
+    with make_evaluator(build_network(SPEC, TINY, 0)) as evaluator:
         answer = evaluator.evaluate(planes, legal_actions, np.zeros_like(num_legal))
-        expected = evaluator.evaluate(*asked)
+        expected = evaluator.evaluate(planes, legal_actions, num_legal)
     assert (answer.legal_logits == -np.inf).all()
     np.testing.assert_array_equal(answer.value_stm, expected.value_stm)
 
 
-@pytest.mark.parametrize("precision", ["fp32", "bf16"])
-def test_a_static_batch_says_what_the_evaluator_says(asked, precision):
-    network = build_network(SPEC, NETS["T2"], 0)
-    with make_evaluator(network, precision=precision) as evaluator:
-        expected = evaluator.evaluate(*asked)
-    batch = StaticBatch(freeze(network, precision), 96, SPEC.max_legal)
-    batch.fill(*asked)
-    batch.start()
-    answer = batch.read(B, SPEC.max_legal)
-    np.testing.assert_allclose(answer.legal_logits, expected.legal_logits, atol=1e-5)
-    np.testing.assert_allclose(answer.value_stm, expected.value_stm, rtol=1e-4)
-    assert answer.wdl_stm.shape == (B, 0)
-
-
-def test_training_rows_without_actions_have_finite_gradients(asked):
+def test_training_rows_without_actions_have_finite_gradients(boards):
     """Where nature is to move, the policy has nothing to say, and nothing to learn."""
-    planes, legal_actions, num_legal = (torch.from_numpy(a.view(np.int64) if a.dtype == np.uint64
-                                                         else a) for a in asked)
-    network = build_network(SPEC, NETS["T2"], 0)
+    num_legal = torch.from_numpy(boards.num_legal)
+    network = build_network(SPEC, TINY, 0)
     output = network.legal_output(
-        expand_planes(planes, SPEC.board_shape, torch.float32), legal_actions, num_legal
+        boards.tensor(), torch.from_numpy(boards.legal_actions), num_legal
     )
     behind = torch.arange(SPEC.max_legal) >= num_legal.unsqueeze(1)
     output.legal_logits_BL.masked_fill(behind, 0).sum().backward()
@@ -239,6 +168,6 @@ def test_training_rows_without_actions_have_finite_gradients(asked):
 
 
 def test_the_operations_of_its_heads():
-    passes = {each.name: each for each in count_operations(SPEC, NETS["T2"]).passes}
+    passes = {each.name: each for each in count_operations(SPEC, TINY).passes}
     assert passes["policy.readout"].macs == 16 * 32 * 4
     assert passes["value.readout"].macs == 64 * 128

@@ -95,11 +95,6 @@ def test_certificates_come_from_the_option_or_the_environment(folder, monkeypatc
     assert security_of("tcp://127.0.0.1:8786", "", "--certificates") is None
 
 
-def test_without_certificates_the_way_to_make_them_is_named():
-    with pytest.raises(ConfigError, match=r"box-a:8786 .*cluster certs"):
-        security_of(ADDRESS, "", "--certificates")
-
-
 def test_in_clear_nothing_leaves_this_machine(folder):
     with pytest.raises(ConfigError, match="tcp://box-a:8786"):
         security_of("tcp://box-a:8786", str(folder), "--certificates")

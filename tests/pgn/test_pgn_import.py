@@ -15,7 +15,7 @@ from pgn_files import BAD_EVERY, pgn_text
 from random_games import COLUMNS
 
 from chess_snn.data import ReplayWindow, concatenate, read_manifest, read_shard
-from chess_snn.errors import ConfigError, CorruptDataError, UsageError
+from chess_snn.errors import CorruptDataError, UsageError
 from chess_snn.games import get_game
 from chess_snn.pgn import ImportFolder, import_pgn, importing, is_import, read_games
 from chess_snn.pgn import source as pgn_source
@@ -271,15 +271,6 @@ def test_what_is_no_pgn_is_refused_and_no_folder_is_made(tmp_path, content, name
     with pytest.raises((UsageError, CorruptDataError), match=named):
         import_pgn(path, tmp_path / "out")
     assert not (tmp_path / "out").exists()
-
-
-def test_a_file_that_is_missing_or_a_folder(tmp_path):
-    with pytest.raises(UsageError, match=r"none\.pgn"):
-        import_pgn(tmp_path / "none.pgn", tmp_path / "out")
-    with pytest.raises(UsageError):
-        import_pgn(tmp_path, tmp_path / "out")
-    with pytest.raises(ConfigError, match="--workers"):
-        import_pgn(tmp_path / "none.pgn", tmp_path / "out", workers=0)
 
 
 def test_a_game_without_an_end_is_refused_in_bounded_memory(tmp_path, monkeypatch):
