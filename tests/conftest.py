@@ -2,6 +2,8 @@
 
 import os
 import signal
+import subprocess
+import sys
 import tempfile
 
 if "PYTEST_XDIST_WORKER" in os.environ:
@@ -50,3 +52,11 @@ def oldest_campaign(tmp_path):
 
     with networks_of_the_oldest():
         yield copy_campaign(tmp_path)
+
+
+@pytest.fixture
+def dead_pid() -> int:
+    """Of a process that has ended."""
+    dead = subprocess.Popen([sys.executable, "-c", ""])
+    dead.wait()
+    return dead.pid

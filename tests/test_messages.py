@@ -104,6 +104,9 @@ def golden_cases() -> Iterator[tuple[str, str]]:
             yield command[2:], line
 
 
+CASES = dict(golden_cases())
+
+
 def written_again(root: Path) -> Iterator[str]:
     """The lines of messages.golden with the answers of today."""
     for line in GOLDEN.read_text(encoding="utf-8").splitlines():
@@ -120,11 +123,13 @@ def places(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-@pytest.mark.parametrize(("command", "line"), list(golden_cases()))
-def test_a_wrong_command_is_answered_by_its_line(places: Path, command: str, line: str) -> None:
+@pytest.mark.parametrize("command", CASES)
+def test_a_wrong_command_is_answered_by_its_line(places: Path, command: str) -> None:
+    if "cluster" in command:
+        pytest.importorskip("prefect")
     before = fingerprint(places)
     code, found = answer(places, shlex.split(command))
-    assert found == line, "to accept it, see the head of this file"
+    assert found == CASES[command], "to accept it, see the head of this file"
     assert found.lower().startswith("error: ")
     assert code == 2
     assert fingerprint(places) == before

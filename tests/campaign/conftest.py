@@ -1,3 +1,5 @@
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -22,3 +24,30 @@ def new_folder(tmp_path):
         return CampaignFolder.create(parent / name, config)
 
     return make
+
+
+HOLDER = """
+import sys, time
+from pathlib import Path
+from chess_snn.campaign import CampaignFolder, campaign_lock
+with campaign_lock(CampaignFolder.open(Path(sys.argv[1]))):
+    print("held", flush=True)
+    time.sleep(60)
+"""
+
+
+@pytest.fixture
+def lock_elsewhere():
+    """Have another process lock a campaign; returns the process."""
+    holders = []
+
+    def start(folder: CampaignFolder) -> subprocess.Popen:
+        command = [sys.executable, "-c", HOLDER, folder.path]
+        holders.append(subprocess.Popen(command, stdout=subprocess.PIPE, text=True))
+        assert holders[-1].stdout.readline() == "held\n"
+        return holders[-1]
+
+    yield start
+    for holder in holders:
+        holder.kill()
+        holder.wait()

@@ -1,10 +1,7 @@
 """One folder, one identity, one writer; leftovers of the dead are swept, the rest is left alone."""
 
 import resource
-import signal
 import socket
-import subprocess
-import sys
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
 
@@ -18,25 +15,7 @@ from chess_snn.campaign.viewing.watching import NumberedFiles
 from chess_snn.data import read_json, write_json
 from chess_snn.errors import CampaignError, CampaignLockedError, CorruptDataError, UsageError
 
-HOLDER = """
-import sys, time
-from pathlib import Path
-from chess_snn.campaign import CampaignFolder, campaign_lock
-with campaign_lock(CampaignFolder.open(Path(sys.argv[1]))):
-    print("held", flush=True)
-    time.sleep(60)
-"""
-
-
 NUM_STARTS = 8
-
-
-@pytest.fixture
-def dead_pid() -> int:
-    """Of a process that has ended."""
-    dead = subprocess.Popen([sys.executable, "-c", ""])
-    dead.wait()
-    return dead.pid
 
 
 def test_opening_finds_what_was_created_even_after_a_move(new_folder):
@@ -121,19 +100,14 @@ def test_a_lock_on_a_full_disk_is_one_line_bug(new_folder):
 
 
 @pytest.mark.fault(16)
-def test_a_second_writer_is_refused_until_the_first_is_killed(new_folder):
+def test_a_second_writer_is_refused_until_the_first_is_killed(new_folder, lock_elsewhere):
     folder = new_folder()
-    holder = subprocess.Popen(
-        [sys.executable, "-c", HOLDER, folder.path], stdout=subprocess.PIPE, text=True
-    )
-    try:
-        assert holder.stdout.readline() == "held\n"
-        wanted = f"process {holder.pid} on {socket.gethostname()} since 20"
-        with pytest.raises(CampaignLockedError, match=wanted), campaign_lock(folder):
-            pytest.fail("two writers")
-    finally:
-        holder.send_signal(signal.SIGKILL)
-        holder.wait()
+    holder = lock_elsewhere(folder)
+    wanted = f"process {holder.pid} on {socket.gethostname()} since 20"
+    with pytest.raises(CampaignLockedError, match=wanted), campaign_lock(folder):
+        pytest.fail("two writers")
+    holder.kill()
+    holder.wait()
     with campaign_lock(folder):
         pass
 

@@ -2,10 +2,7 @@
 
 import json
 import os
-import signal
 import socket
-import subprocess
-import sys
 import time
 from dataclasses import asdict, replace
 
@@ -96,16 +93,6 @@ def test_all_workers_in_a_line_count_each_gpu_once():
 # Finding out whether a process writes a campaign disturbs none.
 
 
-HOLDER = """
-import sys, time
-from pathlib import Path
-from chess_snn.campaign import CampaignFolder, campaign_lock
-with campaign_lock(CampaignFolder.open(Path(sys.argv[1]))):
-    print("held", flush=True)
-    time.sleep(60)
-"""
-
-
 def test_a_campaign_that_nobody_ran_has_none(new_folder):
     assert find_writer(new_folder()) is None
 
@@ -120,17 +107,12 @@ def test_runs_while_it_holds_the_lock_and_not_merely_while_it_lives(new_folder):
     assert find_writer(folder).state is WriterState.STOPPED
 
 
-def test_a_killed_writer_has_stopped_even_before_its_parent_asks(new_folder):
+def test_a_killed_writer_has_stopped_even_before_its_parent_asks(new_folder, lock_elsewhere):
     folder = new_folder()
-    holder = subprocess.Popen(
-        [sys.executable, "-c", HOLDER, folder.path], stdout=subprocess.PIPE, text=True
-    )
-    try:
-        assert holder.stdout.readline() == "held\n"
-        assert find_writer(folder).state is WriterState.RUNNING
-    finally:
-        holder.send_signal(signal.SIGKILL)
-        os.waitid(os.P_PID, holder.pid, os.WEXITED | os.WNOWAIT)  # it stays a zombie
+    holder = lock_elsewhere(folder)
+    assert find_writer(folder).state is WriterState.RUNNING
+    holder.kill()
+    os.waitid(os.P_PID, holder.pid, os.WEXITED | os.WNOWAIT)  # it stays a zombie
     assert find_writer(folder).state is WriterState.STOPPED
     holder.wait()
     assert find_writer(folder).state is WriterState.STOPPED

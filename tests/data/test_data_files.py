@@ -2,8 +2,6 @@ import errno
 import json
 import os
 import socket
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -28,13 +26,6 @@ UNREADABLE = "/proc/self/mem"
 
 def names(folder):
     return sorted(path.name for path in folder.iterdir())
-
-
-@pytest.fixture
-def dead_pid():
-    process = subprocess.Popen([sys.executable, "-c", ""])
-    process.wait()
-    return process.pid
 
 
 def test_json_comes_back_and_leaves_nothing_else(tmp_path):

@@ -172,7 +172,7 @@ def test_a_match_is_counted_as_it_was_played(chess_game):
 
 @pytest.mark.parametrize(
     ("games", "message"),
-    [([], ""),
+    [([], "games"),
      ([game("a", "a", 1, "x")], "'a' .*game 0"),
      ([game("a", "b", 1, "x"), game("a", "b", 2, "x")], "game 1 .*2")],
 )

@@ -109,7 +109,7 @@ def test_rounds_of_different_length_do_not_take_each_others_results(folder):
 
 @pytest.mark.parametrize(("generations", "opponents", "reason"), [
     ([7], ["random"], "7.* 2"),
-    ([1], [], ""),
+    ([1], [], "generation"),
     ([1], ["nobody"], "'nobody'"),
     ([1], ["minimax:99"], "minimax"),
 ])
