@@ -212,7 +212,7 @@ def test_settings_of_a_campaign_are_turned_to_moves_and_results():
     campaign = replace(TRAINING, policy_loss="advantage", entropy_bonus=0.1)
     applied = SupervisedSettings(learning_rate=0.5).applied_to(campaign)
     assert (applied.policy_loss, applied.entropy_bonus) == ("search", 0.0)
-    assert (applied.root_value_share, applied.surprise_share) == (0.0, 0.0)
+    assert (applied.root_value_share, applied.surprise_share) == (0.75, 0.0)
     assert applied.learning_rate == 0.5
     assert SupervisedSettings().applied_to(campaign).learning_rate == campaign.learning_rate
 

@@ -11,6 +11,8 @@ import signal
 import subprocess
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Final, Self
 
@@ -34,6 +36,17 @@ class EngineFailureError(ChessSnnError):
     code = "engine.failed"
 
 
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """One move that an engine considered, in the side to move's view."""
+
+    move: str
+    """As the engine wrote it, legal or not."""
+    unit: str
+    """``cp``, or ``mate`` where ``score`` is the moves to mate, negative if it is mated."""
+    score: int
+
+
 class EngineProcess(chess.engine.UciProtocol):
     """A running engine. After an :class:`EngineFailureError` it can only be released."""
 
@@ -45,6 +58,8 @@ class EngineProcess(chess.engine.UciProtocol):
         self._exited = asyncio.Event()
         self._answer: str | None = None
         """The first move that it named since this was set to None; "" where it named none."""
+        self._candidates: dict[str, Candidate] = {}
+        """What it said last of each line since this was emptied, by the line's number."""
         self._has_long_line = False
 
     @classmethod
@@ -114,6 +129,30 @@ class EngineProcess(chess.engine.UciProtocol):
                     raise
         return self._answer or ""
 
+    async def candidates(
+        self, board: chess.Board, limit: chess.engine.Limit, lines: int, game: object,
+        within_s: float,
+    ) -> list[Candidate]:
+        """The best moves, at most ``lines``, best first.
+
+        It forgets what it knows when ``game`` is another object than before. An engine that cannot
+        show several lines names one move.
+
+        Raises:
+            EngineFailureError: there is no answer within ``within_s`` seconds, or no move in it.
+        """
+        multi = self.options.get("MultiPV")
+        if multi is not None:
+            # python-chess sets what it takes for the default before each move.
+            self.options["MultiPV"] = replace(multi, default=_nearest(multi, lines))
+        async with self._in_time(within_s):
+            await self.ping()
+            self._candidates = {}
+            await self.play(board, limit, game=game)
+        if not self._candidates:
+            raise EngineFailureError("named no move and no score")
+        return list({each.move: each for each in self._candidates.values()}.values())
+
     async def release(self) -> None:
         """End the process at once, with all that it started, and close its pipes."""
         self._kill()
@@ -125,10 +164,22 @@ class EngineProcess(chess.engine.UciProtocol):
         await asyncio.wait([self.returncode])
 
     def line_received(self, line: str) -> None:
-        """Keep an answer as text, before python-chess reads it."""
+        """Keep an answer as text, before python-chess reads it.
+
+        What candidates are worth is read here as well: python-chess would play every line on a
+        board, which takes longer than a search of some hundred nodes.
+        """
         words = line.split()
         if self._answer is None and words[:1] == ["bestmove"]:
             self._answer = words[1] if len(words) > 1 else ""
+        if words[:1] == ["info"]:
+            followed_by = dict(pairwise(words))
+            unit = followed_by.get("score", "")
+            if "pv" in followed_by and unit in {"cp", "mate"}:
+                with suppress(ValueError):  # a score that is no number is no candidate
+                    self._candidates[followed_by.get("multipv", "1")] = Candidate(
+                        followed_by["pv"], unit, int(followed_by[unit])
+                    )
 
     def pipe_data_received(self, fd: int, data: bytes | str) -> None:
         """Kill an engine that sends a line without end; python-chess reads the others."""
