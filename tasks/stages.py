@@ -195,7 +195,7 @@ def challenge(
     Self-play of the next iteration goes first wherever both wait for a device.
     """
     folder = CampaignFolder.open(Path(directory))
-    iteration = match.player.generation - 1
+    iteration = match.generation - 1
     while parts := next_parts(folder, match, most=num_workers):
         run_all_on_devices(
             [

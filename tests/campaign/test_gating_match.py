@@ -17,7 +17,7 @@ from chess_snn.campaign.strength.gating_match import (
     next_parts,
 )
 from chess_snn.campaign.strength.match_games import read_match
-from chess_snn.campaign.strength.matches import NetworkPlayer, play_match_part, unplayed_parts
+from chess_snn.campaign.strength.matches import play_match_part, unplayed_parts
 from chess_snn.errors import ConfigError
 from chess_snn.evaluation import MatchResult, book_openings, opening_keys
 from chess_snn.evaluation.match_files import write_match
@@ -48,7 +48,7 @@ def keep_part(folder, match, part, points: list[float]) -> None:
     names = tuple(f"book:{number:04d}" for number in openings)
     halves = np.array([(min(1.0, each), max(0.0, each - 1.0)) for each in points])
     result = MatchResult(
-        spec=GAME.spec, player_a=match.player.name, player_b=match.opponent.name,
+        spec=GAME.spec, player_a=match.players[0], player_b=match.players[1],
         opening_keys=names, opening_positions=names,
         opening_index=np.repeat(np.arange(len(openings), dtype=np.int32), 2),
         a_is_white=np.tile([True, False], len(openings)),
@@ -69,7 +69,7 @@ def test_the_first_evaluated_generation_is_champion_without_games(new_folder):
     assert gating_match_of(folder, 3) is None
     finish(folder, 2, champion=2, score=None)
     match = gating_match_of(folder, 4)
-    assert (match.player.generation, match.opponent.generation) == (4, 2)
+    assert (match.generation, match.opponent) == (4, 2)
 
 
 def test_a_champion_by_hand_is_played_against_even_if_it_was_not_evaluated(new_folder):
@@ -78,7 +78,7 @@ def test_a_champion_by_hand_is_played_against_even_if_it_was_not_evaluated(new_f
     finish(folder, 1, champion=2)
     finish(folder, 2, champion=2, score=None)
     promote_by_hand(folder, 1, "somebody", "curious")
-    assert gating_match_of(folder, 4).opponent.generation == 1
+    assert gating_match_of(folder, 4).opponent == 1
 
 
 def test_no_games_are_played_where_scores_decide(new_folder):
@@ -89,11 +89,11 @@ def test_no_games_are_played_where_scores_decide(new_folder):
 
 def test_the_budget_is_that_of_the_evaluation_unless_set(folder, new_folder):
     match = gating_match_of(folder, 2)
-    assert (match.player, match.opponent) == (NetworkPlayer(2, 2), NetworkPlayer(1, 2))
+    assert match.players == ("gen-000002@2", "gen-000001@2")
     assert match.parts == [range(0, 4), range(4, 8), range(8, 12), range(12, 14)]
     other = new_folder("d", "promotion.simulations=9")
     finish(other, 0, champion=1)
-    assert gating_match_of(other, 2).opponent == NetworkPlayer(1, 9)
+    assert gating_match_of(other, 2).players == ("gen-000002@9", "gen-000001@9")
 
 
 @pytest.mark.parametrize(("points", "verdict"), [(2.0, "accept"), (0.0, "reject")])
@@ -152,7 +152,7 @@ def test_games_against_another_champion_are_not_taken_for_these(folder):
     keep_part(folder, first, 0, [2.0] * EACH)
     promote_by_hand(folder, 2, "somebody", "to see")
     second = gating_match_of(folder, 3)
-    assert second.opponent.generation == 2
+    assert second.opponent == 2
     assert gating_state(folder, second).num_parts == 0
 
 

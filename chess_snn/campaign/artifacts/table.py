@@ -25,7 +25,6 @@ from chess_snn.campaign.strength.ladder_tests import ladder_start, play_ladder_t
 from chess_snn.campaign.strength.matches import (
     CONVERSION,
     LADDER_TEST,
-    NetworkPlayer,
     ScheduledMatch,
     play_match_part,
 )
@@ -62,8 +61,7 @@ def _checkpoint_inputs(folder: CampaignFolder, generation: int) -> Iterator[Inpu
 def _match_part_inputs(folder: CampaignFolder, match: ScheduledMatch, part: int) -> Iterator[Input]:
     """The weights of the networks that play."""
     del part
-    players = (match.player, match.opponent)
-    networks = {player.generation for player in players if isinstance(player, NetworkPlayer)}
+    networks = {player for player in (match.generation, match.opponent) if isinstance(player, int)}
     return (_weights(folder, generation) for generation in sorted(networks))
 
 
