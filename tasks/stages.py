@@ -13,7 +13,7 @@ from prefect.states import Cancelled
 
 from chess_snn.campaign import CampaignFolder, Receipt, write_receipt
 from chess_snn.campaign.machine.training_launch import train_first_as_configured
-from chess_snn.campaign.stages.warm_start import SUPERVISED, is_warm
+from chess_snn.campaign.stages.first_generation import SUPERVISED, is_warm
 from chess_snn.campaign.store.plans import ProgressPlan
 from chess_snn.campaign.store.receipts import (
     DeviceUse,

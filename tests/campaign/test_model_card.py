@@ -2,8 +2,7 @@
 
 import small_campaigns as made
 
-from chess_snn.campaign.models.model_card import model_card
-from chess_snn.campaign.models.versions import version_of
+from chess_snn.campaign.models.versions import model_card, version_of
 
 
 def card_of(folder):

@@ -9,7 +9,7 @@ from small_campaigns import MICRO, play_iteration
 
 from chess_snn.campaign import CampaignFolder, load_config
 from chess_snn.campaign.models.exporting import export_model, read_exported
-from chess_snn.campaign.models.model_card import describe
+from chess_snn.campaign.models.versions import describe
 from chess_snn.campaign.stages import prepare_first_generation
 from chess_snn.cli.players import find_model
 from chess_snn.evaluation import SearchPlayer, make_player, play_match, random_openings

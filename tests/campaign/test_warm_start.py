@@ -10,7 +10,7 @@ from chess_snn.campaign import CampaignFolder, load_config
 from chess_snn.campaign.machine.training_launch import train_network
 from chess_snn.campaign.stages import play_shard, prepare_first_generation, train_generation
 from chess_snn.campaign.stages.dataset import fix_dataset
-from chess_snn.campaign.stages.warm_start import supervised_facts, train_first_generation
+from chess_snn.campaign.stages.first_generation import supervised_facts, train_first_generation
 from chess_snn.campaign.store.plans import begin_iteration, num_shards
 from chess_snn.campaign.viewing.alarms import find_alarms
 from chess_snn.data import is_committed, read_json, read_manifest

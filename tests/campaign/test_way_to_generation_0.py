@@ -15,7 +15,7 @@ from chess_snn.campaign.integrity.preflight import check_before_run
 from chess_snn.campaign.integrity.repair import repair_campaign
 from chess_snn.campaign.integrity.verify import verify_campaign
 from chess_snn.campaign.stages.dataset import fix_dataset
-from chess_snn.campaign.stages.warm_start import learn_dataset, train_first_generation
+from chess_snn.campaign.stages.first_generation import learn_dataset, train_first_generation
 from chess_snn.campaign.store.notes import read_notes
 from chess_snn.data import read_manifest
 from chess_snn.errors import CampaignError, DamagedFolderError

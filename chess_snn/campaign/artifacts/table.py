@@ -15,9 +15,9 @@ from chess_snn.campaign.stages import (
     train_generation,
     window_shards,
 )
+from chess_snn.campaign.stages.first_generation import is_warm, train_first_generation
 from chess_snn.campaign.stages.self_play import shard_values
 from chess_snn.campaign.stages.training import training_values
-from chess_snn.campaign.stages.warm_start import is_warm, train_first_generation
 from chess_snn.campaign.store import folder as paths
 from chess_snn.campaign.store.folder import CampaignFolder, file_name
 from chess_snn.campaign.store.notes import is_removed
