@@ -13,7 +13,6 @@ from pydantic import Field
 
 from chess_snn.cores import num_cores
 from chess_snn.errors import EngineError
-from chess_snn.evaluation.engines.guard import EngineGuard
 from chess_snn.evaluation.engines.process import Candidate, EngineFailureError, EngineProcess
 from chess_snn.settings import settings_class
 
@@ -52,7 +51,6 @@ class EnginePool:
         self.last_failure: str | None = None
         self._program, self._limit, self._settings = program, limit, settings
         self._processes: list[EngineProcess | None] = [None] * settings.num_processes
-        self._guard = EngineGuard()
         self._failed_in_a_row = 0
         self._identity: str | None = None
         self._is_closed = False
@@ -184,7 +182,7 @@ class EnginePool:
         """The process of a seat, greeted."""
         process = self._processes[seat]
         if process is None:
-            process = await EngineProcess.start(self._program, self._guard)
+            process = await EngineProcess.start(self._program)
             self._processes[seat] = process
             await process.greet(self._settings.start_s)
         return process

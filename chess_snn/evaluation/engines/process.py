@@ -6,8 +6,6 @@ and answers that depend on the position alone.
 
 import asyncio
 import logging
-import os
-import signal
 import subprocess
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
@@ -20,7 +18,7 @@ import chess
 import chess.engine
 
 from chess_snn.errors import ChessSnnError
-from chess_snn.evaluation.engines.guard import EngineGuard
+from chess_snn.processes import CANNOT_RUN, group_command
 
 _OPTIONS: Final = {"Threads": 1, "Hash": 16}
 """Set where the engine has them; they make its answers repeatable. 16 MiB are Stockfish's own
@@ -54,7 +52,6 @@ class EngineProcess(chess.engine.UciProtocol):
         super().__init__()
         self.identity = ""
         """What the engine calls itself, after the greeting: ``Stockfish 15.1``."""
-        self._guard: EngineGuard | None = None
         self._exited = asyncio.Event()
         self._answer: str | None = None
         """The first move that it named since this was set to None; "" where it named none."""
@@ -63,7 +60,7 @@ class EngineProcess(chess.engine.UciProtocol):
         self._has_long_line = False
 
     @classmethod
-    async def start(cls, program: Path, guard: EngineGuard) -> Self:
+    async def start(cls, program: Path) -> Self:
         """Start the program; it is not yet greeted. It ends with this process at the latest.
 
         Raises:
@@ -71,23 +68,12 @@ class EngineProcess(chess.engine.UciProtocol):
         """
         try:
             _, engine = await cls.popen(
-                str(program), stderr=subprocess.DEVNULL, start_new_session=True
+                group_command([str(program)]), stderr=subprocess.DEVNULL, start_new_session=True
             )
         except OSError as error:
             raise EngineFailureError(f"could not be started: {error}") from error
-        engine.identity, engine._guard = program.name, guard
-        try:
-            guard.add(engine.group)
-        except OSError as error:
-            await engine.release()
-            raise EngineFailureError(f"could not be guarded: {error}") from error
+        engine.identity = program.name
         return engine
-
-    @property
-    def group(self) -> int:
-        """Number of its process group: it has a session of its own."""
-        assert self.transport is not None
-        return self.transport.get_pid()
 
     async def greet(self, within_s: float) -> None:
         """Exchange greetings, and set options that make its answers repeatable.
@@ -156,8 +142,6 @@ class EngineProcess(chess.engine.UciProtocol):
     async def release(self) -> None:
         """End the process at once, with all that it started, and close its pipes."""
         self._kill()
-        if self._guard is not None:
-            self._guard.remove(self.group)
         await self._exited.wait()
         assert self.transport is not None
         self.transport.close()
@@ -194,8 +178,9 @@ class EngineProcess(chess.engine.UciProtocol):
 
     def _kill(self) -> None:
         """Kill its whole group: an engine is often behind a script, and outlives it if it hangs."""
+        assert self.transport is not None
         with suppress(ProcessLookupError):
-            os.killpg(self.group, signal.SIGKILL)
+            self.transport.terminate()
 
     @asynccontextmanager
     async def _in_time(self, within_s: float) -> AsyncIterator[None]:
@@ -215,6 +200,8 @@ class EngineProcess(chess.engine.UciProtocol):
         assert self.transport is not None
         status = self.transport.get_returncode()
         assert status is not None
+        if status == CANNOT_RUN:
+            return "could not be started"
         return f"was killed by signal {-status}" if status < 0 else f"ended with status {status}"
 
 
