@@ -13,7 +13,7 @@ COMMANDS = {
     ("ladder",): "Players of known strength",
     ("ladder", "make"): "chess-snn ladder make --out ladders/mine",
     ("ladder", "show"): "chess-snn ladder show",
-    ("ladder", "check"): "Exit code 1 where one is outside",
+    ("ladder", "check"): "exit code 1 where one is not",
     ("ladder", "games"): "chess-snn ladder games --player minimax:2",
     ("analyse",): "chess-snn analyse startpos --simulations 800",
     ("play",): "chess-snn play --model campaigns/cpu-001",

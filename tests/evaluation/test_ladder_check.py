@@ -1,69 +1,45 @@
-"""The check of a ladder: its distribution is exact, it seldom cries wolf, and it sees changes."""
+"""The check of a ladder: it sees which games were not played again move by move."""
 
-import itertools
-from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pytest
-from simulated_ladder import pair_results, simulated_results
 
-from chess_snn.errors import RatingError
-from chess_snn.evaluation.ladder import check_results
-from chess_snn.evaluation.ladder.check import points_distribution
-
-ELOS = {"random": 0, "b": 150, "c": 280, "d": 420, "e": 600, "f": 700}
+from chess_snn.evaluation import GreedyPlayer, RandomPlayer, book_openings, play_match
+from chess_snn.evaluation.ladder import num_same_games
 
 
-@pytest.mark.parametrize("pairs", [(1, 2, 0, 3, 1), (0, 0, 4, 0, 0), (3, 0, 0, 0, 3)])
-@pytest.mark.parametrize("num_drawn", [1, 2, 4])
-def test_every_choice_is_equally_likely(pairs, num_drawn):
-    points = [kind for kind, count in enumerate(pairs) for _ in range(count)]
-    choices = Counter(map(sum, itertools.combinations(points, num_drawn)))
-    expected = [choices[total] / choices.total() for total in range(4 * num_drawn + 1)]
-    np.testing.assert_allclose(points_distribution(np.array(pairs), num_drawn), expected)
+@pytest.fixture(scope="module")
+def play(chess_game):
+    """The first games of one match."""
+
+    def begin(num_openings, opponent="greedy"):
+        openings = book_openings(chess_game, 5, seed=7)[:num_openings]
+        players = RandomPlayer(), GreedyPlayer(chess_game, opponent)
+        return play_match(chess_game, *players, openings, seed=7, max_plies=30)
+
+    return begin
 
 
-def test_what_is_like_the_ladder_seldom_fails():
-    stream = np.random.default_rng(1)
-    failed = 0
-    for _ in range(300):
-        ladder, played = simulated_results(ELOS, 40, stream), simulated_results(ELOS, 4, stream)
-        failed += not all(row.is_within for row in check_results(ladder, played))
-    assert failed <= 26, "5 % are 15, and three standard deviations more 26"
+def test_the_first_games_of_a_match_are_played_again_alike(play):
+    whole = play(5)
+    assert num_same_games(whole, play(2)) == 4
+    assert num_same_games(whole, whole) == 10
 
 
-def test_a_player_that_has_changed_is_seen():
-    stream = np.random.default_rng(2)
-    ladder = simulated_results(ELOS, 80, stream)
-    played = simulated_results(ELOS | {"d": 80}, 12, stream)
-    rows = {(row.player, row.opponent): row for row in check_results(ladder, played)}
-    assert not rows["d", None].is_within
-    assert rows["d", None].score < rows["d", None].low
-    assert rows["random", None].is_within
+def test_a_player_with_other_random_numbers_is_seen(play):
+    assert num_same_games(play(5), play(5, opponent="another")) < 10
 
 
-def test_players_first_then_pairings_each_with_its_scores():
-    ladder = [pair_results("a", 0, "b", 0, 50, np.random.default_rng(3))]
-    (a, b, both) = check_results(ladder, ladder)
-    assert (a.player, a.opponent, b.player, both.opponent) == ("a", None, "b", "b")
-    assert a.score == pytest.approx(a.ladder_score)
-    assert a.score == pytest.approx(1 - b.score)
-    assert a.low < a.score < a.high
-    assert b.low == pytest.approx(1 - a.high)
-    assert (both.score, both.num_pairs) == (a.score, 50)
-
-
-def test_all_pairs_alike_leave_no_room():
-    won = pair_results("a", 9000, "b", 0, 30, np.random.default_rng(0))
-    (row, *_) = check_results([won], [won])
-    assert (row.low, row.high, row.score) == (1.0, 1.0, 1.0)
-    assert row.is_within
-
-
-def test_what_is_not_on_the_ladder_cannot_be_checked():
-    stream = np.random.default_rng(0)
-    ladder = [pair_results("a", 0, "b", 0, 5, stream)]
-    with pytest.raises(RatingError, match="c against a cannot be checked: the ladder has no such"):
-        check_results(ladder, [pair_results("c", 0, "a", 0, 5, stream)])
-    with pytest.raises(RatingError, match="it has no whole pair"):
-        check_results(ladder, [pair_results("a", 0, "b", 0, 0, stream)])
+def test_each_changed_game_is_counted(play):
+    match = play(3)
+    ends = np.cumsum(match.plies)
+    for changed in ([0], [2, 5]):
+        actions = match.actions.copy()
+        actions[ends[changed] - 1] += 1
+        assert num_same_games(match, replace(match, actions=actions)) == 6 - len(changed)
+    shorter = match.plies.copy()
+    shorter[-1] -= 1
+    assert num_same_games(match, replace(match, plies=shorter, actions=match.actions[:-1])) == 5
+    keys = ("book:9999", *match.opening_keys[1:])
+    assert num_same_games(match, replace(match, opening_keys=keys)) == 4
