@@ -14,7 +14,6 @@ from chess_snn.campaign import CampaignFolder, load_config
 from chess_snn.campaign.stages import play_shard, prepare_first_generation, train_generation
 from chess_snn.campaign.store.plans import CampaignClock, begin_iteration, num_shards
 from chess_snn.campaign.strength.matches import (
-    NetworkPlayer,
     ScheduledMatch,
     finish_match,
     play_match_part,
@@ -49,13 +48,13 @@ def run(
         )
     for opponent, simulations in (("random", 0), ("random", 64), ("greedy", 64)):
         match = ScheduledMatch(
-            "final", f"{opponent}-{simulations}", NetworkPlayer(iteration, simulations), opponent,
+            "final", f"{opponent}-{simulations}", iteration, opponent, simulations,
             config.evaluation.final_openings,
         )
         for part in range(len(match.parts)):
             play_match_part(folder.path, match, part)
         score = finish_match(folder.path, match)["score"]
-        report.add(f"{match.player.name} against {opponent}, 200 games", score, "score")
+        report.add(f"{match.players[0]} against {opponent}, 200 games", score, "score")
 
 
 command = benchmark("learn", run)

@@ -6,8 +6,9 @@ across ``exec``) and then becomes the command, or watches it::
 
     python processes.py PARENT_PID COMMAND...                  becomes COMMAND, with the same pid
     python processes.py PARENT_PID --tree GRACE_S COMMAND...   runs it, and ends all it has started
+    python processes.py PARENT_PID --group COMMAND...          runs it, and kills its process group
 
-In a shell, ``python -m chess_snn.processes --tree GRACE_S COMMAND...`` does the latter.
+In a shell, ``python -m chess_snn.processes --tree GRACE_S COMMAND...`` does the second.
 
 On other systems, the next start has to stop what a killed process left (:func:`end_session`).
 
@@ -21,6 +22,8 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final
 
@@ -33,6 +36,9 @@ PARENT_IS_DEAD: Final = 3
 EXIT_STOPPED: Final = 128 + signal.SIGTERM
 """Exit code of a ``--tree`` process that was stopped."""
 
+CANNOT_RUN: Final = 126
+"""Exit code of a ``--group`` process whose command is not a program, as in a shell."""
+
 KILL_TIMEOUT_S: Final = 10.0
 """Longest wait for killed processes to be gone."""
 
@@ -40,6 +46,7 @@ STOP_TIMEOUT_S: Final = 10.0
 """Default time between SIGTERM and SIGKILL."""
 
 _TREE: Final = "--tree"
+_GROUP: Final = "--group"
 _ORPHAN_GRACE_S: Final = 3.0
 """Time that a tree has to end when its owner, and so the owner's servers, died."""
 _POLL_S: Final = 0.1
@@ -74,6 +81,15 @@ def start(
         env=os.environ | dict(environment or {}), stdin=subprocess.DEVNULL, stdout=stdout,
         stderr=stderr, start_new_session=True,
     )
+
+
+def group_command(command: Sequence[str]) -> list[str]:
+    """What runs ``command`` in a process group that is killed when this process ends.
+
+    It has the command's pipes and exit status. SIGTERM kills the group too, so the command and its
+    children, such as a program behind a script, end at once.
+    """
+    return [sys.executable, "-I", "-S", __file__, str(os.getpid()), _GROUP, *command]
 
 
 def stop(child: "subprocess.Popen[bytes]", grace_s: float = STOP_TIMEOUT_S) -> None:
@@ -130,6 +146,35 @@ def _prctl(option: int, value: int) -> None:
         libc = ctypes.CDLL(None, use_errno=True)
         if libc.prctl(option, value, 0, 0, 0) != 0:
             raise OSError(ctypes.get_errno(), f"prctl({option}, {value}) failed")
+
+
+def _run_group(command: Sequence[str], owner: int) -> int:
+    """Run ``command`` in a group of its own until it ends, ``owner`` does, or SIGTERM comes.
+
+    The kernel kills the command, if not its children, should this process be killed.
+    """
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(EXIT_STOPPED))
+    try:
+        child = subprocess.Popen(
+            command, process_group=0,
+            preexec_fn=partial(  # noqa: PLW1509 - this process has one thread
+                _prctl, _PR_SET_PDEATHSIG, signal.SIGKILL
+            ),
+        )
+    except OSError:
+        return CANNOT_RUN
+    try:
+        while child.poll() is None and os.getppid() == owner:
+            time.sleep(_POLL_S)
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(child.pid, signal.SIGKILL)
+        code = child.wait()
+    if code < 0:
+        with suppress(OSError):  # SIGKILL has no handler
+            signal.signal(-code, signal.SIG_DFL)
+        os.kill(os.getpid(), -code)
+    return code
 
 
 class _Tree:
@@ -229,6 +274,8 @@ def main(arguments: Sequence[str]) -> int:
     if arguments[0] == _TREE:
         arguments = [str(os.getppid()), *arguments]
     parent_pid, *command = arguments
+    if command[0] == _GROUP:
+        return _run_group(command[1:], int(parent_pid))
     if command[0] == _TREE:
         _, grace_s, *command = command
         return _Tree(command, float(grace_s), int(parent_pid)).run()

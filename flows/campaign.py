@@ -24,7 +24,7 @@ from chess_snn.campaign.integrity.rebuild import Rebuilder, make_here, missing_g
 from chess_snn.campaign.machine.warm_up import warm_up
 from chess_snn.campaign.stages import first_entropy_ratio, prepare_first_generation
 from chess_snn.campaign.stages.dataset import fixed_dataset, schedule_of
-from chess_snn.campaign.stages.warm_start import is_warm
+from chess_snn.campaign.stages.first_generation import is_warm
 from chess_snn.campaign.store.folder import CONFIG_FILE
 from chess_snn.campaign.store.plans import CampaignClock
 from chess_snn.campaign.store.receipts import recorded_seconds

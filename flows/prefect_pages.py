@@ -42,6 +42,10 @@ _FIGURES: Final = {
     "train/policy_loss": ("training", "loss, policy"),
     "train/value_loss": ("training", "loss, value"),
     "train/holdout_value_loss": ("training", "loss, value, on games held out"),
+    "train/holdout_brier_score_after": ("training", "Brier score on games held out"),
+    "train/holdout_decided_accuracy_after": (
+        "training", "share of won and lost positions held out that are judged right"
+    ),
     "train/samples_per_s": ("training", "samples/s"),
     "train/ranks": ("training", "ranks"),
     "evaluation/points_mean": ("evaluation", "points, mean"),

@@ -10,7 +10,7 @@ from prefect.task_runners import ThreadPoolTaskRunner
 
 from chess_snn.campaign import CampaignFolder, campaign_lock, read_receipts
 from chess_snn.campaign.stages.networks import game_of
-from chess_snn.campaign.strength.matches import NetworkPlayer, ScheduledMatch
+from chess_snn.campaign.strength.matches import ScheduledMatch, player_name
 from chess_snn.campaign.strength.ratings import rate_campaign
 from chess_snn.campaign.viewing.events import EVALUATION
 from chess_snn.data import is_committed
@@ -92,24 +92,21 @@ def plan_matches(
             )
     for opponent in opponents:
         make_player(game_of(folder), opponent)
-    players = [NetworkPlayer(generation, simulations) for generation in chosen]
-    pairs: list[tuple[NetworkPlayer, NetworkPlayer | str]] = [
-        *((newer, older) for older, newer in combinations(players, 2)),
-        *((player, opponent) for player in players for opponent in dict.fromkeys(opponents)),
+    pairs: list[tuple[int, int | str]] = [
+        *((newer, older) for older, newer in combinations(chosen, 2)),
+        *((generation, opponent) for generation in chosen for opponent in dict.fromkeys(opponents)),
     ]
     if not pairs:
         raise ConfigError("a tournament needs two generations, or a generation and an opponent")
     return [
         ScheduledMatch(
-            event=f"tournament-{openings:05d}", name=f"{player.name}-{_name(opponent)}",
-            player=player, opponent=opponent, num_openings=openings,
+            event=f"tournament-{openings:05d}",
+            name=f"{player_name(generation, simulations)}-{player_name(opponent, simulations)}",
+            generation=generation, opponent=opponent, simulations=simulations,
+            num_openings=openings,
         )
-        for player, opponent in pairs
+        for generation, opponent in pairs
     ]
-
-
-def _name(opponent: NetworkPlayer | str) -> str:
-    return opponent if isinstance(opponent, str) else opponent.name
 
 
 def _play_all(folder: CampaignFolder, matches: Sequence[ScheduledMatch]) -> None:

@@ -14,9 +14,9 @@ from chess_snn.campaign import CampaignConfig, CampaignFolder, Receipt, read_rec
 from chess_snn.campaign.configuration.loading import config_values
 from chess_snn.campaign.models.versions import describe_version
 from chess_snn.campaign.stages import step_losses
+from chess_snn.campaign.stages.first_generation import supervised_facts
 from chess_snn.campaign.stages.networks import game_of
 from chess_snn.campaign.stages.training import trained_by
-from chess_snn.campaign.stages.warm_start import supervised_facts
 from chess_snn.campaign.store.collection import GameFilter, games_of_iteration
 from chess_snn.campaign.store.folder import CONFIG_FILE
 from chess_snn.campaign.strength.champions import champion_of

@@ -13,7 +13,7 @@ from prefect.states import Cancelled
 
 from chess_snn.campaign import CampaignFolder, Receipt, write_receipt
 from chess_snn.campaign.machine.training_launch import train_first_as_configured
-from chess_snn.campaign.stages.warm_start import SUPERVISED, is_warm
+from chess_snn.campaign.stages.first_generation import SUPERVISED, is_warm
 from chess_snn.campaign.store.plans import ProgressPlan
 from chess_snn.campaign.store.receipts import (
     DeviceUse,
@@ -195,7 +195,7 @@ def challenge(
     Self-play of the next iteration goes first wherever both wait for a device.
     """
     folder = CampaignFolder.open(Path(directory))
-    iteration = match.player.generation - 1
+    iteration = match.generation - 1
     while parts := next_parts(folder, match, most=num_workers):
         run_all_on_devices(
             [

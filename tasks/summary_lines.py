@@ -60,7 +60,7 @@ def first_training_line(done: Done[Json]) -> str:
     """The same of generation 0; pace and losses are those before its last checkpoint.
 
     Args:
-        done: what :func:`chess_snn.campaign.stages.warm_start.train_first_generation` returned.
+        done: what :func:`.train_first_generation` returned.
     """
     facts = done.result
     last = facts["points"][-1]

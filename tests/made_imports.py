@@ -7,7 +7,7 @@ from pathlib import Path
 from benchmarks.random_data import play_random_games
 from chess_snn.data import GameRecords, write_shard
 from chess_snn.games import get_game
-from chess_snn.pgn import ImportFolder, ImportReport
+from chess_snn.pgn import ImportFolder, ImportReport, ImportSource
 
 GAMES_EACH = 12
 
@@ -18,7 +18,8 @@ class Killed(BaseException):
 
 def make_import(path: Path, num_shards: int = 2, *, finished: bool = True, **meta) -> Path:
     """Shards of 12 games each, the longer the later; ``meta`` goes on the last one."""
-    folder = ImportFolder.create(path, "some.pgn", hashlib.sha256(b"").hexdigest(), GAMES_EACH)
+    content = hashlib.sha256(b"").hexdigest()[:12]
+    folder = ImportFolder.create(path, ImportSource("some.pgn", content, GAMES_EACH))
     for index in range(num_shards):
         changes = meta if index == num_shards - 1 else {}
         records = easy_games(GAMES_EACH, ply_cap=20 + 4 * index)

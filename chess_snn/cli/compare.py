@@ -9,7 +9,7 @@ from typing import Annotated, Final
 import typer
 
 from chess_snn.campaign import CampaignFolder
-from chess_snn.campaign.models.references import KNOWN_MODELS
+from chess_snn.campaign.models.references import KNOWN_MODELS, Model
 from chess_snn.campaign.strength.measured_points import Point, common_points, milestones
 from chess_snn.cli.console import console, print_json, print_message, print_rows, table_of
 from chess_snn.cli.match import (
@@ -18,7 +18,7 @@ from chess_snn.cli.match import (
     OpeningsOption,
     elo_json,
     games_pgn,
-    play_entrants,
+    play_players,
     score_rows,
 )
 from chess_snn.cli.options import (
@@ -32,10 +32,8 @@ from chess_snn.cli.options import (
 )
 from chess_snn.cli.orchestration import ask_mlflow
 from chess_snn.cli.players import (
-    Entrant,
     GameOption,
-    find_entrant,
-    find_network_entrant,
+    find_network,
     game_of_players,
 )
 from chess_snn.cli.plots import campaign_curves_svg, comparison_svg
@@ -86,22 +84,21 @@ def compare_models(
         raise UsageError(f"{out} exists already; choose a new folder with --out")
     check_writable(out, "--out")
     game = game_of_players([a, b], game_name)
-    entrants = [find_network_entrant(game, text, simulations) for text in (a, b)]
-    result, settings, seconds = play_entrants(
-        game, entrants, games, openings, seed=seed, max_plies=max_plies, threads=threads,
+    models = [find_network(game, text, simulations) for text in (a, b)]
+    result, settings, seconds = play_players(
+        game, models, games, openings, seed=seed, max_plies=max_plies, threads=threads,
         device=device,
     )
     settings["device"] = device
     comparison = judge(result)
     print_rows(f"{result.player_a} against {result.player_b}", _rows(comparison))
     print_message(_verdict(comparison))
-    models = [entrant.model for entrant in entrants if entrant.model is not None]
     campaigns = list({m.campaign.campaign_id: m.campaign for m in models if m.campaign}.values())
     if out is None and not campaigns:
         return
-    target = out or campaigns[0].comparison(_name(entrants, games, settings))
+    target = out or campaigns[0].comparison(_name(models, games, settings))
     settings["seconds"] = round(seconds, 1)
-    _write(target, game, entrants, comparison, settings)
+    _write(target, game, models, comparison, settings)
     kept = [TABLE, PLOT, RESULT, *([] if result.is_solo else [GAMES])]
     print_message(f"Kept in {target}: {', '.join(kept)}.")
     for campaign in campaigns:
@@ -112,16 +109,16 @@ def compare_models(
         )
 
 
-def _name(entrants: Sequence[Entrant], games: int, settings: Json) -> str:
+def _name(models: Sequence[Model], games: int, settings: Json) -> str:
     """The same for the same match, whose outcome is the same too, wherever its networks lie."""
     sides = "-against-".join(
-        ("network" if generation is None else f"gen-{generation:06d}") + f"@{entrant.simulations}"
-        for entrant in entrants for generation in [entrant.facts.get("generation")]
+        ("network" if model.generation is None else f"gen-{model.generation:06d}")
+        + f"@{model.simulations}"
+        for model in models
     )
     players = [
-        [entrant.digest, entrant.facts.get("config_digest"), entrant.simulations,
-         entrant.random_percent]
-        for entrant in entrants
+        [model.file_digest, model.config_digest, model.simulations, model.random_percent]
+        for model in models
     ]
     match = json.dumps([players, games, settings], sort_keys=True)
     return f"{sides}-{hashlib.sha256(match.encode()).hexdigest()[:_DIGEST_LENGTH]}"
@@ -145,7 +142,7 @@ def _verdict(comparison: Comparison) -> str:
 
 
 def _write(
-    target: Path, game: Game, entrants: Sequence[Entrant], comparison: Comparison,
+    target: Path, game: Game, models: Sequence[Model], comparison: Comparison,
     settings: Json,
 ) -> None:
     """Commit the comparison to ``target``; one that is there already was the same."""
@@ -160,7 +157,7 @@ def _write(
         ]))
         write_text(stage.path / PLOT, comparison_svg(comparison))
         if not result.is_solo:  # PGN is of games of two players
-            write_parts(stage.path / GAMES, games_pgn(game, entrants, result, settings["seed"]))
+            write_parts(stage.path / GAMES, games_pgn(game, models, result, settings["seed"]))
         stage.commit(_KIND, {"likelihood_of_superiority": comparison.superiority})
 
 
@@ -196,12 +193,12 @@ def compare_campaigns(
     for point in chosen:
         pair = point.a.generation, point.b.generation
         if pair not in results:  # two measures may have the same pair
-            entrants = [
-                find_entrant(game, f"{folder.path}@{generation}", simulations)
+            models = [
+                find_network(game, f"{folder.path}@{generation}", simulations)
                 for folder, generation in zip(folders, pair, strict=True)
             ]
-            result, *_ = play_entrants(
-                game, entrants, games, "", seed=seed, max_plies=max_plies, threads=threads,
+            result, *_ = play_players(
+                game, models, games, "", seed=seed, max_plies=max_plies, threads=threads,
                 device=device,
             )
             results[pair] = judge(result)

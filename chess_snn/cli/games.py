@@ -32,6 +32,7 @@ from chess_snn.cli.console import (
     work_bar,
 )
 from chess_snn.cli.drawing import board_png, board_svg, draw_board, draw_position, position_of
+from chess_snn.cli.label import label_command
 from chess_snn.cli.learn import learn_command
 from chess_snn.cli.options import AsJsonOption, JsonFile, output_option
 from chess_snn.cli.players import check_game
@@ -221,6 +222,7 @@ def stats(
         _print_figures(figures, collection.spec.milestone_name)
 
 
+app.command("label")(label_command)
 app.command("learn")(learn_command)
 
 

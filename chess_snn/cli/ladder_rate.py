@@ -11,7 +11,7 @@ from typing import Annotated, Final
 
 import typer
 
-from chess_snn.campaign.models.references import KNOWN_MODELS
+from chess_snn.campaign.models.references import KNOWN_MODELS, Model
 from chess_snn.cli.console import console, print_json, print_message, work_bar
 from chess_snn.cli.match import games_pgn
 from chess_snn.cli.options import (
@@ -24,7 +24,7 @@ from chess_snn.cli.options import (
     check_writable,
     output_option,
 )
-from chess_snn.cli.players import Entrant, find_network_entrant
+from chess_snn.cli.players import find_network, take_seat
 from chess_snn.cli.plots import ladder_svg
 from chess_snn.cli.results import matches_table, ratings_table
 from chess_snn.data import read_json, write_json, write_parts, write_text
@@ -114,8 +114,8 @@ def rate(
     """
     check_book(get_game("chess"), games // 2, "--games")
     check_writable(out and out / RATINGS, "--out")
-    entrants = [_find_network(text, simulations) for text in networks]
-    if len({entrant.name for entrant in entrants}) < len(entrants):
+    models = [find_network(get_game("chess"), text, simulations) for text in networks]
+    if len({model.name for model in models}) < len(models):
         raise UsageError(f"a network is named twice: {', '.join(networks)}")
     found = find_ladder(ladder)
     engines = EngineSettings(threads, answer_s=_ENGINE_S, start_s=_ENGINE_S)
@@ -133,13 +133,13 @@ def rate(
     with ExitStack() as stack:
         folder = out or Path(stack.enter_context(tempfile.TemporaryDirectory()))
         played: dict[str, dict[str, list[MatchResult]]] = {}
-        for entrant in entrants:
-            batches = _Batches(folder / _PARTS, entrant, found.max_plies, seed, engines)
-            played[entrant.name] = batches.play(
+        for model in models:
+            batches = _Batches(folder / _PARTS, model, found.max_plies, seed, engines)
+            played[model.name] = batches.play(
                 found, available.players, names, games, threads, device
             )
     ratings = rate_on_ladder(found, played, available.approximate)
-    body = _to_json(found, entrants, ratings, {"seed": seed, "games": games})
+    body = _to_json(found, models, ratings, {"seed": seed, "games": games})
     if as_json:
         print_json(body)
     else:
@@ -153,21 +153,12 @@ def rate(
         write_json(out / RATINGS, body)
         write_text(out / PLOT, picture)
         write_parts(out / GAMES, (
-            text for entrant, rated in zip(entrants, ratings, strict=True)
+            text for model, rated in zip(models, ratings, strict=True)
             for match in rated.matches
-            for text in games_pgn(
-                get_game("chess"), (entrant, Entrant(match.player_b, None, 0)), match, seed
-            )
+            for text in games_pgn(get_game("chess"), (model, match.player_b), match, seed)
         ))
         if not as_json:
             print_message(f"written: {out / RATINGS}, {out / PLOT}, {out / GAMES}")
-
-
-def _find_network(text: str, simulations: int) -> Entrant:
-    """The entrant, under a name that tells all that makes it another player."""
-    entrant = find_network_entrant(get_game("chess"), text, simulations)
-    percent = entrant.random_percent
-    return entrant if percent is None else replace(entrant, name=f"{entrant.name}~{percent:g}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +166,7 @@ class _Batches:
     """The batches of one network, each a file."""
 
     folder: Path
-    entrant: Entrant
+    model: Model
     max_plies: int
     seed: int
     engines: EngineSettings
@@ -186,9 +177,9 @@ class _Batches:
     ) -> dict[str, list[MatchResult]]:
         """Every batch by opponent: of ``opponents``, or of rungs near the network's strength."""
         total, done = num_games * max(1, len(opponents)), 0
-        with ExitStack() as pools, work_bar(self.entrant.name, "games over") as on_progress:
-            seat = self.entrant.take_seat(
-                get_game("chess"), 2 * BATCH_PAIRS, threads or None, device, pools
+        with ExitStack() as pools, work_bar(self.model.name, "games over") as on_progress:
+            seat = take_seat(
+                get_game("chess"), self.model, 2 * BATCH_PAIRS, threads or None, device, pools
             )
 
             def play_batch(opponent: str, number: int) -> MatchResult:
@@ -207,14 +198,14 @@ class _Batches:
             }
 
     def _play_or_read(self, seat: Player, opponent: str, number: int) -> MatchResult:
-        game, entrant = get_game("chess"), self.entrant
+        game, model = get_game("chess"), self.model
         # What must be equal in all batches that are counted together.
         conditions = {
-            "seed": self.seed, "max_plies": self.max_plies, "weights": entrant.digest,
-            "simulations": entrant.simulations,
+            "seed": self.seed, "max_plies": self.max_plies, "weights": model.file_digest,
+            "simulations": model.simulations,
         }
-        digest = hashlib.sha256(entrant.name.encode()).hexdigest()[:_DIGEST_LENGTH]
-        name = f"{_NOT_IN_NAMES.sub('-', entrant.name)[-40:]}-{digest}"
+        digest = hashlib.sha256(model.name.encode()).hexdigest()[:_DIGEST_LENGTH]
+        name = f"{_NOT_IN_NAMES.sub('-', model.name)[-40:]}-{digest}"
         path = self.folder / f"{name}--{_NOT_IN_NAMES.sub('-', opponent)}--{number:04d}.json"
         if (kept := read_kept_match(game, path, conditions)) is not None:
             return kept
@@ -225,13 +216,12 @@ class _Batches:
             seed=derive_seed(self.seed, "ladder-rate", opponent, number),
             max_plies=self.max_plies,
         )
-        result = replace(result, player_a=entrant.name)
         write_match(path, result, conditions)
         return result
 
 
 def _to_json(
-    ladder: Ladder, entrants: Sequence[Entrant], ratings: Sequence[LadderRating], settings: Json
+    ladder: Ladder, models: Sequence[Model], ratings: Sequence[LadderRating], settings: Json
 ) -> Json:
     return {
         "scale": _SCALE,
@@ -239,10 +229,10 @@ def _to_json(
         "approximate_elo": APPROXIMATE_ELO,
         "networks": [
             rated.to_json() | {
-                "simulations": entrant.simulations, "weights": entrant.digest,
-                "generation": entrant.facts.get("generation"),
+                "simulations": model.simulations, "weights": model.file_digest,
+                "generation": model.generation,
             }
-            for entrant, rated in zip(entrants, ratings, strict=True)
+            for model, rated in zip(models, ratings, strict=True)
         ],
     } | settings
 

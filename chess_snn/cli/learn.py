@@ -51,7 +51,9 @@ _COLUMNS: Final = {
     "value\nloss": _figure("value_loss", ".3f"),
     "samples/s": _figure("samples_per_s", ",.0f"),
     "held out:\npolicy": _figure("holdout_policy_loss", ".3f"),
-    "\nvalue": _figure("holdout_value_loss", ".3f"),
+    "\nvalue": _figure("holdout_value_target_loss", ".3f"),
+    "\nBrier": _figure("holdout_brier_score", ".3f"),
+    "\nwinner %": _figure("holdout_decided_accuracy", ".1%"),
     "\nmoves %": _figure("holdout_policy_accuracy", ".1%"),
 }
 _MOST_ROWS = 12

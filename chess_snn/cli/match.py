@@ -11,6 +11,7 @@ from typing import Annotated, Final
 
 import typer
 
+from chess_snn.campaign.models.references import Model
 from chess_snn.cli.console import print_rows, work_bar
 from chess_snn.cli.options import (
     JsonFile,
@@ -22,10 +23,10 @@ from chess_snn.cli.options import (
 )
 from chess_snn.cli.players import (
     DEFAULT_ENGINE_S,
-    Entrant,
     GameOption,
-    find_entrant,
+    find_player,
     game_of_players,
+    take_seat,
 )
 from chess_snn.data import write_parts
 from chess_snn.errors import UsageError
@@ -107,24 +108,24 @@ def match_command(
     game = game_of_players([a, b], game_name)
     if pgn is not None:
         check_pgn_game(game)
-    entrants = [find_entrant(game, text, simulations) for text in (a, b)]
-    result, settings, seconds = play_entrants(
-        game, entrants, games, openings, seed=seed, max_plies=max_plies, threads=threads,
+    players = [find_player(game, text, simulations) for text in (a, b)]
+    result, settings, seconds = play_players(
+        game, players, games, openings, seed=seed, max_plies=max_plies, threads=threads,
         device=device, engine_seconds=engine_seconds,
     )
     _print_result(result, seconds)
     if pgn is not None:
-        write_parts(pgn, games_pgn(game, entrants, result, seed))
+        write_parts(pgn, games_pgn(game, players, result, seed))
     if json_file is not None:
         more = {"elo": elo_json(result)} | settings | {"seconds": round(seconds, 1)}
         write_match(json_file, result, more)
 
 
-def play_entrants(
-    game: Game, entrants: Sequence[Entrant], games: int, openings: str, *, seed: int,
+def play_players(
+    game: Game, players: Sequence[Model | str], games: int, openings: str, *, seed: int,
     max_plies: int | None, threads: int, device: str, engine_seconds: float = DEFAULT_ENGINE_S,
 ) -> tuple[MatchResult, Json, float]:
-    """Let two entrants play each opening with both colours, under a bar.
+    """Let two players play each opening with both colours, under a bar.
 
     Returns:
         The match, the settings that decide it, for its file, and how many seconds it took.
@@ -138,8 +139,8 @@ def play_entrants(
     start = time.perf_counter()
     with ExitStack() as pools:
         player_a, player_b = (
-            entrant.take_seat(game, games, threads or None, device, pools, engine_seconds)
-            for entrant in entrants
+            take_seat(game, player, games, threads or None, device, pools, engine_seconds)
+            for player in players
         )
         with work_bar(f"{player_a.name} against {player_b.name}", "games over") as on_progress:
             result = play_match(
@@ -151,10 +152,12 @@ def play_entrants(
 
 
 def games_pgn(
-    game: Game, entrants: Sequence[Entrant], result: MatchResult, seed: int
+    game: Game, players: Sequence[Model | str], result: MatchResult, seed: int
 ) -> Iterator[str]:
-    """Every game of a match between ``entrants`` as PGN."""
-    facts_a, facts_b = (entrant.facts for entrant in entrants)
+    """Every game of a match between ``players`` as PGN."""
+    facts_a, facts_b = (
+        {} if isinstance(player, str) else player.game_facts for player in players
+    )
     texts = match_pgn(
         game, result, event=f"{result.player_a} against {result.player_b}",
         date=datetime.now(UTC).isoformat(), facts=(facts_a, facts_b), more={"Seed": str(seed)},

@@ -5,6 +5,7 @@ import secrets
 import sys
 from collections.abc import Callable
 from contextlib import ExitStack
+from dataclasses import replace
 from functools import partial
 from typing import Annotated, Final
 
@@ -14,19 +15,19 @@ from rich.console import Group, RenderableType
 from rich.live import Live
 from rich.text import Text
 
-from chess_snn.campaign.models.references import KNOWN_MODELS
+from chess_snn.campaign.models.references import KNOWN_MODELS, Model
 from chess_snn.cli.console import console, print_message
 from chess_snn.cli.keyboard import Keyboard, has_keyboard
 from chess_snn.cli.options import NetworkDeviceOption, SimulationsOption, ThreadsOption
 from chess_snn.cli.players import (
     ADVISER,
     START,
-    Entrant,
     GameOption,
-    find_entrant,
+    find_player,
     game_of_players,
     newest_or_untrained,
     read_position,
+    take_seat,
 )
 from chess_snn.cli.terminal_game import ChessGame, Show, TerminalGame
 from chess_snn.config import check_choice
@@ -79,7 +80,7 @@ def play_command(
     chess-snn play --game 2048 --seed 7
     """
     check_choice("--color", color, (*_SIDES, "random"))
-    rules, entrant = _choose(game_name, model, simulations)
+    rules, opponent = _choose(game_name, model, simulations)
     seed = secrets.randbits(63) if seed is None else seed
     ascii_only = ascii_only or not console.encoding.startswith("utf")
     start = (
@@ -91,7 +92,7 @@ def play_command(
         raise UsageError(f"--color is for two players, {rules.spec.name} has one")
     human = _SIDES[secrets.choice(tuple(_SIDES)) if color == "random" else color]
     with ExitStack() as pools:
-        player = entrant.take_seat(rules, 1, threads or None, device, pools)
+        player = take_seat(rules, opponent, 1, threads or None, device, pools)
         kind = ChessGame if rules.spec.name == "chess" else TerminalGame
         make_table = partial(
             kind, rules, start, player, seed=seed, ascii_only=ascii_only, human=human
@@ -109,18 +110,18 @@ def play_command(
             print_message("")
 
 
-def _choose(game_name: str, model: str | None, simulations: int) -> tuple[Game, Entrant]:
+def _choose(game_name: str, model: str | None, simulations: int) -> tuple[Game, Model | str]:
     """What is played, and with whom."""
     game = game_of_players([] if model is None else [model], game_name)
     if model is not None or game.spec.num_players == 1:
-        return game, find_entrant(game, model or ADVISER, simulations)
+        return game, find_player(game, model or ADVISER, simulations)
     newest = newest_or_untrained(game.spec.name)
     if newest.weights is None:
         raise UsageError(
             f"no trained network was found; give one with --model: {KNOWN_MODELS}; or play one of "
             f"{', '.join(KNOWN_PLAYERS)}"
         )
-    return game, Entrant(f"{newest.label}:{simulations}", newest, simulations)
+    return game, replace(newest, simulations=simulations)
 
 
 def _show(content: RenderableType) -> None:

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -26,7 +26,6 @@ from chess_snn.campaign.store.naming import campaigns_home
 from chess_snn.cli.console import print_message
 from chess_snn.cli.orchestration import fetch_model
 from chess_snn.config import check_range
-from chess_snn.data.manifest import describe_file
 from chess_snn.errors import ChessSnnError, PositionError, UsageError
 from chess_snn.evaluation import (
     KNOWN_PLAYERS,
@@ -42,7 +41,7 @@ from chess_snn.games import GAME_NAMES, get_game
 from chess_snn.games.base import Game
 from chess_snn.nets import make_evaluator
 from chess_snn.search import MAX_SIMULATIONS, make_match_search
-from chess_snn.types import Json, UInt64Array
+from chess_snn.types import UInt64Array
 
 DEFAULT_ENGINE_S: Final = EngineSettings().answer_s
 """Seconds that an engine may take for a move."""
@@ -60,60 +59,8 @@ START: Final = "startpos"
 """Stands for the position in which a game begins."""
 
 
-@dataclass(frozen=True, slots=True)
-class Entrant:
-    """A player of a match before anything heavy is loaded."""
-
-    name: str
-    model: Model | None
-    """None: the fixed player of that name."""
-    simulations: int
-    """Of a network, a move; 0 plays its policy without search."""
-    random_percent: float | None = None
-    """Of a network, moves made at random; ``name`` does not tell."""
-
-    @property
-    def facts(self) -> Json:
-        """What is known of it, for the tags of its games."""
-        if self.model is None:
-            return {}
-        known = {
-            "generation": self.model.generation, "simulations": self.simulations,
-            "config_digest": self.model.config_digest,
-        }
-        return {name: value for name, value in known.items() if value is not None}
-
-    @property
-    def digest(self) -> str | None:
-        """Of a network's weights; None without any."""
-        if self.model is None or self.model.weights is None:
-            return None
-        return describe_file(self.model.weights).sha256
-
-    def take_seat(
-        self, game: Game, num_games: int, num_threads: int | None, device: str, threads: ExitStack,
-        engine_s: float = DEFAULT_ENGINE_S,
-    ) -> Player:
-        """The player, for ``num_games`` at once; ``threads`` ends the threads it needs.
-
-        ``num_threads`` of the network, or processes of the engine; None takes what is of use.
-        """
-        if self.model is None:
-            return make_player(game, self.name, EngineSettings(num_threads or 0, answer_s=engine_s))
-        evaluator = threads.enter_context(make_evaluator(
-            self.model.load(game), device=device, precision=self.model.precision,
-            num_threads=num_threads,
-        ))
-        search = make_match_search(
-            game, evaluator, self.model.search, simulations=self.simulations, num_games=num_games
-        )
-        player = SearchPlayer(search, self.name)
-        percent = self.random_percent
-        return player if percent is None else DilutedPlayer(player, percent)
-
-
-def find_entrant(game: Game | None, text: str, simulations: int) -> Entrant:
-    """The player that ``text`` names, of ``game``; None: whatever a network plays, else chess.
+def find_player(game: Game, text: str, simulations: int) -> Model | str:
+    """The player of ``game`` that ``text`` names: a network, or the name of a fixed player.
 
     ``text`` is one of ``KNOWN_PLAYERS``, or a network (``KNOWN_MODELS``), which may be followed by
     ``:N`` for its own number of simulations; ``~P`` makes P % of its moves random.
@@ -122,25 +69,55 @@ def find_entrant(game: Game | None, text: str, simulations: int) -> Entrant:
         UsageError: there is no such player, or it plays another game.
     """
     if is_player_name(text):
-        return Entrant(make_player(game or get_game(DEFAULT_GAME), text).name, None, 0)
-    inner, percent = split_dilution(text)
-    with looking_for(text):
-        if percent is not None and not Path(text).exists():
-            check_range(f"percent of random moves in {text!r}", percent, gt=0.0, lt=100.0)
-            return replace(_network(game, inner, simulations), random_percent=percent)
-        return _network(game, text, simulations)
+        return make_player(game, text).name
+    return find_network(game, text, simulations)
 
 
-def find_network_entrant(game: Game, text: str, simulations: int) -> Entrant:
-    """As :func:`find_entrant`, for a command that takes networks alone.
+def find_network(game: Game | None, text: str, simulations: int) -> Model:
+    """As :func:`find_player`, for networks alone; of any game if that is None.
 
     Raises:
         UsageError: as there; or the player is not a network.
     """
-    entrant = find_entrant(game, text, simulations)
-    if entrant.model is None:
+    if is_player_name(text):
         raise UsageError(f"{text!r} is a player and not a network; give a network: {KNOWN_MODELS}")
-    return entrant
+    with looking_for(text):
+        name, percent = (text, None) if Path(text).exists() else split_dilution(text)
+        if percent is not None:
+            check_range(f"percent of random moves in {text!r}", percent, gt=0.0, lt=100.0)
+        budget = _BUDGET.fullmatch(name)
+        if budget is not None and not Path(name).exists():
+            name, simulations = budget["model"], int(budget["simulations"])
+        check_range(f"simulations of {name}", simulations, ge=0, le=MAX_SIMULATIONS)
+        path, _ = split_generation(name)
+        if not path.exists() and not is_registered(name):
+            raise UsageError(
+                f"unknown player {name!r}; known: {', '.join(KNOWN_PLAYERS)}, or a network: "
+                f"{KNOWN_MODELS}; behind a network :N is its number of simulations"
+            )
+        model = find_model(name, None if game is None else game.spec.name)
+    return replace(model, simulations=simulations, random_percent=percent)
+
+
+def take_seat(
+    game: Game, player: Model | str, num_games: int, num_threads: int | None, device: str,
+    threads: ExitStack, engine_s: float = DEFAULT_ENGINE_S,
+) -> Player:
+    """The player itself, for ``num_games`` at once; ``threads`` ends the threads it needs.
+
+    ``num_threads`` of the network, or processes of the engine; None takes what is of use.
+    """
+    if isinstance(player, str):
+        return make_player(game, player, EngineSettings(num_threads or 0, answer_s=engine_s))
+    evaluator = threads.enter_context(make_evaluator(
+        player.load(game), device=device, precision=player.precision, num_threads=num_threads
+    ))
+    search = make_match_search(
+        game, evaluator, player.search, simulations=player.simulations, num_games=num_games
+    )
+    undiluted = SearchPlayer(search, replace(player, random_percent=None).name)
+    percent = player.random_percent
+    return undiluted if percent is None else DilutedPlayer(undiluted, percent)
 
 
 def game_of_players(texts: Sequence[str], wanted: str) -> Game:
@@ -153,24 +130,8 @@ def game_of_players(texts: Sequence[str], wanted: str) -> Game:
     """
     networks = [text for text in texts if not is_player_name(text)]
     if not wanted and networks:
-        model = find_entrant(None, networks[0], 0).model
-        wanted = (model and model.game) or DEFAULT_GAME
+        wanted = find_network(None, networks[0], 0).game or DEFAULT_GAME
     return get_game(wanted or DEFAULT_GAME)
-
-
-def _network(game: Game | None, text: str, simulations: int) -> Entrant:
-    budget = _BUDGET.fullmatch(text)
-    if budget is not None and not Path(text).exists():
-        text, simulations = budget["model"], int(budget["simulations"])
-    check_range(f"simulations of {text}", simulations, ge=0, le=MAX_SIMULATIONS)
-    path, _ = split_generation(text)
-    if not path.exists() and not is_registered(text):
-        raise UsageError(
-            f"unknown player {text!r}; known: {', '.join(KNOWN_PLAYERS)}, or a network: "
-            f"{KNOWN_MODELS}; behind a network :N is its number of simulations"
-        )
-    model = find_model(text, None if game is None else game.spec.name)
-    return Entrant(f"{model.label}:{simulations}", model, simulations)
 
 
 def find_model(text: str, game: str | None = None) -> Model:

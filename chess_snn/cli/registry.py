@@ -9,9 +9,14 @@ from rich.table import Table
 
 from chess_snn.campaign import CampaignFolder, campaign_lock, read_receipts
 from chess_snn.campaign.models.exporting import copy_model, export_model
-from chess_snn.campaign.models.model_card import describe, rating_text
 from chess_snn.campaign.models.references import KNOWN_MODELS, split_generation
-from chess_snn.campaign.models.versions import NetworkVersion, campaign_versions, version_of
+from chess_snn.campaign.models.versions import (
+    NetworkVersion,
+    campaign_versions,
+    describe,
+    rating_text,
+    version_of,
+)
 from chess_snn.campaign.store.receipts import VERDICT_WORDS, PromotionFacts
 from chess_snn.campaign.strength.champions import HandPromotion, promote_by_hand, roll_back
 from chess_snn.cli.compare import compare_models

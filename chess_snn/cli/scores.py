@@ -16,7 +16,7 @@ from chess_snn.cli.options import (
     SimulationsOption,
     ThreadsOption,
 )
-from chess_snn.cli.players import GameOption, find_entrant, game_of_players
+from chess_snn.cli.players import GameOption, find_player, game_of_players, take_seat
 from chess_snn.data import write_json
 from chess_snn.errors import UsageError
 from chess_snn.evaluation import (
@@ -65,12 +65,12 @@ def scores_command(
         raise UsageError(
             f"{game.spec.name} is a game of two players; use chess-snn match, or --game 2048"
         )
-    entrants = [find_entrant(game, text, simulations) for text in players]
+    found = [find_player(game, text, simulations) for text in players]
     seeds = match_seeds(seed, games)
     played: dict[str, SoloGames] = {}
-    for entrant in entrants:
+    for each in found:
         with ExitStack() as pools:
-            player = entrant.take_seat(game, games, threads or None, device, pools)
+            player = take_seat(game, each, games, threads or None, device, pools)
             play_seeds(game, player, seeds[:1], max_plies=2)  # so that nothing is compiled later
             with work_bar(player.name, "games over") as on_progress:
                 played[player.name] = play_seeds(

@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Iterator
+from functools import partial
 from typing import Annotated, Final
 
 import typer
@@ -13,10 +14,14 @@ from chess_snn.cores import num_cores
 from chess_snn.devices import find_device
 from chess_snn.games import get_game
 from chess_snn.search import MAX_SIMULATIONS
-from chess_snn.uci import LoadedModel, Options, Session
+from chess_snn.uci import Options, Session
 
 _GAME: Final = "chess"
 """The only one that UCI knows."""
+
+
+find_chess_model: Final = partial(find_model, game=_GAME)
+"""Finds the network of chess that a text names."""
 
 
 def uci_command(
@@ -38,21 +43,11 @@ def uci_command(
         model=model or "", simulations=simulations, threads=threads or num_cores(), device=device
     )
     if model is not None:
-        find_model(model, _GAME)  # report a missing model before the UCI handshake
+        find_chess_model(model)  # report a missing model before the UCI handshake
     # What comes in may be any bytes, and may be named in what goes out.
     if hasattr(sys.stdout, "reconfigure"):
         sys.stdout.reconfigure(errors="backslashreplace")
-    Session(get_game(_GAME), load_model, _tell, options).run(_lines())
-
-
-def load_model(text: str) -> LoadedModel:
-    """The network that ``text`` names; see ``KNOWN_MODELS``.
-
-    Raises:
-        ChessSnnError: it is not there, damaged, or plays another game.
-    """
-    model = find_model(text, _GAME)
-    return LoadedModel(model.label, model.load(get_game(_GAME)), model.precision, model.search)
+    Session(get_game(_GAME), find_chess_model, _tell, options).run(_lines())
 
 
 def _lines() -> Iterator[str]:

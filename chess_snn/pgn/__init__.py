@@ -9,7 +9,7 @@
     records, report = read_games(text.encode())
 """
 
-from chess_snn.pgn.folder import ImportFolder, is_import
+from chess_snn.pgn.folder import ImportFolder, ImportSource, is_import
 from chess_snn.pgn.importing import Imported, import_pgn
 from chess_snn.pgn.reading import read_games
 from chess_snn.pgn.report import FAULT_KINDS, ImportReport
@@ -19,6 +19,7 @@ __all__ = [
     "FAULT_KINDS",
     "ImportFolder",
     "ImportReport",
+    "ImportSource",
     "Imported",
     "format_game",
     "format_moves",

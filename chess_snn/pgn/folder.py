@@ -1,4 +1,4 @@
-"""A folder of imported games.
+"""A folder of imported games, or of games that a teacher has labelled.
 
 ::
 
@@ -11,6 +11,8 @@
 
 A chunk of the file without a good game has no shard. The name between ``games`` and the shards is
 that of the file's content, so that shards of several imports can stand in one replay window.
+Labelled games (:mod:`chess_snn.campaign.labelling`) are the same, with a campaign or an import in
+the place of the file.
 """
 
 import re
@@ -30,7 +32,8 @@ IMPORT_FILE: Final = "import.json"
 REPORT_FILE: Final = "report.json"
 SCHEMA: Final = 1
 
-_ID_LENGTH: Final = 12
+ID_LENGTH: Final = 12
+"""Hexadecimal digits of ``ImportSource.content``."""
 _SHARD: Final = re.compile(r"shard-([0-9]{6,12})")
 _MISFITS: Final = (ConfigError, KeyError, TypeError, ValueError)
 
@@ -40,10 +43,12 @@ class ImportSource:
     """Distinguishes one import from another."""
 
     file: str
-    """Name of the PGN file, for people."""
-    content: Annotated[str, Field(pattern=rf"^[0-9a-f]{{{_ID_LENGTH}}}$")]
-    """Digest of its first games, which becomes part of a path."""
+    """Name of the PGN file, or of the labelled games, for people."""
+    content: Annotated[str, Field(pattern=rf"^[0-9a-f]{{{ID_LENGTH}}}$")]
+    """Digest of its first games, and of who labelled them; it becomes part of a path."""
     games_per_shard: Annotated[int, Field(ge=1)]
+    teacher: str = ""
+    """Who labelled the games, and how; empty where nobody did."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,21 +59,20 @@ class ImportFolder:
     source: ImportSource
 
     @classmethod
-    def create(
-        cls, path: Path, file: str, first_sha256: str, games_per_shard: int
-    ) -> "ImportFolder":
+    def create(cls, path: Path, source: ImportSource) -> "ImportFolder":
         """Begin an import into ``path``, or go on with the one that began there.
 
         Raises:
             UsageError: it holds anything else.
         """
-        source = ImportSource(file, first_sha256[:_ID_LENGTH], games_per_shard)
+        games_per_shard = source.games_per_shard
         if is_import(path):
             begun = cls.open(path)
             if begun.source.content != source.content:
+                labels = begun.source.teacher and f", labelled by {begun.source.teacher}"
                 raise UsageError(
-                    f"{path} holds the games of another file, {begun.source.file}; import "
-                    f"{file} into a folder of its own with --out"
+                    f"{path} holds other games, those of {begun.source.file}{labels}; choose a "
+                    "new folder with --out"
                 )
             if begun.source.games_per_shard != games_per_shard:
                 raise UsageError(

@@ -16,7 +16,7 @@ from typing import Final
 from chess_snn.config import check_range
 from chess_snn.data import is_committed, read_manifest, write_shard
 from chess_snn.errors import ConfigError, CorruptDataError, UsageError
-from chess_snn.pgn.folder import ImportFolder, shard_meta
+from chess_snn.pgn.folder import ID_LENGTH, ImportFolder, ImportSource, shard_meta
 from chess_snn.pgn.reading import read_games
 from chess_snn.pgn.report import BadGame, ImportReport
 from chess_snn.pgn.source import GAMES_PER_CHUNK, Chunk, read_chunks
@@ -70,7 +70,9 @@ def import_pgn(
     first = next(chunks, None)
     if first is None:
         raise UsageError(f"{file} holds no game; is it PGN?")
-    folder = ImportFolder.create(out, file.name, first.sha256, GAMES_PER_CHUNK)
+    folder = ImportFolder.create(
+        out, ImportSource(file.name, first.sha256[:ID_LENGTH], GAMES_PER_CHUNK)
+    )
     folder.sweep()
     run = _Run(folder, file, strict)
     missing = run.skip_committed(chain([first], chunks))

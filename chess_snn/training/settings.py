@@ -114,7 +114,8 @@ class TrainingSettings:
 class SupervisedSettings:
     """Pretraining on a dataset of games, before a campaign or by `chess-snn games learn`.
 
-    The policy learns the moves that were played, the value the results. Everything else is as in
+    The policy learns the moves that were played, or what a teacher or a search said of the
+    position; the value learns the results, and what was said. Everything else is as in
     `[training]`.
     """
 
@@ -127,6 +128,9 @@ class SupervisedSettings:
     """Passes over the dataset; 0 leaves the network untrained."""
     learning_rate: float = Field(default=0.0, ge=0, le=10)
     """Peak learning rate; 0 takes `training.learning_rate`."""
+    root_value_share: float = Field(default=0.75, ge=0, le=1)
+    """Share of the teacher's or the search's value in the value target; the rest is the result. In
+    imported games, which nobody labelled, both are the result."""
     window_positions: int = Field(default=2_000_000, ge=1)
     """Positions in memory at a time; a larger dataset is read in chunks of whole shards."""
     checkpoint_minutes: float = Field(default=5.0, gt=0, le=1440)
@@ -147,6 +151,6 @@ class SupervisedSettings:
             presentations=1.0,
             policy_loss="search",
             entropy_bonus=0.0,
-            root_value_share=0.0,
+            root_value_share=self.root_value_share,
             surprise_share=0.0,
         )

@@ -26,10 +26,11 @@ import torch
 from chess_snn.data import ReplayWindow, read_manifest
 from chess_snn.data.files import remove
 from chess_snn.errors import CorruptDataError, UsageError
-from chess_snn.games.base import Game
+from chess_snn.games.base import Game, ValueKind
+from chess_snn.nets import read_value
 from chess_snn.training.batch import as_tensor, assemble
 from chess_snn.training.checkpoint import load_trainer, load_weights, save_checkpoint
-from chess_snn.training.losses import log_policy, value_loss
+from chess_snn.training.losses import blended_value, log_policy, value_loss
 from chess_snn.training.ranks import ALONE, Ranks
 from chess_snn.training.report import StepListener, TrainingReport
 from chess_snn.training.schedule import TrainingSchedule
@@ -67,6 +68,15 @@ class HoldoutReport:
     policy_accuracy: float
     """Share of positions where the likeliest action has the most weight in the target: of games
     without search, where it is the one that was played."""
+    value_target_loss: float
+    """Cross-entropy with the target that the value learns from, nats; falls where ``value_loss``
+    rises because games are decided ever earlier and the target is discounted."""
+    brier_score: float | None
+    """Mean squared distance of the expected score, in [0, 1], from the score of the game (Brier
+    1950); None in a game with returns."""
+    decided_accuracy: float | None
+    """Share of the positions of won and lost games where the value has the sign of the result;
+    None without such games."""
 
 
 @torch.no_grad()
@@ -81,7 +91,8 @@ def measure_holdout(trainer: Trainer, window: ReplayWindow) -> HoldoutReport | N
     """
     trainer.agree(window)
     network, ranks = trainer.playing_network.eval(), trainer.ranks
-    totals = torch.zeros(3, dtype=torch.float64)
+    spec, share = trainer.game.spec, trainer.settings.root_value_share
+    sums = torch.zeros(7, dtype=torch.float64, device=trainer.device)
     count = 0
     for number, samples in enumerate(window.iterate(_BATCH, subset="holdout")):
         if count >= MOST_POSITIONS:
@@ -97,18 +108,33 @@ def measure_holdout(trainer: Trainer, window: ReplayWindow) -> HoldoutReport | N
         log_policy_BL = log_policy(output.legal_logits_BL, targets)
         likeliest_B1 = log_policy_BL.argmax(dim=1, keepdim=True)
         is_right_B = targets.policy_BL.gather(1, likeliest_B1)[:, 0] == targets.policy_BL.amax(1)
-        means = torch.stack([
-            value_loss(
-                trainer.game.spec, output.value_logits_BV,
-                as_tensor(samples.results_stm).to(trainer.device),
-            ),
-            -(targets.policy_BL * log_policy_BL).sum(dim=1).mean(),
-            is_right_B.float().mean(),
-        ])
-        totals += means.double().cpu() * len(batch)
-    totals = totals.to(trainer.device)
-    ranks.add_up(totals)
-    return HoldoutReport(count, *(totals / count).tolist()) if count else None
+        results_B = as_tensor(samples.results_stm).to(trainer.device)
+        _, values_B = read_value(spec, output.value_logits_BV)
+        is_decided_B = results_B.abs() == 1
+        num = len(batch)
+        sums += torch.stack([
+            num * value_loss(spec, output.value_logits_BV, results_B),
+            num * value_loss(spec, output.value_logits_BV, blended_value(targets, share)),
+            -(targets.policy_BL * log_policy_BL).sum(),
+            is_right_B.sum(),
+            ((values_B - results_B) / 2).square().sum(),
+            (is_decided_B & (values_B.sign() == results_B)).sum(),
+            is_decided_B.sum(),
+        ]).double()
+    ranks.add_up(sums)
+    if not count:
+        return None
+    value, value_target, policy, right, squares, decided_right, decided = sums.tolist()
+    has_results = spec.value_kind is ValueKind.WDL
+    return HoldoutReport(
+        positions=count,
+        value_loss=value / count,
+        policy_loss=policy / count,
+        policy_accuracy=right / count,
+        value_target_loss=value_target / count,
+        brier_score=squares / count if has_results else None,
+        decided_accuracy=decided_right / decided if has_results and decided else None,
+    )
 
 
 def train_supervised(
@@ -265,4 +291,6 @@ def _trained(report: TrainingReport) -> dict[str, float]:
 
 def _measured(trainer: Trainer, window: ReplayWindow) -> dict[str, float]:
     report = measure_holdout(trainer, window)
-    return {} if report is None else {f"holdout_{k}": v for k, v in asdict(report).items()}
+    if report is None:
+        return {}
+    return {f"holdout_{k}": v for k, v in asdict(report).items() if v is not None}

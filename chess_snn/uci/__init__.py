@@ -2,14 +2,13 @@
 
 ::
 
-    session = Session(get_game("chess"), load_model, tell=print, options=Options(model="runs/a"))
+    session = Session(get_game("chess"), find_model, tell=print, options=Options(model="runs/a"))
     session.run(sys.stdin)
 
 A session reads commands in the thread that runs it; each ``go`` searches in a thread of its own.
 """
 
-from chess_snn.uci.engine import LoadedModel
 from chess_snn.uci.options import Options
 from chess_snn.uci.session import Session
 
-__all__ = ["LoadedModel", "Options", "Session"]
+__all__ = ["Options", "Session"]

@@ -6,13 +6,14 @@ so a slow wave is followed by smaller ones.
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
+from chess_snn.campaign.models.references import Model
 from chess_snn.errors import ChessSnnError, ConfigError
 from chess_snn.games.base import Game
-from chess_snn.nets import Network, OwnedEvaluator, Precision, make_evaluator
-from chess_snn.search import GrowingTree, SearchSettings
+from chess_snn.nets import Network, OwnedEvaluator, make_evaluator
+from chess_snn.search import GrowingTree
 from chess_snn.types import Int16Array, LogFn
 from chess_snn.uci.options import Options
 from chess_snn.uci.position import Position
@@ -55,27 +56,18 @@ class Pace:
             self._leaves = min(2 * self._leaves, self._most_leaves)
 
 
-@dataclass(frozen=True, slots=True)
-class LoadedModel:
-    """A network and what it was trained to be used with."""
-
-    label: str
-    network: Network
-    precision: Precision
-    search: SearchSettings
-
-
-ModelLoader = Callable[[str], LoadedModel]
-"""Loads what a text names; raises a ChessSnnError where it cannot."""
+FindModel = Callable[[str], Model]
+"""Finds what a text names; raises a ChessSnnError where it cannot."""
 
 
 class Engine:
     """The network and the tree of one game. For one thread at a time."""
 
-    def __init__(self, game: Game, load_model: ModelLoader, tell: LogFn) -> None:
+    def __init__(self, game: Game, find_model: FindModel, tell: LogFn) -> None:
         self.game = game
-        self._load_model, self._tell = load_model, tell
-        self._model: LoadedModel | None = None
+        self._find_model, self._tell = find_model, tell
+        self._model: Model | None = None
+        self._network: Network | None = None
         self._model_text = ""
         self._refused_text: str | None = None
         self._refusal = ""
@@ -117,7 +109,7 @@ class Engine:
         """
         if options.model not in (self._model_text, self._refused_text):
             self._load(options.model)
-        if self._model is None:
+        if self._model is None or self._network is None:
             return
         wanted = (
             self._model_text, options.device, options.ticks, options.precision, options.threads,
@@ -125,7 +117,7 @@ class Engine:
         )
         if wanted != self._built_for:
             try:
-                self._build(self._model, options)
+                self._build(self._model, self._network, options)
                 self._refusal = ""
             except (ChessSnnError, MemoryError) as error:
                 self._refusal = str(error)
@@ -168,10 +160,11 @@ class Engine:
         self._refused_text = None
         if not text:
             self.close()
-            self._model, self._model_text, self._refusal = None, "", ""
+            self._model, self._network, self._model_text, self._refusal = None, None, "", ""
             return
         try:
-            self._model = self._load_model(text)
+            model = self._find_model(text)
+            network = model.load(self.game)
         except (ChessSnnError, OSError) as error:
             stays = f"; {self._model.label} stays" if self._model else ""
             self._refusal = (
@@ -180,11 +173,11 @@ class Engine:
             self._tell(f"info string {self._refusal}")
             self._refused_text = text
             return
-        self._model_text = text
-        self._tell(f"info string model {self._model.label}")
+        self._model, self._network, self._model_text = model, network, text
+        self._tell(f"info string model {model.label}")
 
-    def _build(self, model: LoadedModel, options: Options) -> None:
-        network = self._with_ticks(model.network, options.ticks)
+    def _build(self, model: Model, trained: Network, options: Options) -> None:
+        network = self._with_ticks(trained, options.ticks)
         precision = model.precision if options.precision == "model" else options.precision
         leaves = _LEAVES_A_THREAD * options.threads
         evaluator = make_evaluator(

@@ -14,7 +14,7 @@ from chess_snn.errors import ChessSnnError
 from chess_snn.games.base import Game
 from chess_snn.types import LogFn
 from chess_snn.uci.commands import Command, Go, Nonsense, SetOption, SetPosition, Word, parse
-from chess_snn.uci.engine import Engine, ModelLoader
+from chess_snn.uci.engine import Engine, FindModel
 from chess_snn.uci.options import Options, declare, set_option
 from chess_snn.uci.position import Position
 from chess_snn.uci.searching import Request, RunningSearch
@@ -27,12 +27,12 @@ class Session:
     """One engine and its GUI. Close it, or use it up with :meth:`run`."""
 
     def __init__(
-        self, game: Game, load_model: ModelLoader, tell: LogFn, options: Options
+        self, game: Game, find_model: FindModel, tell: LogFn, options: Options
     ) -> None:
         """``tell`` takes one line to the GUI; an OSError it raises means that the GUI has gone."""
         self._game = game
         self._output = _Output(tell)
-        self._engine = Engine(game, load_model, self._output.tell)
+        self._engine = Engine(game, find_model, self._output.tell)
         self._defaults = self._options = options
         self._position = Position(game)
         self._refused = ""

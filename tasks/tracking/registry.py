@@ -18,8 +18,7 @@ from mlflow.types.schema import Array, ColSpec, DataType, Map, ParamSchema, Para
 from mlflow.utils.validation import MAX_PARAM_VAL_LENGTH
 
 from chess_snn.campaign import CampaignFolder
-from chess_snn.campaign.models.model_card import model_card, rating_text
-from chess_snn.campaign.models.versions import NetworkVersion
+from chess_snn.campaign.models.versions import NetworkVersion, model_card, rating_text
 from chess_snn.campaign.stages.networks import game_of
 from chess_snn.campaign.store.receipts import VERDICT_WORDS
 from tasks.tracking import CANDIDATE, artifact_folder, model_name

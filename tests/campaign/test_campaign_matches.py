@@ -2,6 +2,7 @@
 
 import io
 import json
+import shutil
 from dataclasses import replace
 
 import chess.pgn
@@ -16,7 +17,6 @@ from chess_snn.campaign.store.collection import GameFilter
 from chess_snn.campaign.store.plans import ProgressPlan, begin_iteration
 from chess_snn.campaign.strength.match_games import match_games_pgn, read_match
 from chess_snn.campaign.strength.matches import (
-    NetworkPlayer,
     earlier_generation,
     final_matches,
     finish_match,
@@ -58,8 +58,7 @@ def untrained(new_folder):
 
 def test_a_match_in_parts_plays_every_opening_once_and_leaves_one_file(untrained):
     match = replace(
-        generation_matches(untrained, 1)[0], player=NetworkPlayer(0, 0), opponent="random",
-        openings_each=2,
+        generation_matches(untrained, 1)[0], generation=0, opponent="random", openings_each=2,
     )
     assert match.parts == [range(0, 2), range(2, 4), range(4, 5)]
     play_match_part(untrained.path, match, 1)
@@ -83,7 +82,7 @@ def test_a_match_in_parts_plays_every_opening_once_and_leaves_one_file(untrained
 
 def test_a_damaged_part_is_refused(untrained):
     (match, _) = generation_matches(untrained, 1)
-    match = replace(match, player=NetworkPlayer(0, 0))
+    match = replace(match, generation=0)
     play_match_part(untrained.path, match, 0)
     part = untrained.match_part(match.event, match.name, 0)
     for damage in ({"per_game": {}}, {"schema": 1}):
@@ -95,8 +94,7 @@ def test_a_damaged_part_is_refused(untrained):
 
 def test_parts_against_two_versions_of_an_engine_are_no_match(untrained):
     match = replace(
-        generation_matches(untrained, 1)[0], player=NetworkPlayer(0, 0), num_openings=2,
-        openings_each=1,
+        generation_matches(untrained, 1)[0], generation=0, num_openings=2, openings_each=1,
     )
     for number in range(2):
         play_match_part(untrained.path, match, number)
@@ -115,11 +113,10 @@ def test_twenty_minutes_before_the_end_of_an_hour(new_folder):
     hour_of_iterations(folder, 12)  # five minutes each
     played = {match.name: match for match in final_matches(folder)}
     assert list(played) == ["random-0", "random-64", "greedy-64", "earlier-64"]
-    assert played["earlier-64"].opponent == NetworkPlayer(8, 64), "new after 40 minutes"
-    assert played["random-0"].player == NetworkPlayer(12, 0)
-    assert {match.player for name, match in played.items() if name != "random-0"} == {
-        NetworkPlayer(12, 64)
-    }
+    assert [match.players for match in played.values()] == [
+        ("gen-000012", "random"), ("gen-000012@64", "random"), ("gen-000012@64", "greedy"),
+        ("gen-000012@64", "gen-000008@64"),  # new after 40 minutes
+    ]
     assert {match.num_games for match in played.values()} == {14}
     assert read_final_matches(folder) == []
     assert not is_finished(folder), "the last matches are missing"
@@ -180,7 +177,7 @@ def opponents_of_two_runs(new_folder, length: str) -> list[list[object]]:
             begun_s = ended_s
         begin_iteration(folder, 6, begun_s)
         matches = [m for g in range(1, 7) for m in generation_matches(folder, g)]
-        opponents.append([match.opponent for match in [*matches, *final_matches(folder)]])
+        opponents.append([match.players[1] for match in [*matches, *final_matches(folder)]])
     return opponents
 
 
@@ -188,7 +185,7 @@ def test_two_runs_of_other_pace_play_the_same_opponents_bug(new_folder):
     """Which network was new at two thirds of the time was asked of campaigns by iterations too."""
     even, uneven = opponents_of_two_runs(new_folder, "campaign.iterations=6")
     assert even == uneven
-    assert NetworkPlayer(4, 64) in even, "at the end"
+    assert "gen-000004@64" in even, "at the end"
 
 
 def test_by_hours_the_opponents_follow_the_time(new_folder):
@@ -202,10 +199,11 @@ def test_every_third_generation_is_evaluated(new_folder):
 
 
 def test_every_game_of_the_matches_becomes_pgn(untrained):
+    shutil.copytree(untrained.checkpoint(0), untrained.checkpoint(1))
     for event, number in (("final", 2), ("gen-000001", 1)):
         match = replace(
-            generation_matches(untrained, 1)[0], event=event, player=NetworkPlayer(0, 2),
-            opponent=("random", NetworkPlayer(0, 0))[number - 1], num_openings=number,
+            generation_matches(untrained, 1)[0], event=event, generation=0,
+            opponent=("random", 1)[number - 1], simulations=2, num_openings=number,
         )
         play_match_part(untrained.path, match, 0)
         finish_match(untrained.path, match)
@@ -225,14 +223,12 @@ def test_every_game_of_the_matches_becomes_pgn(untrained):
     assert (first["White"], first["Black"]) == ("gen-000000@2", "random")
     assert (first["WhiteGeneration"], first["WhiteSimulations"]) == ("0", "2")
     last = games[-1].headers
-    assert (last["White"], last["WhiteSimulations"]) == ("gen-000000", "0")
+    assert (last["White"], last["WhiteGeneration"]) == ("gen-000001@2", "1")
     assert first["OpeningKey"] == games[2].headers["OpeningKey"] == first_keys(untrained, 1)[0]
 
 
 def test_filters_of_match_games(untrained):
-    match = replace(
-        generation_matches(untrained, 1)[0], player=NetworkPlayer(0, 0), opponent="random"
-    )
+    match = replace(generation_matches(untrained, 1)[0], generation=0, opponent="random")
     with pytest.raises(UsageError):
         list(match_games_pgn(untrained, GameFilter()))
     play_match_part(untrained.path, match, 0)
@@ -251,7 +247,7 @@ def test_openings_by_the_settings(new_folder):
     folder = new_folder("c", 'evaluation.openings="random"', "evaluation.opening_plies=30")
     prepare_first_generation(folder)
     begin_iteration(folder, 0, 0.0)
-    match = replace(generation_matches(folder, 1)[0], player=NetworkPlayer(0, 0))
+    match = replace(generation_matches(folder, 1)[0], generation=0, simulations=0)
     play_match_part(folder.path, match, 0)
     finish_match(folder.path, match)
     played, _ = read_match(get_game("chess").spec, folder.match(match.event, match.name))

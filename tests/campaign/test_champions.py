@@ -27,7 +27,7 @@ from chess_snn.campaign.strength.gating_match import (
     next_parts,
 )
 from chess_snn.campaign.strength.match_games import read_match
-from chess_snn.campaign.strength.matches import NetworkPlayer, play_match_part, unplayed_parts
+from chess_snn.campaign.strength.matches import play_match_part, unplayed_parts
 from chess_snn.errors import CampaignError, ConfigError, CorruptDataError, UsageError
 from chess_snn.evaluation import book_openings, opening_keys
 from chess_snn.evaluation.match_files import write_match
@@ -181,7 +181,7 @@ def keep_part(one_champion, match, part, points: list[float]) -> None:
     openings = match.parts[part]
     assert len(points) == len(openings)
     result = made_match(
-        scores_of(points), match.player.name, match.opponent.name, openings=openings
+        scores_of(points), *match.players, openings=openings
     )
     write_match(one_champion.match_part(match.event, match.name, part), result)
 
@@ -195,7 +195,7 @@ def test_the_first_evaluated_generation_is_champion_without_games(new_folder):
     assert gating_match_of(one_champion, 3) is None
     finish(one_champion, 2, champion=2, score=None)
     match = gating_match_of(one_champion, 4)
-    assert (match.player.generation, match.opponent.generation) == (4, 2)
+    assert (match.generation, match.opponent) == (4, 2)
 
 
 def test_a_champion_by_hand_is_played_against_even_if_it_was_not_evaluated(new_folder):
@@ -204,7 +204,7 @@ def test_a_champion_by_hand_is_played_against_even_if_it_was_not_evaluated(new_f
     finish(one_champion, 1, champion=2)
     finish(one_champion, 2, champion=2, score=None)
     promote_by_hand(one_champion, 1, "somebody", "curious")
-    assert gating_match_of(one_champion, 4).opponent.generation == 1
+    assert gating_match_of(one_champion, 4).opponent == 1
 
 
 def test_no_games_are_played_where_scores_decide(new_folder):
@@ -215,11 +215,11 @@ def test_no_games_are_played_where_scores_decide(new_folder):
 
 def test_the_budget_is_that_of_the_evaluation_unless_set(one_champion, new_folder):
     match = gating_match_of(one_champion, 2)
-    assert (match.player, match.opponent) == (NetworkPlayer(2, 2), NetworkPlayer(1, 2))
+    assert match.players == ("gen-000002@2", "gen-000001@2")
     assert match.parts == [range(0, 4), range(4, 8), range(8, 12), range(12, 14)]
     other = new_folder("d", "promotion.simulations=9")
     finish(other, 0, champion=1)
-    assert gating_match_of(other, 2).opponent == NetworkPlayer(1, 9)
+    assert gating_match_of(other, 2).players == ("gen-000002@9", "gen-000001@9")
 
 
 @pytest.mark.parametrize(("points", "verdict"), [(2.0, "accept"), (0.0, "reject")])
@@ -278,7 +278,7 @@ def test_games_against_another_champion_are_not_taken_for_these(one_champion):
     keep_part(one_champion, first, 0, [2.0] * EACH)
     promote_by_hand(one_champion, 2, "somebody", "to see")
     second = gating_match_of(one_champion, 3)
-    assert second.opponent.generation == 2
+    assert second.opponent == 2
     assert gating_state(one_champion, second).num_parts == 0
 
 

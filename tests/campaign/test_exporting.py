@@ -12,8 +12,7 @@ from stored_files import copy_campaign
 from chess_snn.campaign import CampaignFolder, load_config
 from chess_snn.campaign.models import exporting
 from chess_snn.campaign.models.exporting import export_model, read_exported
-from chess_snn.campaign.models.model_card import describe, model_card
-from chess_snn.campaign.models.versions import version_of
+from chess_snn.campaign.models.versions import describe, model_card, version_of
 from chess_snn.campaign.stages import prepare_first_generation
 from chess_snn.cli.players import find_model
 from chess_snn.data import read_manifest, staged_folder, verify_folder

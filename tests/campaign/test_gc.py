@@ -106,8 +106,8 @@ def test_gc_between_two_iterations_under_way_takes_the_opponent_of_the_first_bug
     (earlier,) = (
         match.opponent for match in generation_matches(folder, 13) if match.name == "earlier"
     )
-    assert earlier.generation == 8
-    assert folder.checkpoint(earlier.generation).exists()
+    assert earlier == 8
+    assert folder.checkpoint(earlier).exists()
 
 
 def test_a_finished_campaign_can_do_without_its_games(finished: CampaignFolder) -> None:

@@ -22,7 +22,7 @@ from chess_snn.campaign.machine.training_launch import (
 )
 from chess_snn.campaign.stages import step_losses, train_generation
 from chess_snn.campaign.stages.dataset import fix_dataset
-from chess_snn.campaign.stages.warm_start import train_first_generation
+from chess_snn.campaign.stages.first_generation import train_first_generation
 from chess_snn.campaign.stages.window import iteration_to_train
 from chess_snn.campaign.store.plans import begin_iteration
 from chess_snn.data import is_committed, read_manifest, sweep_temporaries

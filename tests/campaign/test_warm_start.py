@@ -19,7 +19,7 @@ from chess_snn.campaign.integrity.verify import verify_campaign
 from chess_snn.campaign.machine.training_launch import train_network
 from chess_snn.campaign.stages import play_shard, prepare_first_generation, train_generation
 from chess_snn.campaign.stages.dataset import fix_dataset
-from chess_snn.campaign.stages.warm_start import (
+from chess_snn.campaign.stages.first_generation import (
     learn_dataset,
     supervised_facts,
     train_first_generation,

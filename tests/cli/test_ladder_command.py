@@ -2,11 +2,14 @@
 
 import io
 import json
+from dataclasses import replace
 from xml.etree import ElementTree
 
 import chess.pgn
 import pytest
 from small_campaigns import make_networks
+
+from chess_snn.evaluation.ladder import pack_games, unpack_games
 
 SMALL = ("--pairs", 6, "--players", "random,greedy~50,greedy", "--max-plies", 60, "--threads", 1)
 
@@ -61,24 +64,26 @@ def test_as_json(made, chess_snn, tmp_path):
     assert json.loads(shown.stdout) == read(tmp_path / "mine" / "ladder.json")
 
 
-def test_a_check_is_within_its_intervals(made, chess_snn):
+def test_a_check_finds_the_same_games(made, chess_snn):
     done = chess_snn("ladder", "check", "--ladder", "mine/ladder.json", "--pairs", 2,
                      "--threads", 1)
     assert done.returncode == 0, done.stdout
-    assert "6 of 6 scores are within their intervals, from 12 games." in done.stdout
+    assert "12 of 12 games are the same" in done.stdout
 
 
-def test_a_ladder_that_is_wrong_fails_its_check(made, chess_snn, tmp_path):
-    path = tmp_path / "mine" / "ladder.json"
-    body = read(path)
-    for row in body["pairings"]:
-        if "random" in (row["player_a"], row["player_b"]):
-            row["pairs"] = [[40 if row["player_a"] == "random" else 0, 0, 0], [0, 0, 0],
-                            [0, 0, 40 if row["player_b"] == "random" else 0]]
-    path.write_text(json.dumps(body))
-    done = chess_snn("ladder", "check", "--ladder", path, "--pairs", 6, "--threads", 1)
+def test_a_ladder_of_other_games_fails_its_check(made, chess_snn, tmp_path):
+    path = tmp_path / "mine" / "ladder.games.zst"
+    path.write_bytes(pack_games(replace(unpack_games(path.read_bytes()), seed=1)))
+    check = ("ladder", "check", "--ladder", "mine/ladder.json", "--threads", 1)
+    done = chess_snn(*check)
     assert done.returncode == 1
-    assert "OUTSIDE" in done.stdout
+    assert "CHANGED" in done.stdout
+    assert "0 of 24 games are the same" in done.stdout
+    refused = chess_snn(*check, "--pairs", 7)
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert "--pairs must be >= 1 and <= 6, got 7" in refused.stderr
+    path.unlink()
+    assert "mine/ladder.games.zst" in chess_snn(*check).stderr
 
 
 def test_a_check_can_be_kept(made, chess_snn, tmp_path):

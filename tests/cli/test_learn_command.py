@@ -44,6 +44,24 @@ def test_a_network_is_trained_and_can_be_played(chess_snn, imported, tmp_path):
     assert played.returncode == 0, played.stderr
 
 
+def test_labelled_games_are_a_dataset(chess_snn, imported, tmp_path):
+    untaught = chess_snn("games", "learn", "some", "--out", "teacher", *QUICK,
+                         "--set", "supervised.epochs=0")
+    assert untaught.returncode == 0, untaught.stderr
+    command = ("games", "label", "some", "some", "--out", "labels", "--teacher", "teacher",
+               "--simulations", 4, "--workers", 1, "--json-file", "labels.json")
+    for is_first in (True, False):
+        done = chess_snn(*command)
+        assert done.returncode == 0, done.stderr
+        body = json.loads((tmp_path / "labels.json").read_text())
+        assert bool(body["new_positions"]) is is_first
+    done = chess_snn("games", "learn", "labels", "--out", "student", *QUICK)
+    assert done.returncode == 0, done.stderr
+    refused = chess_snn(*command, "--lines", 2, "--simulations", 5)
+    assert refused.returncode == 2
+    assert "labels" in refused.stderr
+
+
 @pytest.mark.slow
 def test_two_processes_and_their_options_come_to_the_network_of_one(chess_snn, imported, tmp_path):
     command = (*LEARN, "some", *QUICK, "--set", "training.micro_batch=32", "--precision", "fp32")

@@ -25,7 +25,7 @@ from chess_snn.campaign.integrity.repair import repair_campaign
 from chess_snn.campaign.integrity.verify import verify_campaign
 from chess_snn.campaign.stages import play_shard, prepare_first_generation
 from chess_snn.campaign.stages.dataset import fix_dataset
-from chess_snn.campaign.stages.warm_start import train_first_generation
+from chess_snn.campaign.stages.first_generation import train_first_generation
 from chess_snn.campaign.store.notes import note_removal
 from chess_snn.campaign.store.receipts import DeviceUse
 from chess_snn.campaign.strength.champions import promote_by_hand

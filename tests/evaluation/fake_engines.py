@@ -21,8 +21,7 @@ def say(text):
 def is_due(board):
     return EVERYWHERE or (board.turn == chess.BLACK and board.fullmove_number >= 4)
 
-def answer(board):
-    move = min(move.uci() for move in board.legal_moves)
+def answer(board, move):
     if FAULT == "slow":
         time.sleep(0.05)
     elif FAULT == "dies now and then":
@@ -68,8 +67,9 @@ for line in sys.stdin:
             board.push_uci(move)
     elif words[:1] == ["go"]:
         asked += 1
-        say("info depth 1 score cp 0")
-        answer(board)
+        best = min(move.uci() for move in board.legal_moves)
+        say(f"info depth 1 score cp 0 pv {{best}}")
+        answer(board, best)
     elif words == ["setoption", "name", "Hash", "value", "8"] and FAULT == "small":
         pass
     elif words[:1] == ["setoption"]:

@@ -14,7 +14,7 @@ from simulated_games import chances, table_of
 from chess_snn.campaign.configuration.settings import CampaignConfig
 from chess_snn.campaign.store.receipts import PromotionFacts
 from chess_snn.campaign.strength.gating_match import decide
-from chess_snn.campaign.strength.matches import NetworkPlayer
+from chess_snn.campaign.strength.matches import player_name
 from chess_snn.campaign.strength.ratings import RatedCampaign
 from chess_snn.evaluation import (
     PAIR_SCORES,
@@ -78,7 +78,7 @@ def champions(elos, draw_rate, stream, *, former=False, max_openings=32, num_ope
     """Which of the generations ``elos`` is champion after each of them; the first one is 0."""
     campaign, promotion = Campaign(draw_rate, stream), CONFIG.promotion
     budget = CONFIG.gating_simulations
-    names = [NetworkPlayer(number, budget).name for number in range(len(elos))]
+    names = [player_name(number, budget) for number in range(len(elos))]
     strengths = OPPONENTS | dict(zip(names, elos, strict=True))
     test = FORMER if former else promotion.test()
     found = [0]

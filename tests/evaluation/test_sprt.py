@@ -11,7 +11,7 @@ from simulated_pairs import pair_chances
 from simulated_promotion import CONFIG, LEARNING, champions, facts_of, simulate
 
 from chess_snn.campaign.strength.gating_match import decide
-from chess_snn.campaign.strength.matches import NetworkPlayer
+from chess_snn.campaign.strength.matches import player_name
 from chess_snn.campaign.strength.ratings import RatedCampaign
 from chess_snn.errors import ConfigError
 from chess_snn.evaluation import (
@@ -191,7 +191,7 @@ def games(a, b, wins, draws, losses):
 
 
 def name(generation):
-    return NetworkPlayer(generation, CONFIG.gating_simulations).name
+    return player_name(generation, CONFIG.gating_simulations)
 
 
 @pytest.mark.parametrize("pairs", README_GATES)

@@ -13,7 +13,7 @@ from chess_snn.campaign.store.plans import read_plan
 from chess_snn.campaign.strength.champions import promote_by_hand, read_hand_promotions
 from chess_snn.campaign.strength.gating_match import gating_state
 from chess_snn.campaign.strength.match_games import read_match
-from chess_snn.campaign.strength.matches import NetworkPlayer, ScheduledMatch
+from chess_snn.campaign.strength.matches import ScheduledMatch
 from chess_snn.campaign.strength.reports import read_report
 from chess_snn.data import check_shard, read_manifest, read_shard, write_shard
 from chess_snn.data.manifest import MANIFEST_NAME
@@ -100,7 +100,7 @@ def test_a_plan_with_another_figure_is_restored_from_its_receipt(stored: Campaig
 
 def test_a_part_of_a_match_with_another_result_decides_nothing(stored: CampaignFolder) -> None:
     match = ScheduledMatch(
-        "gen-000002", "champion-000001", NetworkPlayer(2, 2), NetworkPlayer(1, 2), num_openings=2
+        "gen-000002", "champion-000001", generation=2, opponent=1, simulations=2, num_openings=2
     )
     part = stored.match_part(match.event, match.name, 0)
     part.write_bytes(stored.match("gen-000001", "random").read_bytes())

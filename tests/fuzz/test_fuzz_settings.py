@@ -25,7 +25,7 @@ from chess_snn.campaign.configuration.loading import (
     preset_names,
 )
 from chess_snn.campaign.store.folder import CONFIG_FILE
-from chess_snn.cli.players import find_entrant
+from chess_snn.cli.players import find_player
 from chess_snn.errors import ConfigError, EngineError
 from chess_snn.evaluation import EngineSettings, check_player, make_player
 from chess_snn.games import get_game
@@ -135,9 +135,9 @@ def test_player_name(data):
     lambda: [stored_campaign() and stored_weights() and stored_shard() and b"random", *_NETWORKS],
     changed_name,
 )
-def test_entrant_name(data):
+def test_match_player_name(data):
     """A player of ``chess-snn match``, by name, or a network by its place."""
     with contextlib.chdir(scratch()):
-        entrant = find_entrant(GAME, text_of(data), 0)
-    assert entrant.name
-    assert entrant.model is None or entrant.model.weights is not None
+        player = find_player(GAME, text_of(data), 0)
+    assert player
+    assert isinstance(player, str) or player.weights is not None

@@ -8,16 +8,24 @@ from functools import cache
 import chess
 import chess.engine
 import pytest
-from damaged_inputs import INPUTS, changed_bytes, changed_words, either, fuzz, text_of
+from damaged_inputs import (
+    INPUTS,
+    changed_bytes,
+    changed_words,
+    either,
+    fuzz,
+    scratch,
+    text_of,
+)
 from hypothesis import HealthCheck, given, settings
 from talk import PATIENCE_S, Gui
 from test_fuzz_positions import GAME, UCI_WORDS, changed_uci_line, uci_lines
 
+from chess_snn.campaign.models.references import Model
 from chess_snn.errors import UsageError
 from chess_snn.evaluation.engines.process import EngineProcess
 from chess_snn.nets import NetConfig, build_network, save_network
-from chess_snn.search import SearchSettings
-from chess_snn.uci import LoadedModel, Options
+from chess_snn.uci import Options
 
 MODEL = "untrained"
 MOST_LINES = 40
@@ -55,10 +63,17 @@ def network():
     return build_network(GAME.spec, NetConfig(blocks=1, channels=8), seed=1)
 
 
-def load_model(text: str) -> LoadedModel:
+@cache
+def model() -> Model:
+    weights = scratch() / "engine.safetensors"
+    save_network(weights, network())
+    return Model(MODEL, weights, GAME.spec.name)
+
+
+def find_model(text: str) -> Model:
     if text != MODEL:
         raise UsageError(f"{text!r} does not exist")
-    return LoadedModel(MODEL, network(), "fp32", SearchSettings())
+    return model()
 
 
 def ask(gui: Gui, line: str) -> bool:
@@ -95,7 +110,7 @@ def asks_for_much(line: str) -> bool:
 )
 def test_uci_session(data):
     """Lines of a GUI, one after the other; then a search from the initial position works."""
-    gui = Gui(load_model, Options(model=MODEL, hash_mib=1, simulations=2))
+    gui = Gui(find_model, Options(model=MODEL, hash_mib=1, simulations=2))
     try:
         lines = text_of(data).split("\n")[:MOST_LINES]
         if all(ask(gui, line) for line in lines if not asks_for_much(line)):

@@ -25,7 +25,7 @@ from chess_snn.campaign import CampaignFolder, load_config  # noqa: E402
 from chess_snn.campaign.machine.training_launch import generation_training, run_training  # noqa: E402
 from chess_snn.campaign.machine.workers import plan_here  # noqa: E402
 from chess_snn.campaign.stages.dataset import fix_dataset  # noqa: E402
-from chess_snn.campaign.stages.warm_start import (  # noqa: E402
+from chess_snn.campaign.stages.first_generation import (  # noqa: E402
     supervised_facts,
     train_first_generation,
 )

@@ -15,7 +15,7 @@ from prefect.client.schemas.filters import LogFilter, LogFilterTaskRunId  # noqa
 from test_campaign_flow import chess_snn  # noqa: E402
 
 from chess_snn.campaign import CampaignFolder, read_receipts  # noqa: E402
-from chess_snn.campaign.stages.warm_start import supervised_facts  # noqa: E402
+from chess_snn.campaign.stages.first_generation import supervised_facts  # noqa: E402
 from flows.servers import prefect_server  # noqa: E402
 from tasks.tracking import EXPERIMENT, tracking_uri  # noqa: E402
 

@@ -4,6 +4,7 @@ import itertools
 import math
 from dataclasses import replace
 
+import numpy as np
 import pytest
 import torch
 from made_imports import easy_games
@@ -11,7 +12,7 @@ from supervised_steps import supervised_progress
 
 from chess_snn.data import ReplayWindow, read_manifest, write_shard
 from chess_snn.errors import ConfigError, CorruptDataError
-from chess_snn.nets import make_evaluator
+from chess_snn.nets import make_evaluator, value_target
 from chess_snn.training import (
     DatasetShard,
     SupervisedSettings,
@@ -185,8 +186,17 @@ def test_a_foreign_checkpoint_is_refused(game, schedule, begin, tmp_path, new_tr
         train_supervised(game, schedule, begin, tmp_path)
 
 
-def test_held_out_figures_are_those_computed_by_hand(game, shards, new_trainer):
-    window = ReplayWindow.load(game, [shards[0].path], capacity=10**6, holdout_every=3)
+def test_held_out_figures_are_those_computed_by_hand(game, tmp_path, new_trainer):
+    records = easy_games(24, 24)
+    records = replace(
+        records, outcomes_white=np.resize(np.array([1, -1, 0], np.int8), 24),
+        terminations=np.zeros(24, np.uint8), cut_values_white=np.zeros(24, np.float32),
+        values_stm=np.linspace(-1, 1, records.num_positions, dtype=np.float32),
+    )
+    write_shard(tmp_path / "pgn-0" / "shard-000000", records, {"game": "chess"})
+    window = ReplayWindow.load(
+        game, [tmp_path / "pgn-0" / "shard-000000"], capacity=10**6, holdout_every=3
+    )
     trainer = new_trainer()
     report = measure_holdout(trainer, window)
     (samples,) = window.iterate(10**6, subset="holdout")
@@ -202,6 +212,20 @@ def test_held_out_figures_are_those_computed_by_hand(game, shards, new_trainer):
         loss -= float(logits.log_softmax(0)[played])
     assert report.policy_accuracy == pytest.approx(right / len(samples))
     assert report.policy_loss == pytest.approx(loss / len(samples), rel=1e-4)
+    values, results = answer.value_stm, samples.results_stm
+    scores = (results + 1) / 2
+    assert report.brier_score == pytest.approx(np.mean(((values + 1) / 2 - scores) ** 2), rel=1e-4)
+    decided = np.abs(results) == 1
+    assert report.decided_accuracy == pytest.approx(
+        np.mean(np.sign(values[decided]) == results[decided])
+    )
+    share = trainer.settings.root_value_share
+    target = (1 - share) * samples.outcomes_stm + share * samples.values_stm
+    wdl = torch.tensor(answer.wdl_stm)
+    wanted = value_target(game.spec, torch.tensor(target))
+    assert report.value_target_loss == pytest.approx(
+        float(-(wanted * wdl.log()).sum(dim=1).mean()), rel=1e-4
+    )
 
 
 def test_nothing_held_out_is_no_report(game, endgames, new_trainer):
@@ -212,7 +236,7 @@ def test_settings_of_a_campaign_are_turned_to_moves_and_results():
     campaign = replace(TRAINING, policy_loss="advantage", entropy_bonus=0.1)
     applied = SupervisedSettings(learning_rate=0.5).applied_to(campaign)
     assert (applied.policy_loss, applied.entropy_bonus) == ("search", 0.0)
-    assert (applied.root_value_share, applied.surprise_share) == (0.0, 0.0)
+    assert (applied.root_value_share, applied.surprise_share) == (0.75, 0.0)
     assert applied.learning_rate == 0.5
     assert SupervisedSettings().applied_to(campaign).learning_rate == campaign.learning_rate
 

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 from talk import Gui
 
-from chess_snn.cli.uci import load_model
+from chess_snn.cli.uci import find_chess_model
 from chess_snn.games import get_game
 from chess_snn.nets import NetConfig, build_network
 from chess_snn.training import Trainer, TrainingSettings, save_checkpoint
@@ -35,7 +35,8 @@ def talk(model):
     guis = []
 
     def begin(**options):
-        guis.append(Gui(load_model, Options(**{"model": str(model), "hash_mib": 16} | options)))
+        defaults = {"model": str(model), "hash_mib": 16}
+        guis.append(Gui(find_chess_model, Options(**defaults | options)))
         return guis[-1]
 
     yield begin

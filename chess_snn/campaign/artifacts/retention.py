@@ -19,7 +19,6 @@ from chess_snn.campaign.store.plans import read_plans
 from chess_snn.campaign.store.receipts import Receipt, read_receipts
 from chess_snn.campaign.strength.champions import past_champions
 from chess_snn.campaign.strength.matches import (
-    NetworkPlayer,
     earlier_generation,
     final_matches,
     is_finished,
@@ -121,9 +120,7 @@ def _in_last_matches(folder: CampaignFolder, receipts: Sequence[Receipt]) -> set
     for match in evaluated[-1].matches if evaluated else []:
         names |= {match["player_a"], match["player_b"]}
     for scheduled in final_matches(folder):
-        names.add(scheduled.player.name)
-        if isinstance(scheduled.opponent, NetworkPlayer):
-            names.add(scheduled.opponent.name)
+        names |= set(scheduled.players)
     found = {_generation(name) for name in names}
     played = [receipt.promotion for receipt in receipts if receipt.promotion is not None]
     if played:

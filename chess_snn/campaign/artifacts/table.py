@@ -15,9 +15,9 @@ from chess_snn.campaign.stages import (
     train_generation,
     window_shards,
 )
+from chess_snn.campaign.stages.first_generation import is_warm, train_first_generation
 from chess_snn.campaign.stages.self_play import shard_values
 from chess_snn.campaign.stages.training import training_values
-from chess_snn.campaign.stages.warm_start import is_warm, train_first_generation
 from chess_snn.campaign.store import folder as paths
 from chess_snn.campaign.store.folder import CampaignFolder, file_name
 from chess_snn.campaign.store.notes import is_removed
@@ -25,7 +25,6 @@ from chess_snn.campaign.strength.ladder_tests import ladder_start, play_ladder_t
 from chess_snn.campaign.strength.matches import (
     CONVERSION,
     LADDER_TEST,
-    NetworkPlayer,
     ScheduledMatch,
     play_match_part,
 )
@@ -62,8 +61,7 @@ def _checkpoint_inputs(folder: CampaignFolder, generation: int) -> Iterator[Inpu
 def _match_part_inputs(folder: CampaignFolder, match: ScheduledMatch, part: int) -> Iterator[Input]:
     """The weights of the networks that play."""
     del part
-    players = (match.player, match.opponent)
-    networks = {player.generation for player in players if isinstance(player, NetworkPlayer)}
+    networks = {player for player in (match.generation, match.opponent) if isinstance(player, int)}
     return (_weights(folder, generation) for generation in sorted(networks))
 
 

@@ -21,6 +21,7 @@ from chess_snn.campaign.stages import (
     trained_before,
     training_program,
 )
+from chess_snn.campaign.stages.first_generation import first_facts, train_first_generation
 from chess_snn.campaign.stages.training import TrainingValues
 from chess_snn.campaign.stages.training_alone import (
     begin_network,
@@ -29,7 +30,6 @@ from chess_snn.campaign.stages.training_alone import (
     unfinished_folder,
 )
 from chess_snn.campaign.stages.training_program import LEARN
-from chess_snn.campaign.stages.warm_start import first_facts, train_first_generation
 from chess_snn.campaign.store.folder import CampaignFolder
 from chess_snn.campaign.store.receipts import TrainingFacts
 from chess_snn.cores import num_cores

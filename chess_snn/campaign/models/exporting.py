@@ -20,8 +20,7 @@ from chess_snn.campaign.configuration.loading import (
     read_toml,
 )
 from chess_snn.campaign.configuration.settings import CampaignConfig
-from chess_snn.campaign.models.model_card import model_card
-from chess_snn.campaign.models.versions import NetworkVersion, version_of
+from chess_snn.campaign.models.versions import NetworkVersion, model_card, version_of
 from chess_snn.campaign.store.folder import CampaignFolder
 from chess_snn.campaign.store.notes import refuse_removed
 from chess_snn.data import commit_copy, copy_folder, read_manifest, staged_folder, write_text

@@ -1,4 +1,4 @@
-"""Networks by name: from a text to weights, and how those are searched with."""
+"""Networks by name: from a text to weights, and how those are played."""
 
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -15,6 +15,7 @@ from chess_snn.campaign.store.notes import refuse_removed
 from chess_snn.campaign.store.receipts import read_receipts
 from chess_snn.campaign.strength.champions import champion_of
 from chess_snn.data import is_committed, verify_folder
+from chess_snn.data.manifest import describe_file
 from chess_snn.errors import CampaignError, UsageError
 from chess_snn.games.base import Game
 from chess_snn.nets import Network, Precision, build_network, load_network, stored_game
@@ -45,7 +46,7 @@ _GENERATION_FOLDER = re.compile(r"gen-([0-9]{1,12})")
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """A network: where it lies, and what it is played with."""
+    """A network: where it lies, and how it is played."""
 
     label: str
     """For people: what was asked for, with its generation."""
@@ -61,6 +62,16 @@ class Model:
     """That it lies in."""
     facts: Json = field(default_factory=dict, hash=False)
     """What the description of an exported network says."""
+    simulations: int = 0
+    """Of a move in play; 0 plays its policy without search."""
+    random_percent: float | None = None
+    """Of its moves in play, made at random."""
+
+    @property
+    def name(self) -> str:
+        """Its name as a player: ``runs/a@12:64``, or ``runs/a@12:64~25`` with random moves."""
+        percent = "" if self.random_percent is None else f"~{self.random_percent:g}"
+        return f"{self.label}:{self.simulations}{percent}"
 
     @property
     def precision(self) -> Precision:
@@ -77,6 +88,20 @@ class Model:
     def config_digest(self) -> str | None:
         """Of the campaign's settings."""
         return None if self.config is None else config_digest(self.config)
+
+    @property
+    def file_digest(self) -> str | None:
+        """SHA-256 of the file of weights; None without any."""
+        return None if self.weights is None else describe_file(self.weights).sha256
+
+    @property
+    def game_facts(self) -> Json:
+        """What the tags of its games say."""
+        known = {
+            "generation": self.generation, "simulations": self.simulations,
+            "config_digest": self.config_digest,
+        }
+        return {name: value for name, value in known.items() if value is not None}
 
     def load(self, game: Game) -> Network:
         """The network, after digests were checked; an untrained one if there are no weights.

@@ -114,9 +114,10 @@ def schedule_of(given: SupervisedDataset, config: CampaignConfig) -> TrainingSch
 
 def _check_finished(path: Path) -> None:
     if is_import(path) and (folder := ImportFolder.open(path)).report() is None:
+        command = "label" if folder.source.teacher else "import"
         raise UsageError(
-            f"the import into {path} has not come to its end; run it again: chess-snn games "
-            f"import {folder.source.file} --out {path}"
+            f"{path} is not finished; run the command again: chess-snn games {command} "
+            f"{folder.source.file} --out {path}"
         )
 
 

@@ -1,13 +1,29 @@
-"""Generation 0 of a campaign: the network before it has learnt anything, or what was made of it."""
+"""Generation 0 of a campaign: a new network, one from elsewhere, or one trained on a dataset.
 
+Making it is a stage as those of :mod:`chess_snn.campaign.stages`: it may be killed and repeated.
+"""
+
+from contextlib import suppress
 from pathlib import Path
+from typing import Final
+
+import torch
 
 from chess_snn.campaign.configuration.loading import config_values
-from chess_snn.campaign.stages.networks import FROZEN_SETTINGS, entropy_ratio, game_of
+from chess_snn.campaign.configuration.settings import CampaignConfig
+from chess_snn.campaign.stages.dataset import fixed_dataset, schedule_of
+from chess_snn.campaign.stages.networks import (
+    FROZEN_SETTINGS,
+    device_of,
+    entropy_ratio,
+    game_of,
+)
 from chess_snn.campaign.store.folder import CampaignFolder
 from chess_snn.campaign.store.origin import Origin
 from chess_snn.data import Manifest, is_committed, read_manifest
-from chess_snn.errors import BeyondRepairError, ChessSnnError
+from chess_snn.data.files import remove
+from chess_snn.errors import BeyondRepairError, ChessSnnError, UsageError
+from chess_snn.games import get_game
 from chess_snn.nets import (
     Network,
     build_network,
@@ -16,8 +32,24 @@ from chess_snn.nets import (
     network_digest,
 )
 from chess_snn.rng import derive_seed
-from chess_snn.training import Trainer, save_checkpoint
-from chess_snn.types import Json
+from chess_snn.training import (
+    ALONE,
+    Ranks,
+    StepListener,
+    Trainer,
+    save_checkpoint,
+    train_supervised,
+)
+from chess_snn.types import Json, Progress
+
+SUPERVISED: Final = "supervised"
+"""Under this name the manifest of generation 0 keeps what it learnt from, and how that went."""
+_S_PER_MINUTE: Final = 60.0
+
+
+def is_warm(folder: CampaignFolder) -> bool:
+    """Whether generation 0 learns from a dataset."""
+    return bool(folder.config.supervised.games)
 
 
 def prepare_first_generation(folder: CampaignFolder) -> float:
@@ -30,15 +62,94 @@ def prepare_first_generation(folder: CampaignFolder) -> float:
         BeyondRepairError: it started from a network, has lost it, and cannot get it again.
     """
     if not is_committed(folder.checkpoint(0)):
-        config = folder.config
-        network = build_network(
-            game_of(folder).spec, config.net.network(),
-            derive_seed(config.campaign.seed, "network"), config.net.policy_gain,
-        )
-        commit_first_generation(
-            folder, network if folder.origin is None else _given_network(folder.origin), {}
-        )
+        origin = folder.origin
+        network = _new_network(folder.config) if origin is None else _given_network(origin)
+        commit_first_generation(folder, network, {})
     return first_entropy_ratio(folder)
+
+
+def train_first_generation(
+    directory: Path, *, num_threads: int = 1, on_progress: Progress | None = None,
+    on_step: StepListener | None = None, ranks: Ranks = ALONE,
+) -> Json:
+    """Train generation 0 on the games of the configuration, and commit it.
+
+    Where several ``ranks`` train it together, rank 0 commits.
+
+    Returns:
+        What :func:`supervised_facts` returns from now on.
+
+    Raises:
+        UsageError: the games are not there any more, or others than at the start.
+        CorruptDataError: a shard or a checkpoint is damaged.
+        RankLostError: a rank died or froze; the last checkpoint on the way stays.
+    """
+    folder = CampaignFolder.open(directory)
+    if not is_committed(folder.checkpoint(0)):
+        torch.set_num_threads(num_threads)
+        trainer, facts = learn_dataset(
+            folder.config, folder.supervised, {FROZEN_SETTINGS: config_values(folder.config)},
+            on_progress, on_step, ranks,
+        )
+        if not ranks.is_first:
+            return facts
+        commit_first_generation(folder, trainer.playing_network.cpu(), {SUPERVISED: facts})
+    with suppress(UsageError, OSError):  # of no more use, and no harm
+        remove(folder.supervised)
+    return first_facts(folder)
+
+
+def first_facts(folder: CampaignFolder) -> Json:
+    """What generation 0, which is committed, learnt from a dataset; see below."""
+    facts = supervised_facts(folder)
+    assert facts is not None
+    return facts
+
+
+def supervised_facts(folder: CampaignFolder) -> Json | None:
+    """What generation 0 learnt from (``games``) and how that went (``points``).
+
+    ``ranks`` is the number of ranks that trained it; networks of the first versions do not have it.
+    None where no games are given, and before generation 0 is there.
+    """
+    if not is_warm(folder) or not is_committed(folder.checkpoint(0)):
+        return None
+    facts: Json = read_manifest(folder.checkpoint(0)).meta[SUPERVISED]
+    return facts
+
+
+def learn_dataset(
+    config: CampaignConfig, folder: Path, meta: Json, on_progress: Progress | None,
+    on_step: StepListener | None, ranks: Ranks,
+) -> tuple[Trainer, Json]:
+    """Train a network on the games of ``config``, which are fixed, or go on with that.
+
+    Checkpoints on the way go into ``folder``, with ``meta`` in their manifests. ``on_progress`` is
+    called after every step with (steps done, steps in all).
+
+    Returns:
+        The trainer at the end, and what is kept beside its network: the games and the figures.
+
+    Raises:
+        UsageError: the games are not there any more, or others than at the start.
+        CorruptDataError: a shard or a checkpoint is damaged.
+        RankLostError: a rank died or froze; the last checkpoint on the way stays.
+    """
+    given, game = fixed_dataset(config), get_game(config.campaign.game)
+    device = device_of(config, ranks.local_rank)
+
+    def begin() -> Trainer:
+        return Trainer(
+            game, _new_network(config), config.supervised.applied_to(config.training),
+            derive_seed(config.campaign.seed, SUPERVISED), device, ranks=ranks,
+        )
+
+    trainer, points = train_supervised(
+        game, schedule_of(given, config), begin, folder, device=device, meta=meta, ranks=ranks,
+        checkpoint_s=_S_PER_MINUTE * config.supervised.checkpoint_minutes,
+        on_progress=on_progress, on_step=on_step,
+    )
+    return trainer, {"games": given.to_json(), "points": points, "ranks": ranks.size}
 
 
 def commit_first_generation(folder: CampaignFolder, network: Network, facts: Json) -> Manifest:
@@ -57,6 +168,14 @@ def commit_first_generation(folder: CampaignFolder, network: Network, facts: Jso
         "positions_played": 0 if folder.origin is None else folder.origin.positions,
         FROZEN_SETTINGS: config_values(config), **facts,
     })
+
+
+def _new_network(config: CampaignConfig) -> Network:
+    """The untrained network of a campaign."""
+    return build_network(
+        get_game(config.campaign.game).spec, config.net.network(),
+        derive_seed(config.campaign.seed, "network"), config.net.policy_gain,
+    )
 
 
 def _given_network(origin: Origin) -> Network:

@@ -207,12 +207,16 @@ def _holdout(before: HoldoutReport | None, after: HoldoutReport | None) -> dict[
     """What the network is worth on held-out games, of which a small window may have none."""
     if before is None or after is None:
         return {}
-    return {
+    figures = {
         "holdout_value_loss": before.value_loss,
         "holdout_value_loss_after": after.value_loss,
+        "holdout_value_target_loss_after": after.value_target_loss,
+        "holdout_brier_score_after": after.brier_score,
+        "holdout_decided_accuracy_after": after.decided_accuracy,
         "holdout_policy_loss_after": after.policy_loss,
         "holdout_policy_accuracy_after": after.policy_accuracy,
     }
+    return {name: figure for name, figure in figures.items() if figure is not None}
 
 
 def _spike_rates(trainer: Trainer, window: ReplayWindow) -> dict[str, float]:

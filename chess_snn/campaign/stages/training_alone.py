@@ -19,7 +19,7 @@ import torch
 
 from chess_snn.campaign.configuration.loading import build_config, config_values, flat_values
 from chess_snn.campaign.configuration.settings import CampaignConfig
-from chess_snn.campaign.stages.warm_start import SUPERVISED, learn_dataset
+from chess_snn.campaign.stages.first_generation import SUPERVISED, learn_dataset
 from chess_snn.data import (
     is_committed,
     read_json,

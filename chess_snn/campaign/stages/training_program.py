@@ -18,10 +18,10 @@ from torch.distributed.elastic.multiprocessing.errors import record
 
 from chess_snn.campaign.configuration.settings import CampaignConfig
 from chess_snn.campaign.stages import train_generation
+from chess_snn.campaign.stages.first_generation import train_first_generation
 from chess_snn.campaign.stages.networks import device_of
 from chess_snn.campaign.stages.training import TrainingValues
 from chess_snn.campaign.stages.training_alone import learn_network, network_config
-from chess_snn.campaign.stages.warm_start import train_first_generation
 from chess_snn.campaign.stages.window import iteration_to_train
 from chess_snn.campaign.store.folder import CONFIG_FILE, CampaignFolder
 from chess_snn.campaign.store.typed_json import from_json

@@ -1,7 +1,7 @@
 """Games on the disk, whether a campaign played them or an import brought them: one view of both."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -228,6 +228,26 @@ def open_collection(path: Path) -> GameCollection:
             raise UsageError(f"{path} holds no games any more: `chess-snn gc` removed them")
         raise UsageError(f"{path} holds no games yet; play or import some first")
     return collection
+
+
+def joined(collections: Sequence[GameCollection]) -> GameCollection:
+    """The games of all ``collections``, at least one, in their order.
+
+    Raises:
+        UsageError: they are not of the same game.
+    """
+    first, *others = collections
+    for other in others:
+        if other.spec.name != first.spec.name:
+            raise UsageError(
+                f"{first.name} holds games of {first.spec.name}, and {other.name} of "
+                f"{other.spec.name}; give games of one kind"
+            )
+    return GameCollection(
+        first.spec, ", ".join(each.name for each in collections),
+        None if others else first.config_digest,
+        tuple(shard for each in collections for shard in each.shards),
+    )
 
 
 def games_of_iteration(folder: CampaignFolder, iteration: int) -> GameCollection:

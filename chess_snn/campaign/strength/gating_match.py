@@ -20,12 +20,12 @@ from chess_snn.campaign.store.folder import CampaignFolder
 from chess_snn.campaign.store.receipts import PromotionFacts, Verdict
 from chess_snn.campaign.strength.champions import champion_to_beat
 from chess_snn.campaign.strength.matches import (
-    NetworkPlayer,
     ScheduledMatch,
     champion_match,
     event_of,
     finish_match,
     is_evaluated,
+    player_name,
     read_games,
     unplayed_parts,
 )
@@ -72,8 +72,9 @@ def gating_match_of(folder: CampaignFolder, generation: int) -> ScheduledMatch |
     return ScheduledMatch(
         event=event_of(generation),
         name=champion_match(champion),
-        player=NetworkPlayer(generation, config.gating_simulations),
-        opponent=NetworkPlayer(champion, config.gating_simulations),
+        generation=generation,
+        opponent=champion,
+        simulations=config.gating_simulations,
         num_openings=config.promotion.max_openings,
         openings_each=config.promotion.openings_each,
         # With the same openings in every gating match, luck with them would be inherited.
@@ -123,14 +124,13 @@ def finish_gating_match(directory: Path, match: ScheduledMatch) -> PromotionFact
         counting = replace(match, num_openings=match.parts[state.num_parts - 1].stop)
         finish_match(directory, counting)
     summary = finish_match(directory, match)  # which removes parts that do not count
-    candidate, champion = match.player, match.opponent
-    assert isinstance(champion, NetworkPlayer)
+    assert isinstance(match.opponent, int)
     test = folder.config.promotion.test()
     return PromotionFacts(
-        candidate=candidate.generation, champion=champion.generation,
+        candidate=match.generation, champion=match.opponent,
         verdict=_VERDICTS[state.test.state],
         llr=state.test.llr, lower=state.test.lower, upper=state.test.upper,
-        elo0=test.elo0, elo1=test.elo1, simulations=candidate.simulations,
+        elo0=test.elo0, elo1=test.elo1, simulations=match.simulations,
         games=summary["num_games"], wins=summary["wins"], draws=summary["draws"],
         losses=summary["losses"], truncated=summary["capped"],
         pairs=state.counts.tolist(), score=summary["score"],
@@ -151,7 +151,7 @@ def decide(
     ahead = None
     if rated is not None and config.gating_simulations == config.evaluation.simulations:
         candidate, champion = (
-            NetworkPlayer(generation, facts.simulations).name
+            player_name(generation, facts.simulations)
             for generation in (facts.candidate, facts.champion)
         )
         if {candidate, champion} <= set(rated.ratings.players):

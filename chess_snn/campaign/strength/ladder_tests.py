@@ -17,11 +17,11 @@ from chess_snn.campaign.stages.networks import game_of
 from chess_snn.campaign.store.folder import CampaignFolder
 from chess_snn.campaign.strength.matches import (
     LADDER_TEST,
-    NetworkPlayer,
     ScheduledMatch,
     event_of,
     finish_match,
-    take_seat,
+    player_name,
+    players_of,
 )
 from chess_snn.campaign.strength.reports import EndedBy, read_ladder_test_report, write_report
 from chess_snn.errors import EngineError
@@ -88,9 +88,8 @@ def play_ladder_test(
                 ladder_test = ladder_test.without(rung, error)
         write_report(path, ladder_test.report(ended_by))
     report = read_ladder_test_report(path)
-    player = NetworkPlayer(generation, folder.config.evaluation.simulations)
     for met in report.rungs:
-        finish_match(directory, _rung_match(folder, player, met.player, met.num_batches))
+        finish_match(directory, _rung_match(folder, generation, met.player, met.num_batches))
     return asdict(report)
 
 
@@ -120,9 +119,15 @@ class _LadderTest:
     notice: str | None
     start_elo: float
     """Where it begins: at the rung among ``players`` that is next to this."""
-    player: NetworkPlayer
+    generation: int
+    """The network that is tested."""
     batches: dict[str, list[MatchResult]]
     """Played so far, by the name of the rung's player, who may not be among ``players`` now."""
+
+    @property
+    def name(self) -> str:
+        """What results call the network."""
+        return player_name(self.generation, self.folder.config.evaluation.simulations)
 
     @property
     def start(self) -> int:
@@ -153,12 +158,11 @@ class _LadderTest:
             EngineError: the engine behind ``rung`` cannot play.
         """
         number = len(self.batches.get(rung, []))
-        match = _rung_match(self.folder, self.player, rung, number + 1)
+        match = _rung_match(self.folder, self.generation, rung, number + 1)
         game, openings = game_of(self.folder), match.parts[number]
         seed = derive_seed(self.folder.config.campaign.seed, LADDER_TEST)
-        player, opponent = (
-            take_seat(self.folder, seat, 2 * len(openings), num_threads=num_threads)
-            for seat in (match.player, match.opponent)
+        player, opponent = players_of(
+            self.folder, match, 2 * len(openings), num_threads=num_threads
         )
         result = play_match(
             game, player, opponent, book_openings(game, openings.stop, seed)[openings.start :],
@@ -190,7 +194,7 @@ class _LadderTest:
             for name in self.ladder.players if name in self.batches
         }
         ratings = fit_ratings(Crosstable.from_games([*self.ladder.games(), *self._games()]))
-        rating = ratings.of(self.player.name)
+        rating = ratings.of(self.name)
         return (widened(rating) if self._is_approximate() else rating).to_json() | {
             "rungs": [
                 {"player": rung, "elo": self.ladder.rung(rung).elo,
@@ -220,7 +224,7 @@ class _LadderTest:
             return False
         most_met = max(scores, key=lambda rung: (scores[rung].num_games, -rung))
         distance = distance_to_ladder(
-            self.ladder, self._games(), self.player.name, self.players[most_met]
+            self.ladder, self._games(), self.name, self.players[most_met]
         )
         return distance.width <= points
 
@@ -247,10 +251,9 @@ def _prepare(
     """The ladder test of ``generation`` with the batches that are on the disk."""
     ladder = read_ladder()
     available = _available(ladder, num_threads)
-    player = NetworkPlayer(generation, folder.config.evaluation.simulations)
     batches = {
         name: results for name in ladder.players
-        if (results := _read_batches(folder, player, name))
+        if (results := _read_batches(folder, generation, name))
     }
     # A match is against one version of an engine: it does not go on with the one of today.
     players = tuple(
@@ -258,7 +261,7 @@ def _prepare(
             name, batches[name]) == available.approximate.get(name, ladder.programs.get(name))
     )
     return _LadderTest(
-        folder, ladder, players, available.notice, start_elo, player, batches
+        folder, ladder, players, available.notice, start_elo, generation, batches
     )
 
 
@@ -275,20 +278,25 @@ def _played_by(rung: str, batches: list[MatchResult]) -> str | None:
 
 
 def _rung_match(
-    folder: CampaignFolder, player: NetworkPlayer, rung: str, num_batches: int
+    folder: CampaignFolder, generation: int, rung: str, num_batches: int
 ) -> ScheduledMatch:
-    pairs = folder.config.evaluation.ladder_test_pairs
+    settings = folder.config.evaluation
     return ScheduledMatch(
-        event_of(player.generation), f"{LADDER_TEST}-{rung}", player, rung, num_batches * pairs,
-        openings_each=pairs,
+        event=event_of(generation),
+        name=f"{LADDER_TEST}-{rung}",
+        generation=generation,
+        opponent=rung,
+        simulations=settings.simulations,
+        num_openings=num_batches * settings.ladder_test_pairs,
+        openings_each=settings.ladder_test_pairs,
     )
 
 
 def _read_batches(
-    folder: CampaignFolder, player: NetworkPlayer, rung: str
+    folder: CampaignFolder, generation: int, rung: str
 ) -> list[MatchResult]:
     """The batches on the disk of a ladder test that has not ended."""
-    game, match = game_of(folder), _rung_match(folder, player, rung, 1)
+    game, match = game_of(folder), _rung_match(folder, generation, rung, 1)
     batches: list[MatchResult] = []
     while batch := read_kept_match(
         game, folder.match_part(match.event, match.name, len(batches)), {}

@@ -71,26 +71,6 @@ was new: after 12 iterations it is four iterations older, after an hour 20 minut
 
 
 @dataclass(frozen=True, slots=True)
-class NetworkPlayer:
-    """A generation as a player."""
-
-    generation: int
-    simulations: int
-    """A move; 0 is without search."""
-
-    @property
-    def name(self) -> str:
-        """``gen-000012``, or ``gen-000012@64`` with 64 simulations."""
-        budget = f"@{self.simulations}" if self.simulations else ""
-        return f"gen-{self.generation:06d}{budget}"
-
-    @property
-    def facts(self) -> Json:
-        """For the tags of its games."""
-        return {"generation": self.generation, "simulations": self.simulations}
-
-
-@dataclass(frozen=True, slots=True)
 class ScheduledMatch:
     """A match to be played, or played already."""
 
@@ -98,10 +78,12 @@ class ScheduledMatch:
     """``gen-000012``: evaluation of that generation; or ``final``."""
     name: str
     """Within its event: ``greedy``."""
-    player: NetworkPlayer
-    """Whose score it is."""
-    opponent: NetworkPlayer | str
+    generation: int
+    """The player whose score it is."""
+    opponent: int | str
     """A generation, or what :func:`chess_snn.evaluation.make_player` understands."""
+    simulations: int
+    """Of both networks, a move; 0 is without search."""
     num_openings: int
     """Each is played with both colours."""
     openings_each: int = OPENINGS_EACH
@@ -109,6 +91,14 @@ class ScheduledMatch:
     has_own_openings: bool = False
     """Whether openings are drawn for this match alone; else all matches have the same, so that
     their scores can be compared."""
+
+    @property
+    def players(self) -> tuple[str, str]:
+        """Names of both players."""
+        return (
+            player_name(self.generation, self.simulations),
+            player_name(self.opponent, self.simulations),
+        )
 
     @property
     def num_games(self) -> int:
@@ -127,6 +117,17 @@ class ScheduledMatch:
         return [
             range(first, min(first + self.openings_each, self.num_openings)) for first in firsts
         ]
+
+
+def player_name(player: int | str, simulations: int) -> str:
+    """The name of a player in results: ``gen-000012@64``, or ``gen-000012`` without search.
+
+    A fixed player keeps its name.
+    """
+    if isinstance(player, str):
+        return player
+    budget = f"@{simulations}" if simulations else ""
+    return f"gen-{player:06d}{budget}"
 
 
 def converts(folder: CampaignFolder) -> bool:
@@ -159,14 +160,15 @@ def generation_matches(folder: CampaignFolder, generation: int) -> list[Schedule
     settings = folder.config.evaluation
     plans = _of_kept_networks(folder, read_plans(folder)[:generation])
     earlier = earlier_generation(plans, by_time=folder.config.campaign.hours > 0)
-    opponents: dict[str, NetworkPlayer | str] = {name: name for name in settings.opponents}
-    opponents[EARLIER] = NetworkPlayer(earlier, settings.simulations)
+    opponents: dict[str, int | str] = {name: name for name in settings.opponents}
+    opponents[EARLIER] = earlier
     return [
         ScheduledMatch(
             event=event_of(generation),
             name=name,
-            player=NetworkPlayer(generation, settings.simulations),
+            generation=generation,
             opponent=opponent,
+            simulations=settings.simulations,
             num_openings=settings.num_openings,
         )
         for name, opponent in opponents.items()
@@ -194,19 +196,19 @@ def final_matches(folder: CampaignFolder) -> list[ScheduledMatch]:
     by_time = folder.config.campaign.hours > 0
     now = read_receipt(folder, newest - 1).elapsed_s if by_time else newest
     earlier = earlier_generation(plans, by_time=by_time, now=now)
-    searching, event = NetworkPlayer(newest, budget), final_event(folder)
     weakest, stronger = "random", "greedy"
     if game_of(folder).spec.num_players == 1:  # random and greedy lose every seed soon
         weakest = stronger = settings.opponents[-1]
-    planned: dict[str, tuple[NetworkPlayer, NetworkPlayer | str]] = {
-        f"{weakest}-0": (NetworkPlayer(newest, 0), weakest),
-        f"{weakest}-{budget}": (searching, weakest),
-        f"{stronger}-{budget}": (searching, stronger),
-        f"{EARLIER}-{budget}": (searching, NetworkPlayer(earlier, budget)),
+    planned: dict[str, tuple[int | str, int]] = {
+        f"{weakest}-0": (weakest, 0),
+        f"{weakest}-{budget}": (weakest, budget),
+        f"{stronger}-{budget}": (stronger, budget),
+        f"{EARLIER}-{budget}": (earlier, budget),
     }
+    event = final_event(folder)
     return [
-        ScheduledMatch(event, name, player, opponent, settings.final_openings)
-        for name, (player, opponent) in planned.items()
+        ScheduledMatch(event, name, newest, opponent, simulations, settings.final_openings)
+        for name, (opponent, simulations) in planned.items()
     ]
 
 
@@ -278,17 +280,14 @@ def play_match_part(
     if game.spec.num_players == 1:
         side_a, side_b = (
             _games_alone(
-                folder, seat, states, num_threads,
+                folder, player, match.simulations, states, num_threads,
                 on_progress and partial(report_after, on_progress, before, 2 * len(states)),
             )
-            for seat, before in ((match.player, 0), (match.opponent, len(states)))
+            for player, before in ((match.generation, 0), (match.opponent, len(states)))
         )
         result = paired_games(game, states, side_a, side_b)
     else:
-        player, opponent = (
-            take_seat(folder, seat, 2 * len(openings), num_threads=num_threads)
-            for seat in (match.player, match.opponent)
-        )
+        player, opponent = players_of(folder, match, 2 * len(openings), num_threads=num_threads)
         result = play_match(
             game, player, opponent, states,
             seed=derive_seed(seed, "part", part), max_plies=settings.max_plies,
@@ -299,39 +298,50 @@ def play_match_part(
 
 
 def _games_alone(
-    folder: CampaignFolder, seat: NetworkPlayer | str, seeds: UInt64Array, num_threads: int,
-    on_progress: Progress | None,
+    folder: CampaignFolder, player: int | str, simulations: int, seeds: UInt64Array,
+    num_threads: int, on_progress: Progress | None,
 ) -> tuple[str, SoloGames]:
     """Name and games of one player; those it played last are kept for its other matches."""
-    checkpoint = None if isinstance(seat, str) else folder.checkpoint(seat.generation)
+    checkpoint = None if isinstance(player, str) else folder.checkpoint(player)
     digest = "" if checkpoint is None else str(read_manifest(checkpoint).meta["weights_digest"])
-    key = (folder.path, digest, seat, seeds.tobytes(), num_threads)
+    name = player_name(player, simulations)
+    key = (folder.path, digest, name, seeds.tobytes(), num_threads)
     if key not in _games_kept:
-        player = take_seat(folder, seat, len(seeds), num_threads=num_threads)
+        alone = _take_seat(folder, player, simulations, len(seeds), num_threads)
         games = play_seeds(
-            game_of(folder), player, seeds, max_plies=folder.config.evaluation.max_plies,
+            game_of(folder), alone, seeds, max_plies=folder.config.evaluation.max_plies,
             on_progress=on_progress,
         )
         while len(_games_kept) >= _MOST_GAMES_KEPT:
             _games_kept.pop(next(iter(_games_kept)))
-        _games_kept[key] = player.name, games
+        _games_kept[key] = alone.name, games
     elif on_progress is not None:
         on_progress(len(seeds), len(seeds))
     return _games_kept[key]
 
 
-def take_seat(
-    folder: CampaignFolder, player: NetworkPlayer | str, num_games: int, *, num_threads: int
+def players_of(
+    folder: CampaignFolder, match: ScheduledMatch, num_games: int, *, num_threads: int
+) -> tuple[Player, Player]:
+    """Both players of ``match``, for ``num_games`` at once."""
+    player, opponent = (
+        _take_seat(folder, each, match.simulations, num_games, num_threads)
+        for each in (match.generation, match.opponent)
+    )
+    return player, opponent
+
+
+def _take_seat(
+    folder: CampaignFolder, player: int | str, simulations: int, num_games: int, num_threads: int
 ) -> Player:
-    """The player itself, for ``num_games`` at once."""
     if isinstance(player, str):
         return make_player(game_of(folder), player, EngineSettings(processes=num_threads))
-    evaluator = evaluator_of(folder, player.generation, num_threads=num_threads)
+    evaluator = evaluator_of(folder, player, num_threads=num_threads)
     search = make_match_search(
         game_of(folder), evaluator, folder.config.search,
-        simulations=player.simulations, num_games=num_games,
+        simulations=simulations, num_games=num_games,
     )
-    return SearchPlayer(search, player.name)
+    return SearchPlayer(search, player_name(player, simulations))
 
 
 def finish_match(directory: Path, match: ScheduledMatch) -> Json:
@@ -341,8 +351,9 @@ def finish_match(directory: Path, match: ScheduledMatch) -> Json:
     parts = [folder.match_part(match.event, match.name, k) for k in range(len(match.parts))]
     if not path.exists():
         facts_a, facts_b = (
-            player.facts if isinstance(player, NetworkPlayer) else {}
-            for player in (match.player, match.opponent)
+            {} if isinstance(player, str)
+            else {"generation": player, "simulations": match.simulations}
+            for player in (match.generation, match.opponent)
         )
         write_match(path, _put_together(folder, match, parts), {
             "name": match.name,

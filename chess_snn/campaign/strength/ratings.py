@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Final
 
 from chess_snn.campaign.store.folder import PART_MARK, CampaignFolder
-from chess_snn.campaign.strength.matches import NetworkPlayer, is_gating_match
+from chess_snn.campaign.strength.matches import is_gating_match, player_name
 from chess_snn.errors import CorruptDataError, RatingError
 from chess_snn.evaluation import RatedGame, Ratings
 from chess_snn.evaluation.ladder import read_ladder
@@ -91,7 +91,7 @@ def rating_of(rated: RatedCampaign | None, generation: int, simulations: int) ->
         ``player``, ``num_games``, ``score``, ``elo``, ``elo_low``, ``elo_high`` (null where not
         finite) and the ``anchor``; None where no player is rated, or no game links this one.
     """
-    player = NetworkPlayer(generation, simulations).name
+    player = player_name(generation, simulations)
     if rated is None or player in rated.left_out:
         return None
     return rated.ratings.of(player).to_json() | {"anchor": ANCHOR}

@@ -83,7 +83,7 @@ class EnginePlayer:
         Raises:
             ConfigError: the game is not chess.
         """
-        _check_plays(game, name)
+        check_plays(game, name)
         self.name = name
         self._game = game
         self._pool = EnginePool(program, budget.limit, settings or EngineSettings())
@@ -147,9 +147,9 @@ def make_engine_player(game: Game, text: str, settings: EngineSettings) -> Engin
         EngineError: the engine is not installed.
     """
     check_engine(game, text)
-    engine, budget = _parse(text)
+    engine, budget = parse_engine(text)
     return EnginePlayer(
-        game, find_engine(engine.removeprefix(_PROTOCOL)), budget,
+        game, find_engine(engine), budget,
         name=f"{engine}{budget.suffix}", settings=settings,
     )
 
@@ -161,8 +161,8 @@ def check_engine(game: Game, text: str) -> None:
         ConfigError: no engine or no budget is named, or one out of range, or engines do not play
             the game.
     """
-    _parse(text)
-    _check_plays(game, text)
+    parse_engine(text)
+    check_plays(game, text)
 
 
 def find_engine(program: str) -> Path:
@@ -170,11 +170,12 @@ def find_engine(program: str) -> Path:
 
     Args:
         program: a path, if there is a slash in it; else a name that is looked for on PATH, then in
-            ``GAMES_FOLDER``.
+            ``GAMES_FOLDER``; perhaps after ``uci:``.
 
     Raises:
         EngineError: it is not there; the message says how to install it.
     """
+    program = program.removeprefix(_PROTOCOL)
     if "/" in program:
         try:
             return _executable(Path(program).expanduser())
@@ -203,13 +204,18 @@ def _executable(path: Path) -> Path:
     return path.absolute()
 
 
-def _check_plays(game: Game, name: str) -> None:
+def check_plays(game: Game, name: str) -> None:
+    """Raise ConfigError unless engines play ``game``."""
     if game.spec.name != "chess":
         raise ConfigError(f"player {name!r} plays chess, not {game.spec.name}; use 'random'")
 
 
-def _parse(text: str) -> tuple[str, EngineBudget]:
-    """(``stockfish`` or ``uci:PROGRAM``, budget)."""
+def parse_engine(text: str) -> tuple[str, EngineBudget]:
+    """(``stockfish`` or ``uci:PROGRAM``, budget).
+
+    Raises:
+        ConfigError: no engine or no budget is named, or one out of range.
+    """
     found = _BUDGET.fullmatch(text)
     if found is None:
         raise ConfigError(

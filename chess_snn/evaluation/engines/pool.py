@@ -3,7 +3,7 @@
 import asyncio
 import threading
 from collections import deque
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -13,8 +13,7 @@ from pydantic import Field
 
 from chess_snn.cores import num_cores
 from chess_snn.errors import EngineError
-from chess_snn.evaluation.engines.guard import EngineGuard
-from chess_snn.evaluation.engines.process import EngineFailureError, EngineProcess
+from chess_snn.evaluation.engines.process import Candidate, EngineFailureError, EngineProcess
 from chess_snn.settings import settings_class
 
 _Result = TypeVar("_Result")
@@ -52,7 +51,6 @@ class EnginePool:
         self.last_failure: str | None = None
         self._program, self._limit, self._settings = program, limit, settings
         self._processes: list[EngineProcess | None] = [None] * settings.num_processes
-        self._guard = EngineGuard()
         self._failed_in_a_row = 0
         self._identity: str | None = None
         self._is_closed = False
@@ -86,7 +84,37 @@ class EnginePool:
         _ = self.identity
         if self._is_closed:
             return [None] * len(boards)
-        return self._run(lambda: self._answers(boards))
+
+        async def best_move(process: EngineProcess, board: chess.Board) -> str:
+            return await process.best_move(board, self._limit, self._settings.answer_s)
+
+        return self._run(lambda: self._answers(boards, best_move))
+
+    def candidates(self, boards: Sequence[chess.Board], lines: int) -> list[list[Candidate]]:
+        """At most ``lines`` moves for each position, best first.
+
+        An engine begins without memory and then keeps it from one position to the next: with one
+        process, the answers depend on ``boards`` alone.
+
+        Raises:
+            EngineError: the engine does not start, or has no answer to a position.
+        """
+        _ = self.identity
+        game = object()
+
+        async def candidates(process: EngineProcess, board: chess.Board) -> list[Candidate]:
+            return await process.candidates(
+                board, self._limit, lines, game, self._settings.answer_s
+            )
+
+        answers = self._run(lambda: self._answers(boards, candidates))
+        found = [answer for answer in answers if answer is not None]
+        if len(found) < len(boards):
+            raise EngineError(
+                f"engine {self._program} {self.last_failure}, and so each time it was asked again; "
+                "mend or replace the engine, and run the command again"
+            )
+        return found
 
     def close(self) -> None:
         """End all processes at once; the pool answers nothing any more."""
@@ -115,26 +143,31 @@ class EnginePool:
             await self._discard(0)
             raise
 
-    async def _answers(self, boards: Sequence[chess.Board]) -> list[str | None]:
-        answers: list[str | None] = [None] * len(boards)
+    async def _answers(
+        self, boards: Sequence[chess.Board],
+        ask: Callable[[EngineProcess, chess.Board], Awaitable[_Result]],
+    ) -> list[_Result | None]:
+        answers: list[_Result | None] = [None] * len(boards)
         waiting = deque(range(len(boards)))
 
         async def work(seat: int) -> None:
             while waiting:
                 index = waiting.popleft()
-                answers[index] = await self._answer(seat, boards[index])
+                answers[index] = await self._answer(seat, boards[index], ask)
 
         num_seats = min(len(boards), len(self._processes))
         await asyncio.gather(*(work(seat) for seat in range(num_seats)))
         return answers
 
-    async def _answer(self, seat: int, board: chess.Board) -> str | None:
+    async def _answer(
+        self, seat: int, board: chess.Board,
+        ask: Callable[[EngineProcess, chess.Board], Awaitable[_Result]],
+    ) -> _Result | None:
         for _ in range(1 + self._settings.restarts):
             if self._failed_in_a_row >= self._settings.give_up_after:
                 return None
             try:
-                process = await self._running(seat)
-                answer = await process.best_move(board, self._limit, self._settings.answer_s)
+                answer = await ask(await self._running(seat), board)
             except EngineFailureError as failure:
                 self.failures += 1
                 self.last_failure = f"{failure} in {board.fen()!r}"
@@ -149,7 +182,7 @@ class EnginePool:
         """The process of a seat, greeted."""
         process = self._processes[seat]
         if process is None:
-            process = await EngineProcess.start(self._program, self._guard)
+            process = await EngineProcess.start(self._program)
             self._processes[seat] = process
             await process.greet(self._settings.start_s)
         return process

@@ -6,11 +6,11 @@ and answers that depend on the position alone.
 
 import asyncio
 import logging
-import os
-import signal
 import subprocess
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Final, Self
 
@@ -18,7 +18,7 @@ import chess
 import chess.engine
 
 from chess_snn.errors import ChessSnnError
-from chess_snn.evaluation.engines.guard import EngineGuard
+from chess_snn.processes import CANNOT_RUN, group_command
 
 _OPTIONS: Final = {"Threads": 1, "Hash": 16}
 """Set where the engine has them; they make its answers repeatable. 16 MiB are Stockfish's own
@@ -34,6 +34,17 @@ class EngineFailureError(ChessSnnError):
     code = "engine.failed"
 
 
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """One move that an engine considered, in the side to move's view."""
+
+    move: str
+    """As the engine wrote it, legal or not."""
+    unit: str
+    """``cp``, or ``mate`` where ``score`` is the moves to mate, negative if it is mated."""
+    score: int
+
+
 class EngineProcess(chess.engine.UciProtocol):
     """A running engine. After an :class:`EngineFailureError` it can only be released."""
 
@@ -41,14 +52,15 @@ class EngineProcess(chess.engine.UciProtocol):
         super().__init__()
         self.identity = ""
         """What the engine calls itself, after the greeting: ``Stockfish 15.1``."""
-        self._guard: EngineGuard | None = None
         self._exited = asyncio.Event()
         self._answer: str | None = None
         """The first move that it named since this was set to None; "" where it named none."""
+        self._candidates: dict[str, Candidate] = {}
+        """What it said last of each line since this was emptied, by the line's number."""
         self._has_long_line = False
 
     @classmethod
-    async def start(cls, program: Path, guard: EngineGuard) -> Self:
+    async def start(cls, program: Path) -> Self:
         """Start the program; it is not yet greeted. It ends with this process at the latest.
 
         Raises:
@@ -56,23 +68,12 @@ class EngineProcess(chess.engine.UciProtocol):
         """
         try:
             _, engine = await cls.popen(
-                str(program), stderr=subprocess.DEVNULL, start_new_session=True
+                group_command([str(program)]), stderr=subprocess.DEVNULL, start_new_session=True
             )
         except OSError as error:
             raise EngineFailureError(f"could not be started: {error}") from error
-        engine.identity, engine._guard = program.name, guard
-        try:
-            guard.add(engine.group)
-        except OSError as error:
-            await engine.release()
-            raise EngineFailureError(f"could not be guarded: {error}") from error
+        engine.identity = program.name
         return engine
-
-    @property
-    def group(self) -> int:
-        """Number of its process group: it has a session of its own."""
-        assert self.transport is not None
-        return self.transport.get_pid()
 
     async def greet(self, within_s: float) -> None:
         """Exchange greetings, and set options that make its answers repeatable.
@@ -114,21 +115,55 @@ class EngineProcess(chess.engine.UciProtocol):
                     raise
         return self._answer or ""
 
+    async def candidates(
+        self, board: chess.Board, limit: chess.engine.Limit, lines: int, game: object,
+        within_s: float,
+    ) -> list[Candidate]:
+        """The best moves, at most ``lines``, best first.
+
+        It forgets what it knows when ``game`` is another object than before. An engine that cannot
+        show several lines names one move.
+
+        Raises:
+            EngineFailureError: there is no answer within ``within_s`` seconds, or no move in it.
+        """
+        multi = self.options.get("MultiPV")
+        if multi is not None:
+            # python-chess sets what it takes for the default before each move.
+            self.options["MultiPV"] = replace(multi, default=_nearest(multi, lines))
+        async with self._in_time(within_s):
+            await self.ping()
+            self._candidates = {}
+            await self.play(board, limit, game=game)
+        if not self._candidates:
+            raise EngineFailureError("named no move and no score")
+        return list({each.move: each for each in self._candidates.values()}.values())
+
     async def release(self) -> None:
         """End the process at once, with all that it started, and close its pipes."""
         self._kill()
-        if self._guard is not None:
-            self._guard.remove(self.group)
         await self._exited.wait()
         assert self.transport is not None
         self.transport.close()
         await asyncio.wait([self.returncode])
 
     def line_received(self, line: str) -> None:
-        """Keep an answer as text, before python-chess reads it."""
+        """Keep an answer as text, before python-chess reads it.
+
+        What candidates are worth is read here as well: python-chess would play every line on a
+        board, which takes longer than a search of some hundred nodes.
+        """
         words = line.split()
         if self._answer is None and words[:1] == ["bestmove"]:
             self._answer = words[1] if len(words) > 1 else ""
+        if words[:1] == ["info"]:
+            followed_by = dict(pairwise(words))
+            unit = followed_by.get("score", "")
+            if "pv" in followed_by and unit in {"cp", "mate"}:
+                with suppress(ValueError):  # a score that is no number is no candidate
+                    self._candidates[followed_by.get("multipv", "1")] = Candidate(
+                        followed_by["pv"], unit, int(followed_by[unit])
+                    )
 
     def pipe_data_received(self, fd: int, data: bytes | str) -> None:
         """Kill an engine that sends a line without end; python-chess reads the others."""
@@ -143,8 +178,9 @@ class EngineProcess(chess.engine.UciProtocol):
 
     def _kill(self) -> None:
         """Kill its whole group: an engine is often behind a script, and outlives it if it hangs."""
+        assert self.transport is not None
         with suppress(ProcessLookupError):
-            os.killpg(self.group, signal.SIGKILL)
+            self.transport.terminate()
 
     @asynccontextmanager
     async def _in_time(self, within_s: float) -> AsyncIterator[None]:
@@ -164,6 +200,8 @@ class EngineProcess(chess.engine.UciProtocol):
         assert self.transport is not None
         status = self.transport.get_returncode()
         assert status is not None
+        if status == CANNOT_RUN:
+            return "could not be started"
         return f"was killed by signal {-status}" if status < 0 else f"ended with status {status}"
 
 

@@ -15,9 +15,8 @@ from chess_snn.evaluation.ladder.adaptive import (
 )
 from chess_snn.evaluation.ladder.check import (
     AvailablePlayers,
-    CheckedScore,
     available_players,
-    check_results,
+    num_same_games,
 )
 from chess_snn.evaluation.ladder.games_file import LadderGames, pack_games, unpack_games
 from chess_snn.evaluation.ladder.ladder import (
@@ -46,7 +45,6 @@ __all__ = [
     "LADDER_FILE",
     "LADDER_PLAYERS",
     "AvailablePlayers",
-    "CheckedScore",
     "Ladder",
     "LadderGames",
     "LadderPlan",
@@ -56,11 +54,11 @@ __all__ = [
     "RungScore",
     "available_players",
     "bracketing_rungs",
-    "check_results",
     "distance_to_ladder",
     "has_arrived",
     "ladder_pairings",
     "next_rung",
+    "num_same_games",
     "pack_games",
     "play_ladder",
     "programs_of",

@@ -1,36 +1,23 @@
-"""Whether the ladder holds here: its engines are installed, and games are like its games.
+"""Whether the ladder holds here: its engines are installed, and its games are played again alike.
 
-Games played now and the ladder's are samples of the same pairs of games if nothing has changed: the
-engine, the rules, the players. So all pairs of a pairing, old and new, are put together, and the
-new ones should be like any draw of as many from them (the permutation test of Fisher 1935 and
-Pitman 1937, "Significance tests which may be applied to samples from any populations", JRSS
-Supplement 4). The distribution of their points is exact, however few they are, and assumes nothing
-of ratings. Pairings are independent, so a player's points over all its pairings have the
-convolution of their distributions.
-
-Dimensions: five kinds of pairs, by their points in halves of a game: 0 to 4.
+The seed and the players decide every move, and an engine's answer to a position with fixed nodes or
+depth is always the same. So a game that comes out otherwise shows that the rules, a player or an
+engine has changed.
 """
 
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final
 
 import numpy as np
 
-from chess_snn.config import check_range
-from chess_snn.errors import EngineError, RatingError
+from chess_snn.errors import EngineError
 from chess_snn.evaluation.engines import EngineSettings
-from chess_snn.evaluation.ladder.ladder import Ladder, PairResults
+from chess_snn.evaluation.ladder.ladder import Ladder
 from chess_snn.evaluation.ladder.playing import uses_engine
+from chess_snn.evaluation.match_result import MatchResult
 from chess_snn.evaluation.named_players import make_player
 from chess_snn.evaluation.players import program_of
-from chess_snn.evaluation.scores import PAIR_SCORES
 from chess_snn.games import get_game
-from chess_snn.types import Float64Array, Int64Array
-
-_MOST_POINTS: Final = len(PAIR_SCORES) - 1
-"""Halves of a game that a pair is worth."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,132 +81,19 @@ def _compare_program(program: str, player: str, engines: EngineSettings) -> tupl
     )
 
 
-@dataclass(frozen=True, slots=True)
-class CheckedScore:
-    """A score in games played now, beside what the ladder's games allow it to be."""
+def num_same_games(recorded: MatchResult, played: MatchResult) -> int:
+    """How many games of ``played`` have the opening and the moves of the same game of ``recorded``.
 
-    player: str
-    opponent: str | None
-    """None: all opponents of the ladder together."""
-    num_pairs: int
-    """Played now."""
-    ladder_score: float
-    """In the ladder's games, in [0, 1]; over all opponents, as often as they are met now."""
-    score: float
-    """In the new ones."""
-    low: float
-    high: float
-    """Where the score lies if nothing has changed: all of the check together is then within its
-    intervals with the probability asked for, or more."""
-
-    @property
-    def is_within(self) -> bool:
-        """Whether the new score lies in its interval."""
-        # Scores are quotients of whole numbers; the margin is for their rounding only.
-        return self.low - 1e-9 <= self.score <= self.high + 1e-9
-
-
-def check_results(
-    ladder: Sequence[PairResults], played: Sequence[PairResults], confidence: float = 0.95
-) -> list[CheckedScore]:
-    """Compare every pairing that was played, and every player over all of its pairings.
-
-    Args:
-        ladder: its pairings.
-        played: some of them, played again with other random numbers; each with one pair at least.
-        confidence: with which all of it is within its intervals if nothing has changed, in (0, 1).
-            Each of n comparisons has its share (1 - confidence) / n of the risk (Bonferroni).
-
-    Returns:
-        The players in the order in which they first appear in ``played``, then the pairings.
-
-    Raises:
-        RatingError: a pairing is none of the ladder's, or was not played.
+    ``played`` are the first games of ``recorded``, played again.
     """
-    check_range("confidence", confidence, gt=0.0, lt=1.0)
-    known = {(pairing.player_a, pairing.player_b): pairing for pairing in ladder}
-    samples: dict[str, list[_Sample]] = {}
-    pairings = []
-    for now in played:
-        old = known.get((now.player_a, now.player_b))
-        if old is None or not now.num_pairs:
-            raise RatingError(
-                f"{now.player_a} against {now.player_b} cannot be checked: "
-                + ("it has no whole pair of games" if old else "the ladder has no such pairing")
-            )
-        sample = _Sample(now.player_a, now.player_b, old.pentanomial, now.pentanomial)
-        pairings.append(sample)
-        samples.setdefault(now.player_a, []).append(sample)
-        samples.setdefault(now.player_b, []).append(sample.mirrored())
-    risk = (1.0 - confidence) / (len(pairings) + len(samples))
-    return [
-        *(_compare(player, None, own, risk) for player, own in samples.items()),
-        *(_compare(sample.player, sample.opponent, [sample], risk) for sample in pairings),
-    ]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Sample:
-    """A pairing from one side: its pairs by their points, in the ladder and now."""
-
-    player: str
-    opponent: str
-    old: Int64Array
-    new: Int64Array
-
-    def mirrored(self) -> "_Sample":
-        return _Sample(self.opponent, self.player, self.old[::-1], self.new[::-1])
-
-
-def _compare(
-    player: str, opponent: str | None, samples: Sequence[_Sample], risk: float
-) -> CheckedScore:
-    chances = np.ones(1)
-    for sample in samples:
-        chances = np.convolve(
-            chances, points_distribution(sample.old + sample.new, int(sample.new.sum()))
-        )
-    points = np.arange(_MOST_POINTS + 1)
-    sizes = np.array([sample.new.sum() for sample in samples])
-    num_pairs = int(sizes.sum())
-    most = _MOST_POINTS * num_pairs
-    old_scores = np.array([
-        (sample.old * points).sum() / (_MOST_POINTS * sample.old.sum()) for sample in samples
-    ])
-    below = np.cumsum(chances)
-    # Sums of chances miss 1 by their rounding, which must not open or close an interval.
-    low = int(np.searchsorted(below, 0.5 * risk * (1.0 - 1e-9)))
-    high = most - int(np.searchsorted(np.cumsum(chances[::-1]), 0.5 * risk * (1.0 - 1e-9)))
-    return CheckedScore(
-        player=player,
-        opponent=opponent,
-        num_pairs=num_pairs,
-        ladder_score=float((old_scores * sizes).sum() / num_pairs),
-        score=float(sum((sample.new * points).sum() for sample in samples) / most),
-        low=low / most,
-        high=high / most,
+    return sum(
+        one == other
+        for one, other in zip(_played_games(recorded), _played_games(played), strict=False)
     )
 
 
-def points_distribution(pairs: Int64Array, num_drawn: int) -> Float64Array:
-    """Chances of the points of some pairs drawn without replacement.
-
-    Args:
-        pairs: int64[5], all pairs, by their points 0 to 4.
-        num_drawn: of them.
-
-    Returns:
-        float64[4 * num_drawn + 1], by points.
-    """
-    ways = np.zeros((num_drawn + 1, _MOST_POINTS * num_drawn + 1))
-    ways[0, 0] = 1.0
-    for points, available in enumerate(pairs.tolist()):
-        longer = np.zeros_like(ways)
-        for taken in range(min(available, num_drawn) + 1):
-            shift = points * taken
-            longer[taken:, shift:] += float(math.comb(available, taken)) * ways[
-                : num_drawn + 1 - taken, : ways.shape[1] - shift
-            ]
-        ways = longer
-    chances: Float64Array = ways[num_drawn] / ways[num_drawn].sum()
-    return chances
+def _played_games(match: MatchResult) -> Iterator[tuple[str, bool, list[int]]]:
+    """Opening, colour of a, and actions of each game."""
+    for number, actions in enumerate(np.split(match.actions, np.cumsum(match.plies)[:-1])):
+        opening = match.opening_keys[match.opening_index[number]]
+        yield opening, bool(match.a_is_white[number]), actions.tolist()

@@ -1,0 +1,304 @@
+"""Labelling recorded games: a teacher says what to play in each position, and how it stands.
+
+A teacher is an engine, or a network with its search. Its labels take the place of the policy
+targets and root values of the games; moves and results stay as they were. So the labelled games are
+ordinary shards in a folder like that of an import, and whatever learns from games learns from them.
+
+Each shard is labelled by one process as a whole. A second run finds what the first one committed,
+and labels what is missing.
+"""
+
+import hashlib
+import json
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import as_completed
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from chess_snn.campaign.models.references import Model
+from chess_snn.campaign.store.collection import CollectedShard, GameCollection
+from chess_snn.config import check_range
+from chess_snn.data import (
+    GameRecords,
+    Manifest,
+    is_committed,
+    read_manifest,
+    state_rows,
+    write_shard,
+)
+from chess_snn.data.manifest import describe_file
+from chess_snn.errors import ConfigError, UsageError
+from chess_snn.evaluation.engines import DEFAULT_LINES, EngineTeacher, Lines
+from chess_snn.games import Game, get_game
+from chess_snn.games.base import GameBatch
+from chess_snn.nets import Evaluator, make_evaluator
+from chess_snn.pgn import ImportFolder, ImportReport, ImportSource
+from chess_snn.pgn.folder import ID_LENGTH
+from chess_snn.process_pool import process_pool
+from chess_snn.search import MAX_SIMULATIONS, SearchResult, make_tree_search
+from chess_snn.self_play.group import GameRecorder
+from chess_snn.types import Int64Array, Progress
+
+GAMES_PER_SHARD: Final = 64
+"""A minute of work at most for an engine that takes some milliseconds a position."""
+_POSITIONS_AT_ONCE: Final = 512
+_LABELLED: Final = "labelled"
+"""Digest of the shard that was labelled, in the manifest of the labels."""
+
+Teacher = Callable[[GameBatch], SearchResult]
+"""Labels positions that have not ended: ``policy_targets`` and ``values_stm`` are kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class Teaching:
+    """Who labels, and how. Every process makes its own teacher of this."""
+
+    text: str
+    """As the user wrote it: an engine with its budget, or a network."""
+    model: Model | None = None
+    """The network; None: ``text`` is an engine."""
+    simulations: int = 64
+    """Of a network, a position."""
+    lines: Lines = DEFAULT_LINES
+    """Of an engine."""
+    device: str = "cpu"
+    """Of a network."""
+
+    def __post_init__(self) -> None:
+        if self.model is not None:
+            check_range("--simulations", self.simulations, ge=1, le=MAX_SIMULATIONS)
+
+    def describe(self, game: Game) -> str:
+        """What makes the labels what they are, in a line.
+
+        Raises:
+            ConfigError, EngineError: as :class:`EngineTeacher`.
+            UsageError: the network is untrained.
+        """
+        if self.model is None:
+            identity = EngineTeacher(game, self.text, self.lines).identity
+            return (
+                f"{self.text} ({identity}), {self.lines.number} lines, temperature "
+                f"{self.lines.temperature_cp:g} centipawns"
+            )
+        if self.model.weights is None:
+            raise UsageError(f"network {self.text} is untrained, and teaches nothing; give another")
+        digest = describe_file(self.model.weights).sha256[:ID_LENGTH]
+        return f"{self.model.label} ({digest}), {self.simulations} simulations"
+
+    def start(self, game: Game) -> Teacher:
+        """The teacher, for this process."""
+        if self.model is None:
+            return EngineTeacher(game, self.text, self.lines).label
+        evaluator = make_evaluator(
+            self.model.load(game), device=self.device, precision=self.model.precision,
+            num_threads=1,
+        ).__enter__()
+        return _network_teacher(game, evaluator, self.model, self.simulations)
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Some games of a shard, which become one shard of labels."""
+
+    index: int
+    """Of the new shard."""
+    first_game: int
+    """Number of its first game in the collection, from 1."""
+    shard: CollectedShard
+    games: slice
+    """Of the shard."""
+    digest: str
+    """Of the shard's content."""
+
+
+@dataclass(frozen=True, slots=True)
+class Labelled:
+    """Games that were labelled."""
+
+    report: ImportReport
+    """Over all of them, whichever run labelled them."""
+    new_positions: int
+    """Labelled by this run."""
+    seconds: float
+
+    @property
+    def positions_per_s(self) -> float:
+        """Labelled a second; 0 where all were there before."""
+        return self.new_positions / self.seconds if self.new_positions else 0.0
+
+
+def label_games(
+    collection: GameCollection, out: Path, teaching: Teaching, *, workers: int = 1,
+    limit: int | None = None, on_progress: Progress | None = None,
+) -> Labelled:
+    """Label the games of ``collection`` into ``out``, or continue where a run was interrupted.
+
+    A script that calls this needs ``if __name__ == "__main__":``, see
+    :func:`chess_snn.process_pool.process_pool`.
+
+    Args:
+        collection: games of a campaign or of an import.
+        out: missing, empty, or where the same games began to be labelled by the same teacher.
+        teaching: who labels them.
+        workers: processes, each with a teacher of its own.
+        limit: about how many games; whole shards of labels are made. None: all.
+        on_progress: called with the games done and in all.
+
+    Raises:
+        ConfigError: the teacher does not play the game.
+        EngineError: the engine does not start, or died again and again at one position. Labels
+            that were committed stay.
+        UsageError: ``out`` holds something else, or nothing can be written.
+        CorruptDataError: a shard is damaged.
+    """
+    check_range("--workers", workers, ge=1, le=1024)
+    game = get_game(collection.spec.name)
+    teacher = teaching.describe(game)
+    parts = list(_parts(collection, limit))
+    folder = ImportFolder.create(out, ImportSource(
+        collection.name, _content(teacher, parts[0]), GAMES_PER_SHARD, teacher
+    ))
+    folder.sweep()
+    report = ImportReport()
+    missing = []
+    for part in parts:
+        if is_committed(folder.shard(part.index)):
+            report.add(_committed(folder.shard(part.index), part))
+        else:
+            missing.append(part)
+    num_games = sum(part.games.stop - part.games.start for part in parts)
+    before, start = report.positions, time.perf_counter()
+    if missing:
+        with process_pool(min(workers, len(missing))) as pool:
+            for done in as_completed([
+                pool.submit(label_part, folder, teaching, part) for part in missing
+            ]):
+                report.add(done.result())
+                if on_progress is not None:
+                    on_progress(report.games, num_games)
+    folder.finish(report)
+    return Labelled(report, report.positions - before, time.perf_counter() - start)
+
+
+def label_part(folder: ImportFolder, teaching: Teaching, part: Part) -> ImportReport:
+    """Commit the labels of ``part``, in a worker."""
+    game = get_game(part.shard.spec.name)
+    records, _ = part.shard.read()
+    labelled = label_records(game, records, part.games, _teacher(game, teaching))
+    report = ImportReport(
+        games_read=labelled.num_games, games=labelled.num_games, positions=labelled.num_positions
+    )
+    write_shard(folder.shard(part.index), labelled, {
+        "game": game.spec.name, "source": folder.source.file, "first_game": part.first_game,
+        _LABELLED: part.digest, "report": report.to_json(),
+    })
+    return report
+
+
+def label_records(
+    game: Game, records: GameRecords, games: slice, teacher: Teacher
+) -> GameRecords:
+    """The ``games`` of ``records`` with the teacher's targets and values, and no surprises.
+
+    A position that is drawn by rule, where an imported game went on, keeps what it has.
+    """
+    num_games = games.stop - games.start
+    recorder = GameRecorder(num_games, game.spec.record_words, game.spec.value_range)
+    first, end = records.game_offsets[[games.start, games.stop]]
+    lengths = np.diff(records.game_offsets[games.start : games.stop + 1])
+    game_of = np.repeat(np.arange(num_games), lengths)
+    for start in range(first, end, _POSITIONS_AT_ONCE):
+        rows = np.arange(start, min(start + _POSITIONS_AT_ONCE, end))
+        batch = game.allocate(len(rows))
+        game.reset(batch, np.arange(len(rows)), state_rows(game.spec, records.states[rows]))
+        recorder.add_ply(
+            game_of[rows - first], batch, _labels(records, rows, batch, teacher)
+        )
+    return recorder.finish(
+        outcomes_white=records.outcomes_white[games],
+        terminations=records.terminations[games],
+        cut_values_white=records.cut_values_white[games],
+        start_kinds=records.start_kinds[games],
+    )
+
+
+def _labels(
+    records: GameRecords, rows: Int64Array, batch: GameBatch, teacher: Teacher
+) -> SearchResult:
+    live = np.flatnonzero(batch.num_legal)
+    over = np.flatnonzero(batch.num_legal == 0)
+    actions, values = records.actions[rows], records.values_stm[rows]
+    targets = np.zeros(batch.legal_actions.shape, np.float32)
+    batch.legal_actions[over, 0], targets[over, 0] = actions[over], 1.0
+    if len(live):
+        said = teacher(batch.take(live))
+        targets[live], values[live] = said.policy_targets, said.values_stm
+    nothing = np.zeros(len(rows), np.float32)
+    return SearchResult(actions, values, targets, nothing, nothing)
+
+
+def _network_teacher(
+    game: Game, evaluator: Evaluator, model: Model, simulations: int
+) -> Teacher:
+    search = make_tree_search(
+        game, evaluator, replace(model.search, root_value="search"), simulations=simulations,
+        num_games=_POSITIONS_AT_ONCE,
+    )
+
+    def label(batch: GameBatch) -> SearchResult:
+        n = len(batch)
+        return search.run(
+            batch, np.zeros(n, np.uint64), np.zeros(n, np.int32), np.zeros(n, np.float32)
+        )
+
+    return label
+
+
+_started: dict[Teaching, Teacher] = {}
+"""This process's teacher."""
+
+
+def _teacher(game: Game, teaching: Teaching) -> Teacher:
+    if teaching not in _started:
+        _started[teaching] = teaching.start(game)
+    return _started[teaching]
+
+
+def _parts(collection: GameCollection, limit: int | None) -> Iterator[Part]:
+    index, before = 0, 0
+    for shard in collection.shards:
+        digest = _digest_of(read_manifest(shard.path))
+        for start in range(0, shard.num_games, GAMES_PER_SHARD):
+            if limit is not None and before + start >= limit:
+                return
+            games = slice(start, min(start + GAMES_PER_SHARD, shard.num_games))
+            yield Part(index, before + start + 1, shard, games, digest)
+            index += 1
+        before += shard.num_games
+
+
+def _digest_of(manifest: Manifest) -> str:
+    content = {name: file.sha256 for name, file in manifest.files.items()}
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+
+def _content(teacher: str, first: Part) -> str:
+    return hashlib.sha256(f"{teacher}\n{first.digest}".encode()).hexdigest()[:ID_LENGTH]
+
+
+def _committed(shard: Path, part: Part) -> ImportReport:
+    meta = read_manifest(shard).meta
+    if meta.get(_LABELLED) != part.digest:
+        raise UsageError(
+            f"{shard} has labels of other games than {part.shard.path}, which changed since; label "
+            "the games into a new folder with --out"
+        )
+    try:
+        return ImportReport.from_json(meta["report"])
+    except (ConfigError, KeyError, TypeError, ValueError) as error:
+        raise UsageError(f"{shard} is not a shard of labels ({error!r}); delete it") from error
