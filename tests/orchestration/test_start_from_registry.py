@@ -13,6 +13,7 @@ pytest.importorskip("mlflow")
 pytest.importorskip("prefect")
 
 from mlflow_stores import made_version  # noqa: E402
+from small_campaigns import SMALL  # noqa: E402
 
 from chess_snn.campaign import CampaignFolder, load_config, read_receipts  # noqa: E402
 from chess_snn.campaign.configuration.loading import config_values  # noqa: E402
@@ -23,11 +24,7 @@ from tasks.tracking import tracking_uri  # noqa: E402
 from tasks.tracking.recorder import CampaignTracker  # noqa: E402
 
 COMMAND = shutil.which("chess-snn", path=f"{Path(sys.executable).parent}:{os.environ['PATH']}")
-SETTINGS = (
-    "campaign.iterations=1", "self_play.games_per_iteration=16", "self_play.max_plies_first=16",
-    "self_play.max_plies_last=16", "evaluation.num_openings=2", "evaluation.max_plies=16",
-    "execution.workers=1",
-)
+SETTINGS = (*SMALL, "campaign.iterations=1", "execution.workers=1")
 
 
 def test_a_campaign_starts_from_the_registered_champion(tmp_path, monkeypatch):

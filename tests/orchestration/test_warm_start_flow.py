@@ -12,6 +12,7 @@ from made_imports import make_import  # noqa: E402
 from mlflow.tracking import MlflowClient  # noqa: E402
 from prefect.client.orchestration import get_client  # noqa: E402
 from prefect.client.schemas.filters import LogFilter, LogFilterTaskRunId  # noqa: E402
+from small_campaigns import SMALL  # noqa: E402
 from test_campaign_flow import chess_snn  # noqa: E402
 
 from chess_snn.campaign import CampaignFolder, read_receipts  # noqa: E402
@@ -19,13 +20,7 @@ from chess_snn.campaign.stages.first_generation import supervised_facts  # noqa:
 from flows.servers import prefect_server  # noqa: E402
 from tasks.tracking import EXPERIMENT, tracking_uri  # noqa: E402
 
-SETTINGS = (
-    "campaign.hours=0.001", "execution.workers=1", "self_play.games_per_iteration=4",
-    "self_play.games_per_shard=4", "self_play.max_plies_first=6", "self_play.max_plies_last=6",
-    "search.simulations_first=2", "search.simulations_last=2", "training.batch_size=64",
-    "evaluation.num_openings=1", "evaluation.max_plies=6", 'evaluation.opponents=["random"]',
-    "evaluation.won_positions=2",
-)
+SETTINGS = (*SMALL, "campaign.hours=0.001", "training.batch_size=64", "execution.workers=1")
 
 
 def test_it_learns_then_plays(tmp_path, monkeypatch):
