@@ -22,10 +22,11 @@ from chess_snn.cli.options import (
 from chess_snn.cli.players import (
     ADVISER,
     DEFAULT_GAME,
+    SHIPPED_CHESS,
     GameOption,
     find_model,
-    newest_or_untrained,
     read_position,
+    shipped_model,
 )
 from chess_snn.data import write_json
 from chess_snn.errors import PositionError
@@ -63,23 +64,18 @@ def analyse_command(
 ) -> None:
     """Search a position and show its candidate moves, best first.
 
-    Without --model the newest network in campaigns/ or $CHESS_SNN_HOME/campaigns is asked.
+    Without --model the network that comes with this program is asked.
 
     chess-snn analyse startpos --simulations 800 --model campaigns/cpu-001
 
     chess-snn analyse startpos --game 2048 --simulations 64
     """
     if model is None:
-        chosen = newest_or_untrained(game_name or DEFAULT_GAME)
+        chosen = shipped_model(game_name or DEFAULT_GAME)
     else:
         chosen = find_model(model, game_name or None)
     game = get_game(game_name or chosen.game or DEFAULT_GAME)
     root = _set_up(game, position)
-    if chosen.weights is None:
-        print_message(
-            "NO TRAINED NETWORK was found: these are the opinions of an untrained one, which knows "
-            f"the rules alone. Give one with --model: {KNOWN_MODELS}."
-        )
     network = chosen.load(game)
     with make_evaluator(network, device=device, precision=chosen.precision) as evaluator:
         search = make_tree_search(
@@ -243,7 +239,7 @@ def _spikes(game: Game, network: Network, position: GameBatch) -> Json | None:
 
 
 def mates_command(
-    model: Annotated[str, typer.Argument(help=f"A network: {KNOWN_MODELS}.")],
+    model: Annotated[str, typer.Argument(help=f"A network: {KNOWN_MODELS}.")] = SHIPPED_CHESS,
     moves: Annotated[int, typer.Option(min=1, max=MOST_MOVES, help="Mate in so many moves.")] = 2,
     simulations: DescentsOption = 800,
     count: Annotated[int, typer.Option(min=1, max=10_000, help="Positions, all different.")] = 100,

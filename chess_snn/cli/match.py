@@ -23,6 +23,7 @@ from chess_snn.cli.options import (
 )
 from chess_snn.cli.players import (
     DEFAULT_ENGINE_S,
+    SHIPPED_CHESS,
     GameOption,
     find_player,
     game_of_players,
@@ -51,6 +52,7 @@ from chess_snn.types import Json, UInt64Array
 GamesOption = Annotated[
     int, typer.Option(min=2, max=100_000, help="Even: each opening is played twice.")
 ]
+_DEFAULT_OPPONENT: Final = "stockfish@100"
 _DEFAULT_PLIES: Final = 4
 """Of a random opening."""
 MaxPliesOption = Annotated[
@@ -66,8 +68,12 @@ _OPENINGS: Final = re.compile(r"book|random(?::(?P<plies>\d{1,3}))?")
 
 
 def match_command(
-    a: Annotated[str, typer.Argument(help=f"{', '.join(KNOWN_PLAYERS)}, or a network.")],
-    b: Annotated[str, typer.Argument(help="Its opponent, written the same way.")],
+    a: Annotated[
+        str, typer.Argument(help=f"{', '.join(KNOWN_PLAYERS)}, or a network.")
+    ] = SHIPPED_CHESS,
+    b: Annotated[
+        str, typer.Argument(help="Its opponent, written the same way.")
+    ] = _DEFAULT_OPPONENT,
     game_name: GameOption = "",
     games: GamesOption = 200,
     simulations: SimulationsOption = 64,
@@ -86,8 +92,8 @@ def match_command(
     """Play a match of A against B and say what its score is worth.
 
     A network is a campaign's folder (its newest generation), CAMPAIGN@12 (generation 12),
-    CAMPAIGN@champion, an exported model's or a checkpoint's folder, or a weights.safetensors.
-    PATH:32 gives it 32 simulations of its own.
+    CAMPAIGN@champion, an exported model's or a checkpoint's folder, a weights.safetensors, or one
+    that comes with this program. PATH:32 gives it 32 simulations of its own.
 
     In a game of one player both play the same seeds, and more points win a seed.
 

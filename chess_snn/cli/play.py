@@ -15,7 +15,7 @@ from rich.console import Group, RenderableType
 from rich.live import Live
 from rich.text import Text
 
-from chess_snn.campaign.models.references import KNOWN_MODELS, Model
+from chess_snn.campaign.models.references import Model
 from chess_snn.cli.console import console, print_message
 from chess_snn.cli.keyboard import Keyboard, has_keyboard
 from chess_snn.cli.options import NetworkDeviceOption, SimulationsOption, ThreadsOption
@@ -25,8 +25,8 @@ from chess_snn.cli.players import (
     GameOption,
     find_player,
     game_of_players,
-    newest_or_untrained,
     read_position,
+    shipped_model,
     take_seat,
 )
 from chess_snn.cli.terminal_game import ChessGame, Show, TerminalGame
@@ -69,7 +69,7 @@ def play_command(
 ) -> None:
     """Play a game against a network, or against any other player, in the terminal.
 
-    Without --model the newest network in campaigns/ or $CHESS_SNN_HOME/campaigns plays. Type help
+    Without --model the network that comes with this program plays. Type help
     during the game to see what can be typed.
 
     A game of one player, 2048, is played with the arrow keys; the player of --model gives hints and
@@ -115,13 +115,7 @@ def _choose(game_name: str, model: str | None, simulations: int) -> tuple[Game, 
     game = game_of_players([] if model is None else [model], game_name)
     if model is not None or game.spec.num_players == 1:
         return game, find_player(game, model or ADVISER, simulations)
-    newest = newest_or_untrained(game.spec.name)
-    if newest.weights is None:
-        raise UsageError(
-            f"no trained network was found; give one with --model: {KNOWN_MODELS}; or play one of "
-            f"{', '.join(KNOWN_PLAYERS)}"
-        )
-    return game, replace(newest, simulations=simulations)
+    return game, replace(shipped_model(game.spec.name), simulations=simulations)
 
 
 def _show(content: RenderableType) -> None:

@@ -1,7 +1,7 @@
 """What commands take as text: players, networks, positions, and the game that they are of."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -10,23 +10,18 @@ from typing import Annotated, Final
 import numpy as np
 import typer
 
-from chess_snn.campaign import CampaignFolder
 from chess_snn.campaign.models import references
 from chess_snn.campaign.models.references import (
     KNOWN_MODELS,
+    SHIPPED,
     Model,
-    generations_there,
     is_registered,
     looking_for,
-    model_of_campaign,
     split_generation,
 )
-from chess_snn.campaign.store.folder import CONFIG_FILE
-from chess_snn.campaign.store.naming import campaigns_home
-from chess_snn.cli.console import print_message
 from chess_snn.cli.orchestration import fetch_model
 from chess_snn.config import check_range
-from chess_snn.errors import ChessSnnError, PositionError, UsageError
+from chess_snn.errors import PositionError, UsageError
 from chess_snn.evaluation import (
     KNOWN_PLAYERS,
     DilutedPlayer,
@@ -53,6 +48,8 @@ _BUDGET = re.compile(r"(?P<model>.+):(?P<simulations>[0-9]{1,12})")
 
 DEFAULT_GAME: Final = "chess"
 """Of commands that neither a network nor an option tells which one."""
+SHIPPED_CHESS: Final = f"{SHIPPED}chess"
+"""The network of chess that comes with this program."""
 ADVISER: Final = "expectimax:2"
 """Says what it would play in a game of one player, beside a network or without one."""
 START: Final = "startpos"
@@ -147,28 +144,9 @@ def find_model(text: str, game: str | None = None) -> Model:
     return model
 
 
-def newest_or_untrained(game: str = DEFAULT_GAME) -> Model:
-    """The newest network of ``game`` in ``./campaigns`` and the user's; else an untrained one."""
-    checkpoints = [
-        (folder.checkpoint(generation).stat().st_mtime, path, generation)
-        for path, folder in _campaigns() if folder.config.campaign.game == game
-        for generation in generations_there(folder)[-1:]
-    ]
-    if checkpoints:
-        _, path, generation = max(checkpoints)
-        return model_of_campaign(path, generation)
-    return Model("untrained", None)
-
-
-def _campaigns() -> Iterator[tuple[Path, CampaignFolder]]:
-    for parent in dict.fromkeys((Path("campaigns"), campaigns_home())):
-        for config in sorted(parent.glob(f"*/{CONFIG_FILE}")):
-            try:
-                folder = CampaignFolder.open(config.parent)
-            except ChessSnnError as error:
-                print_message(f"left out: {error}")
-                continue
-            yield config.parent, folder
+def shipped_model(game: str) -> Model:
+    """The network that comes with this program, for commands that were given none."""
+    return find_model(f"{SHIPPED}{game}", game)
 
 
 def check_game(what: str, found: str, wanted: str) -> None:

@@ -141,7 +141,10 @@ def rollback(directory: CampaignArgument, why: Why, who: Who = None) -> None:
 
 @app.command()
 def export(
-    model: Version, out: Annotated[Path, typer.Option(help="New folder for the network.")]
+    model: Version, out: Annotated[Path, typer.Option(help="New folder for the network.")],
+    notes: Annotated[
+        Path | None, typer.Option(help="Markdown to add to the card of a campaign's network.")
+    ] = None,
 ) -> None:
     """Write a network to a folder of its own, which other commands and machines can play.
 
@@ -154,7 +157,8 @@ def export(
     chosen = find_model(model)
     if chosen.campaign is not None:
         generation = _version(model, chosen.campaign, chosen.generation).generation
-        name = export_model(chosen.campaign, generation, out).campaign
+        text = "" if notes is None else notes.read_text()
+        name = export_model(chosen.campaign, generation, out, text).campaign
     elif chosen.weights is not None and chosen.generation is not None:
         facts = copy_model(chosen.weights.parent, out)  # an exported or a registered network
         name, generation = facts["campaign"], facts["generation"]

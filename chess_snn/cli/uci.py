@@ -9,7 +9,7 @@ import typer
 
 from chess_snn.campaign.models.references import KNOWN_MODELS
 from chess_snn.cli.options import NetworkDeviceOption
-from chess_snn.cli.players import find_model
+from chess_snn.cli.players import SHIPPED_CHESS, find_model
 from chess_snn.cores import num_cores
 from chess_snn.devices import find_device
 from chess_snn.games import get_game
@@ -25,7 +25,7 @@ find_chess_model: Final = partial(find_model, game=_GAME)
 
 
 def uci_command(
-    model: Annotated[str | None, typer.Option(help=f"A network: {KNOWN_MODELS}.")] = None,
+    model: Annotated[str, typer.Option(help=f"A network: {KNOWN_MODELS}.")] = SHIPPED_CHESS,
     simulations: Annotated[
         int, typer.Option(help=f"Of a go that names no limit, 1 to {MAX_SIMULATIONS:,}.")
     ] = Options().simulations,
@@ -40,9 +40,9 @@ def uci_command(
     """
     find_device(device)
     options = Options(
-        model=model or "", simulations=simulations, threads=threads or num_cores(), device=device
+        model=model, simulations=simulations, threads=threads or num_cores(), device=device
     )
-    if model is not None:
+    if model:
         find_chess_model(model)  # report a missing model before the UCI handshake
     # What comes in may be any bytes, and may be named in what goes out.
     if hasattr(sys.stdout, "reconfigure"):

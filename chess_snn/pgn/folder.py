@@ -48,7 +48,7 @@ class ImportSource:
     """Digest of its first games, and of who labelled them; it becomes part of a path."""
     games_per_shard: Annotated[int, Field(ge=1)]
     teacher: str = ""
-    """Who labelled the games, and how; empty where nobody did."""
+    """Who labelled the games, and how; empty for imported games."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -130,7 +130,7 @@ class SupervisedSettings:
     """Peak learning rate; 0 takes `training.learning_rate`."""
     root_value_share: float = Field(default=0.75, ge=0, le=1)
     """Share of the teacher's or the search's value in the value target; the rest is the result. In
-    imported games, which nobody labelled, both are the result."""
+    games that were imported and not labelled, both are the result."""
     window_positions: int = Field(default=2_000_000, ge=1)
     """Positions in memory at a time; a larger dataset is read in chunks of whole shards."""
     checkpoint_minutes: float = Field(default=5.0, gt=0, le=1440)

@@ -1,5 +1,6 @@
 """A network on its own: what is exported is what was committed, or nothing is."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,7 @@ from stored_files import copy_campaign
 
 from chess_snn.campaign import CampaignFolder, load_config
 from chess_snn.campaign.models import exporting
-from chess_snn.campaign.models.exporting import export_model, read_exported
+from chess_snn.campaign.models.exporting import commit_model, export_model, read_exported
 from chess_snn.campaign.models.versions import describe, model_card, version_of
 from chess_snn.campaign.stages import prepare_first_generation
 from chess_snn.cli.players import find_model
@@ -19,10 +20,17 @@ from chess_snn.data import read_manifest, staged_folder, verify_folder
 from chess_snn.errors import CorruptDataError, UsageError
 from chess_snn.evaluation import SearchPlayer, make_player, play_match, random_openings
 from chess_snn.games import get_game
-from chess_snn.nets import NetConfig, build_network, freeze, make_evaluator, network_digest
+from chess_snn.nets import (
+    NetConfig,
+    build_network,
+    freeze,
+    load_network,
+    make_evaluator,
+    network_digest,
+)
 from chess_snn.nets.planes import expand_planes
 from chess_snn.search import PolicySearch
-from chess_snn.training import WEIGHTS
+from chess_snn.training import WEIGHTS, SupervisedSettings
 
 GENERATION = 1
 
@@ -88,6 +96,24 @@ def test_a_network_that_began_with_given_games_is_said_to_know_only_its_own_bug(
     ))
     assert "trained by chess-snn from a dataset, and then from games with itself." in card
     assert "| pretraining dataset | masters (digest 0123abcd), before the first iteration |" in card
+
+
+def test_generation_0_can_be_exported_before_any_iteration(folder, tmp_path):
+    version = export_model(folder, 0, tmp_path / "first", "Notes of mine.")
+    for parent in (folder.checkpoint(0), tmp_path / "first"):
+        assert network_digest(load_network(parent / WEIGHTS)) == version.digest
+    assert (version.window_shards, version.score, version.promotion) == ((), None, None)
+    assert (tmp_path / "first" / "README.md").read_text().endswith("Notes of mine.")
+
+
+def test_an_exported_network_does_not_tell_where_its_dataset_lay(folder, tmp_path):
+    given = SupervisedSettings(games="/imports/masters", digest="0123abcd")
+    commit_model(
+        tmp_path / "model", folder.checkpoint(0) / WEIGHTS,
+        replace(folder.config, supervised=given), {"generation": 0, "digest": "0"},
+    )
+    assert "/imports" not in (tmp_path / "model" / "model.toml").read_text()
+    assert read_exported(tmp_path / "model")[1].supervised.games == ""
 
 
 def test_a_network_that_began_untrained_has_games_with_itself_alone(tmp_path):

@@ -60,17 +60,10 @@ def test_a_mate_in_one_is_found_by_an_untrained_network(analysed):
     assert (best["san"], best["wdl_stm"], best["q_stm"]) == ("Qxf7#", [1.0, 0.0, 0.0], 1.0)
 
 
-def test_without_a_model_an_untrained_one_is_named_loudly(chess_snn):
+def test_without_a_model_the_shipped_network_is_asked(chess_snn):
     done = chess_snn("analyse", "startpos", "--simulations", 4)
     assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith("NO TRAINED NETWORK was found")
-
-
-def test_without_a_model_the_newest_campaign_is_asked(chess_snn, home):
-    make_networks(home / "campaigns" / "mine", generations=(2,))
-    done = chess_snn("analyse", "startpos", "--simulations", 4)
-    assert "NO TRAINED NETWORK" not in done.stdout
-    assert f"{home}/campaigns/mine@2, 4 simulations" in done.stdout
+    assert "shipped/chess, 4 simulations" in done.stdout
 
 
 @pytest.mark.fault(20)
@@ -124,10 +117,10 @@ def test_moves_are_the_legal_ones_and_add_up(chess_snn, tmp_path, position):
         assert row["q_points"] is None or row["q_points"] >= points - 1e-3
 
 
-def test_without_a_network_an_untrained_one_is_asked(chess_snn):
+def test_without_a_network_the_shipped_one_is_asked(chess_snn):
     done = chess_snn("analyse", "startpos", "--game", "2048", "--simulations", 4)
     assert done.returncode == 0, done.stderr
-    assert "NO TRAINED NETWORK" in done.stdout
+    assert "shipped/2048" in done.stdout
     assert "score to go" in done.stdout
 
 

@@ -1,12 +1,15 @@
 """Which network a text means, and how it is searched with."""
 
-import os
+from contextlib import ExitStack
 
 import pytest
 from small_campaigns import make_networks, make_weights, small_network
 
-from chess_snn.cli.players import find_model, newest_or_untrained
-from chess_snn.errors import CorruptDataError
+from chess_snn.campaign.models.references import SHIPPED_FOLDER
+from chess_snn.cli.players import find_model, find_player, shipped_model, take_seat
+from chess_snn.data import verify_folder
+from chess_snn.errors import CorruptDataError, UsageError
+from chess_snn.evaluation import play_match, random_openings
 from chess_snn.games import get_game
 from chess_snn.nets import network_digest
 from chess_snn.search import SearchSettings
@@ -64,20 +67,38 @@ def test_an_unfinished_generation_is_passed_over(places):
     assert find_model("runs/a").label == "runs/a@12"
 
 
-def test_without_a_name_the_newest_of_all_campaigns_is_taken(places):
-    assert newest_or_untrained().weights is None
-    early = make_networks(places / "campaigns" / "x", generations=(0, 5))
-    late = make_networks(places / "home" / "campaigns" / "y", generations=(3,))
-    os.utime(early.checkpoint(5), (100, 100))
-    assert newest_or_untrained().weights == late.checkpoint(3) / "weights.safetensors"
-    os.utime(late.checkpoint(3), (50, 50))
-    assert newest_or_untrained().label == "campaigns/x@5"
+SHIPPED_NETWORKS = sorted(path.name for path in SHIPPED_FOLDER.iterdir())
 
 
-def test_a_campaign_that_cannot_be_read_is_told_and_left_out_bug(places, capfd):
-    good = make_networks(places / "campaigns" / "x", generations=(5,))
-    make_networks(places / "campaigns" / "z", generations=(9,))
-    (places / "campaigns" / "z" / "campaign.toml").write_text("[campaign")
-    assert newest_or_untrained().weights == good.checkpoint(5) / "weights.safetensors"
-    told = capfd.readouterr()
-    assert "left out: " in told.out + told.err
+@pytest.mark.parametrize("name", SHIPPED_NETWORKS)
+def test_a_shipped_network_is_what_its_card_says(name):
+    model = find_model(f"shipped/{name}")
+    verify_folder(SHIPPED_FOLDER / name)
+    network = model.load_stored()
+    assert network_digest(network) == model.facts["digest"]
+    assert model.game in {"chess", "2048"}
+    card = (SHIPPED_FOLDER / name / "README.md").read_text()
+    assert model.facts["digest"] in card
+    assert f"{sum(part.numel() for part in network.parameters()):,} parameters" in card
+
+
+@pytest.mark.parametrize("game", ["chess", "2048"])
+def test_every_game_has_a_shipped_network(game):
+    assert shipped_model(game).game == game
+
+
+def test_the_shipped_network_of_chess_plays_well():
+    chess_game = get_game("chess")
+    with ExitStack() as pools:
+        players = [
+            take_seat(chess_game, find_player(chess_game, text, 64), 8, 1, "cpu", pools)
+            for text in ("shipped/chess:16", "greedy")
+        ]
+        openings = random_openings(chess_game, 4, 4, seed=0)
+        result = play_match(chess_game, *players, openings, seed=0, max_plies=160)
+    assert result.score > 0.8
+
+
+def test_networks_that_are_not_shipped_are_named():
+    with pytest.raises(UsageError, match="shipped/chess"):
+        find_model("shipped/checkers")

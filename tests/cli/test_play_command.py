@@ -179,7 +179,12 @@ def test_a_network_plays_with_its_budget(play, tmp_path, home):
     shown = play(["e4"], "--model", "net.safetensors", "--simulations", 8)
     assert "net.safetensors:8 plays " in shown
     make_networks(home / "campaigns" / "mine", generations=(2,))
-    assert "campaigns/mine@2:0 plays " in play(["e4"], "--simulations", 0)
+    mine = str(home / "campaigns" / "mine")
+    assert f"{mine}@2:0 plays " in play(["e4"], "--model", mine, "--simulations", 0)
+
+
+def test_without_a_model_the_shipped_network_plays(play):
+    assert "shipped/chess:8 plays " in play(["e4"], "--simulations", 8)
 
 
 def test_boards_are_drawn_from_both_sides():

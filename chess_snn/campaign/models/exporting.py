@@ -10,6 +10,7 @@
 """
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -36,8 +37,12 @@ _FACTS: Final = "model"
 """The table of :data:`MODEL_FILE` that is not a group of settings."""
 
 
-def export_model(folder: CampaignFolder, generation: int, target: Path) -> NetworkVersion:
+def export_model(
+    folder: CampaignFolder, generation: int, target: Path, notes: str = ""
+) -> NetworkVersion:
     """Write ``generation`` to ``target``, a new folder, whole or not at all.
+
+    ``notes``, in Markdown, are added to its card.
 
     Raises:
         CampaignError: there is no such generation, or its iteration is not finished.
@@ -51,7 +56,8 @@ def export_model(folder: CampaignFolder, generation: int, target: Path) -> Netwo
     checkpoint = folder.checkpoint(generation)
     load_weights(checkpoint)
     committed = commit_model(
-        target, checkpoint / WEIGHTS, folder.config, version.to_json(), model_card(version),
+        target, checkpoint / WEIGHTS, folder.config, version.to_json(),
+        model_card(version) + (notes and f"\n{notes}"),
         read_manifest(checkpoint).files[WEIGHTS],
     )
     if committed.meta.get("weights_digest") != version.digest:
@@ -98,8 +104,10 @@ def commit_model(
                 f"the copy of {weights} is not what was committed; look at the disks and export it "
                 "again"
             )
+        # The place of a dataset is of no use elsewhere; facts have its name and digest.
+        settings = replace(config, supervised=replace(config.supervised, games="", digest=""))
         # TOML has no null: what is not known is left out.
-        text = format_toml({_FACTS: _without_nulls(facts)} | config_values(config))
+        text = format_toml({_FACTS: _without_nulls(facts)} | config_values(settings))
         write_text(stage.path / MODEL_FILE, text)
         if card:
             write_text(stage.path / CARD, card)

@@ -23,10 +23,17 @@ from chess_snn.search import SearchSettings
 from chess_snn.training import WEIGHTS
 from chess_snn.types import Json
 
+SHIPPED: Final = "shipped/"
+"""Begins the name of a network that comes with this program."""
+
+SHIPPED_FOLDER: Final = Path(__file__).parents[2] / "networks"
+"""Where they are, each an exported model; the one that a game is played with has its name."""
+
 KNOWN_MODELS: Final = (
     "a campaign's folder (its newest generation), CAMPAIGN@GENERATION, CAMPAIGN@champion, an "
-    f"exported model's or a checkpoint's folder, a {WEIGHTS}, or models:/NAME@ALIAS or "
-    "models:/NAME/VERSION of a registry"
+    f"exported model's or a checkpoint's folder, a {WEIGHTS}, models:/NAME@ALIAS or "
+    "models:/NAME/VERSION of a registry, or one that comes with this program: "
+    + ", ".join(SHIPPED + path.parent.name for path in sorted(SHIPPED_FOLDER.glob(f"*/{WEIGHTS}")))
 )
 """How a network is written."""
 
@@ -173,7 +180,7 @@ def _find_model(text: str) -> Model:
     if (weights.parent / MODEL_FILE).is_file():
         facts, config = read_exported(weights.parent)
         game, generation = config.campaign.game, facts["generation"]
-        return Model(str(path), weights, game, generation, config, facts=facts)
+        return Model(str(Path(text)), weights, game, generation, config, facts=facts)
     campaign = weights.absolute().parent.parent.parent
     if (campaign / CONFIG_FILE).is_file():
         return _of_checkpoint(str(path), weights, CampaignFolder.open(campaign))
@@ -183,8 +190,10 @@ def _find_model(text: str) -> Model:
 def split_generation(text: str) -> tuple[Path, int | str | None]:
     """``runs/a@12`` as (``runs/a``, 12), and with ``AT_CHAMPION`` in its place that.
 
-    A name that exists as it stands is left whole.
+    A name that exists as it stands is left whole. Of a shipped network the folder is returned.
     """
+    if text.startswith(SHIPPED) and not Path(text).exists():
+        return SHIPPED_FOLDER / text.removeprefix(SHIPPED), None
     parts = None if is_registered(text) else _AT_GENERATION.fullmatch(text)
     if parts is None or Path(text).exists():
         return Path(text), None

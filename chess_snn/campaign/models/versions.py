@@ -7,7 +7,7 @@ import functools
 import hashlib
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -19,6 +19,7 @@ from chess_snn.campaign.store.notes import created_of
 from chess_snn.campaign.store.receipts import PromotionFacts, Receipt, read_receipts
 from chess_snn.campaign.strength.champions import champion_of
 from chess_snn.campaign.strength.matches import EARLIER
+from chess_snn.data import is_committed, read_manifest
 from chess_snn.errors import CampaignError
 from chess_snn.evaluation.ratings import interval_text
 from chess_snn.games import get_game
@@ -37,6 +38,7 @@ class NetworkVersion:
     campaign: str
     """The folder's name."""
     campaign_id: str
+    game: str
     generation: int
     digest: str
     """SHA-256 of the weights."""
@@ -114,8 +116,16 @@ def campaign_versions(folder: CampaignFolder) -> list[NetworkVersion]:
 
 
 def version_of(folder: CampaignFolder, generation: int) -> NetworkVersion:
-    """One of them. Raises as :func:`campaign_versions`, and CampaignError if there is none."""
+    """One of them, or generation 0, which no iteration made.
+
+    Raises:
+        CorruptDataError: as :func:`campaign_versions`.
+        CampaignError: there is no such generation.
+    """
     receipts = read_receipts(folder)
+    if generation == 0 and is_committed(folder.checkpoint(0)):
+        digest = read_manifest(folder.checkpoint(0)).meta["weights_digest"]
+        return _version(folder, receipts, 0, digest)
     if not 1 <= generation <= len(receipts):
         known = f"1 to {len(receipts)}" if receipts else "none yet"
         raise CampaignError(
@@ -129,16 +139,36 @@ def describe_version(
     folder: CampaignFolder, receipt: Receipt, receipts: Sequence[Receipt]
 ) -> NetworkVersion:
     """The version that the iteration of ``receipt`` made; ``receipts`` are all there are."""
-    config, training = folder.config, receipt.training
-    net = config.net.network()
+    training = receipt.training
     low, high = _score_interval(receipt)
-    created, is_there = created_of(folder, training.generation)
+    return replace(
+        _version(folder, receipts, training.generation, training.weights_digest),
+        spike_rate=training.metrics.get("spike_rate"),
+        score=receipt.score,
+        score_low=low,
+        score_high=high,
+        rating=receipt.rating,
+        ladder_test=receipt.ladder_test,
+        promotion=receipt.promotion,
+        window_shards=tuple(training.window_shards),
+        window_positions=training.window_positions,
+    )
+
+
+def _version(
+    folder: CampaignFolder, receipts: Sequence[Receipt], generation: int, digest: str
+) -> NetworkVersion:
+    """A version without the figures of an iteration."""
+    config = folder.config
+    net = config.net.network()
+    created, is_there = created_of(folder, generation)
     given = config.supervised if config.supervised.games and config.supervised.epochs else None
     return NetworkVersion(
         campaign=folder.name,
         campaign_id=folder.campaign_id,
-        generation=training.generation,
-        digest=training.weights_digest,
+        game=config.campaign.game,
+        generation=generation,
+        digest=digest,
         created=created,
         is_removed=not is_there,
         size=net.size,
@@ -147,20 +177,20 @@ def describe_version(
         ticks=net.ticks,
         precision=config.net.precision,
         parameters=_num_parameters(config.campaign.game, net),
-        spike_rate=training.metrics.get("spike_rate"),
+        spike_rate=None,
         simulations=config.evaluation.simulations,
-        score=receipt.score,
-        score_low=low,
-        score_high=high,
-        rating=receipt.rating,
-        ladder_test=receipt.ladder_test,
-        promotion=receipt.promotion,
-        is_champion=training.generation == champion_of(folder, receipts),
-        window_shards=tuple(training.window_shards),
-        window_positions=training.window_positions,
+        score=None,
+        score_low=None,
+        score_high=None,
+        rating=None,
+        ladder_test=None,
+        promotion=None,
+        is_champion=generation == champion_of(folder, receipts),
+        window_shards=(),
+        window_positions=0,
         dataset=None if given is None else Path(given.games).name,
         dataset_digest=None if given is None else given.digest,
-        provenance=trained_by(folder, training.generation) if is_there else {},
+        provenance=trained_by(folder, generation) if is_there else {},
     )
 
 
@@ -189,13 +219,14 @@ def _score_interval(receipt: Receipt) -> tuple[float | None, float | None]:
 
 def model_card(version: NetworkVersion) -> str:
     """Markdown for people: what the network is, how strong, made of what, and how it is played."""
-    games = "games with itself"
-    if version.dataset is not None:
-        games = f"a dataset, and then from {games}"
+    sources = [] if version.dataset is None else ["a dataset"]
+    if version.generation:
+        sources.append("games with itself")
+    games = ", and then from ".join(sources) or "nothing"
     return "\n".join([
         f"# {version.campaign}, generation {version.generation}",
         "",
-        f"A network that plays chess, trained by chess-snn from {games}.",
+        f"A network that plays {version.game}, trained by chess-snn from {games}.",
         "",
         "| | |",
         "| --- | --- |",
@@ -205,7 +236,7 @@ def model_card(version: NetworkVersion) -> str:
         "",
         "```console",
         "$ chess-snn play --model FOLDER",
-        "$ chess-snn uci --model FOLDER",
+        *(["$ chess-snn uci --model FOLDER"] if version.game == "chess" else []),
         "$ chess-snn match FOLDER:64 greedy",
         "```",
         "",
@@ -226,15 +257,17 @@ def describe(version: NetworkVersion) -> dict[str, str]:
         "Elo on the ladder": elo_text(version.ladder_test),
         "Elo by its campaign's games": elo_text(version.rating),
         "score": score_text(version),
-        "search budget": f"{version.simulations} simulations a move",
+        "search budget": "" if version.score is None
+                         else f"{version.simulations} simulations a move",
         "network": f"{version.size}, {version.parameters:,} parameters, "
                    f"{version.activation}, {version.ticks} ticks, {version.precision}",
         "shape": ", ".join(f"{name} {value}" for name, value in version.shape.items()),
         "spike rate": "" if version.spike_rate is None
                       else f"{version.spike_rate:.1%} of neurons and ticks",
         "candidacy": "" if version.promotion is None else str(version.promotion),
-        "trained on": f"{version.window_positions:,} positions in {len(shards)} shards"
-                      + (f", {shards[0]} to {shards[-1]}" if shards else ""),
+        "trained on": "" if not shards
+                      else f"{version.window_positions:,} positions in {len(shards)} shards, "
+                           f"{shards[0]} to {shards[-1]}",
         "pretraining dataset": "" if version.dataset is None
                        else f"{version.dataset} (digest {version.dataset_digest}), before the "
                             "first iteration",

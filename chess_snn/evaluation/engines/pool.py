@@ -112,7 +112,7 @@ class EnginePool:
         if len(found) < len(boards):
             raise EngineError(
                 f"engine {self._program} {self.last_failure}, and so each time it was asked again; "
-                "mend or replace the engine, and run the command again"
+                "replace the engine, and run the command again"
             )
         return found
 

@@ -160,7 +160,7 @@ class EngineProcess(chess.engine.UciProtocol):
             followed_by = dict(pairwise(words))
             unit = followed_by.get("score", "")
             if "pv" in followed_by and unit in {"cp", "mate"}:
-                with suppress(ValueError):  # a score that is no number is no candidate
+                with suppress(ValueError):  # ignore a score that is not a number
                     self._candidates[followed_by.get("multipv", "1")] = Candidate(
                         followed_by["pv"], unit, int(followed_by[unit])
                     )
