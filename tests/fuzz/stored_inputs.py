@@ -13,7 +13,7 @@ from chess_snn.data import write_shard
 from chess_snn.games import get_game
 from chess_snn.nets import NetConfig, build_network, save_network
 from chess_snn.pgn import read_games
-from chess_snn.pgn.folder import ImportFolder
+from chess_snn.pgn.folder import ImportFolder, ImportSource
 
 GAME = get_game("chess")
 PGN = b'[Event "a"]\n[Result "0-1"]\n\n1. f3 e5 2. g4 Qh4# 0-1\n\n1. e4 *\n\n1. d4 d5 1/2-1/2\n'
@@ -47,7 +47,8 @@ def stored_shard_folder() -> Path:
 @cache
 def stored_import() -> ImportFolder:
     _, report = read_games(PGN)
-    folder = ImportFolder.create(scratch() / "imported", "a.pgn", "0123456789ab" * 6, 1000)
+    source = ImportSource("a.pgn", "0123456789ab", 1000)
+    folder = ImportFolder.create(scratch() / "imported", source)
     folder.finish(report)
     return folder
 

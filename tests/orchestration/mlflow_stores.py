@@ -16,7 +16,7 @@ def prepare_store(uri: str = "") -> str:
 def made_version(generation: int, **changes: object) -> NetworkVersion:
     """What is known of a network that no campaign has trained."""
     facts = {
-        "campaign": "first light", "campaign_id": "4f0c", "generation": generation,
+        "campaign": "first light", "campaign_id": "4f0c", "game": "chess", "generation": generation,
         "digest": f"d{generation}", "created": "2026-11-24T03:00:00+00:00", "size": "tiny",
         "shape": {"ticks": 2}, "activation": "lif", "ticks": 2, "precision": "fp32",
         "parameters": 108_861, "spike_rate": None, "simulations": 16, "score": None,

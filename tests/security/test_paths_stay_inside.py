@@ -18,7 +18,7 @@ from chess_snn.campaign.store.plans import read_plan
 from chess_snn.campaign.strength.champions import HandPromotion, champion_of, read_hand_promotions
 from chess_snn.data import read_shard, with_digest, write_json, write_shard
 from chess_snn.errors import CampaignError, ChessSnnError, CorruptDataError
-from chess_snn.pgn.folder import IMPORT_FILE, ImportFolder
+from chess_snn.pgn.folder import IMPORT_FILE, ImportFolder, ImportSource
 
 OUTSIDE = ["../../outside", "/outside", "..", "a/../../../outside", "\0", "gen-1\n", ""]
 
@@ -75,7 +75,7 @@ def test_the_identity_of_a_campaign_is_32_hexadecimal_digits(campaign):
 
 
 def test_an_import_has_its_games_in_its_own_folder(tmp_path):
-    folder = ImportFolder.create(tmp_path / "i", "a.pgn", "0123456789ab" * 6, 1000)
+    folder = ImportFolder.create(tmp_path / "i", ImportSource("a.pgn", "0123456789ab", 1000))
     assert folder.shard(0).is_relative_to(tmp_path / "i")
     for value in (*OUTSIDE, "/../../../../outside", "0123456789AB", 7):
         edit(folder.path / IMPORT_FILE, "content", value=value)
