@@ -30,7 +30,6 @@ from chess_snn.data import (
     state_rows,
     write_shard,
 )
-from chess_snn.data.manifest import describe_file
 from chess_snn.errors import ConfigError, UsageError
 from chess_snn.evaluation.engines import DEFAULT_LINES, EngineTeacher, Lines
 from chess_snn.games import Game, get_game
@@ -60,9 +59,7 @@ class Teaching:
     text: str
     """As the user wrote it: an engine with its budget, or a network."""
     model: Model | None = None
-    """The network; None: ``text`` is an engine."""
-    simulations: int = 64
-    """Of a network, a position."""
+    """The network, with its simulations a position; None: ``text`` is an engine."""
     lines: Lines = DEFAULT_LINES
     """Of an engine."""
     device: str = "cpu"
@@ -70,7 +67,9 @@ class Teaching:
 
     def __post_init__(self) -> None:
         if self.model is not None:
-            check_range("--simulations", self.simulations, ge=1, le=MAX_SIMULATIONS)
+            check_range(
+                f"simulations of {self.text}", self.model.simulations, ge=1, le=MAX_SIMULATIONS
+            )
 
     def describe(self, game: Game) -> str:
         """What makes the labels what they are, in a line.
@@ -85,10 +84,10 @@ class Teaching:
                 f"{self.text} ({identity}), {self.lines.number} lines, temperature "
                 f"{self.lines.temperature_cp:g} centipawns"
             )
-        if self.model.weights is None:
+        digest = self.model.file_digest
+        if digest is None:
             raise UsageError(f"network {self.text} is untrained, and teaches nothing; give another")
-        digest = describe_file(self.model.weights).sha256[:ID_LENGTH]
-        return f"{self.model.label} ({digest}), {self.simulations} simulations"
+        return f"{self.model.name} ({digest[:ID_LENGTH]})"
 
     def start(self, game: Game) -> Teacher:
         """The teacher, for this process."""
@@ -98,7 +97,7 @@ class Teaching:
             self.model.load(game), device=self.device, precision=self.model.precision,
             num_threads=1,
         ).__enter__()
-        return _network_teacher(game, evaluator, self.model, self.simulations)
+        return _network_teacher(game, evaluator, self.model)
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,12 +241,10 @@ def _labels(
     return SearchResult(actions, values, targets, nothing, nothing)
 
 
-def _network_teacher(
-    game: Game, evaluator: Evaluator, model: Model, simulations: int
-) -> Teacher:
+def _network_teacher(game: Game, evaluator: Evaluator, model: Model) -> Teacher:
     search = make_tree_search(
-        game, evaluator, replace(model.search, root_value="search"), simulations=simulations,
-        num_games=_POSITIONS_AT_ONCE,
+        game, evaluator, replace(model.search, root_value="search"),
+        simulations=model.simulations, num_games=_POSITIONS_AT_ONCE,
     )
 
     def label(batch: GameBatch) -> SearchResult:

@@ -8,11 +8,12 @@ import typer
 from chess_snn.campaign.labelling import Teaching, label_games
 from chess_snn.campaign.store.collection import joined, open_collection
 from chess_snn.cli.console import print_message, work_bar
-from chess_snn.cli.options import JsonFile, NetworkDeviceOption
-from chess_snn.cli.players import find_model
+from chess_snn.cli.options import JsonFile, NetworkDeviceOption, SimulationsOption
+from chess_snn.cli.players import find_network
 from chess_snn.cores import num_cores
 from chess_snn.data import write_json
 from chess_snn.evaluation.engines import DEFAULT_LINES, ENGINE_FORMS, Lines, is_engine_name
+from chess_snn.games import get_game
 from chess_snn.interrupts import EXIT_INTERRUPTED
 
 
@@ -31,7 +32,7 @@ def label_command(
     temperature: Annotated[
         float, typer.Option(help="Centipawns by which a move must be worse to get 1/e of a share.")
     ] = DEFAULT_LINES.temperature_cp,
-    simulations: Annotated[int, typer.Option(help="Of a network, a position.")] = 64,
+    simulations: SimulationsOption = 64,
     limit: Annotated[int | None, typer.Option(help="About how many games; else all.")] = None,
     workers: Annotated[
         int, typer.Option(help="Processes; 0 takes every core, and one on a GPU.")
@@ -48,15 +49,14 @@ def label_command(
     chess-snn games label campaigns/cpu-001 campaigns/cpu-002 --out labels/cpu --teacher
     stockfish@1000
 
-    chess-snn games label imports/lichess --out labels/lichess --teacher networks/large
-    --simulations 32
+    chess-snn games label imports/lichess --out labels/lichess --teacher networks/large:32
     """
     collection = joined([open_collection(path) for path in games])
     if is_engine_name(teacher):
         teaching = Teaching(teacher, lines=Lines(lines, temperature))
     else:
-        model = find_model(teacher, collection.spec.name)
-        teaching = Teaching(teacher, model, simulations, device=device)
+        game = get_game(collection.spec.name)
+        teaching = Teaching(teacher, find_network(game, teacher, simulations), device=device)
     processes = workers or (1 if device.startswith("cuda") else num_cores())
     try:
         with work_bar(f"labelling {collection.name}", "games") as on_progress:

@@ -1,5 +1,7 @@
 """Labels of recorded games: whoever the teacher is, and whatever becomes of it on the way."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from made_imports import GAMES_EACH, easy_games, make_import
@@ -123,7 +125,7 @@ def test_a_network_teaches_what_its_search_finds(games, tmp_path):
     network = build_network(game.spec, config.net.network(), 5)
     save_network(tmp_path / "weights.safetensors", network)
     model = find_model(str(tmp_path / "weights.safetensors"), lambda address: tmp_path / address)
-    teaching = Teaching("large", model, simulations=8)
+    teaching = Teaching("large", replace(model, simulations=8))
     label_games(games, tmp_path / "out", teaching, limit=GAMES_EACH)
     found = labels(tmp_path / "out")[0]
     given, _ = games.shards[0].read()
@@ -135,4 +137,4 @@ def test_a_network_teaches_what_its_search_finds(games, tmp_path):
 
 def test_an_untrained_network_teaches_nothing():
     with pytest.raises(UsageError):
-        Teaching("untrained", Model("untrained", None)).describe(get_game("chess"))
+        Teaching("untrained", Model("untrained", None, simulations=1)).describe(get_game("chess"))
