@@ -6,6 +6,8 @@ and answers that depend on the position alone.
 
 import asyncio
 import logging
+import os
+import signal
 import subprocess
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
@@ -179,8 +181,10 @@ class EngineProcess(chess.engine.UciProtocol):
     def _kill(self) -> None:
         """Kill its whole group: an engine is often behind a script, and outlives it if it hangs."""
         assert self.transport is not None
-        with suppress(ProcessLookupError):
-            self.transport.terminate()
+        if self.transport.get_returncode() is None:
+            # Not transport.terminate(): it may wait for the process itself, and its status is lost.
+            with suppress(ProcessLookupError):
+                os.kill(self.transport.get_pid(), signal.SIGTERM)
 
     @asynccontextmanager
     async def _in_time(self, within_s: float) -> AsyncIterator[None]:
