@@ -8,6 +8,7 @@ Each shard is labelled by one process as a whole. A second run finds what the fi
 and labels what is missing.
 """
 
+import functools
 import hashlib
 import json
 import time
@@ -24,7 +25,6 @@ from chess_snn.campaign.store.collection import CollectedShard, GameCollection
 from chess_snn.config import check_range
 from chess_snn.data import (
     GameRecords,
-    Manifest,
     is_committed,
     read_manifest,
     state_rows,
@@ -76,7 +76,6 @@ class Teaching:
 
         Raises:
             ConfigError, EngineError: as :class:`EngineTeacher`.
-            UsageError: the network is untrained.
         """
         if self.model is None:
             identity = EngineTeacher(game, self.text, self.lines).identity
@@ -84,10 +83,7 @@ class Teaching:
                 f"{self.text} ({identity}), {self.lines.number} lines, temperature "
                 f"{self.lines.temperature_cp:g} centipawns"
             )
-        digest = self.model.file_digest
-        if digest is None:
-            raise UsageError(f"network {self.text} is untrained, and teaches nothing; give another")
-        return f"{self.model.name} ({digest[:ID_LENGTH]})"
+        return f"{self.model.name} ({self.model.file_digest[:ID_LENGTH]})"
 
     def start(self, game: Game) -> Teacher:
         """The teacher, for this process."""
@@ -96,7 +92,7 @@ class Teaching:
         evaluator = make_evaluator(
             self.model.load(game), device=self.device, precision=self.model.precision,
             num_threads=1,
-        ).__enter__()
+        )
         return _network_teacher(game, evaluator, self.model)
 
 
@@ -188,7 +184,7 @@ def label_part(folder: ImportFolder, teaching: Teaching, part: Part) -> ImportRe
     """Commit the labels of ``part``, in a worker."""
     game = get_game(part.shard.spec.name)
     records, _ = part.shard.read()
-    labelled = label_records(game, records, part.games, _teacher(game, teaching))
+    labelled = label_records(game, records, part.games, _teacher(teaching, game.spec.name))
     report = ImportReport(
         games_read=labelled.num_games, games=labelled.num_games, positions=labelled.num_positions
     )
@@ -256,20 +252,17 @@ def _network_teacher(game: Game, evaluator: Evaluator, model: Model) -> Teacher:
     return label
 
 
-_started: dict[Teaching, Teacher] = {}
-"""This process's teacher."""
-
-
-def _teacher(game: Game, teaching: Teaching) -> Teacher:
-    if teaching not in _started:
-        _started[teaching] = teaching.start(game)
-    return _started[teaching]
+@functools.cache
+def _teacher(teaching: Teaching, game: str) -> Teacher:
+    """The teacher of this process."""
+    return teaching.start(get_game(game))
 
 
 def _parts(collection: GameCollection, limit: int | None) -> Iterator[Part]:
     index, before = 0, 0
     for shard in collection.shards:
-        digest = _digest_of(read_manifest(shard.path))
+        content = json.dumps(read_manifest(shard.path).sha256s, sort_keys=True)
+        digest = hashlib.sha256(content.encode()).hexdigest()
         for start in range(0, shard.num_games, GAMES_PER_SHARD):
             if limit is not None and before + start >= limit:
                 return
@@ -277,11 +270,6 @@ def _parts(collection: GameCollection, limit: int | None) -> Iterator[Part]:
             yield Part(index, before + start + 1, shard, games, digest)
             index += 1
         before += shard.num_games
-
-
-def _digest_of(manifest: Manifest) -> str:
-    content = {name: file.sha256 for name, file in manifest.files.items()}
-    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
 def _content(teacher: str, first: Part) -> str:

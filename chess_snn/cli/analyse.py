@@ -8,7 +8,7 @@ import numpy as np
 import torch
 import typer
 
-from chess_snn.campaign.models.references import KNOWN_MODELS
+from chess_snn.campaign.models.references import KNOWN_MODELS, SHIPPED
 from chess_snn.campaign.viewing.lines import figure
 from chess_snn.cli.console import console, print_message, table_of, work_bar
 from chess_snn.cli.drawing import draw_position
@@ -26,7 +26,6 @@ from chess_snn.cli.players import (
     GameOption,
     find_model,
     read_position,
-    shipped_model,
 )
 from chess_snn.data import write_json
 from chess_snn.errors import PositionError
@@ -70,11 +69,8 @@ def analyse_command(
 
     chess-snn analyse startpos --game 2048 --simulations 64
     """
-    if model is None:
-        chosen = shipped_model(game_name or DEFAULT_GAME)
-    else:
-        chosen = find_model(model, game_name or None)
-    game = get_game(game_name or chosen.game or DEFAULT_GAME)
+    chosen = find_model(model or SHIPPED + (game_name or DEFAULT_GAME), game_name or None)
+    game = get_game(chosen.game)
     root = _set_up(game, position)
     network = chosen.load(game)
     with make_evaluator(network, device=device, precision=chosen.precision) as evaluator:

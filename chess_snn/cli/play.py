@@ -5,7 +5,6 @@ import secrets
 import sys
 from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import replace
 from functools import partial
 from typing import Annotated, Final
 
@@ -21,12 +20,12 @@ from chess_snn.cli.keyboard import Keyboard, has_keyboard
 from chess_snn.cli.options import NetworkDeviceOption, SimulationsOption, ThreadsOption
 from chess_snn.cli.players import (
     ADVISER,
+    SHIPPED_CHESS,
     START,
     GameOption,
     find_player,
     game_of_players,
     read_position,
-    shipped_model,
     take_seat,
 )
 from chess_snn.cli.terminal_game import ChessGame, Show, TerminalGame
@@ -69,8 +68,8 @@ def play_command(
 ) -> None:
     """Play a game against a network, or against any other player, in the terminal.
 
-    Without --model the network that comes with this program plays. Type help
-    during the game to see what can be typed.
+    Without --model the network that comes with this program plays. Type help during the game to see
+    what can be typed.
 
     A game of one player, 2048, is played with the arrow keys; the player of --model gives hints and
     can play on.
@@ -113,9 +112,8 @@ def play_command(
 def _choose(game_name: str, model: str | None, simulations: int) -> tuple[Game, Model | str]:
     """What is played, and with whom."""
     game = game_of_players([] if model is None else [model], game_name)
-    if model is not None or game.spec.num_players == 1:
-        return game, find_player(game, model or ADVISER, simulations)
-    return game, replace(shipped_model(game.spec.name), simulations=simulations)
+    default = ADVISER if game.spec.num_players == 1 else SHIPPED_CHESS
+    return game, find_player(game, model or default, simulations)
 
 
 def _show(content: RenderableType) -> None:

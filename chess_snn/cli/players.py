@@ -127,7 +127,7 @@ def game_of_players(texts: Sequence[str], wanted: str) -> Game:
     """
     networks = [text for text in texts if not is_player_name(text)]
     if not wanted and networks:
-        wanted = find_network(None, networks[0], 0).game or DEFAULT_GAME
+        wanted = find_network(None, networks[0], 0).game
     return get_game(wanted or DEFAULT_GAME)
 
 
@@ -139,14 +139,9 @@ def find_model(text: str, game: str | None = None) -> Model:
             play ``game``.
     """
     model = references.find_model(text, fetch_model)
-    if game is not None and model.game is not None:
+    if game is not None:
         check_game(model.label, model.game, game)
     return model
-
-
-def shipped_model(game: str) -> Model:
-    """The network that comes with this program, for commands that were given none."""
-    return find_model(f"{SHIPPED}{game}", game)
 
 
 def check_game(what: str, found: str, wanted: str) -> None:

@@ -159,7 +159,9 @@ def export(
         generation = _version(model, chosen.campaign, chosen.generation).generation
         text = "" if notes is None else notes.read_text()
         name = export_model(chosen.campaign, generation, out, text).campaign
-    elif chosen.weights is not None and chosen.generation is not None:
+    elif notes is not None:
+        raise UsageError(f"{model!r} lies in no campaign and has its card; leave out --notes")
+    elif chosen.generation is not None:
         facts = copy_model(chosen.weights.parent, out)  # an exported or a registered network
         name, generation = facts["campaign"], facts["generation"]
     else:

@@ -64,6 +64,11 @@ class Manifest:
         """Bytes of all listed files."""
         return sum(file.num_bytes for file in self.files.values())
 
+    @property
+    def sha256s(self) -> dict[str, str]:
+        """Digest of every listed file, by its name."""
+        return {name: file.sha256 for name, file in self.files.items()}
+
     def to_text(self) -> str:
         """The manifest as it stands in the file."""
         body: Json = {

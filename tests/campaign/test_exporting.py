@@ -82,7 +82,7 @@ def test_who_finds_another_network_in_its_place_does_not_claim_it_bug(
     assert read_manifest(tmp_path / "model").meta == {"weights_digest": "another"}
 
 
-# What is told of a network to those who find it alone.
+# The card of an exported network.
 
 
 def card_of(folder):

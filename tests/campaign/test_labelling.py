@@ -1,4 +1,4 @@
-"""Labels of recorded games: whoever the teacher is, and whatever becomes of it on the way."""
+"""Labels of recorded games, from engines and networks, also if the teacher dies."""
 
 from dataclasses import replace
 
@@ -8,7 +8,7 @@ from made_imports import GAMES_EACH, easy_games, make_import
 
 from chess_snn.campaign import load_config
 from chess_snn.campaign.labelling import Teaching, label_games, label_records
-from chess_snn.campaign.models.references import Model, find_model
+from chess_snn.campaign.models.references import find_model
 from chess_snn.campaign.store.collection import open_collection
 from chess_snn.data import read_shard_of, write_shard
 from chess_snn.errors import ConfigError, CorruptDataError, EngineError, UsageError
@@ -133,8 +133,3 @@ def test_a_network_teaches_what_its_search_finds(games, tmp_path):
     assert np.array_equal(found.target_actions, again.target_actions)
     assert found.target_weights == pytest.approx(again.target_weights, abs=1e-3)
     assert np.abs(found.values_stm).max() > 0
-
-
-def test_an_untrained_network_teaches_nothing():
-    with pytest.raises(UsageError):
-        Teaching("untrained", Model("untrained", None, simulations=1)).describe(get_game("chess"))

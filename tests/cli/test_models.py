@@ -6,7 +6,7 @@ import pytest
 from small_campaigns import make_networks, make_weights, small_network
 
 from chess_snn.campaign.models.references import SHIPPED_FOLDER
-from chess_snn.cli.players import find_model, find_player, shipped_model, take_seat
+from chess_snn.cli.players import find_model, find_player, take_seat
 from chess_snn.data import verify_folder
 from chess_snn.errors import CorruptDataError, UsageError
 from chess_snn.evaluation import play_match, random_openings
@@ -84,7 +84,7 @@ def test_a_shipped_network_is_what_its_card_says(name):
 
 @pytest.mark.parametrize("game", ["chess", "2048"])
 def test_every_game_has_a_shipped_network(game):
-    assert shipped_model(game).game == game
+    assert find_model(f"shipped/{game}", game).game == game
 
 
 def test_the_shipped_network_of_chess_plays_well():

@@ -4,12 +4,23 @@ import chess
 import numpy as np
 import pytest
 
+from chess_snn.errors import EngineError
+from chess_snn.evaluation.engines import find_engine
 from chess_snn.games import get_game
 
 
 @pytest.fixture(scope="session")
 def chess_game():
     return get_game("chess")
+
+
+@pytest.fixture(scope="module")
+def stockfish():
+    """The program; tests are skipped where it is not installed."""
+    try:
+        return find_engine("stockfish")
+    except EngineError as error:
+        pytest.skip(str(error))
 
 
 @pytest.fixture

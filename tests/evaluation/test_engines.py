@@ -31,14 +31,6 @@ from chess_snn.evaluation.named_players import split_dilution
 PATIENT = EngineSettings(answer_s=120.0, start_s=120.0)
 
 
-@pytest.fixture(scope="module")
-def stockfish():
-    try:
-        return find_engine("stockfish")
-    except EngineError as error:
-        pytest.skip(str(error))
-
-
 @pytest.fixture
 def bare_machine(monkeypatch, tmp_path):
     """A machine without engines."""

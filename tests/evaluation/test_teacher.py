@@ -7,22 +7,13 @@ import chess.engine
 import numpy as np
 import pytest
 
-from chess_snn.errors import EngineError
-from chess_snn.evaluation.engines import EngineTeacher, Lines, find_engine
+from chess_snn.evaluation.engines import EngineTeacher, Lines
 from chess_snn.evaluation.engines.process import Candidate
 from chess_snn.evaluation.engines.teacher import expected_score, score_cp, softmax_of
 from chess_snn.evaluation.openings import random_openings
 
 DEPTH = 4
 LINES = 3
-
-
-@pytest.fixture(scope="module")
-def stockfish():
-    try:
-        return find_engine("stockfish")
-    except EngineError as error:
-        pytest.skip(str(error))
 
 
 def as_python_chess_reads_it(program, boards):

@@ -18,7 +18,7 @@ from chess_snn.data import is_committed, verify_folder
 from chess_snn.data.manifest import describe_file
 from chess_snn.errors import CampaignError, UsageError
 from chess_snn.games.base import Game
-from chess_snn.nets import Network, Precision, build_network, load_network, stored_game
+from chess_snn.nets import Network, Precision, load_network, stored_game
 from chess_snn.search import SearchSettings
 from chess_snn.training import WEIGHTS
 from chess_snn.types import Json
@@ -57,10 +57,9 @@ class Model:
 
     label: str
     """For people: what was asked for, with its generation."""
-    weights: Path | None
-    """None: untrained."""
-    game: str | None = None
-    """Name of the game that it plays; None: untrained, it can be of any."""
+    weights: Path
+    game: str
+    """Name of the game that it plays."""
     generation: int | None = None
     """Of a campaign's network."""
     config: CampaignConfig | None = None
@@ -97,9 +96,9 @@ class Model:
         return None if self.config is None else config_digest(self.config)
 
     @property
-    def file_digest(self) -> str | None:
-        """SHA-256 of the file of weights; None without any."""
-        return None if self.weights is None else describe_file(self.weights).sha256
+    def file_digest(self) -> str:
+        """SHA-256 of the file of weights."""
+        return describe_file(self.weights).sha256
 
     @property
     def game_facts(self) -> Json:
@@ -111,14 +110,12 @@ class Model:
         return {name: value for name, value in known.items() if value is not None}
 
     def load(self, game: Game) -> Network:
-        """The network, after digests were checked; an untrained one if there are no weights.
+        """The network, after digests were checked.
 
         Raises:
             CorruptDataError: the file is damaged.
             UsageError: it plays another game.
         """
-        if self.weights is None:
-            return build_network(game.spec, NetworkSettings().network(), seed=0)
         network = self.load_stored()
         if network.spec.name != game.spec.name:
             raise UsageError(
@@ -132,7 +129,6 @@ class Model:
         Raises:
             CorruptDataError: the file is damaged.
         """
-        assert self.weights is not None
         if is_committed(self.weights.parent):
             verify_folder(self.weights.parent)
         return load_network(self.weights)

@@ -83,7 +83,6 @@ def find_start(text: str, fetch: FetchModel) -> Start:
         ChessSnnError: as :func:`.find_model`.
     """
     model = find_model(text, fetch)
-    assert model.weights is not None
     network = model.load_stored()
     parent, facts = model.campaign, model.facts
     origin = Origin(

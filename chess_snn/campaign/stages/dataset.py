@@ -116,8 +116,7 @@ def _check_finished(path: Path) -> None:
     if is_import(path) and (folder := ImportFolder.open(path)).report() is None:
         command = "label" if folder.source.teacher else "import"
         raise UsageError(
-            f"{path} is not finished; run the command again: chess-snn games {command} "
-            f"{folder.source.file} --out {path}"
+            f"{path} is not finished; run the same `chess-snn games {command} … --out {path}` again"
         )
 
 
@@ -140,7 +139,7 @@ def _check_digest(given: SupervisedDataset, wanted: str) -> None:
 
 def _digest(collection: GameCollection, manifests: Sequence[Manifest]) -> str:
     contents = [
-        [shard.name, {name: file.sha256 for name, file in manifest.files.items()}]
+        [shard.name, manifest.sha256s]
         for shard, manifest in zip(collection.shards, manifests, strict=True)
     ]
     canonical = json.dumps(contents, sort_keys=True)

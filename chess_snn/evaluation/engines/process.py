@@ -57,8 +57,8 @@ class EngineProcess(chess.engine.UciProtocol):
         self._exited = asyncio.Event()
         self._answer: str | None = None
         """The first move that it named since this was set to None; "" where it named none."""
-        self._candidates: dict[str, Candidate] = {}
-        """What it said last of each line since this was emptied, by the line's number."""
+        self._candidates: dict[str, Candidate] | None = None
+        """What it said last of each line, by the line's number; None where that is not asked."""
         self._has_long_line = False
 
     @classmethod
@@ -137,9 +137,10 @@ class EngineProcess(chess.engine.UciProtocol):
             await self.ping()
             self._candidates = {}
             await self.play(board, limit, game=game)
-        if not self._candidates:
+        found, self._candidates = self._candidates, None
+        if not found:
             raise EngineFailureError("named no move and no score")
-        return list({each.move: each for each in self._candidates.values()}.values())
+        return list({each.move: each for each in found.values()}.values())
 
     async def release(self) -> None:
         """End the process at once, with all that it started, and close its pipes."""
@@ -158,7 +159,7 @@ class EngineProcess(chess.engine.UciProtocol):
         words = line.split()
         if self._answer is None and words[:1] == ["bestmove"]:
             self._answer = words[1] if len(words) > 1 else ""
-        if words[:1] == ["info"]:
+        if self._candidates is not None and words[:1] == ["info"]:
             followed_by = dict(pairwise(words))
             unit = followed_by.get("score", "")
             if "pv" in followed_by and unit in {"cp", "mate"}:

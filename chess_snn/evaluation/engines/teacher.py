@@ -24,8 +24,8 @@ from chess_snn.games.base import Game, GameBatch
 from chess_snn.search import SearchResult
 from chess_snn.types import Float32Array, UInt64Array
 
-MOST_LINES: Final = 64
-LICHESS_SLOPE: Final = 0.00368208
+_MOST_LINES: Final = 64
+_LICHESS_SLOPE: Final = 0.00368208
 """Of the expected score, per centipawn; from lichess's page on accuracy."""
 _MATE_CP: Final = 10_000
 _CP_PER_MOVE: Final = 100
@@ -43,7 +43,7 @@ class Lines:
     """Centipawns by which a move must be worse to get 1/e of the better one's share."""
 
     def __post_init__(self) -> None:
-        check_range("--lines", self.number, ge=1, le=MOST_LINES)
+        check_range("--lines", self.number, ge=1, le=_MOST_LINES)
         check_range("--temperature", self.temperature_cp, gt=0.0, le=_MATE_CP)
 
 
@@ -130,4 +130,4 @@ def softmax_of(scores: np.ndarray, temperature_cp: float) -> Float32Array:
 
 def expected_score(score: float) -> float:
     """In [-1, 1]: what a score in centipawns is worth; see the head of the module."""
-    return float(2.0 / (1.0 + np.exp(-LICHESS_SLOPE * np.clip(score, -_MATE_CP, _MATE_CP))) - 1.0)
+    return float(2.0 / (1.0 + np.exp(-_LICHESS_SLOPE * np.clip(score, -_MATE_CP, _MATE_CP))) - 1.0)
