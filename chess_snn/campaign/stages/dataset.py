@@ -116,7 +116,8 @@ def _check_finished(path: Path) -> None:
     if is_import(path) and (folder := ImportFolder.open(path)).report() is None:
         command = "label" if folder.source.teacher else "import"
         raise UsageError(
-            f"{path} is not finished; run the same `chess-snn games {command} … --out {path}` again"
+            f"{path} is not finished; run the command again: chess-snn games {command} "
+            f"{folder.source.file} --out {path}"
         )
 
 
