@@ -1,9 +1,11 @@
 """List everything a user can do, one line per item, and compare the list with a stored one.
 
-    python tests/features.py              # what disappeared and what appeared since the baseline
+    python tests/features.py              # what disappeared, with its reason, and what appeared
     python tests/features.py --list       # the list itself
 
-Nothing is listed by hand. Commands, settings and flows are introspected; columns, metrics and
+The exit code is 1 if something disappeared for no reason that ``REASONS`` gives.
+
+Nothing else is listed by hand. Commands, settings and flows are introspected; columns, metrics and
 JSON keys are read from what the commands write about the stored campaigns of tests/data/stored.
 """
 
@@ -41,6 +43,26 @@ BASELINE = TESTS / "data" / "features.txt"
 SOURCES = ("chess_snn", "flows", "tasks")
 SIGNS = {"minimum": ">=", "exclusiveMinimum": ">", "maximum": "<=", "exclusiveMaximum": "<"}
 """Bounds, by their names in a JSON schema."""
+
+CHANGED = "is still there, with other bounds, choices or default"
+REASONS = {
+    r"cluster certs": "all hosts share one key, because Dask checks no host names",
+    r"extra (kubernetes|slurm)|setting cluster\.|parameter cluster\.":
+        "never run on either; both reach workers by cluster.kind=address and files in deployments/",
+    r"--local-addr|--max-restarts":
+        "ranks find their interface; the command continues when it is run again",
+    r"execution\.training_shares": "micro-batches are divided evenly among ranks",
+    r"ladder check --seed": "the check repeats the seed that each recorded match was played with",
+    r"environment": "internal: set by one process of the package for another",
+    r"module python -m": "internal: moved or replaced",
+    r"\bclimb": "renamed: ladder_test, and evaluation/ladder_elo",
+    r"\bgate(_|$| )": "renamed: gating_match or promotion",
+    r"cut_rate|cut_value_limit|capped": "renamed: truncated",
+    r"given_(games|digest)": "renamed: dataset, dataset_digest",
+    r"absent\.(made_again|set_aside)": "renamed: rebuilt, quarantined",
+    r"uci option name Model|command chess-snn uci": "has the shipped network as its default",
+}
+"""Why what a pattern matches disappeared. An item that only changed needs none."""
 
 
 def commands() -> Iterator[str]:
@@ -271,11 +293,31 @@ def main() -> None:
     if parser.parse_args().list:
         print("\n".join(found))
         return
-    before = BASELINE.read_text().splitlines()
-    disappeared, appeared = sorted(set(before) - set(found)), sorted(set(found) - set(before))
-    for sign, lines in (("-", disappeared), ("+", appeared)):
-        print("\n".join(f"{sign} {line}" for line in lines))
-    print(f"{len(found)} features; {len(disappeared)} disappeared, {len(appeared)} appeared")
+    before = set(BASELINE.read_text().splitlines())
+    appeared = sorted(set(found) - before)
+    names = {name_of(line) for line in appeared}
+    disappeared: dict[str, list[str]] = {}
+    for line in sorted(before - set(found)):
+        reason = CHANGED if name_of(line) in names else reason_of(line)
+        disappeared.setdefault(reason, []).append(line)
+    for reason, lines in disappeared.items():
+        print("\n".join([f"{len(lines)} disappeared: {reason or 'NO REASON'}"]
+                        + [f"- {line}" for line in lines]))
+    print("\n".join(f"+ {line}" for line in appeared))
+    print(f"{len(found)} features; {sum(map(len, disappeared.values()))} disappeared, "
+          f"{len(appeared)} appeared")
+    sys.exit(1 if "" in disappeared else 0)
+
+
+def name_of(line: str) -> str:
+    """An item without its type, bounds and default."""
+    kinds = r"int|str|float|bool|list(?=\[)|pathlib|string|number|integer|boolean|array|type"
+    return re.split(rf" (?:{kinds})\b|=", line)[0].strip()
+
+
+def reason_of(line: str) -> str:
+    """Why an item disappeared; empty if no reason is known."""
+    return next((reason for pattern, reason in REASONS.items() if re.search(pattern, line)), "")
 
 
 if __name__ == "__main__":
