@@ -6,6 +6,7 @@ They end with this process, however it ends (Linux).
 import json
 import os
 import re
+import signal
 import socket
 import subprocess
 import sys
@@ -217,7 +218,8 @@ def _error(
         elif code:
             log.seek(0)
             tail = b"\n".join(log.read().splitlines()[-_LOG_TAIL_LINES:]).decode(errors="replace")
-            end = "" if code < 0 else f"; the end of its log:\n{tail}"
+            # A killed process wrote nothing about it; an aborted one did.
+            end = "" if code == -signal.SIGKILL else f"; the end of its log:\n{tail}"
             return RankLostError(
                 f"rank {rank} (process {process.pid}) {processes.describe_exit(code)}{end}"
             )
