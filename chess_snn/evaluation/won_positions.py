@@ -155,7 +155,7 @@ class Conversion:
     drawn: int
     """By the rules."""
     lost: int
-    capped: int
+    truncated: int
     """Games that reached the ply limit."""
     mean_plies_to_win: float
     """Over the games won; NaN where there is none."""
@@ -163,7 +163,7 @@ class Conversion:
     @property
     def num_positions(self) -> int:
         """Size of the suite, n."""
-        return self.won + self.drawn + self.lost + self.capped
+        return self.won + self.drawn + self.lost + self.truncated
 
     @property
     def rate(self) -> float:
@@ -201,7 +201,7 @@ def conversion_rate(
     white_is_strong = (game.heuristic_stm(suite) > 0) == (game.side_to_move(suite) == 0)
     scores = np.zeros(num_positions, dtype=np.int8)
     plies = np.full(num_positions, max_plies, dtype=np.int32)
-    capped = np.ones(num_positions, dtype=np.bool_)
+    truncated = np.ones(num_positions, dtype=np.bool_)
     batch, live = game.allocate(num_positions), np.arange(num_positions)
     game.reset(batch, live, suite)
     for ply in range(max_plies):
@@ -209,7 +209,7 @@ def conversion_rate(
         game.step(batch, _choose(search, batch, ply))
         ended = batch.num_legal == 0
         scores[live[ended]] = _strong_rewards(batch, strong_to_move)[ended]
-        plies[live[ended]], capped[live[ended]] = ply + 1, False
+        plies[live[ended]], truncated[live[ended]] = ply + 1, False
         batch, live = batch.take(np.flatnonzero(~ended)), live[~ended]
         if on_progress is not None:
             on_progress(num_positions - len(live), num_positions)
@@ -218,9 +218,9 @@ def conversion_rate(
     won = scores > 0
     return Conversion(
         won=int(won.sum()),
-        drawn=int(((scores == 0) & ~capped).sum()),
+        drawn=int(((scores == 0) & ~truncated).sum()),
         lost=int((scores < 0).sum()),
-        capped=int(capped.sum()),
+        truncated=int(truncated.sum()),
         mean_plies_to_win=float(plies[won].mean()) if won.any() else float("nan"),
     )
 

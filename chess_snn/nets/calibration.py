@@ -108,7 +108,7 @@ def _rate(
 
 
 def _measured(spec: GameSpec, config: NetConfig, precision: Precision) -> int | None:
-    """What :func:`calibrate` kept; None where that is no size that it tries."""
+    """The size that :func:`calibrate` kept, or None if it tries no such size."""
     kept = _read().get(_key(spec, config, precision))
     return kept if isinstance(kept, int) and kept in chunk_sizes(spec) else None
 

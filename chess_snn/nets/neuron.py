@@ -146,7 +146,7 @@ def tick_memory(tensor_TX: Tensor) -> TickMemory:
 
 
 def is_dense(tensor: Tensor) -> bool:
-    """Whether the numbers of ``tensor`` fill one stretch of memory, in any order of dimensions."""
+    """Whether the numbers of ``tensor`` fill one block of memory, in any order of dimensions."""
     expected = 1
     for stride, size in sorted(zip(tensor.stride(), tensor.shape, strict=True)):
         if size != 1:

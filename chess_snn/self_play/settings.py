@@ -15,11 +15,7 @@ SHARDS_A_WORKER: Final = 3
 
 @settings_class("self_play")
 class SelfPlaySettings:
-    """How games are played for training.
-
-    Settings named `_first` and `_last` are values at the start and the end of the campaign, which
-    changes them linearly.
-    """
+    """How games are played for training. A value named `_first` changes linearly to `_last`."""
 
     games_per_iteration: int = Field(default=400, ge=1)
     """Games of one iteration, over all shards."""

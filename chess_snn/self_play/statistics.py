@@ -34,7 +34,7 @@ class SelfPlayStatistics:
     white_wins: int
     black_wins: int
     terminations: dict[str, int]
-    """Games by the way they ended; ``ply_cap`` are truncated ones."""
+    """Games by the way they ended; truncated ones are under :data:`PLY_LIMIT`."""
     ordinary_games: int
     """Games that began at the beginning; the counts below are comparable over a campaign."""
     ordinary_draws: int

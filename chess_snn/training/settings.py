@@ -114,9 +114,8 @@ class TrainingSettings:
 class SupervisedSettings:
     """Pretraining on a dataset of games, before a campaign or by `chess-snn games learn`.
 
-    The policy learns the moves that were played, or what a teacher or a search said of the
-    position; the value learns the results, and what was said. Everything else is as in
-    `[training]`.
+    The policy learns the moves that were played, or the labels of a teacher or a search; the value
+    learns the results and the labels. Everything else is as in `[training]`.
     """
 
     games: str = ""

@@ -52,7 +52,7 @@ def play_alone(game, search, state) -> tuple[str, int]:
             return ("lost" if board.turn == strong else "won"), ply + 1
         if board.is_stalemate() or board.is_insufficient_material() or board.is_repetition():
             return "drawn", ply + 1
-    return "capped", MAX_PLIES
+    return "truncated", MAX_PLIES
 
 
 def test_counts_are_those_of_games_played_one_by_one_in_python_chess(chess_game, search):
@@ -65,21 +65,21 @@ def test_counts_are_those_of_games_played_one_by_one_in_python_chess(chess_game,
     found = conversion_rate(
         chess_game, search, NUM_POSITIONS, MAX_PLIES, on_progress=lambda *call: calls.append(call)
     )
-    assert {name: getattr(found, name) for name in ("won", "drawn", "lost", "capped")} == {
-        name: counts[name] for name in ("won", "drawn", "lost", "capped")
+    assert {name: getattr(found, name) for name in ("won", "drawn", "lost", "truncated")} == {
+        name: counts[name] for name in ("won", "drawn", "lost", "truncated")
     }
     assert found.num_positions == NUM_POSITIONS
     assert found.rate == counts["won"] / NUM_POSITIONS
     wins = [plies for how, plies in ends if how == "won"]
     assert found.mean_plies_to_win == pytest.approx(np.mean(wins))
     assert calls == sorted(calls)
-    assert calls[-1] == (NUM_POSITIONS - counts["capped"], NUM_POSITIONS)
+    assert calls[-1] == (NUM_POSITIONS - counts["truncated"], NUM_POSITIONS)
 
 
 def test_one_ply_converts_nothing(chess_game):
     found = conversion_rate(chess_game, PolicySearch(chess_game, UniformEvaluator()), 8, 1)
     assert found.won == 0
-    assert found.capped + found.drawn == 8
+    assert found.truncated + found.drawn == 8
     assert math.isnan(found.mean_plies_to_win)
 
 

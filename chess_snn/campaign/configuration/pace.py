@@ -27,10 +27,7 @@ _URL: Final = re.compile(r"s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](/[\w.=@~-]+)*/?
 
 @settings_class("execution")
 class ExecutionSettings:
-    """Devices and workers. They change the pace, and the result only by rounding.
-
-    These settings and those of `[cluster]` and `[storage]` may change when a campaign is resumed.
-    """
+    """Devices and workers. They change the pace, and the result only by rounding."""
 
     device: DeviceChoice = "auto"
     """Where networks run: `cpu`, `cuda` for every visible GPU, or `auto`: GPUs if there are any."""

@@ -108,10 +108,7 @@ class NetworkSettings:
 
 @settings_class("evaluation")
 class EvaluationSettings:
-    """The matches that new generations play, and those of the last one at the campaign's end.
-
-    Networks play at temperature 0: they play their best move.
-    """
+    """The matches of new generations, in which networks play their best move (temperature 0)."""
 
     every: int = Field(default=1, ge=1)
     """One of this many generations is evaluated; the others have no score."""
@@ -168,10 +165,7 @@ class EvaluationSettings:
 
 @settings_class("promotion")
 class PromotionSettings:
-    """When a candidate becomes the champion. Self-play always uses the newest network.
-
-    Every generation that is evaluated is a candidate; the first of them is champion without games.
-    """
+    """When an evaluated generation, the candidate, becomes the champion."""
 
     rule: PromotionRule = "sprt"
     """`sprt`: the candidate plays the champion until a sequential test ends the match or its

@@ -131,6 +131,7 @@ def play_conversion(
             num_positions=config.evaluation.won_positions, on_progress=on_progress,
         )
         body = asdict(found) | {"rate": found.rate, "simulations": simulations}
+        body["capped"] = body.pop("truncated")  # the name in reports of all versions
         # NaN is not JSON.
         body["mean_plies_to_win"] = found.mean_plies_to_win if found.won else None
         failpoint("conversion.played")
