@@ -170,6 +170,9 @@ def break_down(fault, trainer):
             time.sleep(600)
         elif fault == "kill":
             os.kill(os.getpid(), signal.SIGKILL)
+        elif fault == "abort":
+            print("terminate called after 42 errors", file=sys.stderr, flush=True)
+            os.abort()
         return figures
 
     gradients._backward = failing

@@ -97,6 +97,13 @@ def test_a_killed_rank_is_named_and_the_others_end(searched_shard, tmp_path):
     assert_gone(file)
 
 
+def test_a_rank_that_aborts_is_named_with_the_end_of_its_log(searched_shard, tmp_path):
+    file = write_task(tmp_path / "g", searched_shard, [Case("c", fault="abort", steps=50_000)])
+    with pytest.raises(RankLostError, match=r"(?s)^rank 1 .*SIGABRT.*after 42 errors"):
+        launch(file)
+    assert_gone(file)
+
+
 @pytest.mark.fault(5)
 def test_a_killed_parent_takes_its_ranks_along(searched_shard, tmp_path):
     file, scratch = write_task(tmp_path / "g", searched_shard, [LONG]), tmp_path / "scratch"
