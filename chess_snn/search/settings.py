@@ -32,8 +32,8 @@ class SearchSettings:
     simulations_last: int = Field(default=32, ge=1, le=MAX_SIMULATIONS)
     """The same at its end; it changes linearly in between."""
     considered_actions: int = Field(default=16, ge=2, le=1024)
-    """Gumbel: number of root actions that sequential halving starts from; half the simulations if
-    that is more, so that a long search misses no mate."""
+    """Gumbel: number of root actions that sequential halving starts from; an eighth of the
+    simulations if that is more, so that a long search misses no mate."""
     q_scale: float = Field(default=1.0, gt=0, le=100)
     """Gumbel: how much a better value changes the policy; c_scale of Danihelka et al. 2022, for
     values in [-1, 1]. In games with points the values of a tree are scaled to [0, 1] first; mctx
@@ -70,7 +70,7 @@ class SearchSettings:
 
     def num_considered(self, simulations: int) -> int:
         """Gumbel: root actions that a search of ``simulations`` starts from."""
-        return max(self.considered_actions, simulations // 2)
+        return max(self.considered_actions, simulations // 8)
 
     def simulations(self, progress: float) -> int:
         """Simulations a position when ``progress`` in [0, 1] of the campaign is done."""

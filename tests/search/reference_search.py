@@ -214,7 +214,7 @@ class ReferenceSearch:
 
     def _plan(self, count):
         """Sequential halving by hand: rounds over survivors, the number of which halves."""
-        survivors = min(count, max(self.settings.considered_actions, self.simulations // 2))
+        survivors = min(count, max(self.settings.considered_actions, self.simulations // 8))
         if survivors == 1:
             return list(range(self.simulations))
         phases = math.ceil(math.log2(survivors))

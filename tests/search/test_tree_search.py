@@ -349,7 +349,10 @@ def test_mate_in_two_needs_a_visit_of_each_reply_and_no_more(kind):
     batch = position(fen)
     asked = {}
     for finds_wins in (False, True):
-        settings = dataclasses.replace(KINDS[kind], finds_wins=finds_wins)
+        # Every action must be considered for a mate to be found for certain.
+        settings = dataclasses.replace(
+            KINDS[kind], finds_wins=finds_wins, considered_actions=64
+        )
         evaluator = CountingEvaluator()
         search = tree_search(settings, 100, 1, evaluator)
         result = run(search, batch, temperature=0.0)
