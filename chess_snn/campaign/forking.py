@@ -107,7 +107,7 @@ def fork_campaign(
     def fill(fork: CampaignFolder) -> None:
         for stored in _taken_along(parent, origin):
             source, target = stored.path(parent), stored.path(fork)
-            if stored.artifact.codec.is_folder:
+            if stored.artifact.is_folder:
                 link_folder(source, target)
             else:
                 write_text(target, source.read_text(encoding="utf-8"))
@@ -143,7 +143,7 @@ def _taken_along(parent: CampaignFolder, origin: Origin) -> Iterator[Stored]:
     """Artifacts of earlier iterations that a fork takes along."""
     for artifact in table.ARTIFACTS:
         for stored in table.all_stored(parent, artifact) if artifact.is_forked else ():
-            is_whole = not artifact.codec.is_folder or is_committed(stored.path(parent))
+            is_whole = not artifact.is_folder or is_committed(stored.path(parent))
             if is_whole and origin.source_of(stored.name) is not None:
                 yield stored
     assert origin.forked_at is not None

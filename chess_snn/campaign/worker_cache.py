@@ -193,7 +193,7 @@ def read_outputs(place: Path, files: Sequence[InputFile]) -> Outputs:
     }
     # In this order the report of a ladder test comes after its matches, as it must be committed.
     return {
-        name: copy_folder(place / name) if left[name].artifact.codec.is_folder
+        name: copy_folder(place / name) if left[name].artifact.is_folder
         else (place / name).read_text(encoding="utf-8")
         for name in sorted(left)
     }

@@ -5,7 +5,7 @@ repair, rebuilding, ``gc``, backups, forks, and workers that fetch inputs.
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -40,19 +40,8 @@ class Fault:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Codec:
-    """How an artifact is stored and read."""
-
-    check: Callable[[CampaignFolder, Path], Whole] | None
-    """Reads one; raises a CorruptDataError if it is not what was committed. None: nothing is known
-    of its content."""
-    is_folder: bool = False
-    """A committed folder with a manifest; otherwise a single file."""
-    audit: (
-        Callable[[CampaignFolder, Sequence[Path], int], Iterator[tuple[int, Whole | Fault]]] | None
-    ) = None
-    """Checks many more thoroughly, in that many processes; yields their numbers in any order."""
+Check = Callable[[CampaignFolder, Path], Whole]
+"""Reads an artifact; raises a CorruptDataError if it is not what was committed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,11 +73,16 @@ class Artifact:
     pattern: str
     """Path in the campaign: ``games/iter-{iteration:06d}/shard-{shard:04d}``. Of several rows whose
     pattern fits a path, the first one has it."""
-    codec: Codec
+    check: Check | None
+    """None: no program reads its content again."""
     label: str = ""
     """For people, with the fields of the pattern; by default the path."""
     kind: str = ""
     """Verify counts it as this; by default its name."""
+    is_folder: bool = False
+    """A committed folder or Zip file with a manifest; otherwise a single file."""
+    audit: Callable[[CampaignFolder, Sequence[Path], int], Iterable[Whole | Fault]] | None = None
+    """Checks many more thoroughly, in that many processes; the outcomes in their order."""
 
     expected: Callable[[CampaignFolder, Contents], Iterable[tuple[str, Any]]] = _nothing
     """Paths that must exist, each with what a receipt says of it or None."""

@@ -209,7 +209,7 @@ def is_whole(folder: CampaignFolder, stored: Stored) -> bool:
     Raises:
         UnknownVersionError: it has a version that this program does not read.
     """
-    check = stored.artifact.codec.check
+    check = stored.artifact.check
     try:
         return check is not None and check(folder, stored.path(folder)) is not None
     except UnknownVersionError:
