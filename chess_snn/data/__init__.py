@@ -13,6 +13,7 @@ from chess_snn.data.commit import (
     copy_folder,
     link_folder,
     staged_folder,
+    utc_now,
 )
 from chess_snn.data.files import (
     create_text,
@@ -71,6 +72,7 @@ __all__ = [
     "staged_folder",
     "state_rows",
     "sweep_temporaries",
+    "utc_now",
     "verify_files",
     "verify_folder",
     "with_digest",

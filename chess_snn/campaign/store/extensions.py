@@ -5,13 +5,12 @@ runs finds it when its next iteration begins.
 """
 
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Final
 
 from chess_snn.campaign.configuration.settings import RunSettings
 from chess_snn.campaign.store.folder import CampaignFolder
 from chess_snn.campaign.store.typed_json import RecordFormat, numbered_files
-from chess_snn.data import StoredFormat, create_text
+from chess_snn.data import StoredFormat, create_text, utc_now
 from chess_snn.errors import CampaignError
 
 S_PER_HOUR: Final = 3600.0
@@ -80,7 +79,7 @@ def write_extension(folder: CampaignFolder, length: Length, progress: float) -> 
     Raises:
         CampaignError: it was extended by another process at the same time.
     """
-    extension = Extension(length, progress, datetime.now(UTC).isoformat(timespec="seconds"))
+    extension = Extension(length, progress, utc_now())
     path = folder.extension(num_extensions(folder))
     if not create_text(path, EXTENSIONS.text(extension)):
         raise CampaignError(

@@ -6,7 +6,6 @@ part does not depend on who plays it; a part lies beside its match until all of 
 
 from collections.abc import Hashable
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -23,7 +22,7 @@ from chess_snn.campaign.store.receipts import (
     read_receipt,
     recorded_seconds,
 )
-from chess_snn.data import read_manifest
+from chess_snn.data import read_manifest, utc_now
 from chess_snn.errors import CampaignError, CorruptDataError, UsageError
 from chess_snn.evaluation import (
     EngineSettings,
@@ -357,7 +356,7 @@ def finish_match(directory: Path, match: ScheduledMatch) -> Json:
         )
         write_match(path, _put_together(folder, match, parts), {
             "name": match.name,
-            "created": datetime.now(UTC).isoformat(timespec="seconds"),
+            "created": utc_now(),
             "facts_a": facts_a,
             "facts_b": facts_b,
         })
