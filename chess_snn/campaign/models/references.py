@@ -204,7 +204,7 @@ def model_of_campaign(path: Path, wanted: int | str | None = None) -> Model:
         CampaignError: there is no such generation.
     """
     folder = CampaignFolder.open(path)
-    generations = generations_there(folder)
+    generations = [g for g in folder.generations() if is_committed(folder.checkpoint(g))]
     if not generations:
         raise CampaignError(
             f"{path} has no network yet; go on with it: chess-snn campaign resume {path}"
@@ -242,12 +242,3 @@ def _of_checkpoint(label: str, weights: Path, campaign: CampaignFolder) -> Model
     name, config = _GENERATION_FOLDER.fullmatch(weights.parent.name), campaign.config
     generation = None if name is None else int(name[1])
     return Model(label, weights, config.campaign.game, generation, config, campaign)
-
-
-def generations_there(folder: CampaignFolder) -> list[int]:
-    """Numbers of the committed generations, rising."""
-    names = (
-        (_GENERATION_FOLDER.fullmatch(path.name), path)
-        for path in folder.checkpoint(0).parent.glob("gen-*")
-    )
-    return sorted(int(name[1]) for name, path in names if name and is_committed(path))

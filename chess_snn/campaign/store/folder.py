@@ -241,6 +241,12 @@ class CampaignFolder:
         """Folder of one generation."""
         return self.path / CHECKPOINT.format(generation=generation)
 
+    def generations(self) -> list[int]:
+        """Numbers of the generations whose checkpoint is there, whole or not, rising."""
+        found = self.checkpoint(0).parent.glob("gen-*")
+        names = (path.name.removeprefix("gen-") for path in found)
+        return sorted(int(name) for name in names if name.isdecimal())
+
     @property
     def supervised(self) -> Path:
         """Checkpoints of supervised training; gone once generation 0 is there."""
