@@ -83,11 +83,10 @@ def build_config(values: Mapping[str, Any]) -> CampaignConfig:
 
     Raises as :func:`load_config`.
     """
-    return _build(_without_removed(values))
+    return _build(_of_present_version(values))
 
 
 def _build(values: Mapping[str, Any]) -> CampaignConfig:
-    values = _with_present_names(values)
     owners = {name: field.annotation for name, field in setting_fields(CampaignConfig).items()}
     groups = {}
     try:
@@ -99,14 +98,6 @@ def _build(values: Mapping[str, Any]) -> CampaignConfig:
         return CampaignConfig(**groups)
     except RecursionError as error:
         raise ConfigError("a setting is nested deeper than any setting is") from error
-
-
-def _without_removed(values: Mapping[str, Any]) -> Json:
-    return {
-        name: {key: value for key, value in group.items() if key not in _REMOVED.get(name, ())}
-        if isinstance(group, Mapping) else group
-        for name, group in values.items()
-    }
 
 
 def config_of_texts(texts: Mapping[str, str]) -> CampaignConfig:
@@ -224,7 +215,7 @@ def _read_file(path: Path) -> Json:
     # A campaign's own campaign.toml can be used as a configuration for the next one.
     for table in ("identity", "origin"):
         values.pop(table, None)
-    return _with_present_names(_without_removed(values))
+    return _of_present_version(values)
 
 
 def _with_settings(values: Json, settings: Sequence[Setting]) -> CampaignConfig:
@@ -276,13 +267,15 @@ def _merge(onto: Json, values: Mapping[str, Any]) -> None:
             onto[key] = dict(value) if isinstance(value, Mapping) else value
 
 
-def _with_present_names(values: Mapping[str, Any]) -> Json:
-    """``values`` with renamed settings under their present names, which win over old ones."""
+def _of_present_version(values: Mapping[str, Any]) -> Json:
+    """``values`` without removed settings, and with renamed ones under their present names."""
     present: Json = dict(values)
-    for old, new in _RENAMED.items():
-        group, _, name = old.partition(".")
-        found = present.get(group)
-        if isinstance(found, Mapping) and name in found:
-            rest = {key: value for key, value in found.items() if key != name}
-            present[group] = {new.partition(".")[2]: found[name]} | rest
+    for name, group in values.items():
+        if isinstance(group, Mapping):
+            kept = {key: group[key] for key in group if key not in _REMOVED.get(name, ())}
+            renamed = {
+                _RENAMED[f"{name}.{key}"].partition(".")[2]: kept.pop(key)
+                for key in tuple(kept) if f"{name}.{key}" in _RENAMED
+            }
+            present[name] = renamed | kept  # present names win
     return present
