@@ -13,7 +13,7 @@ import numpy as np
 
 from chess_snn.campaign.store.folder import CampaignFolder
 from chess_snn.campaign.store.plans import ProgressPlan, read_plan
-from chess_snn.campaign.store.typed_json import RecordFormat, file_mark, numbered_files
+from chess_snn.campaign.store.typed_json import FileMark, RecordFormat, file_mark, numbered_files
 from chess_snn.data import StoredFormat, write_text
 from chess_snn.errors import ConfigError, CorruptDataError
 from chess_snn.evaluation import pair_interval
@@ -373,9 +373,7 @@ def metrics_history(folder: CampaignFolder) -> list[dict[str, float]]:
 
 
 @lru_cache(maxsize=1 << 16)
-def _metrics(
-    folder: CampaignFolder, iteration: int, mark: tuple[int, ...] | None
-) -> dict[str, float]:
+def _metrics(folder: CampaignFolder, iteration: int, mark: FileMark) -> dict[str, float]:
     del mark  # part of the key: a file that took the place of another has its own
     return read_receipt(folder, iteration).metrics()
 

@@ -59,8 +59,12 @@ def numbered_files(path_of: Callable[[int], Path]) -> list[Path]:
     return list(takewhile(Path.exists, map(path_of, count())))
 
 
-def file_mark(path: Path) -> tuple[int, ...] | None:
-    """Changes if the file at ``path`` is replaced; None if it is missing."""
+FileMark = tuple[int, ...] | None
+"""Changes if a file is replaced; None if it is missing."""
+
+
+def file_mark(path: Path) -> FileMark:
+    """The mark of the file at ``path``."""
     try:
         facts = path.stat()
     except (FileNotFoundError, NotADirectoryError):
