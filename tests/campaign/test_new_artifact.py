@@ -14,8 +14,7 @@ from chess_snn.campaign.artifacts import table
 from chess_snn.campaign.artifacts.artifact import Artifact, Contents, Input, Whole
 from chess_snn.campaign.backup import Backup, restore
 from chess_snn.campaign.integrity.gc import dispose, find_disposable, sorts, sweep_leftovers
-from chess_snn.campaign.integrity.rebuild import Rebuilder
-from chess_snn.campaign.integrity.repair import repair_campaign
+from chess_snn.campaign.integrity.rebuild import Rebuilder, repair_campaign
 from chess_snn.campaign.integrity.verify import verify_campaign
 from chess_snn.campaign.store.notes import read_notes, read_removals
 from chess_snn.campaign.store.plans import read_plan

@@ -11,8 +11,7 @@ from small_campaigns import finish, idle_rebuilder, make_campaign
 from stored_files import copy_campaign
 
 from chess_snn.campaign import CampaignFolder
-from chess_snn.campaign.integrity.rebuild import MOST_READINGS
-from chess_snn.campaign.integrity.repair import repair_campaign
+from chess_snn.campaign.integrity.rebuild import MOST_READINGS, repair_campaign
 from chess_snn.campaign.integrity.verify import verify_campaign
 from chess_snn.campaign.store.notes import (
     Removed,
